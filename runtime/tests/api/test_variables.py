@@ -136,7 +136,7 @@ def test_a_variable_can_be_rebuilt_from_its_variable_def(graph: graphs.Graph) ->
     assert copy.initializer is v.initializer
     assert copy.initial_value is v.initial_value
     assert v.to_proto(export_scope="b") is None
-    assert v.to_proto(export_scope="a").variable_name == "a/v:0"
+    assert v.to_proto(export_scope="a").variable_name == "v:0"
 
 
 def test_variables_are_keys_and_not_iterable() -> None:

@@ -23,6 +23,12 @@ from capstan.api.init_ops import (
     variance_scaling_initializer,
     zeros_initializer,
 )
+from capstan.api.ref_variables import RefVariable as RefVariable
+from capstan.api.resource_variables import (
+    disable_resource_variables,
+    enable_resource_variables,
+    resource_variables_enabled,
+)
 from capstan.api.scope_block import variable_scope
 from capstan.api.variable_collections import (
     global_variables,
@@ -120,7 +126,9 @@ __all__ = [
     "convert_to_tensor",
     "convert_to_tensor_or_indexed_slices",
     "device",
+    "disable_resource_variables",
     "double",
+    "enable_resource_variables",
     "float16",
     "float32",
     "float64",
@@ -154,6 +162,7 @@ __all__ = [
     "report_uninitialized_variables",
     "reset_default_graph",
     "resource",
+    "resource_variables_enabled",
     "string",
     "trainable_variables",
     "truncated_normal_initializer",

@@ -36,6 +36,8 @@ def gather(
     if batch_dims != 0:
         raise ValueError(f"batch_dims must be 0, not {batch_dims}")
     if axis is None or (isinstance(axis, int) and axis == 0):
+        if hasattr(params, "sparse_read"):
+            return params.sparse_read(indices, name=name)
         return raw.Gather(params, indices, name=name)
     return raw.GatherV2(params, indices, axis, name=name)
 

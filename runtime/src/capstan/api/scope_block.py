@@ -6,8 +6,8 @@ from contextlib import ExitStack
 from types import TracebackType
 from typing import Any
 
+from capstan.api import open_scopes
 from capstan.api import variable_scope as variable_scopes
-from capstan.api import variable_store
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 
@@ -36,6 +36,7 @@ class variable_scope:
         custom_getter: variable_scopes.Getter | None = None,
         reuse: variable_scopes.Reuse = None,
         dtype: Any = None,
+        use_resource: bool | None = None,
         constraint: Any = None,
         auxiliary_name_scope: bool = True,
     ) -> None:
@@ -58,6 +59,7 @@ class variable_scope:
             "regularizer": regularizer,
             "caching_device": caching_device,
             "dtype": None if dtype is None else dtypes.as_dtype(dtype),
+            "use_resource": use_resource,
             "constraint": constraint,
         }
         self._blocks = ExitStack()
@@ -68,11 +70,11 @@ class variable_scope:
             if graph is not graphs.get_default_graph():
                 blocks.enter_context(graph.as_default())
             prefix = self._enter_name_scope(graph, blocks)
-            store, outer = variable_store.of(graph), variable_scopes.get_variable_scope()
-            scope = self._scope(store, outer, prefix)
-            blocks.callback(self._leave, store, outer, scope.name, dict(store.opened))
-            store.open(scope.name)
-            store.current.scope = scope
+            scopes, outer = open_scopes.of(graph), variable_scopes.get_variable_scope()
+            scope = self._scope(scopes, outer, prefix)
+            blocks.callback(self._leave, scopes, outer, scope.name, dict(scopes.opened))
+            scopes.open(scope.name)
+            scopes.current.scope = scope
             self._blocks = blocks.pop_all()
         return scope
 
@@ -95,14 +97,14 @@ class variable_scope:
         return blocks.enter_context(graph.name_scope(name))
 
     def _scope(
-        self, store: variable_store.Store, outer: variable_scopes.VariableScope, prefix: str
+        self, scopes: open_scopes.OpenScopes, outer: variable_scopes.VariableScope, prefix: str
     ) -> variable_scopes.VariableScope:
         if isinstance(self._target, variable_scopes.VariableScope):
             scope = variable_scopes.opened_again(self._target, self._reuse)
         else:
             name = self._target
             if name is None:
-                name = store.unused(outer.name, self._default_name or "")
+                name = scopes.unused(outer.name, self._default_name or "")
             scope = variable_scopes.opened_inside(outer, name, prefix, self._reuse)
         for field, value in self._changes.items():
             if value is not None:
@@ -113,17 +115,17 @@ class variable_scope:
 
     def _leave(
         self,
-        store: variable_store.Store,
+        scopes: open_scopes.OpenScopes,
         outer: variable_scopes.VariableScope,
         name: str,
         opened: dict[str, int],
     ) -> None:
-        store.close_inner(name)
+        scopes.close_inner(name)
         if isinstance(self._target, variable_scopes.VariableScope):
             # A scope object can be entered from anywhere. The scopes that were opened inside it
             # must not use up default names outside it.
-            store.opened = opened
-        store.current.scope = outer
+            scopes.opened = opened
+        scopes.current.scope = outer
 
 
 def _chained(

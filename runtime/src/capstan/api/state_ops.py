@@ -1,11 +1,13 @@
-"""TensorFlow 1's functions that change reference variables (python/ops/state_ops.py).
+"""TensorFlow 1's functions that change variables (python/ops/state_ops.py).
 
 Each function returns a tensor. Computing that tensor changes the variable and returns the new
-value. `use_locking` has no effect, because every change holds the variable's lock.
+value. For a resource variable, a function returns what the variable's method returns. `use_locking`
+has no effect, because every change holds the variable's lock.
 """
 
 from typing import Any
 
+from capstan.framework import indexed_slices
 from capstan.framework.raw import raw
 
 __all__ = [
@@ -22,23 +24,31 @@ def assign(
     name: str | None = None,
 ) -> Any:
     """Set a variable. If `validate_shape` is false, the variable may change its shape."""
+    if _is_resource(ref):
+        return ref.assign(value, name=name)
     return raw.Assign(ref, value, validate_shape=validate_shape, use_locking=use_locking, name=name)
 
 
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
+    if _is_resource(ref):
+        return ref.assign_add(value)
     return raw.AssignAdd(ref, value, use_locking=use_locking, name=name)
 
 
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
+    if _is_resource(ref):
+        return ref.assign_sub(value)
     return raw.AssignSub(ref, value, use_locking=use_locking, name=name)
 
 
 def is_variable_initialized(ref: Any, name: str | None = None) -> Any:
     """Return a boolean scalar, which is true in a step if the variable then has a value."""
+    if _is_resource(ref):
+        return ref.is_initialized(name=name)
     return raw.IsVariableInitialized(ref, name=name)
 
 
@@ -46,6 +56,8 @@ def scatter_update(
     ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
 ) -> Any:
     """Set rows of a variable. A row that is repeated gets one of its values."""
+    if _is_resource(ref):
+        return ref.scatter_update(indexed_slices.IndexedSlices(updates, indices), name=name)
     return raw.ScatterUpdate(ref, indices, updates, use_locking=use_locking, name=name)
 
 
@@ -53,6 +65,8 @@ def scatter_add(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Add to rows of a variable. The values of a repeated row are summed."""
+    if _is_resource(ref):
+        return ref.scatter_add(indexed_slices.IndexedSlices(updates, indices), name=name)
     return raw.ScatterAdd(ref, indices, updates, use_locking=use_locking, name=name)
 
 
@@ -60,4 +74,11 @@ def scatter_sub(
     ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
 ) -> Any:
     """Subtract from rows of a variable. The values of a repeated row are summed."""
+    if _is_resource(ref):
+        return ref.scatter_sub(indexed_slices.IndexedSlices(updates, indices), name=name)
     return raw.ScatterSub(ref, indices, updates, use_locking=use_locking, name=name)
+
+
+def _is_resource(ref: Any) -> bool:
+    # An argument that is no variable is left to the op, whose error names it.
+    return hasattr(ref, "is_initialized")

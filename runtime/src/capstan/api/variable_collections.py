@@ -56,18 +56,19 @@ def report_uninitialized_variables(
 ) -> graphs.Tensor:
     """Return a string vector with the names of the variables that have no value yet.
 
-    The default for `var_list` is all global and local variables. The operations run on a CPU.
+    The default for `var_list` is all global and local variables. The operations run on a CPU,
+    except those that ask the variables.
     """
     graph = graphs.get_default_graph()
     if var_list is None:
         var_list = global_variables() + local_variables()
-    with graph.name_scope(name), graph.device("/cpu:0"):
-        if not var_list:
-            return convert.constant([], dtypes.string)
-        initialized = raw.Pack(
-            [state_ops.is_variable_initialized(variable) for variable in var_list]
-        )
-        names = convert.constant([variable.op.name for variable in var_list])
-        missing = raw.Squeeze(raw.Where(raw.LogicalNot(initialized)), squeeze_dims=[1])
-        missing_names: graphs.Tensor = raw.Gather(names, missing)
-        return missing_names
+    with graph.name_scope(name):
+        checks = [state_ops.is_variable_initialized(variable) for variable in var_list]
+        with graph.device("/cpu:0"):
+            if not var_list:
+                return convert.constant([], dtypes.string)
+            names = convert.constant([variable.op.name for variable in var_list])
+            is_missing = raw.LogicalNot(raw.Pack(checks))
+            missing = raw.Squeeze(raw.Where(is_missing), squeeze_dims=[1])
+            missing_names: graphs.Tensor = raw.Gather(names, missing)
+            return missing_names

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from capstan.api import variable_store
+from capstan.api import open_scopes, variable_store
 from capstan.core import dtypes
 from capstan.framework import collections as keys
-from capstan.framework import convert
+from capstan.framework import convert, literals, raw
 from capstan.framework import graph as graphs
 
 AUTO_REUSE = variable_store.AUTO_REUSE
@@ -33,6 +33,7 @@ class VariableScope:
         custom_getter: Getter | None = None,
         name_scope: str = "",
         dtype: Any = dtypes.float32,
+        use_resource: bool | None = None,
         constraint: Any = None,
     ) -> None:
         self._name = name
@@ -43,6 +44,7 @@ class VariableScope:
         self.caching_device = caching_device
         self.custom_getter = custom_getter
         self.dtype = dtypes.as_dtype(dtype)
+        self.use_resource = use_resource
         self.constraint = constraint
 
     @property
@@ -75,6 +77,10 @@ class VariableScope:
     def set_custom_getter(self, custom_getter: Getter | None) -> None:
         self.custom_getter = custom_getter
 
+    def set_use_resource(self, use_resource: bool | None) -> None:
+        """Choose the kind of new variables: resource variables or reference variables."""
+        self.use_resource = use_resource
+
     def set_dtype(self, dtype: Any) -> None:
         self.dtype = dtypes.as_dtype(dtype)
 
@@ -102,12 +108,13 @@ class VariableScope:
             "initializer": self.initializer,
             "regularizer": self.regularizer,
             "caching_device": self.caching_device,
+            "use_resource": self.use_resource,
             "constraint": self.constraint,
             "reuse": self._reuse,
         }
         if "dtype" not in given and initializer is not None and not callable(initializer):
             # An initial value has its own dtype, which replaces the scope's default.
-            defaults["dtype"] = convert.convert_to_tensor(initializer).dtype.base_dtype
+            defaults["dtype"] = _own_dtype(initializer)
         full = f"{self._name}/{name}" if self._name else name
         getter = custom_getter or self.custom_getter
         # The names of variables do not depend on name scopes.
@@ -116,6 +123,17 @@ class VariableScope:
             if getter is None:
                 return store.get(full, **arguments)
             return getter(store.get, full, **arguments)
+
+
+def _own_dtype(value: Any) -> dtypes.DType:
+    """Return the dtype that an initial value has as a tensor."""
+    dtype = raw.dtype_of(value)
+    if dtype is not None:
+        return dtype
+    try:
+        return dtypes.as_dtype(literals.to_array(value).dtype)
+    except (TypeError, ValueError):
+        return convert.convert_to_tensor(value).dtype.base_dtype  # a list that holds tensors
 
 
 def _check_same_type(initializer: Any, dtype: dtypes.DType) -> None:
@@ -145,7 +163,7 @@ def opened_inside(outer: VariableScope, name: str, name_scope: str, reuse: Reuse
 
 def get_variable_scope() -> VariableScope:
     """Return this thread's current scope in the default graph."""
-    current = variable_store.of(graphs.get_default_graph()).current
+    current = open_scopes.of(graphs.get_default_graph()).current
     if not hasattr(current, "scope"):
         current.scope = VariableScope(reuse=False)
     scope: VariableScope = current.scope
@@ -162,6 +180,7 @@ def get_variable(
     collections: Sequence[str] | None = None,
     caching_device: Any = None,
     validate_shape: bool = True,
+    use_resource: bool | None = None,
     custom_getter: Getter | None = None,
     constraint: Any = None,
 ) -> Any:
@@ -170,7 +189,8 @@ def get_variable(
     `initializer` is the initial value, or a function that returns the value for a shape. The
     default is the initializer of the scope. If the scope has no initializer, floats get Glorot's
     initializer, and integers get zeros. `regularizer` is called with a new variable. The loss that
-    it returns is added to the collection REGULARIZATION_LOSSES.
+    it returns is added to the collection REGULARIZATION_LOSSES. `use_resource` is as for
+    `tf.Variable`.
 
     Raises:
         ValueError: the variable exists and reuse is off, the variable does not exist and reuse is
@@ -189,6 +209,7 @@ def get_variable(
         collections=collections,
         caching_device=caching_device,
         validate_shape=validate_shape,
+        use_resource=use_resource,
         constraint=constraint,
     )
 

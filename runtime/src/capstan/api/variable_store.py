@@ -8,7 +8,7 @@ from typing import Any
 
 from capstan.api import init_ops, variables
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import collections, convert
+from capstan.framework import collections
 from capstan.framework import graph as graphs
 
 _KEY = ("__variable_store",)
@@ -24,39 +24,12 @@ AUTO_REUSE = Reuse.AUTO_REUSE
 
 
 class Store:
-    """The variables of a graph by full name, and a count of openings for each variable scope.
-
-    Each graph has one store. Thread-safe.
-    """
+    """The variables of a graph by full name. Each graph has one store. Thread-safe."""
 
     def __init__(self) -> None:
         self._variables: dict[str, Any] = {}
         self._origins: dict[str, str] = {}
         self.lock = threading.RLock()
-        # The current scope of each thread. The module `variable_scope` sets it.
-        self.current = threading.local()
-        self.opened: dict[str, int] = {}
-
-    def open(self, scope: str) -> None:
-        """Count one opening of a scope."""
-        with self.lock:
-            self.opened[scope] = self.opened.get(scope, 0) + 1
-
-    def close_inner(self, scope: str) -> None:
-        """Set the counts of the scopes inside `scope` to 0. Their names are then unused again."""
-        with self.lock:
-            for name in self.opened:
-                if not scope or name.startswith(scope + "/"):
-                    self.opened[name] = 0
-
-    def unused(self, outer: str, prefix: str) -> str:
-        """Return `prefix`, with a number if a scope of that name was opened inside `outer`."""
-        name = f"{outer}/{prefix}" if outer else prefix
-        with self.lock:
-            number = 0
-            while self.opened.get(f"{name}_{number}" if number else name, 0):
-                number += 1
-        return f"{prefix}_{number}" if number else prefix
 
     def get(
         self,
@@ -70,6 +43,7 @@ class Store:
         collections: Sequence[str] | None = None,
         caching_device: Any = None,
         validate_shape: bool = True,
+        use_resource: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
     ) -> Any:
         """Return the variable called `name`, or create it. `reuse` says which of these is allowed.
@@ -105,6 +79,7 @@ class Store:
                 name=name,
                 dtype=kind.base_dtype,
                 constraint=constraint,
+                use_resource=use_resource,
             )
             self._variables[name] = variable
             self._origins[name] = _origin()
@@ -153,7 +128,7 @@ def _initial_value(
         # The initializer may also be a class, such as `tf.zeros_initializer`.
         initializer = initializer()
     if not callable(initializer):
-        return convert.convert_to_tensor(initializer, dtype.base_dtype, "initial_value")
+        return initializer
     return lambda: initializer(shape.as_list(), dtype=dtype.base_dtype)
 
 

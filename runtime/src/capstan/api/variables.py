@@ -1,19 +1,17 @@
-"""`tf.Variable` (python/ops/variables.py).
+"""`tf.Variable`: the part that both kinds of variables share (python/ops/variables.py).
 
-A variable consists of four operations: its initial value, the `VariableV2` that represents the
-state, an `Assign` that initializes it, and an `Identity` called `read` whose output other ops use.
-The task on which the variable is placed keeps the state under the variable's name. Clients share
-the state if their graphs have a variable of the same name on the same task.
+A *reference variable* (`ref_variables`) is TensorFlow 1's own kind. An op that takes it reads the
+value at any time in the step. A *resource variable* (`resource_variables`) has operations that read
+it, so control dependencies decide which value an op sees.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar, NoReturn
 
-from capstan.api import cond_ops, state_ops
+from capstan.api import cond_ops, open_scopes
 from capstan.core import devices, dtypes, tensor_shape
-from capstan.framework import collections, convert, defaults, graph_state, operand
+from capstan.framework import collections, convert, defaults, graph_state, names, operand
 from capstan.framework import graph as graphs
-from capstan.framework.raw import raw
 
 _Keys = collections.GraphKeys
 
@@ -24,19 +22,44 @@ class Variable(operand.Operand):
     `initial_value` is a value that converts to a tensor, or a function without arguments that
     returns one. The variable has the shape of its initial value, unless `validate_shape` is False.
     The variable is added to `collections` (default: the global variables), and to the trainable
-    variables if `trainable` is true.
+    variables if `trainable` is true. `use_resource` makes a resource variable if it is true, and a
+    reference variable if it is False. If it is None, the variable scope decides. If the scope does
+    not say, `tf.enable_resource_variables` decides.
 
     Raises:
-        ValueError: there is no initial value, or its shape is not fully defined.
+        ValueError: there is no initial value, or the shape of a reference variable is not fully
+            defined.
         TypeError: the initial value cannot be converted to `dtype`.
     """
 
-    __slots__ = ("_constraint", "_initial_value", "_initializer", "_ref_tensor", "_snapshot")
+    __slots__ = ("_constraint", "_initial_value", "_initializer", "_trainable")
+
+    _kinds: ClassVar[dict[bool, type["Variable"]]] = {}
+
+    _constraint: Callable[[Any], Any] | None
+    _initial_value: graphs.Tensor | None
+    _initializer: graphs.Operation
+    _trainable: bool
+
+    def __init_subclass__(cls, *, is_resource: bool | None = None) -> None:
+        # `Variable` makes objects of its subclasses, which it cannot import.
+        super().__init_subclass__()
+        if is_resource is not None:
+            Variable._kinds[is_resource] = cls
+
+    def __new__(cls, *args: Any, use_resource: bool | None = None, **kwargs: Any) -> "Variable":
+        if cls is not Variable:
+            return super().__new__(cls)
+        if use_resource is None:
+            use_resource = open_scopes.uses_resources(graphs.get_default_graph())
+        if use_resource is None:
+            use_resource = defaults.BEHAVIOUR.resource_variables
+        return super().__new__(Variable._kinds[bool(use_resource)])
 
     def __init__(
         self,
         initial_value: Any = None,
-        trainable: bool = True,
+        trainable: bool | None = None,
         collections: Sequence[str] | None = None,
         validate_shape: bool = True,
         caching_device: "str | devices.DeviceSpec | Callable[..., Any] | None" = None,
@@ -44,98 +67,106 @@ class Variable(operand.Operand):
         variable_def: Any = None,
         dtype: Any = None,
         expected_shape: Any = None,
+        import_scope: str | None = None,
         constraint: Callable[[Any], Any] | None = None,
+        use_resource: bool | None = None,
     ) -> None:
-        self._constraint = constraint
         if variable_def is not None:
             if initial_value is not None:
                 raise ValueError("variable_def and initial_value are mutually exclusive.")
-            self._read_def(variable_def)
+            self._constraint = None
+            self._trainable = variable_def.trainable
+            self._read_def(variable_def, import_scope)
             return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
-        keys = _collections(collections, trainable)
+        if constraint is not None and not callable(constraint):
+            raise ValueError("The `constraint` argument must be a callable.")
+        self._constraint = constraint
+        self._trainable = trainable is None or bool(trainable)
+        keys = _collections(collections, self._trainable)
         graph = graphs.graph_of([initial_value])
         with (
             graph.as_default(),
             graph.control_dependencies(None),
             graph.name_scope(name or "Variable") as scope,
         ):
-            self._build(graph, scope, initial_value, dtype, validate_shape)
-            self._snapshot = self._read("read", caching_device)
+            self._build(graph, scope, initial_value, dtype, validate_shape, caching_device)
         graph.add_to_collections(keys, self)
 
+    # --- what a kind of variable defines
+
     def _build(
-        self, graph: graphs.Graph, scope: str, value: Any, dtype: Any, validate_shape: bool
+        self,
+        graph: graphs.Graph,
+        scope: str,
+        value: Any,
+        dtype: Any,
+        validate_shape: bool,
+        caching_device: Any,
     ) -> None:
-        if callable(value):
-            with graph.colocate_with_name(scope[:-1]), graph.name_scope("Initializer"):
-                initial = convert.convert_to_tensor(value(), dtype, "initial_value")
-        else:
-            initial = convert.convert_to_tensor(value, dtype, "initial_value")
-        shape = initial.shape if validate_shape else tensor_shape.unknown_shape()
-        if validate_shape and not shape.is_fully_defined():
-            raise ValueError(f"initial_value must have a shape specified: {initial}")
-        self._initial_value = initial
-        self._ref_tensor: graphs.Tensor = raw.VariableV2(
-            dtype=initial.dtype.base_dtype, shape=shape, name=scope
-        )
-        assigned = raw.Assign(self._ref_tensor, initial, validate_shape=validate_shape)
-        self._initializer: graphs.Operation = assigned.op
+        """Add the operations of a new variable. `scope` is its name with a final slash."""
+        raise NotImplementedError
 
-    def _read_def(self, variable_def: Any) -> None:
-        element = graphs.get_default_graph().as_graph_element
-        self._ref_tensor = element(variable_def.variable_name)
-        self._initializer = element(variable_def.initializer_name)
-        self._snapshot = element(variable_def.snapshot_name)
-        initial = variable_def.initial_value_name
-        self._initial_value = element(initial) if initial else self._initializer.inputs[1]
+    def _read_def(self, variable_def: Any, import_scope: str | None) -> None:
+        """Find the operations that a VariableDef names."""
+        raise NotImplementedError
 
-    def _read(self, name: str, device: Any = None) -> graphs.Tensor:
-        where = (
-            self.graph.colocate_with(self._ref_tensor.op)
-            if device is None
-            else self.graph.device(device)
-        )
-        with where:
-            value: graphs.Tensor = raw.Identity(self._ref_tensor, name=name)
-        return value
+    def _state(self) -> graphs.Tensor:
+        """Return the tensor that represents the state: a reference or a handle."""
+        raise NotImplementedError
+
+    def _ref(self) -> graphs.Tensor:
+        """Return the reference tensor. Ops that change a reference variable take it."""
+        raise NotImplementedError
+
+    def _snapshot_name(self) -> str:
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tensor_shape.TensorShape:
+        raise NotImplementedError
+
+    def value(self) -> graphs.Tensor:
+        """Return a tensor of the variable's value."""
+        raise NotImplementedError
+
+    def read_value(self) -> graphs.Tensor:
+        """Return a new tensor that reads the variable after the current control dependencies."""
+        raise NotImplementedError
+
+    def _is_initialized(self) -> graphs.Tensor:
+        raise NotImplementedError
 
     # --- properties of the variable
 
     @property
     def name(self) -> str:
-        return self._ref_tensor.name
+        return self._state().name
 
     @property
     def op(self) -> graphs.Operation:
         """The operation that represents the state."""
-        return self._ref_tensor.op
+        return self._state().op
 
     @property
     def graph(self) -> graph_state.GraphState:
-        return self._ref_tensor.graph
+        return self._state().graph
 
     @property
     def device(self) -> str:
-        return self._ref_tensor.device
+        return self._state().device
 
     @property
-    def dtype(self) -> dtypes.DType:
-        """The reference dtype of the variable, such as float32_ref."""
-        return self._ref_tensor.dtype
-
-    @property
-    def shape(self) -> tensor_shape.TensorShape:
-        return self._ref_tensor.shape
+    def trainable(self) -> bool:
+        return self._trainable
 
     def get_shape(self) -> tensor_shape.TensorShape:
         return self.shape
-
-    def set_shape(self, shape: Any) -> None:
-        """Refine the static shape of the variable and of its reads."""
-        self._ref_tensor.set_shape(shape)
-        self._snapshot.set_shape(shape)
 
     @property
     def initializer(self) -> graphs.Operation:
@@ -143,7 +174,8 @@ class Variable(operand.Operand):
         return self._initializer
 
     @property
-    def initial_value(self) -> graphs.Tensor:
+    def initial_value(self) -> graphs.Tensor | None:
+        """The tensor of the initial value. It may be None if a VariableDef does not name it."""
         return self._initial_value
 
     @property
@@ -153,31 +185,21 @@ class Variable(operand.Operand):
 
     # --- value of the variable
 
-    def value(self) -> graphs.Tensor:
-        """Return the tensor of the variable's value. A step reads the variable at most once."""
-        return self._snapshot
-
-    def read_value(self) -> graphs.Tensor:
-        """Return a new tensor that reads the variable after the current control dependencies."""
-        with self.graph.as_default():
-            return self._read("read")
-
     def initialized_value(self) -> graphs.Tensor:
         """Return the variable's value, or its initial value if it is not initialized yet.
 
         Use the returned tensor to initialize one variable from another.
         """
-        with self.graph.as_default(), self.graph.control_dependencies(None):
+        graph = self._state().graph
+        with graph.as_default(), graph.control_dependencies(None):
             value: graphs.Tensor = cond_ops.cond(
-                state_ops.is_variable_initialized(self),
-                self.read_value,
-                lambda: self._initial_value,
+                self._is_initialized(), self.read_value, lambda: self._initial_value
             )
         return value
 
     def eval(self, session: Any = None) -> Any:
         """Return the value in `session` or in the default session. Blocks."""
-        return self._snapshot.eval(session=session)
+        return self._as_graph_element().eval(session=session)
 
     def load(self, value: Any, session: Any = None) -> None:
         """Set the value in `session` or in the default session. Blocks. Adds no operations."""
@@ -189,51 +211,37 @@ class Variable(operand.Operand):
             )
         session.run(self._initializer, {self._initializer.inputs[1]: value})
 
-    def assign(self, value: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor of the new value. A step that computes it assigns `value` once."""
-        assigned: graphs.Tensor = raw.Assign(self._ref_tensor, value, use_locking=use_locking)
-        return assigned
-
-    def assign_add(self, delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor of the new value. A step that computes it adds `delta` once."""
-        assigned: graphs.Tensor = raw.AssignAdd(self._ref_tensor, delta, use_locking=use_locking)
-        return assigned
-
-    def assign_sub(self, delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor of the new value. A step that computes it subtracts `delta` once."""
-        assigned: graphs.Tensor = raw.AssignSub(self._ref_tensor, delta, use_locking=use_locking)
-        return assigned
-
-    def scatter_sub(self, sparse_delta: Any, use_locking: bool = False) -> graphs.Tensor:
-        """Return a tensor of the new value. A step that computes it subtracts the IndexedSlices."""
-        changed: graphs.Tensor = raw.ScatterSub(
-            self._ref_tensor, sparse_delta.indices, sparse_delta.values, use_locking=use_locking
-        )
-        return changed
+    # --- the variable as a message
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Return the VariableDef, or None if the variable is outside `export_scope`."""
+        """Return the VariableDef, or None if the variable is outside `export_scope`.
+
+        The names in the VariableDef do not contain `export_scope`.
+        """
         from tensorboard.compat.proto import variable_pb2
 
         if export_scope is not None and not self.name.startswith(export_scope):
             return None
-        return variable_pb2.VariableDef(
-            variable_name=self.name,
-            initial_value_name=self._initial_value.name,
-            initializer_name=self._initializer.name,
-            snapshot_name=self._snapshot.name,
+        message = variable_pb2.VariableDef(
+            variable_name=names.without_scope(self.name, export_scope),
+            initializer_name=names.without_scope(self._initializer.name, export_scope),
+            snapshot_name=names.without_scope(self._snapshot_name(), export_scope),
+            trainable=self._trainable,
         )
+        if self._initial_value is not None:
+            message.initial_value_name = names.without_scope(self._initial_value.name, export_scope)
+        return message
 
     @staticmethod
-    def from_proto(variable_def: Any) -> "Variable":
-        """Return the variable of the default graph that a VariableDef names."""
-        return Variable(variable_def=variable_def)
+    def from_proto(variable_def: Any, import_scope: str | None = None) -> "Variable":
+        """Return the variable of the default graph that a VariableDef names.
+
+        `import_scope` stands before the names in the VariableDef.
+        """
+        kind = Variable._kinds[variable_def.is_resource]
+        return kind(variable_def=variable_def, import_scope=import_scope)
 
     # --- the variable as an argument of ops
-
-    def _ref(self) -> graphs.Tensor:
-        """Return the reference tensor. Ops that change the variable take it as their input."""
-        return self._ref_tensor
 
     def _as_tensor(
         self, dtype: dtypes.DType | None, name: str | None, as_ref: bool
@@ -243,15 +251,42 @@ class Variable(operand.Operand):
                 f"Incompatible type conversion requested to type '{dtype.name}' for variable of "
                 f"type '{self.dtype.name}'"
             )
-        return self._ref_tensor if as_ref else self._snapshot
+        return self._state() if as_ref else self.value()
 
     def _as_graph_element(self) -> graphs.Tensor:
-        return self._ref_tensor
+        raise NotImplementedError
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError("'Variable' object is not iterable.")
 
     def __repr__(self) -> str:
-        return (
-            f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.base_dtype.name}_ref>"
-        )
+        return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+
+def initial_tensor(value: Any, dtype: Any) -> graphs.Tensor:
+    """Return the tensor of an initial value, which may be a function."""
+    given = value() if callable(value) else value
+    return convert.convert_to_tensor(given, dtype, "initial_value")
+
+
+def named_elements(
+    variable_def: Any, import_scope: str | None
+) -> tuple[graphs.Tensor, graphs.Operation, graphs.Tensor | None, graphs.Tensor | None]:
+    """Return the state, the initializer, the snapshot and the initial value of a VariableDef.
+
+    The snapshot and the initial value are None if the VariableDef does not name them.
+    """
+    graph = graphs.get_default_graph()
+
+    def element(name: str) -> Any:
+        return graph.as_graph_element(names.within_scope(name, import_scope)) if name else None
+
+    return (
+        element(variable_def.variable_name),
+        element(variable_def.initializer_name),
+        element(variable_def.snapshot_name),
+        element(variable_def.initial_value_name),
+    )
 
 
 def _collections(given: Sequence[str] | None, trainable: bool) -> list[str]:

@@ -1,4 +1,5 @@
-"""The default graph and the default session: a stack of each for every thread.
+"""The default graph and the default session: a stack of each for every thread. The choices that
+hold for the whole process.
 
 A new thread starts with an empty default graph of its own and without a default session, as in
 TensorFlow. It enters `graph.as_default()` to build in another graph.
@@ -7,6 +8,7 @@ TensorFlow. It enters `graph.as_default()` to build in another graph.
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 
@@ -45,8 +47,16 @@ class DefaultStack(threading.local):
                 )
 
 
+@dataclass(slots=True)
+class Behaviour:
+    """What TensorFlow's functions `enable_*` and `disable_*` choose, for the whole process."""
+
+    resource_variables: bool = False
+
+
 GRAPHS = DefaultStack()
 SESSIONS = DefaultStack()
+BEHAVIOUR = Behaviour()
 
 
 def get_default_session() -> Any:

@@ -121,13 +121,13 @@ class Graph(graph_state.GraphState):
         if not self._scopes.colocated:
             return
         groups = set(op.node.attrs.get("_class", ()))
-        for other in self._scopes.colocated:
-            if isinstance(other, bytes):
-                groups.add(other)
-                continue
+        others = [other for other in self._scopes.colocated if not isinstance(other, bytes)]
+        for other in others:
             groups.update(other.colocation_groups())
             if other.device and not op.device:
                 op._set_device(other.device)
+        if not others:
+            groups.update(self._scopes.colocated)
         op._set_attr("_class", sorted(groups))
 
     def _add(self, op: Operation) -> None:

@@ -55,16 +55,16 @@ def _zero(state: Any, op: graphs.Operation, grad: graphs.Tensor) -> graphs.Tenso
     value = op.inputs[0]
     if around is None or around.gradient is None:
         with in_loop(around):
-            return zeros(_sizes(value), dtype)
+            return zeros(sizes_of(value), dtype)
     # The loop `around` computes the gradient of the loop that `value` is in.
     with in_loop(state.forward.outer):
-        sizes = _sizes(value)
+        sizes = sizes_of(value)
     popped = state.outer.pop(state.outer.push(sizes), sizes)
     with in_loop(around):
         return zeros(popped, dtype)
 
 
-def _sizes(value: graphs.Tensor) -> graphs.Tensor:
+def sizes_of(value: graphs.Tensor) -> graphs.Tensor:
     """Return the shape of a tensor. For a handle, return the shape of its variable."""
     make = raw.VariableShape if value.dtype.base_dtype is dtypes.resource else raw.Shape
     sizes: graphs.Tensor = make(value)
@@ -110,11 +110,11 @@ def _no_slices(state: Any, op: graphs.Operation, grad: indexed_slices.IndexedSli
     if row.is_fully_defined():
         zero_values = zeros([1, *row.as_list()[1:]], values.dtype, "b_acc")
     else:
-        sizes = raw.ConcatV2([[1], raw.Slice(_sizes(op.inputs[0]), [1], [-1])], 0)
+        sizes = raw.ConcatV2([[1], raw.Slice(sizes_of(op.inputs[0]), [1], [-1])], 0)
         zero_values = zeros(sizes, values.dtype)
     result = [zeros([1], indices.dtype), zero_values]
     if dense is not None and dense.shape.is_fully_defined():
         result.append(zeros(dense.shape.as_list(), dense.dtype))
     elif dense is not None:
-        result.append(raw.ZerosLike(raw.Cast(_sizes(op.inputs[0]), DstT=dense.dtype)))
+        result.append(raw.ZerosLike(raw.Cast(sizes_of(op.inputs[0]), DstT=dense.dtype)))
     return result

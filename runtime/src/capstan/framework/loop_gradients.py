@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from capstan.core import dtypes
 from capstan.framework import (
     control_context,
     facts,
@@ -126,10 +127,12 @@ class LoopGradients:
         with outer.context.entered():
             return _zeros(shape, tensor, "zeros")
 
-    def zeros_like(self, op: graphs.Operation, index: int) -> graphs.Tensor | None:
+    def zeros_like(
+        self, op: graphs.Operation, index: int, dtype: dtypes.DType
+    ) -> graphs.Tensor | None:
         """Return the zero gradient of an output that no operation on the path reads, or None.
 
-        Must be called in the context of `of`.
+        `dtype` is the dtype of the gradient. Must be called in the context of `of`.
         """
         if control_context.is_loop_switch(op):
             return None
@@ -138,15 +141,19 @@ class LoopGradients:
         if state is None:
             return None
         if control_context.role(op) is facts.Role.SWITCH:
-            return self._zeros_of_other_side(state, op, tensor)
+            return self._zeros_of_other_side(state, op, tensor, dtype)
         if tensor.shape.is_fully_defined():
-            return _zeros(tensor.shape.as_list(), tensor)
+            return loop_accumulators.zeros(tensor.shape.as_list(), dtype)
         with op.control_flow_context.entered():
-            sizes = raw.Shape(tensor)
-        return _zeros(state.pop(state.push(sizes), sizes), tensor)
+            sizes = loop_accumulators.sizes_of(tensor)
+        return loop_accumulators.zeros(state.pop(state.push(sizes), sizes), dtype)
 
     def _zeros_of_other_side(
-        self, state: loop_gradient.LoopGradient, op: graphs.Operation, tensor: graphs.Tensor
+        self,
+        state: loop_gradient.LoopGradient,
+        op: graphs.Operation,
+        tensor: graphs.Tensor,
+        dtype: dtypes.DType,
     ) -> graphs.Tensor:
         """Return zeros for the side without a gradient of a conditional in a loop.
 
@@ -156,14 +163,15 @@ class LoopGradients:
         assert isinstance(side, CondContext)
         other = 1 - int(side.side)
         if tensor.shape.is_fully_defined():
-            zeros = _zeros(tensor.shape.as_list(), tensor)
+            zeros = loop_accumulators.zeros(tensor.shape.as_list(), dtype)
             return switched(zeros, state.history[side.pred])[other]
         with state.graph.in_control_flow_context(side.outer):
             value = switched(op.inputs[0], side.pred)[other]
-            sizes = raw.Shape(value)
+            sizes = loop_accumulators.sizes_of(value)
         value.op.control_flow_context = side
         sizes.op.control_flow_context = side
-        return _zeros(state.pop(state.push(sizes, is_dead=True), sizes, is_dead=True), tensor)
+        popped = state.pop(state.push(sizes, is_dead=True), sizes, is_dead=True)
+        return loop_accumulators.zeros(popped, dtype)
 
     def finish(self) -> None:
         """Close the remaining gradients of loop variables with zeros.

@@ -3,6 +3,7 @@
 import re
 
 _OP = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\\-/]*\Z")
+_MARKS = ("^", "loc:@")
 _INNER_SCOPE = re.compile(r"[A-Za-z0-9_.\\\-/]*\Z")
 
 
@@ -22,6 +23,31 @@ def check_scope_name(name: str, is_inner: bool) -> None:
     """
     if not (_INNER_SCOPE if is_inner else _OP).match(name):
         raise ValueError(f"'{name}' is not a valid scope name")
+
+
+def within_scope(name: str, scope: str | None) -> str:
+    """Return `name` with `scope` before it: an operation, a tensor, `^op` or `loc:@op`.
+
+    >>> within_scope("^a", "s"), within_scope("loc:@a", "s/"), within_scope("a:0", None)
+    ('^s/a', 'loc:@s/a', 'a:0')
+    """
+    if not scope:
+        return name
+    prefix = next((mark for mark in _MARKS if name.startswith(mark)), "")
+    return f"{prefix}{scope.removesuffix('/')}/{name.removeprefix(prefix)}"
+
+
+def without_scope(name: str, scope: str | None) -> str:
+    """Return `name` without the `scope` before it. A name outside the scope stays unchanged.
+
+    >>> without_scope("^s/a", "s"), without_scope("loc:@s/a", "s/"), without_scope("t/s/a:0", "s")
+    ('^a', 'loc:@a', 't/s/a:0')
+    """
+    if not scope:
+        return name
+    prefix = next((mark for mark in _MARKS if name.startswith(mark)), "")
+    bare, scope = name.removeprefix(prefix), scope.removesuffix("/")
+    return prefix + bare[len(scope) :].lstrip("/") if bare.startswith(f"{scope}/") else name
 
 
 class NameTable:

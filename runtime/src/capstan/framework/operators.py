@@ -45,6 +45,12 @@ def binary(name: str, x: Any, y: Any) -> Any:
     if name[0].isupper():
         return getattr(raw, name)(x, y)
     graph = graphs.graph_of((x, y))
+    with graph.as_default():
+        # The first variable is read outside the name scope of the operation, as in TensorFlow.
+        if hasattr(x, "_as_tensor"):
+            x = convert.convert_to_tensor(x)
+        elif hasattr(y, "_as_tensor") and not isinstance(x, graphs.Tensor):
+            y = convert.convert_to_tensor(y)
     with graph.as_default(), graph.name_scope(name) as scope:
         x, y = _as_operands(x, y)
         if name == "truediv":

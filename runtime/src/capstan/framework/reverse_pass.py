@@ -173,8 +173,10 @@ class ReversePass:
 
     def _with_zeros(self, op: graphs.Operation, outputs: list[Any]) -> list[Any]:
         """Return the gradients of the outputs of a Switch. Replace None by zeros."""
+        # A handle has no dtype of its variable, so the gradient of the other side gives the dtype.
+        dtype = next(gradient.dtype for gradient in outputs if gradient is not None)
         return [
-            self._loops.zeros_like(op, index)
+            self._loops.zeros_like(op, index, dtype)
             if gradient is None and is_trainable(op.outputs[index])
             else gradient
             for index, gradient in enumerate(outputs)

@@ -181,7 +181,7 @@ class Scoped:
         outer, outer_devices = self._scopes.colocated, self._scopes.devices
         inner = () if ignore_existing else outer
         if op is not None:
-            element = self.as_graph_element(op)
+            element = self.as_graph_element(op.handle if hasattr(op, "handle") else op)
             inner = (*inner, getattr(element, "op", element))
         self._scopes.colocated = inner
         self._scopes.devices = ()
@@ -191,15 +191,14 @@ class Scoped:
             self._scopes.colocated, self._scopes.devices = outer, outer_devices
 
     @contextmanager
-    def colocate_with_name(self, name: str) -> Iterator[None]:
-        """Place new operations on the device of the operation `name`, which need not exist yet."""
-        outer, outer_devices = self._scopes.colocated, self._scopes.devices
+    def colocation_group(self, name: str) -> Iterator[None]:
+        """Place new operations with the operation `name`, which need not exist yet."""
+        outer = self._scopes.colocated
         self._scopes.colocated = (*outer, b"loc:@" + name.encode())
-        self._scopes.devices = ()
         try:
             yield
         finally:
-            self._scopes.colocated, self._scopes.devices = outer, outer_devices
+            self._scopes.colocated = outer
 
     @contextmanager
     def container(self, container_name: str) -> Iterator[str]:
@@ -242,8 +241,10 @@ class Scoped:
         """
         wanted: dict[Any, None] = {}
         for value in () if control_inputs is None else control_inputs:
-            # For an IndexedSlices, wait for the operation that computes its values.
-            element = self.as_graph_element(value.op if hasattr(value, "dense_shape") else value)
+            # For an IndexedSlices, wait for the operation that computes its values. To wait for a
+            # resource variable does not read the variable.
+            has_op = hasattr(value, "dense_shape") or hasattr(value, "handle")
+            element = self.as_graph_element(value.op if has_op else value)
             wanted[getattr(element, "op", element)] = None
         outer, context = self._scopes.dependencies, self._scopes.control_flow_context
         block = Dependencies(tuple(wanted), is_cleared=control_inputs is None)

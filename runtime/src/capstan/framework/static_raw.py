@@ -22,6 +22,15 @@ class StaticRaw(plain.Raw):
             return _constant(static, out_type, name)
         return plain.raw.Shape(input, out_type=out_type, name=name)
 
+    def VariableShape(
+        self, input: Any, out_type: Any = dtypes.int32, name: str = "VariableShape"
+    ) -> Any:
+        # The static shape of a handle is the shape of its variable.
+        static = input.shape.internal
+        if shapes.is_fully_defined(static):
+            return _constant(static, out_type, name)
+        return plain.raw.VariableShape(input, out_type=out_type, name=name)
+
     def Size(self, input: Any, out_type: Any = dtypes.int32, name: str = "Size") -> Any:
         count = shapes.num_elements(input.shape.internal)
         if count is not None:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.api import variables
-from capstan.core import devices
+from capstan.api import resource_variables, variables
+from capstan.core import devices, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -114,7 +114,7 @@ def _sharded_save(prefix: graphs.Tensor, groups: Sequence[tuple[str, Named]]) ->
 
 
 def _save(prefix: graphs.Tensor, named: Named) -> graphs.Operation:
-    tensors = [var.op.outputs[0] for var in named.values()]
+    tensors = [var._as_graph_element() for var in named.values()]
     saved: graphs.Operation = raw.SaveV2(prefix, list(named), [""] * len(named), tensors)
     return saved
 
@@ -133,7 +133,15 @@ def _restore(
         with graph.control_dependencies(before):
             if is_reshaping:
                 value = raw.Reshape(value, shape.as_list())
-            ref = var.op.outputs[0]
-            assign = raw.Assign(ref, value, validate_shape=shape.is_fully_defined())
-            assigned.append(assign.op)
+            assigned.append(_assigned(var, value, shape))
     return assigned
+
+
+def _assigned(var: Any, value: graphs.Tensor, shape: tensor_shape.TensorShape) -> graphs.Operation:
+    if resource_variables.is_resource_variable(var):
+        with var.graph.device(var.device):
+            operation: graphs.Operation = raw.AssignVariableOp(var.handle, raw.Identity(value))
+            return operation
+    assign = raw.Assign(var.op.outputs[0], value, validate_shape=shape.is_fully_defined())
+    output: graphs.Operation = assign.op
+    return output

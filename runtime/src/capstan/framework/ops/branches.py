@@ -50,8 +50,10 @@ def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     side_grads = list(grads)
     for side, other in ((0, 1), (1, 0)):
         if side_grads[side] is None:
-            is_sparse = isinstance(side_grads[other], indexed_slices.IndexedSlices)
-            side_grads[side] = (_no_rows if is_sparse else _zeros)(op, side, raw)
+            # A handle has no dtype of its variable, but the gradient of the other side has.
+            known: Any = side_grads[other]
+            make = _no_rows if isinstance(known, indexed_slices.IndexedSlices) else _zeros
+            side_grads[side] = make(op, side, known.dtype, raw)
     if not any(isinstance(grad, indexed_slices.IndexedSlices) for grad in side_grads):
         return raw.Merge(side_grads, name="cond_grad")[0], None
     off, on = (as_slices(grad, raw) for grad in side_grads)
@@ -63,24 +65,27 @@ def _switch_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _side(op: Op, side: int, raw: Raw) -> Any:
-    """Return the data on one side of a Switch, and a context manager that builds on this side."""
+    """Return the shape of the data of a Switch, and a context manager that builds on one side.
+
+    If the data is a handle, the shape is the shape of its variable.
+    """
     data = raw.Switch(*op.inputs)[side]
-    return data, data.graph.control_dependencies([raw.Identity(data)])
+    on_side = data.graph.control_dependencies([raw.Identity(data)])
+    is_handle = data.dtype.base_dtype is dtypes.resource
+    return raw.VariableShape(data) if is_handle else raw.Shape(data), on_side
 
 
-def _zeros(op: Op, side: int, raw: Raw) -> Any:
-    data, on_side = _side(op, side, raw)
-    sizes = raw.Shape(data)
+def _zeros(op: Op, side: int, dtype: dtypes.DType, raw: Raw) -> Any:
+    sizes, on_side = _side(op, side, raw)
     with on_side:
-        return raw.Fill(sizes, np.zeros((), data.dtype.base_dtype.as_numpy_dtype), name="zeros")
+        return raw.Fill(sizes, np.zeros((), dtype.base_dtype.as_numpy_dtype), name="zeros")
 
 
-def _no_rows(op: Op, side: int, raw: Raw) -> Any:
-    data, on_side = _side(op, side, raw)
-    sizes = raw.Shape(data)
+def _no_rows(op: Op, side: int, dtype: dtypes.DType, raw: Raw) -> Any:
+    sizes, on_side = _side(op, side, raw)
     with on_side:
         rest = raw.ConcatV2([np.zeros(1, np.int32), raw.Slice(sizes, [1], [-1])], 0)
-        values = raw.Fill(rest, np.zeros((), data.dtype.base_dtype.as_numpy_dtype))
+        values = raw.Fill(rest, np.zeros((), dtype.base_dtype.as_numpy_dtype))
         indices = raw.Identity(np.zeros(0, np.int64))
     return indexed_slices.IndexedSlices(values, indices, sizes)
 
