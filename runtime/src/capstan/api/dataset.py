@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import (
-    check_ops,
+    control_flow_ops,
     data_functions,
     data_generator,
     data_iterators,
@@ -176,8 +176,8 @@ class Dataset:
         pattern = convert.convert_to_tensor(file_pattern, dtypes.string, name="pattern")
         names = raw.MatchingFiles(pattern)
         count = raw.Size(names)
-        check = check_ops.assert_greater(
-            count, 0, data=[pattern], message="No files matched pattern:", name="match_not_empty"
+        check = control_flow_ops.Assert(
+            raw.Greater(count, 0), ["No files matched pattern: ", pattern], name="match_not_empty"
         )
         with graphs.get_default_graph().control_dependencies([check]):
             names = raw.Identity(names)

@@ -1,0 +1,317 @@
+"""`tf.data`: iterators, the errors of pipelines, and the work of their threads."""
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import clusters
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.framework.raw import raw
+
+Dataset = tf.data.Dataset
+DEADLINE_S = 60
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def drained(session: Any, element: Any, feeds: Any = None) -> list[Any]:
+    """Return the elements up to the end."""
+    found = []
+    while True:
+        try:
+            found.append(session.run(element, feeds))
+        except tf.errors.OutOfRangeError as end:
+            if "End of sequence" not in end.message:
+                raise
+            return found
+
+
+def test_an_iterator_moves_one_element_in_each_step() -> None:
+    first = Dataset.range(5).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert session.run([first, first, first + 10]) == [0, 0, 10]
+        assert session.run(first) == 1
+
+
+def test_two_calls_of_get_next_take_two_elements() -> None:
+    iterator = Dataset.range(5).make_one_shot_iterator()
+    pair = [iterator.get_next(), iterator.get_next()]
+    with tf.Session() as session:
+        assert sorted(session.run(pair)) == [0, 1]
+
+
+def test_an_iterator_without_a_dataset_says_that_it_needs_its_initializer() -> None:
+    element = Dataset.range(3).make_initializable_iterator().get_next()
+    with (
+        tf.Session() as session,
+        pytest.raises(
+            tf.errors.FailedPreconditionError,
+            match="GetNext\\(\\) failed because the iterator has not been initialized",
+        ),
+    ):
+        session.run(element)
+
+
+def test_an_initializer_reads_placeholders() -> None:
+    count = tf.placeholder(tf.int64, [])
+    iterator = Dataset.range(count).make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as session:
+        for size in (2, 4):
+            session.run(iterator.initializer, {count: size})
+            assert drained(session, element) == list(range(size))
+
+
+def test_a_one_shot_iterator_refuses_placeholders_and_variables() -> None:
+    fed = Dataset.from_tensor_slices(tf.placeholder(tf.int32, [3], name="p"))
+    with pytest.raises(ValueError, match=r"a placeholder \(name:p, type:Placeholder\) by value"):
+        fed.make_one_shot_iterator()
+    variable = tf.get_variable("v", [3])
+    with pytest.raises(ValueError, match=r"use `Dataset.make_initializable_iterator"):
+        Dataset.range(3).map(lambda x: variable).make_one_shot_iterator()
+    with pytest.raises(ValueError, match="Iterator does not have an initializer"):
+        _ = Dataset.range(3).make_one_shot_iterator().initializer
+
+
+def test_an_iterator_takes_datasets_of_one_structure() -> None:
+    small = Dataset.range(3)
+    large = Dataset.range(100, 104).map(lambda x: x + 1)
+    iterator = tf.data.Iterator.from_structure(small.output_types, small.output_shapes)
+    element = iterator.get_next()
+    begin_small, begin_large = map(iterator.make_initializer, (small, large))
+    with tf.Session() as session:
+        for begin, expected in ((begin_small, [0, 1, 2]), (begin_large, [101, 102, 103, 104])):
+            session.run(begin)
+            assert drained(session, element) == expected
+    with pytest.raises(TypeError, match="Expected output types"):
+        iterator.make_initializer(Dataset.from_tensors(1.0))
+
+
+def test_a_string_handle_chooses_the_iterator_of_a_step() -> None:
+    training = Dataset.range(3).repeat().make_one_shot_iterator()
+    validation = Dataset.range(10, 12).make_initializable_iterator()
+    handle = tf.placeholder(tf.string, [])
+    element = tf.data.Iterator.from_string_handle(handle, training.output_types, []).get_next()
+    with tf.Session() as session:
+        train, check = session.run([training.string_handle(), validation.string_handle()])
+        assert [session.run(element, {handle: train}) for _ in range(2)] == [0, 1]
+        session.run(validation.initializer)
+        assert drained(session, element, {handle: check}) == [10, 11]
+        assert session.run(element, {handle: train}) == 2
+        with pytest.raises(tf.errors.InvalidArgumentError, match="string handle"):
+            session.run(element, {handle: b"no handle"})
+
+
+def test_an_iterator_of_another_task_gives_its_elements() -> None:
+    servers = clusters.start(worker=2)
+    with tf.device("/job:worker/task:1"):
+        iterator = Dataset.range(3).map(lambda x: x * 2).make_initializable_iterator()
+        handle = tf.placeholder(tf.string, [])
+        fed = tf.data.Iterator.from_string_handle(handle, tf.int64, [])
+    with tf.device("/job:worker/task:0"):
+        element, other = iterator.get_next() + 1, fed.get_next() + 2
+    with tf.Session(servers["worker:0"].target) as session:
+        session.run(iterator.initializer)
+        assert session.run(element) == 1
+        text = session.run(iterator.string_handle())
+        assert session.run(other, {handle: text}) == 4
+        assert drained(session, element) == [5]
+
+
+def test_a_map_function_reads_a_variable_in_each_call() -> None:
+    offset = tf.get_variable("offset", initializer=np.int64(1), use_resource=True)
+    iterator = Dataset.range(5).map(lambda x: x + offset).make_initializable_iterator()
+    element, change = iterator.get_next(), offset.assign(100)
+    with tf.Session() as session:
+        session.run(offset.initializer)
+        session.run(iterator.initializer)
+        assert session.run(element) == 1
+        session.run(change)
+        assert session.run(element) == 101
+
+
+def test_an_error_in_a_function_names_its_operation_and_the_next_element_follows() -> None:
+    def checked(x: Any) -> Any:
+        with tf.control_dependencies([tf.Assert(tf.not_equal(x, 1), ["too small"], name="check")]):
+            return x * 2
+
+    dataset = Dataset.range(4).map(checked)
+    element = dataset.make_one_shot_iterator().get_next()
+    ignoring = dataset.apply(tf.data.experimental.ignore_errors())
+    without = ignoring.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert session.run(element) == 0
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"too small(.|\n)*node check"):
+            session.run(element)
+        assert drained(session, element) == [4, 6]
+        assert drained(session, without) == [0, 4, 6]
+
+
+def test_batches_of_different_shapes_are_refused() -> None:
+    dataset = Dataset.range(1, 3).map(lambda x: tf.fill([tf.cast(x, tf.int32)], x)).batch(2)
+    with (
+        tf.Session() as session,
+        pytest.raises(
+            tf.errors.InvalidArgumentError,
+            match=r"different shapes in component 0. First element had shape \[1\] and element 1 "
+            r"had shape \[2\]",
+        ),
+    ):
+        session.run(dataset.make_one_shot_iterator().get_next())
+
+
+def test_parallel_calls_of_a_function_run_at_the_same_time() -> None:
+    together = threading.Barrier(3)
+
+    def meet(x: Any) -> Any:
+        together.wait(DEADLINE_S)
+        return x
+
+    dataset = Dataset.range(6).map(lambda x: tf.py_func(meet, [x], tf.int64), 3)
+    element = dataset.make_initializable_iterator()
+    following = element.get_next()
+    with tf.Session() as session:
+        session.run(element.initializer)
+        assert drained(session, following) == list(range(6))
+
+
+def test_prefetch_makes_elements_while_no_step_asks_for_them() -> None:
+    made, is_ahead = [], threading.Event()
+
+    def note(x: Any) -> Any:
+        made.append(int(x))
+        if len(made) == 4:
+            is_ahead.set()
+        return x
+
+    iterator = (
+        Dataset.range(9)
+        .map(lambda x: tf.py_func(note, [x], tf.int64))
+        .prefetch(3)
+        .make_initializable_iterator()
+    )
+    element = iterator.get_next()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        assert session.run(element) == 0
+        assert is_ahead.wait(DEADLINE_S)
+        assert drained(session, element) == list(range(1, 9))
+
+
+def test_a_step_that_waits_for_an_element_ends_with_its_timeout_and_loses_no_element() -> None:
+    may_go = threading.Event()
+
+    def wait(x: Any) -> Any:
+        may_go.wait(DEADLINE_S)
+        return x
+
+    iterator = (
+        Dataset.range(3)
+        .map(lambda x: tf.py_func(wait, [x], tf.int64))
+        .make_initializable_iterator()
+    )
+    element = iterator.get_next()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(element, options=tf.RunOptions(timeout_in_ms=50))
+        may_go.set()
+        assert drained(session, element) == [0, 1, 2]
+
+
+def test_a_generator_begins_again_in_each_pass_and_is_dropped_at_its_end() -> None:
+    ended = []
+
+    def numbers() -> Iterator[int]:
+        try:
+            yield from (1, 2)
+        finally:
+            ended.append(True)
+
+    iterator = Dataset.from_generator(numbers, tf.int32, []).make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as session:
+        for _ in range(2):
+            session.run(iterator.initializer)
+            assert drained(session, element) == [1, 2]
+    assert ended == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (["text"], "could not be converted to the expected type"),
+        ([[1, 2]], "yielded an element of shape"),
+    ],
+)
+def test_a_generator_must_yield_what_it_declares(values: Any, message: str) -> None:
+    dataset = Dataset.from_generator(lambda: iter(values), tf.int32, [])
+    iterator = dataset.make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+            session.run(element)
+
+
+def test_the_only_element_of_a_dataset_is_a_tensor() -> None:
+    single = tf.data.experimental.get_single_element
+    total = Dataset.range(5).reduce((np.int64(0), 0.0), lambda s, x: (s[0] + x, s[1] + 0.5))
+    with tf.Session() as session:
+        assert session.run(single(Dataset.range(3).skip(2))) == 2
+        assert session.run(total) == (10, 2.5)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Dataset was empty"):
+            session.run(single(Dataset.range(0)))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="more than one element"):
+            session.run(single(Dataset.range(2)))
+
+
+def test_files_are_listed_and_read(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(f"{name}1\n{name}2\n")
+    files = Dataset.list_files(str(tmp_path / "*.txt"), shuffle=False)
+    lines = files.interleave(tf.data.TextLineDataset, cycle_length=2)
+    iterator = lines.make_initializable_iterator()
+    element = iterator.get_next()
+    nothing = Dataset.list_files(str(tmp_path / "*.csv")).make_initializable_iterator()
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        assert drained(session, element) == [b"a1", b"b1", b"a2", b"b2"]
+        with pytest.raises(tf.errors.InvalidArgumentError, match="No files matched pattern"):
+            session.run(nothing.initializer)
+
+
+def test_a_pipeline_without_seeds_shuffles_each_pass_differently() -> None:
+    iterator = Dataset.range(100).shuffle(100).make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as session:
+        passes = []
+        for _ in range(2):
+            session.run(iterator.initializer)
+            passes.append(drained(session, element))
+    assert passes[0] != passes[1]
+    assert sorted(passes[0]) == sorted(passes[1]) == list(range(100))
+
+
+def test_a_restored_iterator_goes_on_at_its_place_with_the_same_shuffling() -> None:
+    plan = Dataset.range(50).shuffle(50)
+    iterator, other = (plan.make_initializable_iterator() for _ in range(2))
+    element, following = iterator.get_next(), other.get_next()
+    copy = raw.DeserializeIterator(
+        other._iterator_resource, raw.SerializeIterator(iterator._iterator_resource)
+    )
+    with tf.Session() as session:
+        session.run([iterator.initializer, other.initializer])
+        before = [session.run(element) for _ in range(20)]
+        session.run(copy)
+        rest = drained(session, element)
+        assert drained(session, following) == rest
+        assert sorted(before + rest) == list(range(50))
