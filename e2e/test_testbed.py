@@ -221,6 +221,31 @@ def test_deleted_pods_of_a_silent_node_remain_until_the_node_is_back(
     wait.until(lambda: cluster.api.find(running_pod) is None)
 
 
+def test_an_act_that_the_server_did_not_carry_out_is_repeated(
+    cluster: Cluster, namespace: str, tmp_path: pathlib.Path
+) -> None:
+    """Otherwise an outage in the middle of an act would let a pod run that must fail."""
+    node, one = f"node-of-{namespace}", f"{pods(namespace)}/one"
+    second_write = Fault(frozenset({"patch"}), frozenset({"pods/status"}), drop="before", skip=1)
+    with proxy.running(cluster.server, cluster.ca) as between:
+        kubelet = Kubelet(api_behind(between, cluster, tmp_path), 0)
+        kubelet.start()
+        with contextlib.closing(kubelet):
+            kubelet.join(node)
+            kubelet.at_start(f"{namespace}/one", lambda pod: run_and_fail(kubelet, pod))
+            with between.fault(second_write):
+                cluster.api.post(pods(namespace), a_pod("one", nodeName=node))
+                wait.until(lambda: between.faults_done() > 0)
+            wait.until(lambda: cluster.api.get(one)["status"]["phase"] == "Failed")
+            kubelet.leave(node)
+            kubelet.reset()
+
+
+def run_and_fail(kubelet: Kubelet, pod: Json) -> None:
+    kubelet.run(pod)
+    kubelet.exit(pod, 1)
+
+
 def test_the_operator_becomes_ready_again_after_it_was_stopped(operator: Operator) -> None:
     assert operator.metrics()
     assert operator.stop() == 0

@@ -22,6 +22,8 @@ Json = dict[str, Any]
 Act = Callable[[Json], None]
 
 _WRITERS = 8
+_AGAIN_SECONDS = 0.5
+"""The pause before an act is repeated that the server did not carry out."""
 
 
 class Kubelet:
@@ -246,24 +248,41 @@ class Kubelet:
         try:
             act(pod)
         except ApiError as error:
-            if error.status == 429 or error.status >= 500:
-                self._again(pod)
+            if error.status >= 500:
+                self._later(_AGAIN_SECONDS, self._repeat, act, pod)
             elif error.status not in (404, 409) and not pods.is_replaced(error):
                 self.faults.append(str(error))
         except urllib3.exceptions.HTTPError:
-            self._again(pod)
+            self._later(_AGAIN_SECONDS, self._repeat, act, pod)
         except Exception as error:  # noqa: BLE001 - `reset` raises it in a test
             self.faults.append(repr(error))
 
-    def _again(self, pod: Json) -> None:
-        with self._changed:
-            self._begun.discard(pod["metadata"]["uid"])
-        self._later(0.5, pod)
+    def _repeat(self, act: Act, pod: Json) -> None:
+        """Call an act again from its beginning, unless the pod has ended.
 
-    def _later(self, seconds: float, pod: Json) -> None:
-        # The timer reads the newest version of the pod, because the server may have carried out a
-        # request whose answer was lost.
-        later = threading.Timer(seconds, lambda: self._sync(self._newest(pod)))
+        The server may have carried out a request whose answer was lost. The watch may not have
+        reported this yet, so the pod is read.
+        """
+        if self._closed:
+            return
+        try:
+            newest = self._api.find(pods.path(pod))
+        except (ApiError, urllib3.exceptions.HTTPError):
+            self._later(_AGAIN_SECONDS, self._repeat, act, pod)
+            return
+        if newest is None or newest["metadata"]["uid"] != pod["metadata"]["uid"]:
+            return
+        phase = newest["status"]["phase"]
+        is_over = "deletionTimestamp" in newest["metadata"] or act == self.run
+        with self._changed:
+            if phase == "Pending":
+                self._begun.discard(pod["metadata"]["uid"])
+            elif phase == "Running" and not is_over and not self._closed:
+                self._writers.submit(self._unless_gone, act, newest)
+        self._sync(newest)
+
+    def _later(self, seconds: float, act: Callable[..., object], *arguments: object) -> None:
+        later = threading.Timer(seconds, act, arguments)
         later.daemon = True
         later.start()
 
@@ -273,7 +292,7 @@ class Kubelet:
         with self._changed:
             stubborn = pods.key(pod) in self._stubborn
         if stubborn and ends > time.time() and pod["status"]["phase"] == "Running":
-            self._later(ends - time.time(), pod)
+            self._later(ends - time.time(), lambda: self._sync(self._newest(pod)))
             return
         if pod["status"]["phase"] not in ("Succeeded", "Failed"):
             code = podstatus.SIGKILLED if stubborn else podstatus.SIGTERMED
