@@ -24,6 +24,10 @@ from testbed.story import Story, job
 
 Json = dict[str, Any]
 
+SCHEDULED_SECONDS = 180.0
+"""How long a new pod may wait for its node. After several outages of the API server, the scheduler
+waits up to a minute before it asks again."""
+
 
 def a_pod(name: str, **spec: object) -> Json:
     container = {"name": "trainer", "image": "any:dev"}
@@ -40,7 +44,7 @@ def running_pod(cluster: Cluster, kubelet: Kubelet, namespace: str) -> str:
     """The path of a pod that is ready."""
     path = f"{pods(namespace)}/one"
     cluster.api.post(pods(namespace), a_pod("one"))
-    wait.until(lambda: condition(cluster.api.get(path), "Ready") == "True")
+    wait.until(lambda: condition(cluster.api.get(path), "Ready") == "True", SCHEDULED_SECONDS)
     return path
 
 
