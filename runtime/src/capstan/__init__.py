@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from capstan.api import nn as nn
     from capstan.api import python_io as python_io
     from capstan.api import queue as queue
+    from capstan.api import test as test
     from capstan.client.interactive_session import InteractiveSession as InteractiveSession
     from capstan.client.session import Session as Session
     from capstan.train import contrib as contrib
@@ -87,6 +88,7 @@ _MODULES = {
     "python_io": "capstan.api.python_io",
     "queue": "capstan.api.queue",
     "summary": "capstan.train.summary",
+    "test": "capstan.api.test",
     "train": "capstan.train",
 }
 _ATTRIBUTES = {

@@ -1,0 +1,151 @@
+"""`tf.test`: tests of programs that use Capstan (python/platform/test.py)."""
+
+import os
+import socket
+import sys
+import unittest
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import Any
+from unittest import mock
+
+from capstan.api import flags
+from capstan.api.absent import absent
+from capstan.api.gradient_checker import compute_gradient, compute_gradient_error
+from capstan.api.stubs import StubOutForTesting
+from capstan.api.testing_case import TestCase, get_temp_dir
+from capstan.client import session as sessions
+from capstan.core import cluster
+from capstan.framework import graph as graphs
+
+__all__ = [
+    "StubOutForTesting",
+    "TestCase",
+    "assert_equal_graph_def",
+    "compute_gradient",
+    "compute_gradient_error",
+    "create_local_cluster",
+    "get_temp_dir",
+    "gpu_device_name",
+    "is_built_with_cuda",
+    "is_built_with_gpu_support",
+    "is_built_with_rocm",
+    "is_gpu_available",
+    "main",
+    "mock",
+    "test_src_dir_path",
+]
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parse the flags, run all tests of the main module, and end the process."""
+    unittest.main(argv=flags.parse(list(sys.argv if argv is None else argv)))
+
+
+def test_src_dir_path(relative_path: str) -> str:
+    """Return the path of a file of the tests, below the folder in the variable TEST_SRCDIR."""
+    return os.path.join(os.environ["TEST_SRCDIR"], "org_tensorflow/tensorflow", relative_path)
+
+
+test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # pytest: it is no test
+
+
+def is_gpu_available(
+    cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
+) -> bool:
+    """Return whether this process has a GPU. The capability is not looked at. Blocks."""
+    return bool(gpu_device_name())
+
+
+def gpu_device_name() -> str:
+    """Return the name of a GPU of this process, such as `/device:GPU:0`, or "". Blocks."""
+    with sessions.Session(graph=graphs.Graph()) as session:
+        names = [found.name for found in session.list_devices() if found.device_type == "GPU"]
+    return "/device:GPU:" + names[0].rpartition(":")[2] if names else ""
+
+
+def is_built_with_cuda() -> bool:
+    """Return whether the package for GPUs, CuPy, is installed."""
+    import importlib.util
+
+    return importlib.util.find_spec("cupy") is not None
+
+
+def is_built_with_gpu_support() -> bool:
+    """Return whether the package for GPUs, CuPy, is installed."""
+    return is_built_with_cuda()
+
+
+def is_built_with_rocm() -> bool:
+    """Return False: Capstan does not support GPUs of AMD."""
+    return False
+
+
+def create_local_cluster(
+    num_workers: int,
+    num_ps: int,
+    protocol: str = "grpc",
+    worker_config: Any = None,
+    ps_config: Any = None,
+) -> tuple[list[Any], list[Any]]:
+    """Start the servers of a cluster in this process. Return the workers and the ps servers."""
+    from capstan.services import server
+
+    ports = _free_ports(num_workers + num_ps)
+    spec = cluster.ClusterSpec(
+        {
+            "worker": [f"localhost:{port}" for port in ports[:num_workers]],
+            "ps": [f"localhost:{port}" for port in ports[num_workers:]],
+        }
+    )
+    workers = [
+        server.Server(spec, "worker", index, protocol, worker_config)
+        for index in range(num_workers)
+    ]
+    ps = [server.Server(spec, "ps", index, protocol, ps_config) for index in range(num_ps)]
+    return workers, ps
+
+
+def _free_ports(count: int) -> list[int]:
+    """Return ports that are free now. All are held at once, so that they differ."""
+    with ExitStack() as held:
+        ports = []
+        for _ in range(count):
+            listener = held.enter_context(socket.socket())
+            listener.bind(("localhost", 0))
+            ports.append(listener.getsockname()[1])
+        return ports
+
+
+def assert_equal_graph_def(
+    actual: Any,
+    expected: Any,
+    checkpoint_v2: bool = False,
+    hash_table_shared_name: bool = False,
+) -> None:
+    """Check that two GraphDefs have the same nodes, in any order.
+
+    The last two arguments have no effect: Capstan's graphs hold no names that are drawn by chance.
+
+    Raises:
+        AssertionError: a node is missing, is not expected, or differs.
+        TypeError: an argument is not a GraphDef.
+    """
+    from tensorboard.compat.proto import graph_pb2
+
+    for name, graph in (("actual", actual), ("expected", expected)):
+        if not isinstance(graph, graph_pb2.GraphDef):
+            raise TypeError(f"Expected tf.GraphDef for {name}, got {type(graph).__name__}")
+    found = {node.name: node for node in actual.node}
+    for node in expected.node:
+        if node.name not in found:
+            raise AssertionError(f"Did not find expected node '{node.name} = {node.op}'")
+        if found[node.name] != node:
+            raise AssertionError(f"Node named '{node.name}' is {found[node.name]}, expected {node}")
+        del found[node.name]
+    for name, node in found.items():
+        raise AssertionError(f"Found unexpected node '{name} = {node.op}'")
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.test", name)
