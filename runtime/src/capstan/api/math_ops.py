@@ -12,6 +12,7 @@ from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import arguments, convert, operators
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = [
@@ -114,6 +115,8 @@ def log_sigmoid(x: Any, name: str | None = None) -> Any:
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """Convert a tensor to `dtype`. Return the tensor itself if it already has that dtype."""
     target = dtypes.as_dtype(dtype).base_dtype
+    if isinstance(x, graphs.Tensor) and x.dtype == target:
+        return x
     with scoped(name, "Cast", (x,)) as scope:
         x = convert.convert_to_tensor(x, name="x")
         if x.dtype.base_dtype is target:

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 from capstan.api.absent import absent as _absent
 from capstan.core.cluster import ClusterSpec
+from capstan.train.adadelta import AdadeltaOptimizer
+from capstan.train.adagrad import AdagradOptimizer
+from capstan.train.adagrad_da import AdagradDAOptimizer
 from capstan.train.adam import AdamOptimizer
 from capstan.train.basic_loops import basic_train_loop
 from capstan.train.checkpoint_reader import (
@@ -32,6 +35,7 @@ from capstan.train.cosine_decay import (
 )
 from capstan.train.coordinator import Coordinator, LooperThread
 from capstan.train.device_setter import replica_device_setter
+from capstan.train.ftrl import FtrlOptimizer
 from capstan.train.event_file import summary_iterator
 from capstan.train.gradient_descent import GradientDescentOptimizer
 from capstan.train.hook import (
@@ -78,12 +82,14 @@ from capstan.train.moving_averages import ExponentialMovingAverage
 from capstan.train.optimizer import Optimizer
 from capstan.train.profiling import ProfilerHook
 from capstan.train.progress import ProgressHook
+from capstan.train.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
 from capstan.train.queue_runner import (
     QueueRunner,
     add_queue_runner,
     start_queue_runners,
 )
 from capstan.train.reporting import FinalOpsHook, LoggingTensorHook, StepCounterHook
+from capstan.train.rmsprop import RMSPropOptimizer
 from capstan.train.saver import Saver
 from capstan.train.scaffold import Scaffold
 from capstan.train.session_creator import (
@@ -118,6 +124,9 @@ if TYPE_CHECKING:
     from capstan.services.server import Server, ServerDef
 
 __all__ = [
+    "AdadeltaOptimizer",
+    "AdagradDAOptimizer",
+    "AdagradOptimizer",
     "AdamOptimizer",
     "CheckpointReader",
     "CheckpointSaverHook",
@@ -129,6 +138,7 @@ __all__ = [
     "FeedFnHook",
     "ExponentialMovingAverage",
     "FinalOpsHook",
+    "FtrlOptimizer",
     "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
     "JobDef",
@@ -143,7 +153,10 @@ __all__ = [
     "Optimizer",
     "ProfilerHook",
     "ProgressHook",
+    "ProximalAdagradOptimizer",
+    "ProximalGradientDescentOptimizer",
     "QueueRunner",
+    "RMSPropOptimizer",
     "Saver",
     "SaverDef",
     "Scaffold",

@@ -9,18 +9,18 @@ var -= rate * m / (sqrt(v) + epsilon)
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import control_flow_ops
-from capstan.framework import convert, indexed_slices
+from capstan.api import control_flow_ops, math_ops, resource_variables, state_ops
 from capstan.framework import graph as graphs
+from capstan.framework import indexed_slices
 from capstan.framework.raw import raw
-from capstan.train import optimizer
+from capstan.train import optimizer, updates
 
 
 class AdamOptimizer(optimizer.Optimizer):
     """Adam. The slots `m` and `v` are called `<variable>/Adam` and `<variable>/Adam_1`.
 
     beta1^t and beta2^t are two variables. They are placed with the trained variable whose name
-    sorts first. A sparse gradient is applied as a dense gradient whose other rows are zero.
+    sorts first. A sparse gradient does what a dense gradient does whose other rows are zero.
     """
 
     def __init__(
@@ -40,17 +40,15 @@ class AdamOptimizer(optimizer.Optimizer):
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         first = min(var_list, key=lambda var: str(var.name))
-        self._powers = (
-            self._non_slot_variable(_number(self._beta1), "beta1_power", first),
-            self._non_slot_variable(_number(self._beta2), "beta2_power", first),
-        )
+        for name, beta in (("beta1_power", self._beta1), ("beta2_power", self._beta2)):
+            self._create_non_slot_variable(self._call_if_callable(beta), name, first)
         for var in var_list:
             self._zeros_slot(var, "m", self._name)
             self._zeros_slot(var, "v", self._name)
 
     def _prepare(self) -> None:
         self._numbers = tuple(
-            optimizer.hyperparameter(value, name)
+            updates.hyperparameter(value, name)
             for value, name in (
                 (self._learning_rate, "learning_rate"),
                 (self._beta1, "beta1"),
@@ -59,33 +57,55 @@ class AdamOptimizer(optimizer.Optimizer):
             )
         )
 
-    def _apply_dense(self, grad: Any, var: Any) -> graphs.Operation:
-        updated: graphs.Tensor = raw.ApplyAdam(
-            var._ref(),
-            self.get_slot(var, "m")._ref(),
-            self.get_slot(var, "v")._ref(),
-            *(optimizer.like(power, var) for power in self._powers),
-            *(optimizer.like(number, var) for number in self._numbers),
+    def _powers(self) -> list[Any]:
+        graph = graphs.get_default_graph()
+        return [
+            self._get_non_slot_variable("beta1_power", graph),
+            self._get_non_slot_variable("beta2_power", graph),
+        ]
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        return updates.update(
+            "ApplyAdam",
+            [var, self.get_slot(var, "m"), self.get_slot(var, "v")],
+            *(updates.like(number, var) for number in (*self._powers(), *self._numbers)),
             grad,
             use_locking=self._use_locking,
         )
-        return updated.op
 
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> graphs.Operation:
-        return self._apply_dense(convert.densify(grad), var)
+    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
+        values = grad.values
+        power1, power2, rate, beta1, beta2, epsilon = (
+            updates.like(number, var) for number in (*self._powers(), *self._numbers)
+        )
+        alpha = rate * math_ops.sqrt(1 - power2) / (1 - power1)
+        mean = self._averaged(self.get_slot(var, "m"), beta1, values * (1 - beta1), grad.indices)
+        squares = (values * values) * (1 - beta2)
+        power = self._averaged(self.get_slot(var, "v"), beta2, squares, grad.indices)
+        root = math_ops.sqrt(power)
+        changed = state_ops.assign_sub(
+            var, alpha * mean / (root + epsilon), use_locking=self._use_locking
+        )
+        return control_flow_ops.group(changed, mean, power, name="group_deps")
 
-    def _finish(self, updates: list[graphs.Operation], scope: str) -> graphs.Operation:
+    def _averaged(self, slot: Any, beta: Any, values: Any, indices: Any) -> Any:
+        """Return `slot` after it was multiplied by `beta`, and `values` were added to rows."""
+        graph = graphs.get_default_graph()
+        faded = state_ops.assign(slot, slot * beta, use_locking=self._use_locking)
+        with graph.control_dependencies([faded]):
+            if not resource_variables.is_resource_variable(slot):
+                return state_ops.scatter_add(slot, indices, values, use_locking=self._use_locking)
+            added = raw.ResourceScatterAdd(slot.handle, indices, values)
+        with graph.control_dependencies([added]):
+            return slot.value()
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         _, beta1, beta2, _ = self._numbers
         graph = graphs.get_default_graph()
-        power_updates: list[graphs.Operation] = []
-        for power, beta in zip(self._powers, (beta1, beta2), strict=True):
-            with graph.control_dependencies(updates), graph.colocate_with(power):
-                product = raw.Mul(power.value(), optimizer.like(beta, power))
-                assign = raw.Assign(power._ref(), product, use_locking=self._use_locking)
-                power_updates.append(assign.op)
-        group: graphs.Operation = control_flow_ops.group(*updates, *power_updates, name=scope)
-        return group
-
-
-def _number(beta: Any) -> Any:
-    return beta() if callable(beta) else beta
+        powers = self._powers()
+        with graph.control_dependencies(update_ops), graph.colocate_with(powers[0]):
+            power_updates = [
+                power.assign(power * updates.like(beta, power), use_locking=self._use_locking)
+                for power, beta in zip(powers, (beta1, beta2), strict=True)
+            ]
+        return control_flow_ops.group(*update_ops, *power_updates, name=name_scope)

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-from capstan.framework import graph as graphs
 from capstan.framework import indexed_slices
 from capstan.framework.raw import raw
-from capstan.train import optimizer
+from capstan.train import optimizer, updates
 
 
 class GradientDescentOptimizer(optimizer.Optimizer):
@@ -21,18 +20,23 @@ class GradientDescentOptimizer(optimizer.Optimizer):
         self._learning_rate = learning_rate
 
     def _prepare(self) -> None:
-        self._rate = optimizer.hyperparameter(self._learning_rate, "learning_rate")
+        self._rate = updates.hyperparameter(self._learning_rate, "learning_rate")
 
-    def _apply_dense(self, grad: Any, var: Any) -> graphs.Operation:
-        updated: graphs.Tensor = raw.ApplyGradientDescent(
-            var._ref(), optimizer.like(self._rate, var), grad, use_locking=self._use_locking
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        return updates.update(
+            "ApplyGradientDescent",
+            [var],
+            updates.like(self._rate, var),
+            grad,
+            use_locking=self._use_locking,
         )
-        return updated.op
 
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> graphs.Operation:
-        # ScatterSub subtracts repeated rows one after the other, so they need no summing first.
-        step = raw.Mul(grad.values, optimizer.like(self._rate, var))
-        updated: graphs.Tensor = raw.ScatterSub(
-            var._ref(), grad.indices, step, use_locking=self._use_locking
-        )
-        return updated.op
+    # Scatter ops treat repeated rows one after the other, so the rows need no summing first.
+
+    def _apply_sparse_duplicate_indices(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
+        step = grad.values * updates.like(self._rate, var)
+        return raw.ScatterSub(var._ref(), grad.indices, step, use_locking=self._use_locking).op
+
+    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+        step = -grad * updates.like(self._rate, handle)
+        return raw.ResourceScatterAdd(handle.handle, indices, step)

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.framework import graph as graphs
 from capstan.framework import indexed_slices
-from capstan.framework.raw import raw
-from capstan.train import optimizer
+from capstan.train import optimizer, updates
 
 
 class MomentumOptimizer(optimizer.Optimizer):
@@ -34,31 +32,22 @@ class MomentumOptimizer(optimizer.Optimizer):
             self._zeros_slot(var, "momentum", self._name)
 
     def _prepare(self) -> None:
-        self._rate = optimizer.hyperparameter(self._learning_rate, "learning_rate")
-        self._decay = optimizer.hyperparameter(self._momentum, "momentum")
+        self._rate = updates.hyperparameter(self._learning_rate, "learning_rate")
+        self._decay = updates.hyperparameter(self._momentum, "momentum")
 
-    def _apply_dense(self, grad: Any, var: Any) -> graphs.Operation:
-        updated: graphs.Tensor = raw.ApplyMomentum(
-            var._ref(),
-            self.get_slot(var, "momentum")._ref(),
-            optimizer.like(self._rate, var),
-            grad,
-            optimizer.like(self._decay, var),
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        return self._applied("ApplyMomentum", var, grad)
+
+    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
+        return self._applied("SparseApplyMomentum", var, grad.values, grad.indices)
+
+    def _applied(self, op: str, var: Any, *grad: Any) -> Any:
+        return updates.update(
+            op,
+            [var, self.get_slot(var, "momentum")],
+            updates.like(self._rate, var),
+            *grad,
+            updates.like(self._decay, var),
             use_locking=self._use_locking,
             use_nesterov=self._use_nesterov,
         )
-        return updated.op
-
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> graphs.Operation:
-        summed = optimizer.without_repeats(grad)
-        updated: graphs.Tensor = raw.SparseApplyMomentum(
-            var._ref(),
-            self.get_slot(var, "momentum")._ref(),
-            optimizer.like(self._rate, var),
-            summed.values,
-            summed.indices,
-            optimizer.like(self._decay, var),
-            use_locking=self._use_locking,
-            use_nesterov=self._use_nesterov,
-        )
-        return updated.op

@@ -8,18 +8,22 @@ tensorflow/python/training/optimizer.py.
 from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
-from capstan.api import control_flow_ops, math_ops, variable_collections, variables
+from capstan.api import (
+    control_flow_ops,
+    resource_variables,
+    variable_collections,
+    variables,
+)
 from capstan.core import dtypes
 from capstan.framework import collections, convert, gradients, indexed_slices
 from capstan.framework import graph as graphs
-from capstan.framework.raw import raw
-from capstan.train import slot_creator
+from capstan.train import optimizer_slots, updates
 
 GradsAndVars = Sequence[tuple[Any, Any]]
 _FLOATING = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
-class Optimizer:
+class Optimizer(optimizer_slots.SlotOwner):
     """Computes gradients and applies them. A subclass defines the update of one variable.
 
     A subclass defines `_apply_dense` and `_apply_sparse`. If it needs to, it also defines
@@ -37,10 +41,9 @@ class Optimizer:
     def __init__(self, use_locking: bool, name: str) -> None:
         if not name:
             raise ValueError("Must specify the optimizer name")
+        super().__init__()
         self._use_locking = use_locking
         self._name = name
-        self._slots: dict[str, dict[Any, Any]] = {}
-        self._non_slots: dict[tuple[str, graphs.Graph], Any] = {}
 
     def get_name(self) -> str:
         return self._name
@@ -103,7 +106,7 @@ class Optimizer:
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
                 f"Optimizer.GATE_GRAPH.  Not {gate_gradients}"
             )
-        self._check_types([loss] if grad_loss is None else [loss, grad_loss])
+        self._assert_valid_dtypes([loss] if grad_loss is None else [loss, grad_loss])
         targets = (
             variable_collections.trainable_variables() if var_list is None else _flat(var_list)
         )
@@ -123,7 +126,7 @@ class Optimizer:
         if gate_gradients == self.GATE_GRAPH:
             grads = control_flow_ops.tuple(grads)
         pairs = list(zip(grads, targets, strict=True))
-        self._check_types([var for grad, var in pairs if grad is not None])
+        self._assert_valid_dtypes([var for grad, var in pairs if grad is not None])
         return pairs
 
     def apply_gradients(
@@ -150,69 +153,49 @@ class Optimizer:
             self._create_slots([var for _, var in with_gradient])
         with graph.name_scope(name or self._name) as scope:
             self._prepare()
-            updates = [self._update(grad, var) for grad, var in with_gradient]
-            train_op = self._with_step(updates, global_step, scope)
+            update_ops = [self._update(grad, var) for grad, var in with_gradient]
+            applied = self._with_step(update_ops, global_step, scope)
+        # A subclass may return a tensor from `_finish`.
+        train_op: graphs.Operation = applied.op if isinstance(applied, graphs.Tensor) else applied
         train_ops = graph.get_collection_ref(collections.GraphKeys.TRAIN_OP)
         if train_op not in train_ops:
             train_ops.append(train_op)
         return train_op
 
-    def _with_step(
-        self, updates: list[graphs.Operation], global_step: Any, scope: str
-    ) -> graphs.Operation:
+    def _with_step(self, update_ops: list[Any], global_step: Any, scope: str) -> Any:
         if global_step is None:
-            return self._finish(updates, scope)
+            return self._finish(update_ops, scope)
         graph = graphs.get_default_graph()
         with (
-            graph.control_dependencies([self._finish(updates, "update")]),
+            graph.control_dependencies([self._finish(update_ops, "update")]),
             graph.colocate_with(global_step),
         ):
-            next_step: graphs.Tensor = raw.AssignAdd(global_step._ref(), 1, name=scope)
-            return next_step.op
+            return global_step.assign_add(1, name=scope, read_value=False)
 
-    def _update(self, grad: Any, var: Any) -> graphs.Operation:
+    def _update(self, grad: Any, var: Any) -> Any:
         graph = graphs.get_default_graph()
         with graph.name_scope(f"update_{var.op.name}"), graph.colocate_with(var):
             if isinstance(grad, indexed_slices.IndexedSlices):
-                return self._apply_sparse(grad, var)
-            return self._apply_dense(grad, var)
+                if var.constraint is not None:
+                    raise RuntimeError("Cannot use a constraint function on a sparse variable.")
+                if resource_variables.is_resource_variable(var):
+                    return self._resource_apply_sparse_duplicate_indices(
+                        grad.values, var, grad.indices
+                    )
+                return self._apply_sparse_duplicate_indices(grad, var)
+            is_resource = resource_variables.is_resource_variable(var)
+            apply = self._resource_apply_dense if is_resource else self._apply_dense
+            update = apply(grad, var)
+            if var.constraint is None:
+                return update
+            with graph.control_dependencies([update]):
+                return var.assign(var.constraint(var)).op
 
-    # --- slots
+    # --- methods that subclasses override, with TensorFlow's names
 
-    def get_slot(self, var: Any, name: str) -> Any:
-        """Return the slot `name` of a variable, or None if the variable has no such slot."""
-        return self._slots.get(name, {}).get(var)
-
-    def get_slot_names(self) -> list[str]:
-        """Return the names of the slots that were created, sorted."""
-        return sorted(self._slots)
-
-    def variables(self) -> list[Any]:
-        """Return the optimizer's own variables in the default graph, sorted by name."""
-        graph = graphs.get_default_graph()
-        slots = [slot for by_variable in self._slots.values() for slot in by_variable.values()]
-        own = [*slots, *self._non_slots.values()]
-        return sorted((var for var in own if var.graph is graph), key=lambda var: str(var.name))
-
-    def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
-        """Return the slot `slot_name` of a variable. Create it with zeros if it is missing."""
-        by_variable = self._slots.setdefault(slot_name, {})
-        if var not in by_variable:
-            by_variable[var] = slot_creator.create_zeros_slot(var, op_name)
-        return by_variable[var]
-
-    def _non_slot_variable(self, initial_value: float, name: str, colocate_with: Any) -> Any:
-        """Return the optimizer's own variable `name` in the graph of `colocate_with`.
-
-        Create the variable if the graph does not have it.
-        """
-        key = name, colocate_with.graph
-        if key not in self._non_slots:
-            with colocate_with.graph.colocate_with(colocate_with):
-                self._non_slots[key] = variables.Variable(initial_value, name=name, trainable=False)
-        return self._non_slots[key]
-
-    # --- methods that subclasses override
+    def _valid_dtypes(self) -> Sequence[dtypes.DType]:
+        """Return the dtypes that the loss, variables and gradients may have."""
+        return _FLOATING
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         """Make the slots of all variables."""
@@ -220,47 +203,52 @@ class Optimizer:
     def _prepare(self) -> None:
         """Make the tensors that all updates use, such as the learning rate."""
 
-    def _apply_dense(self, grad: Any, var: Any) -> graphs.Operation:
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
         """Return the operation that updates `var` with a Tensor as its gradient."""
-        raise TypeError(f"{type(self).__name__} cannot apply a dense gradient")
+        raise NotImplementedError(f"{type(self).__name__} cannot apply a dense gradient")
 
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> graphs.Operation:
-        """Return the operation that updates `var` with IndexedSlices. Their rows may repeat."""
-        raise TypeError(f"{type(self).__name__} cannot apply an IndexedSlices")
+    def _resource_apply_dense(self, grad: Any, handle: Any) -> Any:
+        """Return the operation that updates `handle`, which is the resource variable itself."""
+        return self._apply_dense(grad, handle)
 
-    def _finish(self, updates: list[graphs.Operation], scope: str) -> graphs.Operation:
+    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
+        """Return the operation that updates rows of `var`. No row occurs twice."""
+        raise NotImplementedError(f"{type(self).__name__} cannot apply an IndexedSlices")
+
+    def _resource_apply_sparse(self, grad: Any, handle: Any, indices: Any) -> Any:
+        """Return the operation that updates rows of the resource variable `handle`."""
+        return self._apply_sparse(indexed_slices.IndexedSlices(grad, indices), handle)
+
+    def _apply_sparse_duplicate_indices(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
+        """Return the operation that updates rows of `var`. Rows may repeat.
+
+        This implementation sums the slices of a repeated row, and calls `_apply_sparse`.
+        """
+        values, rows = updates.without_repeats(grad.values, grad.indices)
+        return self._apply_sparse(indexed_slices.IndexedSlices(values, rows, grad.dense_shape), var)
+
+    def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
+        """Do the same for the resource variable `handle`."""
+        values, rows = updates.without_repeats(grad, indices)
+        return self._resource_apply_sparse(values, handle, rows)
+
+    def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         """Return an operation that runs after all updates."""
-        group: graphs.Operation = control_flow_ops.group(*updates, name=scope)
-        return group
+        return control_flow_ops.group(*update_ops, name=name_scope)
 
-    def _check_types(self, tensors: Iterable[Any]) -> None:
+    # --- functions for subclasses
+
+    def _call_if_callable(self, param: Any) -> Any:
+        return param() if callable(param) else param
+
+    def _assert_valid_dtypes(self, tensors: Iterable[Any]) -> None:
+        allowed = self._valid_dtypes()
         for tensor in tensors:
             dtype = convert.convert_to_tensor(tensor).dtype.base_dtype
-            if dtype not in _FLOATING:
+            if dtype not in allowed:
                 raise ValueError(
-                    f"Invalid type {dtype!r} for {tensor.name}, expected: {list(_FLOATING)}."
+                    f"Invalid type {dtype!r} for {tensor.name}, expected: {list(allowed)}."
                 )
-
-
-def hyperparameter(value: Any, name: str) -> graphs.Tensor:
-    """Return a hyperparameter as a tensor.
-
-    `value` is a number, a tensor, or a function without arguments that returns either.
-    """
-    return convert.convert_to_tensor(value() if callable(value) else value, name=name)
-
-
-def like(value: Any, var: Any) -> graphs.Tensor:
-    """Return a hyperparameter, cast to the dtype of the variable `var`."""
-    cast: graphs.Tensor = math_ops.cast(value, var.dtype.base_dtype)
-    return cast
-
-
-def without_repeats(grad: indexed_slices.IndexedSlices) -> indexed_slices.IndexedSlices:
-    """Return a gradient that names each row once. The slices of a repeated row are summed."""
-    rows, positions = raw.Unique(grad.indices)
-    values = raw.UnsortedSegmentSum(grad.values, positions, raw.Size(rows))
-    return indexed_slices.IndexedSlices(values, rows, grad.dense_shape)
 
 
 def _as_gradient(grad: Any) -> Any:

@@ -6,32 +6,71 @@ Source: tensorflow/python/training/slot_creator.py.
 
 from typing import Any
 
-from capstan.api import init_ops, scope_block, variable_scope
-from capstan.core import dtypes
+from capstan.api import (
+    array_ops,
+    creation_ops,
+    init_ops,
+    resource_variables,
+    scope_block,
+    variable_scope,
+)
+from capstan.api import variables as variables_
+from capstan.core import dtypes, tensor_shape
+from capstan.framework import convert
 from capstan.framework import graph as graphs
 
 
 def create_slot(primary: Any, val: Any, name: str, colocate_with_primary: bool = True) -> Any:
     """Return a new slot of `primary`. `val`, a tensor or an array, is its initial value."""
-    return _create(primary, name, colocate_with_primary, initializer=val)
+    value = val if isinstance(val, graphs.Tensor) else convert.convert_to_tensor(val)
+    return _create(
+        primary,
+        name,
+        colocate_with_primary,
+        initializer=value,
+        validate_shape=value.get_shape().is_fully_defined(),
+    )
+
+
+def create_slot_with_initializer(
+    primary: Any,
+    initializer: Any,
+    shape: tensor_shape.TensorShape,
+    dtype: dtypes.DType,
+    name: str,
+    colocate_with_primary: bool = True,
+) -> Any:
+    """Return a new slot of `primary`. `initializer` is a function of a shape, or a tensor."""
+    return _create(
+        primary,
+        name,
+        colocate_with_primary,
+        initializer=initializer,
+        # A tensor has a shape of its own.
+        shape=shape if callable(initializer) else None,
+        dtype=dtype,
+        validate_shape=shape.is_fully_defined(),
+    )
 
 
 def create_zeros_slot(
     primary: Any, name: str, dtype: dtypes.DType | None = None, colocate_with_primary: bool = True
 ) -> Any:
     """Return a new slot of `primary` with the same shape. Its initial value is zeros."""
-    return _create(
-        primary,
-        name,
-        colocate_with_primary,
-        initializer=init_ops.Zeros(),
-        shape=primary.get_shape(),
-        dtype=dtype or primary.dtype.base_dtype,
-    )
+    dtype = (dtype or primary.dtype).base_dtype
+    shape = primary.get_shape()
+    if shape.is_fully_defined():
+        return create_slot_with_initializer(
+            primary, init_ops.Zeros(), shape, dtype, name, colocate_with_primary
+        )
+    is_variable = isinstance(primary, variables_.Variable)
+    sizes = array_ops.shape(primary.initialized_value() if is_variable else primary)
+    return create_slot(primary, creation_ops.zeros(sizes, dtype), name, colocate_with_primary)
 
 
 def _create(primary: Any, name: str, is_colocated: bool, **arguments: Any) -> Any:
     graph = graphs.get_default_graph()
+    arguments["use_resource"] = resource_variables.is_resource_variable(primary)
     # The name within the scope is empty, so the unique name of the scope is the slot's name.
     with scope_block.variable_scope(None, f"{primary.op.name}/{name}"):
         if not is_colocated:

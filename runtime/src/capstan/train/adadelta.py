@@ -1,0 +1,54 @@
+"""`tf.train.AdadeltaOptimizer` (Zeiler, https://arxiv.org/abs/1212.5701)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.framework import indexed_slices
+from capstan.train import optimizer, updates
+
+
+class AdadeltaOptimizer(optimizer.Optimizer):
+    """Adadelta. Its slots `accum` and `accum_update` average squares of gradients and of updates.
+
+    They are called `<variable>/Adadelta` and `<variable>/Adadelta_1`.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: Any = 0.95,
+        epsilon: Any = 1e-8,
+        use_locking: bool = False,
+        name: str = "Adadelta",
+    ) -> None:
+        super().__init__(use_locking, name)
+        self._learning_rate = learning_rate
+        self._rho = rho
+        self._epsilon = epsilon
+
+    def _create_slots(self, var_list: Sequence[Any]) -> None:
+        for var in var_list:
+            self._zeros_slot(var, "accum", self._name)
+            self._zeros_slot(var, "accum_update", self._name)
+
+    def _prepare(self) -> None:
+        self._numbers = (
+            updates.hyperparameter(self._learning_rate, "lr"),
+            updates.hyperparameter(self._rho, "rho"),
+            updates.hyperparameter(self._epsilon, "epsilon"),
+        )
+
+    def _apply_dense(self, grad: Any, var: Any) -> Any:
+        return self._applied("ApplyAdadelta", var, grad)
+
+    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
+        return self._applied("SparseApplyAdadelta", var, grad.values, grad.indices)
+
+    def _applied(self, op: str, var: Any, *grad: Any) -> Any:
+        return updates.update(
+            op,
+            [var, self.get_slot(var, "accum"), self.get_slot(var, "accum_update")],
+            *(updates.like(number, var) for number in self._numbers),
+            *grad,
+            use_locking=self._use_locking,
+        )

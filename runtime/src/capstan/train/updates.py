@@ -1,0 +1,46 @@
+"""The operations that optimizers put into a graph: updates of variables, and their inputs."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.api import array_ops, math_ops, resource_variables
+from capstan.framework import convert
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+
+def update(op: str, targets: Sequence[Any], *inputs: Any, **attrs: Any) -> graphs.Operation:
+    """Return an operation of `op`, a row of `framework.ops.training`.
+
+    `targets` are the variables that it changes. For resource variables, the operation is of the op
+    called `Resource...`.
+    """
+    if resource_variables.is_resource_variable(targets[0]):
+        handles = [var.handle for var in targets]
+        updated: graphs.Operation = getattr(raw, f"Resource{op}")(*handles, *inputs, **attrs)
+        return updated
+    output: graphs.Tensor = getattr(raw, op)(*(var._ref() for var in targets), *inputs, **attrs)
+    return output.op
+
+
+def hyperparameter(value: Any, name: str) -> graphs.Tensor:
+    """Return a hyperparameter as a tensor.
+
+    `value` is a number, a tensor, or a function without arguments that returns either.
+    """
+    return convert.convert_to_tensor(value() if callable(value) else value, name=name)
+
+
+def like(value: Any, var: Any) -> Any:
+    """Return a hyperparameter, a tensor or variable, cast to the dtype of the variable `var`."""
+    dtype = var.dtype.base_dtype
+    if resource_variables.is_resource_variable(value) and value.dtype == dtype:
+        return value
+    return math_ops.cast(value, dtype)
+
+
+def without_repeats(values: Any, indices: Any) -> tuple[graphs.Tensor, graphs.Tensor]:
+    """Return values and indices that name each row once: sum the slices of a repeated row."""
+    rows, positions = raw.Unique(indices)
+    count = array_ops.shape(rows)[0]
+    return raw.UnsortedSegmentSum(values, positions, count), rows
