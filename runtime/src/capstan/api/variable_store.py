@@ -87,6 +87,11 @@ class Store:
             _regularize(variable, name, regularizer)
         return variable
 
+    def by_name(self) -> dict[str, Any]:
+        """Return a copy of the mapping from full names to variables."""
+        with self.lock:
+            return dict(self._variables)
+
     def _found(
         self, name: str, dtype: dtypes.DType, shape: tensor_shape.TensorShape, reuse: Any
     ) -> Any:

@@ -44,6 +44,7 @@ from capstan.train.hook import (
     SessionRunHook,
     SessionRunValues,
 )
+from capstan.train.initial_checkpoint import checkpoints_iterator, init_from_checkpoint
 from capstan.train.import_graph import import_meta_graph
 from capstan.train.input_batches import (
     batch,
@@ -182,7 +183,7 @@ __all__ = [
     "batch",
     "batch_join",
     "checkpoint_exists",
-    "create_global_step",
+    "checkpoints_iterator",
     "cosine_decay",
     "cosine_decay_restarts",
     "export_meta_graph",
@@ -193,6 +194,7 @@ __all__ = [
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
+    "init_from_checkpoint",
     "import_meta_graph",
     "input_producer",
     "latest_checkpoint",

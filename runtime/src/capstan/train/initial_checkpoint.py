@@ -1,0 +1,136 @@
+"""Variables that start from a checkpoint, and programs that wait for checkpoints.
+
+Source: tensorflow/python/training/checkpoint_utils.py.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from capstan.api import logging, variable_store, variables
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+from capstan.train import checkpoint_reader, checkpoint_state
+
+_PERIOD = 1.0
+"""The seconds between two looks for a new checkpoint."""
+
+
+def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any]) -> None:
+    """Let the initializers of variables read their values from a checkpoint.
+
+    `ckpt_dir_or_file` is a checkpoint, or a folder whose newest checkpoint is used. A key of
+    `assignment_map` is a tensor of the checkpoint, and the value is a variable or the name of one
+    made by `get_variable`. If the key is a scope that ends with "/", the value is a scope, and each
+    of its variables gets the tensor of the same name. "/" stands for all names. Call this function
+    before the operation that initializes the variables is made.
+
+    Raises:
+        ValueError: the checkpoint has no such tensor, a tensor has another shape than its variable,
+            or a scope is mapped to a single tensor.
+    """
+    path = _path(ckpt_dir_or_file)
+    shapes = checkpoint_reader.NewCheckpointReader(path).get_variable_to_shape_map()
+    store = variable_store.of(graphs.get_default_graph()).by_name()
+    for tensor, target in sorted(assignment_map.items(), key=lambda pair: pair[0]):
+        var = target if isinstance(target, variables.Variable) else store.get(target)
+        if var is not None:
+            if tensor not in shapes:
+                raise ValueError(
+                    f"Tensor {tensor} is not found in {ckpt_dir_or_file} checkpoint {shapes}"
+                )
+            _initialize(var, path, tensor, shapes)
+            continue
+        for name, own_tensor in _in_scope(store, str(target), tensor):
+            if own_tensor not in shapes:
+                raise ValueError(
+                    f"Tensor {own_tensor} ({name} in {tensor}) is not found in {ckpt_dir_or_file} "
+                    "checkpoint"
+                )
+            _initialize(store[name], path, own_tensor, shapes)
+
+
+def checkpoints_iterator(
+    checkpoint_dir: str,
+    min_interval_secs: float = 0,
+    timeout: float | None = None,
+    timeout_fn: Callable[[], bool] | None = None,
+) -> Iterator[str]:
+    """Yield the newest checkpoint of a folder whenever there is a new one. Blocks in between.
+
+    Two checkpoints are at least `min_interval_secs` seconds apart. After `timeout` seconds without
+    a new checkpoint the iterator ends, unless `timeout_fn` returns false.
+    """
+    newest: str | None = None
+    while True:
+        found = _next_checkpoint(checkpoint_dir, newest, timeout)
+        if found is None:
+            if timeout_fn is None:
+                logging.info("Timed-out waiting for a checkpoint.")
+                return
+            if timeout_fn():
+                return
+            continue
+        started, newest = time.monotonic(), found
+        yield found
+        threading.Event().wait(max(0.0, started + min_interval_secs - time.monotonic()))
+
+
+def _next_checkpoint(folder: str, last: str | None, timeout: float | None) -> str | None:
+    logging.info("Waiting for new checkpoint at %s", folder)
+    deadline = None if timeout is None else time.monotonic() + timeout
+    while True:
+        path = checkpoint_state.latest_checkpoint(folder)
+        if path is not None and path != last:
+            logging.info("Found new checkpoint at %s", path)
+            return path
+        if deadline is not None and time.monotonic() + _PERIOD > deadline:
+            return None
+        threading.Event().wait(_PERIOD)
+
+
+def _path(ckpt_dir_or_file: str) -> str:
+    path = os.fspath(ckpt_dir_or_file)
+    newest = checkpoint_state.latest_checkpoint(path) if os.path.isdir(path) else path
+    if newest is None:
+        raise ValueError(
+            f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}"
+        )
+    return newest
+
+
+def _in_scope(store: Mapping[str, Any], target: str, tensor: str) -> list[tuple[str, str]]:
+    """Return the variables of the scope `target`, each with its tensor in the scope `tensor`."""
+    scope = target.rpartition("/")[0]
+    if not tensor.endswith("/"):
+        raise ValueError(
+            f"Assignment map with scope only name {scope} should map to scope only {tensor}. "
+            "Should be 'scope/': 'other_scope/'."
+        )
+    start = len(scope) + 1 if scope else 0
+    prefix = "" if tensor == "/" else tensor
+    return [
+        (name, prefix + name[start:])
+        for name in sorted(store)
+        if not scope or name.startswith(f"{scope}/")
+    ]
+
+
+def _initialize(var: Any, path: str, tensor: str, shapes: Mapping[str, list[int]]) -> None:
+    shape = var.get_shape()
+    if not shape.is_compatible_with(shapes[tensor]):
+        raise ValueError(
+            f"Shape of variable {var.name} ({shape}) doesn't match with shape of tensor {tensor} "
+            f"({shapes[tensor]}) from checkpoint reader."
+        )
+    graph, dtype = var.graph, var.dtype.base_dtype
+    # A ps may have a GPU, but RestoreV2 runs on CPUs.
+    with graph.device(var.device), graph.device("/cpu:0"):
+        (value,) = raw.RestoreV2(
+            path, [tensor], [""], dtypes=[dtype], name="checkpoint_initializer"
+        )
+    value.set_shape(shape)
+    var._initializer = var.assign(value).op
+    var._initial_value = value
