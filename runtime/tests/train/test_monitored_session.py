@@ -417,3 +417,29 @@ def test_the_interval_between_checkpoints_can_be_set(
         for _ in range(5):
             session.run(up)
     assert sorted(int(path.stem.split("-")[1]) for path in tmp_path.glob("*.index")) == steps
+
+
+def test_the_options_of_a_run_and_of_the_hooks_are_merged():
+    class Options(tf.train.SessionRunHook):
+        """Adds options to each run. Keeps the options of the run."""
+
+        def __init__(self, level: int, node: str) -> None:
+            self.added = tf.RunOptions(trace_level=level, timeout_in_ms=60_000 * level)
+            self.added.debug_options.debug_tensor_watch_opts.add(node_name=node)
+
+        def before_run(self, run_context: tf.train.SessionRunContext) -> Any:
+            return tf.train.SessionRunArgs(None, options=self.added)
+
+        def after_run(self, run_context: Any, run_values: tf.train.SessionRunValues) -> None:
+            self.merged = run_values.options
+
+    value = tf.constant(42)
+    hooks = [Options(0, "first"), Options(1, "second")]
+    given = tf.RunOptions(output_partition_graphs=True, timeout_in_ms=30_000)
+    with tf.train.MonitoredSession(hooks=hooks) as session:
+        assert session.run(value, options=given) == 42
+    for hook in hooks:
+        watches = hook.merged.debug_options.debug_tensor_watch_opts
+        assert [watch.node_name for watch in watches] == ["first", "second"]
+        assert (hook.merged.trace_level, hook.merged.timeout_in_ms) == (1, 60_000)
+        assert hook.merged.output_partition_graphs

@@ -26,10 +26,13 @@ WORKERS = ("worker:0", "worker:1")
 class Training:
     """A training with a parameter server and two workers, each in its own process."""
 
-    def __init__(self, folder: pathlib.Path, last_step: int = LAST) -> None:
+    def __init__(
+        self, folder: pathlib.Path, last_step: int = LAST, kind: str = "asynchronous"
+    ) -> None:
         self.cluster = clusters.spec(ps=1, worker=2)
         self.folder = folder
         self.last_step = last_step
+        self.kind = kind
         self.processes: dict[str, subprocess.Popen[str]] = {}
         self.listeners: dict[str, threading.Thread] = {}
         self.steps: dict[str, list[list[int]]] = {task: [] for task in WORKERS}
@@ -43,7 +46,7 @@ class Training:
         trainee = [sys.executable, str(HERE / "trainee.py"), job, index]
         with (self.folder / f"{job}.{index}.log").open("a") as log:
             process = subprocess.Popen(
-                [*trainee, json.dumps(self.cluster), folder, last],
+                [*trainee, json.dumps(self.cluster), folder, last, self.kind],
                 stdout=subprocess.PIPE if job == "worker" else subprocess.DEVNULL,
                 stderr=log,
                 env={**os.environ, "PYTHONPATH": str(HERE.parents[1] / "src")},
@@ -103,8 +106,8 @@ class Training:
 
 
 @pytest.fixture
-def training(tmp_path: pathlib.Path) -> Iterator[Training]:
-    started = Training(tmp_path)
+def training(tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[Training]:
+    started = Training(tmp_path, kind=getattr(request, "param", "asynchronous"))
     try:
         for task in WORKERS:
             started.until(
@@ -161,6 +164,22 @@ def test_training_continues_from_the_newest_checkpoint_after_all_tasks_restart(t
     with training.new_sessions(*WORKERS):
         for task in ("worker:1", "worker:0", "ps:0"):
             training.start(task)
+    for task in WORKERS:
+        assert min(training.steps[task][-1]) >= saved
+
+
+@pytest.mark.parametrize("training", ["synchronous"], indirect=True)
+def test_synchronous_training_continues_after_the_loss_of_a_worker_and_of_the_ps(
+    training: Training,
+):
+    training.kill("worker:1")
+    with training.new_sessions("worker:1"):
+        training.start("worker:1")
+    training.until(lambda: saved_step(training.folder) > 0, "no checkpoint")
+    training.kill("ps:0")
+    saved = saved_step(training.folder)
+    with training.new_sessions(*WORKERS):
+        training.start("ps:0")
     for task in WORKERS:
         assert min(training.steps[task][-1]) >= saved
 

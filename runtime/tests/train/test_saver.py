@@ -283,7 +283,9 @@ def test_a_graph_is_exported_with_its_saver_and_collections(tmp_path: pathlib.Pa
     for key, member in members:
         tf.add_to_collection(key, member)
     path = tmp_path / "graph.pbtxt"
-    meta = tf.train.Saver().export_meta_graph(str(path), as_text=True, clear_devices=True)
+    saver = tf.train.Saver()
+    meta = saver.export_meta_graph(str(path), as_text=True, clear_devices=True)
+    assert meta.saver_def == saver.saver_def
     assert [node.name for node in meta.graph_def.node][:2] == ["v/initial_value", "v"]
     assert {node.device for node in meta.graph_def.node} == {""}
     assert meta.saver_def.restore_op_name == "save/restore_all"

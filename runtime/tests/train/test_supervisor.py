@@ -231,7 +231,8 @@ def test_the_standard_services_write_summaries(tmp_path: pathlib.Path) -> None:
     assert names[:3] == ["reopen", "add_graph", "add_meta_graph"]
     assert names[-1] == "close"
     (meta,) = dict(writer.calls)["add_meta_graph"]
-    assert meta.HasField("saver_def")
+    assert meta.saver_def == supervisor.saver.saver_def
+    assert all("_output_shapes" in node.attr for node in meta.graph_def.node if node.op == "Const")
 
 
 def test_a_training_loop_begins_again_when_a_task_restarts() -> None:

@@ -1,8 +1,9 @@
 """One task of a training with between-graph replication, for the tests that kill tasks.
 
-    python trainee.py JOB INDEX CLUSTER FOLDER LAST_STEP
+    python trainee.py JOB INDEX CLUSTER FOLDER LAST_STEP KIND
 
-A worker prints the line `session` for each new session, and the global step of each run.
+A worker prints the line `session` for each new session, and the global step of each run. KIND is
+`asynchronous` or `synchronous`.
 """
 
 import json
@@ -19,7 +20,9 @@ class AnnounceSession(tf.train.SessionRunHook):
         print("session", flush=True)
 
 
-def main(job: str, index: int, cluster: dict[str, list[str]], folder: str, last: int) -> None:
+def main(
+    job: str, index: int, cluster: dict[str, list[str]], folder: str, last: int, kind: str
+) -> None:
     server = tf.train.Server(cluster, job_name=job, task_index=index)
     if job == "ps":
         server.join()
@@ -28,13 +31,18 @@ def main(job: str, index: int, cluster: dict[str, list[str]], folder: str, last:
         step = tf.train.get_or_create_global_step()
         weights = tf.get_variable("weights", [8, 8])
         loss = tf.reduce_sum(tf.square(weights))
-        train = tf.train.AdamOptimizer().minimize(loss, global_step=step)
+        optimizer: Any = tf.train.AdamOptimizer()
+        hooks = [tf.train.StopAtStepHook(last_step=last), AnnounceSession()]
+        if kind == "synchronous":
+            optimizer = tf.train.SyncReplicasOptimizer(optimizer, len(cluster["worker"]))
+            hooks.append(optimizer.make_session_run_hook(index == 0))
+        train = optimizer.minimize(loss, global_step=step)
     with tf.train.MonitoredTrainingSession(
         server.target,
         is_chief=index == 0,
         checkpoint_dir=folder,
         save_checkpoint_secs=0.2,
-        hooks=[tf.train.StopAtStepHook(last_step=last), AnnounceSession()],
+        hooks=hooks,
         config=tf.ConfigProto(device_filters=["/job:ps", this_task]),
     ) as session:
         while not session.should_stop():
@@ -42,6 +50,6 @@ def main(job: str, index: int, cluster: dict[str, list[str]], folder: str, last:
 
 
 if __name__ == "__main__":
-    job, index, cluster, folder, last = sys.argv[1:]
+    job, index, cluster, folder, last, kind = sys.argv[1:]
     tf.logging.set_verbosity(tf.logging.INFO)
-    main(job, int(index), json.loads(cluster), folder, int(last))
+    main(job, int(index), json.loads(cluster), folder, int(last), kind)

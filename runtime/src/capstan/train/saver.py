@@ -188,6 +188,11 @@ class Saver:
 
     to_proto = as_saver_def
 
+    @property
+    def saver_def(self) -> Any:
+        """The SaverDef, as `as_saver_def` returns it."""
+        return self.as_saver_def()
+
     @classmethod
     def from_proto(cls, saver_def: Any, import_scope: str | None = None) -> "Saver":
         """Return a saver for the operations of the default graph that a SaverDef names.

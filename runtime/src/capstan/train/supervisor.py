@@ -202,12 +202,13 @@ class Supervisor(supervised_model.SupervisedModel):
         return session
 
     def _write_graph(self) -> None:
+        graph_def = self._graph.as_graph_def(add_shapes=True)
         if self._logdir:
-            graph_def = self._graph.as_graph_def(add_shapes=True)
             meta_graph.write_graph(graph_def, self._logdir, "graph.pbtxt")
         if self._summary_writer is not None and not self._is_graph_in_summary:
             saver_def = None if self._saver is None else self._saver.as_saver_def()
             meta = meta_graph.export_meta_graph(graph=self._graph, saver_def=saver_def)
+            meta.graph_def.CopyFrom(graph_def)
             self._summary_writer.add_graph(self._graph)
             self._summary_writer.add_meta_graph(meta)
             self._is_graph_in_summary = True

@@ -276,7 +276,7 @@ def _check_disjoint(first: Mapping[Any, Any], second: Mapping[Any, Any], message
 
 
 def _with_options(options: Any, more: Any) -> Any:
-    """Merge RunOptions. The result has the higher trace level and the longer timeout."""
+    """Merge RunOptions. The result has the higher trace level, the longer timeout, all watches."""
     if options is None:
         return more
     merged = type(options)()
@@ -284,4 +284,5 @@ def _with_options(options: Any, more: Any) -> Any:
     merged.trace_level = max(options.trace_level, more.trace_level)
     merged.timeout_in_ms = max(options.timeout_in_ms, more.timeout_in_ms)
     merged.output_partition_graphs |= more.output_partition_graphs
+    merged.debug_options.debug_tensor_watch_opts.extend(more.debug_options.debug_tensor_watch_opts)
     return merged

@@ -1,0 +1,47 @@
+"""A usual program with flags, a supervisor and synchronous updates runs from start to end."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import clusters
+import pytest
+
+import capstan as tf
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(180)
+def test_replicas_train_together_and_end_their_parameter_server(tmp_path: pathlib.Path) -> None:
+    spec = clusters.spec(ps=1, worker=2)
+    hosts = [f"--{job}_hosts={','.join(addresses)}" for job, addresses in spec.items()]
+    tasks = [("ps", 0), ("worker", 1), ("worker", 0)]
+    processes = [
+        subprocess.Popen(
+            [
+                *(sys.executable, str(HERE / "replica.py"), *hosts, f"--logdir={tmp_path}"),
+                *(f"--job_name={job}", f"--task_index={index}"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(HERE.parents[1] / "src")},
+            text=True,
+        )
+        for job, index in tasks
+    ]
+    try:
+        outputs = [process.communicate(timeout=120) for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.communicate()
+    assert [process.returncode for process in processes] == [0, 0, 0], outputs
+    assert [printed for printed, _ in outputs] == [
+        "all workers are done\n",
+        "",
+        "1.0 2.0 3.0\n",
+    ]
+    assert tf.train.latest_checkpoint(str(tmp_path)) is not None
