@@ -4,6 +4,7 @@ import collections
 import gc
 import pathlib
 import threading
+import weakref
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -240,6 +241,15 @@ def test_a_part_ends_if_a_kernel_raises_an_exception_that_is_no_error(
     assert ended.wait(PATIENCE_S)
     ((_, error),) = ends
     assert "SystemExit" in error.message
+
+
+def test_a_step_that_has_ended_keeps_no_element(task: Task) -> None:
+    enqueue(task)
+    outputs: list[weakref.ref[Any]] = []
+    dequeue = task.compiled("dequeue", "q", "dequeue")
+    task.start(dequeue, lambda fetches, _: outputs.append(weakref.ref(fetches[0])))
+    (output,) = outputs
+    assert output() is None
 
 
 def test_steps_that_wait_in_a_long_line_end_without_recursion_when_no_thread_is_left(

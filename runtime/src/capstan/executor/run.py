@@ -200,6 +200,9 @@ class PartRun:
                 # kept.
                 self._keep(tuple(self._waits.unread.values()))
         self._done(fetches, None)
+        waiting = self._context.waiting
+        if waiting:  # The outputs may be large, and the next step may come much later.
+            waiting[:] = [None] * len(waiting)
         self._program.give_back(self._context)
         return True
 
