@@ -27,16 +27,16 @@ from capstan.train.checkpoint_state import (
     update_checkpoint_state,
 )
 from capstan.train.checkpointing import CheckpointSaverHook, CheckpointSaverListener
+from capstan.train.coordinator import Coordinator, LooperThread
 from capstan.train.cosine_decay import (
     cosine_decay,
     cosine_decay_restarts,
     linear_cosine_decay,
     noisy_linear_cosine_decay,
 )
-from capstan.train.coordinator import Coordinator, LooperThread
 from capstan.train.device_setter import replica_device_setter
-from capstan.train.ftrl import FtrlOptimizer
 from capstan.train.event_file import summary_iterator
+from capstan.train.ftrl import FtrlOptimizer
 from capstan.train.gradient_descent import GradientDescentOptimizer
 from capstan.train.hook import (
     SessionRunArgs,
@@ -44,8 +44,8 @@ from capstan.train.hook import (
     SessionRunHook,
     SessionRunValues,
 )
-from capstan.train.initial_checkpoint import checkpoints_iterator, init_from_checkpoint
 from capstan.train.import_graph import import_meta_graph
+from capstan.train.initial_checkpoint import checkpoints_iterator, init_from_checkpoint
 from capstan.train.input_batches import (
     batch,
     batch_join,
@@ -136,8 +136,8 @@ __all__ = [
     "ClusterDef",
     "ClusterSpec",
     "Coordinator",
-    "FeedFnHook",
     "ExponentialMovingAverage",
+    "FeedFnHook",
     "FinalOpsHook",
     "FtrlOptimizer",
     "GlobalStepWaiterHook",
@@ -186,22 +186,23 @@ __all__ = [
     "checkpoints_iterator",
     "cosine_decay",
     "cosine_decay_restarts",
-    "export_meta_graph",
+    "create_global_step",
     "exponential_decay",
+    "export_meta_graph",
     "generate_checkpoint_state_proto",
     "get_checkpoint_mtimes",
     "get_checkpoint_state",
     "get_global_step",
     "get_or_create_global_step",
     "global_step",
-    "init_from_checkpoint",
     "import_meta_graph",
+    "init_from_checkpoint",
     "input_producer",
-    "latest_checkpoint",
     "inverse_time_decay",
+    "latest_checkpoint",
     "limit_epochs",
-    "list_variables",
     "linear_cosine_decay",
+    "list_variables",
     "load_checkpoint",
     "load_variable",
     "match_filenames_once",
@@ -209,20 +210,20 @@ __all__ = [
     "maybe_batch_join",
     "maybe_shuffle_batch",
     "maybe_shuffle_batch_join",
-    "range_input_producer",
     "natural_exp_decay",
     "noisy_linear_cosine_decay",
     "piecewise_constant",
     "piecewise_constant_decay",
     "polynomial_decay",
+    "range_input_producer",
     "remove_checkpoint",
     "replica_device_setter",
     "shuffle_batch",
     "shuffle_batch_join",
     "slice_input_producer",
     "start_queue_runners",
-    "summary_iterator",
     "string_input_producer",
+    "summary_iterator",
     "update_checkpoint_state",
     "write_graph",
 ]
