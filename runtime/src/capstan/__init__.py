@@ -40,6 +40,7 @@ from capstan.api.script_ops import *
 from capstan.api.session_ops import *
 from capstan.api.sparse_ops import *
 from capstan.api.state_ops import *
+from capstan.api.string_ops import *
 from capstan.api.switch_case_ops import *
 from capstan.api.tensor_array_ops import *
 from capstan.api.while_ops import *

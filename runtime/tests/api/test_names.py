@@ -33,6 +33,7 @@ API = [
     "session_ops",
     "script_ops",
     "state_ops",
+    "string_ops",
     "switch_case_ops",
     "tensor_array_ops",
     "while_ops",

@@ -126,6 +126,29 @@ def test_wrong_features_are_refused(parse: Any, message: str) -> None:
     assert outcome(capstan, values)[1].startswith(message)
 
 
+def test_features_of_any_length_are_sparse_tensors(v1: Any) -> None:
+    def parts(v1: Any, parse: str, *arguments: Any) -> Any:
+        spec = {"v": v1.VarLenFeature(v1.int64), "b": v1.VarLenFeature(v1.string)}
+        spec["i"] = v1.FixedLenFeature([], v1.int64)
+        found = getattr(v1, parse)(*arguments, spec)
+        sparse = [found["v"], found["b"]]
+        return [
+            found["i"],
+            *(each for t in sparse for each in (t.indices, t.values, t.dense_shape)),
+        ]
+
+    given = [SERIALIZED[0], example(capstan, i=[7], v=[4], b=[]).SerializeToString()]
+    compare(
+        v1,
+        [
+            lambda v1: parts(v1, "parse_example", given),
+            lambda v1: parts(v1, "parse_example", given[1:]),
+            lambda v1: parts(v1, "parse_single_example", given[0]),
+            lambda v1: parts(v1, "parse_single_example", given[1]),
+        ],
+    )
+
+
 def test_sparse_features_are_parsed_for_tensorflows_clients(tf: Any, tasks: Any) -> None:
     """TensorFlow's client sends the ops of a VarLenFeature to a task of Capstan."""
     v1 = tf.compat.v1

@@ -8,12 +8,19 @@ from typing import Any, NamedTuple
 from capstan.api import array_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import convert
+from capstan.framework import convert, sparse_tensor
 from capstan.framework.raw import raw
 
 __all__ = [
-    "FixedLenFeature", "FixedLenSequenceFeature", "parse_example", "parse_single_example",
+    "FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature", "parse_example",
+    "parse_single_example",
 ]  # fmt: skip
+
+
+class VarLenFeature(NamedTuple):
+    """A feature that has any number of values. It becomes a SparseTensor."""
+
+    dtype: Any
 
 
 class FixedLenFeature(NamedTuple):
@@ -48,6 +55,17 @@ class _Columns:
     types: list[dtypes.DType] = field(default_factory=list)
     shapes: list[tensor_shape.TensorShape] = field(default_factory=list)
     defaults: list[Any] = field(default_factory=list)
+    sparse_keys: list[str] = field(default_factory=list)
+    sparse_types: list[dtypes.DType] = field(default_factory=list)
+
+    def results(self, outputs: Any) -> dict[str, Any]:
+        """Return the outputs of an operation by the names of the features."""
+        parts = zip(
+            outputs.sparse_indices, outputs.sparse_values, outputs.sparse_shapes, strict=True
+        )
+        sparse = [sparse_tensor.SparseTensor(*part) for part in parts]
+        names = [*self.sparse_keys, *self.keys]
+        return dict(zip(names, [*sparse, *outputs.dense_values], strict=True))
 
 
 def parse_example(
@@ -58,8 +76,8 @@ def parse_example(
 ) -> dict[str, Any]:
     """Return the features of a vector of serialized Examples, by name.
 
-    The first axis of each tensor is the example. `features` maps names to FixedLenFeature and
-    FixedLenSequenceFeature. `example_names` are names for error messages.
+    The first axis of each tensor is the example. `features` maps names to FixedLenFeature,
+    FixedLenSequenceFeature and VarLenFeature. `example_names` are names for error messages.
 
     Raises:
         ValueError: `features` is empty, or a feature is invalid.
@@ -72,17 +90,17 @@ def parse_example(
         outputs = raw.ParseExample(
             serialized,
             names if example_names is None else example_names,
-            [],
+            columns.sparse_keys,
             columns.keys,
             _default_tensors(columns),
-            Nsparse=0,
+            Nsparse=len(columns.sparse_keys),
             Ndense=len(columns.keys),
-            sparse_types=[],
+            sparse_types=columns.sparse_types,
             Tdense=columns.types,
             dense_shapes=columns.shapes,
             name=scope,
         )
-    return dict(zip(columns.keys, outputs.dense_values, strict=True))
+        return columns.results(outputs)
 
 
 def parse_single_example(
@@ -103,21 +121,21 @@ def parse_single_example(
     if example_names is not None:
         strings = [array_ops.expand_dims(value, 0) for value in (serialized, example_names)]
         batch = parse_example(strings[0], features, name, strings[1])
-        return {key: array_ops.squeeze(tensor, [0]) for key, tensor in batch.items()}
+        return {key: _first_row(tensor) for key, tensor in batch.items()}
     columns = _columns(features)
     with scoped(name, "ParseSingleExample", [serialized]) as scope:
         outputs = raw.ParseSingleExample(
             serialized,
             _default_tensors(columns),
-            num_sparse=0,
-            sparse_keys=[],
+            num_sparse=len(columns.sparse_keys),
+            sparse_keys=columns.sparse_keys,
             dense_keys=columns.keys,
-            sparse_types=[],
+            sparse_types=columns.sparse_types,
             Tdense=columns.types,
             dense_shapes=columns.shapes,
             name=scope,
         )
-    return dict(zip(columns.keys, outputs.dense_values, strict=True))
+        return columns.results(outputs)
 
 
 def _columns(features: Mapping[str, Any]) -> _Columns:
@@ -129,10 +147,14 @@ def _columns(features: Mapping[str, Any]) -> _Columns:
     columns = _Columns()
     for key in sorted(features):
         feature = features[key]
-        if not isinstance(feature, FixedLenFeature | FixedLenSequenceFeature):
+        if not isinstance(feature, FixedLenFeature | FixedLenSequenceFeature | VarLenFeature):
             raise ValueError(f"Invalid feature {key}:{feature}.")  # noqa: TRY004 - TensorFlow's
         if not feature.dtype:
             raise ValueError(f"Missing type for feature {key}.")
+        if isinstance(feature, VarLenFeature):
+            columns.sparse_keys.append(key)
+            columns.sparse_types.append(dtypes.as_dtype(feature.dtype))
+            continue
         if feature.shape is None:
             raise ValueError(f"Missing shape for feature {key}.")
         columns.keys.append(key)
@@ -140,6 +162,13 @@ def _columns(features: Mapping[str, Any]) -> _Columns:
         columns.shapes.append(_shape(key, feature))
         columns.defaults.append(feature.default_value)
     return columns
+
+
+def _first_row(batch: Any) -> Any:
+    """Return the only example of a batch."""
+    if not isinstance(batch, sparse_tensor.SparseTensor):
+        return array_ops.squeeze(batch, [0])
+    return sparse_tensor.SparseTensor(batch.indices[:, 1:], batch.values, batch.dense_shape[1:])
 
 
 def _shape(key: str, feature: FixedLenFeature | FixedLenSequenceFeature) -> Any:

@@ -7,6 +7,7 @@ from capstan.api.absent import absent
 from capstan.api.example_ops import (
     FixedLenFeature,
     FixedLenSequenceFeature,
+    VarLenFeature,
     parse_example,
     parse_single_example,
 )
@@ -21,9 +22,9 @@ from capstan.api.python_io import (
 
 __all__ = [
     "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordCompressionType", "TFRecordOptions",
-    "TFRecordWriter", "decode_csv", "decode_raw", "gfile", "matching_files", "parse_example",
-    "parse_single_example", "parse_tensor", "read_file", "serialize_tensor", "tf_record_iterator",
-    "write_file",
+    "TFRecordWriter", "VarLenFeature", "decode_csv", "decode_raw", "gfile", "matching_files",
+    "parse_example", "parse_single_example", "parse_tensor", "read_file", "serialize_tensor",
+    "tf_record_iterator", "write_file",
 ]  # fmt: skip
 
 

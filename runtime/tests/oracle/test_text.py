@@ -1,0 +1,77 @@
+"""Strings are split and changed as in TensorFlow."""
+
+from typing import Any
+
+import genuine
+import pytest
+from oracle_tables import compare, outcome
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+WORDS = ["a b  c", "", " x-y ", "\N{LATIN SMALL LETTER E WITH ACUTE}a b"]
+
+
+def parts(v1: Any, *arguments: Any, **options: Any) -> list[Any]:
+    found = v1.string_split(WORDS, *arguments, **options)
+    return [found.indices, found.values, found.dense_shape]
+
+
+def test_strings_are_split_into_the_same_parts(v1: Any) -> None:
+    compare(
+        v1,
+        [
+            lambda v1: parts(v1),
+            lambda v1: parts(v1, " -"),
+            lambda v1: parts(v1, ""),
+            lambda v1: parts(v1, " ", skip_empty=False),
+        ],
+    )
+
+
+def test_strings_are_changed_in_the_same_way(v1: Any) -> None:
+    compare(
+        v1,
+        [
+            lambda v1: v1.substr(WORDS[:1], 2, 3),
+            lambda v1: v1.substr(["abc", "de"], [0, -1], [1, 9]),
+            lambda v1: v1.substr(WORDS[3], 1, 2, unit="UTF8_CHAR"),
+            lambda v1: v1.substr("abc", 4, 1),
+            lambda v1: v1.string_strip(WORDS),
+            lambda v1: v1.strings.length(WORDS) if v1 is not capstan else v1.string_length(WORDS),
+            lambda v1: v1.regex_replace(WORDS, "([a-c]) ", r"<\1\0>"),
+            lambda v1: v1.regex_replace(WORDS, "b", "\\\\", replace_global=False),
+            lambda v1: v1.string_join([["a", "b"], "-", ["c", "d"]], separator="+"),
+            lambda v1: v1.as_string([1.5, 2.0], precision=2),
+        ],
+    )
+
+
+@pytest.mark.parametrize(
+    "op, options", [("StringLower", {}), ("StringUpper", {"encoding": "utf-8"})]
+)
+def test_cases_are_the_same(tf: Any, op: str, options: Any) -> None:
+    from capstan.framework.raw import raw
+
+    def ours(v1: Any) -> Any:
+        return getattr(raw, op)(WORDS, **options)
+
+    def theirs(v1: Any) -> Any:
+        return getattr(tf.raw_ops, op)(input=tf.constant(WORDS), **options)
+
+    assert outcome(capstan, ours) == outcome(tf.compat.v1, theirs)
+
+
+def test_a_split_at_white_space_is_the_same(tf: Any) -> None:
+    from capstan.framework.raw import raw
+
+    for sep, most in (("", -1), (" ", 1)):
+        assert outcome(
+            capstan, lambda v1, s=sep, m=most: list(raw.StringSplitV2(WORDS, s, maxsplit=m))
+        ) == outcome(
+            tf.compat.v1,
+            lambda v1, s=sep, m=most: list(
+                tf.raw_ops.StringSplitV2(input=tf.constant(WORDS), sep=s, maxsplit=m)
+            ),
+        )
