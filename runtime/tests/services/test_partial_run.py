@@ -10,6 +10,7 @@ import numpy as np
 import capstan as tf
 from capstan.core import cancellation
 from capstan.core import node as ir
+from capstan.framework.raw import raw
 from capstan.graph import portion
 from capstan.resources import staging_map
 from capstan.services import partial_run
@@ -78,3 +79,13 @@ def test_a_step_that_ends_while_the_last_portion_begins_keeps_the_fetch() -> Non
     fetches = Fetches([FETCHED])
     fetches.after = go_on
     assert partial.run({}, fetches, None) == [2.0]
+
+
+def test_a_variant_is_kept_for_a_later_portion() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.float32, [2])
+        held = raw.TensorListFromTensor(fed, np.zeros(0, np.int32), element_dtype=tf.float32)
+        count = raw.TensorListLength(held)
+        handle = session.partial_run_setup([held, count], [fed])
+        assert session.partial_run(handle, count, {fed: [1.0, 2.0]}) == 2
+        assert type(session.partial_run(handle, held)) is type(session.run(held, {fed: [1.0, 2.0]}))

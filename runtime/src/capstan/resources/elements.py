@@ -85,12 +85,18 @@ def pad(columns: Sequence[Array], dtype: dtypes.DType, shape: Sequence[int | Non
 
 
 def size_in_bytes(element: Sequence[Any]) -> int:
-    """Return the memory of an element. A string counts as its bytes and a header of 24 bytes."""
+    """Return the memory of an element. A string counts as its bytes and a header of 24 bytes.
+
+    A variant or a handle counts as a header alone.
+    """
     total = 0
     for value in element:
         array = np.asarray(value)
         if array.dtype == object:
-            total += sum(24 + len(text) for text in array.ravel().tolist())
+            total += sum(
+                24 + (len(value) if isinstance(value, bytes) else 0)
+                for value in array.ravel().tolist()
+            )
         else:
             total += array.nbytes
     return total
