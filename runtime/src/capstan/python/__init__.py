@@ -1,7 +1,109 @@
 """`tf.python`: the modules of TensorFlow 1 that scripts import by their full path.
 
 For example, `from tensorflow.python.client import timeline` becomes
-`from capstan.python.client import timeline`.
+`from capstan.python.client import timeline`. The modules are aliases: a name is looked up in the
+modules that the table names for it, and nothing is imported before.
 """
 
-from capstan.python import client as client
+from typing import Any
+
+from capstan.core import alias
+from capstan.framework import opdef
+from capstan.framework.raw import raw
+
+
+def _op(name: str) -> Any:
+    """Return the function that adds an op, such as `BroadcastGradientArgs` for its snake case."""
+    wanted = name.replace("_", "").lower()
+    for row in opdef.all_rows():
+        if row.name.lower() == wanted:
+            return getattr(raw, row.name)
+    raise AttributeError(name)
+
+
+def _test_case(name: str) -> Any:
+    from capstan.api import testing_case
+
+    if name == "TensorFlowTestCase":
+        return testing_case.TestCase
+    raise AttributeError(name)
+
+
+_TF = "capstan"
+_TRAIN = ("capstan.train", _TF)
+
+_FRAMEWORK = {
+    "constant_op": (_TF,),
+    "device": ("capstan.core.devices", _TF),
+    "dtypes": ("capstan.core.dtypes", _TF),
+    "errors": ("capstan.errors",),
+    "errors_impl": ("capstan.errors",),
+    "function": ("capstan.api.function",),
+    "importer": (_TF,),
+    "meta_graph": _TRAIN,
+    "ops": (_TF, "capstan.framework.graph", "capstan.framework.registered_gradients"),
+    "random_seed": ("capstan.framework.random_seed", _TF),
+    "sparse_tensor": (_TF,),
+    "tensor_shape": ("capstan.core.tensor_shape", _TF),
+    "tensor_util": ("capstan.framework.convert", _TF),
+    "test_util": (_test_case, "capstan.api.test"),
+    "versions": (_TF,),
+}
+_OPS = (
+    *("array_ops", "check_ops", "clip_ops", "control_flow_ops", "data_flow_ops"),
+    *("functional_ops", "gradients", "gradients_impl", "init_ops", "io_ops", "logging_ops"),
+    *("math_ops", "parsing_ops", "partitioned_variables", "random_ops", "resource_variable_ops"),
+    *("script_ops", "session_ops", "sparse_ops", "state_ops", "string_ops", "tensor_array_ops"),
+    *("variable_scope", "variables"),
+)
+_GENERATED = (
+    *("array", "control_flow", "data_flow", "io", "logging", "math", "nn", "parsing", "random"),
+    *("state", "string"),
+)
+_TRAINING = (
+    *("adagrad", "adam", "basic_loops", "basic_session_run_hooks", "checkpoint_management"),
+    *("coordinator", "device_setter", "evaluation", "ftrl", "gradient_descent", "input"),
+    *("learning_rate_decay", "momentum", "monitored_session", "moving_averages", "optimizer"),
+    *("proximal_adagrad", "proximal_gradient_descent", "queue_runner", "queue_runner_impl"),
+    *("rmsprop", "saver", "server_lib", "session_manager", "session_run_hook", "slot_creator"),
+    *("summary_io", "supervisor", "sync_replicas_optimizer", "training", "training_ops"),
+    *("training_util",),
+)
+
+alias.grow(
+    __name__,
+    {
+        **{f"framework.{name}": homes for name, homes in _FRAMEWORK.items()},
+        **{f"ops.{name}": (_TF, _op) for name in _OPS},
+        **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
+        "ops.gradient_checker": ("capstan.api.gradient_checker",),
+        "ops.losses.losses": ("capstan.api.losses_ops",),
+        "ops.nn": ("capstan.api.nn",),
+        "ops.nn_ops": ("capstan.api.nn", _op),
+        **{f"training.{name}": (*_TRAIN, _op) for name in _TRAINING},
+        "client.session": ("capstan.client.session", _TF),
+        "client.timeline": ("capstan.client.timeline",),
+        "platform.app": ("capstan.api.app",),
+        "platform.flags": ("capstan.api.flags",),
+        "platform.gfile": ("capstan.api.gfile",),
+        "platform.googletest": ("capstan.api.test", "unittest"),
+        "platform.test": ("capstan.api.test",),
+        "platform.tf_logging": ("capstan.api.logging",),
+        "summary.summary": ("capstan.train.summary",),
+        "summary.summary_iterator": _TRAIN,
+        "summary.writer.event_file_writer": ("capstan.train.event_file",),
+        "summary.writer.writer": ("capstan.train.summary_writer",),
+        "summary.writer.writer_cache": ("capstan.train.summary_writer",),
+        "util.compat": ("capstan.api.compat",),
+        "util.nest": ("capstan.framework.nest",),
+        "lib.io.file_io": ("capstan.api.file_io", "capstan.api.gfile"),
+        "lib.io.python_io": ("capstan.api.python_io",),
+        "lib.io.tf_record": ("capstan.api.python_io",),
+    },
+)
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}: Capstan lacks this part of TensorFlow 1"
+    )

@@ -1,0 +1,11 @@
+"""`capstan.core.protobuf`: the messages that TensorFlow defines in `core/protobuf`."""
+
+from capstan.core import alias
+
+alias.grow(
+    __name__,
+    {
+        f"{name}_pb2": (f"tensorboard.compat.proto.{name}_pb2",)
+        for name in ("cluster", "config", "debug", "meta_graph", "rewriter_config", "saver")
+    },
+)

@@ -1,0 +1,84 @@
+"""TensorFlow's modules can be imported by their paths, and load nothing until they are used."""
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+
+import capstan as tf
+
+NAMES = [
+    ("python.framework.ops", "Graph", tf.Graph),
+    ("python.framework.ops", "get_default_graph", tf.get_default_graph),
+    ("python.framework.ops", "GraphKeys", tf.GraphKeys),
+    ("python.framework.ops", "RegisterGradient", tf.RegisterGradient),
+    ("python.framework.dtypes", "float32", tf.float32),
+    ("python.framework.constant_op", "constant", tf.constant),
+    ("python.framework.errors", "AbortedError", tf.errors.AbortedError),
+    ("python.framework.errors_impl", "OpError", tf.errors.OpError),
+    ("python.framework.tensor_shape", "TensorShape", tf.TensorShape),
+    ("python.framework.test_util", "TensorFlowTestCase", tf.test.TestCase),
+    ("python.framework.test_util", "create_local_cluster", tf.test.create_local_cluster),
+    ("python.ops.array_ops", "reshape", tf.reshape),
+    ("python.ops.math_ops", "matmul", tf.matmul),
+    ("python.ops.control_flow_ops", "group", tf.group),
+    ("python.ops.gradients", "gradients", tf.gradients),
+    ("python.ops.variables", "Variable", tf.Variable),
+    ("python.ops.nn_ops", "relu", tf.nn.relu),
+    ("python.training.basic_session_run_hooks", "StopAtStepHook", tf.train.StopAtStepHook),
+    ("python.training.session_run_hook", "SessionRunHook", tf.train.SessionRunHook),
+    ("python.training.monitored_session", "Scaffold", tf.train.Scaffold),
+    ("python.client.session", "Session", tf.Session),
+    ("python.platform.app", "run", tf.app.run),
+    ("python.platform.flags", "FLAGS", tf.flags.FLAGS),
+    ("python.platform.tf_logging", "info", tf.logging.info),
+    ("python.platform.test", "main", tf.test.main),
+    ("python.platform.googletest", "main", tf.test.main),
+    ("python.summary.summary", "scalar", tf.summary.scalar),
+    ("python.summary.writer.writer_cache", "FileWriterCache", tf.summary.FileWriterCache),
+    ("python.util.compat", "as_bytes", tf.compat.as_bytes),
+    ("core.framework.summary_pb2", "Summary", tf.Summary),
+    ("core.framework.graph_pb2", "GraphDef", tf.GraphDef),
+    ("core.protobuf.config_pb2", "ConfigProto", tf.ConfigProto),
+    ("core.util.event_pb2", "Event", tf.Event),
+]
+
+
+@pytest.mark.parametrize("module, name, value", NAMES)
+def test_an_alias_has_the_name(module: str, name: str, value: object) -> None:
+    assert getattr(importlib.import_module(f"capstan.{module}"), name) is value
+
+
+def test_aliases_can_be_imported_in_every_way() -> None:
+    import capstan.python.ops.math_ops as by_path
+    from capstan.python.ops import math_ops
+    from capstan.python.ops.gen_array_ops import _broadcast_gradient_args
+
+    from capstan.core.framework import graph_pb2
+
+    assert math_ops is by_path is tf.python.ops.math_ops
+    assert graph_pb2.GraphDef is tf.GraphDef
+    with tf.Graph().as_default():
+        assert _broadcast_gradient_args([2, 1], [3]).r0.op.type == "BroadcastGradientArgs"
+
+
+def test_a_name_that_capstan_lacks_is_an_attribute_error() -> None:
+    math_ops = importlib.import_module("capstan.python.ops.math_ops")
+    with pytest.raises(AttributeError, match=r"'capstan\.python\.ops\.math_ops' .* 'no_such'"):
+        _ = math_ops.no_such
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'capstan\.python\.ops\.no'"):
+        importlib.import_module("capstan.python.ops.no")
+    with pytest.raises(AttributeError, match=r"'capstan\.python' .* 'keras'"):
+        _ = tf.python.keras
+
+
+@pytest.mark.e2e
+def test_the_import_of_an_alias_imports_nothing_else() -> None:
+    program = (
+        "import sys, capstan.python; before = set(sys.modules);"
+        "import capstan.python.training.saver, capstan.python.client.timeline;"
+        "print(*(set(sys.modules) - before), *({'grpc', 'google'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-c", program]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "\n"
