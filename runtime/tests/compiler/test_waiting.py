@@ -20,7 +20,7 @@ from capstan.graph import infer
 from capstan.hardware import cpu, device
 from capstan.kernels import registry
 from capstan.partition import partition
-from capstan.resources import containers
+from capstan.resources import containers, queue
 
 HERE = "/job:worker/replica:0/task:0"
 STEPS = 10_000
@@ -243,13 +243,26 @@ def test_a_part_ends_if_a_kernel_raises_an_exception_that_is_no_error(
     assert "SystemExit" in error.message
 
 
+def dequeues() -> int:
+    """Return the number of dequeues in memory. Each of them keeps the elements that it took."""
+    return sum(isinstance(thing, queue.Dequeue) for thing in gc.get_objects())
+
+
 def test_a_step_that_has_ended_keeps_no_element(task: Task) -> None:
     enqueue(task)
     outputs: list[weakref.ref[Any]] = []
     dequeue = task.compiled("dequeue", "q", "dequeue")
-    task.start(dequeue, lambda fetches, _: outputs.append(weakref.ref(fetches[0])))
+    gc.collect()
+    before = dequeues()
+    gc.disable()
+    try:
+        task.start(dequeue, lambda fetches, _: outputs.append(weakref.ref(fetches[0])))
+        after = dequeues()
+    finally:
+        gc.enable()
     (output,) = outputs
     assert output() is None
+    assert after <= before
 
 
 def test_steps_that_wait_in_a_long_line_end_without_recursion_when_no_thread_is_left(

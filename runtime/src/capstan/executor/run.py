@@ -199,6 +199,7 @@ class PartRun:
                 # Keep the answers under the lock. A `fail` that comes too late then finds them
                 # kept.
                 self._keep(tuple(self._waits.unread.values()))
+                self._waits.unread.clear()
         self._done(fetches, None)
         waiting = self._context.waiting
         if waiting:  # The outputs may be large, and the next step may come much later.

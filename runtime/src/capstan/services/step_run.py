@@ -110,6 +110,7 @@ class StepRun:
         A later `cancel` or `cut` reaches no link, because other steps may use these links by then.
         """
         self._inbox.close()
+        self._unread = ()
         if self._guard is not None:
             self._guard.cancel()
         if self._step.remotes:
