@@ -192,6 +192,40 @@ def test_gradients_flow_through_reads_in_a_branch_of_a_loop() -> None:
     assert run(tf.gradients(y, [x])[0]).tolist() == [2, 4]
 
 
+OPTIMIZERS = {
+    "GradientDescent": lambda: tf.train.GradientDescentOptimizer(0.5),
+    "Momentum": lambda: tf.train.MomentumOptimizer(0.5, 0.5),
+    "Adam": lambda: tf.train.AdamOptimizer(0.5),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_an_optimizer_changes_both_kinds_of_variables_alike(name: str) -> None:
+    table = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
+    values = []
+    for is_resource in (False, True):
+        with tf.Graph().as_default() as graph, tf.variable_scope("s", use_resource=is_resource):
+            x, rows = (tf.get_variable(name, initializer=table) for name in "ab")
+            loss = tf.reduce_sum(x * x) + tf.reduce_sum(tf.gather(rows, [0, 2, 2]) ** 2)
+            step = tf.Variable(0, trainable=False)
+            train = OPTIMIZERS[name]().minimize(loss, global_step=step)
+            values.append(run(tf.global_variables(), train, train))
+        kinds = {op.type for op in graph.get_operations()}
+        assert ("VarHandleOp" in kinds) is is_resource
+        assert ("VariableV2" in kinds) is not is_resource
+    for plain, resource in zip(*values, strict=True):
+        np.testing.assert_allclose(resource, plain, rtol=1e-6)
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+def test_a_constraint_is_applied_after_each_update(is_resource: bool) -> None:
+    x = tf.Variable(
+        [1.0, 2.0], use_resource=is_resource, constraint=lambda value: tf.maximum(value, 0.5)
+    )
+    train = tf.train.GradientDescentOptimizer(0.5).minimize(tf.reduce_sum(x * x))
+    assert run(x, train).tolist() == [0.5, 0.5]
+
+
 def test_a_checkpoint_holds_resource_variables_under_their_names(tmp_path: Any) -> None:
     x, y = made(), tf.Variable(3.0, name="y")
     path = str(tmp_path / "model")
