@@ -27,6 +27,7 @@ ORDER = (
     "local_train",
     "local_loop",
     "local_recurrent",
+    "data_pipeline",
     "large_build",
     "large_first_run",
     "large_step",

@@ -25,6 +25,24 @@ def _structures(tf: Any, _: Path) -> Any:
     )
 
 
+def _computed(tf: Any, _: Path) -> Any:
+    """Functions that a block of elements may be given to at once, and functions that need one."""
+    values = (np.arange(10.0), np.arange(20).reshape(10, 2) - 9)
+
+    def alike(x: Any, y: Any) -> Any:
+        return tf.sqrt(x * 2.0) - 1.0, y % 3 + tf.constant([1, 2], tf.int64), y
+
+    def mixed(x: Any, y: Any, z: Any) -> Any:
+        return x, y + tf.cast(x, tf.int64), tf.reduce_sum(z), tf.shape(y)
+
+    def of_two_ranks(x: Any, y: Any, z: Any) -> Any:
+        return x + 1.0, y + tf.cast(x, tf.int64)
+
+    plan = tf.data.Dataset.from_tensor_slices(values).map(alike).skip(1)
+    others = [plan.map(function).batch(4) for function in (mixed, of_two_ranks)]
+    return tf.data.Dataset.zip((plan.batch(4), *others))
+
+
 def _generator(tf: Any, _: Path) -> Any:
     def numbers(count: Any) -> Any:
         for number in range(count):
@@ -126,6 +144,7 @@ PROGRAMS: dict[str, Program] = {
     "map and batch": lambda tf, _: _numbers(tf).apply(
         tf.data.experimental.map_and_batch(lambda x: x + 1, 4)
     ),
+    "computations of batches": _computed,
     "captured tensors": _captures,
     "conditions and loops": _control_flow,
     "generator": _generator,

@@ -15,7 +15,7 @@ from typing import Any
 from capstan import errors
 from capstan.core import function
 from capstan.core import node as ir
-from capstan.executor import emit, faults, loops
+from capstan.executor import blocks, emit, faults, loops
 from capstan.framework import opdef
 from capstan.partition import parts
 from capstan.resources import containers
@@ -37,6 +37,7 @@ class Callee:
         attribute: str,
     ) -> None:
         self._part = loops.part_of(node, attribute, caller)
+        self._stacked = blocks.over_blocks(self._part)
         self._resources = resources
         self._lock = threading.Lock()
         self._shared: Callable[..., tuple[Any, ...]] | None = None
@@ -48,7 +49,9 @@ class Callee:
     @property
     def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
         """The function for stacked elements, or None if it needs the elements one by one."""
-        return None
+        if self._stacked is None:
+            return None
+        return self._compiled(self._stacked, self._resources)
 
     def bound(self) -> Callable[..., tuple[Any, ...]]:
         """Return the function, with random numbers and objects of its own.
@@ -60,14 +63,16 @@ class Callee:
             OpError: the function cannot be compiled.
         """
         if self.keeps_state:
-            return self._compiled(self._resources.apart())
+            return self._compiled(self._part, self._resources.apart())
         with self._lock:
             if self._shared is None:
-                self._shared = self._compiled(self._resources)
+                self._shared = self._compiled(self._part, self._resources)
             return self._shared
 
-    def _compiled(self, resources: containers.SessionResources) -> Callable[..., tuple[Any, ...]]:
-        code = emit.write_function(self._part, resources, Callee)
+    def _compiled(
+        self, part: parts.Part, resources: containers.SessionResources
+    ) -> Callable[..., tuple[Any, ...]]:
+        code = emit.write_function(part, resources, Callee)
         filename = f"<capstan function {next(_serial)} of {self._part.task}>"
         module: dict[str, Any] = {}
         exec(compile(code.source, filename, "exec"), module)
