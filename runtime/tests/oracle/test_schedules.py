@@ -1,5 +1,6 @@
 """Learning-rate decays and moving averages give TensorFlow's numbers, under TensorFlow's names."""
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 import capstan
+from capstan.train import moving_averages
 
 pytestmark = genuine.MARKS
 
@@ -105,6 +107,27 @@ def test_moving_averages_equal_those_of_tensorflow(v1: Any, is_resource: bool) -
     assert list(found) == list(expected)
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-6, err_msg=name)
+
+
+def weighted(module: Any, moving_averages: Any) -> tuple[list[str], list[Any]]:
+    """Return the names of the variables of a weighted average, and its values in three steps."""
+    with module.Graph().as_default(), module.Session() as session:
+        value = module.placeholder(module.float32, [2])
+        weight = module.placeholder(module.float32, [])
+        average = moving_averages.weighted_moving_average(value, 0.8, weight)
+        session.run(module.global_variables_initializer())
+        values = [
+            session.run(average, {value: [step, 2 * step], weight: step}) for step in (1, 3, 2)
+        ]
+        return [v.name for v in module.global_variables()], values
+
+
+def test_a_weighted_moving_average_equals_that_of_tensorflow(v1: Any) -> None:
+    genuine_averages = importlib.import_module("tensorflow.python.training.moving_averages")
+    expected_names, expected = weighted(v1, genuine_averages)
+    names, found = weighted(capstan, moving_averages)
+    assert names == expected_names
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_integers_have_no_moving_average() -> None:

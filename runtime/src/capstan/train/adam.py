@@ -57,18 +57,22 @@ class AdamOptimizer(optimizer.Optimizer):
             )
         )
 
-    def _powers(self) -> list[Any]:
+    def _get_beta_accumulators(self) -> tuple[Any, Any]:
+        """Return the variables that hold beta1^t and beta2^t."""
         graph = graphs.get_default_graph()
-        return [
+        return (
             self._get_non_slot_variable("beta1_power", graph),
             self._get_non_slot_variable("beta2_power", graph),
-        ]
+        )
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         return updates.update(
             "ApplyAdam",
             [var, self.get_slot(var, "m"), self.get_slot(var, "v")],
-            *(updates.like(number, var) for number in (*self._powers(), *self._numbers)),
+            *(
+                updates.like(number, var)
+                for number in (*self._get_beta_accumulators(), *self._numbers)
+            ),
             grad,
             use_locking=self._use_locking,
         )
@@ -76,7 +80,7 @@ class AdamOptimizer(optimizer.Optimizer):
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
         values = grad.values
         power1, power2, rate, beta1, beta2, epsilon = (
-            updates.like(number, var) for number in (*self._powers(), *self._numbers)
+            updates.like(number, var) for number in (*self._get_beta_accumulators(), *self._numbers)
         )
         alpha = rate * math_ops.sqrt(1 - power2) / (1 - power1)
         mean = self._averaged(self.get_slot(var, "m"), beta1, values * (1 - beta1), grad.indices)
@@ -102,7 +106,7 @@ class AdamOptimizer(optimizer.Optimizer):
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         _, beta1, beta2, _ = self._numbers
         graph = graphs.get_default_graph()
-        powers = self._powers()
+        powers = self._get_beta_accumulators()
         with graph.control_dependencies(update_ops), graph.colocate_with(powers[0]):
             power_updates = [
                 power.assign(power * updates.like(beta, power), use_locking=self._use_locking)

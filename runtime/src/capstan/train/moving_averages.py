@@ -154,6 +154,40 @@ def assign_moving_average(
             return state_ops.assign_sub(variable, (variable - value) * rate, name=scope)
 
 
+def weighted_moving_average(
+    value: Any,
+    decay: Any,
+    weight: Any,
+    truediv: bool = True,
+    collections: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Any:
+    """Return the moving average of `value * weight` over that of `weight`, after updating both.
+
+    The averages are variables in `collections`, by default the global variables. Without
+    `truediv`, integers are divided as Python 2 does.
+    """
+    with scope_block.variable_scope(name, "WeightedMovingAvg", [value, weight, decay]) as scope:
+        averages = [
+            variable_scope.get_variable(
+                own_name,
+                shape=average.get_shape(),
+                dtype=average.dtype,
+                initializer=init_ops.Zeros(),
+                trainable=False,
+                collections=collections,
+            )
+            for own_name, average in (("value_x_weight", value), ("weight", weight))
+        ]
+        samples = (value * weight, weight)
+        numerator, denominator = (
+            assign_moving_average(average, sample, decay, zero_debias=False)
+            for average, sample in zip(averages, samples, strict=True)
+        )
+        divide = math_ops.truediv if truediv else math_ops.div
+        return divide(numerator, denominator, name=scope.name)
+
+
 def _without_zero(variable: Any, value: Any, rate: Any) -> Any:
     graph = graphs.get_default_graph()
     with scope_block.variable_scope(variable.op.name), graph.colocate_with(variable.op):
