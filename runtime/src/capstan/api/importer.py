@@ -7,7 +7,7 @@ from typing import Any
 from capstan import errors
 from capstan.api import imported_nodes
 from capstan.core import attr_value, graph_def, node
-from capstan.framework import convert, function_def
+from capstan.framework import convert, function_def, opdef
 from capstan.framework import graph as graphs
 
 __all__ = ["import_graph_def"]
@@ -27,8 +27,10 @@ def import_graph_def(
 
     The names of the new operations begin with `name`, by default "import". `input_map` maps names
     of tensors in `graph_def` to the tensors that replace them as inputs. Return the operations and
-    tensors that `return_elements` names. Without `return_elements`, return None. `op_dict` and
-    `producer_op_list` have no effect, because unknown attributes are kept.
+    tensors that `return_elements` names. Without `return_elements`, return None. `producer_op_list`
+    is the OpList of the program that wrote the GraphDef. An attribute that Capstan's op lacks is
+    left out if it has the default of this OpList. Other unknown attributes are kept. `op_dict` has
+    no effect.
 
     Raises:
         TypeError: an argument is of the wrong kind.
@@ -42,6 +44,8 @@ def import_graph_def(
     graph = graphs.get_default_graph()
     with graph.name_scope("import" if name is None else name) as scope:
         mapped = {_tensor(key): value for key, value in _tensors(name, given).items()}
+    if producer_op_list is not None:
+        _drop_unknown_defaults(message, producer_op_list)
     names = {each.name for each in message.node}
     try:
         nodes = [_decoded(each, names, mapped) for each in message.node]
@@ -92,6 +96,31 @@ def _check_versions(versions: Any) -> None:
             f"GraphDef disallows consumer version {consumer}.  Please upgrade Capstan: this "
             "version is likely buggy."
         )
+
+
+def _drop_unknown_defaults(message: Any, producer_op_list: Any) -> None:
+    """Delete attributes that Capstan's ops lack and that have the defaults of the producer's ops.
+
+    Raises:
+        TypeError: `producer_op_list` is not an OpList.
+    """
+    if not hasattr(producer_op_list, "SerializeToString"):
+        raise TypeError("Argument `producer_op_list` must be an OpList proto.")
+    producers = {op.name: op for op in producer_op_list.op}
+    for each in message.node:
+        if each.op not in producers or not opdef.is_defined(each.op):
+            continue
+        row = opdef.lookup(each.op)
+        arguments = (*row.input_arguments, *row.output_arguments)
+        known = {*row.attrs, *(name for a in arguments for name in (a.type, a.number) if name)}
+        for attr in producers[each.op].attr:
+            if attr.name in known or attr.name not in each.attr:
+                continue
+            # The two messages may be of different classes.
+            default = attr.default_value.SerializeToString(deterministic=True)
+            value = each.attr[attr.name].SerializeToString(deterministic=True)
+            if attr.HasField("default_value") and value == default:
+                del each.attr[attr.name]
 
 
 def _checked(input_map: Any) -> Mapping[str, Any]:
