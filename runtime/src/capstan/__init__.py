@@ -65,7 +65,9 @@ if TYPE_CHECKING:
     from capstan.api import nn as nn
     from capstan.api import python_io as python_io
     from capstan.api import queue as queue
+    from capstan.api import resource_loader as resource_loader
     from capstan.api import test as test
+    from capstan.api import version as version
     from capstan.client.interactive_session import InteractiveSession as InteractiveSession
     from capstan.client.session import Session as Session
     from capstan.train import contrib as contrib
@@ -88,15 +90,22 @@ _MODULES = {
     "python": "capstan.python",
     "python_io": "capstan.api.python_io",
     "queue": "capstan.api.queue",
+    "resource_loader": "capstan.api.resource_loader",
     "summary": "capstan.train.summary",
     "test": "capstan.api.test",
     "train": "capstan.train",
+    "version": "capstan.api.version",
 }
 _ATTRIBUTES = {
     "AttrValue": "tensorboard.compat.proto.attr_value_pb2",
+    "COMPILER_VERSION": "capstan.api.version",
     "ConfigProto": "tensorboard.compat.proto.config_pb2",
     "Event": "tensorboard.compat.proto.event_pb2",
+    "GIT_VERSION": "capstan.api.version",
     "GPUOptions": "tensorboard.compat.proto.config_pb2",
+    "GRAPH_DEF_VERSION": "capstan.api.version",
+    "GRAPH_DEF_VERSION_MIN_CONSUMER": "capstan.api.version",
+    "GRAPH_DEF_VERSION_MIN_PRODUCER": "capstan.api.version",
     "GraphDef": "tensorboard.compat.proto.graph_pb2",
     "GraphOptions": "tensorboard.compat.proto.config_pb2",
     "HistogramProto": "tensorboard.compat.proto.summary_pb2",
@@ -109,6 +118,13 @@ _ATTRIBUTES = {
     "SessionLog": "tensorboard.compat.proto.event_pb2",
     "Summary": "tensorboard.compat.proto.summary_pb2",
     "SummaryMetadata": "tensorboard.compat.proto.summary_pb2",
+    "VERSION": "capstan.api.version",
+    "__compiler_version__": "capstan.api.version",
+    "__git_version__": "capstan.api.version",
+    "all_variables": "capstan.api.old_names",
+    "initialize_all_variables": "capstan.api.old_names",
+    "initialize_local_variables": "capstan.api.old_names",
+    "initialize_variables": "capstan.api.old_names",
 }
 
 

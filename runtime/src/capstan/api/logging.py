@@ -7,8 +7,11 @@ root logger, only the root logger's handlers write them. As in TensorFlow 1, onl
 errors are shown until `set_verbosity(tf.logging.INFO)`.
 """
 
+import functools
+import itertools
 import logging
 import sys
+from collections.abc import Iterator
 from typing import Any, Final
 
 from capstan.api.absent import absent
@@ -88,6 +91,35 @@ def log_if(level: int, msg: object, condition: object, *args: object) -> None:
     """Log when `condition` holds."""
     if condition:
         get_logger().log(level, msg, *args, stacklevel=2)
+
+
+def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
+    """Log the first of every `n` calls from this line of the program."""
+    if not next(_calls(*_caller())) % n:
+        get_logger().log(level, msg, *args, stacklevel=2)
+
+
+def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
+    """Log the first `n` calls from this line of the program."""
+    if next(_calls(*_caller())) < n:
+        get_logger().log(level, msg, *args, stacklevel=2)
+
+
+@functools.cache
+def _calls(file: str, line: int) -> Iterator[int]:
+    """Return the counter of the calls from one line."""
+    return itertools.count()
+
+
+def _caller() -> tuple[str, int]:
+    """Return the file and line that called the function that calls this one."""
+    frame = sys._getframe(2)
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def TaskLevelStatusMessage(msg: object) -> None:
+    """Log an error."""
+    get_logger().error(msg, stacklevel=2)
 
 
 def get_verbosity() -> int:

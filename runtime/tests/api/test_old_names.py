@@ -1,0 +1,51 @@
+"""Old names, versions, logging at intervals, and files beside a module."""
+
+import os
+import pathlib
+
+import pytest
+
+import capstan as tf
+
+
+def test_names_of_before_1_0_do_what_the_new_names_do() -> None:
+    with tf.Graph().as_default():
+        shared = tf.Variable(1.0)
+        local = tf.Variable(2.0, collections=[tf.GraphKeys.LOCAL_VARIABLES])
+        assert tf.all_variables() == [shared]
+        with tf.Session() as session:
+            session.run([tf.initialize_all_variables(), tf.initialize_local_variables()])
+            assert session.run([shared, local]) == [1.0, 2.0]
+        with tf.Session() as session:
+            session.run(tf.initialize_variables([local], name="two"))
+            assert session.run(tf.report_uninitialized_variables()).tolist() == [b"Variable"]
+
+
+def test_versions_are_known() -> None:
+    assert tf.VERSION == tf.version.VERSION == tf.__version__
+    assert tf.GIT_VERSION == tf.__git_version__ == f"v{tf.__version__}"
+    assert tf.COMPILER_VERSION == tf.version.COMPILER_VERSION
+    producer = tf.Graph().as_graph_def().versions.producer
+    assert producer == tf.version.GRAPH_DEF_VERSION
+
+
+def test_messages_are_logged_at_intervals(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "capstan")
+    for count in range(5):
+        tf.logging.log_every_n(tf.logging.INFO, "every %d", 2, count)
+        tf.logging.log_first_n(tf.logging.INFO, "first %d", 2, count)
+    tf.logging.log_first_n(tf.logging.INFO, "another line", 1)
+    tf.logging.TaskLevelStatusMessage("status")
+    assert sorted(caplog.messages) == [
+        *("another line", "every 0", "every 2", "every 4", "first 0", "first 1", "status"),
+    ]
+
+
+def test_files_are_found_beside_the_module_that_asks() -> None:
+    here = os.path.dirname(os.path.abspath(__file__))
+    assert tf.resource_loader.get_data_files_path() == here
+    assert tf.resource_loader.get_root_dir_with_all_resources() == here
+    found = tf.resource_loader.get_path_to_datafile("test_names.py")
+    assert pathlib.Path(found).is_file()
+    assert tf.resource_loader.load_resource("api/version.py").startswith(b'"""`tf.version`')
+    assert tf.resource_loader.readahead_file_path("x") == "x"
