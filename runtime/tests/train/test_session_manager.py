@@ -1,9 +1,12 @@
 """Tests of the session manager, which makes a session ready."""
 
+import logging
 import pathlib
 import threading
 from typing import Any
 
+import background
+import genuine
 import pytest
 
 import capstan as tf
@@ -249,3 +252,25 @@ def test_a_session_that_cannot_be_restored_is_closed(tmp_path: pathlib.Path):
     for session in opened:
         with pytest.raises(RuntimeError, match="closed Session"):
             session.run(variable)
+
+
+@pytest.mark.e2e
+@pytest.mark.alone
+@pytest.mark.timeout(180)
+def test_a_worker_waits_on_if_a_task_restarts(caplog: pytest.LogCaptureFixture):
+    caplog.set_level(logging.INFO, logger="capstan")
+    tasks = genuine.Tasks(ps=1, worker=1)
+    try:
+        with tf.device("/job:ps/task:0"):
+            variable = tf.Variable(5)
+        init, manager = tf.global_variables_initializer(), make_manager()
+        waiting = background.Background(lambda: manager.wait_for_session(tasks.target()))
+        background.until(lambda: "Waiting for model to be ready" in caplog.text)
+        tasks.kill("ps")
+        tasks.start("ps")
+        with tf.Session(tasks.target()) as chief:
+            chief.run(init)
+            with waiting.join() as session:
+                assert session.run(variable) == 5
+    finally:
+        tasks.close()

@@ -1,5 +1,6 @@
 """Tests of the supervisor, which prepares a session and runs threads beside the program."""
 
+import logging
 import pathlib
 from typing import Any
 
@@ -269,7 +270,10 @@ def build(step: int = 0) -> tuple[Any, Any]:
 
 
 @pytest.mark.e2e
-def test_a_worker_starts_as_soon_as_the_chief_has_initialised_the_model() -> None:
+def test_a_worker_starts_as_soon_as_the_chief_has_initialised_the_model(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, logger="capstan")
     servers = clusters.start(ps=1, worker=2)
     graphs = [tf.Graph(), tf.Graph()]
     with graphs[1].as_default():
@@ -287,7 +291,7 @@ def test_a_worker_starts_as_soon_as_the_chief_has_initialised_the_model() -> Non
         with tf.device("/job:ps/task:0"):
             tf.Variable(5.0, name="shared")
         chief = tf.train.Supervisor()
-    assert waiting.is_alive()
+    background.until(lambda: "Waiting for model to be ready" in caplog.text)
     with chief.managed_session(servers["worker:0"].target):
         session = waiting.join()
         assert session.run([shared, local]) == [5, 10]
