@@ -145,6 +145,19 @@ def test_attributes_with_default_values_are_left_out_on_request() -> None:
     assert found.items() >= expected.items()  # the import adds a saver
 
 
+def test_unknown_attributes_with_the_defaults_of_the_writer_are_left_out() -> None:
+    with tf.Graph().as_default():
+        tf.no_op(name="a")
+        meta = tf.train.export_meta_graph()
+    (node,) = meta.graph_def.node
+    node.attr["new"].i = 123
+    op = meta.meta_info_def.stripped_op_list.op.add(name="NoOp")
+    op.attr.add(name="new", type="int").default_value.i = 123
+    with tf.Graph().as_default() as graph:
+        tf.train.import_meta_graph(meta)
+        assert "new" not in graph.get_operation_by_name("a").node_def.attr
+
+
 @pytest.mark.parametrize("as_text", [True, False])
 def test_a_graph_is_written_into_a_folder(tmp_path: pathlib.Path, as_text: bool) -> None:
     with tf.Graph().as_default() as graph:

@@ -50,6 +50,8 @@ def import_meta_graph(
     graph = graphs.get_default_graph()
     scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else None
     prefix = _Prefix(graph, scope)
+    if meta.meta_info_def.HasField("stripped_op_list"):
+        arguments.setdefault("producer_op_list", meta.meta_info_def.stripped_op_list)
     importer.import_graph_def(meta.graph_def, name=import_scope or "", **arguments)
     known: dict[str, variables.Variable] = {}
     for key in sorted(meta.collection_def):
@@ -129,9 +131,7 @@ def _variable(
     message = variable_pb2.VariableDef.FromString(content)
     name = message.variable_name
     if name not in known:
-        for field in ("variable_name", "initial_value_name", "initializer_name", "snapshot_name"):
-            setattr(message, field, prefix.name(getattr(message, field)))
-        known[name] = variables.Variable.from_proto(message)
+        known[name] = variables.Variable.from_proto(message, prefix.scope)
     return known[name]
 
 
