@@ -126,6 +126,22 @@ def test_an_iterator_of_another_task_gives_its_elements() -> None:
         assert drained(session, element) == [5]
 
 
+def test_a_function_with_an_operation_on_another_task_is_refused() -> None:
+    servers = clusters.start(worker=2)
+
+    def elsewhere(x: Any) -> Any:
+        with tf.device("/job:worker/task:1"):
+            return x + 1
+
+    with tf.device("/job:worker/task:0"):
+        iterator = Dataset.range(5).map(elsewhere).make_initializable_iterator()
+    with (
+        tf.Session(servers["worker:0"].target) as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match="Place the dataset on the task"),
+    ):
+        session.run(iterator.initializer)
+
+
 def test_a_map_function_reads_a_variable_in_each_call() -> None:
     offset = tf.get_variable("offset", initializer=np.int64(1), use_resource=True)
     iterator = Dataset.range(5).map(lambda x: x + offset).make_initializable_iterator()

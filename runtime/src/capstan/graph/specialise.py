@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from capstan import errors
-from capstan.core import dtypes, function, shapes, tensor_shape
+from capstan.core import devices, dtypes, function, shapes, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
@@ -136,6 +136,7 @@ class Specialiser:
                 if copy is not None and infer.is_constant(copy):
                     copies[index] = copy
             special, _ = self._compiled(node, attribute, called, given, copies)
+            _check_places(node, special)
             self.made[special.name] = special
             compiled[attribute] = function.Reference(special.name)
         return replace(node, attrs={**node.attrs, **compiled})
@@ -210,6 +211,22 @@ class _Given:
 
     shape: shapes.Shape
     elements: infer.Elements | None
+
+
+def _check_places(node: ir.Node, called: function.Function) -> None:
+    """Check that a function that `node` keeps can run beside it, on a CPU of its task."""
+    home = devices.task_of(node.device)
+    for each in called.nodes.values():
+        if infer.is_constant(each):
+            continue
+        if devices.task_of(each.device) != home or devices.parse(each.device).device_type != "CPU":
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{{{{node {each.name}}}}} of a function of {{{{node {node.name}}}}} is on "
+                f"{each.device}, but the functions of datasets run on the CPUs of their task, "
+                f"{home}. Place the dataset on the task of the resources that its functions use",
+            )
 
 
 def _captured(node: ir.Node) -> dict[str, list[ir.Edge]]:
