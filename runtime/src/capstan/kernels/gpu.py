@@ -58,10 +58,12 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     ),
     (
         {"T": _FLOATS},
-        "ApplyAdam ApplyGradientDescent ApplyMomentum Assign AssignAdd AssignSub BiasAdd "
-        "BiasAddGrad Exp L2Loss Log Log1p LogSoftmax MatMul Reciprocal Relu ReluGrad "
-        "ResourceApplyAdam ResourceApplyGradientDescent ResourceApplyMomentum Rsqrt Sigmoid "
-        "SigmoidGrad Softmax SoftmaxCrossEntropyWithLogits Sqrt Tanh TanhGrad",
+        "ApplyAdadelta ApplyAdagrad ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent "
+        "ApplyMomentum ApplyRMSProp Assign AssignAdd AssignSub BiasAdd BiasAddGrad Cos Exp L2Loss "
+        "Log Log1p LogSoftmax MatMul Reciprocal Relu ReluGrad ResourceApplyAdadelta "
+        "ResourceApplyAdagrad ResourceApplyAdam ResourceApplyCenteredRMSProp "
+        "ResourceApplyGradientDescent ResourceApplyMomentum ResourceApplyRMSProp Rsqrt Sigmoid "
+        "SigmoidGrad Sin Softmax SoftmaxCrossEntropyWithLogits Sqrt Tanh TanhGrad",
     ),
     ({"dtype": _PLAIN}, "Const Placeholder"),
     (
