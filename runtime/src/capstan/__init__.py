@@ -125,6 +125,8 @@ _ATTRIBUTES = {
     "initialize_all_variables": "capstan.api.old_names",
     "initialize_local_variables": "capstan.api.old_names",
     "initialize_variables": "capstan.api.old_names",
+    "make_ndarray": "capstan.api.tensor_messages",
+    "make_tensor_proto": "capstan.api.tensor_messages",
 }
 
 

@@ -49,3 +49,13 @@ def test_files_are_found_beside_the_module_that_asks() -> None:
     assert pathlib.Path(found).is_file()
     assert tf.resource_loader.load_resource("api/version.py").startswith(b'"""`tf.version`')
     assert tf.resource_loader.readahead_file_path("x") == "x"
+
+
+def test_arrays_are_written_to_tensor_messages_and_read_again() -> None:
+    message = tf.make_tensor_proto([[1, 2]], tf.int16)
+    assert (message.dtype, [dim.size for dim in message.tensor_shape.dim]) == (5, [1, 2])
+    assert tf.make_ndarray(message).tolist() == [[1, 2]]
+    assert tf.make_ndarray(tf.make_tensor_proto(1.5, shape=[2])).tolist() == [1.5, 1.5]
+    assert tf.make_ndarray(tf.make_tensor_proto(["a"])).tolist() == [b"a"]
+    with pytest.raises(TypeError, match="Expected Tensor's shape"):
+        tf.make_tensor_proto(1.5, shape=[2], verify_shape=True)

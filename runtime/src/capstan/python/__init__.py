@@ -21,6 +21,15 @@ def _op(name: str) -> Any:
     raise AttributeError(name)
 
 
+def _old_tensor_util(name: str) -> Any:
+    """Return the function that had this name before TensorFlow 1.0."""
+    from capstan.api import tensor_messages
+
+    if name == "MakeNdarray":
+        return tensor_messages.make_ndarray
+    raise AttributeError(name)
+
+
 def _test_case(name: str) -> Any:
     from capstan.api import testing_case
 
@@ -40,12 +49,12 @@ _FRAMEWORK = {
     "errors_impl": ("capstan.errors",),
     "function": ("capstan.api.function",),
     "importer": (_TF,),
-    "meta_graph": _TRAIN,
+    "meta_graph": ("capstan.train.meta_graph", *_TRAIN),
     "ops": (_TF, "capstan.framework.graph", "capstan.framework.registered_gradients"),
     "random_seed": ("capstan.framework.random_seed", _TF),
     "sparse_tensor": (_TF,),
     "tensor_shape": ("capstan.core.tensor_shape", _TF),
-    "tensor_util": ("capstan.framework.convert", _TF),
+    "tensor_util": (_old_tensor_util, "capstan.framework.convert", _TF),
     "test_util": (_test_case, "capstan.api.test"),
     "versions": (_TF,),
 }
@@ -76,6 +85,7 @@ alias.grow(
         **{f"framework.{name}": homes for name, homes in _FRAMEWORK.items()},
         **{f"ops.{name}": (_TF, _op) for name in _OPS},
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
+        "ops.image_ops": ("capstan.api.image", _op),
         "ops.gradient_checker": ("capstan.api.gradient_checker",),
         "ops.losses.losses": ("capstan.api.losses_ops",),
         "ops.nn": ("capstan.api.nn",),

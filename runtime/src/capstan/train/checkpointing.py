@@ -73,8 +73,8 @@ class CheckpointSaverHook(hook.SessionRunHook):
         graph = graphs.get_default_graph()
         graph_def = graph.as_graph_def(add_shapes=True)
         meta_graph.write_graph(graph_def, self._checkpoint_dir, "graph.pbtxt")
-        meta = meta_graph.export_meta_graph(graph=graph, saver_def=self._get_saver().as_saver_def())
-        meta.graph_def.CopyFrom(graph_def)
+        saver_def = self._get_saver().as_saver_def()
+        meta = meta_graph.create_meta_graph_def(graph_def=graph_def, saver_def=saver_def)
         self._summary_writer.add_graph(graph)
         self._summary_writer.add_meta_graph(meta)
 

@@ -56,6 +56,25 @@ def export_meta_graph(
     return meta
 
 
+def create_meta_graph_def(
+    meta_info_def: Any = None,
+    graph_def: Any = None,
+    saver_def: Any = None,
+    collection_list: Iterable[str] | None = None,
+    graph: graphs.Graph | None = None,
+) -> Any:
+    """Return a MetaGraphDef of `graph_def`, with the collections of `graph`.
+
+    The default for `graph` is the default graph. The default for `graph_def` is that of `graph`.
+    """
+    meta = export_meta_graph(graph=graph, saver_def=saver_def, collection_list=collection_list)
+    if graph_def is not None:
+        meta.graph_def.CopyFrom(graph_def)
+    if meta_info_def is not None:
+        meta.meta_info_def.MergeFrom(meta_info_def)
+    return meta
+
+
 def write(filename: str, meta: Any, *, as_text: bool = False) -> None:
     """Write a MetaGraphDef or a GraphDef to a file.
 

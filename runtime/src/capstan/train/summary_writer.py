@@ -230,6 +230,5 @@ def _meta_graph(source: Any) -> Any:
 
     if not isinstance(source, graphs.Graph):
         return meta_graph_pb2.MetaGraphDef(graph_def=source)
-    meta = meta_graph.export_meta_graph(graph=source)
-    meta.graph_def.CopyFrom(source.as_graph_def(add_shapes=True))
-    return meta
+    graph_def = source.as_graph_def(add_shapes=True)
+    return meta_graph.create_meta_graph_def(graph_def=graph_def, graph=source)
