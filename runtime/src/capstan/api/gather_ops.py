@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import plain
+from capstan.api import clip_ops, plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert
@@ -110,24 +110,35 @@ def embedding_lookup(
     """Select rows of a table by their indices in `ids`.
 
     The table may have n parts. With the strategy "mod", row i of the table is row i // n of part
-    i % n. With "div", each part holds consecutive rows.
+    i % n. With "div", each part holds consecutive rows. A row whose L2 norm is above `max_norm` is
+    scaled down to that norm.
 
     Raises:
-        ValueError: there is no table, `max_norm` is given, or the strategy is unknown.
+        ValueError: there is no table, or the strategy is unknown.
     """
     tables = list(params) if isinstance(params, list | tuple) else [params]
     if not tables:
         raise ValueError("Need at least one param")
-    if max_norm is not None:
-        raise ValueError("max_norm must be None: clip the rows that are looked up instead")
     if partition_strategy not in ("mod", "div"):
         raise ValueError("Unrecognized partition strategy: " + partition_strategy)
     with scoped(name, "embedding_lookup", (*tables, ids)) as scope:
         ids = convert.convert_to_tensor(ids, name="ids")
         if len(tables) == 1:
             with ids.graph.colocate_with(convert.convert_to_tensor(tables[0]).op):
-                return raw.Gather(tables[0], ids, name=scope)
-        return _from_parts(tables, ids, partition_strategy, scope)
+                return _clipped(raw.Gather(tables[0], ids, name=scope), ids, max_norm)
+        return _clipped(_from_parts(tables, ids, partition_strategy, scope), ids, max_norm)
+
+
+def _clipped(rows: Any, ids: Any, max_norm: Any) -> Any:
+    """Return `rows`, which were looked up for `ids`, with norms of at most `max_norm`."""
+    if max_norm is None:
+        return rows
+    first, end = ids.shape.ndims, rows.shape.ndims
+    if first is None or end is None:
+        axes = raw.Range(raw.Rank(ids), raw.Rank(rows), 1)
+    else:
+        axes = list(range(first, end))
+    return clip_ops.clip_by_norm(rows, max_norm, axes)
 
 
 def _from_parts(tables: list[Any], ids: Any, strategy: str, scope: str) -> Any:
