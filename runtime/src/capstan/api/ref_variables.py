@@ -126,6 +126,13 @@ class RefVariable(variables.Variable, is_resource=False):
             raw.AssignAdd(self._ref_tensor, delta, use_locking=use_locking, name=name), read_value
         )
 
+    def count_up_to(self, limit: int) -> Any:
+        """Return a tensor of the value, and add 1 in each step that computes it.
+
+        The step fails with OutOfRangeError once the value is `limit`.
+        """
+        return raw.CountUpTo(self._ref_tensor, limit=limit)
+
     def assign_sub(
         self,
         delta: Any,

@@ -184,6 +184,13 @@ class ResourceVariable(variables.Variable, is_resource=True):
         """Add `delta` to the variable."""
         return self._updated("AssignAddVariableOp", delta, name, read_value)
 
+    def count_up_to(self, limit: int) -> Any:
+        """Return a tensor of the value, and add 1 in each step that computes it.
+
+        The step fails with OutOfRangeError once the value is `limit`.
+        """
+        return raw.ResourceCountUpTo(self._handle, limit=limit, T=self.dtype)
+
     def assign_sub(
         self,
         delta: Any,

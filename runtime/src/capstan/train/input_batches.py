@@ -5,11 +5,12 @@ the queue that is full. It returns the dequeued batch in the form of the tensors
 dictionary. `enqueue_many` says that the tensors are batches themselves. `shapes` are the shapes of
 the elements, by default the shapes of the tensors. `allow_smaller_final_batch` returns the elements
 that are left when the queue closes. `keep_input` is a boolean scalar that decides whether an
-element is enqueued, or a vector with one boolean per element.
+element is enqueued, or a vector with one boolean per element. A component may be a SparseTensor;
+its batch is a SparseTensor with one more axis.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from capstan.api import (
     cond_ops,
@@ -17,14 +18,18 @@ from capstan.api import (
     data_flow_ops,
     gather_ops,
     math_ops,
+    sparse_ops,
 )
 from capstan.api.scoped import scoped
-from capstan.core import tensor_shape
-from capstan.framework import convert
+from capstan.core import dtypes, tensor_shape
+from capstan.framework import convert, sparse_tensor
+from capstan.framework.raw import raw
 from capstan.train import input_producers, queue_runner
 
 _Rows = Sequence[Sequence[Any]]
 """The tensors of each thread."""
+_STRINGS = 3
+"""The number of strings that stand for a sparse tensor."""
 
 
 def batch(
@@ -82,7 +87,8 @@ def maybe_batch(
         queue = pipeline.queue(dynamic_pad)
         pipeline.run(queue, num_threads)
         input_producers.summarize(f"fraction_of_{capacity}_full", queue.size(), capacity)
-        return _batch(queue, tensors, batch_size, allow_smaller_final_batch, scope)
+        columns = _dequeued(queue, batch_size, allow_smaller_final_batch, scope)
+        return _batch(columns, pipeline.sparse, tensors)
 
 
 def batch_join(
@@ -136,7 +142,8 @@ def maybe_batch_join(
         queue = pipeline.queue(dynamic_pad)
         pipeline.run(queue)
         input_producers.summarize(f"fraction_of_{capacity}_full", queue.size(), capacity)
-        return _batch(queue, tensors_list[0], batch_size, allow_smaller_final_batch, scope)
+        columns = _dequeued(queue, batch_size, allow_smaller_final_batch, scope)
+        return _batch(columns, pipeline.sparse, tensors_list[0])
 
 
 def shuffle_batch(
@@ -196,7 +203,8 @@ def maybe_shuffle_batch(
         queue = pipeline.shuffled(min_after_dequeue, seed)
         pipeline.run(queue, num_threads)
         _summarize_over(queue, capacity, min_after_dequeue)
-        return _batch(queue, tensors, batch_size, allow_smaller_final_batch, scope)
+        columns = _dequeued(queue, batch_size, allow_smaller_final_batch, scope)
+        return _batch(columns, pipeline.sparse, tensors)
 
 
 def shuffle_batch_join(
@@ -249,7 +257,8 @@ def maybe_shuffle_batch_join(
         queue = pipeline.shuffled(min_after_dequeue, seed)
         pipeline.run(queue)
         _summarize_over(queue, capacity, min_after_dequeue)
-        return _batch(queue, tensors_list[0], batch_size, allow_smaller_final_batch, scope)
+        columns = _dequeued(queue, batch_size, allow_smaller_final_batch, scope)
+        return _batch(columns, pipeline.sparse, tensors_list[0])
 
 
 class _Pipeline:
@@ -264,15 +273,26 @@ class _Pipeline:
         capacity: int,
         shared_name: str | None,
     ) -> None:
+        self.sparse = _sparse_components(rows, enqueue_many)
+        rows = [[_stored(tensor, enqueue_many) for tensor in row] for row in rows]
         self._rows = rows
         self._is_many = enqueue_many
         self._keep = _keep_input(keep_input, enqueue_many)
         self._options: dict[str, Any] = {
             "capacity": capacity,
             "dtypes": _types(rows),
-            "shapes": _shapes(rows, enqueue_many) if shapes is None else shapes,
+            "shapes": self._element_shapes(shapes),
             "shared_name": shared_name,
         }
+
+    def _element_shapes(self, shapes: Any) -> Any:
+        """Return the shapes of the components in the queue, given those of the dense components."""
+        if shapes is None:
+            return _shapes(self._rows, self._is_many)
+        return [
+            shape if sparse is None else [_STRINGS]
+            for shape, sparse in zip(shapes, self.sparse, strict=True)
+        ]
 
     def queue(self, dynamic_pad: bool) -> data_flow_ops.QueueBase:
         """Return a queue that keeps the order of the elements."""
@@ -301,16 +321,77 @@ class _Pipeline:
         return enqueue(row) if value else control_flow_ops.no_op()
 
 
-def _batch(
-    queue: data_flow_ops.QueueBase, tensors: Any, size: Any, is_small_allowed: bool, name: str
-) -> Any:
-    """Return the dequeued batch, as a dictionary if `tensors` is one."""
+def _dequeued(
+    queue: data_flow_ops.QueueBase, size: Any, is_small_allowed: bool, name: str
+) -> list[Any]:
+    """Return the components of a batch."""
     dequeue = queue.dequeue_up_to if is_small_allowed else queue.dequeue_many
     columns = dequeue(size, name=name)
-    if not isinstance(tensors, dict):
-        return columns
-    columns = [columns] if len(tensors) == 1 else columns
-    return dict(zip(sorted(tensors, key=str), columns, strict=True))
+    return list(columns) if isinstance(columns, list) else [columns]
+
+
+def _batch(columns: list[Any], sparse: Sequence["_Sparse | None"], tensors: Any) -> Any:
+    """Return the components of a batch in the form of `tensors`."""
+    columns = [
+        column if spec is None else _restored(column, spec)
+        for column, spec in zip(columns, sparse, strict=True)
+    ]
+    if isinstance(tensors, dict):
+        return dict(zip(sorted(tensors, key=str), columns, strict=True))
+    return columns[0] if len(columns) == 1 else columns
+
+
+class _Sparse(NamedTuple):
+    """A component whose elements are sparse tensors. The queue keeps them as strings.
+
+    `rank` is the rank of a batch, or None if it is unknown.
+    """
+
+    dtype: dtypes.DType
+    rank: int | None
+
+
+def _sparse_components(rows: _Rows, enqueue_many: bool) -> list[_Sparse | None]:
+    """Return a description of each sparse component, and None for each dense one.
+
+    Raises:
+        ValueError: the rows differ.
+    """
+
+    def described(tensor: Any) -> _Sparse | None:
+        if not isinstance(tensor, sparse_tensor.SparseTensor):
+            return None
+        shape = tensor.dense_shape.shape
+        rank = shape.as_list()[0] if shape.ndims else None
+        return _Sparse(tensor.dtype, rank if rank is None or enqueue_many else rank + 1)
+
+    first, *others = ([described(tensor) for tensor in row] for row in rows)
+    for row, other in zip(rows[1:], others, strict=True):
+        if not all(map(_fit, first, other)):
+            raise ValueError(f"Inconsistent SparseTensors list: {rows[0]} vs. {row}")
+    return first
+
+
+def _fit(first: _Sparse | None, other: _Sparse | None) -> bool:
+    """Return whether both components are dense, or both sparse with ranks that may be equal."""
+    if first is None or other is None:
+        return first is other
+    return None in (first.rank, other.rank) or first.rank == other.rank
+
+
+def _stored(tensor: Any, enqueue_many: bool) -> Any:
+    """Return a sparse tensor as a vector of strings, or a batch as a matrix with one row each."""
+    if not isinstance(tensor, sparse_tensor.SparseTensor):
+        return tensor
+    store = raw.SerializeManySparse if enqueue_many else raw.SerializeSparse
+    return store(tensor.indices, tensor.values, tensor.dense_shape)
+
+
+def _restored(strings: Any, spec: _Sparse) -> sparse_tensor.SparseTensor:
+    indices, values, shape = raw.DeserializeManySparse(strings, dtype=spec.dtype)
+    indices.set_shape([None, spec.rank])
+    shape.set_shape([spec.rank])
+    return sparse_tensor.SparseTensor(indices, values, shape)
 
 
 def _values(tensors: Any) -> Sequence[Any]:
@@ -336,14 +417,16 @@ def _flat(rows: _Rows) -> list[Any]:
 
 
 def _tensors(values: Sequence[Any]) -> list[Any]:
-    tensors = [convert.convert_to_tensor(value) for value in values]
+    tensors = [sparse_ops.convert_to_tensor_or_sparse_tensor(value) for value in values]
     if not tensors:
         raise ValueError("Expected at least one tensor in batch().")
     return tensors
 
 
 def _joined(rows: _Rows) -> _Rows:
-    tensors = [[convert.convert_to_tensor(value) for value in row] for row in rows]
+    tensors = [
+        [sparse_ops.convert_to_tensor_or_sparse_tensor(value) for value in row] for row in rows
+    ]
     if not tensors:
         raise ValueError("Expected at least one input in batch_join().")
     return tensors
