@@ -243,6 +243,49 @@ def test_a_step_that_waits_for_an_element_ends_with_its_timeout_and_loses_no_ele
         assert drained(session, element) == [0, 1, 2]
 
 
+def test_a_step_that_waits_for_an_element_ends_when_its_session_closes() -> None:
+    is_waiting, may_go = threading.Event(), threading.Event()
+
+    def wait(x: Any) -> Any:
+        is_waiting.set()
+        may_go.wait(DEADLINE_S)
+        return x
+
+    iterator = (
+        Dataset.range(3)
+        .map(lambda x: tf.py_func(wait, [x], tf.int64))
+        .make_initializable_iterator()
+    )
+    element = iterator.get_next()
+    session = tf.Session()
+    session.run(iterator.initializer)
+    errors: list[Exception] = []
+
+    def run() -> None:
+        try:
+            session.run(element)
+        except tf.errors.OpError as error:
+            errors.append(error)
+
+    step = threading.Thread(target=run)
+    step.start()
+    assert is_waiting.wait(DEADLINE_S)
+    session.close()
+    step.join(DEADLINE_S)
+    may_go.set()
+    assert [type(error) for error in errors] == [tf.errors.CancelledError]
+
+
+def test_a_function_may_wait_for_a_queue() -> None:
+    queue = tf.FIFOQueue(10, tf.int32, [])
+    iterator = Dataset.range(3).map(lambda x: queue.dequeue()).make_initializable_iterator()
+    element, fill = iterator.get_next(), queue.enqueue_many([[5, 6, 7]])
+    with tf.Session() as session:
+        session.run(iterator.initializer)
+        session.run(fill)
+        assert drained(session, element) == [5, 6, 7]
+
+
 def test_a_generator_begins_again_in_each_pass_and_is_dropped_at_its_end() -> None:
     ended = []
 
