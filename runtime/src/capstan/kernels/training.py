@@ -85,7 +85,7 @@ class _Locked:
     __slots__ = ("_cells",)
 
     def __init__(self, cells: Sequence[Cell]) -> None:
-        if len({id(cell) for cell in cells}) < len(cells):
+        if len(set(cells)) < len(cells):
             raise invalid(f"Variable {cells[0].name!r} cannot be its own slot")
         self._cells = variable.in_lock_order(*cells)
 
@@ -127,16 +127,18 @@ def _dense(
 
     def make(node: NodeContext) -> Function:
         blocks, attrs = _Blocks(node, scratch), node.attrs
+        at = count + gradient
 
         def apply(*inputs: Any) -> Cell:
             cells: Sequence[Cell] = inputs[:count]
-            numbers = list(inputs[count:])
-            grad = numbers.pop(gradient)
-            update = formula(attrs, *numbers)
+            grad = inputs[at]
+            update = formula(attrs, *inputs[count:at], *inputs[at + 1 :])
             with _Locked(cells):
-                arrays = [*(cell.writable() for cell in cells), grad]
-                _same_shape(names, arrays)
-                for parts in blocks.of(*arrays):
+                arrays = [cell.writable() for cell in cells]
+                for array in arrays:
+                    if array.shape != grad.shape:
+                        _same_shape(names, [*arrays, grad])
+                for parts in blocks.of(*arrays, grad):
                     update(*parts)
             return cells[0]
 

@@ -240,8 +240,8 @@ def _follow_the_leader(attrs: Attrs, rate: Array, l1: Array, l2: Array, power: A
         np.subtract(linear, step, linear)
         np.divide(size, divisor, size)
         np.add(size, addend, size)
-        np.minimum(linear, bound, value)
-        np.maximum(value, -bound, value)
+        np.minimum(linear, bound, out=value)
+        np.maximum(value, -bound, out=value)
         np.subtract(value, linear, value)
         np.divide(value, size, value)
 
@@ -266,7 +266,7 @@ def _shrink(value: Array, space: Array, threshold: Array) -> None:
     """Move each element towards zero by `threshold`, at most to zero."""
     np.absolute(value, space)
     np.subtract(space, threshold, space)
-    np.maximum(space, 0, space)
+    np.maximum(space, 0, out=space)
     np.copysign(space, value, value)
 
 
