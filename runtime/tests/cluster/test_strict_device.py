@@ -270,3 +270,17 @@ def test_the_devices_of_a_task_can_be_limited() -> None:
         kinds = [device.name.rpartition("/")[2] for device in session.list_devices()]
     assert kinds == ["device:CPU:0", "device:CPU:1", "device:GPU:0"]
     assert isinstance(cpu.create("/job:w/replica:0/task:0", 1)[0], cpu.Cpu)
+
+
+@pytest.mark.e2e
+def test_a_branch_reads_a_resource_variable_of_the_device() -> None:
+    with tf.device("/gpu:0"):
+        x = tf.Variable([1.0, 2.0], use_resource=True)
+        yes = tf.placeholder(tf.bool, [])
+        y = tf.cond(yes, lambda: x * x, lambda: tf.ones([2]))
+        gradient = tf.gradients(y, [x])[0]
+    with tf.Session() as session:
+        session.run(x.initializer)
+        assert x.device == "/device:GPU:0"
+        for side, expected in ((True, [[1, 4], [2, 4]]), (False, [[1, 1], [0, 0]])):
+            np.testing.assert_array_equal(session.run([y, gradient], {yes: side}), expected)

@@ -47,9 +47,14 @@ _PLAIN = _NUMBERS | {dtypes.int64, dtypes.bool_}
 
 _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
+        # A branch passes on the handle of a resource variable of the same device.
+        {"T": _PLAIN | {dtypes.resource}},
+        "Identity Switch",
+    ),
+    (
         {"T": _PLAIN},
-        "BroadcastTo ConcatV2 ExpandDims Fill Identity Merge OnesLike Pack Rank RefSwitch Reshape "
-        "Shape ShapeN Size Squeeze StopGradient Switch Tile Transpose ZerosLike",
+        "BroadcastTo ConcatV2 ExpandDims Fill Merge OnesLike Pack Rank RefSwitch Reshape Shape "
+        "ShapeN Size Squeeze StopGradient Tile Transpose ZerosLike",
     ),
     (
         {"T": _NUMBERS},
