@@ -78,6 +78,7 @@ def test_a_writer_begins_with_its_graph(tmp_path: pathlib.Path) -> None:
 
     meta = meta_graph_pb2.MetaGraphDef.FromString(events_in(tmp_path)[-1].meta_graph_def)
     assert list(meta.collection_def["summaries"].node_list.value) == ["a:0"]
+    assert all("_output_shapes" in node.attr for node in meta.graph_def.node)
 
 
 def test_what_was_flushed_is_in_the_file(tmp_path: pathlib.Path) -> None:

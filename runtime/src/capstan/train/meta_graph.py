@@ -65,11 +65,12 @@ def create_meta_graph_def(
 ) -> Any:
     """Return a MetaGraphDef of `graph_def`, with the collections of `graph`.
 
-    The default for `graph` is the default graph. The default for `graph_def` is that of `graph`.
+    The default for `graph` is the default graph. The default for `graph_def` is the GraphDef of
+    `graph`, with the shapes of its tensors.
     """
-    meta = export_meta_graph(graph=graph, saver_def=saver_def, collection_list=collection_list)
-    if graph_def is not None:
-        meta.graph_def.CopyFrom(graph_def)
+    source = graphs.get_default_graph() if graph is None else graph
+    meta = export_meta_graph(graph=source, saver_def=saver_def, collection_list=collection_list)
+    meta.graph_def.CopyFrom(graph_def or source.as_graph_def(add_shapes=True))
     if meta_info_def is not None:
         meta.meta_info_def.MergeFrom(meta_info_def)
     return meta

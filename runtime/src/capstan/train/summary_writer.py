@@ -230,5 +230,4 @@ def _meta_graph(source: Any) -> Any:
 
     if not isinstance(source, graphs.Graph):
         return meta_graph_pb2.MetaGraphDef(graph_def=source)
-    graph_def = source.as_graph_def(add_shapes=True)
-    return meta_graph.create_meta_graph_def(graph_def=graph_def, graph=source)
+    return meta_graph.create_meta_graph_def(graph=source)
