@@ -39,14 +39,15 @@ class AdadeltaOptimizer(optimizer.Optimizer):
         )
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("ApplyAdadelta", var, grad)
+        return self._applied("Apply", var, grad)
 
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApplyAdadelta", var, grad.values, grad.indices)
+        return self._applied("SparseApply", var, grad.values, grad.indices)
 
-    def _applied(self, op: str, var: Any, *grad: Any) -> Any:
+    def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         return updates.update(
-            op,
+            prefix,
+            "Adadelta",
             [var, self.get_slot(var, "accum"), self.get_slot(var, "accum_update")],
             *(updates.like(number, var) for number in self._numbers),
             *grad,

@@ -54,14 +54,15 @@ class AdagradOptimizer(optimizer.Optimizer):
         self._rate = updates.hyperparameter(self._learning_rate, "learning_rate")
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("ApplyAdagrad", var, grad)
+        return self._applied("Apply", var, grad)
 
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApplyAdagrad", var, grad.values, grad.indices)
+        return self._applied("SparseApply", var, grad.values, grad.indices)
 
-    def _applied(self, op: str, var: Any, *grad: Any) -> Any:
+    def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         return updates.update(
-            op,
+            prefix,
+            "Adagrad",
             [var, self.get_slot(var, "accumulator")],
             updates.like(self._rate, var),
             *grad,

@@ -60,17 +60,18 @@ class AdagradDAOptimizer(optimizer.Optimizer):
             self._step_on_worker = raw.Identity(self._global_step) + 1
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("ApplyAdagradDA", var, grad)
+        return self._applied("Apply", var, grad)
 
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApplyAdagradDA", var, grad.values, grad.indices)
+        return self._applied("SparseApply", var, grad.values, grad.indices)
 
-    def _applied(self, op: str, var: Any, *grad: Any) -> Any:
+    def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         slots = ("gradient_accumulator", "gradient_squared_accumulator")
         with graphs.get_default_graph().device(var.device):
             step = raw.Identity(self._step_on_worker)
         return updates.update(
-            op,
+            prefix,
+            "AdagradDA",
             [var, *(self.get_slot(var, name) for name in slots)],
             *grad,
             *(updates.like(number, var) for number in (self._rate, *self._strengths)),

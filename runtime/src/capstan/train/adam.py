@@ -67,7 +67,8 @@ class AdamOptimizer(optimizer.Optimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         return updates.update(
-            "ApplyAdam",
+            "Apply",
+            "Adam",
             [var, self.get_slot(var, "m"), self.get_slot(var, "v")],
             *(
                 updates.like(number, var)

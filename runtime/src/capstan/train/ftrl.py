@@ -74,19 +74,20 @@ class FtrlOptimizer(optimizer.Optimizer):
         }
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("ApplyFtrl", var, grad)
+        return self._applied("Apply", var, grad)
 
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApplyFtrl", var, grad.values, grad.indices)
+        return self._applied("SparseApply", var, grad.values, grad.indices)
 
-    def _applied(self, op: str, var: Any, *grad: Any) -> Any:
+    def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         numbers = [
             updates.like(number, var)
             for name, number in self._numbers.items()
             if self._shrinks or name != "l2_shrinkage_regularization_strength"
         ]
         return updates.update(
-            f"{op}V2" if self._shrinks else op,
+            prefix,
+            "FtrlV2" if self._shrinks else "Ftrl",
             [var, self.get_slot(var, "accum"), self.get_slot(var, "linear")],
             *grad,
             *numbers,

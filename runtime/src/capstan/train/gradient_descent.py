@@ -24,7 +24,8 @@ class GradientDescentOptimizer(optimizer.Optimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         return updates.update(
-            "ApplyGradientDescent",
+            "Apply",
+            "GradientDescent",
             [var],
             updates.like(self._rate, var),
             grad,

@@ -36,14 +36,15 @@ class MomentumOptimizer(optimizer.Optimizer):
         self._decay = updates.hyperparameter(self._momentum, "momentum")
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("ApplyMomentum", var, grad)
+        return self._applied("Apply", var, grad)
 
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApplyMomentum", var, grad.values, grad.indices)
+        return self._applied("SparseApply", var, grad.values, grad.indices)
 
-    def _applied(self, op: str, var: Any, *grad: Any) -> Any:
+    def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         return updates.update(
-            op,
+            prefix,
+            "Momentum",
             [var, self.get_slot(var, "momentum")],
             updates.like(self._rate, var),
             *grad,

@@ -18,7 +18,7 @@ from capstan.api import (
     variables,
 )
 from capstan.core import dtypes
-from capstan.framework import collections, convert
+from capstan.framework import collections, convert, facts, opdef
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.train import slot_creator
@@ -96,7 +96,7 @@ class ExponentialMovingAverage:
             )
             graph.add_to_collection(collections.GraphKeys.MOVING_AVERAGE_VARIABLES, var)
             return False
-        is_variable = var.op.type in ("Variable", "VariableV2", "VarHandleOp")
+        is_variable = opdef.role(var.op.type) is facts.Role.VARIABLE
         self._averages[var] = slot_creator.create_zeros_slot(
             var, self._name, colocate_with_primary=is_variable
         )

@@ -14,6 +14,8 @@ from capstan.train import optimizer, updates
 class ProximalGradientDescentOptimizer(optimizer.Optimizer):
     """Gradient descent that moves each weight towards zero after its step, at most to zero."""
 
+    _algorithm = "ProximalGradientDescent"
+
     def __init__(
         self,
         learning_rate: Any,
@@ -35,15 +37,15 @@ class ProximalGradientDescentOptimizer(optimizer.Optimizer):
         )
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("ApplyProximalGradientDescent", [var], grad)
+        return self._applied("Apply", [var], grad)
 
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        op = "SparseApplyProximalGradientDescent"
-        return self._applied(op, [var], grad.values, grad.indices)
+        return self._applied("SparseApply", [var], grad.values, grad.indices)
 
-    def _applied(self, op: str, targets: Sequence[Any], *grad: Any) -> Any:
+    def _applied(self, prefix: str, targets: Sequence[Any], *grad: Any) -> Any:
         return updates.update(
-            op,
+            prefix,
+            self._algorithm,
             targets,
             *(updates.like(number, targets[0]) for number in self._numbers),
             *grad,
@@ -57,6 +59,8 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
     Raises:
         ValueError: `initial_accumulator_value` is not positive.
     """
+
+    _algorithm = "ProximalAdagrad"
 
     def __init__(
         self,
@@ -90,8 +94,8 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         targets = [var, self.get_slot(var, "accumulator")]
-        return self._applied("ApplyProximalAdagrad", targets, grad)
+        return self._applied("Apply", targets, grad)
 
     def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
         targets = [var, self.get_slot(var, "accumulator")]
-        return self._applied("SparseApplyProximalAdagrad", targets, grad.values, grad.indices)
+        return self._applied("SparseApply", targets, grad.values, grad.indices)

@@ -65,7 +65,8 @@ class RMSPropOptimizer(optimizer.Optimizer):
     def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         slots = ("mg", "rms", "momentum") if self._centered else ("rms", "momentum")
         return updates.update(
-            f"{prefix}CenteredRMSProp" if self._centered else f"{prefix}RMSProp",
+            prefix,
+            "CenteredRMSProp" if self._centered else "RMSProp",
             [var, *(self.get_slot(var, name) for name in slots)],
             *(updates.like(number, var) for number in self._numbers),
             *grad,

@@ -9,17 +9,25 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
-def update(op: str, targets: Sequence[Any], *inputs: Any, **attrs: Any) -> graphs.Operation:
-    """Return an operation of `op`, a row of `framework.ops.training`.
+def update(
+    prefix: str, algorithm: str, targets: Sequence[Any], *inputs: Any, **attrs: Any
+) -> graphs.Operation:
+    """Return an operation that updates by an algorithm of `framework.ops.training`.
+
+    `prefix` is "Apply", or "SparseApply" for rows.
 
     `targets` are the variables that it changes. For resource variables, the operation is of the op
     called `Resource...`.
     """
     if resource_variables.is_resource_variable(targets[0]):
         handles = [var.handle for var in targets]
-        updated: graphs.Operation = getattr(raw, f"Resource{op}")(*handles, *inputs, **attrs)
+        updated: graphs.Operation = getattr(raw, f"Resource{prefix}{algorithm}")(
+            *handles, *inputs, **attrs
+        )
         return updated
-    output: graphs.Tensor = getattr(raw, op)(*(var._ref() for var in targets), *inputs, **attrs)
+    output: graphs.Tensor = getattr(raw, f"{prefix}{algorithm}")(
+        *(var._ref() for var in targets), *inputs, **attrs
+    )
     return output.op
 
 
