@@ -12,7 +12,7 @@ from typing import Any
 
 from capstan.api import logging
 from capstan.client import session as sessions
-from capstan.framework import collections
+from capstan.framework import collections, facts, opdef
 from capstan.framework import graph as graphs
 from capstan.services import first_process
 from capstan.train import (
@@ -119,7 +119,9 @@ class Supervisor(supervised_model.SupervisedModel):
         if self._is_chief:
             return
         for op in self._graph.get_operations():
-            if op.type in ("Variable", "VariableV2") and not op.device:
+            is_variable = opdef.role(op.type) is facts.Role.VARIABLE
+            # As in TensorFlow, the handle of a resource variable needs no device.
+            if is_variable and op.outputs[0].dtype.is_ref_dtype and not op.device:
                 raise ValueError(
                     f"When using replicas, all Variables must have their device set: {op.node_def}"
                 )

@@ -6,7 +6,6 @@ from capstan.core import dtypes
 from capstan.framework.opdef import OpDef, define
 from capstan.framework.ops import rules, typesets
 
-
 define(
     OpDef(
         "ScalarSummary",
