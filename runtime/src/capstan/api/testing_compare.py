@@ -1,6 +1,7 @@
 """The assertions of `tf.test.TestCase` (python/framework/test_util.py)."""
 
 # ruff: noqa: PT009 - the class extends unittest's assertions
+import abc
 import re
 import unittest
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,16 +17,16 @@ from capstan.framework import graph as graphs
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
 
 
-class Assertions(unittest.TestCase):
+class Assertions(unittest.TestCase, metaclass=abc.ABCMeta):
     """Assertions about arrays, tensors, messages, devices and errors.
 
     A tensor is evaluated, by `evaluate`, before it is compared. Each assertion raises
     AssertionError if it does not hold.
     """
 
+    @abc.abstractmethod
     def evaluate(self, tensors: Any) -> Any:
         """Return the values of tensors."""
-        raise NotImplementedError
 
     def assertItemsEqual(self, first: Any, second: Any, msg: Any = None) -> None:
         """Check that two sequences have the same elements, in any order."""

@@ -14,6 +14,7 @@ from capstan.framework import collections, convert, defaults, graph_state, names
 from capstan.framework import graph as graphs
 
 _Keys = collections.GraphKeys
+_KIND = "tf.Variable makes a reference variable or a resource variable, which define this"
 
 
 class Variable(operand.Operand):
@@ -106,41 +107,45 @@ class Variable(operand.Operand):
         caching_device: Any,
     ) -> None:
         """Add the operations of a new variable. `scope` is its name with a final slash."""
-        raise NotImplementedError
+        raise NotImplementedError(_KIND)
 
     def _read_def(self, variable_def: Any, import_scope: str | None) -> None:
         """Find the operations that a VariableDef names."""
-        raise NotImplementedError
+        raise NotImplementedError(_KIND)
 
     def _state(self) -> graphs.Tensor:
         """Return the tensor that represents the state: a reference or a handle."""
-        raise NotImplementedError
+        raise NotImplementedError(_KIND)
 
     def _ref(self) -> graphs.Tensor:
         """Return the reference tensor. Ops that change a reference variable take it."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{self.name} is a resource variable, which has no reference")
 
     def _snapshot_name(self) -> str:
-        raise NotImplementedError
+        """Return the name of the tensor that reads the value."""
+        raise NotImplementedError(_KIND)
 
     @property
     def dtype(self) -> dtypes.DType:
-        raise NotImplementedError
+        """The type of the value, or of the reference to it."""
+        raise NotImplementedError(_KIND)
 
     @property
     def shape(self) -> tensor_shape.TensorShape:
-        raise NotImplementedError
+        """The static shape of the value."""
+        raise NotImplementedError(_KIND)
 
     def value(self) -> graphs.Tensor:
         """Return a tensor of the variable's value."""
-        raise NotImplementedError
+        raise NotImplementedError(_KIND)
 
     def read_value(self) -> graphs.Tensor:
         """Return a new tensor that reads the variable after the current control dependencies."""
-        raise NotImplementedError
+        raise NotImplementedError(_KIND)
 
     def _is_initialized(self) -> graphs.Tensor:
-        raise NotImplementedError
+        """Return a bool scalar that says if the variable has a value."""
+        raise NotImplementedError(_KIND)
 
     # --- properties of the variable
 
@@ -254,7 +259,7 @@ class Variable(operand.Operand):
         return self._state() if as_ref else self.value()
 
     def _as_graph_element(self) -> graphs.Tensor:
-        raise NotImplementedError
+        raise NotImplementedError(_KIND)
 
     def __iter__(self) -> NoReturn:
         raise TypeError("'Variable' object is not iterable.")
