@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import RunOptions as RunOptions
     from tensorboard.compat.proto.graph_pb2 import GraphDef as GraphDef
 
+    from capstan import contrib as contrib
     from capstan import python as python
     from capstan import train as train
     from capstan.api import app as app
@@ -70,7 +71,6 @@ if TYPE_CHECKING:
     from capstan.api import version as version
     from capstan.client.interactive_session import InteractiveSession as InteractiveSession
     from capstan.client.session import Session as Session
-    from capstan.train import contrib as contrib
     from capstan.train import summary as summary
 
 __version__ = "0.1.0"
@@ -78,7 +78,7 @@ __version__ = "0.1.0"
 _MODULES = {
     "app": "capstan.api.app",
     "compat": "capstan.api.compat",
-    "contrib": "capstan.train.contrib",
+    "contrib": "capstan.contrib",
     "data": "capstan.api.data",
     "distribute": "capstan.api.distribute",
     "flags": "capstan.api.flags",
