@@ -4,7 +4,13 @@
 
 It follows mnist_replica.py, and the usual recipe for a parameter server that ends: each worker puts
 a token into a queue on the server, and the server waits for all tokens instead of `join`.
+
+The server then waits for the end of its standard input. It therefore answers the last calls of the
+workers, and never outlives the test.
 """
+
+import sys
+import threading
 
 import capstan as tf
 
@@ -22,6 +28,16 @@ def done_queue(name: str, workers: int) -> "tf.FIFOQueue":
         return tf.FIFOQueue(workers, [tf.int32], shapes=[[]], shared_name=name)
 
 
+def wait_for_workers(server: "tf.train.Server", workers: int) -> None:
+    dequeue = done_queue("done", workers).dequeue()
+    # Without the filter, the session would also wait for workers that may have ended already.
+    alone = tf.ConfigProto(device_filters=["/job:ps"])
+    with tf.Session(server.target, config=alone) as session:
+        for _ in range(workers):
+            session.run(dequeue)
+    print("all workers are done", flush=True)
+
+
 def main(_: list[str]) -> None:
     cluster = tf.train.ClusterSpec(
         {"ps": FLAGS.ps_hosts.split(","), "worker": FLAGS.worker_hosts.split(",")}
@@ -29,13 +45,8 @@ def main(_: list[str]) -> None:
     workers, is_chief = cluster.num_tasks("worker"), FLAGS.task_index == 0
     server = tf.train.Server(cluster, job_name=FLAGS.job_name, task_index=FLAGS.task_index)
     if FLAGS.job_name == "ps":
-        dequeue = done_queue("done", workers).dequeue()
-        # Without the filter, the session would also wait for workers that may have ended already.
-        alone = tf.ConfigProto(device_filters=["/job:ps"])
-        with tf.Session(server.target, config=alone) as session:
-            for _ in range(workers):
-                session.run(dequeue)
-        print("all workers are done", flush=True)
+        threading.Thread(target=wait_for_workers, args=(server, workers), daemon=True).start()
+        sys.stdin.read()
         return
     worker = f"/job:worker/task:{FLAGS.task_index}"
     with tf.device(tf.train.replica_device_setter(worker_device=worker, cluster=cluster)):

@@ -188,8 +188,9 @@ def test_a_meta_graph_keeps_the_runners(tmp_path: pathlib.Path) -> None:
                 values = session.run(graph.get_operation_by_name(prefix + dequeue).outputs[0])
                 assert list(values) == [5, 5, 5]
                 session.run(f"{prefix}copies_Close_1")
-            for thread in threads:
-                thread.join()
+                # A thread that runs its next step after the end of the session would fail.
+                for thread in threads:
+                    thread.join()
 
 
 def test_a_runner_of_another_scope_is_not_exported() -> None:

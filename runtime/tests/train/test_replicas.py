@@ -25,6 +25,7 @@ def test_replicas_train_together_and_end_their_parameter_server(tmp_path: pathli
                 *(sys.executable, str(HERE / "replica.py"), *hosts, f"--logdir={tmp_path}"),
                 *(f"--job_name={job}", f"--task_index={index}"),
             ],
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": str(HERE.parents[1] / "src")},
@@ -33,15 +34,16 @@ def test_replicas_train_together_and_end_their_parameter_server(tmp_path: pathli
         for job, index in tasks
     ]
     try:
-        outputs = [process.communicate(timeout=120) for process in processes]
+        ps, *workers = processes
+        outputs = [worker.communicate(timeout=120) for worker in workers]
+        assert [worker.returncode for worker in workers] == [0, 0], outputs
+        assert ps.stdout is not None
+        assert ps.stdout.readline() == "all workers are done\n"
+        assert ps.communicate(timeout=30)[0] == ""
     finally:
         for process in processes:
             process.kill()
             process.communicate()
-    assert [process.returncode for process in processes] == [0, 0, 0], outputs
-    assert [printed for printed, _ in outputs] == [
-        "all workers are done\n",
-        "",
-        "1.0 2.0 3.0\n",
-    ]
+    assert ps.returncode == 0
+    assert [printed for printed, _ in outputs] == ["", "1.0 2.0 3.0\n"]
     assert tf.train.latest_checkpoint(str(tmp_path)) is not None

@@ -135,12 +135,16 @@ def test_a_writer_refuses_values_of_other_types(tmp_path: pathlib.Path) -> None:
         tf.summary.FileWriter(tmp_path, session=object())
 
 
-def test_a_writer_raises_the_error_of_a_failed_write() -> None:
+@pytest.mark.parametrize(
+    "error",
+    [OSError(28, "No space left"), tf.errors.UnavailableError(None, None, "No space left")],
+)
+def test_a_writer_raises_the_error_of_a_failed_write(error: Exception) -> None:
     class Full:
         closed = False
 
         def write(self, data: bytes) -> None:
-            raise OSError(28, "No space left on device")
+            raise error
 
         def flush(self) -> None: ...
 
@@ -151,11 +155,11 @@ def test_a_writer_raises_the_error_of_a_failed_write() -> None:
     thread = event_file._Thread(file, 1, 120)
     thread.start()
     thread._jobs.put(b"lost")
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(type(error), match="No space left"):
         thread.flush()
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(type(error), match="No space left"):
         thread.put(b"lost too")
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(type(error), match="No space left"):
         thread.finish()
     assert file.closed
 

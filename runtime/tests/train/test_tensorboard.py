@@ -75,6 +75,8 @@ def test_tensorboard_shows_scalars_histograms_the_graph_and_a_trace(address: str
         return [(step, value) for _, step, value in points]
 
     background.until(lambda: scalars() == [(0, 1.0), (1, 2.0), (2, 3.0)])
+    # The trace of the last step is the last event of the file.
+    background.until(lambda: "step 2" in get(address, "plugin/graphs/info"))
     points = json.loads(get(address, "plugin/histograms/histograms", run="run", tag="values"))
     assert [sum(count for _, _, count in buckets) for _, _, buckets in points] == [2.0] * 3
     graph = get(

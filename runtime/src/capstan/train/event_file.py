@@ -94,7 +94,7 @@ class _Thread:
         self._file = file
         self._flush_secs = flush_secs
         self._jobs: queue.Queue[bytes | Callable[[], object]] = queue.Queue(max(1, max_queue))
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
         self._is_done = False
         self._thread = threading.Thread(target=self._run, name="event-file", daemon=True)
 
@@ -139,7 +139,7 @@ class _Thread:
                     if time.monotonic() >= next_flush:
                         self._file.flush()
                         next_flush = time.monotonic() + self._flush_secs
-            except (OSError, ValueError) as error:
+            except Exception as error:  # noqa: BLE001, `_check` raises it
                 # The thread goes on, so that nobody waits for it in vain.
                 self._error = self._error or error
 
