@@ -111,6 +111,7 @@ _ATTRIBUTES = {
     "HistogramProto": "tensorboard.compat.proto.summary_pb2",
     "InteractiveSession": "capstan.client.interactive_session",
     "NodeDef": "tensorboard.compat.proto.node_def_pb2",
+    "OpError": "capstan.errors",
     "OptimizerOptions": "tensorboard.compat.proto.config_pb2",
     "RunMetadata": "tensorboard.compat.proto.config_pb2",
     "RunOptions": "tensorboard.compat.proto.config_pb2",
@@ -122,11 +123,19 @@ _ATTRIBUTES = {
     "__compiler_version__": "capstan.api.version",
     "__git_version__": "capstan.api.version",
     "all_variables": "capstan.api.old_names",
+    "assert_variables_initialized": "capstan.api.old_names",
+    "debugging": "capstan.api.namespaces",
+    "dtypes": "capstan.api.namespaces",
     "initialize_all_variables": "capstan.api.old_names",
     "initialize_local_variables": "capstan.api.old_names",
     "initialize_variables": "capstan.api.old_names",
+    "initializers": "capstan.api.namespaces",
+    "linalg": "capstan.api.namespaces",
     "make_ndarray": "capstan.api.tensor_messages",
     "make_tensor_proto": "capstan.api.tensor_messages",
+    "math": "capstan.api.namespaces",
+    "random": "capstan.api.namespaces",
+    "strings": "capstan.api.namespaces",
 }
 
 

@@ -4,9 +4,12 @@ import importlib
 import subprocess
 import sys
 
+import absl.flags
 import pytest
 
 import capstan as tf
+from capstan.api import barriers, flags, namespaces
+from capstan.train.moving_averages import assign_moving_average
 
 NAMES = [
     ("python.framework.ops", "Graph", tf.Graph),
@@ -20,7 +23,9 @@ NAMES = [
     ("python.framework.tensor_shape", "TensorShape", tf.TensorShape),
     ("python.framework.test_util", "TensorFlowTestCase", tf.test.TestCase),
     ("python.framework.test_util", "create_local_cluster", tf.test.create_local_cluster),
+    ("python.framework.dtypes", "float16_ref", tf.as_dtype("float16_ref")),
     ("python.ops.array_ops", "reshape", tf.reshape),
+    ("python.ops.data_flow_ops", "Barrier", barriers.Barrier),
     ("python.ops.math_ops", "matmul", tf.matmul),
     ("python.ops.control_flow_ops", "group", tf.group),
     ("python.ops.gradients", "gradients", tf.gradients),
@@ -29,6 +34,7 @@ NAMES = [
     ("python.training.basic_session_run_hooks", "StopAtStepHook", tf.train.StopAtStepHook),
     ("python.training.session_run_hook", "SessionRunHook", tf.train.SessionRunHook),
     ("python.training.monitored_session", "Scaffold", tf.train.Scaffold),
+    ("python.training.moving_averages", "assign_moving_average", assign_moving_average),
     ("python.client.session", "Session", tf.Session),
     ("python.platform.app", "run", tf.app.run),
     ("python.platform.flags", "FLAGS", tf.flags.FLAGS),
@@ -61,6 +67,23 @@ def test_aliases_can_be_imported_in_every_way() -> None:
     assert graph_pb2.GraphDef is tf.GraphDef
     with tf.Graph().as_default():
         assert _broadcast_gradient_args([2, 1], [3]).r0.op.type == "BroadcastGradientArgs"
+
+
+@pytest.mark.parametrize("namespace", sorted(namespaces._NAMES))
+def test_a_namespace_gives_other_names_to_the_same_functions(namespace: str) -> None:
+    module = getattr(tf, namespace)
+    assert module is importlib.import_module(f"capstan.{namespace}")
+    for name, home in namespaces._NAMES[namespace].items():
+        owner = tf.nn if home.startswith("nn.") else tf
+        name, home = (text.rpartition(".")[2] for text in (name, home))
+        assert getattr(module, name) is getattr(owner, home)
+    with pytest.raises(AttributeError, match=rf"'capstan\.{namespace}' .* 'erf': Capstan lacks"):
+        _ = module.erf
+
+
+def test_the_other_names_of_flags_are_those_of_absl() -> None:
+    for name in flags._OF_ABSL.split():
+        assert getattr(tf.flags, name) is getattr(absl.flags, name)
 
 
 def test_a_name_that_capstan_lacks_is_an_attribute_error() -> None:

@@ -21,6 +21,24 @@ def test_names_of_before_1_0_do_what_the_new_names_do() -> None:
             assert session.run(tf.report_uninitialized_variables()).tolist() == [b"Variable"]
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_a_step_can_assert_that_variables_have_values(use_resource: bool) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        assert tf.assert_variables_initialized() is None
+        vector = tf.Variable([1.0], use_resource=use_resource)
+        tf.Variable(2.0, use_resource=use_resource)
+        checks = [tf.assert_variables_initialized([vector]), tf.assert_variables_initialized()]
+        for check in checks:
+            with pytest.raises(tf.errors.FailedPreconditionError):
+                session.run(check)
+        session.run(vector.initializer)
+        assert session.run(checks[0]) == 1
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            session.run(checks[1])
+        session.run(tf.global_variables_initializer())
+        assert session.run(checks[1]).tolist() == [1, 0]
+
+
 def test_versions_are_known() -> None:
     assert tf.VERSION == tf.version.VERSION == tf.__version__
     assert tf.GIT_VERSION == tf.__git_version__ == f"v{tf.__version__}"

@@ -47,7 +47,8 @@ def map_and_batch(
 ) -> Transformation:
     """Return the transformation `map(map_func).batch(batch_size, drop_remainder)`.
 
-    `num_parallel_calls` calls run at the same time, or `num_parallel_batches` times `batch_size`.
+    `num_parallel_calls` calls run at the same time. By default, and with `num_parallel_batches`,
+    Capstan chooses the number.
 
     Raises:
         ValueError: both numbers are given.

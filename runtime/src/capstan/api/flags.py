@@ -161,5 +161,20 @@ DEFINE_multi_integer = _defining(_absl.DEFINE_multi_integer)
 DEFINE_multi_float = _defining(_absl.DEFINE_multi_float)
 
 
+# The other names of TensorFlow 1.15, which are absl's own.
+_OF_ABSL: Final = """
+    ArgumentParser ArgumentSerializer BaseListParser BooleanFlag BooleanParser
+    CantOpenFlagFileError CsvListSerializer DEFINE DEFINE_alias DEFINE_enum_class DEFINE_flag
+    DEFINE_multi DEFINE_multi_enum DEFINE_spaceseplist EnumClassFlag EnumClassParser EnumFlag
+    EnumParser Flag FlagNameConflictsWithMethodError FlagValues FloatParser
+    IntegerParser ListParser ListSerializer MultiEnumClassFlag MultiFlag
+    WhitespaceSeparatedListParser adopt_module_key_flags declare_key_flag disclaim_key_flags
+    doc_to_help flag_dict_to_args get_help_width mark_bool_flags_as_mutual_exclusive
+    mark_flags_as_mutual_exclusive multi_flags_validator register_multi_flags_validator text_wrap
+"""
+
+
 def __getattr__(name: str) -> Any:
+    if name in _OF_ABSL.split():
+        return getattr(_absl, name)
     raise absent("tf.flags", name)

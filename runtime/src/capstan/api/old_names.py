@@ -5,9 +5,11 @@ from typing import Any
 
 from capstan.api import variable_collections
 from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
 
 __all__ = [
     "all_variables",
+    "assert_variables_initialized",
     "initialize_all_variables",
     "initialize_local_variables",
     "initialize_variables",
@@ -17,6 +19,27 @@ __all__ = [
 def all_variables() -> list[Any]:
     """Return the global variables. The new name is `tf.global_variables`."""
     return variable_collections.global_variables()
+
+
+def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:
+    """Return a tensor of the variables' ranks, or None if there are no variables.
+
+    A step that computes the tensor fails with FailedPreconditionError if a variable has no value.
+    The default for `var_list` is all global and local variables. The function that returns the
+    names of such variables is `tf.report_uninitialized_variables`.
+    """
+    if var_list is None:
+        var_list = variable_collections.global_variables() + variable_collections.local_variables()
+    ranks = []
+    graph = graphs.get_default_graph()
+    for variable in var_list:
+        # The rank is often known before the step, so the read is what checks the variable.
+        read = variable.read_value()
+        with graph.colocate_with(variable.op), graph.control_dependencies([read]):
+            ranks.append(raw.Rank(variable))
+    if not ranks:
+        return None
+    return ranks[0] if len(ranks) == 1 else raw.Pack(ranks)
 
 
 def initialize_variables(var_list: Sequence[Any], name: str = "init") -> graphs.Operation:

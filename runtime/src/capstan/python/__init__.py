@@ -7,7 +7,7 @@ modules that the table names for it, and nothing is imported before.
 
 from typing import Any
 
-from capstan.core import alias
+from capstan.core import alias, dtypes
 from capstan.framework import opdef
 from capstan.framework.raw import raw
 
@@ -38,13 +38,23 @@ def _test_case(name: str) -> Any:
     raise AttributeError(name)
 
 
+def _ref_dtype(name: str) -> Any:
+    """Return the dtype of a reference to a variable, such as `float32_ref`."""
+    if not name.endswith("_ref"):
+        raise AttributeError(name)
+    try:
+        return dtypes.as_dtype(name)
+    except TypeError:
+        raise AttributeError(name) from None
+
+
 _TF = "capstan"
 _TRAIN = ("capstan.train", _TF)
 
 _FRAMEWORK = {
     "constant_op": (_TF,),
     "device": ("capstan.core.devices", _TF),
-    "dtypes": ("capstan.core.dtypes", _TF),
+    "dtypes": (_ref_dtype, "capstan.core.dtypes", _TF),
     "errors": ("capstan.errors",),
     "errors_impl": ("capstan.errors",),
     "function": ("capstan.api.function",),
@@ -84,6 +94,7 @@ alias.grow(
     {
         **{f"framework.{name}": homes for name, homes in _FRAMEWORK.items()},
         **{f"ops.{name}": (_TF, _op) for name in _OPS},
+        "ops.data_flow_ops": (_TF, "capstan.api.barriers", _op),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
         "ops.image_ops": ("capstan.api.image", _op),
         "ops.gradient_checker": ("capstan.api.gradient_checker",),
@@ -91,6 +102,7 @@ alias.grow(
         "ops.nn": ("capstan.api.nn",),
         "ops.nn_ops": ("capstan.api.nn", _op),
         **{f"training.{name}": (*_TRAIN, _op) for name in _TRAINING},
+        "training.moving_averages": ("capstan.train.moving_averages", *_TRAIN),
         "client.session": ("capstan.client.session", _TF),
         "client.timeline": ("capstan.client.timeline",),
         "platform.app": ("capstan.api.app",),

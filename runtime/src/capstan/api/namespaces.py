@@ -1,0 +1,91 @@
+"""The namespaces of TensorFlow 1.15 that only give other names to functions of `tf` and `tf.nn`.
+
+For example, `tf.math.add` is `tf.add`, and `tf.initializers.zeros` is `tf.zeros_initializer`.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from capstan.core import alias
+
+
+def _same(names: str) -> dict[str, str]:
+    """Return the table of names that are the names in `tf` too."""
+    return {name: name for name in names.split()}
+
+
+_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "math": _same(
+        """
+        abs accumulate_n add add_n argmax argmin ceil cos count_nonzero cumprod cumsum divide equal
+        exp floor floordiv floormod greater greater_equal invert_permutation is_finite is_inf is_nan
+        less less_equal log log1p log_sigmoid logical_and logical_not logical_or logical_xor maximum
+        minimum mod multiply negative not_equal pow reciprocal reduce_all reduce_any
+        reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum round rsqrt
+        scalar_mul sigmoid sign sin sqrt square squared_difference subtract tanh truediv
+        unsorted_segment_sum
+        nn.in_top_k nn.l2_normalize nn.log_softmax nn.softmax nn.zero_fraction
+        """
+    ),
+    "linalg": _same("global_norm matmul transpose nn.l2_normalize"),
+    "strings": {
+        **_same("as_string regex_replace"),
+        "join": "string_join",
+        "length": "string_length",
+        "strip": "string_strip",
+        "to_number": "string_to_number",
+    },
+    "random": {
+        **_same("set_random_seed truncated_normal get_seed"),
+        "normal": "random_normal",
+        "shuffle": "random_shuffle",
+        "uniform": "random_uniform",
+    },
+    "initializers": {
+        name.removesuffix("_initializer"): name
+        for name in (
+            *("constant_initializer", "global_variables_initializer", "glorot_normal_initializer"),
+            *("glorot_uniform_initializer", "local_variables_initializer", "ones_initializer"),
+            *("random_normal_initializer", "random_uniform_initializer"),
+            *("truncated_normal_initializer", "uniform_unit_scaling_initializer"),
+            *("variables_initializer", "variance_scaling_initializer", "zeros_initializer"),
+        )
+    },
+    "dtypes": _same(
+        """
+        DType as_dtype as_string bfloat16 bool cast complex128 complex64 double float16 float32
+        float64 half int16 int32 int64 int8 resource saturate_cast string uint16 uint32 uint64 uint8
+        variant
+        """
+    ),
+    "debugging": _same(
+        """
+        Assert assert_equal assert_greater assert_greater_equal assert_less assert_less_equal
+        assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
+        assert_rank is_finite is_inf is_nan
+        """
+    ),
+}
+
+
+def _finder(names: Mapping[str, str]) -> Callable[[str], Any]:
+    homes = {name.rpartition(".")[2]: home for name, home in names.items()}
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(name)
+        module, _, wanted = homes[name].rpartition(".")
+        home = "capstan.api.nn" if module else "capstan"
+        return getattr(importlib.import_module(home), wanted)
+
+    return find
+
+
+def __getattr__(name: str) -> Any:
+    """Make the module of a namespace at its first use."""
+    if name not in _NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    alias.grow("capstan", {name: (_finder(_NAMES[name]),)})
+    return sys.modules[f"capstan.{name}"]
