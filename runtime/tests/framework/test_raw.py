@@ -27,6 +27,18 @@ def _i(name: str = "i") -> Any:
     return tf.placeholder(tf.int32, name=name)
 
 
+@pytest.mark.parametrize(
+    "value, kept",
+    [
+        (np.zeros([1, 1, 1], np.uint16), "uint16"),
+        (np.zeros([1, 1, 1], np.int64), "uint8"),
+        ([[[1]]], "uint8"),
+    ],
+)
+def test_an_array_keeps_its_type_where_the_op_allows_the_type(value: Any, kept: str) -> None:
+    assert raw.EncodePng(value).op.inputs[0].dtype.name == kept
+
+
 def test_results_have_the_form_that_the_row_declares() -> None:
     assert isinstance(raw.NoOp(), graphs.Operation)
     assert isinstance(raw.Exp(1.0), graphs.Tensor)

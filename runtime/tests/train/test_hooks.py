@@ -100,7 +100,8 @@ def test_tensors_are_logged_by_their_names(caplog: pytest.LogCaptureFixture):
     tf.Variable(5, name="five")
     up = count_up()
     train(up, tf.train.LoggingTensorHook(["five:0", up], at_end=True), runs=2)
-    assert "five = 5, AssignAdd = 3" in caplog.messages
+    assert f"five:0 = 5, {up} = 3" in caplog.messages
+    assert str(up).startswith('Tensor("AssignAdd:0"')
 
 
 def test_a_formatter_makes_the_line(caplog: pytest.LogCaptureFixture):

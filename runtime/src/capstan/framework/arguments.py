@@ -7,6 +7,8 @@ count attributes from them.
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from capstan.core import dtypes
 from capstan.framework import attributes, convert, opdef
 from capstan.framework import graph as graphs
@@ -113,18 +115,30 @@ class _Reader:
             return dtypes.as_dtype(argument.type)
         return self.attrs.get(argument.type)
 
-    def _preferred(self, argument: opdef.Argument) -> dtypes.DType | None:
-        """Return the type to try for a value without a type of its own, such as a Python number."""
+    def _preferred(self, argument: opdef.Argument, value: Any) -> dtypes.DType | None:
+        """Return the type to try for a value that is no tensor: an array's own, if it is allowed.
+
+        A Python number takes the attribute's default.
+        """
+        if argument.type in self._promised:
+            return self._promised[argument.type]
+        if isinstance(value, np.ndarray | np.generic):
+            for allowed in self.row.types.get(argument.type, ()):
+                if allowed.name == value.dtype.name:
+                    return allowed
         default = self.row.attrs.get(argument.type)
-        fallback = default if isinstance(default, dtypes.DType) else None
-        return self._promised.get(argument.type, fallback)
+        return default if isinstance(default, dtypes.DType) else None
 
     def _convert(
         self, argument: opdef.Argument, value: Any, wanted: dtypes.DType | None
     ) -> graphs.Tensor:
         try:
             return convert.convert_to_tensor(
-                value, wanted, argument.name, self._preferred(argument), as_ref=argument.is_ref
+                value,
+                wanted,
+                argument.name,
+                self._preferred(argument, value),
+                as_ref=argument.is_ref,
             )
         except TypeError:
             if wanted is None:

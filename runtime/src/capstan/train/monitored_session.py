@@ -55,7 +55,6 @@ class _Monitored:
         self._creator = creator or session_creator.ChiefSessionCreator()
         self._grace = stop_grace_period_secs
         self._session: Any = None
-        self._is_closed = False
         for session_hook in self._hooks:
             session_hook.begin()
         self._layer: wrapped_session.Layer = (
@@ -83,7 +82,7 @@ class _Monitored:
     @property
     def graph(self) -> graphs.Graph | None:
         """The graph of the session, or None once the session is closed."""
-        return None if self._is_closed else self._graph
+        return None if self._is_closed() else self._graph
 
     def run(
         self,
@@ -97,7 +96,7 @@ class _Monitored:
         Raises:
             RuntimeError: the session is closed, or a hook has asked for a stop.
         """
-        if self._is_closed:
+        if self._is_closed():
             raise RuntimeError("Attempted to use a closed Session.")
         return self._layer.run(fetches, feed_dict, options, run_metadata)
 
@@ -119,13 +118,13 @@ class _Monitored:
                 "`step_fn` may either have one `step_context` argument, or `self` and "
                 f"`step_context` arguments if it's an instance method. Got {names} instead."
             )
-        if self._is_closed:
+        if self._is_closed():
             raise RuntimeError("Attempted to use a closed Session.")
         return self._layer.run_step_fn(step_fn)
 
     def should_stop(self) -> bool:
         """Return whether a hook or a thread has asked for a stop, or the session is closed."""
-        return self._is_closed or self._layer.should_stop()
+        return self._is_closed() or self._layer.should_stop()
 
     def close(self) -> None:
         """Call the hooks' `end` and close the session.
@@ -149,15 +148,17 @@ class _Monitored:
         self._close(is_failed=is_failed)
         return not is_failed
 
+    def _is_closed(self) -> bool:
+        return self._session is None
+
     def _close(self, *, is_failed: bool) -> None:
-        if self._is_closed:
+        if self._is_closed():
             raise RuntimeError("Session is already closed.")
         try:
             if not is_failed:
                 for session_hook in self._hooks:
                     session_hook.end(self._session)
         finally:
-            self._is_closed = True
             self._session = None
             try:
                 self._layer.close()

@@ -88,7 +88,7 @@ class LoggingTensorHook(hook.SessionRunHook):
             logging.info("%s", self._formatter(values))
             return
         with np.printoptions(suppress=True):
-            text = ", ".join(f"{self._labels[tag]} = {values[tag]}" for tag in values)
+            text = ", ".join(f"{tag} = {values[tag]}" for tag in values)
         if elapsed is None:
             logging.info("%s", text)
         else:
