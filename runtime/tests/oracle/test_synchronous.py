@@ -1,6 +1,7 @@
 """TensorFlow's synchronous training gets the same numbers from Capstan's tasks and TensorFlow's."""
 
 import contextlib
+import threading
 from typing import Any
 
 import background
@@ -60,6 +61,12 @@ def trained(v1: Any, ps: str, worker: str) -> list[Any]:
             for call in calls:
                 call.join()
             states += replicas[1].session.run(replicas[1].state)
+    # TensorFlow's chief has a thread that fails when its session closes. Without the wait, pytest
+    # might report the error in the next test.
+    for thread in threading.enumerate():
+        if thread.name.startswith("QueueRunnerThread"):
+            thread.join(background.PATIENCE_S)
+            assert not thread.is_alive()
     return states
 
 
