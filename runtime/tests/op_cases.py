@@ -576,6 +576,13 @@ CASES: dict[str, Strategy] = {
     "OneHot": one_hot, "Unique": unique, "Assert": assertion,
 }  # fmt: skip
 
+_READERS = (
+    "FixedLengthRecordReader", "IdentityReader", "ReaderNumRecordsProduced",
+    "ReaderNumWorkUnitsCompleted", "ReaderRead", "ReaderReadUpTo", "ReaderReset",
+    "ReaderRestoreState", "ReaderSerializeState", "TFRecordReader", "TextLineReader",
+    "WholeFileReader",
+)  # fmt: skip
+
 ELSEWHERE = {
     "compiler": {"Const", "Switch", "RefSwitch", "Merge"},
     "compiler/test_loops.py": {"_While"},
@@ -676,22 +683,14 @@ ELSEWHERE = {
         "TensorArrayV3", "TensorArrayWriteV3",
     },
     "kernels/test_summary.py": {
-        "AudioSummary", "AudioSummaryV2", "HistogramSummary", "ImageSummary", "MergeSummary",
-        "ScalarSummary", "TensorSummary", "TensorSummaryV2",
+        "AudioSummary", "HistogramSummary", "MergeSummary", "ScalarSummary", "TensorSummary",
     },
+    "oracle/test_summaries.py": {"AudioSummaryV2", "ImageSummary", "TensorSummaryV2"},
     "kernels/test_strings.py": {"StaticRegexFullMatch", "AsString"},
-    "kernels/test_readers.py": {
-        *(
-            name + version
-            for version in ("", "V2")
-            for name in (
-                "FixedLengthRecordReader", "IdentityReader", "ReaderNumRecordsProduced",
-                "ReaderNumWorkUnitsCompleted", "ReaderRead", "ReaderReadUpTo", "ReaderReset",
-                "ReaderRestoreState", "ReaderSerializeState", "TFRecordReader", "TextLineReader",
-                "WholeFileReader",
-            )
-        ),
-        "MatchingFiles", "ReadFile", "WriteFile",
+    "kernels/test_readers.py": {*_READERS},
+    "oracle/test_readers.py": {
+        *(f"{name}V2" for name in _READERS),
+        *("MatchingFiles", "ReadFile", "WriteFile"),
     },
     "oracle/test_input.py": {
         "CountUpTo", "DeserializeManySparse", "RandomShuffle", "ResourceCountUpTo",

@@ -99,7 +99,10 @@ def read_all(name: str) -> bytes:
 
 
 def write_all(name: str, content: bytes) -> None:
-    """Write a file. Replace its content if the file exists."""
+    """Write a file. Replace its content if the file exists. Make its folder if there is none."""
+    folder = name.rpartition("/")[0]
+    if folder:
+        of(name).make_folders(folder)
     with translated(name), open_file(name, "wb") as file:
         file.write(content)
 

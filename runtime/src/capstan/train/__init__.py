@@ -122,6 +122,17 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.cluster_pb2 import ClusterDef, JobDef
     from tensorboard.compat.proto.saver_pb2 import SaverDef
 
+    from capstan.core.example_messages import (
+        BytesList,
+        Example,
+        Feature,
+        FeatureList,
+        FeatureLists,
+        Features,
+        FloatList,
+        Int64List,
+        SequenceExample,
+    )
     from capstan.services.server import Server, ServerDef
 
 __all__ = [
@@ -129,6 +140,7 @@ __all__ = [
     "AdagradDAOptimizer",
     "AdagradOptimizer",
     "AdamOptimizer",
+    "BytesList",
     "CheckpointReader",
     "CheckpointSaverHook",
     "CheckpointSaverListener",
@@ -136,12 +148,19 @@ __all__ = [
     "ClusterDef",
     "ClusterSpec",
     "Coordinator",
+    "Example",
     "ExponentialMovingAverage",
+    "Feature",
+    "FeatureList",
+    "FeatureLists",
+    "Features",
     "FeedFnHook",
     "FinalOpsHook",
+    "FloatList",
     "FtrlOptimizer",
     "GlobalStepWaiterHook",
     "GradientDescentOptimizer",
+    "Int64List",
     "JobDef",
     "LoggingTensorHook",
     "LooperThread",
@@ -162,6 +181,7 @@ __all__ = [
     "SaverDef",
     "Scaffold",
     "SecondOrStepTimer",
+    "SequenceExample",
     "Server",
     "ServerDef",
     "SessionCreator",
