@@ -4,9 +4,11 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from capstan import errors
 from capstan.core import node
 from capstan.core.arrays import Array
 from capstan.partition import parts
+from capstan.services import restarts
 from capstan.transport import api
 
 WITHDRAW_SECONDS = 0.5
@@ -57,10 +59,14 @@ class RemoteParts:
         """Take a link to each task, until `limit`. Call `check`, which may raise, after each link.
 
         Raises:
+            AbortedError: a task was restarted, and has lost its part.
             OpError: as `api.Links.take`.
         """
         for remote in self._remotes:
-            link = self._pool.take(remote.task, remote.incarnation, limit)
+            try:
+                link = self._pool.take(remote.task, remote.incarnation, limit)
+            except errors.AbortedError as restarted:
+                raise restarts.graph_not_found(remote.handle, remote.task) from restarted
             self.waiting.add(remote.task)
             with self._lock:
                 self.links[remote.task] = link

@@ -11,6 +11,7 @@ from capstan.hardware import device
 from capstan.kernels import registry
 from capstan.partition import parts
 from capstan.resources import containers
+from capstan.services import restarts
 from capstan.transport import interfaces
 
 
@@ -140,12 +141,7 @@ class Worker:
             if found is not None:
                 found[1].called = True
         if found is None:
-            raise errors.AbortedError(
-                None,
-                None,
-                f"Graph handle is not found: {handle:016x}. Possibly, this worker "
-                f'("{self.task}") just restarted.',
-            )
+            raise restarts.graph_not_found(handle, self.task)
         return found[0]
 
 
