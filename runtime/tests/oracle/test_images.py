@@ -1,6 +1,8 @@
 """Images are decoded, resized and changed as in TensorFlow."""
 
 import io
+import struct
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +32,8 @@ def file(form: str, mode: str = "RGB", **options: Any) -> bytes:
 
 PNG, GREY, ALPHA = file("PNG"), file("PNG", "LA"), file("PNG", "RGBA")
 JPEG, BMP, GIF = file("JPEG"), file("BMP"), file("GIF", "P")
+HUGE = PNG[:16] + struct.pack(">2I", 40_000, 40_000) + PNG[24:29]
+HUGE += struct.pack(">I", zlib.crc32(HUGE[12:])) + PNG[33:]
 
 # TensorFlow and Pillow compute JPEG files by different approximations.
 FILES: list[tuple[Case, int]] = [
@@ -141,6 +145,9 @@ def test_images_are_changed_to_the_same_values(v1: Any) -> None:
         (lambda tf: tf.image.decode_png(b""), r"Expected image \(JPEG, PNG, or GIF\), got empty"),
         (lambda tf: tf.image.decode_jpeg(b"text"), "got unknown format"),
         (lambda tf: tf.image.decode_png(PNG[:100]), "Invalid PNG data"),
+        (lambda tf: tf.image.decode_gif(GIF[:-99]), "Invalid GIF data"),
+        (lambda tf: tf.image.decode_image(GIF[:-99]), "Invalid GIF data"),
+        (lambda tf: tf.image.decode_png(HUGE), "exceeds limit of 178956970 pixels"),
         (lambda tf: tf.image.decode_png(PNG, channels=5), "channels must be"),
         (lambda tf: tf.image.decode_jpeg(JPEG, ratio=3), "ratio must be 1, 2, 4, or 8, got 3"),
         (lambda tf: tf.image.encode_jpeg(SMOOTH, quality=101), r"quality must be in \[0,100\]"),

@@ -1,7 +1,8 @@
 """Kernels that decode and encode images, by Pillow (core/kernels/decode_image_op.cc)."""
 
+import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,27 +21,38 @@ _DEPTH_AT, _COLOUR_AT = 24, 25
 """Where a PNG has its bits per channel and its kind of colours."""
 
 
+@contextlib.contextmanager
+def _decoding(form: str) -> Iterator[None]:
+    """Raise errors of Pillow as InvalidArgumentError. Damaged files cause many kinds of errors."""
+    try:
+        yield
+    except (errors.OpError, MemoryError):
+        raise
+    except Exception as fault:
+        raise invalid(f"Invalid {form} data: {fault}") from fault
+
+
 def _open(content: bytes) -> Any:
     """Return the image in a file.
 
     Raises:
-        InvalidArgumentError: the file has another format, or is damaged.
+        InvalidArgumentError: the file has another format, is damaged, or has more pixels than
+            Pillow reads (about 179 million).
     """
     from PIL import Image
 
-    try:
-        return Image.open(io.BytesIO(content), formats=_FORMATS)
-    except (OSError, ValueError) as fault:
-        kind = "unknown format" if content else "empty file"
-        raise invalid(f"Expected image (JPEG, PNG, or GIF), got {kind}") from fault
+    with _decoding("image"):
+        try:
+            return Image.open(io.BytesIO(content), formats=_FORMATS)
+        except Image.UnidentifiedImageError as fault:
+            kind = "unknown format" if content else "empty file"
+            raise invalid(f"Expected image (JPEG, PNG, or GIF), got {kind}") from fault
 
 
 def _pixels(image: Any, channels: int) -> Array:
     """Return one frame as an array of shape [height, width, channels], 8 or 16 bits."""
-    try:
+    with _decoding(image.format):
         image.load()
-    except (OSError, ValueError, SyntaxError) as fault:
-        raise invalid(f"Invalid {image.format} data: {fault}") from fault
     if image.mode in ("I", "I;16"):
         wide = np.asarray(image).astype(np.uint16)[..., np.newaxis]
         if channels in (0, 1):
@@ -99,7 +111,8 @@ def _decode(allowed: tuple[int, ...]) -> Callable[[NodeContext], Function]:
             content = string(contents, "contents")
             _check_depth(content, dtype)
             image = _open(content)
-            frames = getattr(image, "n_frames", 1)
+            with _decoding(image.format):
+                frames = getattr(image, "n_frames", 1)
             if frames > 1:
                 raise invalid(
                     f"Got {frames} frames, but animated gifs can only be decoded by "
@@ -119,7 +132,9 @@ def _decode_frames(contents: Array) -> Array:
     from PIL import ImageSequence
 
     image = _open(string(contents, "contents"))
-    return np.stack([_pixels(frame.convert("RGB"), 3) for frame in ImageSequence.Iterator(image)])
+    with _decoding(image.format):
+        frames = [frame.convert("RGB") for frame in ImageSequence.Iterator(image)]
+    return np.stack([_pixels(frame, 3) for frame in frames])
 
 
 def _decode_gif(node: NodeContext) -> Function:
