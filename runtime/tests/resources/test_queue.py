@@ -347,6 +347,21 @@ def test_a_shuffle_has_tensorflows_order() -> None:
     assert waiting.is_over
 
 
+@pytest.mark.parametrize("make", [shuffled, prioritized])
+def test_an_element_that_leaves_late_does_not_keep_its_batch(
+    make: Callable[[], queue.Queue],
+) -> None:
+    target = make()
+    enqueue(target, *range(100))
+    dequeue_many(target, 99)
+    last = dequeue(target)
+    for component in last.answers[0][0]:
+        memory = component
+        while memory.base is not None:
+            memory = memory.base
+        assert memory.size == 1
+
+
 def test_an_abandoned_queue_ends_waiting_and_later_operations() -> None:
     target = fifo()
     waiting = dequeue(target)

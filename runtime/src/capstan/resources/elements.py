@@ -50,8 +50,13 @@ def part(batch: Batch, start: int, stop: int | None = None) -> Batch:
 
 
 def singles(batch: Batch) -> list[Batch]:
-    """Return a batch for each element of a batch. The arrays share the memory of the batch."""
-    return [part(batch, index, index + 1) for index in range(len(batch[0]))]
+    """Return a batch with a copy of each element of a batch.
+
+    The elements may leave a queue at very different times. A slice that shares the memory of its
+    batch would keep the whole batch.
+    """
+    count = len(batch[0])
+    return [tuple([column[index : index + 1].copy() for column in batch]) for index in range(count)]
 
 
 def join(columns: Sequence[Array], dtype: dtypes.DType, shape: Sequence[int]) -> Array:

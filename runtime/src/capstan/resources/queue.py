@@ -58,7 +58,7 @@ class Queue(waiters.Waited, abc.ABC):
 
     @abc.abstractmethod
     def put(self, batch: elements.Batch) -> None:
-        """Add the elements of one of the batches of `split`. Called under the lock."""
+        """Add the elements of one of the batches of `copies`. Called under the lock."""
 
     @abc.abstractmethod
     def take(self, count: int) -> list[Entry]:
@@ -68,9 +68,12 @@ class Queue(waiters.Waited, abc.ABC):
     def restore(self, entries: Sequence[Entry]) -> None:
         """Put entries back to where `take` found them. Called under the lock."""
 
-    def split(self, batch: elements.Batch) -> Sequence[elements.Batch]:
-        """Split a batch that the queue owns into the batches for `put`. Called without the lock."""
-        return [batch]
+    def copies(self, batch: elements.Batch) -> Sequence[elements.Batch]:
+        """Return copies of the elements of a batch, as the batches for `put`.
+
+        Called without the lock.
+        """
+        return [tuple([column.copy() for column in batch])]
 
     def ready(self) -> int:
         """Return the number of elements that dequeues may take now."""
@@ -108,8 +111,7 @@ class Queue(waiters.Waited, abc.ABC):
         """
         self.check_many(batches)
         if len(batches[0]):
-            copies = self.split(tuple([batch.copy() for batch in batches]))
-            self.submit(Enqueue(self, copies, done, cancelled), self._enqueues)
+            self.submit(Enqueue(self, self.copies(batches), done, cancelled), self._enqueues)
         else:
             done((), None)
 

@@ -112,10 +112,8 @@ class RandomShuffleQueue(queue.Queue):
     def ready(self) -> int:
         return len(self._held) - (0 if self.is_closed else self.min_after_dequeue)
 
-    def split(self, batch: elements.Batch) -> Sequence[elements.Batch]:
-        # The elements of one batch leave at very different times. A slice that shares the memory of
-        # its batch would keep the whole batch.
-        return [tuple(map(elements.owned, single)) for single in elements.singles(batch)]
+    def copies(self, batch: elements.Batch) -> Sequence[elements.Batch]:
+        return elements.singles(batch)
 
     def put(self, batch: elements.Batch) -> None:
         self._held.append(batch)
@@ -158,7 +156,7 @@ class PriorityQueue(queue.Queue):
     def __len__(self) -> int:
         return len(self._held)
 
-    def split(self, batch: elements.Batch) -> Sequence[elements.Batch]:
+    def copies(self, batch: elements.Batch) -> Sequence[elements.Batch]:
         return elements.singles(batch)
 
     def put(self, batch: elements.Batch) -> None:
