@@ -1,6 +1,8 @@
 """`tf.test`: each assertion holds for what it promises, and fails for anything else."""
 
+import json
 import os
+import socket
 import threading
 import unittest
 from typing import Any
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.services import server as servers
 
 
 class Case(tf.test.TestCase):
@@ -219,6 +222,18 @@ def test_a_local_cluster_runs_steps() -> None:
             assert session.run(value) == 6
 
 
+def test_the_ports_of_a_local_cluster_are_held_until_its_servers_listen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def server(spec: Any, job: str, index: int, *_: object) -> None:
+        host, _, port = spec.task_address(job, index).rpartition(":")
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind((host, int(port)))
+
+    monkeypatch.setattr(servers, "Server", server)
+    assert tf.test.create_local_cluster(1, 2) == ([None], [None, None])
+
+
 def test_stubs_are_put_back() -> None:
     class Owner:
         @staticmethod
@@ -268,3 +283,24 @@ def test_a_runner_runs_a_case() -> None:
     assert (result.testsRun, len(result.failures), len(result.errors)) == (3, 1, 0)
     assert [reason for _, reason in result.skipped] == ["Not a test."]
     assert not tf.test.is_built_with_rocm()
+
+
+def test_a_runner_runs_the_benchmarks_that_match(capsys: pytest.CaptureFixture[str]) -> None:
+    class Steps(tf.test.Benchmark):  # type: ignore[misc,name-defined]
+        def benchmark_sum(self) -> None:
+            with tf.Graph().as_default(), tf.Session() as session:
+                total = tf.constant(1) + 2
+                result = self.run_op_benchmark(session, total, min_iters=3, mbs=1)
+            assert result["throughput"] == 1 / result["wall_time"]
+
+        def benchmark_other(self) -> None:
+            self.report_benchmark(iters=2, name="named", extras={"size": 5})
+
+    tf.test.main([__file__, "--benchmarks=Steps.benchmark_"])
+    named, total = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert named == {"name": "Steps.named", "iters": 2, "extras": {"size": 5}}
+    assert (total["name"], total["iters"]) == ("Steps.benchmark_sum", 3)
+    with pytest.raises(ValueError, match="No benchmarks matched the pattern: 'none'"):
+        tf.test.main([__file__, "--benchmarks=none"])
+    with pytest.raises(TypeError, match="extras must be a dict"):
+        Steps().report_benchmark(extras=[1])

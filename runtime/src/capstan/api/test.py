@@ -4,13 +4,14 @@ import os
 import socket
 import sys
 import unittest
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest import mock
 
-from capstan.api import flags
+from capstan.api import benchmark, flags
 from capstan.api.absent import absent
+from capstan.api.benchmark import Benchmark
 from capstan.api.gradient_checker import compute_gradient, compute_gradient_error
 from capstan.api.stubs import StubOutForTesting
 from capstan.api.testing_case import TestCase, get_temp_dir
@@ -19,6 +20,7 @@ from capstan.core import cluster
 from capstan.framework import graph as graphs
 
 __all__ = [
+    "Benchmark",
     "StubOutForTesting",
     "TestCase",
     "assert_equal_graph_def",
@@ -38,8 +40,16 @@ __all__ = [
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Parse the flags, run all tests of the main module, and end the process."""
-    unittest.main(argv=flags.parse(list(sys.argv if argv is None else argv)))
+    """Parse the flags, run all tests of the main module, and end the process.
+
+    With the argument `--benchmarks=REGEX`, run the benchmarks that match, and return.
+    """
+    arguments = flags.parse(list(sys.argv if argv is None else argv))
+    for argument in arguments:
+        if argument.startswith(benchmark.FLAG):
+            benchmark.run_matching(argument.removeprefix(benchmark.FLAG))
+            return
+    unittest.main(argv=arguments)
 
 
 def test_src_dir_path(relative_path: str) -> str:
@@ -91,30 +101,36 @@ def create_local_cluster(
     """Start the servers of a cluster in this process. Return the workers and the ps servers."""
     from capstan.services import server
 
-    ports = _free_ports(num_workers + num_ps)
-    spec = cluster.ClusterSpec(
-        {
-            "worker": [f"localhost:{port}" for port in ports[:num_workers]],
-            "ps": [f"localhost:{port}" for port in ports[num_workers:]],
-        }
-    )
-    workers = [
-        server.Server(spec, "worker", index, protocol, worker_config)
-        for index in range(num_workers)
-    ]
-    ps = [server.Server(spec, "ps", index, protocol, ps_config) for index in range(num_ps)]
+    with _held_ports(num_workers + num_ps) as ports:
+        spec = cluster.ClusterSpec(
+            {
+                "worker": [f"localhost:{port}" for port in ports[:num_workers]],
+                "ps": [f"localhost:{port}" for port in ports[num_workers:]],
+            }
+        )
+        workers = [
+            server.Server(spec, "worker", index, protocol, worker_config)
+            for index in range(num_workers)
+        ]
+        ps = [server.Server(spec, "ps", index, protocol, ps_config) for index in range(num_ps)]
     return workers, ps
 
 
-def _free_ports(count: int) -> list[int]:
-    """Return ports that are free now. All are held at once, so that they differ."""
+@contextmanager
+def _held_ports(count: int) -> Iterator[list[int]]:
+    """Hold free ports during the block. The kernel gives them to nobody else meanwhile.
+
+    A server can listen on a held port, because both sockets have SO_REUSEADDR and nothing listens
+    on the port yet.
+    """
     with ExitStack() as held:
         ports = []
         for _ in range(count):
-            listener = held.enter_context(socket.socket())
-            listener.bind(("localhost", 0))
-            ports.append(listener.getsockname()[1])
-        return ports
+            holder = held.enter_context(socket.socket())
+            holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            holder.bind(("localhost", 0))
+            ports.append(holder.getsockname()[1])
+        yield ports
 
 
 def assert_equal_graph_def(
