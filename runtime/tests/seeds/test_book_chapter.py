@@ -360,6 +360,7 @@ def test_a_program_reads_a_file_and_prints_its_lines(program: str, tmp_path: pat
     assert transcripts.printed(source, csv=str(csv)) == transcripts.lines(expected)
 
 
+@pytest.mark.e2e
 def test_the_producers_and_batches_of_the_chapter_give_every_element() -> None:
     program = "\n".join(part for text in PRODUCERS for part in transcripts.lines(text))
     assert transcripts.printed(program) == [
@@ -377,6 +378,7 @@ def five_servers() -> Iterator[dict[str, Any]]:
     tf.Session.reset(servers["ps:0"].target)
 
 
+@pytest.mark.e2e
 def test_variables_and_operations_are_pinned_to_the_five_servers(
     five_servers: dict[str, Any],
 ) -> None:
@@ -395,6 +397,7 @@ def test_variables_and_operations_are_pinned_to_the_five_servers(
     assert transcripts.printed(program, target=target) == ["4.0"]
 
 
+@pytest.mark.e2e
 def test_a_device_setter_spreads_variables_over_the_parameter_servers(
     five_servers: dict[str, Any],
 ) -> None:
@@ -426,6 +429,7 @@ def test_a_device_setter_spreads_variables_over_the_parameter_servers(
     ]
 
 
+@pytest.mark.e2e
 def test_clients_share_a_variable_until_its_container_is_reset(
     five_servers: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,7 @@ def test_sessions_of_one_process_have_their_own_variables() -> None:
     """)
 
 
+@pytest.mark.e2e
 def test_sessions_of_one_cluster_share_a_variable() -> None:
     begin = """
         var = tf.Variable(initial_value=0.0, name='var')
@@ -77,6 +78,7 @@ def test_sessions_of_one_cluster_share_a_variable() -> None:
     """)
 
 
+@pytest.mark.e2e
 def test_servers_share_values_but_no_graphs() -> None:
     cells = """
         graph1 = tf.Graph()
@@ -116,6 +118,7 @@ def start() -> Iterator[Callable[..., transcripts.Script]]:
         script.kill()
 
 
+@pytest.mark.e2e
 def test_a_step_waits_until_all_servers_have_connected() -> None:
     program = """
         cluster = tf.train.ClusterSpec({"local": addresses})
