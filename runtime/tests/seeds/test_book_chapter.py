@@ -452,3 +452,55 @@ def test_clients_share_a_variable_until_its_container_is_reset(
     tf.Session.reset(machine_a, ["my_problem_1"])
     with pytest.raises(tf.errors.FailedPreconditionError, match="uninitialized value x"):
         transcripts.printed(simple_client)
+
+
+def test_clients_pass_batches_through_shared_queues_to_an_ensemble(
+    five_servers: dict[str, Any],
+) -> None:
+    queues = """
+        def shared(name):
+            with tf.device("/job:ps/task:0"):
+                return tf.FIFOQueue(10, [tf.float32], shapes=[[2]], shared_name=name)
+
+        inputs = [shared("inputs_%d" % index) for index in range(2)]
+        predictions = [shared("predictions_%d" % index) for index in range(2)]
+    """
+    bottom = """
+        batch = tf.placeholder(tf.float32, [2])
+        enqueue = [queue.enqueue(batch) for queue in inputs]
+        with tf.Session(targets["worker:0"]) as sess:
+            for values in ([1., 2.], [3., 4.]):
+                sess.run(enqueue, {batch: values})
+            sess.run([queue.close() for queue in inputs])
+    """
+    model = """
+        with tf.device("/job:worker/task:%d" % index):
+            predict = predictions[index].enqueue(inputs[index].dequeue() * (index + 1))
+        with tf.Session(targets["worker:%d" % index]) as sess:
+            try:
+                while True:
+                    sess.run(predict)
+            except tf.errors.OutOfRangeError:
+                print("Model %d has read all batches" % index)
+    """
+    top = """
+        mean = tf.add_n([queue.dequeue() for queue in predictions]) / 2
+        config = tf.ConfigProto(operation_timeout_in_ms=500)
+        with tf.Session(targets["worker:2"]) as sess:
+            print(sess.run(mean), sess.run(mean))
+        with tf.Session(targets["worker:2"], config=config) as sess:
+            try:
+                sess.run(mean)
+            except tf.errors.DeadlineExceededError:
+                print("Timed out while dequeuing")
+    """
+    targets = {task: server.target for task, server in five_servers.items()}
+
+    def run(*parts: str, **names: Any) -> list[str]:
+        program = "\n".join(line for part in parts for line in transcripts.lines(part))
+        return transcripts.printed(program, targets=targets, **names)
+
+    assert run(queues, bottom) == []
+    assert run(queues, model, index=0) == ["Model 0 has read all batches"]
+    assert run(queues, model, index=1) == ["Model 1 has read all batches"]
+    assert run(queues, top) == ["[1.5 3. ] [4.5 6. ]", "Timed out while dequeuing"]
