@@ -9,6 +9,7 @@ import pytest
 
 import capstan as tf
 from capstan.api import barriers, flags, namespaces
+from capstan.core.queue_runner_messages import QueueRunnerDef
 from capstan.train.moving_averages import assign_moving_average
 
 NAMES = [
@@ -47,6 +48,7 @@ NAMES = [
     ("core.framework.summary_pb2", "Summary", tf.Summary),
     ("core.framework.graph_pb2", "GraphDef", tf.GraphDef),
     ("core.protobuf.config_pb2", "ConfigProto", tf.ConfigProto),
+    ("core.protobuf.queue_runner_pb2", "QueueRunnerDef", QueueRunnerDef),
     ("core.util.event_pb2", "Event", tf.Event),
 ]
 

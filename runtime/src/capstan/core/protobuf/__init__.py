@@ -5,7 +5,10 @@ from capstan.core import alias
 alias.grow(
     __name__,
     {
-        f"{name}_pb2": (f"tensorboard.compat.proto.{name}_pb2",)
-        for name in ("cluster", "config", "debug", "meta_graph", "rewriter_config", "saver")
+        **{
+            f"{name}_pb2": (f"tensorboard.compat.proto.{name}_pb2",)
+            for name in ("cluster", "config", "debug", "meta_graph", "rewriter_config", "saver")
+        },
+        "queue_runner_pb2": ("capstan.core.queue_runner_messages",),
     },
 )
