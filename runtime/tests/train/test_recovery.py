@@ -16,7 +16,7 @@ import pytest
 
 import capstan as tf
 
-pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(300)]
 
 HERE = pathlib.Path(__file__).parent
 LAST = 1_000_000
