@@ -242,6 +242,17 @@ def test_reuse_is_inherited_and_an_inner_scope_cannot_turn_it_off() -> None:
     assert not tf.get_variable_scope().reuse
 
 
+def test_a_custom_getter_must_be_callable() -> None:
+    wrong: Any = 3
+    with pytest.raises(ValueError, match="custom_getter is not callable: 3"):
+        tf.get_variable("a", [], custom_getter=wrong)
+    with (
+        tf.variable_scope("scope", custom_getter=wrong),
+        pytest.raises(ValueError, match="custom_getter is not callable: 3"),
+    ):
+        tf.get_variable("a", [])
+
+
 def test_auto_reuse_creates_a_variable_once_and_then_returns_it() -> None:
     def layer() -> Any:
         with tf.variable_scope("l", reuse=tf.AUTO_REUSE), tf.variable_scope("m"):

@@ -117,6 +117,8 @@ class VariableScope:
             defaults["dtype"] = _own_dtype(initializer)
         full = f"{self._name}/{name}" if self._name else name
         getter = custom_getter or self.custom_getter
+        if getter is not None and not callable(getter):
+            raise ValueError(f"Given custom_getter is not callable: {getter!r}")
         # The names of variables do not depend on name scopes.
         with graphs.get_default_graph().name_scope(None):
             arguments = {**defaults, **given}
