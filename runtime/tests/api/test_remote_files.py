@@ -1,12 +1,18 @@
 """Files of stores that have a URL, by `fsspec`: its store in memory stands for s3:// and gs://."""
 
+import importlib
 import pathlib
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 import capstan as tf
+
+# The package has no types.
+fsspec: Any = importlib.import_module("fsspec")
+memory: Any = importlib.import_module("fsspec.implementations.memory")
 
 
 @pytest.fixture
@@ -47,6 +53,40 @@ def test_records_of_a_store_are_read_by_a_reader(store: str) -> None:
         session.run(queue.enqueue([f"{store}/a"]))
         key, value = session.run(tf.TFRecordReader(options="GZIP").read(queue))
     assert (key, value) == (f"{store}/a:0".encode(), b"text")
+
+
+def test_a_file_is_not_renamed_to_another_file_system(store: str, tmp_path: pathlib.Path) -> None:
+    local, remote = tmp_path / "a", f"{store}/a"
+    for old, new in ((local, remote), (remote, local)):
+        tf.gfile.GFile(old, "w").write("text")
+        with pytest.raises(tf.errors.UnimplementedError, match="different file systems"):
+            tf.gfile.Rename(old, new)
+        tf.gfile.Remove(old)
+
+
+class Caching(memory.MemoryFileSystem):  # type: ignore[misc]
+    """A store that keeps the listings of its folders, as s3:// and gs:// do."""
+
+    protocol = "caching"
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> Any:
+        return super()._strip_protocol(path.replace("caching://", "memory://"))
+
+    def ls(self, path: str, detail: bool = True, **options: Any) -> Any:
+        key = path, detail
+        if key in self.dircache:
+            return self.dircache[key]
+        self.dircache[key] = found = super().ls(path, detail, **options)
+        return found
+
+
+def test_files_that_another_process_writes_are_listed(store: str) -> None:
+    fsspec.register_implementation("caching", Caching, clobber=True)
+    folder = store.replace("memory", "caching")
+    for name in ("1", "2"):
+        fsspec.filesystem("memory").pipe_file(f"{store}/{name}", b"")
+        assert name in tf.gfile.ListDirectory(folder)
 
 
 def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -203,10 +203,18 @@ def copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
 def rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
     """Rename a file or folder. Raise AlreadyExistsError if the new one exists and not `overwrite`.
 
-    Both names belong to one file system.
+    Raise UnimplementedError if the two names belong to different file systems.
     """
     _check_new(newname, overwrite)
-    _system(oldname).rename(_text(oldname), _text(newname))
+    old, new = _text(oldname), _text(newname)
+    if files.scheme(old) != files.scheme(new):
+        raise errors.UnimplementedError(
+            None,
+            None,
+            f"Renaming {old} to {new} not implemented: they belong to different file systems. "
+            "Copy the file, and delete the old one",
+        )
+    files.of(old).rename(old, new)
 
 
 def _check_new(name: Any, overwrite: bool) -> None:

@@ -39,12 +39,12 @@ def _open(content: bytes) -> Any:
         InvalidArgumentError: the file has another format, is damaged, or has more pixels than
             Pillow reads (about 179 million).
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     with _decoding("image"):
         try:
             return Image.open(io.BytesIO(content), formats=_FORMATS)
-        except Image.UnidentifiedImageError as fault:
+        except UnidentifiedImageError as fault:
             kind = "unknown format" if content else "empty file"
             raise invalid(f"Expected image (JPEG, PNG, or GIF), got {kind}") from fault
 

@@ -82,9 +82,14 @@ def of(name: str) -> FileSystem:
     Raises:
         UnimplementedError: the scheme of the name is unknown, or its package is not installed.
     """
+    kind = scheme(name)
+    return _Local() if kind == "file" else _remote(kind, name)
+
+
+def scheme(name: str) -> str:
+    """Return the scheme of a name in lower case. A name without a scheme has `file`."""
     match = _SCHEME.match(name)
-    scheme = "file" if match is None else match[1].lower()
-    return _Local() if scheme == "file" else _remote(scheme, name)
+    return "file" if match is None else match[1].lower()
 
 
 def open_file(name: str, mode: str = "rb") -> BinaryIO:
@@ -234,14 +239,15 @@ def _modified(info: Any) -> int:
     return 0
 
 
-def _remote(scheme: str, name: str) -> FileSystem:
+def _remote(kind: str, name: str) -> FileSystem:
     try:
+        # Other processes write files too: a listing from a cache would not have them.
         fsspec: Any = importlib.import_module("fsspec")
-        return _Remote(scheme, fsspec.filesystem(scheme))
+        return _Remote(kind, fsspec.filesystem(kind, use_listings_cache=False))
     except (ImportError, ValueError) as error:
         raise errors.UnimplementedError(
             None,
             None,
-            f"File system scheme '{scheme}' not implemented (file: '{name}'). Install "
+            f"File system scheme '{kind}' not implemented (file: '{name}'). Install "
             f"capstan[remote-files] for s3:// and gs:// ({error})",
         ) from error
