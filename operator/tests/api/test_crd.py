@@ -48,6 +48,7 @@ def test_the_schema_is_structural() -> None:
             assert key in node["items"]["required"], path
 
 
+@pytest.mark.e2e
 def test_the_definition_fits_into_the_annotation_of_kubectl_apply() -> None:
     assert len(json.dumps(crd.definition())) < 256 * 1024
 

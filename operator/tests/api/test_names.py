@@ -10,6 +10,7 @@ from capstan_operator.api import names
 from capstan_operator.api.names import ReplicaType, TaskName
 
 
+@pytest.mark.e2e
 @given(st.sampled_from(ReplicaType), st.integers(0, 10**9))
 def test_a_task_name_is_read_as_it_was_written(kind: ReplicaType, index: int) -> None:
     name = TaskName(kind, index)

@@ -335,6 +335,7 @@ def test_a_key_that_is_given_twice_is_a_fault() -> None:
     ]
 
 
+@pytest.mark.e2e
 def test_nested_aliases_are_read_without_expanding_them() -> None:
     laughs = ["x0: &x0 [ha, ha]"]
     laughs += [f"x{n}: &x{n} [{', '.join([f'*x{n - 1}'] * 9)}]" for n in range(1, 40)]
@@ -426,11 +427,13 @@ def answer(text: str) -> TrainingJob | list[str]:
         return [str(fault) for fault in invalid.faults]
 
 
+@pytest.mark.e2e
 @given(st.text(max_size=60) | documents.map(json.dumps) | documents.map(yaml.safe_dump))
 def test_any_text_is_a_job_or_has_faults(text: str) -> None:
     assert answer(text)
 
 
+@pytest.mark.e2e
 @given(st.data())
 def test_a_wrong_value_anywhere_raises_nothing_but_invalid(data: st.DataObject) -> None:
     document = yaml.safe_load(DIGITS)
@@ -482,6 +485,7 @@ def test_a_draft_without_replica_specs_has_no_sound_part(spec: object) -> None:
     assert draft(changed("spec", to=spec)).sound is None
 
 
+@pytest.mark.e2e
 @given(documents.map(yaml.safe_dump))
 def test_a_draft_of_any_document_is_read_without_an_error(text: str) -> None:
     read = draft(text)
@@ -491,6 +495,7 @@ def test_a_draft_of_any_document_is_read_without_an_error(text: str) -> None:
 legal_names = st.from_regex(r"[a-z]([-a-z0-9]{0,40}[a-z0-9])?", fullmatch=True)
 
 
+@pytest.mark.e2e
 @given(legal_names, st.integers(1, 1000))
 def test_every_pod_name_of_a_valid_job_is_a_dns_label(name: str, workers: int) -> None:
     document = yaml.safe_load(DIGITS)

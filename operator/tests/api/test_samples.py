@@ -138,6 +138,7 @@ def limits(node: dict[str, Any], path: str) -> Iterator[tuple[str, str]]:
         yield from limits(node["additionalProperties"], f"{path}.*")
 
 
+@pytest.mark.e2e
 def test_every_limit_of_the_schema_is_broken_by_a_sample() -> None:
     job = crd.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     refusals = {(same_for_all(path), message) for path, message in refused(SCHEMA)}

@@ -88,6 +88,7 @@ any_status = made(
 )
 
 
+@pytest.mark.e2e
 @given(any_status)
 def test_a_written_status_is_read_back_without_loss(status: Status) -> None:
     document = status_json.render(status)

@@ -53,6 +53,7 @@ def test_a_table_that_fits_is_written_in_full() -> None:
     assert again(status) == status
 
 
+@pytest.mark.e2e
 def test_messages_are_shortened_first_and_keep_their_end() -> None:
     status = table(*(row(index, message="x" * 999 + "end") for index in range(1100)))
     trimmed = again(status)
@@ -63,6 +64,7 @@ def test_messages_are_shortened_first_and_keep_their_end() -> None:
     ]
 
 
+@pytest.mark.e2e
 def test_healthy_rows_lose_their_messages_before_failed_rows_do() -> None:
     healthy = [row(index, message="m" * 300) for index in range(2700)]
     bad = [row(index, TaskState.BACK_OFF, message="m" * 300) for index in range(2700, 2800)]

@@ -101,6 +101,7 @@ def test_a_created_pod_is_cached_before_a_watch_reports_it(tmp_path: Path) -> No
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -> None:
     """The server answers the requests of a batch only when the whole batch has arrived."""
 
@@ -128,6 +129,7 @@ def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     "status, reason",
     [

@@ -28,6 +28,7 @@ from capstan_operator.kube.errors import ApiError, Conflict, NotFound
 from capstan_operator.manifests import pod as pods
 
 
+@pytest.mark.e2e
 def test_a_job_is_prepared_then_its_status_is_written_then_it_starts(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -39,6 +40,7 @@ def test_a_job_is_prepared_then_its_status_is_written_then_it_starts(tmp_path: P
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_failure_is_written_before_its_pod_is_deleted_and_created_again(
     tmp_path: Path,
 ) -> None:
@@ -55,6 +57,7 @@ def test_a_failure_is_written_before_its_pod_is_deleted_and_created_again(
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_missing_pod_is_read_before_it_is_counted_as_lost(tmp_path: Path) -> None:
     """The cache of a new process may not have the pods yet that the old one created."""
 
@@ -70,6 +73,7 @@ def test_a_missing_pod_is_read_before_it_is_counted_as_lost(tmp_path: Path) -> N
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_refused_pod_is_not_read(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -81,6 +85,7 @@ def test_a_refused_pod_is_not_read(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_the_end_of_an_earlier_attempt_is_not_the_end_of_this_one(tmp_path: Path) -> None:
     """The watch of pods may lag behind the watch of jobs. The operator then sees a pod of attempt 1
     and a job of attempt 2.
@@ -124,6 +129,7 @@ def test_nothing_is_done_if_the_status_cannot_be_written(status: int, tmp_path: 
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_conflict_ends_the_pass_and_the_next_pass_sees_the_changed_job(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -167,6 +173,7 @@ def test_a_job_that_is_being_deleted_is_left_to_kubernetes(tmp_path: Path) -> No
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_refused_service_is_reported_and_no_pod_starts(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -189,6 +196,7 @@ def test_a_refused_service_is_reported_and_no_pod_starts(tmp_path: Path) -> None
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     "path, answer",
     [
@@ -222,6 +230,7 @@ def test_a_job_that_cannot_start_sends_requests_less_and_less_often(
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_an_obstacle_that_goes_away_while_the_status_is_written_makes_another_pass(
     tmp_path: Path,
 ) -> None:
@@ -242,6 +251,7 @@ def test_an_obstacle_that_goes_away_while_the_status_is_written_makes_another_pa
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_job_that_ends_while_its_service_is_missing_is_left_alone(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -257,6 +267,7 @@ def test_a_job_that_ends_while_its_service_is_missing_is_left_alone(tmp_path: Pa
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_conflict_over_a_quota_fails_the_pass_and_the_next_one_starts_the_rest(
     tmp_path: Path,
 ) -> None:
@@ -278,6 +289,7 @@ def test_a_conflict_over_a_quota_fails_the_pass_and_the_next_one_starts_the_rest
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_deleted_pod_whose_labels_were_changed_by_hand_counts_as_lost(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -293,6 +305,7 @@ def test_a_deleted_pod_whose_labels_were_changed_by_hand_counts_as_lost(tmp_path
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("status", [403, 422, 500, 503])
 def test_a_running_job_is_reconciled_even_without_its_service(status: int, tmp_path: Path) -> None:
     async def scenario() -> None:
@@ -309,6 +322,7 @@ def test_a_running_job_is_reconciled_even_without_its_service(status: int, tmp_p
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_pod_that_has_just_ended_is_not_deleted_at_the_end_of_the_job(tmp_path: Path) -> None:
     """Only the pod has the logs of its task, and the cache does not show its end yet."""
 
@@ -354,6 +368,7 @@ def test_a_template_is_not_at_fault_if_its_pod_is_forbidden(probed: int, tmp_pat
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_an_overdue_deleted_pod_is_read_again_with_growing_pauses(tmp_path: Path) -> None:
     """The watch may have missed the deletion of the pod, and does not report it again."""
 
@@ -378,6 +393,7 @@ def test_an_overdue_deleted_pod_is_read_again_with_growing_pauses(tmp_path: Path
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_new_job_waits_for_pods_of_a_deleted_job_of_its_name(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -401,6 +417,7 @@ def test_a_new_job_waits_for_pods_of_a_deleted_job_of_its_name(tmp_path: Path) -
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_an_attempt_that_a_sidecar_or_a_finalizer_delays_is_not_tried_in_a_loop(
     tmp_path: Path,
 ) -> None:
@@ -428,6 +445,7 @@ def test_an_attempt_that_a_sidecar_or_a_finalizer_delays_is_not_tried_in_a_loop(
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_the_task_is_the_container_of_its_template_even_if_a_webhook_adds_others_before_it(
     tmp_path: Path,
 ) -> None:

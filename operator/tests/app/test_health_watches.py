@@ -107,6 +107,7 @@ async def answer(port: int, path: str, health: Health, queue: WorkQueue) -> tupl
         await close()
 
 
+@pytest.mark.e2e
 def test_the_probes_say_why_they_are_red(watches: Watches, clock: Clock, port: int) -> None:
     async def scenario() -> None:
         queue, health = WorkQueue(clock), Health()

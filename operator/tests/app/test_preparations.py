@@ -227,6 +227,7 @@ def test_a_foreign_service_is_an_obstacle_and_is_not_changed(
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("subject", ["a template", "a Service"])
 def test_an_obstacle_is_checked_again_after_growing_pauses(subject: str, tmp_path: Path) -> None:
     async def scenario() -> None:
@@ -289,6 +290,7 @@ def test_a_changed_service_is_checked_again_at_once(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_a_different_obstacle_begins_with_a_short_pause(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:

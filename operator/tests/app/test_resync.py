@@ -106,6 +106,7 @@ def test_a_comparison_finds_a_missed_change_and_wakes_its_job(tmp_path: Path) ->
     in_a_world(tmp_path, scenario)
 
 
+@pytest.mark.e2e
 def test_a_finished_job_wakes_once_and_then_only_when_something_has_changed(
     tmp_path: Path,
 ) -> None:
@@ -208,6 +209,7 @@ def test_a_comparison_holds_a_few_pages_of_whole_pods_in_memory(tmp_path: Path) 
     in_a_world(tmp_path, scenario)
 
 
+@pytest.mark.e2e
 def test_frequent_relists_do_not_postpone_a_comparison_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

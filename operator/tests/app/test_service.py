@@ -92,6 +92,7 @@ def test_a_namespace_that_cannot_be_read_leaves_the_others_served(
     assert "/namespaces/closed/trainingjobs: 403 Forbidden" in caplog.text
 
 
+@pytest.mark.e2e
 def test_a_job_is_not_reconciled_before_the_pods_of_its_namespace_are_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_job_is_not_reconciled_before_the_pods_of_its_namespace_are_known(
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_an_operator_that_can_read_nothing_keeps_trying_and_is_not_ready(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +129,7 @@ def test_an_operator_that_can_read_nothing_keeps_trying_and_is_not_ready(
     asyncio.run(scenario())
 
 
+@pytest.mark.e2e
 def test_an_operator_ends_when_the_crd_is_gone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_script_reads_json_or_yaml(
     assert load(out)["name"] == "digits"
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("command", ["explain", "logs", "top", "wait", "delete"])
 @pytest.mark.parametrize(
     "flags, words",
@@ -203,6 +204,7 @@ def test_top_shows_the_reports_of_the_tasks(call: Call) -> None:
     ]
 
 
+@pytest.mark.e2e
 def test_top_without_a_name_shows_all_jobs_of_the_folder(call: Call) -> None:
     keep(pictures.status())
     keep(Status(phase=Phase.FAILED), "other")

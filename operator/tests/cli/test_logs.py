@@ -60,6 +60,7 @@ def answer(asked: Asked) -> web.StreamResponse:
             return web.json_response({"metadata": metadata, "status": status_json.render(STATUS)})
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("follow", [False, True])
 def test_a_task_whose_node_is_down_does_not_hide_the_output_of_the_others(
     tmp_path: Path,

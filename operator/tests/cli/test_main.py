@@ -64,6 +64,7 @@ def test_every_fault_of_a_job_is_named_by_its_field(
     assert len(refusal.splitlines()) >= len(faults)
 
 
+@pytest.mark.e2e
 def test_a_refused_job_is_also_warned_of_misspelt_pod_fields(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -89,6 +90,7 @@ def test_faults_of_commands_and_flags_are_reported_together(
     assert not Path(".capstan").exists()
 
 
+@pytest.mark.e2e
 def test_faults_of_file_commands_and_flags_are_reported_together(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -120,6 +122,7 @@ def test_a_file_that_cannot_be_read_does_not_hide_the_flag(
     assert flag == "  --port 99999: must be a port, from 1 to 65535"
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     "trainer",
     [
@@ -137,6 +140,7 @@ def test_a_command_that_is_faulty_in_the_document_is_reported_once(
     assert "spec.replicaSpecs.ps.template.spec.containers" in fault
 
 
+@pytest.mark.e2e
 def test_a_script_without_its_interpreter_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("start.sh").write_text("#!/no/such/interp\n")
     Path("start.sh").chmod(0o755)
@@ -146,6 +150,7 @@ def test_a_script_without_its_interpreter_is_refused(capsys: pytest.CaptureFixtu
     assert "'/no/such/interp' does not exist" in fault
 
 
+@pytest.mark.e2e
 def test_a_fault_beside_a_command_does_not_hide_it(capsys: pytest.CaptureFixture[str]) -> None:
     ps = '{name: trainer, command: [sleep, "60"]}'
     Path("job.yaml").write_text(JOB.replace(ps, "{command: [nosuch], args: [7], env: 7}", 1))
@@ -153,6 +158,7 @@ def test_a_fault_beside_a_command_does_not_hide_it(capsys: pytest.CaptureFixture
     assert [path.rpartition(".")[2] for path in paths] == ["name", "args[0]", "env", "command"]
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("by", ["--port", "spec.cluster.port"])
 def test_a_port_in_use_is_refused_with_the_flag_or_field_that_named_it(
     capsys: pytest.CaptureFixture[str], by: str
@@ -175,6 +181,7 @@ def test_a_flag_wins_over_the_job(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--port 65534: 3 tasks need" in refused(capsys, "run job.yaml --port 65534")
 
 
+@pytest.mark.e2e
 def test_a_running_job_is_not_started_twice(capsys: pytest.CaptureFixture[str]) -> None:
     Path("job.yaml").write_text(JOB)
     other = folder.claim(Path(".capstan/digits"))
@@ -182,6 +189,7 @@ def test_a_running_job_is_not_started_twice(capsys: pytest.CaptureFixture[str]) 
     other.close()
 
 
+@pytest.mark.e2e
 def test_a_file_that_cannot_be_read_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     assert "cannot be read: No such file" in refused(capsys, "run none.yaml")
     assert "cannot be read: Is a directory" in refused(capsys, "run .")

@@ -26,6 +26,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.e2e
 def test_all_objects_are_printed_in_the_order_of_their_creation(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -39,6 +40,7 @@ def test_all_objects_are_printed_in_the_order_of_their_creation(
     ]
 
 
+@pytest.mark.e2e
 def test_json_is_a_list_of_the_same_objects(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     main.main(["render", str(file)])
     objects = list(yaml.safe_load_all(capsys.readouterr().out))
@@ -47,6 +49,7 @@ def test_json_is_a_list_of_the_same_objects(file: Path, capsys: pytest.CaptureFi
     assert listed == {"apiVersion": "v1", "kind": "List", "items": objects}
 
 
+@pytest.mark.e2e
 def test_the_namespace_of_the_flag_is_in_objects_and_addresses(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -69,6 +72,7 @@ def test_every_fault_is_a_line_with_the_file(
     ]
 
 
+@pytest.mark.e2e
 def test_a_misspelt_field_of_a_pod_is_a_warning(
     file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

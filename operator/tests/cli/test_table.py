@@ -33,6 +33,7 @@ def test_a_table_shows_every_task_with_its_known_values() -> None:
     )
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("width", [66, 80])
 def test_a_narrow_terminal_cuts_the_reason_and_nothing_else(width: int) -> None:
     lines = drawn(width)
@@ -64,6 +65,7 @@ def test_a_narrow_terminal_leaves_out_the_least_important_columns(
     assert lines[2].split() == [name for name in COLUMNS if name not in gone]
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("width", range(20, 67))
 def test_only_the_reason_is_ever_cut(width: int) -> None:
     _, _, heads, *lines = drawn(width)

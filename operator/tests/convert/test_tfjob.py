@@ -73,6 +73,7 @@ def test_types_keep_their_counts_and_a_master_is_the_chief() -> None:
     assert list(converted("master")["replicaSpecs"]) == ["chief", "ps"]
 
 
+@pytest.mark.e2e
 def test_limits_success_policy_and_port_are_kept() -> None:
     assert converted("limits")["runPolicy"] == {"activeDeadlineSeconds": 3600, "backoffLimit": 2}
     assert converted("all-workers")["successPolicy"] == "AllWorkers"
@@ -169,6 +170,7 @@ def damaged(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.e2e
 @given(damaged())
 def test_a_damaged_tfjob_is_converted_or_refused_and_never_changed(
     document: dict[str, Any],
@@ -209,6 +211,7 @@ def test_dates_become_text() -> None:
     assert pod["nodeSelector"] == {"since": "2026-11-02"}
 
 
+@pytest.mark.e2e
 def test_the_command_prints_the_job_and_a_line_for_each_loss(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

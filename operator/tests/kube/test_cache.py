@@ -210,6 +210,7 @@ def test_a_pod_of_no_job_wakes_no_job() -> None:
     assert cache.pod_event("DELETED", pod(6, metadata={"labels": None})) == set()
 
 
+@pytest.mark.e2e
 def test_tombstones_are_bounded() -> None:
     full_cache = Cache()
     for number in range(cache.MAX_TOMBSTONES + 1):

@@ -751,6 +751,7 @@ def assert_viewed(document: dict[str, Any]) -> None:
     assert pods.doubtful(thinned, trainer="trainer") in (True, False)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("how", ["absent", "null"])
 def test_every_optional_field_may_be_missing(how: str) -> None:
     for full_pod in WHOLE_PODS:
@@ -758,6 +759,7 @@ def test_every_optional_field_may_be_missing(how: str) -> None:
             assert_viewed(without(full_pod, {path: how}))
 
 
+@pytest.mark.e2e
 @given(partial_pods())
 def test_any_combination_of_optional_fields_may_be_missing(document: dict[str, Any]) -> None:
     assert_viewed(document)

@@ -168,6 +168,7 @@ def test_the_trainer_is_the_container_of_that_name() -> None:
     assert job(pod).replica(ReplicaType.WORKER).template.trainer.command == ("a",)
 
 
+@pytest.mark.e2e
 def test_python_finds_itself_with_any_path(tmp_path: Path) -> None:
     script = tmp_path / "say.py"
     script.write_text("import sys; print(sys.executable)")

@@ -46,6 +46,7 @@ def test_chosen_ports_are_outside_the_ephemeral_range() -> None:
     assert not [port for port in ports.choose("x", TASKS).values() if low <= port <= high]
 
 
+@pytest.mark.e2e
 @settings(max_examples=5)
 @given(st.integers(1, 65535), st.integers(1, 65535), st.text(max_size=9))
 def test_every_port_is_tried_once_and_ephemeral_ports_last(a: int, b: int, seed: str) -> None:

@@ -67,6 +67,7 @@ JSON = st.recursive(
 FIELDS = st.sampled_from(["step", "stepsPerSecond", "metrics", "updatedAt"])
 
 
+@pytest.mark.e2e
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     st.dictionaries(FIELDS, JSON)

@@ -3,6 +3,7 @@
 import json
 
 import hypothesis
+import pytest
 from hypothesis import strategies as st
 from reconcile.world import make_job, task
 
@@ -29,6 +30,7 @@ def test_the_cluster_has_all_tasks_in_order_except_the_evaluator() -> None:
 domains = st.from_regex(r"[a-z]{1,9}(\.[a-z]{1,9}){0,3}", fullmatch=True)
 
 
+@pytest.mark.e2e
 @hypothesis.given(
     chief=st.integers(0, 1),
     ps=st.sampled_from([0, 1, 2, 9, 10, 11, 30, 100, 101]),

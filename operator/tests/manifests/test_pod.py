@@ -285,6 +285,7 @@ templates = st.builds(
 )
 
 
+@pytest.mark.e2e
 @hypothesis.given(given=templates, checkpoint=st.sampled_from([None, CHECKPOINT]))
 def test_no_field_of_a_template_is_lost_and_every_container_has_the_environment(
     given: dict[str, Any], checkpoint: dict[str, str] | None
@@ -316,6 +317,7 @@ def test_no_field_of_a_template_is_lost_and_every_container_has_the_environment(
     assert again == made
 
 
+@pytest.mark.e2e
 @hypothesis.given(
     length=st.integers(1, MAX_NAME),
     index=st.integers(0, 999),

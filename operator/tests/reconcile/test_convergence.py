@@ -265,6 +265,7 @@ views = st.builds(
 )
 
 
+@pytest.mark.e2e
 @hypothesis.given(
     job=any_job, found=st.lists(views, max_size=8, unique_by=lambda instance: instance.uid)
 )
@@ -285,6 +286,7 @@ def test_the_loop_settles_from_any_observation(job: TrainingJob, found: list[Tas
     }
 
 
+@pytest.mark.e2e
 @hypothesis.given(job=any_job, found=st.lists(views, max_size=8), data=st.data())
 def test_the_order_and_number_of_views_do_not_matter(
     job: TrainingJob, found: list[TaskView], data: st.DataObject

@@ -107,6 +107,7 @@ def test_an_ignored_failure_is_not_charged(end: str) -> None:
     assert (world.status.restarts.application, world.status.restarts.infrastructure) == (0, 0)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("end", ENDS)
 def test_each_limit_fails_the_job_when_it_is_used_up(end: str) -> None:
     end_fields, charged, _ = ENDS[end]
@@ -176,6 +177,7 @@ def test_a_succeeded_task_keeps_its_state_when_its_pod_is_deleted() -> None:
     assert world.status.phase is Phase.RUNNING
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("reason", ["CreateFailed", "NameConflict"])
 def test_a_refused_pod_is_retried_with_growing_pauses_and_is_not_charged(
     reason: str,
@@ -243,6 +245,7 @@ def test_refused_pods_of_one_type_wait_together_and_share_one_event() -> None:
     assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 35
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("reason", ["Evicted", "CreateFailed"])
 def test_the_work_for_a_failure_does_not_grow_with_the_number_of_failures(
     reason: str, monkeypatch: pytest.MonkeyPatch
@@ -455,6 +458,7 @@ class TestALostNode:
         assert world.status.epoch == 2
 
 
+@pytest.mark.e2e
 def test_all_workers_succeeds_when_the_last_worker_succeeds() -> None:
     world = running(successPolicy="AllWorkers").succeed("worker-0").settle()
     assert world.status.phase is Phase.RUNNING

@@ -370,6 +370,7 @@ def test_the_observed_generation_is_in_the_status() -> None:
     assert world.decide() == Plan()
 
 
+@pytest.mark.e2e
 def test_the_summary_counts_a_chief_as_a_worker_and_every_restart() -> None:
     world = new(chief=1, ps=2, workers=3)
     assert world.status.summary is None
@@ -389,6 +390,7 @@ def test_the_summary_counts_a_chief_as_a_worker_and_every_restart() -> None:
     )
 
 
+@pytest.mark.e2e
 def test_the_summary_of_a_finished_job_counts_the_tasks_that_did_not_fail() -> None:
     ignored = {"worker": {"onFailure": "Ignore"}}
     world = new(chief=1, workers=3, each=ignored).settle()

@@ -215,6 +215,7 @@ def test_an_instance_of_an_unknown_task_is_stopped() -> None:
     assert world.tick().actions == ()
 
 
+@pytest.mark.e2e
 def test_the_waits_of_a_task_grow_until_an_attempt_runs_for_long() -> None:
     world = running()
     waits = []
@@ -325,6 +326,7 @@ def test_the_first_of_several_failures_restarts_the_job() -> None:
     assert world.news[-1].message.startswith("ps-1 attempt 1: exit code 4; the whole job restarts")
 
 
+@pytest.mark.e2e
 def test_a_waiting_task_keeps_its_attempt_when_the_job_restarts() -> None:
     world = running(each={"ps": {"onFailure": "RestartJob"}})
     for _ in range(3):
@@ -384,6 +386,7 @@ def test_a_ps_that_exits_0_is_done_unless_it_always_runs() -> None:
     assert world.news[-1].message.endswith("s (not counted: exit code 0 is not a failure)")
 
 
+@pytest.mark.e2e
 def test_always_restarts_a_task_after_every_exit_0_with_growing_pauses() -> None:
     policy = {"backoffLimit": 0, "restartBackoff": {"initialSeconds": 1, "maxSeconds": 8}}
     job = make_job(each={"worker": {"restartPolicy": "Always"}}, run=policy)

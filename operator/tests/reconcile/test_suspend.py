@@ -88,6 +88,7 @@ def test_an_attempt_that_never_started_keeps_its_number() -> None:
     assert [row.attempt for row in world.status.tasks] == [2, 2, 2]
 
 
+@pytest.mark.e2e
 def test_a_resumed_job_has_full_restart_limits_and_a_new_deadline() -> None:
     world = World(make_job(run={"backoffLimit": 1, "activeDeadlineSeconds": 60})).settle()
     world.fail("worker-1").settle().wait_for_retry()
@@ -131,6 +132,7 @@ def test_an_interrupt_does_not_change_the_outcome_of_a_finished_job(end: str) ->
 EVENTS = st.sampled_from(["fail", "delete", "vanish", "settle", "tick", "interrupt", "kill"])
 
 
+@pytest.mark.e2e
 @given(st.lists(st.tuples(EVENTS, st.sampled_from(["ps-0", "worker-0", "worker-1"])), max_size=12))
 def test_a_job_resumed_from_any_state_settles_and_attempts_never_decrease(
     history: list[tuple[str, str]],

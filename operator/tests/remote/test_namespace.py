@@ -111,6 +111,7 @@ def test_a_cluster_without_the_crd_is_named(tmp_path: Path, act: Any) -> None:
         run(tmp_path, not_served, act)
 
 
+@pytest.mark.e2e
 def test_a_missing_job_is_named_with_its_namespace(tmp_path: Path) -> None:
     def answer(_: Asked) -> web.StreamResponse:
         return servers.refusal(404, "NotFound", "no", name="digits", kind="trainingjobs")
@@ -135,6 +136,7 @@ def test_the_flags_find_the_same_job(tmp_path: Path) -> None:
     assert job.is_behind
 
 
+@pytest.mark.e2e
 def test_an_operator_of_any_release_is_found_by_the_labels_of_its_deployment(
     tmp_path: Path,
 ) -> None:
@@ -228,6 +230,7 @@ def test_the_pod_of_another_attempt_is_not_read(tmp_path: Path, follow: bool) ->
     assert run(tmp_path, answer, lambda place: lines(place, SOURCE, request)) == []
 
 
+@pytest.mark.e2e
 def test_a_trainer_that_waits_beside_a_running_sidecar_has_no_log_yet(tmp_path: Path) -> None:
     waiting = pod("waiting", "trainer")
     waiting["status"]["containerStatuses"].append({"name": "side", "state": {"running": {}}})
@@ -255,6 +258,7 @@ def test_a_log_that_may_not_be_read_is_an_error(tmp_path: Path) -> None:
         run(tmp_path, answer, lambda place: lines(place, SOURCE, Request()))
 
 
+@pytest.mark.e2e
 def test_a_stream_that_breaks_off_is_continued(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,6 +279,7 @@ def test_a_stream_that_breaks_off_is_continued(
     assert since == [None, "2026-11-02T12:00:01Z", "2026-11-02T12:00:02Z"]
 
 
+@pytest.mark.e2e
 def test_the_log_of_an_ended_container_is_read_again_if_a_read_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -291,6 +296,7 @@ def test_the_log_of_an_ended_container_is_read_again_if_a_read_fails(
     assert [line.text for line in found] == ["last"]
 
 
+@pytest.mark.e2e
 def test_a_log_that_cannot_be_read_after_the_end_of_its_container_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,6 +41,7 @@ def test_unknown_tasks_are_refused_with_the_known_ones() -> None:
 TIMES = st.none() | st.integers(0, 5)
 
 
+@pytest.mark.e2e
 @given(st.lists(st.lists(TIMES, max_size=6), max_size=4))
 def test_a_merge_keeps_the_order_of_each_source_and_loses_nothing(
     times: list[list[int | None]],

@@ -52,6 +52,7 @@ def test_the_newest_summaries_of_a_folder_are_read(tmp_path: pathlib.Path) -> No
         testing.simple_values_from_events([image], ["image"])
 
 
+@pytest.mark.e2e
 def test_a_fake_writer_keeps_the_summaries_of_hooks() -> None:
     fake = tf.contrib.testing.FakeSummaryWriter
     real = tf.summary.FileWriter

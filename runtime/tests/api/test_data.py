@@ -110,6 +110,7 @@ def test_a_string_handle_chooses_the_iterator_of_a_step() -> None:
             session.run(element, {handle: b"no handle"})
 
 
+@pytest.mark.e2e
 def test_an_iterator_of_another_task_gives_its_elements() -> None:
     servers = clusters.start(worker=2)
     with tf.device("/job:worker/task:1"):
@@ -154,6 +155,7 @@ def test_a_map_function_reads_a_variable_in_each_call() -> None:
         assert session.run(element) == 101
 
 
+@pytest.mark.e2e
 def test_an_error_in_a_function_names_its_operation_and_the_next_element_follows() -> None:
     def checked(x: Any) -> Any:
         with tf.control_dependencies([tf.Assert(tf.not_equal(x, 1), ["too small"], name="check")]):
@@ -321,6 +323,7 @@ def test_a_generator_must_yield_what_it_declares(values: Any, message: str) -> N
             session.run(element)
 
 
+@pytest.mark.e2e
 def test_the_only_element_of_a_dataset_is_a_tensor() -> None:
     single = tf.data.experimental.get_single_element
     total = Dataset.range(5).reduce((np.int64(0), 0.0), lambda s, x: (s[0] + x, s[1] + 0.5))
@@ -333,6 +336,7 @@ def test_the_only_element_of_a_dataset_is_a_tensor() -> None:
             session.run(single(Dataset.range(2)))
 
 
+@pytest.mark.e2e
 def test_files_are_listed_and_read(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.txt").write_text(f"{name}1\n{name}2\n")
@@ -348,6 +352,7 @@ def test_files_are_listed_and_read(tmp_path: Path) -> None:
             session.run(nothing.initializer)
 
 
+@pytest.mark.e2e
 def test_a_pipeline_without_seeds_shuffles_each_pass_differently() -> None:
     iterator = Dataset.range(100).shuffle(100).make_initializable_iterator()
     element = iterator.get_next()
@@ -360,6 +365,7 @@ def test_a_pipeline_without_seeds_shuffles_each_pass_differently() -> None:
     assert sorted(passes[0]) == sorted(passes[1]) == list(range(100))
 
 
+@pytest.mark.e2e
 def test_a_restored_iterator_goes_on_at_its_place_with_the_same_shuffling() -> None:
     plan = Dataset.range(50).shuffle(50)
     iterator, other = (plan.make_initializable_iterator() for _ in range(2))

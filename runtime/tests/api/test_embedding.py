@@ -9,6 +9,7 @@ TABLE = np.float32([[3, 4], [0.3, 0.4], [6, 8], [0, 0]])
 CLIPPED = np.float32([[0.6, 0.8], [0.3, 0.4], [0.6, 0.8], [0, 0]])
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("strategy", [None, "mod", "div"])
 @pytest.mark.parametrize("shape", [[2, 2], None])
 def test_a_lookup_scales_long_rows_down_to_the_norm(strategy: str | None, shape: list[int] | None):

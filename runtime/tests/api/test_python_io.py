@@ -11,6 +11,7 @@ import capstan as tf
 RECORDS = [b"", b"a", b"b" * 300_000]
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     "options, head",
     [

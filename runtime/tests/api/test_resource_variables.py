@@ -98,6 +98,7 @@ def test_a_read_sees_the_changes_that_it_waits_for_and_no_later_ones() -> None:
     assert run([read, last]) == [2.0, 3.0]
 
 
+@pytest.mark.e2e
 def test_the_methods_return_the_value_after_the_change() -> None:
     x = made()
     rows = tf.IndexedSlices(tf.constant([5.0]), tf.constant([1]))
@@ -133,6 +134,7 @@ def test_rows_are_gathered_where_the_variable_is() -> None:
     assert run(rows).tolist() == run(x.sparse_read([1])).tolist() == [[3, 4]]
 
 
+@pytest.mark.e2e
 def test_a_variable_without_a_value_is_reported() -> None:
     x = made()
     with tf.Session() as session:
@@ -165,6 +167,7 @@ def test_an_initial_value_from_inside_a_loop_must_be_a_function() -> None:
     tf.while_loop(lambda i: i < 1, body, [0])
 
 
+@pytest.mark.e2e
 def test_gradients_flow_through_reads_in_branches_and_loops() -> None:
     x = made()
     yes = tf.placeholder(tf.bool, [])
@@ -182,6 +185,7 @@ def test_gradients_flow_through_reads_in_branches_and_loops() -> None:
         assert session.run(grads[3]).tolist() == [1, 1]
 
 
+@pytest.mark.e2e
 def test_gradients_flow_through_reads_in_a_branch_of_a_loop() -> None:
     x = made()
 
@@ -199,6 +203,7 @@ OPTIMIZERS = {
 }
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_an_optimizer_changes_both_kinds_of_variables_alike(name: str) -> None:
     table = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
@@ -226,6 +231,7 @@ def test_a_constraint_is_applied_after_each_update(is_resource: bool) -> None:
     assert run(x, train).tolist() == [0.5, 0.5]
 
 
+@pytest.mark.e2e
 def test_a_checkpoint_holds_resource_variables_under_their_names(tmp_path: Any) -> None:
     x, y = made(), tf.Variable(3.0, name="y")
     path = str(tmp_path / "model")

@@ -24,6 +24,7 @@ def test_a_fed_tensor_keeps_its_value_when_its_node_runs_before_its_readers() ->
         assert session.run([after, fed * 2.0], {fed: 50.0}) == [1.0, 100.0]
 
 
+@pytest.mark.e2e
 def test_one_of_several_outputs_is_fed(target: str) -> None:
     for where in ("", target):
         with tf.Graph().as_default(), tf.device("/job:ps" if where else None):

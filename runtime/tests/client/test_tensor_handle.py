@@ -44,6 +44,7 @@ def test_a_raw_handle_lives_until_it_is_deleted() -> None:
             session.run(delete, {holder: raw})
 
 
+@pytest.mark.e2e
 def test_tensors_without_handles_are_deleted() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         get = tf.get_session_handle(tf.constant(7))

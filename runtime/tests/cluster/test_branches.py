@@ -40,6 +40,7 @@ def branch(chooses: Any, data: Any, no: str, yes: str, merge: str) -> tuple[Any,
         return merged + 0.0, index, (count_no, count_yes)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("no", TASKS)
 @pytest.mark.parametrize("yes", TASKS)
 @pytest.mark.parametrize("merge", TASKS)

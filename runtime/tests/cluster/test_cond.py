@@ -25,6 +25,7 @@ def nested(p: Any, q: Any, x: Any, w: Any) -> Any:
     return tf.cond(p, lambda: tf.cond(q, lambda: x * x * w, lambda: x * 3.0), lambda: w + w)
 
 
+@pytest.mark.e2e
 def test_values_and_gradients_are_those_of_the_taken_branch(target: str) -> None:
     with tf.Graph().as_default():
         p, q = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
@@ -50,6 +51,7 @@ def test_values_and_gradients_are_those_of_the_taken_branch(target: str) -> None
                     np.testing.assert_allclose(found, wanted)
 
 
+@pytest.mark.e2e
 def test_only_the_taken_branch_changes_variables(target: str) -> None:
     with tf.Graph().as_default():
         p = tf.placeholder(tf.bool, [])
@@ -71,6 +73,7 @@ def test_only_the_taken_branch_changes_variables(target: str) -> None:
             assert session.run(v).tolist() == [0, 0]
 
 
+@pytest.mark.e2e
 def test_a_gradient_is_sparse_only_if_both_branches_look_rows_up(target: str) -> None:
     with tf.Graph().as_default():
         p = tf.placeholder(tf.bool, [])
@@ -117,6 +120,7 @@ def test_elements_of_a_branch_cannot_be_fetched() -> None:
                 session.run([y, fetched], {p: True, x: 1.0})
 
 
+@pytest.mark.e2e
 def test_the_first_case_whose_condition_is_true_runs(target: str) -> None:
     with tf.Graph().as_default():
         p, q = tf.placeholder(tf.bool, []), tf.placeholder(tf.bool, [])
@@ -139,6 +143,7 @@ def test_the_first_case_whose_condition_is_true_runs(target: str) -> None:
                     session.run(fetch, {p: both, q: both})
 
 
+@pytest.mark.e2e
 def test_a_variable_is_initialized_from_another_one_that_may_be_uninitialized(target: str) -> None:
     with tf.Graph().as_default():
         first = tf.Variable(2.0, name="first")

@@ -40,6 +40,7 @@ def test_a_session_in_the_process_has_the_cpus_that_device_count_asks_for() -> N
         assert cpus == [f"{task}/device:CPU:{index}" for index in range(4)]
 
 
+@pytest.mark.e2e
 def test_a_server_tells_other_processes_of_its_cpus() -> None:
     cluster = clusters.spec(local=2)
     servers = [
@@ -154,6 +155,7 @@ class Parts:
 TASKS = [f"/job:local/replica:0/task:{index}" for index in range(2)]
 
 
+@pytest.mark.e2e
 def test_the_nodes_of_a_step_run_on_the_tasks_on_which_tensorflow_runs_them(
     local: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +172,7 @@ def test_the_nodes_of_a_step_run_on_the_tasks_on_which_tensorflow_runs_them(
     assert recorder.of(second, var) == {TASKS[0]: {"var"}}
 
 
+@pytest.mark.e2e
 def test_a_pinned_variable_is_read_on_its_own_task(
     local: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,7 @@ def begin(session: tf.Session, fetches: Any) -> background.Background:
     return step
 
 
+@pytest.mark.e2e
 def test_closing_the_session_ends_a_loop(session: tf.Session) -> None:
     running = begin(session, endless())
     session.close()
@@ -51,6 +52,7 @@ def test_closing_the_session_ends_a_loop(session: tf.Session) -> None:
         running.join()
 
 
+@pytest.mark.e2e
 def test_a_deadline_ends_a_loop(session: tf.Session, servers: Any) -> None:
     loop = endless()
     with pytest.raises(tf.errors.DeadlineExceededError):
@@ -72,6 +74,7 @@ def test_the_loss_of_a_task_ends_a_loop_of_the_masters_own_task(servers: Any) ->
             running.join()
 
 
+@pytest.mark.e2e
 def test_a_loop_takes_no_thread_from_other_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A task has many threads for the messages and the waits of steps. With only one thread, a
     loop that held a thread would stop the other step.

@@ -45,6 +45,7 @@ def power(x: Any, places: tuple[str, str, str]) -> Any:
     return y
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("places", [TASKS, TASKS[::-1], (PS, PS, WORKER), (PS, OTHER, PS)])
 def test_the_gradient_of_a_loop_whose_stacks_are_on_several_tasks(
     session: tf.Session, places: tuple[str, str, str]
@@ -56,6 +57,7 @@ def test_the_gradient_of_a_loop_whose_stacks_are_on_several_tasks(
     check_as_local(session, build, np.float32([1.5, -0.5]), places)
 
 
+@pytest.mark.e2e
 def test_the_gradient_of_nested_loops_on_several_tasks(session: tf.Session) -> None:
     def build(x: Any, places: tuple[str, str, str]) -> Any:
         def outer(i: Any, y: Any) -> Any:
@@ -78,6 +80,7 @@ def test_the_gradient_of_nested_loops_on_several_tasks(session: tf.Session) -> N
     check_as_local(session, build, np.float32([0.5, -0.25]))
 
 
+@pytest.mark.e2e
 def test_an_array_that_a_loop_writes_on_another_task_is_read_outside(session: tf.Session) -> None:
     def build(x: Any, places: tuple[str, str, str]) -> Any:
         with tf.device(places[0]):
@@ -100,6 +103,7 @@ def test_an_array_that_a_loop_writes_on_another_task_is_read_outside(session: tf
     check_as_local(session, build, np.float32([0.5, -1.5]))
 
 
+@pytest.mark.e2e
 def test_a_loop_in_a_branch_waits_for_a_queue_and_changes_a_variable(session: tf.Session) -> None:
     with tf.device(PS):
         held = tf.get_variable("held", initializer=np.float32([1, 2]))
@@ -143,6 +147,7 @@ def test_a_reader_that_waits_for_a_loop_gets_the_variable_that_the_loop_changed(
     np.testing.assert_array_equal(session.run(after), [4, 32])
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("home", [PS, WORKER])
 def test_a_value_read_before_a_loop_is_not_changed_by_the_loop(
     session: tf.Session, home: str
@@ -169,6 +174,7 @@ def test_a_value_read_before_a_loop_is_not_changed_by_the_loop(
     np.testing.assert_array_equal(session.run(read), [4, 32])
 
 
+@pytest.mark.e2e
 def test_a_loop_over_tasks_uses_the_reference_that_a_change_returns(session: tf.Session) -> None:
     with tf.device(PS):
         held = tf.get_variable("held", initializer=np.float32([1, 2]))

@@ -10,6 +10,7 @@ import capstan as tf
 PS, WORKER, OTHER = "/job:ps/task:0", "/job:worker/task:0", "/job:worker/task:1"
 
 
+@pytest.mark.e2e
 def test_a_body_reads_and_changes_a_variable_of_a_ps(session: tf.Session) -> None:
     with session.graph.as_default(), tf.device(PS):
         held = tf.get_variable("held", initializer=np.float32([1, 2]))
@@ -34,6 +35,7 @@ def test_a_body_reads_and_changes_a_variable_of_a_ps(session: tf.Session) -> Non
     np.testing.assert_array_equal(session.run(held), value)
 
 
+@pytest.mark.e2e
 def test_each_iteration_crosses_three_tasks(session: tf.Session) -> None:
     def body(i: Any, y: Any) -> Any:
         with tf.device(OTHER):
@@ -65,6 +67,7 @@ def test_a_failure_of_an_iteration_on_another_task_ends_the_step(session: tf.Ses
     assert session.run(i) == 6
 
 
+@pytest.mark.e2e
 def test_a_loop_without_end_on_several_tasks_ends_at_the_deadline(session: tf.Session) -> None:
     def body(i: Any) -> Any:
         with tf.device(PS):
@@ -78,6 +81,7 @@ def test_a_loop_without_end_on_several_tasks_ends_at_the_deadline(session: tf.Se
     assert session.run(tf.constant(7)) == 7
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("device", [WORKER, PS], ids=["one task", "two tasks"])
 def test_a_partial_run_runs_a_loop_once(session: tf.Session, device: str) -> None:
     x, y = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
@@ -94,6 +98,7 @@ def test_a_partial_run_runs_a_loop_once(session: tf.Session, device: str) -> Non
     assert session.partial_run(handle, total, {y: 1.0}) == 17
 
 
+@pytest.mark.e2e
 def test_the_gradient_of_a_loop_runs_where_the_loop_keeps_its_values(session: tf.Session) -> None:
     """Without a device, the condition of the gradient's loop is on another task than its stacks."""
     x = tf.placeholder(tf.float32, [])

@@ -126,12 +126,14 @@ def check(steps: Any, devices: list[str], target: str, config: Any = None) -> No
                     np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.e2e
 @given(steps=NODES)
 def test_any_placement_on_the_devices_of_a_task_gives_the_same_values(steps: Any) -> None:
     config = tf.ConfigProto(device_count={"CPU": 4})
     check(steps, [f"/cpu:{index}" for index in range(4)], "", config)
 
 
+@pytest.mark.e2e
 @given(steps=NODES)
 def test_any_placement_on_two_devices_of_two_tasks_gives_the_same_values(
     target: str, steps: Any

@@ -48,6 +48,7 @@ def refused(words: str, call: Callable[[], object]) -> None:
     assert caught.value.message == words
 
 
+@pytest.mark.e2e
 def test_a_step_is_fed_and_fetched_in_portions(session: Any) -> None:
     a, b, c = inputs("a", "b", "c")
     first = a + b
@@ -68,6 +69,7 @@ def test_a_portion_may_have_no_feeds_or_no_fetches(session: Any) -> None:
 
 
 # The messages are those of TensorFlow 2.21's server.
+@pytest.mark.e2e
 def test_the_errors_of_a_portion_are_tensorflows(session: Any) -> None:
     a, b, c = inputs("a", "b", "c")
     first = tf.add(a, b, name="first")
@@ -110,6 +112,7 @@ def test_the_errors_of_a_portion_are_tensorflows(session: Any) -> None:
         run(begun(), second.op, {c: 1})
 
 
+@pytest.mark.e2e
 def test_a_variable_changes_once_and_before_the_nodes_that_depend_on_the_change(
     session: Any,
 ) -> None:
@@ -129,6 +132,7 @@ def test_a_variable_changes_once_and_before_the_nodes_that_depend_on_the_change(
     assert session.run(variable) == 3.0
 
 
+@pytest.mark.e2e
 def test_targets_run_with_the_portion_that_completes_them(session: Any) -> None:
     variable = tf.Variable(0.0)
     a, b = inputs("a", "b")
@@ -167,6 +171,7 @@ def test_the_caller_may_change_its_arrays_between_portions(session: Any) -> None
     assert session.partial_run(handle, both, {b: np.zeros(3)}).tolist() == [3.0, 3.0, 3.0]
 
 
+@pytest.mark.e2e
 @settings(max_examples=examples.share(60), deadline=None)
 @given(data=st.data())
 def test_portions_return_the_values_of_one_step_and_run_no_node_twice(data: st.DataObject) -> None:
@@ -279,6 +284,7 @@ class WaitingRun:
         return int(partial._running)
 
 
+@pytest.mark.e2e
 def test_a_portion_runs_while_another_waits(session: Any) -> None:
     run = WaitingRun(session)
     assert session.partial_run(run.handle, run.quotient, {run.c: 4}) == 2
@@ -291,6 +297,7 @@ def test_a_portion_runs_while_another_waits(session: Any) -> None:
     assert sorted(run.ends) == [4.0, 40.0]
 
 
+@pytest.mark.e2e
 def test_a_portion_that_fails_ends_the_portions_that_wait(session: Any) -> None:
     run = WaitingRun(session)
     with pytest.raises(tf.errors.InvalidArgumentError, match="division by zero"):
@@ -317,6 +324,7 @@ def test_the_next_portion_raises_the_error_of_a_step_that_failed_between_portion
     )
 
 
+@pytest.mark.e2e
 def test_closing_the_session_ends_every_portion(session: Any) -> None:
     run = WaitingRun(session)
     dependent = run.begin(run.total, {run.b: 10})
@@ -328,6 +336,7 @@ def test_closing_the_session_ends_every_portion(session: Any) -> None:
     assert len(run.ends) == 2
 
 
+@pytest.mark.e2e
 def test_concurrent_portions_of_one_run_feed_one_step(session: Any) -> None:
     feeds = inputs(*"abcdefgh")
     total = tf.add_n(feeds)

@@ -158,6 +158,7 @@ def test_a_later_step_does_not_change_fetched_values(target: str) -> None:
         np.testing.assert_equal(first, np.array([2, 4, 6], np.float32))
 
 
+@pytest.mark.e2e
 def test_a_random_op_continues_its_stream_whatever_else_is_fetched(target: str) -> None:
     for where in ("", target):
         with tf.Graph().as_default(), tf.device("/job:ps/task:0" if where else None):

@@ -13,6 +13,7 @@ def target() -> str:
     return clusters.start(ps=1, worker=1)["worker:0"].target
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("device", [None, "/job:ps", "/job:worker"])
 def test_values_computed_from_a_resized_variable_have_its_new_shape(
     target: str, device: str | None

@@ -26,6 +26,7 @@ def ps(cluster: dict[str, list[str]]) -> "subprocess.Popen[bytes]":
     )
 
 
+@pytest.mark.e2e
 def test_protocol_grpc_trains_without_another_port() -> None:
     cluster = clusters.spec(ps=1, worker=1)
     servers = {

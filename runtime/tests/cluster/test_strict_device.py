@@ -131,6 +131,7 @@ def test_a_feed_that_changes_after_the_step_does_not_change_the_assigned_value()
         assert session.run(v).tolist() == [1.0] * 4
 
 
+@pytest.mark.e2e
 def test_equal_names_on_two_devices_are_two_variables() -> None:
     cells = []
     for index in (0, 1):
@@ -196,6 +197,7 @@ def looped(device: str) -> Any:
             return session.run([y, *gradients])
 
 
+@pytest.mark.e2e
 def test_a_loop_and_its_gradient_give_the_same_values_on_any_device() -> None:
     for found, expected in zip(looped("/gpu:1"), looped("/cpu:0"), strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -45,6 +45,7 @@ def _options(timeout_ms: int) -> Any:
     return tf.RunOptions(timeout_in_ms=timeout_ms)
 
 
+@pytest.mark.e2e
 def test_an_enqueue_never_waits_for_a_dequeue_of_the_same_step(session: tf.Session) -> None:
     elements = queue()
     value = elements.dequeue() * 2.0
@@ -64,6 +65,7 @@ def test_a_chain_of_waiting_nodes_runs_in_order_and_does_not_recurse(session: tf
     assert session.run(values) == list(range(300))
 
 
+@pytest.mark.e2e
 def test_a_deadline_ends_a_wait_and_takes_it_out_of_the_queue(session: tf.Session) -> None:
     elements = queue()
     value = elements.dequeue()
@@ -76,6 +78,7 @@ def test_a_deadline_ends_a_wait_and_takes_it_out_of_the_queue(session: tf.Sessio
     assert session.run(value) == 5.0
 
 
+@pytest.mark.e2e
 def test_a_step_that_computes_beyond_its_deadline_fails(session: tf.Session) -> None:
     value = tf.placeholder(tf.float32, [])
     for _ in range(300):
@@ -102,6 +105,7 @@ def test_the_operation_timeout_of_a_session_ends_a_wait(servers: Any) -> None:
                 session.run(value)
 
 
+@pytest.mark.e2e
 def test_closing_the_session_ends_a_wait(session: tf.Session) -> None:
     elements = queue()
     value, size = elements.dequeue(), elements.size()
@@ -145,6 +149,7 @@ def test_a_wait_in_a_branch_that_is_not_taken_does_not_happen(session: tf.Sessio
     assert session.run(value, {choice: True}) == 2.0
 
 
+@pytest.mark.e2e
 def test_a_value_that_was_read_does_not_change_while_its_reader_waits(session: tf.Session) -> None:
     first, second = queue(), queue()
     ones, of = np.ones(3, np.float32), {"dtype": tf.float32}
@@ -180,6 +185,7 @@ def test_waiting_nodes_hold_no_thread(session: tf.Session) -> None:
     assert threading.active_count() <= threads + 1
 
 
+@pytest.mark.e2e
 def test_a_value_that_depends_on_no_wait_crosses_tasks_while_another_node_waits(
     servers: Any,
 ) -> None:
@@ -197,6 +203,7 @@ def test_a_value_that_depends_on_no_wait_crosses_tasks_while_another_node_waits(
         assert session.run([product, put])[0] == 72.0
 
 
+@pytest.mark.e2e
 def test_the_end_of_the_owner_of_a_queue_ends_a_wait() -> None:
     started = clusters.start(ps=1, worker=1)
     try:
@@ -238,6 +245,7 @@ def test_an_interrupted_dequeue_takes_no_element(session: tf.Session) -> None:
     assert session.run(taken) == 1.0
 
 
+@pytest.mark.e2e
 def test_a_fetch_that_cannot_be_copied_fails_the_step(
     session: tf.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:

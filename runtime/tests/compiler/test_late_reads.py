@@ -28,6 +28,7 @@ READS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("how", READS)
 @pytest.mark.parametrize("reader", [WORKER, "/job:ps/task:0", PS, None])
 @pytest.mark.parametrize("is_branch", [False, True])

@@ -101,6 +101,7 @@ def graphs(draw: st.DrawFn) -> tuple[list[ir.Node], list[str]]:
     return nodes, draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
 
 
+@pytest.mark.e2e
 @given(graphs())
 def test_shared_buffers_do_not_change_the_values(graph: tuple[list[ir.Node], list[str]]) -> None:
     nodes, fetches = graph

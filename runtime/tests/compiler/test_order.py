@@ -25,6 +25,7 @@ def graphs(draw: st.DrawFn) -> dict[str, ir.Node]:
     return {node.name: node for node in draw(st.permutations(nodes))}
 
 
+@pytest.mark.e2e
 @given(graphs(), st.data())
 def test_the_order_has_producers_first_and_only_needed_nodes(
     nodes: dict[str, ir.Node], data: st.DataObject
@@ -41,6 +42,7 @@ def test_the_order_has_producers_first_and_only_needed_nodes(
     assert set(kept) == needed
 
 
+@pytest.mark.e2e
 @given(graphs(), st.data())
 def test_a_fed_tensor_needs_no_producer(nodes: dict[str, ir.Node], data: st.DataObject) -> None:
     fetch = data.draw(st.sampled_from(sorted(nodes)))

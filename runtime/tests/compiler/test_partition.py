@@ -103,6 +103,7 @@ class Simulation:
         self._add(task, self._states[task].answer(waiting))
 
 
+@pytest.mark.e2e
 @given(placed_graphs())
 def test_every_node_runs_once_and_after_its_producers_on_any_task(
     graph: tuple[list[ir.Node], dict[str, str]],
@@ -118,6 +119,7 @@ def test_every_node_runs_once_and_after_its_producers_on_any_task(
             assert source not in computed or position[source] < position[name]
 
 
+@pytest.mark.e2e
 @given(placed_graphs(), st.data())
 def test_a_blocked_node_withholds_only_the_nodes_that_depend_on_it(
     graph: tuple[list[ir.Node], dict[str, str]], data: st.DataObject
@@ -163,6 +165,7 @@ def test_nodes_that_do_not_wait_form_one_segment_for_each_leg() -> None:
     assert layout.before == ((), (0,))
 
 
+@pytest.mark.e2e
 @given(placed_graphs())
 def test_a_tensor_is_sent_once_to_each_task_that_reads_it_and_a_constant_never(
     graph: tuple[list[ir.Node], dict[str, str]],

@@ -61,6 +61,7 @@ def evaluate(built: program.Program, *feeds: Any) -> list[Any]:
     return fetched
 
 
+@pytest.mark.e2e
 def test_a_part_with_many_names_computes_as_one_with_few() -> None:
     names = ["x", *(f"y{index}" for index in range(1000))]
     nodes = [make("Neg", name, source) for source, name in itertools.pairwise(names)]

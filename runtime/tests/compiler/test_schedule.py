@@ -1,5 +1,6 @@
 """Readers of a variable run before its writers, and every dependency holds."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def segments(draw: st.DrawFn) -> list[ir.Node]:
     return nodes
 
 
+@pytest.mark.e2e
 @given(segments())
 def test_a_writer_runs_after_all_readers_that_do_not_depend_on_a_writer(
     nodes: list[ir.Node],

@@ -1,5 +1,6 @@
 """Each segment runs once, after the events that it waits for. The events may come in any order."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def layouts(draw: st.DrawFn) -> state.Layout:
     )
 
 
+@pytest.mark.e2e
 @given(layouts(), st.data())
 def test_any_order_of_events_runs_every_segment_once(
     layout: state.Layout, data: st.DataObject

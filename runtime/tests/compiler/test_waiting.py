@@ -249,6 +249,7 @@ def dequeues() -> int:
     return sum(issubclass(type(thing), queue.Dequeue) for thing in gc.get_objects())
 
 
+@pytest.mark.e2e
 def test_a_step_that_has_ended_keeps_no_element(task: Task) -> None:
     enqueue(task)
     outputs: list[weakref.ref[Any]] = []
@@ -266,6 +267,7 @@ def test_a_step_that_has_ended_keeps_no_element(task: Task) -> None:
     assert after <= before
 
 
+@pytest.mark.e2e
 def test_steps_that_wait_in_a_long_line_end_without_recursion_when_no_thread_is_left(
     task: Task,
 ) -> None:
@@ -282,6 +284,7 @@ def test_steps_that_wait_in_a_long_line_end_without_recursion_when_no_thread_is_
     assert (len(ends), size(task)) == (2000, STEPS)
 
 
+@pytest.mark.e2e
 def test_a_part_of_very_many_segments_gives_every_value_in_each_step() -> None:
     count = source.MANY_FUNCTIONS + 1
     with tf.Graph().as_default():

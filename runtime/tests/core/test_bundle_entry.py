@@ -23,6 +23,7 @@ entries = st.builds(
 )
 
 
+@pytest.mark.e2e
 @given(entries)
 def test_an_entry_is_read_as_it_was_written(entry: bundle_entry.Entry):
     assert bundle_entry.Entry.decode(entry.encode()) == entry

@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 from capstan import errors
 from capstan.core import cancellation
 
@@ -61,6 +63,7 @@ def test_a_callback_may_remove_another_one() -> None:
     assert calls == []
 
 
+@pytest.mark.e2e
 def test_each_callback_runs_once_when_threads_register_while_another_cancels() -> None:
     for _ in range(200):
         step = cancellation.Cancellation()

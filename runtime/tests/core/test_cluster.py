@@ -19,6 +19,7 @@ clusters = st.dictionaries(
 )
 
 
+@pytest.mark.e2e
 @given(clusters)
 def test_a_cluster_survives_conversion_to_every_form(given_: Any) -> None:
     spec = cluster.ClusterSpec(given_)
@@ -164,6 +165,7 @@ def test_the_error_for_an_invalid_tf_config_lists_every_fault(text: str, words: 
         assert word in str(caught.value)
 
 
+@pytest.mark.e2e
 @given(
     st.text(max_size=40)
     | st.recursive(

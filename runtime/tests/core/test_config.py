@@ -20,6 +20,7 @@ settings = st.builds(
 )
 
 
+@pytest.mark.e2e
 @given(settings)
 def test_settings_survive_encoding_as_config_proto(given_: config.SessionConfig) -> None:
     wire = given_.to_proto().SerializeToString()

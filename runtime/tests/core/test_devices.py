@@ -24,6 +24,7 @@ def specs(draw: Any) -> devices.DeviceSpec:
     )
 
 
+@pytest.mark.e2e
 @given(specs())
 def test_a_spec_survives_writing_and_reading(spec: devices.DeviceSpec) -> None:
     text = spec.to_string()
@@ -32,6 +33,7 @@ def test_a_spec_survives_writing_and_reading(spec: devices.DeviceSpec) -> None:
     assert hash(devices.parse(text)) == hash(spec)
 
 
+@pytest.mark.e2e
 @given(specs(), specs())
 def test_merging_keeps_the_winners_fields_and_fills_in_the_others(
     loser: devices.DeviceSpec, winner: devices.DeviceSpec
@@ -45,6 +47,7 @@ def test_merging_keeps_the_winners_fields_and_fills_in_the_others(
     assert in_place == merged
 
 
+@pytest.mark.e2e
 @given(specs(), specs(), specs())
 def test_merging_is_associative(
     a: devices.DeviceSpec, b: devices.DeviceSpec, c: devices.DeviceSpec
@@ -52,6 +55,7 @@ def test_merging_is_associative(
     assert a.merged(b).merged(c) == a.merged(b.merged(c))
 
 
+@pytest.mark.e2e
 @given(specs(), specs())
 def test_two_names_match_when_some_device_has_the_fields_of_both(
     a: devices.DeviceSpec, b: devices.DeviceSpec

@@ -48,6 +48,7 @@ def _plain(value: Any) -> Any:
     return [_plain(element) for element in value] if isinstance(value, list) else value
 
 
+@pytest.mark.e2e
 @given(st.lists(nodes, max_size=4, unique_by=lambda each: each.name))
 def test_a_graph_survives_encoding_and_decoding(graph: list[node.Node]) -> None:
     wire = graph_def.encode(graph).SerializeToString()

@@ -23,6 +23,7 @@ def _full(shape: shapes.Shape, draw: Any) -> tuple[int, ...]:
     return tuple(draw(sizes) if size is None else size for size in shape)
 
 
+@pytest.mark.e2e
 @given(full_shapes, full_shapes)
 def test_full_shapes_broadcast_as_in_numpy(a: tuple[int, ...], b: tuple[int, ...]) -> None:
     try:
@@ -34,6 +35,7 @@ def test_full_shapes_broadcast_as_in_numpy(a: tuple[int, ...], b: tuple[int, ...
         assert shapes.broadcast(a, b) == expected
 
 
+@pytest.mark.e2e
 @given(any_shapes, any_shapes, st.data())
 def test_a_broadcast_shape_matches_every_shape_that_a_step_can_have(
     a: shapes.Shape, b: shapes.Shape, data: Any
@@ -46,6 +48,7 @@ def test_a_broadcast_shape_matches_every_shape_that_a_step_can_have(
     assert shapes.is_compatible(shapes.broadcast(a, b), real)
 
 
+@pytest.mark.e2e
 @given(any_shapes, any_shapes)
 def test_broadcast_and_merge_are_commutative(a: shapes.Shape, b: shapes.Shape) -> None:
     for rule in (shapes.broadcast, shapes.merge, shapes.most_general):
@@ -59,6 +62,7 @@ def _result(rule: Any, *arguments: Any) -> Any:
         return "refused"
 
 
+@pytest.mark.e2e
 @given(any_shapes, any_shapes, st.data())
 def test_a_merged_shape_matches_exactly_the_shapes_that_match_both(
     a: shapes.Shape, b: shapes.Shape, data: Any
@@ -73,6 +77,7 @@ def test_a_merged_shape_matches_exactly_the_shapes_that_match_both(
         assert shapes.is_compatible(shapes.merge(a, b), real) == fits_both
 
 
+@pytest.mark.e2e
 @given(any_shapes, any_shapes, st.data())
 def test_the_most_general_shape_matches_the_shapes_that_match_either(
     a: shapes.Shape, b: shapes.Shape, data: Any
@@ -82,6 +87,7 @@ def test_the_most_general_shape_matches_the_shapes_that_match_either(
     assert shapes.join([a, b]) == shapes.most_general(a, b)
 
 
+@pytest.mark.e2e
 @given(any_shapes)
 def test_merging_a_shape_with_itself_or_with_none_returns_the_shape(a: shapes.Shape) -> None:
     assert shapes.merge(a, a) == shapes.merge(a, None) == shapes.most_general(a, a) == a
@@ -93,6 +99,7 @@ def test_elements_are_counted_as_in_numpy(shape: tuple[int, ...]) -> None:
     assert shapes.is_fully_defined(shape)
 
 
+@pytest.mark.e2e
 @given(any_shapes)
 def test_a_tensor_shape_survives_conversions(shape: shapes.Shape) -> None:
     outer = tensor_shape.TensorShape(shape)
@@ -110,6 +117,7 @@ def test_a_tensor_shape_survives_conversions(shape: shapes.Shape) -> None:
         assert len(outer) == len(shape)
 
 
+@pytest.mark.e2e
 @given(any_shapes, any_shapes)
 def test_tensor_shapes_concatenate(a: shapes.Shape, b: shapes.Shape) -> None:
     both = tensor_shape.TensorShape(a).concatenate(b)

@@ -10,6 +10,7 @@ from capstan.core import sstable, varint
 tables = st.dictionaries(st.binary(max_size=40), st.binary(max_size=60), max_size=60)
 
 
+@pytest.mark.e2e
 @given(tables)
 def test_a_table_is_read_as_it_was_written_but_sorted_by_key(items: dict[bytes, bytes]):
     assert list(sstable.decode(sstable.encode(items)).items()) == sorted(items.items())
@@ -20,6 +21,7 @@ def test_a_table_of_several_blocks_is_read_as_it_was_written():
     assert sstable.decode(sstable.encode(items)) == items
 
 
+@pytest.mark.e2e
 @given(tables, st.data())
 def test_a_flipped_bit_is_detected_or_harmless(items: dict[bytes, bytes], data: st.DataObject):
     table = bytearray(sstable.encode(items))
@@ -32,6 +34,7 @@ def test_a_flipped_bit_is_detected_or_harmless(items: dict[bytes, bytes], data: 
     assert found == items
 
 
+@pytest.mark.e2e
 @given(tables, st.data())
 def test_a_truncated_table_is_damaged(items: dict[bytes, bytes], data: st.DataObject):
     table = sstable.encode(items)

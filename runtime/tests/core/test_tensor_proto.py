@@ -35,6 +35,7 @@ def _same(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
+@pytest.mark.e2e
 @given(arrays())
 def test_every_array_survives_encoding_bit_by_bit(array: np.ndarray[Any, Any]) -> None:
     wire = tensor_proto.make(array).SerializeToString()
@@ -71,6 +72,7 @@ def _varint(value: int) -> bytes:
     return out + bytes([value])
 
 
+@pytest.mark.e2e
 @given(st.lists(st.binary(max_size=300), max_size=4))
 def test_strings_packed_by_tensorflows_clients_are_read(strings: list[bytes]) -> None:
     proto = tensor_pb2.TensorProto(
@@ -80,6 +82,7 @@ def test_strings_packed_by_tensorflows_clients_are_read(strings: list[bytes]) ->
     assert tensor_proto.ndarray(proto).tolist() == strings
 
 
+@pytest.mark.e2e
 @given(arrays())
 def test_tensorboard_reads_encoded_arrays(array: np.ndarray[Any, Any]) -> None:
     if array.dtype.name in ("bfloat16", "uint32", "uint64") or array.size == 0:
@@ -87,6 +90,7 @@ def test_tensorboard_reads_encoded_arrays(array: np.ndarray[Any, Any]) -> None:
     np.testing.assert_array_equal(tensor_util.make_ndarray(tensor_proto.make(array)), array)
 
 
+@pytest.mark.e2e
 @given(arrays())
 def test_arrays_encoded_by_tensorboard_are_read(array: np.ndarray[Any, Any]) -> None:
     if array.dtype.name in ("bfloat16", "uint32", "uint64", "float16"):

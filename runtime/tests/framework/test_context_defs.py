@@ -47,6 +47,7 @@ def imported(source: Any, scope: str) -> Any:
     return graph
 
 
+@pytest.mark.e2e
 def test_contexts_are_the_same_after_an_export_and_an_import() -> None:
     with tf.Graph().as_default() as source:
         looping()
@@ -80,6 +81,7 @@ def test_a_context_outside_the_exported_scope_is_left_out() -> None:
         assert loop.to_proto("while").context_name == "while_context"
 
 
+@pytest.mark.e2e
 def test_gradients_of_a_loop_that_was_imported_without_its_context_are_refused() -> None:
     with tf.Graph().as_default() as source:
         looping()

@@ -82,6 +82,7 @@ def test_a_gradient_may_be_sparse() -> None:
     assert run([gradient.values, gradient.indices]) == [[1.0], [1]]
 
 
+@pytest.mark.e2e
 def test_the_function_may_run_in_loops_and_branches() -> None:
     x = tf.constant(2.0)
     y = tf.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, doubled(y)), [0, x])[1]

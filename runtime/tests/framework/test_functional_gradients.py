@@ -80,6 +80,7 @@ ONCE: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", ONCE)
 def test_a_body_that_draws_random_numbers_runs_once(name: str) -> None:
     x = tf.placeholder(FLOAT, [])
@@ -90,6 +91,7 @@ def test_a_body_that_draws_random_numbers_runs_once(name: str) -> None:
     assert value not in (0.0, 2.0)
 
 
+@pytest.mark.e2e
 def test_a_body_that_dequeues_takes_each_element_once() -> None:
     queue = tf.FIFOQueue(10, [FLOAT], [[]])
     filled = queue.enqueue_many([np.float32([2, 3, 5, 7])])
@@ -109,6 +111,7 @@ def test_a_body_that_dequeues_takes_each_element_once() -> None:
         assert session.run(queue.dequeue()) == 7.0
 
 
+@pytest.mark.e2e
 def test_an_unused_result_and_a_number_have_no_influence() -> None:
     x, n = tf.placeholder(FLOAT, []), tf.placeholder(tf.int32, [])
     first = named(lambda x, n: (x * 2.0, n + 1), FLOAT, tf.int32)
@@ -148,6 +151,7 @@ AROUND: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", AROUND)
 def test_functions_may_be_called_within_control_flow_of_tensorflow_1(name: str) -> None:
     x = tf.placeholder(FLOAT, [])
@@ -160,6 +164,7 @@ def test_functions_may_be_called_within_control_flow_of_tensorflow_1(name: str) 
     assert slope == pytest.approx((above - below) / 0.02, rel=1e-2)
 
 
+@pytest.mark.e2e
 def test_a_loop_in_a_branch_has_gradients_of_any_order() -> None:
     x, pred = tf.placeholder(FLOAT, []), tf.placeholder(tf.bool, [])
     y = chosen(pred, [x], lambda x: repeated(2, x, lambda y: y * y), lambda x: x * x * x)
@@ -170,6 +175,7 @@ def test_a_loop_in_a_branch_has_gradients_of_any_order() -> None:
     assert run(orders, {x: 2.0, pred: False}) == [8.0, 12.0, 12.0, 6.0]
 
 
+@pytest.mark.e2e
 def test_the_gradient_of_an_array_in_a_function_is_refused() -> None:
     x = tf.placeholder(FLOAT, [3])
 
@@ -182,6 +188,7 @@ def test_the_gradient_of_an_array_in_a_function_is_refused() -> None:
         tf.gradients(y, x)
 
 
+@pytest.mark.e2e
 def test_the_shapes_of_loop_variables_may_change() -> None:
     x = tf.placeholder(FLOAT, [None])
     y = repeated(2, x, lambda y: tf.concat([y, y * y], 0))
@@ -189,6 +196,7 @@ def test_the_shapes_of_loop_variables_may_change() -> None:
     np.testing.assert_allclose(run(grad, {x: [2.0]}), [1 + 4 + 4 + 32])
 
 
+@pytest.mark.e2e
 def test_two_gradients_share_the_results_that_they_need() -> None:
     x = tf.placeholder(FLOAT, [])
     y = repeated(3, x, tf.exp)
@@ -200,6 +208,7 @@ def test_two_gradients_share_the_results_that_they_need() -> None:
     assert found[1] == pytest.approx(2.0 * found[0])
 
 
+@pytest.mark.e2e
 def test_a_conditional_of_tensorflow_1_in_a_branch_is_computed_again() -> None:
     x = tf.placeholder(FLOAT, [])
 
@@ -220,6 +229,7 @@ AGAIN: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", AGAIN)
 def test_a_body_is_computed_again_only_if_a_second_run_changes_nothing(name: str) -> None:
     def either(branch: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -237,6 +247,7 @@ def test_a_body_is_computed_again_only_if_a_second_run_changes_nothing(name: str
             tf.gradients(random, x)
 
 
+@pytest.mark.e2e
 @pytest.mark.timeout(20)
 def test_a_conditional_of_tensorflow_1_in_a_loop_is_computed_again() -> None:
     x = tf.placeholder(FLOAT, [])
@@ -255,6 +266,7 @@ def test_a_call_of_constants_in_a_branch_does_not_run_when_another_is_taken(body
     assert run(y, {x: 2.0, pred: False}) == 6.0
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_branch_of_constants_does_not_run_when_another_is_taken(is_first: bool) -> None:
     x, pred = tf.placeholder(FLOAT, []), tf.placeholder(tf.bool, [])
@@ -264,6 +276,7 @@ def test_a_branch_of_constants_does_not_run_when_another_is_taken(is_first: bool
     assert run(y, {x: 2.0, pred: not is_first}) == 6.0
 
 
+@pytest.mark.e2e
 def test_a_session_refuses_a_call_that_changed_after_a_run() -> None:
     x = tf.placeholder(FLOAT, [])
     y = chosen(True, [x], lambda x: tf.exp(x) * x, lambda x: x)
@@ -275,6 +288,7 @@ def test_a_session_refuses_a_call_that_changed_after_a_run() -> None:
     assert run(grad, {x: 0.0}) == 1.0
 
 
+@pytest.mark.e2e
 def test_a_graph_with_gradients_can_be_exported_and_imported() -> None:
     x = tf.placeholder(FLOAT, [], name="x")
     y = repeated(2, x, lambda y: chosen(y > 0.0, [y], tf.exp, tf.square))

@@ -92,6 +92,7 @@ def test_conditions_and_loops_run_inside_of_a_function() -> None:
     assert run([size(3.0), size(-4.0)]) == [3.0, 4.0]
 
 
+@pytest.mark.e2e
 def test_the_gradient_of_a_call_differentiates_the_body() -> None:
     x, z = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
 
@@ -175,6 +176,7 @@ def test_a_wrong_definition_or_call_is_refused(define: Any, error: Any, message:
         define()
 
 
+@pytest.mark.e2e
 def test_a_function_that_a_loop_calls_may_have_constants_and_a_gradient() -> None:
     @function.Defun(tf.int32, tf.float32, shape_func=lambda op: [[], []])
     def step(i: Any, y: Any) -> Any:

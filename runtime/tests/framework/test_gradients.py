@@ -120,6 +120,7 @@ def test_the_gradient_of_a_lookup_is_slices_of_the_rows_looked_up() -> None:
     assert dense.tolist() == [[0, 0], [4, 4], [0, 0], [2, 2], [0, 0]]
 
 
+@pytest.mark.e2e
 def test_a_sum_of_slices_is_slices_and_a_sum_with_a_tensor_is_dense() -> None:
     table = tf.placeholder(tf.float32, [3, 1])
     feeds = {table: np.zeros((3, 1))}
@@ -260,6 +261,7 @@ def programs(draw: Any) -> list[tuple[int, int, int]]:
     ]
 
 
+@pytest.mark.e2e
 @given(programs(), st.floats(-1, 1), st.floats(-1, 1))
 def test_gradients_of_random_graphs_agree_with_difference_quotients(
     program: list[tuple[int, int, int]], a: float, b: float

@@ -421,6 +421,7 @@ def test_feeding_and_fetching_can_be_prevented(graph: graphs.Graph) -> None:
 # --- threads
 
 
+@pytest.mark.e2e
 def test_several_threads_build_one_graph_at_once(graph: graphs.Graph) -> None:
     threads, rounds = 8, 50
     start = threading.Barrier(threads)

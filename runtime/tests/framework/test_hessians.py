@@ -6,6 +6,7 @@ import pytest
 import capstan as tf
 
 
+@pytest.mark.e2e
 def test_a_hessian_has_the_second_derivatives_by_each_pair_of_elements() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x, w = tf.constant([[1.0, 2.0]]), tf.constant([2.0, 5.0, 7.0])

@@ -58,6 +58,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", CASES)
 def test_the_gradient_agrees_with_differences(name: str) -> None:
     with tf.Graph().as_default():

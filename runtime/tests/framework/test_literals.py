@@ -141,6 +141,7 @@ def test_a_shape_that_does_not_fit_the_value_is_refused() -> None:
         literals.to_array(1, shape=tensor_shape.TensorShape(None))
 
 
+@pytest.mark.e2e
 @given(hnp.arrays(st.sampled_from([np.float32, np.int16, np.bool_]), hnp.array_shapes()))
 def test_arrays_keep_their_values_and_dtype(array: np.ndarray[Any, Any]) -> None:
     np.testing.assert_array_equal(literals.to_array(array), array)

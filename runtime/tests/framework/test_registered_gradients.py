@@ -28,6 +28,7 @@ def test_operations_in_the_block_have_the_gradient_that_it_names() -> None:
     assert np.array_equal(found, [[7.0, 14.0], [2.0, 4.0], [1.0, 1.0]])
 
 
+@pytest.mark.e2e
 def test_the_gradient_of_a_loop_uses_the_gradients_that_its_body_names() -> None:
     with tf.Graph().as_default() as graph:
         x = tf.constant(2.0)

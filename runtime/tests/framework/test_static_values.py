@@ -59,6 +59,7 @@ def test_a_known_value_equals_the_value_that_the_step_computes(
     assert known.shape == computed.shape
 
 
+@pytest.mark.e2e
 @given(st.integers(-5, 5), st.integers(0, 9), st.sampled_from([-3, -1, 1, 2]))
 def test_static_ranges_agree_with_pythons_range(start: int, length: int, delta: int) -> None:
     limit = start + length * (1 if delta > 0 else -1)

@@ -189,6 +189,7 @@ def test_an_unused_gradient_of_a_gradient_is_not_refused() -> None:
     assert tf.gradients(tf.stop_gradient(grad), x) == [None]
 
 
+@pytest.mark.e2e
 def test_the_gradients_of_a_loop_may_be_gated() -> None:
     x = tf.constant([2.0, 3.0])
 
@@ -201,6 +202,7 @@ def test_the_gradients_of_a_loop_may_be_gated() -> None:
         assert np.array_equal(*session.run([plain[0], gated[0]]))
 
 
+@pytest.mark.e2e
 def test_a_stack_of_a_gradient_is_colocated_with_one_value() -> None:
     x = tf.constant([2.0, 3.0])
 

@@ -56,6 +56,7 @@ def test_a_cpu_allocates_aligned_memory_and_says_when_there_is_none() -> None:
         here.allocate((1 << 62,), np.float32)
 
 
+@pytest.mark.e2e
 def test_a_segment_that_runs_does_not_keep_the_process_alive() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", BLOCKED],

@@ -109,6 +109,7 @@ def test_the_caller_gets_the_error_of_its_call() -> None:
         pool.submit(lambda: 1)
 
 
+@pytest.mark.e2e
 def test_a_blocked_call_does_not_keep_the_process_alive() -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],

@@ -44,6 +44,7 @@ def records(reader: tf.ReaderBase, *names: str, up_to: int | None = None) -> lis
             found.append((key, value))
 
 
+@pytest.mark.e2e
 def test_the_key_of_a_line_is_its_file_and_its_number(tmp_path: pathlib.Path) -> None:
     first, second = tmp_path / "a.txt", tmp_path / "b.txt"
     first.write_bytes(TEXT)
@@ -66,6 +67,7 @@ def test_read_up_to_returns_records_of_one_file(tmp_path: pathlib.Path) -> None:
     assert found[1][1].tolist() == [b"four"]
 
 
+@pytest.mark.e2e
 def test_whole_files_and_identities_are_records(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a").write_bytes(TEXT)
     name = str(tmp_path / "a").encode()
@@ -96,6 +98,7 @@ def two_members(data: bytes) -> bytes:
     return gzip.compress(data[:7]) + gzip.compress(data[7:])
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     "kind, compress", [("", bytes), ("ZLIB", zlib.compress), ("GZIP", two_members)]
 )
@@ -133,6 +136,7 @@ def test_a_damaged_tfrecord_file_is_reported(
                 session.run(step)
 
 
+@pytest.mark.e2e
 def test_the_state_of_a_reader_is_saved_and_restored() -> None:
     reader, queue = tf.IdentityReader(), tf.FIFOQueue(10, tf.string, [()])
     assert reader.supports_serialize
@@ -217,6 +221,7 @@ def test_a_queue_of_other_elements_is_refused(types: Any, message: str) -> None:
         session.run(read)
 
 
+@pytest.mark.e2e
 def test_readers_with_references_work_like_readers_with_handles(tmp_path: pathlib.Path) -> None:
     (tmp_path / "a").write_bytes(TEXT)
     queue = raw.FIFOQueue(component_types=[tf.string], shapes=[tf.TensorShape([])])

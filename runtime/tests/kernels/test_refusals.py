@@ -129,6 +129,7 @@ REFUSALS = [
 ]  # fmt: skip
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     "op, arguments, attrs, words", REFUSALS, ids=[f"{row[0]}-{n}" for n, row in enumerate(REFUSALS)]
 )

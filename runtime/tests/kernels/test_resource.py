@@ -183,6 +183,7 @@ def test_a_queue_gets_the_value_that_was_read_before_the_change() -> None:
 ACTIONS = ("read", "view", "assign", "add", "copy")
 
 
+@pytest.mark.e2e
 @given(
     actions=st.lists(
         st.tuples(st.sampled_from(ACTIONS), st.sampled_from("vw"), st.integers(0, 20)),

@@ -94,6 +94,7 @@ def test_a_variable_may_be_added_to_itself() -> None:
     np.testing.assert_array_equal(runner.run(raw.AssignAdd(ref, ref)), [2, 4, 6])
 
 
+@pytest.mark.e2e
 @given(data=st.data())
 def test_scatter_add_and_sub_sum_updates_of_the_same_row(data: Any) -> None:
     rows = data.draw(st.integers(1, 5))

@@ -42,6 +42,7 @@ def test_scalar_summaries_keep_their_tags_when_merged() -> None:
 numbers = st.floats(allow_nan=False, allow_infinity=False, width=32)
 
 
+@pytest.mark.e2e
 @given(values=st.lists(numbers, max_size=20))
 def test_each_bucket_counts_the_values_below_its_limit(values: list[float]) -> None:
     with graphs.Graph().as_default():

@@ -94,6 +94,7 @@ def test_adam_follows_its_formula(shape: Any, nesterov: bool) -> None:
     cells.check(value, mean, power)
 
 
+@pytest.mark.e2e
 @given(
     indices=st.lists(st.integers(0, 3), max_size=6),
     nesterov=st.booleans(),

@@ -112,6 +112,7 @@ REFERENCES = {
 }
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("op", sorted(REFERENCES))
 @settings(max_examples=examples.share(10), deadline=None)
 @given(data=st.data())

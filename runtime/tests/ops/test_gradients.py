@@ -85,6 +85,7 @@ class Function:
         return quotients
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("op", differentiable)
 @settings(max_examples=examples.share(6), deadline=None)
 @given(data=st.data(), is_shape_known=st.booleans())
@@ -99,6 +100,7 @@ def test_gradients_agree_with_difference_quotients(
             np.testing.assert_allclose(gradient, function.differences(x), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("op", flat)
 @settings(max_examples=examples.share(2), deadline=None)
 @given(data=st.data())
@@ -136,6 +138,7 @@ def test_only_assignments_control_flow_calls_and_images_have_no_gradient_rule() 
     }  # fmt: skip
 
 
+@pytest.mark.e2e
 def test_the_gradient_of_a_lookup_is_slices() -> None:
     with graphs.Graph().as_default():
         table = convert.constant(np.arange(6.0).reshape(3, 2))
@@ -173,6 +176,7 @@ def test_the_gradient_of_a_product_is_correct_at_zeros() -> None:
         np.testing.assert_array_equal(interpreter.Interpreter().run(slope), [[0, 6, 0], [0, 0, 0]])
 
 
+@pytest.mark.e2e
 def test_the_gradient_of_softmax_losses_can_be_differentiated_again() -> None:
     random = np.random.default_rng(3)
     logits, labels = random.normal(size=(3, 4)), random.random((3, 4))

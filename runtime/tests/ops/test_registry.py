@@ -86,6 +86,7 @@ def test_every_row_is_tested() -> None:
     assert cases <= rows <= cases | elsewhere
 
 
+@pytest.mark.e2e
 @all_ops
 @few
 @given(data=st.data())
@@ -99,6 +100,7 @@ def test_the_result_of_an_op_does_not_depend_on_static_knowledge(op: str, data: 
 
 
 # The output shapes of the excluded ops depend on values that the shape rules do not use.
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     "op", sorted(op_cases.CASES.keys() - {"Where", "Unique", "BroadcastGradientArgs"})
 )
@@ -125,6 +127,7 @@ class Asked(dict[int, Any]):
         return super().get(index, default)
 
 
+@pytest.mark.e2e
 @all_ops
 @few
 @given(data=st.data())
@@ -218,6 +221,7 @@ def op_names_in(text: str) -> list[tuple[int, str]]:
     ]
 
 
+@pytest.mark.e2e
 def test_no_module_outside_the_rows_and_kernels_names_an_op() -> None:
     """A module that decides by a fact about an op asks the op's row for the fact.
 

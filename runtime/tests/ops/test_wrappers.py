@@ -112,6 +112,7 @@ def subscripts(draw: Any) -> Any:
     return tuple(items) if len(items) != 1 else items[0]
 
 
+@pytest.mark.e2e
 @given(key=subscripts(), is_known=st.booleans())
 def test_subscripts_agree_with_numpy(key: Any, is_known: bool) -> None:
     value = np.arange(2 * 3 * 4).reshape(2, 3, 4)
@@ -327,6 +328,7 @@ def test_a_boolean_mask_of_another_shape_is_refused() -> None:
         gather_ops.boolean_mask(MATRIX, [True])
 
 
+@pytest.mark.e2e
 @settings(deadline=None, max_examples=examples.share(25))
 @given(
     parts=st.integers(1, 4),
@@ -543,6 +545,7 @@ def test_values_are_clipped_to_bounds() -> None:
         clip_ops.clip_by_value([1.0], [[0.0, 0.0]], 3.0)
 
 
+@pytest.mark.e2e
 def test_clip_by_norm_scales_only_larger_norms() -> None:
     x = np.float32([3, 4])
     np.testing.assert_allclose(run(clip_ops.clip_by_norm(x, 1.0)), [0.6, 0.8], rtol=1e-6)

@@ -36,6 +36,7 @@ def write(prefix: pathlib.Path, **tensors: object) -> str:
     return str(prefix)
 
 
+@pytest.mark.e2e
 @given(st.dictionaries(names, values, max_size=8))
 def test_tensors_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, tensors: dict[str, np.ndarray]
@@ -50,6 +51,7 @@ def test_tensors_are_read_as_they_were_written(
         assert read.tobytes() == value.tobytes()
 
 
+@pytest.mark.e2e
 @given(st.lists(st.binary(max_size=300), max_size=6))
 def test_strings_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, strings: list[bytes]
@@ -80,6 +82,7 @@ def test_a_missing_tensor_is_a_not_found_error(tmp_path: pathlib.Path):
         reader.read("y")
 
 
+@pytest.mark.e2e
 def test_a_flipped_bit_in_the_data_is_detected(tmp_path: pathlib.Path):
     prefix = write(tmp_path / "b", x=np.arange(5.0), s=np.array([b"ab", b"c"], object))
     data = pathlib.Path(bundle.data_file(prefix, 0, 1))
@@ -167,6 +170,7 @@ def test_remove_keeps_bundles_whose_names_start_with_the_same_prefix(tmp_path: p
     }
 
 
+@pytest.mark.e2e
 def test_a_reader_never_sees_a_partly_written_bundle(tmp_path: pathlib.Path):
     prefix = write(tmp_path / "b", x=np.zeros(1000), y=np.zeros(1000))
     is_over = threading.Event()

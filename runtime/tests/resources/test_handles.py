@@ -33,6 +33,7 @@ def test_another_task_passes_a_handle_on() -> None:
     assert here.received(passed) is kept
 
 
+@pytest.mark.e2e
 def test_a_handle_keeps_no_object_alive() -> None:
     held = handles.Handles()
     handle = held.sent(made(), CPU)

@@ -32,6 +32,7 @@ def test_lists_with_a_common_beginning_grow_in_constant_time(
     assert changes < 4_000
 
 
+@pytest.mark.e2e
 @given(st.randoms(use_true_random=False))
 def test_every_version_keeps_its_elements(chosen: random.Random) -> None:
     versions = [(tensor_list.TensorList(dtypes.int32, (), [0, 1, 2]), [0, 1, 2])]

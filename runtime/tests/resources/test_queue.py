@@ -409,6 +409,7 @@ def consume(target: queue.Queue, drawn: random.Random, received: list[int]) -> N
             return
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("make", [fifo, lambda: shuffled(3), lambda: fifo(None)])
 @pytest.mark.parametrize("seed", range(3))
 def test_many_threads_lose_and_double_nothing(make: Callable[[], queue.Queue], seed: int) -> None:

@@ -134,6 +134,7 @@ def test_reads_end_when_the_container_of_the_reader_is_cleared() -> None:
     assert answered(first) == [gone]
 
 
+@pytest.mark.e2e
 def test_a_thousand_empty_files_are_skipped() -> None:
     scene = Scene()
     scene.add(*[b""] * 1000, b"a")

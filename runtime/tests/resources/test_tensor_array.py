@@ -47,6 +47,7 @@ def test_no_sum_of_a_gradient_is_lost() -> None:
     assert total.read(0) == 3 * ROUNDS
 
 
+@pytest.mark.e2e
 def test_an_array_grows_to_the_highest_index() -> None:
     for _ in range(200):
         grown = array(is_dynamic=True)

@@ -19,6 +19,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.e2e
 @given(STEPS, st.lists(st.integers(0, 30), max_size=10))
 def test_every_version_is_as_a_copy_would_be(
     steps: list[tuple[str, int, int]], reads: list[int]
@@ -61,6 +62,7 @@ def test_a_loop_may_push_set_and_pop_a_hundred_thousand_elements() -> None:
     assert full.element(99_999) == 100_000
 
 
+@pytest.mark.e2e
 def test_threads_may_use_versions_of_one_list() -> None:
     start = tensor_list.TensorList(dtypes.int32, (), range(10))
     found: list[list[int]] = []

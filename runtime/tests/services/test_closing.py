@@ -92,6 +92,7 @@ def test_a_session_that_is_closed_while_a_function_is_registered_leaves_no_part(
     assert not ps.masters()
 
 
+@pytest.mark.e2e
 def test_a_part_of_a_task_that_a_closing_session_cannot_reach_is_removed_later() -> None:
     cluster = Cluster()
     closed, other = cluster.open(), cluster.open()

@@ -19,6 +19,7 @@ HERE = "/job:ps/replica:0/task:0"
 X, Y, SUM = (node.Edge(name) for name in ("x", "y", "sum"))
 
 
+@pytest.mark.e2e
 def test_the_first_step_of_a_new_session_can_push_to_a_restarted_task() -> None:
     cluster = clusters.spec(ps=2, worker=1)
     first, second, worker = (

@@ -113,6 +113,7 @@ def test_removing_deletes_every_file_of_a_checkpoint(tmp_path: pathlib.Path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.e2e
 def test_the_state_file_is_durable_before_an_older_checkpoint_is_deleted(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -92,6 +92,7 @@ def test_greedy_placement_chooses_the_server_with_the_least_load():
     assert tasks == ["0", "1", "1", "1", "1"]
 
 
+@pytest.mark.e2e
 def test_random_placement_is_the_same_in_every_client():
     def place() -> list[str]:
         strategy = tf.contrib.training.RandomStrategy(3, seed=1)

@@ -37,10 +37,12 @@ def train(up: Any, *hooks: tf.train.SessionRunHook, runs: int = 100) -> int:
     return count
 
 
+@pytest.mark.e2e
 def test_training_stops_at_the_last_step():
     assert train(count_up(), tf.train.StopAtStepHook(last_step=7)) == 7
 
 
+@pytest.mark.e2e
 def test_training_stops_after_a_number_of_steps():
     up = count_up()
     start = tf.train.Scaffold(
@@ -55,6 +57,7 @@ def test_training_stops_after_a_number_of_steps():
     assert last == 14
 
 
+@pytest.mark.e2e
 def test_a_run_that_adds_several_steps_may_pass_the_last_step():
     step = tf.train.get_or_create_global_step()
     assert train(step.assign_add(4), tf.train.StopAtStepHook(last_step=7)) == 2
@@ -87,6 +90,7 @@ def test_hooks_that_need_a_global_step_report_that_it_is_missing(hook: tf.train.
         tf.train.MonitoredSession(hooks=[hook])
 
 
+@pytest.mark.e2e
 def test_tensors_are_logged_at_intervals(caplog: pytest.LogCaptureFixture):
     caplog.set_level("INFO", "capstan")
     up = count_up()
@@ -95,6 +99,7 @@ def test_tensors_are_logged_at_intervals(caplog: pytest.LogCaptureFixture):
     assert lines == ["up = 1, half = 0.5", "up = 4, half = 2.0", "up = 7, half = 3.5"]
 
 
+@pytest.mark.e2e
 def test_tensors_are_logged_by_their_names(caplog: pytest.LogCaptureFixture):
     caplog.set_level("INFO", "capstan")
     tf.Variable(5, name="five")
@@ -104,6 +109,7 @@ def test_tensors_are_logged_by_their_names(caplog: pytest.LogCaptureFixture):
     assert str(up).startswith('Tensor("AssignAdd:0"')
 
 
+@pytest.mark.e2e
 def test_a_formatter_makes_the_line(caplog: pytest.LogCaptureFixture):
     caplog.set_level("INFO", "capstan")
     up = count_up()
@@ -123,6 +129,7 @@ def test_a_logging_hook_takes_one_positive_interval(intervals: dict[str, int]):
         tf.train.LoggingTensorHook([], **intervals)
 
 
+@pytest.mark.e2e
 def test_the_rate_of_steps_is_logged(caplog: pytest.LogCaptureFixture):
     caplog.set_level("INFO", "capstan")
     train(count_up(), tf.train.StepCounterHook(every_n_steps=10), runs=25)
@@ -131,6 +138,7 @@ def test_the_rate_of_steps_is_logged(caplog: pytest.LogCaptureFixture):
     assert float(lines[0].split()[1]) > 0
 
 
+@pytest.mark.e2e
 def test_the_rate_of_steps_goes_to_a_writer():
     written = []
 
@@ -143,6 +151,7 @@ def test_the_rate_of_steps_goes_to_a_writer():
     assert written == [("global_step/sec", 11), ("global_step/sec", 21)]
 
 
+@pytest.mark.e2e
 def test_a_nan_loss_raises_an_error():
     loss = tf.placeholder(tf.float32, [])
     count_up()
@@ -161,6 +170,7 @@ def test_a_nan_loss_may_stop_training_without_an_error():
         assert session.should_stop()
 
 
+@pytest.mark.e2e
 def test_final_ops_are_evaluated_at_the_end():
     up = count_up()
     fed = tf.placeholder(tf.float32, [])
@@ -181,6 +191,7 @@ def test_a_feed_hook_feeds_every_run():
         assert [session.run(double) for _ in range(3)] == [0, 2, 4]
 
 
+@pytest.mark.e2e
 def test_a_worker_waits_until_the_global_step_is_reached(caplog: pytest.LogCaptureFixture):
     caplog.set_level("INFO", "capstan")
     up = count_up()
@@ -199,6 +210,7 @@ def hook_session(session: Any) -> Any:
     return session._session
 
 
+@pytest.mark.e2e
 def test_checkpoints_are_saved_at_the_start_at_intervals_and_at_the_end(tmp_path: pathlib.Path):
     events: list[object] = []
 
@@ -225,6 +237,7 @@ def test_checkpoints_are_saved_at_the_start_at_intervals_and_at_the_end(tmp_path
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-6")
 
 
+@pytest.mark.e2e
 def test_no_step_is_saved_twice(tmp_path: pathlib.Path):
     saved = []
 
@@ -240,6 +253,7 @@ def test_no_step_is_saved_twice(tmp_path: pathlib.Path):
     assert saved == [0, 4, 8]
 
 
+@pytest.mark.e2e
 def test_a_listener_may_ask_for_a_stop(tmp_path: pathlib.Path):
     class Listener(tf.train.CheckpointSaverListener):
         def after_save(self, session: Any, global_step_value: int) -> bool:
@@ -253,6 +267,7 @@ def test_a_listener_may_ask_for_a_stop(tmp_path: pathlib.Path):
     assert train(up, hook) == 4
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("savers, message", [(0, "No items in"), (2, "More than one item in")])
 def test_a_checkpoint_hook_needs_exactly_one_saver(
     tmp_path: pathlib.Path, savers: int, message: str
@@ -279,6 +294,7 @@ def written(path: pathlib.Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.e2e
 def test_the_progress_file_holds_the_step_the_rate_and_the_metrics(tmp_path: pathlib.Path):
     up, clock, path = count_up(), Clock(), tmp_path / "progress.json"
     seen = []
@@ -306,6 +322,7 @@ def test_the_progress_file_holds_the_step_the_rate_and_the_metrics(tmp_path: pat
     assert [file.name for file in tmp_path.iterdir()] == ["progress.json"]
 
 
+@pytest.mark.e2e
 def test_the_step_rate_is_measured_anew_after_a_recovery(tmp_path: pathlib.Path):
     up, clock, path = count_up(), Clock(), tmp_path / "progress.json"
 
@@ -329,6 +346,7 @@ def test_the_step_rate_is_measured_anew_after_a_recovery(tmp_path: pathlib.Path)
     assert written(path)["stepsPerSecond"] == 1
 
 
+@pytest.mark.e2e
 def test_a_progress_file_that_cannot_be_written_causes_one_warning_and_training_goes_on(
     tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
 ):
@@ -344,6 +362,7 @@ def test_there_is_no_progress_file_without_a_global_step(tmp_path: pathlib.Path)
     assert not path.exists()
 
 
+@pytest.mark.e2e
 def test_the_environment_variable_adds_the_progress_hook(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -35,6 +35,7 @@ def checkpoint(tmp_path: pathlib.Path) -> str:
         return str(saver.save(session, str(tmp_path / "model")))
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("scope", [None, "again"])
 def test_a_graph_its_variables_and_its_saver_are_restored(
     checkpoint: str, scope: str | None
@@ -54,6 +55,7 @@ def test_a_graph_its_variables_and_its_saver_are_restored(
         assert graph.get_collection("numbers") == [7]
 
 
+@pytest.mark.e2e
 def test_gradients_go_through_an_imported_conditional(checkpoint: str) -> None:
     with tf.Graph().as_default() as graph, tf.Session() as session:
         saver = tf.train.import_meta_graph(f"{checkpoint}.meta")
@@ -65,6 +67,7 @@ def test_gradients_go_through_an_imported_conditional(checkpoint: str) -> None:
         assert session.run(gradients, {x: -3.0}) == [-1.0, 0.0]
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("scope", [None, "again"])
 def test_gradients_go_through_an_imported_loop(scope: str | None) -> None:
     def body(number: Any, value: Any) -> Any:
@@ -85,6 +88,7 @@ def test_gradients_go_through_an_imported_loop(scope: str | None) -> None:
         assert session.run([y, first], {x: 2.0}) == [12.0, 14.0]
 
 
+@pytest.mark.e2e
 def test_a_graph_may_be_imported_twice_into_one_scope(checkpoint: str) -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         for scope in ("again", "again_1"):
@@ -94,6 +98,7 @@ def test_a_graph_may_be_imported_twice_into_one_scope(checkpoint: str) -> None:
             assert session.run(f"{scope}/weight:0") == 5.0
 
 
+@pytest.mark.e2e
 def test_devices_are_cleared_on_request() -> None:
     with tf.Graph().as_default(), tf.device("/job:ps"):
         build()
@@ -117,6 +122,7 @@ def test_a_graph_without_a_saver_gets_one_if_it_has_variables() -> None:
         assert tf.train.import_meta_graph(empty) is None
 
 
+@pytest.mark.e2e
 def test_a_file_may_hold_text(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "graph.txt")
     with tf.Graph().as_default():
@@ -127,6 +133,7 @@ def test_a_file_may_hold_text(tmp_path: pathlib.Path) -> None:
         assert graph.get_operation_by_name("y").type == "Identity"
 
 
+@pytest.mark.e2e
 def test_attributes_with_default_values_are_left_out_on_request() -> None:
     with tf.Graph().as_default():
         build()

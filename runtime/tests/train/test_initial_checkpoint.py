@@ -32,6 +32,7 @@ def initialized(targets: list[tf.Variable]) -> list[object]:
         return [value.tolist() for value in session.run(targets)]
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("is_resource", [False, True])
 def test_a_scope_starts_from_the_scope_of_a_checkpoint(
     checkpoint: str, tmp_path: pathlib.Path, is_resource: bool
@@ -41,18 +42,21 @@ def test_a_scope_starts_from_the_scope_of_a_checkpoint(
     assert initialized(made) == [[1, 2], 3]
 
 
+@pytest.mark.e2e
 def test_single_variables_start_from_tensors(checkpoint: str):
     a, b = variables("new")
     tf.train.init_from_checkpoint(checkpoint, {"old/a": a, "old/inner/b": "new/inner/b"})
     assert initialized([a, b]) == [[1, 2], 3]
 
 
+@pytest.mark.e2e
 def test_a_graph_with_the_names_of_the_checkpoint_starts_from_all_of_it(checkpoint: str):
     made = variables("old")
     tf.train.init_from_checkpoint(checkpoint, {"/": "/"})
     assert initialized(made) == [[1, 2], 3]
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     "assignment, message",
     [

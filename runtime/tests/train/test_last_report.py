@@ -35,6 +35,7 @@ def test_the_last_report_holds_only_the_final_ops(
     assert report["metrics"] == {"accuracy": pytest.approx(0.97)}
 
 
+@pytest.mark.e2e
 def test_without_final_ops_the_last_report_holds_the_values_logged_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

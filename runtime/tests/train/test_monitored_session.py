@@ -74,6 +74,7 @@ def test_hooks_and_the_caller_each_get_only_their_own_fetches(up: Any):
     assert hook.seen == ({"mine": up}, None, None)
 
 
+@pytest.mark.e2e
 def test_a_hook_may_ask_for_a_stop(up: Any):
     class Stopping(tf.train.SessionRunHook):
         def after_run(self, run_context: Any, run_values: Any) -> None:
@@ -88,6 +89,7 @@ def test_a_hook_may_ask_for_a_stop(up: Any):
             session.run(up)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     "fed, message",
     [(False, "Same tensor is fed by two hooks"), (True, "fed by a SessionRunHook and user")],
@@ -101,6 +103,7 @@ def test_no_tensor_is_fed_twice(fed: bool, message: str):
     session.close()
 
 
+@pytest.mark.e2e
 def test_the_feeds_of_hooks_and_of_the_caller_are_merged():
     first, second = tf.placeholder(tf.float32, []), tf.placeholder(tf.float32, [])
     total = first + second
@@ -108,6 +111,7 @@ def test_the_feeds_of_hooks_and_of_the_caller_are_merged():
         assert session.run(total, {second: 2}) == 3
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("end", [tf.errors.OutOfRangeError(None, None, "over"), StopIteration()])
 def test_the_end_of_the_input_ends_training_normally(end: Exception):
     hook = Recorder()
@@ -116,6 +120,7 @@ def test_the_end_of_the_input_ends_training_normally(end: Exception):
     assert hook.calls[-1] == "end with 0"
 
 
+@pytest.mark.e2e
 def test_the_end_method_of_a_hook_is_not_called_after_an_error():
     hook = Recorder()
     with pytest.raises(ValueError, match="mine"), tf.train.MonitoredSession(hooks=[hook]):
@@ -123,6 +128,7 @@ def test_the_end_method_of_a_hook_is_not_called_after_an_error():
     assert hook.calls == ["begin", "created"]
 
 
+@pytest.mark.e2e
 def test_a_closed_session_refuses_to_run_or_close_again(up: Any):
     session = tf.train.MonitoredSession()
     session.close()
@@ -134,6 +140,7 @@ def test_a_closed_session_refuses_to_run_or_close_again(up: Any):
         session.close()
 
 
+@pytest.mark.e2e
 def test_the_graph_is_final_while_the_session_is_open(graph: tf.Graph):
     with tf.train.MonitoredSession() as session:
         assert session.graph is graph
@@ -142,6 +149,7 @@ def test_the_graph_is_final_while_the_session_is_open(graph: tf.Graph):
     tf.constant(1)
 
 
+@pytest.mark.e2e
 def test_two_sessions_one_after_the_other_share_the_graph(up: Any):
     for _ in range(2):
         with tf.train.MonitoredSession() as session:
@@ -151,6 +159,7 @@ def test_two_sessions_one_after_the_other_share_the_graph(up: Any):
 # --- step functions
 
 
+@pytest.mark.e2e
 def test_a_step_function_runs_with_and_without_hooks(up: Any):
     hook = Recorder()
 
@@ -165,6 +174,7 @@ def test_a_step_function_runs_with_and_without_hooks(up: Any):
         session.run_step_fn(step_fn)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("kind", [tf.train.MonitoredSession, tf.train.SingularMonitoredSession])
 def test_a_step_function_may_end_training(up: Any, kind: Any):
     hook = Recorder()
@@ -174,6 +184,7 @@ def test_a_step_function_may_end_training(up: Any, kind: Any):
     assert hook.calls == ["begin", "created", "end with 0"]
 
 
+@pytest.mark.e2e
 def test_a_step_function_is_called_again_in_a_new_session_when_a_task_is_lost(up: Any):
     hook = Recorder(lambda run: tf.errors.AbortedError(None, None, "gone") if run == 1 else None)
     sessions = []
@@ -189,6 +200,7 @@ def test_a_step_function_is_called_again_in_a_new_session_when_a_task_is_lost(up
     assert hook.calls.count("created") == 2
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("step_fn", [lambda: 1, lambda context: 1, lambda step_context, more: 1])
 def test_a_step_function_must_take_one_argument_called_step_context(up: Any, step_fn: Any):
     with (
@@ -201,6 +213,7 @@ def test_a_step_function_must_take_one_argument_called_step_context(up: Any, ste
 # --- recovery
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("kind", LOST)
 def test_the_run_is_repeated_in_a_new_session_when_a_task_is_lost(
     up: Any, kind: type[tf.errors.OpError], caplog: pytest.LogCaptureFixture
@@ -218,6 +231,7 @@ def test_the_run_is_repeated_in_a_new_session_when_a_task_is_lost(
     assert "may be due to a preemption in a connected worker or parameter server" in caplog.text
 
 
+@pytest.mark.e2e
 def test_training_goes_on_from_the_newest_checkpoint(up: Any, tmp_path: pathlib.Path):
     lost = tf.errors.AbortedError(None, None, "gone")
     hook = Recorder(lambda run: lost if run == 4 else None)
@@ -229,6 +243,7 @@ def test_training_goes_on_from_the_newest_checkpoint(up: Any, tmp_path: pathlib.
     assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-5")
 
 
+@pytest.mark.e2e
 def test_creating_a_session_is_retried_while_a_task_is_unavailable(up: Any):
     attempts = []
 
@@ -244,6 +259,7 @@ def test_creating_a_session_is_retried_while_a_task_is_unavailable(up: Any):
     assert len(attempts) == 3
 
 
+@pytest.mark.e2e
 def test_creating_a_session_is_retried_if_a_hook_loses_a_task(up: Any):
     class Starting(tf.train.SessionRunHook):
         created = 0
@@ -259,6 +275,7 @@ def test_creating_a_session_is_retried_if_a_hook_loses_a_task(up: Any):
     assert hook.created == 2
 
 
+@pytest.mark.e2e
 def test_the_session_is_closed_if_a_hook_fails_to_start(up: Any):
     sessions = []
 
@@ -273,6 +290,7 @@ def test_the_session_is_closed_if_a_hook_fails_to_start(up: Any):
         sessions[0].run(up)
 
 
+@pytest.mark.e2e
 def test_an_error_that_a_lost_task_caused_leads_to_a_new_session(up: Any):
     class Thread(tf.train.SessionRunHook):
         runs = 0
@@ -309,6 +327,7 @@ def test_a_singular_session_leaves_recovery_to_the_caller(up: Any, kind: type[Ex
     session.close()
 
 
+@pytest.mark.e2e
 def test_closing_the_session_raises_the_error_of_a_thread(up: Any):
     hook = Recorder()
     session = tf.train.MonitoredSession(hooks=[hook])
@@ -318,6 +337,7 @@ def test_closing_the_session_raises_the_error_of_a_thread(up: Any):
         session.close()
 
 
+@pytest.mark.e2e
 def test_a_lost_task_that_a_thread_reports_leads_to_a_new_session(up: Any):
     hook = Recorder()
     with tf.train.MonitoredSession(hooks=[hook]) as session:
@@ -349,6 +369,7 @@ def make_task(target: str, *, is_chief: bool, last_step: int, **arguments: Any) 
     return run_steps
 
 
+@pytest.mark.e2e
 def test_workers_train_together_until_the_last_step(tmp_path: pathlib.Path):
     servers = clusters.start(ps=1, worker=2)
     steps: dict[int, list[int]] = {}
@@ -371,12 +392,14 @@ def test_workers_train_together_until_the_last_step(tmp_path: pathlib.Path):
     assert tf.train.load_variable(str(tmp_path), "global_step") >= 60
 
 
+@pytest.mark.e2e
 def test_a_restarted_worker_finds_the_trained_model():
     servers = clusters.start(ps=1, worker=2)
     assert make_task(servers["worker:0"].target, is_chief=True, last_step=5)[-1] in (4, 5)
     assert make_task(servers["worker:1"].target, is_chief=False, last_step=9)[0] in (5, 6)
 
 
+@pytest.mark.e2e
 def test_a_worker_does_not_wait_for_ever_for_the_chief():
     servers = clusters.start(ps=1, worker=1)
     with pytest.raises(
@@ -385,6 +408,7 @@ def test_a_worker_does_not_wait_for_ever_for_the_chief():
         make_task(servers["worker:0"].target, is_chief=False, last_step=1, max_wait_secs=0.1)
 
 
+@pytest.mark.e2e
 def test_only_the_chief_calls_the_chiefs_hooks_and_saves(tmp_path: pathlib.Path, up: Any):
     servers = clusters.start(local=1)
     init, hook = tf.global_variables_initializer(), Recorder()
@@ -401,6 +425,7 @@ def test_only_the_chief_calls_the_chiefs_hooks_and_saves(tmp_path: pathlib.Path,
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     "arguments, steps",
     [
@@ -419,6 +444,7 @@ def test_the_interval_between_checkpoints_can_be_set(
     assert sorted(int(path.stem.split("-")[1]) for path in tmp_path.glob("*.index")) == steps
 
 
+@pytest.mark.e2e
 def test_the_options_of_a_run_and_of_the_hooks_are_merged():
     class Options(tf.train.SessionRunHook):
         """Adds options to each run. Keeps the options of the run."""

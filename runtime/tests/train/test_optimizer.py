@@ -42,6 +42,7 @@ def reference(name: str, value: np.ndarray) -> Iterator[Callable[[np.ndarray], n
         yield update
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
 def test_a_dense_gradient_is_applied_by_the_formula(name: str, dtype: tf.DType):
@@ -56,6 +57,7 @@ def test_a_dense_gradient_is_applied_by_the_formula(name: str, dtype: tf.DType):
             np.testing.assert_allclose(session.run(variable), value, rtol=1e-4)
 
 
+@pytest.mark.e2e
 @given(
     st.sampled_from(["descent", "momentum", "nesterov", "adam"]),
     st.lists(st.integers(0, 2), min_size=1, max_size=5),
@@ -82,6 +84,7 @@ def test_the_repeated_rows_of_a_sparse_gradient_are_summed(name: str, rows: list
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.e2e
 def test_the_global_step_counts_every_update():
     variable = tf.Variable(1.0)
     step = tf.train.create_global_step()
@@ -142,6 +145,7 @@ def test_gradients_can_be_changed_before_they_are_applied():
         assert session.run(used).tolist() == [1, 2]
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("gate", [0, 1, 2])
 def test_gating_the_gradients_does_not_change_the_result(gate: int):
     variables = [tf.Variable(2.0), tf.Variable(3.0)]

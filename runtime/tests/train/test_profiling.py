@@ -21,6 +21,7 @@ def nodes(path: pathlib.Path) -> set[str]:
     return {event["args"]["name"] for event in events if event["ph"] == "X"}
 
 
+@pytest.mark.e2e
 def test_a_timeline_is_saved_every_few_steps(tmp_path: pathlib.Path) -> None:
     with tf.Graph().as_default():
         train(tf.train.ProfilerHook(save_steps=2, output_dir=tmp_path / "traces"), 5)
@@ -30,6 +31,7 @@ def test_a_timeline_is_saved_every_few_steps(tmp_path: pathlib.Path) -> None:
         assert {"global_step", "counted"} <= nodes(path)
 
 
+@pytest.mark.e2e
 def test_a_timeline_shows_memory_on_request(tmp_path: pathlib.Path) -> None:
     phases = []
     for number, shows in enumerate((False, True)):

@@ -29,6 +29,7 @@ def run_all(threads: list[threading.Thread]) -> None:
         thread.join()
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_queue_is_closed_when_the_source_of_all_threads_has_ended(count: int) -> None:
     queue, runner, fill = copies(count)
@@ -163,6 +164,7 @@ def test_an_error_of_a_runner_ends_a_monitored_session() -> None:
         session.run(value)
 
 
+@pytest.mark.e2e
 def test_a_meta_graph_keeps_the_runners(tmp_path: pathlib.Path) -> None:
     queue, _, fill = copies()
     dequeue = queue.dequeue_many(3).op.name

@@ -16,6 +16,7 @@ def make_model() -> tuple[tf.Variable, tf.Variable]:
     return weights, words
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("is_sharded", [False, True])
 def test_a_new_session_restores_the_saved_values(tmp_path: pathlib.Path, is_sharded: bool):
     weights, words = make_model()
@@ -31,6 +32,7 @@ def test_a_new_session_restores_the_saved_values(tmp_path: pathlib.Path, is_shar
         assert session.run(words).tolist() == [b"a", b"long" * 50]
 
 
+@pytest.mark.e2e
 def test_a_sharded_checkpoint_has_a_shard_for_each_device(tmp_path: pathlib.Path):
     for n in range(3):
         with tf.device(f"/cpu:{n % 2}"):
@@ -49,6 +51,7 @@ def test_a_sharded_checkpoint_has_a_shard_for_each_device(tmp_path: pathlib.Path
     assert [tf.train.load_variable(path, f"v{n}") for n in range(3)] == [0, 1, 2]
 
 
+@pytest.mark.e2e
 def test_a_checkpoint_can_be_read_without_a_graph(tmp_path: pathlib.Path):
     make_model()
     with tf.Session() as session:
@@ -78,6 +81,7 @@ def test_names_in_the_checkpoint_can_be_chosen(tmp_path: pathlib.Path):
     assert tf.train.list_variables(path) == [("there", [])]
 
 
+@pytest.mark.e2e
 def test_only_the_newest_checkpoints_are_kept(tmp_path: pathlib.Path):
     variable = tf.Variable(0)
     saver = tf.train.Saver(max_to_keep=2)
@@ -91,6 +95,7 @@ def test_only_the_newest_checkpoints_are_kept(tmp_path: pathlib.Path):
     assert list(state.all_model_checkpoint_paths) == paths[2:]
 
 
+@pytest.mark.e2e
 def test_a_recovered_saver_deletes_the_old_checkpoints_of_the_earlier_run(tmp_path: pathlib.Path):
     variable = tf.Variable(0)
     with tf.Session() as session:
@@ -104,6 +109,7 @@ def test_a_recovered_saver_deletes_the_old_checkpoints_of_the_earlier_run(tmp_pa
     assert not tf.train.checkpoint_exists(paths[0])
 
 
+@pytest.mark.e2e
 def test_the_step_may_be_a_tensor_and_may_be_padded(tmp_path: pathlib.Path):
     step = tf.train.create_global_step()
     saver = tf.train.Saver(pad_step_number=True)
@@ -113,6 +119,7 @@ def test_the_step_may_be_a_tensor_and_may_be_padded(tmp_path: pathlib.Path):
         assert saver.save(session, str(tmp_path / "m"), step).endswith("m-00000012")
 
 
+@pytest.mark.e2e
 def test_a_saver_that_writes_no_state_leaves_the_state_file_alone(tmp_path: pathlib.Path):
     variable = tf.Variable(0)
     with tf.Session() as session:
@@ -185,6 +192,7 @@ def test_an_empty_saver_saves_and_restores_nothing(tmp_path: pathlib.Path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.e2e
 def test_building_a_saver_can_be_deferred(tmp_path: pathlib.Path):
     saver = tf.train.Saver(defer_build=True)
     variable = tf.Variable(1.0)
@@ -259,6 +267,7 @@ def test_saving_an_uninitialised_variable_fails_and_leaves_no_file(tmp_path: pat
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.e2e
 def test_the_graph_is_written_beside_the_checkpoint_and_deleted_with_it(tmp_path: pathlib.Path):
     variable = tf.Variable(0, name="v")
     saver = tf.train.Saver(max_to_keep=2)

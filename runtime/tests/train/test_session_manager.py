@@ -35,6 +35,7 @@ def test_the_init_op_can_be_fed_and_the_init_function_is_called_after_it():
     assert session.run(variable) == 8
 
 
+@pytest.mark.e2e
 def test_the_init_op_does_not_run_if_a_checkpoint_is_restored(tmp_path: pathlib.Path):
     variable = tf.Variable(5)
     init, saver, change = (
@@ -53,6 +54,7 @@ def test_the_init_op_does_not_run_if_a_checkpoint_is_restored(tmp_path: pathlib.
     assert named.run(variable) == 6
 
 
+@pytest.mark.e2e
 def test_prepare_session_can_wait_for_a_checkpoint(tmp_path: pathlib.Path):
     variable = tf.Variable(5)
     saver, init = tf.train.Saver(), tf.global_variables_initializer()
@@ -114,6 +116,7 @@ def test_a_ready_op_may_fail_instead_of_returning_names(tmp_path: pathlib.Path):
         manager.prepare_session("", init_op=tf.no_op())
 
 
+@pytest.mark.e2e
 def test_recover_session_returns_whether_the_model_is_ready(tmp_path: pathlib.Path):
     variable = tf.Variable(5)
     saver = tf.train.Saver()
@@ -153,6 +156,7 @@ def test_a_scaffold_creates_the_missing_parts_and_finalizes_the_graph(graph: tf.
     assert again.ready_op is scaffold.ready_op
 
 
+@pytest.mark.e2e
 def test_a_scaffold_keeps_the_given_parts():
     variable, init_calls = tf.Variable(1), []
     saver, init = tf.train.Saver([variable]), tf.global_variables_initializer()
@@ -193,6 +197,7 @@ def test_a_scaffold_refuses_a_collection_with_two_members():
         tf.train.Scaffold().finalize()
 
 
+@pytest.mark.e2e
 def test_a_damaged_checkpoint_is_skipped(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture):
     variable = tf.Variable(5)
     saver, change = tf.train.Saver(), tf.assign_add(variable, 1)

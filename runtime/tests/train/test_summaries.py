@@ -212,6 +212,7 @@ def train(runs: int, *hooks: tf.train.SessionRunHook) -> None:
     tf.summary.FileWriterCache.clear()
 
 
+@pytest.mark.e2e
 def test_summaries_are_written_in_the_first_step_and_at_intervals(tmp_path: pathlib.Path) -> None:
     value = tf.summary.scalar("a", 2.0)
     train(7, tf.train.SummarySaverHook(3, output_dir=str(tmp_path), summary_op=value))
@@ -219,6 +220,7 @@ def test_summaries_are_written_in_the_first_step_and_at_intervals(tmp_path: path
     assert ("session_log", 1) in kinds_in(tmp_path)
 
 
+@pytest.mark.e2e
 def test_the_summaries_of_a_scaffold_and_of_a_list_are_written(tmp_path: pathlib.Path) -> None:
     tf.summary.scalar("a", 1.0)
     scaffold = tf.train.Scaffold(summary_op=tf.summary.merge_all())
@@ -232,6 +234,7 @@ def test_the_summaries_of_a_scaffold_and_of_a_list_are_written(tmp_path: pathlib
     assert sorted(scalars_in(tmp_path)) == [("a", 1.0, 1), ("b", 2.0, 1), ("c", 2.0, 1)]
 
 
+@pytest.mark.e2e
 def test_a_summary_hook_without_summaries_or_writer_writes_nothing(tmp_path: pathlib.Path) -> None:
     train(
         2,
@@ -263,6 +266,7 @@ def test_a_summary_hook_needs_a_global_step() -> None:
         tf.train.MonitoredSession(hooks=[hook])
 
 
+@pytest.mark.e2e
 def test_a_checkpoint_hook_writes_the_graph_and_notes_each_checkpoint(
     tmp_path: pathlib.Path,
 ) -> None:
@@ -280,6 +284,7 @@ def test_a_checkpoint_hook_writes_the_graph_and_notes_each_checkpoint(
     assert "AssignAdd" in (tmp_path / "graph.pbtxt").read_text()
 
 
+@pytest.mark.e2e
 def test_a_profiler_hook_writes_the_run_metadata_of_each_traced_step(
     tmp_path: pathlib.Path,
 ) -> None:
@@ -290,6 +295,7 @@ def test_a_profiler_hook_writes_the_run_metadata_of_each_traced_step(
     assert all(len(trace.step_stats.dev_stats) for trace in traces.values())
 
 
+@pytest.mark.e2e
 def test_a_step_counter_writes_the_rate_to_its_folder(tmp_path: pathlib.Path) -> None:
     train(5, tf.train.StepCounterHook(2, output_dir=str(tmp_path)))
     assert [(tag, step) for tag, _, step in scalars_in(tmp_path)] == [
@@ -299,6 +305,7 @@ def test_a_step_counter_writes_the_rate_to_its_folder(tmp_path: pathlib.Path) ->
         tf.train.StepCounterHook(every_n_secs=1)
 
 
+@pytest.mark.e2e
 def test_a_closed_writer_of_the_cache_does_not_stop_training(tmp_path: pathlib.Path) -> None:
     value = tf.summary.scalar("a", 2.0)
     hook = tf.train.SummarySaverHook(1, output_dir=str(tmp_path), summary_op=value)
@@ -315,6 +322,7 @@ def test_a_closed_writer_of_the_cache_does_not_stop_training(tmp_path: pathlib.P
 # --- sessions
 
 
+@pytest.mark.e2e
 def test_the_chief_of_a_monitored_training_session_writes_summaries(
     tmp_path: pathlib.Path,
 ) -> None:
@@ -335,6 +343,7 @@ def test_the_chief_of_a_monitored_training_session_writes_summaries(
     assert ("session_log", 5) in kinds_in(tmp_path / "model")
 
 
+@pytest.mark.e2e
 def test_a_monitored_training_session_without_an_interval_writes_no_summaries(
     tmp_path: pathlib.Path,
 ) -> None:
@@ -348,6 +357,7 @@ def test_a_monitored_training_session_without_an_interval_writes_no_summaries(
     assert scalars_in(tmp_path) == []
 
 
+@pytest.mark.e2e
 def test_a_supervisor_writes_the_graph_and_the_summaries(tmp_path: pathlib.Path) -> None:
     tf.summary.scalar("a", 2.0)
     tf.train.get_or_create_global_step()

@@ -11,6 +11,7 @@ import pytest
 import capstan as tf
 
 
+@pytest.mark.e2e
 def test_a_managed_session_has_an_initialised_model() -> None:
     variable = tf.Variable(3.0)
     supervisor = tf.train.Supervisor()
@@ -23,6 +24,7 @@ def test_a_managed_session_has_an_initialised_model() -> None:
         session.run(variable)
 
 
+@pytest.mark.e2e
 def test_an_error_of_the_block_is_raised_after_the_threads_have_stopped() -> None:
     tf.Variable(3.0)
     supervisor, loopers, calls = tf.train.Supervisor(), [], []
@@ -50,6 +52,7 @@ def test_the_end_of_the_input_ends_the_block() -> None:
     assert supervisor.should_stop()
 
 
+@pytest.mark.e2e
 def test_queue_runners_run_until_their_source_ends() -> None:
     source = tf.FIFOQueue(3, [tf.int64], shapes=[[]])
     fill = source.enqueue_many([[1, 2, 3]])
@@ -123,6 +126,7 @@ def test_a_model_that_is_not_ready_is_an_error() -> None:
         pass
 
 
+@pytest.mark.e2e
 def test_the_model_is_saved_and_restored(tmp_path: pathlib.Path) -> None:
     folder = tmp_path / "log"
     for value, save_secs in ((0, 1000), (10, 0)):
@@ -146,6 +150,7 @@ def test_the_model_is_saved_and_restored(tmp_path: pathlib.Path) -> None:
     assert "node {" in (folder / "graph.pbtxt").read_text()
 
 
+@pytest.mark.e2e
 def test_services_that_are_switched_off_start_no_thread(tmp_path: pathlib.Path) -> None:
     tf.train.get_or_create_global_step()
     supervisor = tf.train.Supervisor(
@@ -157,6 +162,7 @@ def test_services_that_are_switched_off_start_no_thread(tmp_path: pathlib.Path) 
     assert tf.train.latest_checkpoint(str(tmp_path)) is None
 
 
+@pytest.mark.e2e
 def test_a_stopped_supervisor_prepares_a_session_again(tmp_path: pathlib.Path) -> None:
     variable = tf.Variable(1)
     supervisor = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0)
@@ -202,6 +208,7 @@ class Recorder:
         ]
 
 
+@pytest.mark.e2e
 def test_the_standard_services_write_summaries(tmp_path: pathlib.Path) -> None:
     from tensorboard.compat.proto import event_pb2
 
@@ -236,6 +243,7 @@ def test_the_standard_services_write_summaries(tmp_path: pathlib.Path) -> None:
     assert all("_output_shapes" in node.attr for node in meta.graph_def.node if node.op == "Const")
 
 
+@pytest.mark.e2e
 def test_a_training_loop_begins_again_when_a_task_restarts() -> None:
     variable = tf.Variable(5)
     supervisor, seen = tf.train.Supervisor(), []

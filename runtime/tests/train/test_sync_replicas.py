@@ -117,6 +117,7 @@ def test_the_gradients_of_a_replica_that_is_late_are_dropped(opened: list[Replic
     check(second, 2, 2, [mean[0] + 0.2, mean[1] + 1.0])
 
 
+@pytest.mark.e2e
 def test_one_replica_may_compute_several_batches_for_an_update() -> None:
     weight = tf.Variable(0.0)
     step = tf.train.get_or_create_global_step()
@@ -130,6 +131,7 @@ def test_one_replica_may_compute_several_batches_for_an_update() -> None:
         assert session.run(weight) == -3
 
 
+@pytest.mark.e2e
 def test_a_variable_without_a_gradient_stays_as_it_is() -> None:
     weight, other = tf.Variable(1.0), tf.Variable(5.0)
     step = tf.train.get_or_create_global_step()
@@ -144,6 +146,7 @@ def test_a_variable_without_a_gradient_stays_as_it_is() -> None:
         assert session.run([weight, other]) == [0, 5]
 
 
+@pytest.mark.e2e
 def test_averages_are_updated_after_the_variables() -> None:
     class Averages:
         """Has the method of an ExponentialMovingAverage that the optimizer calls."""
@@ -202,6 +205,7 @@ def test_wrong_gradients_are_refused(gradients: list[Any], has_step: bool, messa
         optimizer.apply_gradients([(gradient, weight) for gradient in gradients], step)
 
 
+@pytest.mark.e2e
 def test_a_hook_names_the_variables_that_have_no_value() -> None:
     weight = tf.Variable(0.0, name="weight")
     step = tf.train.get_or_create_global_step()

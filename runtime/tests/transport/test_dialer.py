@@ -98,6 +98,7 @@ def test_a_socket_is_used_where_it_can_be_reached(ps: Ps) -> None:
     assert ps.opened == [listener.TCP]
 
 
+@pytest.mark.e2e
 def test_a_port_that_cannot_be_connected_is_replaced_by_a_stream(
     ps: Ps, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -113,12 +114,14 @@ def test_a_port_that_cannot_be_connected_is_replaced_by_a_stream(
     assert "answers, but its data port does not" in record.getMessage()
 
 
+@pytest.mark.e2e
 def test_a_task_without_a_port_offers_the_stream(portless: Ps) -> None:
     assert_works(portless.dialer().dial(PS, INCARNATION, soon()))
     assert portless.opened == [listener.GRPC]
     assert portless.asked == [listener.PLANES]
 
 
+@pytest.mark.e2e
 def test_a_dialler_with_only_the_stream_plane_asks_only_for_a_stream(ps: Ps) -> None:
     assert_works(ps.dialer(listener.GRPC).dial(PS, INCARNATION, soon()))
     assert ps.asked == [(listener.GRPC,)]

@@ -84,6 +84,7 @@ def encode(frame: api.Frame) -> bytes:
     return b"".join(frames.Encoder(1 << 20).encode(frame))
 
 
+@pytest.mark.e2e
 @given(sent=st.lists(any_frame(), max_size=5), pieces=st.lists(st.integers(1, 200), max_size=50))
 def test_frames_are_read_as_they_were_written_however_they_arrive(
     sent: list[api.Frame], pieces: list[int]
@@ -96,12 +97,14 @@ def test_frames_are_read_as_they_were_written_however_they_arrive(
     )
 
 
+@pytest.mark.e2e
 @given(sent=any_frame(), cut=st.integers(1, 10_000))
 def test_an_incomplete_frame_is_not_returned(sent: api.Frame, cut: int) -> None:
     data = encode(sent)
     assert read(data[: max(0, len(data) - cut)], []) == []
 
 
+@pytest.mark.e2e
 @given(sent=any_frame(), at=st.integers(0, 200), garbage=st.binary(min_size=1, max_size=12))
 def test_damaged_bytes_give_a_frame_or_a_documented_error(
     sent: api.Frame, at: int, garbage: bytes

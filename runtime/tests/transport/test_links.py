@@ -33,6 +33,7 @@ def assert_same(got: api.Frame, sent: api.Frame) -> None:
         np.testing.assert_array_equal(mine, theirs)
 
 
+@pytest.mark.e2e
 def test_frames_arrive_in_order(plane: Any) -> None:
     near, far = plane.pair()
     for number in range(500):
@@ -87,6 +88,7 @@ def test_values_need_not_be_contiguous(plane: Any) -> None:
     )
 
 
+@pytest.mark.e2e
 def test_arrays_may_be_reused_once_send_returns(plane: Any, aside: futures.Executor) -> None:
     near, far = plane.pair()
     array = np.full(BIG, 1, np.uint8)
@@ -157,6 +159,7 @@ def test_a_thread_may_send_while_another_receives(plane: Any, aside: futures.Exe
         done.result()
 
 
+@pytest.mark.e2e
 def test_a_frame_that_is_too_large_is_refused_and_the_link_stays_usable(plane: Any) -> None:
     near, far = plane.pair()
     huge = np.broadcast_to(np.uint8(0), (257 << 20,))
@@ -266,6 +269,7 @@ def test_every_call_on_a_closed_link_raises(plane: Any) -> None:
     assert near.fileno() == -1
 
 
+@pytest.mark.e2e
 def test_a_close_from_another_thread_wakes_recv(
     plane: Any, aside: futures.Executor, eventually: Any
 ) -> None:
@@ -356,6 +360,7 @@ def test_a_peer_stopped_for_longer_than_the_limit_of_a_dead_host_does_not_end_th
     sending.result()
 
 
+@pytest.mark.e2e
 def test_large_feeds_of_many_graphs_share_their_memory(plane: Any) -> None:
     near, far = plane.pair()
     places = set()

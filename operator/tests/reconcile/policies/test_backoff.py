@@ -87,6 +87,7 @@ def test_the_spread_is_the_same_after_a_crash_and_different_for_others() -> None
     assert len(set(waits)) == len(waits)
 
 
+@pytest.mark.e2e
 @settings(max_examples=10)
 @given(st.lists(st.integers(0, 10**6), min_size=200, max_size=200, unique=True))
 def test_the_spread_is_even(indices: list[int]) -> None:

@@ -170,6 +170,7 @@ def test_a_closed_session_is_not_closed_again(sessions: Sessions) -> None:
     assert sessions.after(48 * 3600, connected=False) == []
 
 
+@pytest.mark.e2e
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists connections in /proc")
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 def test_the_kernel_tells_whether_a_connection_is_open(host: str, eventually: Any) -> None:

@@ -146,6 +146,7 @@ def test_a_repeated_request_gets_the_same_error(address: str, task: recording.Re
     assert len(task.asked) == 1
 
 
+@pytest.mark.e2e
 def test_large_tensors_travel_in_a_step(
     master: client.GrpcMaster, task: recording.Recorder
 ) -> None:
@@ -308,6 +309,7 @@ def test_a_step_that_feeds_a_tensor_twice_is_an_invalid_argument(
     assert not task.asked
 
 
+@pytest.mark.e2e
 def test_many_blocked_calls_do_not_delay_the_next_one(
     worker: client.GrpcWorker, task: recording.Recorder, eventually: Any
 ) -> None:
