@@ -9,10 +9,10 @@ from typing import Any
 import clusters
 import numpy as np
 import pytest
+from capstan.python.client import timeline
 
 import capstan as tf
 from capstan.api import function
-from capstan.python.client import timeline
 
 PS, WORKER, OTHER = (f"/job:{task}" for task in ("ps/task:0", "worker/task:0", "worker/task:1"))
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
@@ -110,6 +110,7 @@ def test_a_trace_has_every_node_of_a_step_in_the_order_in_which_they_ran() -> No
     assert end(noted["product"]) <= noted["y"].all_start_nanos
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("level", ["SOFTWARE_TRACE", "HARDWARE_TRACE", "FULL_TRACE"])
 def test_every_trace_level_gives_times(session: tf.Session, level: str) -> None:
     with tf.device(PS):
@@ -128,6 +129,7 @@ def test_a_step_that_asks_for_nothing_returns_empty_metadata() -> None:
     assert metadata == tf.RunMetadata()
 
 
+@pytest.mark.e2e
 def test_a_trace_names_the_tasks_as_distributed_tensorflow_prints_them() -> None:
     # The listings are those of "Distributed TensorFlow: A Gentle Introduction".
     started = clusters.start(local=2)
@@ -180,6 +182,7 @@ def train_step() -> tuple[Any, dict[Any, Any]]:
     return [train, loss], {x: np.ones((4, 3), np.float32)}
 
 
+@pytest.mark.e2e
 def test_a_between_graph_step_has_every_node_with_its_device_and_its_time(
     session: tf.Session,
 ) -> None:
@@ -205,6 +208,7 @@ def test_a_between_graph_step_has_every_node_with_its_device_and_its_time(
     assert end(found["MatMul"]) <= found["Adam/update_weights/ApplyAdam"].all_start_nanos
 
 
+@pytest.mark.e2e
 def test_a_transfer_lasts_from_its_departure_to_its_arrival(session: tf.Session) -> None:
     with tf.device(PS):
         held = tf.get_variable("held", initializer=np.ones(1 << 18, np.float32))
@@ -221,6 +225,7 @@ def test_a_transfer_lasts_from_its_departure_to_its_arrival(session: tf.Session)
     assert received.all_start_nanos < end(received) <= found["total"].all_start_nanos
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("way", ["in a segment", "waiting", "over tasks"])
 def test_a_loop_has_its_nodes_once_for_each_iteration(session: tf.Session, way: str) -> None:
     with tf.device(WORKER):
@@ -277,6 +282,7 @@ def test_the_nodes_of_a_function_are_in_the_trace() -> None:
     assert {"inner", "outer", "sine"} <= set(suffixes)
 
 
+@pytest.mark.e2e
 def test_the_time_of_a_dequeue_has_its_wait(session: tf.Session) -> None:
     with tf.device(PS):
         first, second = (tf.FIFOQueue(1, [tf.float32], shapes=[[]]) for _ in range(2))
@@ -304,6 +310,7 @@ def test_devices_of_one_task_have_traces_of_their_own() -> None:
     assert {"_SOURCE", "y"} <= set(found[CPU.replace("CPU:0", "CPU:1")])
 
 
+@pytest.mark.e2e
 def test_a_traced_step_gives_the_values_of_a_step_without_a_trace(session: tf.Session) -> None:
     train, feed = train_step()
     with tf.device(WORKER):
@@ -319,6 +326,7 @@ def test_a_traced_step_gives_the_values_of_a_step_without_a_trace(session: tf.Se
     np.testing.assert_array_equal(*found)
 
 
+@pytest.mark.e2e
 def test_the_graph_of_a_device_can_be_imported(session: tf.Session) -> None:
     train, feed = train_step()
     init = tf.global_variables_initializer()
@@ -350,6 +358,7 @@ def test_the_graph_of_a_device_can_be_imported(session: tf.Session) -> None:
         assert receives[name].device == send.attr["recv_device"].s.decode()
 
 
+@pytest.mark.e2e
 def test_the_cost_graph_comes_every_n_steps(servers: dict[str, Any]) -> None:
     options = tf.GraphOptions(build_cost_model=2, build_cost_model_after=1)
     config = tf.ConfigProto(graph_options=options)
@@ -372,6 +381,7 @@ def test_the_cost_graph_comes_every_n_steps(servers: dict[str, Any]) -> None:
     assert finals == ["z"]
 
 
+@pytest.mark.e2e
 def test_the_timeline_of_a_step_over_three_tasks_has_an_event_for_each_node(
     session: tf.Session,
 ) -> None:
