@@ -240,3 +240,17 @@ def test_a_gradient_that_is_a_view_of_its_variable_is_read_before_the_variable_c
         session.run(variable.initializer)
         session.run(train)
         np.testing.assert_array_equal(session.run(variable), start - start[::-1])
+
+
+def test_a_subclass_of_an_optimizer_finds_the_learning_rate_under_tensorflows_name():
+    class Halved(tf.train.GradientDescentOptimizer):
+        def _apply_dense(self, grad, var):
+            rate = tf.cast(self._learning_rate_tensor, var.dtype.base_dtype)
+            return var.assign_sub(rate * grad / 2)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.Variable(3.0)
+        update = Halved(0.5).minimize(x * x)
+        session.run(tf.global_variables_initializer())
+        session.run(update)
+        assert session.run(x) == 3.0 - 0.5 * 6.0 / 2

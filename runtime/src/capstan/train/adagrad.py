@@ -51,7 +51,7 @@ class AdagradOptimizer(optimizer.Optimizer):
         return math_ops.cast(filled, dtype)
 
     def _prepare(self) -> None:
-        self._rate = updates.hyperparameter(self._learning_rate, "learning_rate")
+        self._learning_rate_tensor = updates.hyperparameter(self._learning_rate, "learning_rate")
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         return self._applied("Apply", var, grad)
@@ -64,7 +64,7 @@ class AdagradOptimizer(optimizer.Optimizer):
             prefix,
             "Adagrad",
             [var, self.get_slot(var, "accumulator")],
-            updates.like(self._rate, var),
+            updates.like(self._learning_rate_tensor, var),
             *grad,
             use_locking=self._use_locking,
         )

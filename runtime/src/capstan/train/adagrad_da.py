@@ -54,9 +54,9 @@ class AdagradDAOptimizer(optimizer.Optimizer):
             self._get_or_make_slot(var, squares, "gradient_squared_accumulator", self._name)
 
     def _prepare(self) -> None:
-        self._rate = updates.hyperparameter(self._learning_rate, "learning_rate")
+        self._learning_rate_tensor = updates.hyperparameter(self._learning_rate, "learning_rate")
         # A worker copies the step once, so that not each update fetches it from its ps.
-        with graphs.get_default_graph().colocate_with(self._rate):
+        with graphs.get_default_graph().colocate_with(self._learning_rate_tensor):
             self._step_on_worker = raw.Identity(self._global_step) + 1
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
@@ -74,7 +74,10 @@ class AdagradDAOptimizer(optimizer.Optimizer):
             "AdagradDA",
             [var, *(self.get_slot(var, name) for name in slots)],
             *grad,
-            *(updates.like(number, var) for number in (self._rate, *self._strengths)),
+            *(
+                updates.like(number, var)
+                for number in (self._learning_rate_tensor, *self._strengths)
+            ),
             step,
             use_locking=self._use_locking,
         )

@@ -20,14 +20,14 @@ class GradientDescentOptimizer(optimizer.Optimizer):
         self._learning_rate = learning_rate
 
     def _prepare(self) -> None:
-        self._rate = updates.hyperparameter(self._learning_rate, "learning_rate")
+        self._learning_rate_tensor = updates.hyperparameter(self._learning_rate, "learning_rate")
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         return updates.update(
             "Apply",
             "GradientDescent",
             [var],
-            updates.like(self._rate, var),
+            updates.like(self._learning_rate_tensor, var),
             grad,
             use_locking=self._use_locking,
         )
@@ -35,9 +35,9 @@ class GradientDescentOptimizer(optimizer.Optimizer):
     # Scatter ops treat repeated rows one after the other, so the rows need no summing first.
 
     def _apply_sparse_duplicate_indices(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        step = grad.values * updates.like(self._rate, var)
+        step = grad.values * updates.like(self._learning_rate_tensor, var)
         return raw.ScatterSub(var._ref(), grad.indices, step, use_locking=self._use_locking).op
 
     def _resource_apply_sparse_duplicate_indices(self, grad: Any, handle: Any, indices: Any) -> Any:
-        step = -grad * updates.like(self._rate, handle)
+        step = -grad * updates.like(self._learning_rate_tensor, handle)
         return raw.ResourceScatterAdd(handle.handle, indices, step)

@@ -32,8 +32,8 @@ class MomentumOptimizer(optimizer.Optimizer):
             self._zeros_slot(var, "momentum", self._name)
 
     def _prepare(self) -> None:
-        self._rate = updates.hyperparameter(self._learning_rate, "learning_rate")
-        self._decay = updates.hyperparameter(self._momentum, "momentum")
+        self._learning_rate_tensor = updates.hyperparameter(self._learning_rate, "learning_rate")
+        self._momentum_tensor = updates.hyperparameter(self._momentum, "momentum")
 
     def _apply_dense(self, grad: Any, var: Any) -> Any:
         return self._applied("Apply", var, grad)
@@ -46,9 +46,9 @@ class MomentumOptimizer(optimizer.Optimizer):
             prefix,
             "Momentum",
             [var, self.get_slot(var, "momentum")],
-            updates.like(self._rate, var),
+            updates.like(self._learning_rate_tensor, var),
             *grad,
-            updates.like(self._decay, var),
+            updates.like(self._momentum_tensor, var),
             use_locking=self._use_locking,
             use_nesterov=self._use_nesterov,
         )
