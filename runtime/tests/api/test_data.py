@@ -173,6 +173,45 @@ def test_an_error_in_a_function_names_its_operation_and_the_next_element_follows
         assert drained(session, without) == [0, 4, 6]
 
 
+def group(dataset: Any) -> Any:
+    return dataset.apply(
+        tf.data.experimental.group_by_window(lambda x: x % 2, lambda _, rows: rows.batch(2), 2)
+    )
+
+
+@pytest.mark.parametrize(
+    "transformed, expected",
+    [
+        (lambda dataset: dataset.take(3), [0, 2, 3]),
+        (lambda dataset: dataset.shard(2, 1), [2, 4]),
+        (lambda dataset: dataset.flat_map(lambda x: Dataset.range(x, x + 1)), [0, 2, 3, 4, 5]),
+        (
+            lambda dataset: dataset.window(2).flat_map(lambda rows: rows.batch(2)),
+            [[0, 2], [3, 4], [5]],
+        ),
+        (
+            lambda dataset: dataset.map(lambda x: tf.stack([x, x])).apply(
+                tf.data.experimental.unbatch()
+            ),
+            [0, 0, 2, 2, 3, 3, 4, 4, 5, 5],
+        ),
+        (group, [[0, 2], [3, 5], [4]]),
+    ],
+)
+def test_a_transformation_goes_on_after_an_error_of_its_source(
+    transformed: Any, expected: Any
+) -> None:
+    def checked(x: Any) -> Any:
+        with tf.control_dependencies([tf.Assert(tf.not_equal(x, 1), ["one"])]):
+            return tf.identity(x)
+
+    dataset = transformed(Dataset.range(6).map(checked))
+    dataset = dataset.apply(tf.data.experimental.ignore_errors())
+    element = dataset.make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert [np.asarray(value).tolist() for value in drained(session, element)] == expected
+
+
 def test_batches_of_different_shapes_are_refused() -> None:
     dataset = Dataset.range(1, 3).map(lambda x: tf.fill([tf.cast(x, tf.int32)], x)).batch(2)
     with (

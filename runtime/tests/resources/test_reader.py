@@ -108,7 +108,7 @@ def test_a_cancelled_read_leaves_the_line_and_takes_no_file_name() -> None:
     first, second, third = scene.read(), scene.read(), scene.read()
     for call in (second, first):
         call.step.cancel(errors.CancelledError(None, None, "ended"))
-        (error,) = call.answers
+        (error,) = answered(call)
         assert str(error) == "ended"
     scene.add(b"a b")
     assert answered(third) == [[b"key", b"a"]]

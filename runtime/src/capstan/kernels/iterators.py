@@ -186,7 +186,10 @@ def _reduce(node: NodeContext) -> Function:
         def compute() -> Sequence[Any]:
             state = initial
             for element in plan.start(run):
-                state = function(*state, *element)
+                try:
+                    state = function(*state, *element)
+                except StopIteration as end:
+                    raise invalid("Function invocation produced OutOfRangeError") from end
             return state
 
         _in_thread(run, compute, done, cancellation)

@@ -190,6 +190,23 @@ class Spec:
     shapes: tuple[shapes.Shape, ...]
 
 
+class Flat(Iterator[Element]):
+    """The elements of one iterator after the other.
+
+    Unlike `itertools.chain`, it goes on after an error of an iterator or of `iterators` itself.
+    """
+
+    def __init__(self, iterators: Iterator[Iterator[Element]]) -> None:
+        self._iterators = iterators
+        self._current: Iterator[Element] = iter(())
+
+    def __next__(self) -> Element:
+        while True:
+            for element in self._current:
+                return element
+            self._current = next(self._iterators)
+
+
 def first(values: Iterable[Element], count: int) -> list[Element]:
     """Return the first `count` elements, or fewer at the end."""
     return list(itertools.islice(values, count))

@@ -178,7 +178,7 @@ class Unbatch(dataset.Dataset):
         return (self.source,)
 
     def start(self, run: Run) -> Iterator[Element]:
-        return itertools.chain.from_iterable(map(self._slices, self.source.start(run)))
+        return dataset.Flat(map(self._slices, self.source.start(run)))
 
     def _slices(self, element: Element) -> Iterator[Element]:
         for value in element:
@@ -217,18 +217,7 @@ class Window(dataset.Dataset):
         return (self.source,)
 
     def start(self, run: Run) -> Iterator[Element]:
-        source, reach = self.source.start(run), (self.size - 1) * self.stride + 1
-        held: list[Element] = []
-        while True:
-            held += dataset.first(source, reach - len(held))
-            if not held or (len(held) < reach and self.drops_remainder):
-                return
-            yield self._windows(held[:: self.stride])
-            if self.shift >= reach:
-                held = []
-                dataset.first(source, self.shift - reach)
-            else:
-                del held[: self.shift]
+        return map(self._windows, _Rows(self.source.start(run), self))
 
     def _windows(self, rows: Sequence[Element]) -> Element:
         return tuple(
@@ -237,6 +226,30 @@ class Window(dataset.Dataset):
             )
             for index in range(len(self.source.spec.types))
         )
+
+
+class _Rows(Iterator[Sequence[Element]]):
+    """The elements of each window. It goes on after an error of its source."""
+
+    def __init__(self, source: Iterator[Element], window: Window) -> None:
+        self._source, self._window = source, window
+        self._reach = (window.size - 1) * window.stride + 1
+        self._held: list[Element] = []
+        self._to_drop = 0
+
+    def __next__(self) -> Sequence[Element]:
+        held, reach = self._held, self._reach
+        try:
+            while len(held) < reach + self._to_drop:
+                held.append(next(self._source))
+        except StopIteration:
+            pass
+        del held[: self._to_drop]
+        self._to_drop = 0
+        if not held or (len(held) < reach and self._window.drops_remainder):
+            raise StopIteration
+        self._to_drop = self._window.shift
+        return held[: reach : self._window.stride]
 
 
 def _component(spec: Spec, index: int) -> Spec:

@@ -91,7 +91,7 @@ class FlatMap(_Calling):
             return _dataset(function(*element)).start(run)
 
         # After an error in the function, `starmap` goes on with the next element.
-        return itertools.chain.from_iterable(itertools.starmap(begin, self.source.start(run)))
+        return dataset.Flat(itertools.starmap(begin, self.source.start(run)))
 
 
 def _dataset(results: Element) -> Dataset:
@@ -279,33 +279,45 @@ class GroupByWindow(dataset.Dataset):
         return True
 
     def start(self, run: Run) -> Iterator[Element]:
-        return itertools.chain.from_iterable(
-            _dataset(results).start(run) for results in self._reduced(run)
-        )
+        def begin(*results: Any) -> Iterator[Element]:
+            return _dataset(results).start(run)
 
-    def _reduced(self, run: Run) -> Iterator[Element]:
-        key_of, reduce, size_of = (
-            each.bound() for each in (self.key, self.reduce, self.window_size)
-        )
-        spec = self.source.spec
-        groups: dict[int, list[Element]] = {}
-        sizes: dict[int, int] = {}
+        groups = _Groups(self.source.start(run), self)
+        return dataset.Flat(itertools.starmap(begin, groups))
 
-        def window(key: int) -> Element:
-            rows = dataset_batch.Rows(spec, tuple(groups.pop(key)))
-            return reduce(np.int64(key), elements.scalar(rows))
 
-        for element in self.source.start(run):
-            key = int(key_of(*element)[0])
-            if key not in sizes:
-                sizes[key] = int(size_of(np.int64(key))[0])
-                if sizes[key] <= 0:
-                    raise errors.InvalidArgumentError(
-                        None, None, f"Window size must be greater than zero, but got {sizes[key]}."
-                    )
-            group = groups.setdefault(key, [])
+class _Groups(Iterator[Element]):
+    """The results of `reduce` for each window. It goes on after an error of its source."""
+
+    def __init__(self, source: Iterator[Element], plan: GroupByWindow) -> None:
+        self._source, self._spec = source, plan.source.spec
+        self._key, self._reduce = plan.key.bound(), plan.reduce.bound()
+        self._window_size = plan.window_size.bound()
+        self._groups: dict[int, list[Element]] = {}
+        self._sizes: dict[int, int] = {}
+
+    def __next__(self) -> Element:
+        for element in self._source:
+            key = int(self._key(*element)[0])
+            size = self._size(key)
+            group = self._groups.setdefault(key, [])
             group.append(element)
-            if len(group) == sizes[key]:
-                yield window(key)
-        for key in sorted(groups):
-            yield window(key)
+            if len(group) == size:
+                return self._window(key)
+        if not self._groups:
+            raise StopIteration
+        return self._window(min(self._groups))
+
+    def _size(self, key: int) -> int:
+        if key not in self._sizes:
+            size = int(self._window_size(np.int64(key))[0])
+            if size <= 0:
+                raise errors.InvalidArgumentError(
+                    None, None, f"Window size must be greater than zero, but got {size}."
+                )
+            self._sizes[key] = size
+        return self._sizes[key]
+
+    def _window(self, key: int) -> Element:
+        rows = dataset_batch.Rows(self._spec, tuple(self._groups.pop(key)))
+        return self._reduce(np.int64(key), elements.scalar(rows))

@@ -94,11 +94,25 @@ class Take(_OfOne):
 
     def start(self, run: Run) -> Iterator[Element]:
         source = self.source.start(run)
-        return source if self.count < 0 else itertools.islice(source, self.count)
+        return source if self.count < 0 else _Taken(source, self.count)
 
     def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
         blocks = self.source.blocks(run, size)
         return blocks if blocks is None or self.count < 0 else _part(blocks, 0, self.count)
+
+
+class _Taken(Iterator[Element]):
+    """The first elements. Unlike `itertools.islice`, it goes on after an error of its source."""
+
+    def __init__(self, source: Iterator[Element], count: int) -> None:
+        self._source, self._left = source, count
+
+    def __next__(self) -> Element:
+        if not self._left:
+            raise StopIteration
+        element = next(self._source)
+        self._left -= 1
+        return element
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +169,22 @@ class Shard(_OfOne):
     index: int
 
     def start(self, run: Run) -> Iterator[Element]:
-        return itertools.islice(self.source.start(run), self.index, None, self.count)
+        return _Sharded(self.source.start(run), self.count, self.index)
+
+
+class _Sharded(Iterator[Element]):
+    """Every element with one remainder. It goes on after an error of its source."""
+
+    def __init__(self, source: Iterator[Element], count: int, index: int) -> None:
+        self._source, self._count, self._index = source, count, index
+        self._seen = 0
+
+    def __next__(self) -> Element:
+        while True:
+            element = next(self._source)
+            self._seen += 1
+            if (self._seen - 1) % self._count == self._index:
+                return element
 
 
 @dataclass(frozen=True, slots=True, eq=False)

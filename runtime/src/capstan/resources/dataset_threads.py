@@ -56,7 +56,7 @@ class _Buffer:
         self.source = source
         self.size = size
         self.changed = threading.Condition(threading.Lock())
-        self.made: deque[tuple[Element | None, Exception | None]] = deque()
+        self.made: deque[tuple[Element | None, BaseException | None]] = deque()
         self.is_stopped = False
 
     def fill(self) -> None:
@@ -81,10 +81,10 @@ class _Buffer:
             self.changed.notify_all()
 
 
-def _outcome(source: Iterator[Element]) -> tuple[Element | None, Exception | None]:
+def _outcome(source: Iterator[Element]) -> tuple[Element | None, BaseException | None]:
     try:
         return next(source), None
-    except Exception as fault:  # noqa: BLE001 - the reader of the buffer raises it
+    except BaseException as fault:  # noqa: BLE001 - the reader of the buffer raises it
         return None, fault
 
 
