@@ -70,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--protocol",
         choices=["grpc"],
-        help="send tensors through gRPC too, and open no other port",
+        help="send tensors through gRPC, and open only the port that the cluster names",
     )
     return parser
 

@@ -50,7 +50,7 @@ class WorkQueue:
             self._offer(key)
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Have a key worked on after this time, and not at a time that was set for it before."""
+        """Add the key after `seconds`. An earlier `add_after` of the key has no effect any more."""
         self._forget_timer(key)
         loop = asyncio.get_running_loop()
         self._timers[key] = loop.call_later(max(seconds, 0.0), self._ring, key)

@@ -46,13 +46,13 @@ def is_final(pod: Manifest) -> bool:
 
 
 def condition(pod: Manifest, kind: str) -> Manifest:
-    """Return the condition of this type. It is empty if the pod has no such condition."""
+    """Return the pod's condition of the type `kind`, or an empty one if the pod has none."""
     conditions: list[Manifest] = pod["status"].get("conditions") or []
     return next((shown for shown in conditions if shown["type"] == kind), {})
 
 
 def holds(pod: Manifest, kind: str) -> bool:
-    """Say whether the condition of this type is True."""
+    """Say whether the pod has a condition of the type `kind` whose status is True."""
     return bool(condition(pod, kind).get("status") == "True")
 
 

@@ -3,7 +3,7 @@
 The scheduler's message names the resources that are short on each node. It names neither the
 requested amount nor the free amount. Devices such as `nvidia.com/gpu` are counted in whole numbers,
 so "insufficient" means that none is free if the pod requests one. The operator has no right to list
-nodes. The scheduler's message is therefore its only source.
+nodes, so it knows only what the scheduler's message says.
 """
 
 import re
@@ -17,8 +17,8 @@ _ALL = re.compile(r"\d+/(?P<nodes>\d+) nodes are available")
 
 
 def explained(pod: Manifest, message: str) -> str:
-    """Return the scheduler's message about a pod. A sentence for each device that is short stands
-    before the message.
+    """Return the scheduler's message about a pod. Before it, put one sentence for each kind of
+    device that the nodes lack: how many the pod requests, and how many are free.
     """
     return "".join([*(f"{sentence}; " for sentence in _sentences(pod, message)), message])
 

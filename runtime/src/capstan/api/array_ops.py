@@ -70,7 +70,7 @@ def expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any 
         ValueError: both `axis` and its older name `dim` are given, or neither is.
     """
     if (axis is None) is (dim is None):
-        raise ValueError("Must specify an axis argument to tf.expand_dims(): `axis` or `dim`")
+        raise ValueError("tf.expand_dims() takes exactly one of `axis` and its older name `dim`.")
     return raw.ExpandDims(input, dim if axis is None else axis, name=name)
 
 

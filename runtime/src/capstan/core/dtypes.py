@@ -38,7 +38,7 @@ class DType:
         """The NumPy scalar type. It is `object` for strings, whose elements are `bytes`."""
         if self._numpy is not None:
             return self._numpy
-        # The import is slow, and most programs do not use bfloat16.
+        # Only bfloat16 is not imported yet: the import is slow, and most programs do not use it.
         import ml_dtypes
 
         bfloat16: type[Any] = ml_dtypes.bfloat16

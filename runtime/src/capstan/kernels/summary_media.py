@@ -122,7 +122,7 @@ def wav(samples: Array, rate: int) -> bytes:
     """Return a WAV file. `samples` is float32 in [-1, 1), of the shape [frames, channels].
 
     Raises:
-        InvalidArgumentError: a number does not fit into the header of the file.
+        InvalidArgumentError: `rate` or the number of channels does not fit into the file's header.
     """
     channels = samples.shape[1]
     if rate >= 1 << 32:
@@ -130,11 +130,13 @@ def wav(samples: Array, rate: int) -> bytes:
     if not 0 < channels < 1 << 16:
         raise invalid(f"num_channels must be in (0, 2^16), got: {channels}")
     scaled = samples * np.float32(1 << 15)
-    # C's roundf rounds halves away from 0. NaN becomes 0.
+    # TensorFlow's kernel rounds halves away from 0, as C's roundf does.
     rounded = np.trunc(scaled + np.copysign(np.float32(0.5), scaled))
     data = np.nan_to_num(np.clip(rounded, _INT16.min, _INT16.max)).astype("<i2").tobytes()
-    frame = 2 * channels
-    header = struct.pack("<HHIIHH", 1, channels, rate, rate * frame & 0xFFFFFFFF, frame, 16)
+    frame_bytes = 2 * channels
+    header = struct.pack(
+        "<HHIIHH", 1, channels, rate, rate * frame_bytes & 0xFFFFFFFF, frame_bytes, 16
+    )
     return b"".join(
         (
             struct.pack("<4sI8sI", b"RIFF", 36 + len(data), b"WAVEfmt ", len(header)),

@@ -197,7 +197,8 @@ class Saver:
     def from_proto(cls, saver_def: Any, import_scope: str | None = None) -> "Saver":
         """Return a saver for the operations of the default graph that a SaverDef names.
 
-        `import_scope` and a slash come before each name of the SaverDef.
+        If `import_scope` is given, the method looks for operations whose names begin with it and
+        a slash.
         """
         saver = cls(
             sharded=saver_def.sharded,
@@ -207,11 +208,11 @@ class Saver:
         )
         if saver_def.filename_tensor_name:
             prefix = f"{import_scope}/" if import_scope else ""
-            element = graphs.get_default_graph().as_graph_element
+            find = graphs.get_default_graph().as_graph_element
             saver._ops = saver_graph.SaverOps(
-                element(prefix + saver_def.filename_tensor_name),
-                element(prefix + saver_def.save_tensor_name),
-                element(prefix + saver_def.restore_op_name),
+                find(prefix + saver_def.filename_tensor_name),
+                find(prefix + saver_def.save_tensor_name),
+                find(prefix + saver_def.restore_op_name),
                 {},
             )
         saver._is_built = True

@@ -160,7 +160,7 @@ class FileWriter(SummaryToEventTransformer):
         self.close()
 
     def get_logdir(self) -> str:
-        """Return the folder of the file."""
+        """Return the folder of the event file."""
         return str(self.event_writer.get_logdir())
 
     def add_event(self, event: Any) -> None:
