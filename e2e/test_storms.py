@@ -41,7 +41,8 @@ STATUS_WRITES = frozenset({"patch"})
 @dataclass(frozen=True)
 class Storm:
     """A fault that lasts until the proxy has injected it into `requests` requests and `ends`
-    processes of the operator have ended.
+    processes of the operator have ended. With `requests` 0, it lasts until the jobs have settled:
+    an operator that has no status to write any more makes no request that could fail.
     """
 
     fault: Fault
@@ -100,7 +101,9 @@ STORMS = {
         ),
         "conflicts for every status": Storm(Fault(STATUS_WRITES, STATUS, status=409)),
         "conflicts for half of the statuses": Storm(
-            Fault(STATUS_WRITES, STATUS, 0.5, status=409), afterwards=assert_counted_once
+            Fault(STATUS_WRITES, STATUS, 0.5, status=409),
+            requests=0,
+            afterwards=assert_counted_once,
         ),
     },
     "connections": {
@@ -187,15 +190,24 @@ def outcome(status: Json) -> tuple[Any, ...]:
     )
 
 
+def settled(name: str) -> tuple[Any, ...]:
+    """Return the `outcome` of a job after its restarts, before a task succeeds."""
+    phase, *counts = ENDS[name]
+    return ("Running" if phase == "Succeeded" else phase, *counts)
+
+
+def have_settled(story: Story) -> bool:
+    return all(outcome(story.status(name)) == settled(name) for name in ENDS)
+
+
 def finish_jobs(story: Story) -> None:
     """Let worker-0 of each job succeed after all restarts of the job, and assert that each job ends
     as `ENDS` says and leaves the right objects.
     """
     for name, expected in ENDS.items():
         if expected[0] == "Succeeded":
-            before = ("Running", *expected[1:])
             story.until(
-                lambda status, expected_outcome=before: outcome(status) == expected_outcome,
+                lambda status, job_name=name: outcome(status) == settled(job_name),
                 name,
                 PATIENCE_SECONDS,
             )
@@ -235,7 +247,15 @@ def run_storm(scenes: Scenes, storm: Storm) -> None:
                 began, logged = time.monotonic(), story.operator.log_bytes()
                 proxy.cut_watches()
                 submit_all(story)
-                wait.until(lambda: proxy.faults_done() >= storm.requests, PATIENCE_SECONDS)
+                wait.until(
+                    lambda: (
+                        proxy.faults_done() >= storm.requests
+                        and (storm.requests or have_settled(story))
+                    ),
+                    PATIENCE_SECONDS,
+                    else_show=lambda: f"{proxy.faults_done()} faulty requests",
+                )
+                assert proxy.faults_done()
                 wait.until(lambda: len(lives.ended) >= storm.ends, PATIENCE_SECONDS)
                 effort = Effort(
                     time.monotonic() - began,
