@@ -60,10 +60,9 @@ def test_an_alias_has_the_name(module: str, name: str, value: object) -> None:
 
 def test_aliases_can_be_imported_in_every_way() -> None:
     import capstan.python.ops.math_ops as by_path
+    from capstan.core.framework import graph_pb2
     from capstan.python.ops import math_ops
     from capstan.python.ops.gen_array_ops import _broadcast_gradient_args
-
-    from capstan.core.framework import graph_pb2
 
     assert math_ops is by_path is tf.python.ops.math_ops
     assert graph_pb2.GraphDef is tf.GraphDef

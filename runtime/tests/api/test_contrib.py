@@ -23,7 +23,6 @@ def test_a_module_of_contrib_has_the_name(module: str, name: str, value: object)
 
 def test_contrib_can_be_imported_in_every_way() -> None:
     import capstan.contrib.training as by_path
-
     from capstan.contrib import training
 
     assert training is by_path is tf.contrib.training

@@ -9,10 +9,10 @@ from typing import Any
 import clusters
 import numpy as np
 import pytest
-from capstan.python.client import timeline
 
 import capstan as tf
 from capstan.api import function
+from capstan.python.client import timeline
 
 PS, WORKER, OTHER = (f"/job:{task}" for task in ("ps/task:0", "worker/task:0", "worker/task:1"))
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
