@@ -169,5 +169,35 @@ def test_a_job_that_exceeds_its_deadline_fails(story: Story) -> None:
     story.wait_note("Failed")
 
 
+def test_a_job_without_a_node_says_so_and_fails_at_its_deadline(story: Story) -> None:
+    worker = replica(1, pod={"nodeSelector": {"example.com/pool": "missing"}})
+    story.submit(job(ps=replica(1), worker=worker, run_policy={"cleanPodPolicy": "All"}))
+    assert "worker-0: Unschedulable: 0/" in story.wait_note("Unschedulable")
+    # The deadline is set now, so that the event comes first.
+    _change_policy(story, pendingDeadlineSeconds=1)
+    status = story.until(lambda status: status["phase"] == "Failed")
+    failed = condition(status, "Failed")
+    assert (failed["reason"], failed["observedGeneration"]) == ("DeadlineExceeded", 2)
+    assert status["failure"].startswith("not all tasks ran after 1 s: waiting for worker-0; worker")
+    wait.until(lambda: not story.pods())
+
+
+def test_pods_that_are_kept_are_deleted_with_their_job(story: Story) -> None:
+    story.submit(job("other") | {"spec": {**job()["spec"], "managedBy": "example.com/other"}})
+    story.started(job(run_policy={"cleanPodPolicy": "None"}))
+    story.kubelet.exit(story.pod_key("worker-0"), 0)
+    status = story.until(lambda status: status["phase"] == "Succeeded")
+    assert row(status, "ps-0")["state"] == "Running"
+    _change_policy(story, ttlSecondsAfterFinished=0)
+    wait.until(lambda: story.find_job() is None and not story.pods())
+    assert "status" not in story.job("other")
+    assert story.find_service("other") is None
+
+
+def _change_policy(story: Story, **fields: int) -> None:
+    path = f"/apis/capstan.dev/v1alpha1/namespaces/{story.namespace}/trainingjobs/{NAME}"
+    story.cluster.api.patch(path, {"spec": {"runPolicy": fields}})
+
+
 def _deleted(pod: Json) -> Json | None:
     return pod if "deletionTimestamp" in pod["metadata"] else None

@@ -355,6 +355,12 @@ def is_answered(proof: Proof, verb: str, resource: str) -> bool:
     )
 
 
+def a_finished_job_is_deleted(proof: Proof) -> Condition:
+    proof.story.started(job(worker=replica(1), run_policy={"ttlSecondsAfterFinished": 0}))
+    proof.story.kubelet.exit(proof.story.pod_key("worker-0"), 0)
+    return lambda: proof.story.find_job() is None
+
+
 def events_are_reported(proof: Proof) -> Condition:
     wait.until(a_job_starts(proof))
     return lambda: has_event(proof.story, "Running")
@@ -380,6 +386,7 @@ NEEDED_FOR: Mapping[str, Promise] = {
     "list trainingjobs": a_job_starts,
     "watch trainingjobs": a_job_starts,
     "patch trainingjobs/status": a_job_starts,
+    "delete trainingjobs": a_finished_job_is_deleted,
     "get trainingjobs": a_change_that_no_watch_reports_is_noticed,
     "list pods": a_job_starts,
     "watch pods": a_job_starts,

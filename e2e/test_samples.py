@@ -124,6 +124,8 @@ def home(cluster: Cluster) -> Iterator[str]:
         ("spec.cluster", {"port": 2223}),
         ("spec.checkpoint", {"path": "/checkpoints", "existingClaim": "shared"}),
         ("spec.successPolicy", "AllWorkers"),
+        ("spec.managedBy", "example.com/other"),
+        ("spec.runPolicy.cleanPodPolicy", "All"),
         ("spec.runPolicy.backoffLimit", 7),
         ("spec.runPolicy.infrastructureBackoffLimit", 7),
         ("spec.runPolicy.restartBackoff", {"factor": 3}),
@@ -141,11 +143,14 @@ def test_a_field_of_an_existing_job_cannot_be_changed(
     assert "cannot be changed once the job exists; delete the job and create it again" in refusal
 
 
-def test_the_deadline_can_be_set_changed_and_removed(cluster: Cluster, namespace: str) -> None:
+def test_the_times_of_a_job_can_be_set_changed_and_removed(
+    cluster: Cluster, namespace: str
+) -> None:
     create(cluster, namespace, job())
+    fields = ("activeDeadlineSeconds", "pendingDeadlineSeconds", "ttlSecondsAfterFinished")
     for seconds in (60, 30, None):
-        deadline = {"spec": {"runPolicy": {"activeDeadlineSeconds": seconds}}}
-        assert patched(cluster, namespace, deadline) == ""
+        times = {"spec": {"runPolicy": dict.fromkeys(fields, seconds)}}
+        assert patched(cluster, namespace, times) == ""
 
 
 def test_the_operator_reads_the_job_that_the_api_server_stores(
@@ -245,7 +250,10 @@ def test_the_api_server_drops_a_status_in_a_users_manifest(
 @pytest.mark.parametrize(
     "field, words",
     [
-        ("spec", "only spec.runPolicy.activeDeadlineSeconds can be changed"),
+        (
+            "spec",
+            "spec.runPolicy.pendingDeadlineSeconds, spec.runPolicy.ttlSecondsAfterFinished can",
+        ),
         ("spec.replicaSpecs", "Parameter servers, which hold the variables."),
         ("spec.replicaSpecs.worker.restartPolicy", "ENUM: Always OnFailure Never ExitCode"),
         (

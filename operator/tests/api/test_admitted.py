@@ -80,7 +80,7 @@ def test_an_object_keeps_its_uid_and_generation() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        ("spec", "suspend"),
+        ("spec", "paused"),
         ("spec", "cluster", "tls"),
         ("spec", "replicaSpecs", "worker", "minReplicas"),
         ("spec", "replicaSpecs", "driver"),

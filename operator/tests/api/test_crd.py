@@ -148,11 +148,13 @@ def test_rules_are_at_the_root_and_name_a_field_of_the_schema() -> None:
         assert validation["fieldPath"] in fields
 
 
-def test_the_spec_is_immutable_except_its_deadline() -> None:
+def test_the_spec_is_immutable_except_its_times() -> None:
     fields = {f"spec.{field.alias}" for field in Spec.model_fields.values()} - {"spec.runPolicy"}
     fields |= {f"spec.runPolicy.{field.alias}" for field in RunPolicy.model_fields.values()}
     assert {change.path for change in changes.CHANGES} == fields - {
-        "spec.runPolicy.activeDeadlineSeconds"
+        "spec.runPolicy.activeDeadlineSeconds",
+        "spec.runPolicy.pendingDeadlineSeconds",
+        "spec.runPolicy.ttlSecondsAfterFinished",
     }
     for change in changes.CHANGES:
         assert set(re.findall(r"\b(?:self|oldSelf)\.([\w.]+)", change.cel)) == {change.path}

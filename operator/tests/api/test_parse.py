@@ -182,7 +182,8 @@ LABEL = (
             ("spec", "workers"),
             {},
             "spec.workers: is not a field; there are replicaSpecs, cluster, checkpoint,"
-            " successPolicy, runPolicy",
+            " successPolicy, runPolicy,"
+            " managedBy",
         ),
         (
             ("spec", "replicaSpecs", "workers"),
@@ -291,7 +292,7 @@ apiVersion: capstan.dev/v1alpha1
 kind: TrainingJob
 metadata: {name: Digits}
 spec:
-  suspend: true
+  paused: true
   successPolicy: Any
   replicaSpecs:
     ps:
@@ -311,7 +312,7 @@ def test_all_faults_of_a_file_are_reported_at_once() -> None:
     assert sorted(fault.split(": ")[0] for fault in found) == sorted(
         [
             "metadata.name",
-            "spec.suspend",
+            "spec.paused",
             "spec.successPolicy",
             "spec.replicaSpecs.ps.replicas",
             "spec.replicaSpecs.ps.template.spec.containers[0].command",
@@ -460,7 +461,7 @@ def test_a_wrong_value_anywhere_raises_nothing_but_invalid(data: st.DataObject) 
         (("metadata",), DELETE),
         (("metadata",), {"labels": {7: 7}}),
         ((7,), 7),
-        (("spec", "suspend"), True),
+        (("spec", "paused"), True),
         ((*WORKER, "replicas"), "two"),
         ((*WORKER, "template"), {"spec": {"containers": [{"image": 7, "command": ["a"]}]}}),
         ((*CONTAINER, "name"), 7),

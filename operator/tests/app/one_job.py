@@ -169,3 +169,9 @@ def failed(code: int = 1) -> Json:
     end = {"exitCode": code, "reason": "Error", "finishedAt": "2026-11-02T10:10:00Z"}
     state = {"terminated": end}
     return {"phase": "Failed", "containerStatuses": [{"name": "trainer", "state": state}]}
+
+
+def succeeded() -> Json:
+    end = {"exitCode": 0, "reason": "Completed", "finishedAt": "2026-11-02T10:10:00Z"}
+    state = {"terminated": end}
+    return {"phase": "Succeeded", "containerStatuses": [{"name": "trainer", "state": state}]}

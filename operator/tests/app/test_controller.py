@@ -9,6 +9,7 @@ import pytest
 from aiohttp import web
 from app.one_job import (
     EVENTS,
+    JOB,
     KEY,
     NOW,
     POD,
@@ -20,6 +21,7 @@ from app.one_job import (
     make_job,
     running,
     setting,
+    succeeded,
 )
 from kube.server import Asked, refusal
 
@@ -465,5 +467,59 @@ def test_the_task_is_the_container_of_its_template_even_if_a_webhook_adds_others
             here.has(phase="Running", containerStatuses=ended)
             await here.controller.reconcile(KEY)
             assert here.job["status"]["phase"] == "Succeeded"
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.e2e
+def test_a_job_of_another_controller_is_left_alone(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.job["spec"]["managedBy"] = "example.com/other"
+            here.start()
+            assert await here.controller.reconcile(KEY) is None
+            assert here.asked() == []
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.e2e
+def test_a_finished_job_is_deleted_in_the_version_that_was_written(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.job["spec"]["runPolicy"]["ttlSecondsAfterFinished"] = 60
+            here.start()
+            await here.runs()
+            here.has(**succeeded())
+            await here.settle()
+            here.asked()
+            assert await here.controller.reconcile(KEY) == 60
+            assert here.asked() == []
+            here.now = NOW + timedelta(seconds=60)
+            assert await here.controller.reconcile(KEY) is None
+            (deletion,) = here.server.asked
+            assert (deletion.method, deletion.path) == ("DELETE", JOB)
+            assert deletion.body is not None
+            assert deletion.body["preconditions"] == {
+                "uid": "job-1",
+                "resourceVersion": here.job["metadata"]["resourceVersion"],
+            }
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.e2e
+def test_a_finished_job_that_was_changed_is_not_deleted(tmp_path: Path) -> None:
+    """The change may be a longer time."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.job["spec"]["runPolicy"]["ttlSecondsAfterFinished"] = 0
+            here.start()
+            await here.runs()
+            here.has(**succeeded())
+            here.refuse[f"DELETE {JOB}"] = lambda _: refusal(409, "Conflict")
+            with pytest.raises(Conflict):
+                await here.settle()
 
     asyncio.run(scenario())

@@ -75,7 +75,12 @@ def test_types_keep_their_counts_and_a_master_is_the_chief() -> None:
 
 @pytest.mark.e2e
 def test_limits_success_policy_and_port_are_kept() -> None:
-    assert converted("limits")["runPolicy"] == {"activeDeadlineSeconds": 3600, "backoffLimit": 2}
+    assert converted("limits")["runPolicy"] == {
+        "activeDeadlineSeconds": 3600,
+        "backoffLimit": 2,
+        "cleanPodPolicy": "All",
+        "ttlSecondsAfterFinished": 60,
+    }
     assert converted("all-workers")["successPolicy"] == "AllWorkers"
     assert converted("own-port")["cluster"] == {"port": 5000}
     assert "cluster" not in converted("simple")

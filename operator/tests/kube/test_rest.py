@@ -157,6 +157,12 @@ def test_a_deletion_names_the_uid_of_the_object(tmp_path: Path) -> None:
     assert asked.body["gracePeriodSeconds"] == 0
 
 
+def test_a_deletion_can_name_the_version_of_the_object(tmp_path: Path) -> None:
+    _, (asked,) = run(tmp_path, echo, lambda api: api.delete(POD, uid="u", resource_version="7"))
+    assert asked.body is not None
+    assert asked.body["preconditions"] == {"uid": "u", "resourceVersion": "7"}
+
+
 def test_a_deletion_uses_the_pod_s_grace_period_unless_one_is_given(tmp_path: Path) -> None:
     _, (asked,) = run(tmp_path, echo, lambda api: api.delete(POD, uid="u"))
     assert asked.body is not None

@@ -11,7 +11,7 @@ import pytest
 
 from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.parse import parse
-from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.spec import RunPolicy, TrainingJob
 from capstan_operator.api.template import Container
 from capstan_operator.local import command
 from capstan_operator.local.process import GRACE_SECONDS
@@ -159,8 +159,23 @@ def test_fields_for_clusters_are_named_as_without_effect() -> None:
     document["spec"] |= {
         "checkpoint": {"path": "/checkpoints", "existingClaim": "shared"},
         "cluster": {"port": 4000, "domain": "cluster.local"},
+        "managedBy": "example.com/other",
+        "runPolicy": {
+            "cleanPodPolicy": "None",
+            "ttlSecondsAfterFinished": 0,
+            "pendingDeadlineSeconds": 60,
+        },
     }
-    assert command.ignored(parse(json.dumps(document))) == ("checkpoint", "cluster.domain")
+    written = parse(json.dumps(document))
+    assert command.ignored(written) == (
+        "checkpoint",
+        "cluster.domain",
+        "managedBy",
+        "runPolicy.cleanPodPolicy",
+        "runPolicy.ttlSecondsAfterFinished",
+    )
+    policy = command.without_ignored(written).spec.run_policy
+    assert policy == RunPolicy(pending_deadline_seconds=60)
 
 
 def test_the_trainer_is_the_container_of_that_name() -> None:

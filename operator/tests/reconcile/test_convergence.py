@@ -4,6 +4,7 @@ When the loop has settled, it has counted each failure once.
 """
 
 import dataclasses
+from datetime import timedelta
 
 import hypothesis
 import pytest
@@ -12,7 +13,13 @@ from hypothesis import strategies as st
 from reconcile.world import START, World, make_job
 
 from capstan_operator.api.names import Uid
-from capstan_operator.api.spec import OnFailure, RestartPolicy, SuccessPolicy, TrainingJob
+from capstan_operator.api.spec import (
+    CleanPodPolicy,
+    OnFailure,
+    RestartPolicy,
+    SuccessPolicy,
+    TrainingJob,
+)
 from capstan_operator.api.status import Phase, Status, TaskState
 from capstan_operator.reconcile.actions import Plan, StopTask
 from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase, TaskView
@@ -40,7 +47,12 @@ def run_policies(limits: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, 
                 }
             ),
         },
-        optional={"activeDeadlineSeconds": st.sampled_from([1, 60, 5000])},
+        optional={
+            "activeDeadlineSeconds": st.sampled_from([1, 60, 5000]),
+            "pendingDeadlineSeconds": st.sampled_from([1, 60, 5000]),
+            "cleanPodPolicy": st.sampled_from(CleanPodPolicy),
+            "ttlSecondsAfterFinished": st.sampled_from([0, 60]),
+        },
     )
 
 
@@ -167,9 +179,13 @@ class Histories(stateful.RuleBasedStateMachine):
         self.check_that_every_task_waits(again)
 
     def check_that_every_task_waits(self, at_rest: Plan) -> None:
-        status = self.world.status
+        status, policy = self.world.status, self.world.job.spec.run_policy
+        if status.phase.is_final and policy.clean_pod_policy is CleanPodPolicy.NONE:
+            return
         if status.phase.is_final:
             assert not self.living()
+            if policy.clean_pod_policy is CleanPodPolicy.ALL:
+                assert not self.world.instances
             ends = {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED}
             assert {row.state for row in status.tasks} <= ends
             return
@@ -193,7 +209,9 @@ class Histories(stateful.RuleBasedStateMachine):
         assert plan(world.job, before, observed, now) == decided
         again = plan(world.job, after, observed, now)
         assert (again.status, again.actions, again.news) == (None, decided.actions, ())
+        assert again.delete_job == decided.delete_job
         assert decided.again_at is None or decided.again_at > now
+        self.check_deletion(decided, after)
         if not after.phase.is_final:
             assert_no_current_instance_is_stopped(decided, after, observed)
         if decided.status is None or effects != 0:
@@ -201,6 +219,20 @@ class Histories(stateful.RuleBasedStateMachine):
                 self.tally.see(observed)
             self.check_transition(after)
         return decided
+
+    def check_deletion(self, decided: Plan, after: Status) -> None:
+        """A job is deleted at its time, and not while the operator waits for its tasks to end."""
+        policy = self.world.job.spec.run_policy
+        seconds = policy.ttl_seconds_after_finished
+        rests = policy.clean_pod_policy is CleanPodPolicy.NONE or not self.living()
+        end = after.completion_time
+        is_due = (
+            end is not None
+            and seconds is not None
+            and self.world.now >= end + timedelta(seconds=seconds)
+        )
+        assert decided.delete_job <= is_due
+        assert decided.delete_job >= (is_due and rests and not decided.actions)
 
     def check_transition(self, after: Status) -> None:
         before, self.last = self.last, after
@@ -275,7 +307,8 @@ def test_the_loop_settles_from_any_observation(job: TrainingJob, found: list[Tas
     world.settle()
     while world.again_at is not None and not world.status.phase.is_final:
         world.wait_for_retry()
-    assert world.decide() == Plan()
+    at_rest = world.decide()
+    assert (at_rest.status, at_rest.actions, at_rest.news) == (None, (), ())
     states = set(world.states().values())
     assert world.status.phase.is_final or states <= {
         "Pending",

@@ -152,7 +152,7 @@ def test_a_ps_that_never_ran_does_not_advance_the_epoch() -> None:
     assert world.status.restarts.application == world.status.restarts.infrastructure == 0
     assert world.news[-1].reason == "CreateFailed"
     assert world.news[-1].message.endswith(
-        "(not counted: it is tried until it starts, or until spec.runPolicy.activeDeadlineSeconds)"
+        "(not counted: it is tried until it starts, or until a deadline of the job)"
     )
     world.wait_for_retry()
     assert world.states()["ps-0"] == "Running"

@@ -187,6 +187,12 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "raise spec.runPolicy.backoffLimit. Then delete the job (capstanctl delete digits",
     ),
     (
+        "another controller",
+        job(Phase.PENDING, is_observed=False, manager="kueue.x-k8s.io/multikueue"),
+        "kueue.x-k8s.io/multikueue runs it",
+        "Nothing: kueue.x-k8s.io/multikueue runs the job, as spec.managedBy says.",
+    ),
+    (
         "a deadline, locally",
         job(
             Phase.FAILED,
@@ -196,7 +202,7 @@ CAUSES: list[tuple[str, Job, str, str]] = [
             is_run=False,
         ),
         "after 60 s",
-        "Raise spec.runPolicy.activeDeadlineSeconds. Then run the job again",
+        "Raise the deadline that the message names. Then run the job again",
     ),
     (
         "too little memory",

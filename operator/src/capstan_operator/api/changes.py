@@ -10,7 +10,13 @@ from pydantic import BaseModel
 
 from capstan_operator.api.spec import Spec
 
-MUTABLE = frozenset({"spec.runPolicy.activeDeadlineSeconds"})
+MUTABLE = frozenset(
+    {
+        "spec.runPolicy.activeDeadlineSeconds",
+        "spec.runPolicy.pendingDeadlineSeconds",
+        "spec.runPolicy.ttlSecondsAfterFinished",
+    }
+)
 
 MESSAGE = "cannot be changed once the job exists; delete the job and create it again"
 

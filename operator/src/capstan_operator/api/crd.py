@@ -26,7 +26,7 @@ COLUMNS = (
 )
 """The name, type, field and priority of each column. Priority 1 is shown only by `-o wide`."""
 
-SPEC = f"The desired job. Once the job exists, only {' and '.join(sorted(MUTABLE))} can be changed."
+SPEC = f"The desired job. Once the job exists, only {', '.join(sorted(MUTABLE))} can be changed."
 
 
 def definition() -> dict[str, Any]:

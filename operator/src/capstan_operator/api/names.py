@@ -9,6 +9,8 @@ GROUP = "capstan.dev"
 VERSION = "v1alpha1"
 PLURAL = "trainingjobs"
 KIND = "TrainingJob"
+MANAGER = f"{GROUP}/operator"
+"""This operator's name in `spec.managedBy`."""
 FIELD_MANAGER = "capstan-operator"
 """The operator's name in server-side apply."""
 
@@ -36,6 +38,10 @@ MAX_NAME = 63
 
 DNS_SUBDOMAIN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 MAX_SUBDOMAIN = 253
+
+DOMAIN_PREFIXED = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-A-Za-z0-9._~/]+$"
+MAX_MANAGER = 63
+"""The most characters of `spec.managedBy`, as in Kubernetes' Job."""
 
 ABSOLUTE_PATH = r"^/[^:]*$"
 MAX_PATH = 1024

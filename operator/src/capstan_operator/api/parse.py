@@ -147,6 +147,7 @@ EXPECTED = {
 
 PATTERNS = {
     names.ABSOLUTE_PATH: "an absolute path without colons, such as /checkpoints",
+    names.DOMAIN_PREFIXED: "a name with a domain, such as capstan.dev/operator",
     names.DNS_LABEL: "a DNS label: lowercase letters, digits and '-', beginning with a letter and"
     " ending with a letter or digit",
     names.DNS_SUBDOMAIN: "a DNS name: lowercase letters, digits, '-' and '.', beginning and ending"

@@ -19,6 +19,7 @@ from capstan_operator.api.fields import (
     AbsolutePath,
     Count,
     Factor,
+    Manager,
     Model,
     Port,
     PositiveSeconds,
@@ -57,6 +58,14 @@ class SuccessPolicy(enum.StrEnum):
 
     DEFAULT = "Default"
     ALL_WORKERS = "AllWorkers"
+
+
+class CleanPodPolicy(enum.StrEnum):
+    """The pods of a finished job that are deleted (`reconcile.moves`)."""
+
+    RUNNING = "Running"
+    ALL = "All"
+    NONE = "None"
 
 
 class ReplicaSpec(Model):
@@ -132,6 +141,17 @@ class RunPolicy(Model):
     active_deadline_seconds: PositiveSeconds | None = None
     """The maximum duration of the job. The job fails if it takes longer. This field may be changed
     at any time."""
+    pending_deadline_seconds: PositiveSeconds | None = None
+    """The maximum time in which not all tasks run, counted from the start and from each moment at
+    which a task fails while all others run. Waits before restarts are part of this time. The job
+    fails if the time is longer. This field may be changed at any time."""
+    clean_pod_policy: CleanPodPolicy = CleanPodPolicy.RUNNING
+    """The pods to delete when the job is over. `Running`: the pods that still run; the others stay
+    with their logs. `All`: all pods. `None`: no pod, not even a parameter server that runs."""
+    ttl_seconds_after_finished: WholeSeconds | None = None
+    """The time after the end of the job after which the job is deleted, with its pods and its
+    Service. Unset: the job stays until it is deleted by hand. This field may be changed at any
+    time."""
     ps_grace_period_seconds: WholeSeconds = 30
     """The time between SIGTERM and SIGKILL for parameter servers when the job is over."""
 
@@ -169,6 +189,9 @@ class Spec(Model):
     worker 0 if the job has no chief. `AllWorkers`: every worker, and the chief if there is one."""
     run_policy: RunPolicy = RunPolicy()
     """Limits on the restarts and on the duration of the job."""
+    managed_by: Manager | None = None
+    """The controller that runs the job. If it is set and not `capstan.dev/operator`, the operator
+    does not touch the job, its status or its pods."""
 
 
 class Metadata(Model):

@@ -186,6 +186,8 @@ class Condition(Model):
     """The reason for the status, in one word."""
     message: str = ""
     """The reason for the status, in a sentence."""
+    observed_generation: int | None = None
+    """The generation of the spec that the condition is based on."""
     last_transition_time: AwareDatetime
     """When the status of the condition last changed."""
 
@@ -236,6 +238,8 @@ class Status(Model):
     job is started again, when a node is lost, and when a suspended job continues."""
     start_time: AwareDatetime | None = None
     """When the operator first saw the job."""
+    pending_since: AwareDatetime | None = None
+    """Since when not all tasks run. Unset while all tasks run, and when the job is over."""
     completion_time: AwareDatetime | None = None
     """When the job succeeded or failed."""
     last_transition_time: AwareDatetime | None = None

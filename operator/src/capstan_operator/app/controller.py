@@ -16,7 +16,7 @@ from typing import Any
 
 import pydantic
 
-from capstan_operator.api import names, parse, status_json
+from capstan_operator.api import managed, names, parse, status_json
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.app.actor import Actor
@@ -81,6 +81,8 @@ class Controller:
             # Kubernetes deletes the pods and the Service, because the job owns them.
             self._forget(key)
             return None
+        if not managed.is_ours(manifest):
+            return None
         status = _status_of(manifest)
         self._metrics.note_phase(key, status.phase)
         try:
@@ -104,6 +106,9 @@ class Controller:
             again = await self._actor.act(found.key, found.job, decided.actions)
         finally:
             self._tell(found.key, decided)
+        if decided.delete_job:
+            await self._delete(found)
+            return None
         if again:
             return 0.0
         if look.gone and decided.status is not None:
@@ -159,6 +164,18 @@ class Controller:
         self._pace.written(key, self._clock())
         self._metrics.written(key, before, decided.status)
         return True
+
+    async def _delete(self, found: Found) -> None:
+        """Delete a finished job. Kubernetes deletes its pods and its Service.
+
+        Raises kube.errors.Conflict if the job has changed since the cache last saw it. The next
+        pass then decides again.
+        """
+        written = self._cache.job(found.key) or found.manifest
+        version = written["metadata"]["resourceVersion"]
+        uid = found.job.metadata.uid
+        await self._rest.delete(paths.job(*found.key), uid=uid, resource_version=version)
+        log.info("%s/%s: deleted the job: its time after the end is over", *found.key)
 
     def _tell(self, key: Key, decided: Plan) -> None:
         """Log the news of a written status, and queue an Event for each piece of news."""

@@ -164,11 +164,19 @@ class Rest:
         """PUT an object. Raises errors.Conflict when its resourceVersion is no longer current."""
         return await self._send(_Request("update", "PUT", path, {}, body))
 
-    async def delete(self, path: str, *, uid: str, grace_seconds: int | None = None) -> None:
+    async def delete(
+        self,
+        path: str,
+        *,
+        uid: str,
+        grace_seconds: int | None = None,
+        resource_version: str | None = None,
+    ) -> None:
         """Have the object of this UID deleted, after `grace_seconds` or its own grace period.
 
         Does nothing if the object is gone already, or if another object has its name by now.
-        Returns when the deletion is under way. A pod is gone only later.
+        Returns when the deletion is under way. A pod is gone only later. Raises errors.Conflict if
+        a `resource_version` is given and the object has another one.
         """
         options: Manifest = {
             "apiVersion": "v1",
@@ -176,6 +184,8 @@ class Rest:
             "preconditions": {"uid": uid},
             "propagationPolicy": "Background",
         }
+        if resource_version is not None:
+            options["preconditions"]["resourceVersion"] = resource_version
         if grace_seconds is not None:
             options["gracePeriodSeconds"] = grace_seconds
         try:

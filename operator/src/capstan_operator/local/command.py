@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.spec import CleanPodPolicy, TrainingJob
 from capstan_operator.api.template import Container, PodModel, PodTemplate
 from capstan_operator.local import interpreter
 from capstan_operator.local.process import GRACE_SECONDS, Command
@@ -87,9 +87,26 @@ def ignored(job: TrainingJob) -> tuple[str, ...]:
         names["checkpoint"] = None
     if "domain" in job.spec.cluster.model_fields_set:
         names["cluster.domain"] = None
+    if job.spec.managed_by is not None:
+        names["managedBy"] = None
+    if "clean_pod_policy" in job.spec.run_policy.model_fields_set:
+        names["runPolicy.cleanPodPolicy"] = None
+    if job.spec.run_policy.ttl_seconds_after_finished is not None:
+        names["runPolicy.ttlSecondsAfterFinished"] = None
     for _, replica in job.spec.replica_specs.items():  # noqa: PERF102 - a model, not a dict
         names |= dict.fromkeys(_ignored(replica.template))
     return tuple(names)
+
+
+def without_ignored(job: TrainingJob) -> TrainingJob:
+    """Return the job with the policies that a run on this machine follows.
+
+    No process outlives `capstanctl`, and the folder of a job stays.
+    """
+    policy = job.spec.run_policy.model_copy(
+        update={"clean_pod_policy": CleanPodPolicy.RUNNING, "ttl_seconds_after_finished": None}
+    )
+    return job.model_copy(update={"spec": job.spec.model_copy(update={"run_policy": policy})})
 
 
 def _ignored(template: PodTemplate) -> Iterator[str]:

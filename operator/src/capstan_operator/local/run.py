@@ -78,7 +78,8 @@ class LocalRun:
         addresses: Mapping[TaskName, str],
     ) -> None:
         """Take over a job that `prepare.prepare` has checked, and its locked folder."""
-        self._job = job
+        self._written = job
+        self._job = command.without_ignored(job)
         self._directory = directory
         self._folder = state
         self._environment = cluster.environment(job, addresses.__getitem__, str(state.checkpoints))
@@ -124,7 +125,7 @@ class LocalRun:
 
     def _begin(self, listener: Listener) -> None:
         """Continue the last run if it did not finish. Otherwise begin with an empty status."""
-        if ignored := command.ignored(self._job):
+        if ignored := command.ignored(self._written):
             listener.note(f"ignored, because tasks are local processes: {', '.join(ignored)}")
         before = _status_of(self._folder)
         if before is not None and before.phase is Phase.SUCCEEDED:

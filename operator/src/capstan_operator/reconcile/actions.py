@@ -79,6 +79,9 @@ class Plan:
     actions: tuple[Action, ...] = ()
     news: tuple[Announce, ...] = ()
     again_at: datetime | None = None
+    delete_job: bool = False
+    """Whether the finished job has outlived its time. After the actions, the caller deletes it, if
+    nobody has changed it since it was observed."""
 
 
 def changed(before: Status, after: Status) -> Status | None:

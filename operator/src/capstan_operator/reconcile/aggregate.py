@@ -22,6 +22,9 @@ from capstan_operator.reconcile.policies.failure import REFUSED, last_words
 ALIVE = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.STOPPING})
 TO_COME = frozenset({TaskState.PENDING, TaskState.BACK_OFF, TaskState.CREATE_FAILED})
 
+WAITING = frozenset({Phase.PENDING, Phase.STARTING, Phase.DEGRADED, Phase.RESTARTING})
+"""The phases in which not all tasks run, although they should."""
+
 JOB_FINISHED = "JobFinished"
 
 NAMED = 8
@@ -109,18 +112,23 @@ def _completed(
         update={
             "phase": now_phase,
             "last_transition_time": now if moved else status.last_transition_time,
+            "pending_since": (status.pending_since or now) if now_phase in WAITING else None,
             "replica_statuses": counted,
             "summary": _summary(status, now_phase, counted, conditions),
-            "conditions": tuple(_since(before.get(after.type), after) for after in conditions),
+            "conditions": tuple(
+                _since(before.get(after.type), after, status.observed_generation)
+                for after in conditions
+            ),
         }
     )
 
 
-def _since(before: Condition | None, after: Condition) -> Condition:
-    """Return `after`, with the old transition time if the condition's status has not changed."""
-    if before is None or before.status != after.status:
-        return after
-    return after.model_copy(update={"last_transition_time": before.last_transition_time})
+def _since(before: Condition | None, after: Condition, generation: int | None) -> Condition:
+    """Return `after` with the generation, and with its old transition time if its status is old."""
+    update: dict[str, object] = {"observed_generation": generation}
+    if before is not None and before.status == after.status:
+        update["last_transition_time"] = before.last_transition_time
+    return after.model_copy(update=update)
 
 
 def _ready(now_phase: Phase, status: Status, obstacle: Obstacle | None, now: datetime) -> Condition:
@@ -128,8 +136,7 @@ def _ready(now_phase: Phase, status: Status, obstacle: Obstacle | None, now: dat
         return condition("ClusterReady", False, obstacle.reason, obstacle.message, now)
     if now_phase is Phase.RUNNING:
         return condition("ClusterReady", True, "AllTasksRun", "every task runs", now)
-    waited_for = [row for row in status.tasks if row.state not in phase.SETTLED]
-    return condition("ClusterReady", False, now_phase.value, _waiting(waited_for), now)
+    return condition("ClusterReady", False, now_phase.value, waiting(status), now)
 
 
 def _name_conflict(status: Status, obstacle: Obstacle | None, now: datetime) -> Iterator[Condition]:
@@ -159,6 +166,11 @@ def _pods_scheduled(
         yield condition("PodsScheduled", False, "PodsMissing", _waiting(no_pod), now)
     else:
         yield condition("PodsScheduled", True, "AllScheduled", "every pod has a node", now)
+
+
+def waiting(status: Status) -> str:
+    """Say in a sentence which tasks of an unfinished job do not run, and why."""
+    return _waiting([row for row in status.tasks if row.state not in phase.SETTLED])
 
 
 def _waiting(rows: Collection[TaskStatus]) -> str:

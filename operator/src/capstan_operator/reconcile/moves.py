@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from capstan_operator.api.names import TaskName
-from capstan_operator.api.spec import TrainingJob
+from capstan_operator.api.spec import CleanPodPolicy, TrainingJob
 from capstan_operator.api.status import Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.actions import Action, StartTask, StopReason, StopTask
@@ -31,6 +31,8 @@ class Moves:
     tasks: tuple[TaskStatus, ...]
     actions: tuple[Action, ...]
     again_at: datetime | None
+    some_remain: bool = False
+    """Of a finished job: whether an instance still runs that was stopped, or will be."""
 
 
 def go_on(
@@ -65,16 +67,28 @@ def go_on(
 
 
 def clean_up(job: TrainingJob, status: Status, by_task: Views, now: datetime) -> Moves:
-    """Stop the instances of a finished job that still run. Ended instances stay, with their logs.
+    """Stop and delete the instances of a finished job that `cleanPodPolicy` names.
 
     `sparing` decides which of them get time to end by themselves.
     """
+    if not stops_living(job):
+        return Moves(status.tasks, (), None)
     views = [view for some in by_task.values() for view in some]
     remaining = [view for view in views if _still_runs(view)]
     spared = sparing.spared(status, remaining, now)
     stops = (_stop(job, view, StopReason.JOB_OVER) for view in remaining if view.uid not in spared)
-    actions = (*_force_deletions(job, views), *stops)
-    return Moves(status.tasks, actions, sparing.until(status) if spared else None)
+    ended = (view for view in views if view.state is InstanceState.ENDED)
+    deletions = (_stop(job, view, StopReason.JOB_OVER) for view in ended)
+    cleaned = deletions if job.spec.run_policy.clean_pod_policy is CleanPodPolicy.ALL else ()
+    actions = (*_force_deletions(job, views), *stops, *cleaned)
+    again_at = sparing.until(status) if spared else None
+    some_remain = bool(remaining) or any(v.state is InstanceState.STOPPING for v in views)
+    return Moves(status.tasks, actions, again_at, some_remain)
+
+
+def stops_living(job: TrainingJob) -> bool:
+    """Return whether the instances that still run at the end of the job are stopped."""
+    return job.spec.run_policy.clean_pod_policy is not CleanPodPolicy.NONE
 
 
 def _is_due(row: TaskStatus, now: datetime) -> bool:

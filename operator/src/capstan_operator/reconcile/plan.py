@@ -10,6 +10,7 @@ Read the function `plan` first. It checks one case after the other, and returns 
 first case that applies.
 """
 
+import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,8 +20,8 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import aggregate, invalid, moves, obstacle, recovery, rows
 from capstan_operator.reconcile.actions import Action, Announce, NewsType, Plan, changed
-from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, TaskView
-from capstan_operator.reconcile.policies import deadline, restart, success
+from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, Obstacle, TaskView
+from capstan_operator.reconcile.policies import deadline, restart, success, trouble, ttl
 from capstan_operator.reconcile.policies.failure import Failure, Fatal
 
 
@@ -37,6 +38,11 @@ class Pass:
     def view_of(self, row: TaskStatus) -> TaskView | None:
         """Return the current instance of a task."""
         return rows.sort(row, self.views.get(row.name, ())).current
+
+    def ended(self, row: TaskStatus) -> TaskStatus:
+        """Return the row of a finished job, in line with the current instance of its task."""
+        stops = moves.stops_living(self.job)
+        return rows.update_after_end(row, self.view_of(row), stops=stops, now=self.now)
 
     def unscheduled(self, status: Status) -> frozenset[TaskName]:
         """Return the tasks whose current pod has no node."""
@@ -84,10 +90,11 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
     recovered = recovery.recover(job, updated, failures, now)
     if isinstance(recovered, recovery.GiveUp):
         return _fail(this, updated, failures, recovered.why, str(recovered.failure))
-    late_at = deadline.ends_at(job.spec.run_policy, updated.start_time or now)
-    if late_at is not None and now >= late_at:
-        return _fail(this, updated, failures, *deadline.too_late(job.spec.run_policy))
-    return _go_on(this, recovered, late_at)
+    after, moved, found = _next(this, recovered.status)
+    late = deadline.first(job.spec.run_policy, after, aggregate.waiting(after))
+    if late is not None and now >= late.at:
+        return _fail(this, updated, failures, late.why, late.line)
+    return _go_on(this, after, moved, (*obstacle.news(status, found), *recovered.news), late)
 
 
 def _update(this: Pass) -> tuple[Status, list[Failure]]:
@@ -105,15 +112,27 @@ def _update(this: Pass) -> tuple[Status, list[Failure]]:
     return this.status_with(table), failures
 
 
-def _go_on(this: Pass, recovered: recovery.GoOn, late_at: datetime | None) -> Plan:
+def _next(this: Pass, recovered: Status) -> tuple[Status, moves.Moves, Obstacle | None]:
+    """Return the status of a job that goes on, the moves that lead there, and its obstacle."""
     found = obstacle.find(this.observed)
     blocked = found is not None
-    moved = moves.go_on(this.job, recovered.status, this.views, this.now, blocked=blocked)
-    after = recovered.status.model_copy(update={"tasks": moved.tasks})
-    after = aggregate.ongoing(after, this.unscheduled(after), found, this.now)
-    news = (*obstacle.news(this.before, found), *recovered.news)
+    moved = moves.go_on(this.job, recovered, this.views, this.now, blocked=blocked)
+    after = recovered.model_copy(update={"tasks": moved.tasks})
+    return aggregate.ongoing(after, this.unscheduled(after), found, this.now), moved, found
+
+
+def _go_on(
+    this: Pass,
+    after: Status,
+    moved: moves.Moves,
+    news: tuple[Announce, ...],
+    late: deadline.Deadline | None,
+) -> Plan:
+    """Make the moves of a job that goes on. `late` is its next deadline."""
+    news = (*news, *trouble.news(this.before.tasks, after.tasks))
     if after.phase is Phase.RUNNING and this.before.phase is not Phase.RUNNING:
         news = (*news, Announce(NewsType.NORMAL, "Running", _running(after)))
+    late_at = None if late is None else late.at
     times = [time for time in (late_at, moved.again_at) if time is not None]
     return this.outcome(after, moved.actions, news, min(times, default=None))
 
@@ -142,7 +161,7 @@ def _finalised(this: Pass, updated: Status, failures: list[Failure]) -> Status:
     table = (
         rows.end(row, TaskState.FAILED, failed[row.name], this.now)
         if row.name in failed
-        else rows.update_after_end(row, this.view_of(row), this.now)
+        else this.ended(row)
         for row in updated.tasks
     )
     return updated.model_copy(update={"tasks": tuple(table)})
@@ -157,17 +176,22 @@ def _refuse(this: Pass, message: str) -> Plan:
 
 def _continue_clean_up(this: Pass) -> Plan:
     """Stop the remaining instances of a job that finished in an earlier pass."""
-    table = (
-        rows.update_after_end(row, this.view_of(row), this.now)
-        for row in rows.table(this.job, this.before)
-    )
+    table = map(this.ended, rows.table(this.job, this.before))
     return _clean_up(this, aggregate.after_end(this.status_with(table)))
 
 
 def _clean_up(this: Pass, after: Status, news: tuple[Announce, ...] = ()) -> Plan:
-    """Stop the remaining instances of a finished job, whose new status is `after`."""
+    """Stop the remaining instances of a finished job, whose new status is `after`.
+
+    When none of them remains, the job may be deleted.
+    """
     moved = moves.clean_up(this.job, after, this.views, this.now)
-    return this.outcome(after, moved.actions, news, moved.again_at)
+    delete_at = ttl.ends_at(this.job.spec.run_policy, after)
+    if delete_at is None or moved.some_remain:
+        return this.outcome(after, moved.actions, news, moved.again_at)
+    if this.now >= delete_at:
+        return dataclasses.replace(this.outcome(after, moved.actions, news), delete_job=True)
+    return this.outcome(after, moved.actions, news, delete_at)
 
 
 def _by_task(job: TrainingJob, views: Iterable[TaskView]) -> dict[TaskName, tuple[TaskView, ...]]:

@@ -166,8 +166,7 @@ def _cost(job: TrainingJob, restarts: Restarts, failed: Failure) -> str:
     policy = job.spec.run_policy
     match failed.kind:
         case FailureClass.CREATE_FAILED:
-            until = "until it starts, or until spec.runPolicy.activeDeadlineSeconds"
-            return f" (not counted: it is tried {until})"
+            return " (not counted: it is tried until it starts, or until a deadline of the job)"
         case FailureClass.INFRASTRUCTURE:
             used, limit = restarts.infrastructure, policy.infrastructure_backoff_limit
             return f" (infrastructure restart {used} of {limit})"

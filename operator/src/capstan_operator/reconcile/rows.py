@@ -78,15 +78,20 @@ def update(
     return row.model_copy(update={"state": state, "retry_at": None, "waiting": waiting}), None
 
 
-def update_after_end(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
-    """Bring a row of a finished job in line with its instance. No end is a failure any more."""
+def update_after_end(
+    row: TaskStatus, view: TaskView | None, *, stops: bool, now: datetime
+) -> TaskStatus:
+    """Bring a row of a finished job in line with its instance. No end is a failure any more.
+
+    `stops` says whether an instance that runs is stopped.
+    """
     if row.state in (TaskState.SUCCEEDED, TaskState.FAILED):
         return row
     if view is None:
         return _at_rest(row, TaskState.STOPPED)
     row = _with_instance(row, view)
     if not view.has_ended:
-        return _at_rest(row, TaskState.STOPPING)
+        return _at_rest(row, TaskState.STOPPING if stops else _state(view))
     if row.state is TaskState.STOPPED and row.finished_at is not None:
         return row
     asked = view.deletion is Deletion.BEFORE_END

@@ -8,7 +8,7 @@ from typing import Any
 
 import pydantic
 
-from capstan_operator.api import names, status_json
+from capstan_operator.api import managed, names, status_json
 from capstan_operator.api.status import Status
 from capstan_operator.errors import Fault, Invalid, Temporary
 from capstan_operator.kube import context as contexts
@@ -244,6 +244,7 @@ class Namespace:
         metadata, status = manifest["metadata"], manifest.get("status")
         return Job(
             name=metadata["name"],
+            manager=managed.manager(manifest),
             place=f"namespace {self.name}",
             flags=self._flags,
             is_local=False,

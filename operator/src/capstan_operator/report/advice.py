@@ -9,33 +9,20 @@ from collections.abc import Iterator, Mapping
 from capstan_operator.api import names
 from capstan_operator.api.status import Condition, ConditionType, Phase, TaskState, TaskStatus
 from capstan_operator.reconcile import observe
-from capstan_operator.reconcile.policies import failure
+from capstan_operator.reconcile.policies import failure, trouble
+from capstan_operator.reconcile.policies.trouble import Trouble
 from capstan_operator.report.failures import LastFailure
 from capstan_operator.report.job import Job
 
 _NOTHING = "Nothing."
 
-_WAITS = {
-    "ErrImagePull": "image",
-    "ErrImageNeverPull": "image",
-    "ImageInspectError": "image",
-    "ImagePullBackOff": "image",
-    "InvalidImageName": "image",
-    "RegistryUnavailable": "image",
-    "Unschedulable": "node",
-    "SchedulerError": "node",
-    "CreateContainerConfigError": "config",
-    "CreateContainerError": "start",
-    "RunContainerError": "start",
-    "StartError": "start",
-}
-"""The kinds of trouble of a pod that does not run, by the first word of `waiting`."""
-
 _TROUBLES = {
-    "image": "Check the name of the image, the connection to its registry, and the pull secrets",
-    "node": "Free or add nodes, or let the tasks request less. The events say what each node lacks",
-    "config": "Create the Secret, ConfigMap or key that the message names",
-    "start": "Check the command, the mounts and the security context of the container",
+    Trouble.IMAGE: "Check the name of the image, the connection to its registry, and the pull "
+    "secrets",
+    Trouble.NODE: "Free or add nodes, or let the tasks request less. The events say what each node "
+    "lacks",
+    Trouble.CONFIG: "Create the Secret, ConfigMap or key that the message names",
+    Trouble.START: "Check the command, the mounts and the security context of the container",
 }
 
 _CONDITIONS = {
@@ -48,7 +35,7 @@ _CONDITIONS = {
 
 _FINAL = {
     "BackoffLimitExceeded": "Remove the cause, or raise spec.runPolicy.backoffLimit",
-    "DeadlineExceeded": "Raise spec.runPolicy.activeDeadlineSeconds",
+    "DeadlineExceeded": "Raise the deadline that the message names",
     "FailJob": "Remove the cause of the failure, or choose another onFailure",
     "NeededTaskFailed": "Remove the cause of the failure",
     "RestartPolicyNever": "Remove the cause of the failure, or choose another restartPolicy",
@@ -68,6 +55,8 @@ def _of_job(job: Job) -> Iterator[str]:
     conditions = {condition.type: condition for condition in job.status.conditions}
     if job.is_deleted:
         yield f"Nothing: the job is being deleted. To wait: {_command(job, 'wait')} --for deleted"
+    elif job.manager != names.MANAGER:
+        yield f"Nothing: {job.manager} runs the job, as spec.managedBy says."
     elif not job.is_observed or job.is_behind:
         yield (
             "Check whether the operator runs and serves the namespace: kubectl get deployments -A "
@@ -103,12 +92,12 @@ def _after_failure(job: Job, condition: Condition | None) -> str:
 def _of_tasks(job: Job) -> Iterator[str]:
     if job.is_over or job.is_deleted:
         return
-    seen = set()
+    seen: set[Trouble | TaskState] = set()
     for row in job.status.tasks:
-        trouble = _WAITS.get(row.waiting.partition(":")[0])
-        if trouble is not None and trouble not in seen:
-            seen.add(trouble)
-            yield f"{_TROUBLES[trouble]}: kubectl describe pod {row.pod}{job.flags}"
+        found = trouble.of(row)
+        if found is not None and found not in seen:
+            seen.add(found)
+            yield f"{_TROUBLES[found]}: kubectl describe pod {row.pod}{job.flags}"
         if row.state is TaskState.CREATE_FAILED and TaskState.CREATE_FAILED not in seen:
             seen.add(TaskState.CREATE_FAILED)
             yield _of_refusal(job, row)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from capstan_operator.api import names
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import words
 from capstan_operator.reconcile.policies import failure
@@ -118,14 +119,8 @@ def explain(job: Job, now: datetime) -> Explanation:
 
 def _because(job: Job, *, has_waits: bool) -> str:
     status = job.status
-    if job.is_deleted:
-        return "its deletion was requested"
-    if not job.is_observed:
-        return "no operator has looked at the job yet"
-    if job.is_behind:
-        return "the operator has not looked at the last change of the job yet"
-    if job.is_local and not job.is_run and not job.is_over and status.phase is not Phase.SUSPENDED:
-        return "no capstanctl runs it, so its status is from the last moment of the last run"
+    if why := _unwatched(job):
+        return why
     if status.phase is Phase.FAILED and status.failure:
         return status.failure
     for condition in status.conditions:
@@ -136,6 +131,22 @@ def _because(job: Job, *, has_waits: bool) -> str:
             own_words = condition.reason != status.phase.value
             return condition.message if own_words or not has_waits else ""
     return _healthy(job)
+
+
+def _unwatched(job: Job) -> str:
+    """Return why the status of a job tells nothing or is old, or "" if it is up to date."""
+    if job.is_deleted:
+        return "its deletion was requested"
+    if job.manager != names.MANAGER:
+        return f"{job.manager} runs it"
+    if not job.is_observed:
+        return "no operator has looked at the job yet"
+    if job.is_behind:
+        return "the operator has not looked at the last change of the job yet"
+    is_suspended = job.status.phase is Phase.SUSPENDED
+    if job.is_local and not job.is_run and not job.is_over and not is_suspended:
+        return "no capstanctl runs it, so its status is from the last moment of the last run"
+    return ""
 
 
 def _healthy(job: Job) -> str:

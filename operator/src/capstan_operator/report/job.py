@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from capstan_operator.api import names
 from capstan_operator.api.status import Status
 
 
@@ -15,6 +16,8 @@ class Job:
     flags: str = ""
     """The flags with which another command finds the same job. Empty for a local job."""
     is_local: bool
+    manager: str = names.MANAGER
+    """The controller that runs the job (`spec.managedBy`)."""
     status: Status
     is_observed: bool = True
     """Whether the job has a status. Without one, no operator has looked at the job yet."""

@@ -1,18 +1,51 @@
-"""The deadline of a job: `activeDeadlineSeconds` after its first pass, including restarts."""
+"""The deadlines of an unfinished job. All are computed from times in its status.
 
+field of spec.runPolicy      the job fails this long after
+activeDeadlineSeconds        its first pass, including restarts
+pendingDeadlineSeconds       the moment since when not all of its tasks run
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from capstan_operator.api.spec import RunPolicy
+from capstan_operator.api.status import Status
 from capstan_operator.reconcile.policies.failure import Fatal
 
+EXCEEDED = "DeadlineExceeded"
+_FIELDS = "spec.runPolicy"
 
-def ends_at(policy: RunPolicy, start: datetime) -> datetime | None:
-    """Return the time of the deadline, or None if the job has no deadline."""
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A time at which the job fails. `why` and `line` tell the user why."""
+
+    at: datetime
+    why: Fatal
+    line: str
+
+
+def first(policy: RunPolicy, status: Status, waiting: str) -> Deadline | None:
+    """Return the earliest deadline of a job with this status, or None if it has none.
+
+    `waiting` says which tasks do not run.
+    """
+    deadlines = _all(policy, status, waiting)
+    return min(deadlines, key=lambda deadline: deadline.at, default=None)
+
+
+def _all(policy: RunPolicy, status: Status, waiting: str) -> Iterator[Deadline]:
     seconds = policy.active_deadline_seconds
-    return None if seconds is None else start + timedelta(seconds=seconds)
+    if seconds is not None and status.start_time is not None:
+        why = Fatal(EXCEEDED, f"{_FIELDS}.activeDeadlineSeconds")
+        yield Deadline(status.start_time + timedelta(seconds=seconds), why, _line("done", seconds))
+    seconds = policy.pending_deadline_seconds
+    if seconds is not None and status.pending_since is not None:
+        why = Fatal(EXCEEDED, f"{_FIELDS}.pendingDeadlineSeconds")
+        line = f"{_line('all tasks ran', seconds)}: {waiting}"
+        yield Deadline(status.pending_since + timedelta(seconds=seconds), why, line)
 
 
-def too_late(policy: RunPolicy) -> tuple[Fatal, str]:
-    """Say why the job failed: the reason, and the one line for the user."""
-    line = f"not done after {policy.active_deadline_seconds} s"
-    return Fatal("DeadlineExceeded", "spec.runPolicy.activeDeadlineSeconds"), line
+def _line(what: str, seconds: int) -> str:
+    return f"not {what} after {seconds} s"

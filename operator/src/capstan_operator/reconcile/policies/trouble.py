@@ -1,0 +1,68 @@
+"""What keeps a pod from running, by the reason that the scheduler or its kubelet reports.
+
+    trouble     reasons                                                 event
+    IMAGE       ErrImagePull, ImagePullBackOff, InvalidImageName, ...   ImagePullFailed
+    NODE        Unschedulable, SchedulerError                           Unschedulable
+    CONFIG      CreateContainerConfigError                              ContainerConfigError
+    START       CreateContainerError, RunContainerError, StartError     ContainerStartFailed
+
+Any other reason is no trouble: the pod is about to run.
+"""
+
+import enum
+from collections.abc import Iterable
+
+from capstan_operator.api.status import TaskStatus
+from capstan_operator.reconcile.actions import Announce, NewsType
+
+
+class Trouble(enum.StrEnum):
+    """A kind of trouble. The value is the reason of its event."""
+
+    IMAGE = "ImagePullFailed"
+    NODE = "Unschedulable"
+    CONFIG = "ContainerConfigError"
+    START = "ContainerStartFailed"
+
+
+_REASONS = {
+    "ErrImagePull": Trouble.IMAGE,
+    "ErrImageNeverPull": Trouble.IMAGE,
+    "ImageInspectError": Trouble.IMAGE,
+    "ImagePullBackOff": Trouble.IMAGE,
+    "InvalidImageName": Trouble.IMAGE,
+    "RegistryUnavailable": Trouble.IMAGE,
+    "Unschedulable": Trouble.NODE,
+    "SchedulerError": Trouble.NODE,
+    "CreateContainerConfigError": Trouble.CONFIG,
+    "CreateContainerError": Trouble.START,
+    "RunContainerError": Trouble.START,
+    "StartError": Trouble.START,
+}
+
+
+def of(row: TaskStatus) -> Trouble | None:
+    """Return the trouble of a task that waits, or None if its reason is none of the table."""
+    return _REASONS.get(row.waiting.partition(":")[0])
+
+
+def news(before: Iterable[TaskStatus], after: Iterable[TaskStatus]) -> tuple[Announce, ...]:
+    """Return one warning for each kind of trouble that no task had before.
+
+    The first task with the trouble is named. A kubelet changes between reasons of one kind each
+    time that it tries again, so a kind is announced once and not a reason.
+    """
+    known = {of(row) for row in before}
+    found: dict[Trouble, list[TaskStatus]] = {}
+    for row in after:
+        if (trouble := of(row)) is not None and trouble not in known:
+            found.setdefault(trouble, []).append(row)
+    return tuple(
+        Announce(NewsType.WARNING, trouble.value, _line(rows)) for trouble, rows in found.items()
+    )
+
+
+def _line(rows: list[TaskStatus]) -> str:
+    others = len(rows) - 1
+    more = "" if not others else f" (and {others} more task{'s' if others > 1 else ''})"
+    return f"{rows[0].name}: {rows[0].waiting}{more}"
