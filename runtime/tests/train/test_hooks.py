@@ -207,7 +207,7 @@ def test_a_worker_waits_until_the_global_step_is_reached(caplog: pytest.LogCaptu
 
 def hook_session(session: Any) -> Any:
     """Return the plain session of a monitored session. Hooks get the plain session too."""
-    return session._session
+    return session._tf_sess()
 
 
 @pytest.mark.e2e

@@ -9,6 +9,7 @@ import clusters
 import pytest
 
 import capstan as tf
+from capstan.python.training import monitored_session
 
 LOST = [tf.errors.AbortedError, tf.errors.UnavailableError]
 
@@ -33,6 +34,7 @@ class Recorder(tf.train.SessionRunHook):
 
     def after_run(self, run_context: Any, run_values: Any) -> None:
         self.runs += 1
+        self.values = run_values
         error = self.fault(self.runs)
         if error is not None:
             raise error
@@ -469,3 +471,49 @@ def test_the_options_of_a_run_and_of_the_hooks_are_merged():
         assert [watch.node_name for watch in watches] == ["first", "second"]
         assert (hook.merged.trace_level, hook.merged.timeout_in_ms) == (1, 60_000)
         assert hook.merged.output_partition_graphs
+
+
+@pytest.mark.e2e
+def test_the_sessions_of_a_monitored_session_wrap_each_other_as_those_of_tensorflow_do(up: Any):
+    with tf.train.MonitoredSession() as session:
+        recoverable = session._sess
+        coordinated = recoverable._sess
+        hooked = coordinated._sess
+        assert isinstance(recoverable, monitored_session._RecoverableSession)
+        assert isinstance(coordinated, monitored_session._CoordinatedSession)
+        assert isinstance(hooked, monitored_session._HookedSession)
+        assert isinstance(hooked._sess, tf.Session)
+        assert hooked._sess is session._tf_sess()
+        assert recoverable.graph is session.graph
+        assert recoverable.sess_str == ""
+
+
+def test_a_wrapped_session_stops_when_it_says_so_or_is_closed(graph: tf.Graph):
+    class Stopping(monitored_session._WrappedSession):
+        stops = False
+
+        def _check_stop(self) -> bool:
+            return self.stops
+
+    tf.constant(0)
+    session = tf.Session()
+    inner = Stopping(session)
+    outer = monitored_session._WrappedSession(inner)
+    assert not outer.should_stop()
+    inner.stops = True
+    assert outer.should_stop()
+    inner.stops = False
+    outer.close()
+    outer.close()
+    assert outer.should_stop()
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run(graph.get_operations())
+
+
+@pytest.mark.e2e
+def test_hooks_get_options_and_metadata_even_if_nobody_gives_any(up: Any):
+    hook = Recorder()
+    with tf.train.MonitoredSession(hooks=[hook]) as session:
+        session.run(up)
+    assert hook.values.options == tf.RunOptions()
+    assert hook.values.run_metadata == tf.RunMetadata()

@@ -7,7 +7,23 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.python.training import saver as saver_module
+from capstan.python.training.saving import saveable_object
 from capstan.resources import bundle
+
+
+class Halves(saver_module.BaseSaverBuilder.SaveableObject):
+    """Saves a vector of two numbers under two names."""
+
+    def __init__(self, variable: tf.Variable, name: str) -> None:
+        specs = [
+            saver_module.BaseSaverBuilder.SaveSpec(variable.value()[n], "", f"{name}-{n}")
+            for n in range(2)
+        ]
+        super().__init__(variable, specs, name)
+
+    def restore(self, restored_tensors: list[tf.Tensor], restored_shapes: object) -> tf.Operation:
+        return self.op.assign(tf.stack(restored_tensors)).op
 
 
 def make_model() -> tuple[tf.Variable, tf.Variable]:
@@ -179,17 +195,95 @@ def test_a_checkpoint_of_another_model_is_refused(
     assert str(caught.value).startswith("Restoring from checkpoint failed. This is most likely due")
 
 
+@pytest.mark.e2e
+@pytest.mark.parametrize("is_sharded", [False, True])
+def test_a_saveable_object_saves_and_restores_state_in_its_own_way(
+    tmp_path: pathlib.Path, is_sharded: bool
+):
+    plain = tf.Variable(1.0, name="plain")
+    pair = tf.Variable([2.0, 3.0], collections=[tf.GraphKeys.LOCAL_VARIABLES])
+    tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, Halves(pair, "pair"))
+    saver = tf.train.Saver(sharded=is_sharded)
+    with tf.Session() as session:
+        session.run([plain.initializer, pair.initializer])
+        path = saver.save(session, str(tmp_path / "m"))
+        assert [name for name, _ in tf.train.list_variables(path)] == ["pair-0", "pair-1", "plain"]
+        session.run([plain.assign(0), pair.assign([0, 0])])
+        saver.restore(session, path)
+        assert session.run(plain) == 1
+        assert session.run(pair).tolist() == [2, 3]
+
+
+@pytest.mark.e2e
+def test_another_saver_can_use_the_operations_that_a_saver_def_names(tmp_path: pathlib.Path):
+    with tf.name_scope("scope"):
+        variable = tf.Variable(4.0, name="v")
+        first = tf.train.Saver(max_to_keep=3, name="own")
+    assert first.to_proto("other") is None
+    exported = first.to_proto("scope")
+    assert exported.restore_op_name == "own/restore_all"
+    second = tf.train.Saver.from_proto(exported, "scope")
+    assert second.to_proto() == first.to_proto()
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        paths = [second.save(session, str(tmp_path / "m"), global_step=n) for n in range(4)]
+        third = tf.train.Saver(saver_def=first.as_saver_def())
+        third.restore(session, paths[-1])
+    assert second.last_checkpoints == paths[1:]
+    assert third.last_checkpoints == []
+
+
+def test_the_tensor_of_a_saveable_object_may_be_made_when_the_saver_is_built(
+    tmp_path: pathlib.Path,
+):
+    late = lambda: tf.constant(5.0)  # noqa: E731
+    with pytest.raises(AssertionError, match="explicit dtype and device must be provided"):
+        saveable_object.SaveSpec(late, "", "late")
+    spec = saveable_object.SaveSpec(late, "", "late", tf.float32, "")
+    saveable = saveable_object.SaveableObject(None, [spec], "late")
+    saveable.restore = lambda tensors, shapes: tensors[0].op
+    saver = tf.train.Saver([saveable])
+    with tf.Session() as session:
+        path = saver.save(session, str(tmp_path / "m"))
+    assert tf.train.load_variable(path, "late") == 5
+
+
+def test_a_builder_may_add_other_operations(tmp_path: pathlib.Path):
+    class Doubling(saver_module.BaseSaverBuilder):
+        def restore_op(self, filename_tensor, saveable, preferred_shard):
+            return [2 * t for t in super().restore_op(filename_tensor, saveable, preferred_shard)]
+
+    bundle.write(str(tmp_path / "m"), [bundle.Piece("v", np.array(3.0))])
+    variable = tf.Variable(np.float64(0), name="v")
+    with tf.Session() as session:
+        tf.train.Saver(builder=Doubling()).restore(session, str(tmp_path / "m"))
+        assert session.run(variable) == 6
+
+
+def test_checkpoints_set_by_name_are_kept_as_the_newest_of_their_hours(tmp_path: pathlib.Path):
+    variable = tf.Variable(0)
+    saver = tf.train.Saver(max_to_keep=1)
+    with tf.Session() as session:
+        session.run(variable.initializer)
+        old = tf.train.Saver().save(session, str(tmp_path / "old"))
+        saver.set_last_checkpoints([old])
+        new = saver.save(session, str(tmp_path / "new"))
+    assert saver.last_checkpoints == [new]
+    assert tf.train.checkpoint_exists(old)
+
+
 def test_a_saver_without_variables_is_refused():
     with pytest.raises(ValueError, match="No variables to save"):
         tf.train.Saver()
 
 
-def test_an_empty_saver_saves_and_restores_nothing(tmp_path: pathlib.Path):
+def test_an_empty_saver_writes_only_the_graph_and_restores_nothing(tmp_path: pathlib.Path):
     saver = tf.train.Saver(allow_empty=True)
+    tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
     with tf.Session() as session:
         assert saver.save(session, str(tmp_path / "m")) is None
         saver.restore(session, None)
-    assert not list(tmp_path.iterdir())
+    assert [file.name for file in tmp_path.iterdir()] == ["m.meta"]
 
 
 @pytest.mark.e2e
@@ -209,17 +303,28 @@ def test_building_a_saver_can_be_deferred(tmp_path: pathlib.Path):
     "arguments, error, message",
     [
         ({"var_list": [3]}, TypeError, "Variable to save is not a Variable: 3"),
-        ({"var_list": ["twice"]}, ValueError, "At least two variables have the same name: v"),
-        ({"var_list": ["twice"], "defer_build": True}, ValueError, "build cannot be deferred"),
+        ({"var_list": "list"}, ValueError, "At least two variables have the same name: v"),
+        ({"var_list": "list", "defer_build": True}, ValueError, "build cannot be deferred"),
         ({"write_version": 1}, ValueError, "format V2"),
+        ({"var_list": "names"}, ValueError, "restored with two names: b"),
+        ({"var_list": {"a": 3}}, TypeError, "Not a variable: 3"),
+        ({"var_list": 3}, TypeError, "should be passed in a dict or a list. Got 3"),
+        ({"var_list": "slices"}, ValueError, "Slices must all be slices"),
+        ({"saver_def": tf.train.SaverDef()}, ValueError, "must specify the save_tensor_name"),
     ],
 )
 def test_invalid_arguments_of_a_saver_are_refused(
     arguments: dict[str, object], error: type[Exception], message: str
 ):
     variable = tf.Variable(0, name="v")
-    if arguments.get("var_list") == ["twice"]:
-        arguments = {**arguments, "var_list": [variable, variable]}
+    twice: dict[str, object] = {
+        "list": [variable, variable],
+        "names": {"a": variable, "b": variable},
+        "slices": {"a": [variable]},
+    }
+    var_list = arguments.get("var_list")
+    if isinstance(var_list, str):
+        arguments = {**arguments, "var_list": twice[var_list]}
     with pytest.raises(error, match=message):
         tf.train.Saver(**arguments)
 

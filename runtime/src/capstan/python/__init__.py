@@ -48,6 +48,16 @@ def _ref_dtype(name: str) -> Any:
         raise AttributeError(name) from None
 
 
+def _session_layer(name: str) -> Any:
+    """Return a class of sessions, whose name begins with an underscore in TensorFlow."""
+    from capstan.train import hooked_session, wrapped_session
+
+    for module in (wrapped_session, hooked_session):
+        if name.startswith("_") and hasattr(module, name[1:]):
+            return getattr(module, name[1:])
+    raise AttributeError(name)
+
+
 _TF = "capstan"
 _TRAIN = ("capstan.train", _TF)
 
@@ -82,9 +92,9 @@ _GENERATED = (
 _TRAINING = (
     *("adagrad", "adam", "basic_loops", "basic_session_run_hooks", "checkpoint_management"),
     *("coordinator", "device_setter", "evaluation", "ftrl", "gradient_descent", "input"),
-    *("learning_rate_decay", "momentum", "monitored_session", "moving_averages", "optimizer"),
+    *("learning_rate_decay", "momentum", "moving_averages", "optimizer"),
     *("proximal_adagrad", "proximal_gradient_descent", "queue_runner", "queue_runner_impl"),
-    *("rmsprop", "saver", "server_lib", "session_manager", "session_run_hook", "slot_creator"),
+    *("rmsprop", "server_lib", "session_manager", "session_run_hook", "slot_creator"),
     *("summary_io", "supervisor", "sync_replicas_optimizer", "training", "training_ops"),
     *("training_util",),
 )
@@ -102,7 +112,11 @@ alias.grow(
         "ops.nn": ("capstan.api.nn",),
         "ops.nn_ops": ("capstan.api.nn", _op),
         **{f"training.{name}": (*_TRAIN, _op) for name in _TRAINING},
+        "training.monitored_session": (_session_layer, "capstan.train.training_session", *_TRAIN),
         "training.moving_averages": ("capstan.train.moving_averages", *_TRAIN),
+        "training.saver": ("capstan.train.saver_builder", *_TRAIN),
+        "training.saving.saveable_object": ("capstan.train.saveable_object",),
+        "training.saving.saveable_object_util": ("capstan.train.saveable_object",),
         "client.session": ("capstan.client.session", _TF),
         "client.timeline": ("capstan.client.timeline",),
         "platform.app": ("capstan.api.app",),

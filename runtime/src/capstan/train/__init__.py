@@ -74,11 +74,7 @@ from capstan.train.learning_rate_decay import (
 )
 from capstan.train.meta_graph import export_meta_graph, write_graph
 from capstan.train.momentum import MomentumOptimizer
-from capstan.train.monitored_session import (
-    MonitoredSession,
-    MonitoredTrainingSession,
-    SingularMonitoredSession,
-)
+from capstan.train.monitored_session import MonitoredSession, SingularMonitoredSession
 from capstan.train.moving_averages import ExponentialMovingAverage
 from capstan.train.optimizer import Optimizer
 from capstan.train.profiling import ProfilerHook
@@ -117,6 +113,7 @@ from capstan.train.summary_hooks import SummarySaverHook
 from capstan.train.supervisor import Supervisor
 from capstan.train.sync_replicas import SyncReplicasOptimizer
 from capstan.train.timer import SecondOrStepTimer
+from capstan.train.training_session import MonitoredTrainingSession
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.cluster_pb2 import ClusterDef, JobDef

@@ -132,6 +132,8 @@ def _add_collection(collection: Any, key: str, members: Iterable[Any]) -> None:
         elif isinstance(member, graphs.Tensor | graphs.Operation):
             collection.node_list.value.append(member.name)
         elif hasattr(member, "to_proto"):
-            collection.bytes_list.value.append(member.to_proto().SerializeToString())
+            message = member.to_proto()
+            if message is not None:
+                collection.bytes_list.value.append(message.SerializeToString())
         else:
             logging.debug("Collection %s: %r is not written with the graph", key, member)

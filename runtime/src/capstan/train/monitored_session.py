@@ -4,65 +4,50 @@ Source: tensorflow/python/training/monitored_session.py.
 """
 
 import inspect
-import os
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Self
 
 from capstan import errors
 from capstan.framework import collections
 from capstan.framework import graph as graphs
 from capstan.services import first_process
 from capstan.train import (
-    checkpointing,
     coordinator,
     hook,
-    progress,
+    hooked_session,
     queue_runner,
-    reporting,
     session_creator,
-    summary_hooks,
     wrapped_session,
 )
 from capstan.train import scaffold as scaffolds
 
-USE_DEFAULT: Final = object()
-"""Marks an argument whose default depends on other arguments."""
-
-_SAVE_SECS = 600
-_SUMMARY_STEPS = 100
-_GRACE_SECS = 120.0
+GRACE_SECS = 120.0
+"""The seconds that the threads of a session have to end after a stop."""
 _ENDS = (errors.OutOfRangeError, StopIteration)
 
 
-class _Monitored:
-    """The common base of the two public classes. Not thread-safe."""
+class CoordinatedSessionCreator(session_creator.SessionCreator):
+    """Creates sessions with hooks, a coordinator, and running queue runners.
 
-    StepContext = wrapped_session.StepContext
+    `tf_sess` and `coord` are the plain session and the coordinator of the newest session, or None.
+    """
 
     def __init__(
         self,
-        creator: session_creator.SessionCreator | None,
-        hooks: Sequence[hook.SessionRunHook] | None,
-        *,
-        is_recovering: bool,
+        session_creator: session_creator.SessionCreator,
+        hooks: Sequence[hook.SessionRunHook],
         stop_grace_period_secs: float,
     ) -> None:
-        first_process.obey_sigterm()
-        self._graph = graphs.get_default_graph()
-        self._was_final = self._graph.finalized
-        self._hooks = tuple(hooks or ())
-        self._creator = creator or session_creator.ChiefSessionCreator()
-        self._grace = stop_grace_period_secs
-        self._session: Any = None
-        for session_hook in self._hooks:
-            session_hook.begin()
-        self._layer: wrapped_session.Layer = (
-            wrapped_session.RecoverableSession(self._open) if is_recovering else self._open()
-        )
+        self._session_creator = session_creator
+        self._hooks = hooks
+        self._stop_grace_period_secs = stop_grace_period_secs
+        self.tf_sess: Any = None
+        self.coord: coordinator.Coordinator | None = None
 
-    def _open(self) -> wrapped_session.Layer:
-        session = self._creator.create_session()
+    def create_session(self) -> Any:
+        """Return a session that calls the hooks and stops with the threads. Blocks."""
+        session = self._session_creator.create_session()
         # The coordinator reports every error of a thread. The layers above know which errors are
         # harmless.
         coord = coordinator.Coordinator(clean_stop_exception_types=())
@@ -75,9 +60,38 @@ class _Monitored:
             coord.request_stop()
             session.close()
             raise
-        self._session = session
-        hooked = wrapped_session.HookedSession(session, self._hooks)
-        return wrapped_session.CoordinatedSession(hooked, coord, self._grace)
+        self.tf_sess, self.coord = session, coord
+        hooked = hooked_session.HookedSession(session, self._hooks)
+        return wrapped_session.CoordinatedSession(hooked, coord, self._stop_grace_period_secs)
+
+
+class _MonitoredSession:
+    """The common base of the two public classes. Not thread-safe."""
+
+    StepContext = wrapped_session.StepContext
+
+    def __init__(
+        self,
+        creator: session_creator.SessionCreator | None,
+        hooks: Sequence[hook.SessionRunHook] | None,
+        *,
+        should_recover: bool,
+        stop_grace_period_secs: float,
+    ) -> None:
+        first_process.obey_sigterm()
+        self._graph = graphs.get_default_graph()
+        self._was_final = self._graph.finalized
+        self._hooks = tuple(hooks or ())
+        for session_hook in self._hooks:
+            session_hook.begin()
+        self._coordinated_creator = CoordinatedSessionCreator(
+            creator or session_creator.ChiefSessionCreator(), self._hooks, stop_grace_period_secs
+        )
+        self._sess: wrapped_session.WrappedSession | None = (
+            wrapped_session.RecoverableSession(self._coordinated_creator)
+            if should_recover
+            else self._coordinated_creator.create_session()
+        )
 
     @property
     def graph(self) -> graphs.Graph | None:
@@ -96,9 +110,7 @@ class _Monitored:
         Raises:
             RuntimeError: the session is closed, or a hook has asked for a stop.
         """
-        if self._is_closed():
-            raise RuntimeError("Attempted to use a closed Session.")
-        return self._layer.run(fetches, feed_dict, options, run_metadata)
+        return self._open().run(fetches, feed_dict, options, run_metadata)
 
     def run_step_fn(self, step_fn: Callable[[wrapped_session.StepContext], Any]) -> Any:
         """Call `step_fn(step_context)` and return its result. Blocks.
@@ -118,13 +130,11 @@ class _Monitored:
                 "`step_fn` may either have one `step_context` argument, or `self` and "
                 f"`step_context` arguments if it's an instance method. Got {names} instead."
             )
-        if self._is_closed():
-            raise RuntimeError("Attempted to use a closed Session.")
-        return self._layer.run_step_fn(step_fn)
+        return self._open().run_step_fn(step_fn)
 
     def should_stop(self) -> bool:
         """Return whether a hook or a thread has asked for a stop, or the session is closed."""
-        return self._is_closed() or self._layer.should_stop()
+        return self._sess is None or self._sess.should_stop()
 
     def close(self) -> None:
         """Call the hooks' `end` and close the session.
@@ -149,25 +159,36 @@ class _Monitored:
         return not is_failed
 
     def _is_closed(self) -> bool:
-        return self._session is None
+        return self._coordinated_creator.tf_sess is None
+
+    def _tf_sess(self) -> Any:
+        """Return the plain session, or None once the session is closed."""
+        return self._coordinated_creator.tf_sess
+
+    def _open(self) -> wrapped_session.WrappedSession:
+        if self._sess is None:
+            raise RuntimeError("Attempted to use a closed Session.")
+        return self._sess
 
     def _close(self, *, is_failed: bool) -> None:
-        if self._is_closed():
+        if self._sess is None:
             raise RuntimeError("Session is already closed.")
+        creator = self._coordinated_creator
         try:
             if not is_failed:
                 for session_hook in self._hooks:
-                    session_hook.end(self._session)
+                    session_hook.end(creator.tf_sess)
         finally:
-            self._session = None
+            session, self._sess = self._sess, None
+            creator.tf_sess = creator.coord = None
             try:
-                self._layer.close()
+                session.close()
             finally:
                 if not self._was_final:
                     self._graph._unsafe_unfinalize()
 
 
-class MonitoredSession(_Monitored):
+class MonitoredSession(_MonitoredSession):
     """A session that calls hooks and recovers from the loss of a task.
 
     `session_creator` creates the sessions. The default is a ChiefSessionCreator. After an
@@ -180,17 +201,17 @@ class MonitoredSession(_Monitored):
         self,
         session_creator: session_creator.SessionCreator | None = None,
         hooks: Sequence[hook.SessionRunHook] | None = None,
-        stop_grace_period_secs: float = _GRACE_SECS,
+        stop_grace_period_secs: float = GRACE_SECS,
     ) -> None:
         super().__init__(
             session_creator,
             hooks,
-            is_recovering=True,
+            should_recover=True,
             stop_grace_period_secs=stop_grace_period_secs,
         )
 
 
-class SingularMonitoredSession(_Monitored):
+class SingularMonitoredSession(_MonitoredSession):
     """A session that calls hooks. It does not recover from the loss of a task.
 
     After a loss, it raises AbortedError or UnavailableError.
@@ -203,7 +224,7 @@ class SingularMonitoredSession(_Monitored):
         master: str = "",
         config: Any = None,
         checkpoint_dir: str | None = None,
-        stop_grace_period_secs: float = _GRACE_SECS,
+        stop_grace_period_secs: float = GRACE_SECS,
         checkpoint_filename_with_path: str | None = None,
     ) -> None:
         super().__init__(
@@ -211,83 +232,10 @@ class SingularMonitoredSession(_Monitored):
                 scaffold, master, config, checkpoint_dir, checkpoint_filename_with_path
             ),
             hooks,
-            is_recovering=False,
+            should_recover=False,
             stop_grace_period_secs=stop_grace_period_secs,
         )
 
     def raw_session(self) -> Any:
         """Return the plain session, which calls no hooks."""
-        return self._session
-
-
-def MonitoredTrainingSession(
-    master: str = "",
-    is_chief: bool = True,
-    checkpoint_dir: str | None = None,
-    scaffold: scaffolds.Scaffold | None = None,
-    hooks: Sequence[hook.SessionRunHook] | None = None,
-    chief_only_hooks: Sequence[hook.SessionRunHook] | None = None,
-    save_checkpoint_secs: Any = USE_DEFAULT,
-    save_summaries_steps: Any = USE_DEFAULT,
-    save_summaries_secs: Any = USE_DEFAULT,
-    config: Any = None,
-    stop_grace_period_secs: float = _GRACE_SECS,
-    log_step_count_steps: int | None = 100,
-    max_wait_secs: float = 7200,
-    save_checkpoint_steps: Any = USE_DEFAULT,
-    summary_dir: str | None = None,
-) -> MonitoredSession:
-    """Return the session of one task in between-graph replication.
-
-    The chief restores or initialises the model. The other tasks wait for the chief, at most
-    `max_wait_secs` seconds. `hooks` are called in every task, `chief_only_hooks` only in the chief.
-
-    With `checkpoint_dir`, the chief also saves checkpoints. The interval between checkpoints is
-    `save_checkpoint_secs` or `save_checkpoint_steps`, by default 600 seconds. If the interval is
-    None or 0, the chief saves no checkpoints.
-
-    With `summary_dir`, by default `checkpoint_dir`, the chief also writes summaries for
-    TensorBoard: those of the scaffold every `save_summaries_secs` seconds or `save_summaries_steps`
-    steps, by default 100 steps, and the step rate, which it also logs, every
-    `log_step_count_steps` steps. If an interval is None or 0, these are not written.
-
-    If the environment variable CAPSTAN_PROGRESS_FILE is set, progress is written to the file that
-    it names.
-    """
-    parts = scaffold or scaffolds.Scaffold()
-    wanted: list[hook.SessionRunHook] = []
-    creator: session_creator.SessionCreator
-    if is_chief:
-        creator = session_creator.ChiefSessionCreator(parts, master, config, checkpoint_dir)
-        wanted += chief_only_hooks or ()
-        folder = summary_dir or checkpoint_dir
-        if folder and log_step_count_steps:
-            wanted.append(reporting.StepCounterHook(log_step_count_steps, output_dir=folder))
-        secs, steps = _interval(save_summaries_secs, save_summaries_steps, (None, _SUMMARY_STEPS))
-        if folder and (secs or steps):
-            wanted.append(
-                summary_hooks.SummarySaverHook(steps, secs, output_dir=folder, scaffold=parts)
-            )
-        secs, steps = _interval(save_checkpoint_secs, save_checkpoint_steps, (_SAVE_SECS, None))
-        if checkpoint_dir and (secs or steps):
-            wanted.append(
-                checkpointing.CheckpointSaverHook(checkpoint_dir, secs, steps, scaffold=parts)
-            )
-    else:
-        creator = session_creator.WorkerSessionCreator(parts, master, config, max_wait_secs)
-    wanted += hooks or ()
-    path = os.environ.get(progress.VARIABLE)
-    if path:
-        wanted.append(progress.ProgressHook(path, wanted))
-    return MonitoredSession(creator, wanted, stop_grace_period_secs)
-
-
-def _interval(
-    secs: Any, steps: Any, default: tuple[float | None, int | None]
-) -> tuple[float | None, int | None]:
-    """Return an interval in seconds and in steps. An unused interval is None."""
-    if secs is USE_DEFAULT and steps is USE_DEFAULT:
-        return default
-    return None if secs is USE_DEFAULT else secs or None, (
-        None if steps is USE_DEFAULT else steps or None
-    )
+        return self._tf_sess()

@@ -8,22 +8,24 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from capstan import errors
-from capstan.api import logging, variable_collections, variables
+from capstan.api import logging, variables
+from capstan.framework import collections
 from capstan.framework import graph as graphs
-from capstan.train import checkpoint_state, meta_graph, retention, saver_graph, steps
-
-_V2 = 2
+from capstan.train import checkpoint_state, meta_graph, retention, saver_builder, steps
+from capstan.train import saver_def as saver_defs
 
 
 class Saver:
     """Saves and restores variables, and keeps the newest checkpoints.
 
-    `var_list` is a sequence of variables, or a dictionary from names in the checkpoint to
-    variables. The default is all global variables. The constructor adds the saver's operations to
-    the default graph. With `defer_build`, the first call of `build` adds them instead. With
-    `sharded`, each task writes the variables that it holds, so the tasks need a shared file system.
-    Without `sharded`, one task, which the placer chooses, writes all variables.
+    `var_list` is a sequence of variables and saveable objects, or a dictionary from names in the
+    checkpoint to these. The default is all global variables, and the saveable objects of the
+    collection SAVEABLE_OBJECTS. The constructor adds the saver's operations to the default graph.
+    With `defer_build`, the first call of `build` adds them instead. With `sharded`, each task
+    writes the variables that it holds, so the tasks need a shared file system. Without `sharded`,
+    one task, which the placer chooses, writes all variables. `builder` adds the operations, by
+    default a BulkSaverBuilder, which ignores `restore_sequentially`. With `saver_def`, the saver
+    uses the operations that an earlier saver has added to the graph.
 
     The saver keeps the newest `max_to_keep` checkpoints, or all checkpoints if `max_to_keep` is 0
     or None. It never deletes one checkpoint in every `keep_checkpoint_every_n_hours`. Not
@@ -31,8 +33,8 @@ class Saver:
 
     Raises:
         ValueError: there are no variables and `allow_empty` is false, two variables have the same
-            name, or `write_version` is not V2.
-        TypeError: a member of `var_list` is not a variable.
+            name, `write_version` is not V2, or `saver_def` names no operations.
+        TypeError: a member of `var_list` is neither a variable nor a saveable object.
     """
 
     def __init__(
@@ -44,34 +46,38 @@ class Saver:
         keep_checkpoint_every_n_hours: float = 10000.0,
         name: str | None = None,
         restore_sequentially: bool = False,
+        saver_def: Any = None,
+        builder: saver_builder.BaseSaverBuilder | None = None,
         defer_build: bool = False,
         allow_empty: bool = False,
-        write_version: int = _V2,
+        write_version: int = saver_builder.V2,
         pad_step_number: bool = False,
         save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:
-        if defer_build and var_list is not None:
+        if defer_build and var_list:
             raise ValueError(
                 "If `var_list` is provided then build cannot be deferred. Either set "
                 "defer_build=False or var_list=None."
-            )
-        if write_version != _V2:
-            raise ValueError(
-                f"write_version={write_version} is not supported: use {_V2}, the format V2."
             )
         self._var_list = var_list
         self._reshape = reshape
         self._sharded = sharded
         self._name = name
         self._sequential = restore_sequentially
+        self._builder = builder
         self._allow_empty = allow_empty
+        self._write_version = write_version
         self._pad_step_number = pad_step_number
         self._relative = save_relative_paths
         self._filename = filename
-        self._ops: saver_graph.SaverOps | None = None
-        self._meta: tuple[int, Any] | None = None
+        self._meta: tuple[Any, Any] | None = None
         self._is_built = False
+        self.saver_def = saver_def
+        if saver_def is not None:
+            max_to_keep = saver_def.max_to_keep
+            keep_checkpoint_every_n_hours = saver_def.keep_checkpoint_every_n_hours
+            self._write_version = saver_def.version
         self._retention = retention.Retention(
             max_to_keep or 0, keep_checkpoint_every_n_hours, started=time.time()
         )
@@ -82,22 +88,36 @@ class Saver:
         """Add the saver's operations to the default graph, unless the saver is already built."""
         if self._is_built:
             return
-        var_list = (
-            variable_collections.global_variables() if self._var_list is None else self._var_list
-        )
-        named = saver_graph.named_variables(var_list)
-        if not named and not self._allow_empty:
-            raise ValueError("No variables to save")
-        if named:
-            self._ops = saver_graph.build(
-                named,
-                filename=self._filename or "model",
-                name=self._name or "save",
-                is_sharded=self._sharded,
-                is_reshaping=self._reshape,
-                is_sequential=self._sequential,
-            )
+        if self.saver_def is not None:
+            saver_defs.check(self.saver_def)
+        else:
+            self.saver_def = self._add_operations()
         self._is_built = True
+
+    def _add_operations(self) -> Any:
+        """Add the saver's operations, and return the SaverDef. Return None for an empty saver."""
+        var_list = self._var_list
+        if var_list is None:
+            keys = collections.GraphKeys.GLOBAL_VARIABLES, collections.GraphKeys.SAVEABLE_OBJECTS
+            graph = graphs.get_default_graph()
+            var_list = [member for key in keys for member in graph.get_collection(key)]
+        if not var_list:
+            if self._allow_empty:
+                return None
+            raise ValueError("No variables to save")
+        builder = self._builder or saver_builder.BulkSaverBuilder(self._write_version)
+        definition = builder.build(
+            var_list,
+            reshape=self._reshape,
+            sharded=self._sharded,
+            max_to_keep=self._retention.max_to_keep,
+            keep_checkpoint_every_n_hours=self._retention.every_n_hours,
+            name=self._name,
+            restore_sequentially=self._sequential,
+            filename=self._filename,
+        )
+        saver_defs.check(definition)
+        return definition
 
     @property
     def last_checkpoints(self) -> list[str]:
@@ -109,6 +129,10 @@ class Saver:
     ) -> None:
         """Replace the list of kept checkpoints: pairs of path and time in seconds since 1970."""
         self._retention.recover(last_checkpoints_with_time)
+
+    def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
+        """Replace the list of kept checkpoints, as if they were written in the far future."""
+        self._retention.recover((path, float("inf")) for path in last_checkpoints)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
         """Replace the list of kept checkpoints by the `checkpoint_paths` that still exist.
@@ -128,6 +152,7 @@ class Saver:
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
         write_state: bool = True,
+        strip_default_attrs: bool = False,
     ) -> str | None:
         """Write a checkpoint and return its name. Blocks.
 
@@ -146,77 +171,37 @@ class Saver:
         """
         self._check_built()
         path = self._checkpoint_name(sess, str(save_path), global_step, latest_filename)
-        if self._ops is None:
-            return None
-        folder = os.path.dirname(path)
-        try:
-            saved = sess.run(self._ops.save, {self._ops.filename: path})
-        except (errors.FailedPreconditionError, errors.NotFoundError) as error:
-            if folder and not os.path.isdir(folder):
-                raise ValueError(
-                    f"Parent directory of {path} doesn't exist, can't save."
-                ) from error
-            raise
-        written: str = saved.decode() if isinstance(saved, bytes) else str(saved)
-        if write_state:
-            self._record(written, folder, latest_filename, meta_graph_suffix)
+        definition = self.saver_def
+        written = None if definition is None else saver_defs.save(sess, definition, path)
+        if written is not None and write_state:
+            self._record(written, os.path.dirname(path), latest_filename, meta_graph_suffix)
         if write_meta_graph:
-            name = checkpoint_state.meta_graph_filename(written, meta_graph_suffix)
-            meta_graph.write(name, self._meta_graph(sess.graph))
+            name = checkpoint_state.meta_graph_filename(written or path, meta_graph_suffix)
+            meta_graph.write(name, self._meta_graph(sess.graph, strip_default_attrs))
         return written
 
     def as_saver_def(self) -> Any:
         """Return the SaverDef, which holds the saver's options and the names of its operations.
 
-        Raises:
-            RuntimeError: the saver has not been built.
+        Return None if the saver is empty or has not been built.
         """
-        from tensorboard.compat.proto import saver_pb2
+        return self.saver_def
 
-        self._check_built()
-        definition = saver_pb2.SaverDef(
-            max_to_keep=self._retention.max_to_keep,
-            sharded=self._sharded,
-            keep_checkpoint_every_n_hours=self._retention.every_n_hours,
-            version=saver_pb2.SaverDef.V2,
-        )
-        if self._ops is not None:
-            definition.filename_tensor_name = self._ops.filename.name
-            definition.save_tensor_name = self._ops.save.name
-            definition.restore_op_name = self._ops.restore.name
-        return definition
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Return the SaverDef, without `export_scope` before the names.
 
-    to_proto = as_saver_def
-
-    @property
-    def saver_def(self) -> Any:
-        """The SaverDef, as `as_saver_def` returns it."""
-        return self.as_saver_def()
-
-    @classmethod
-    def from_proto(cls, saver_def: Any, import_scope: str | None = None) -> "Saver":
-        """Return a saver for the operations of the default graph that a SaverDef names.
-
-        If `import_scope` is given, the method looks for operations whose names begin with it and
-        a slash.
+        Return None if the operations are not in `export_scope`, or if there are none.
         """
-        saver = cls(
-            sharded=saver_def.sharded,
-            max_to_keep=saver_def.max_to_keep,
-            keep_checkpoint_every_n_hours=saver_def.keep_checkpoint_every_n_hours,
-            defer_build=True,
-        )
-        if saver_def.filename_tensor_name:
-            prefix = f"{import_scope}/" if import_scope else ""
-            find = graphs.get_default_graph().as_graph_element
-            saver._ops = saver_graph.SaverOps(
-                find(prefix + saver_def.filename_tensor_name),
-                find(prefix + saver_def.save_tensor_name),
-                find(prefix + saver_def.restore_op_name),
-                {},
-            )
-        saver._is_built = True
-        return saver
+        definition = self.saver_def
+        return None if definition is None else saver_defs.exported(definition, export_scope)
+
+    @staticmethod
+    def from_proto(saver_def: Any, import_scope: str | None = None) -> "Saver":
+        """Return a saver for the operations of the graph that a SaverDef names.
+
+        If `import_scope` is given, the names of the operations begin with it and a slash.
+        """
+        return Saver(saver_def=saver_defs.imported(saver_def, import_scope), name=import_scope)
 
     def export_meta_graph(
         self,
@@ -233,19 +218,21 @@ class Saver:
         """
         return meta_graph.export_meta_graph(
             filename,
-            saver_def=self.as_saver_def(),
+            saver_def=self.saver_def,
             collection_list=collection_list,
             as_text=as_text,
             clear_devices=clear_devices,
             strip_default_attrs=strip_default_attrs,
         )
 
-    def _meta_graph(self, graph: graphs.Graph) -> Any:
+    def _meta_graph(self, graph: graphs.Graph, strip_default_attrs: bool) -> Any:
         """Return the graph as a MetaGraphDef. The result is kept until the graph grows."""
-        if self._meta is None or self._meta[0] != graph.version:
-            definition = self.as_saver_def()
-            meta = meta_graph.export_meta_graph(graph=graph, saver_def=definition)
-            self._meta = graph.version, meta
+        key = graph.version, strip_default_attrs
+        if self._meta is None or self._meta[0] != key:
+            meta = meta_graph.export_meta_graph(
+                graph=graph, saver_def=self.saver_def, strip_default_attrs=strip_default_attrs
+            )
+            self._meta = key, meta
         return self._meta[1]
 
     def restore(self, sess: Any, save_path: str | None) -> None:
@@ -260,7 +247,8 @@ class Saver:
             RuntimeError: the saver has not been built.
         """
         self._check_built()
-        if self._ops is None:
+        definition = self.saver_def
+        if definition is None:
             return
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
@@ -268,14 +256,7 @@ class Saver:
         if not checkpoint_state.checkpoint_exists(path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         logging.info("Restoring parameters from %s", path)
-        try:
-            sess.run(self._ops.restore, {self._ops.filename: path})
-        except errors.NotFoundError as error:
-            cause = "a Variable name or other graph key that is missing from the checkpoint"
-            raise _explained(error, cause) from error
-        except errors.InvalidArgumentError as error:
-            cause = "a mismatch between the current graph and the graph from the checkpoint"
-            raise _explained(error, cause) from error
+        saver_defs.restore(sess, definition, path)
 
     def _check_built(self) -> None:
         if not self._is_built:
@@ -312,14 +293,3 @@ class Saver:
         # Delete old checkpoints last: the state file names one of them until it is updated.
         for old in self._retention.take_doomed():
             checkpoint_state.remove_checkpoint(old, meta_graph_suffix)
-
-
-def _explained(error: errors.OpError, cause: str) -> errors.OpError:
-    return errors.from_code(
-        error.error_code,
-        f"Restoring from checkpoint failed. This is most likely due to {cause}. Please ensure that "
-        f"you have not altered the graph expected based on the checkpoint. Original error:\n\n"
-        f"{error.message}",
-        node_def=error.node_def,
-        op=error.op,
-    )

@@ -1,21 +1,22 @@
-"""The layers of a monitored session. Each layer wraps the next layer and adds to `run`.
+"""The sessions that a monitored session is made of. Each wraps the next one and adds to `run`.
 
     RecoverableSession     creates a new session when a task is lost, and repeats the run
     CoordinatedSession     stops when the threads of a coordinator stop
     HookedSession          calls the hooks
-    Session                runs the step on the master
+    tf.Session             runs the step on the master
 
-Source: tensorflow/python/training/monitored_session.py. Not thread-safe.
+Source: tensorflow/python/training/monitored_session.py, which has these names with an underscore.
+Not thread-safe.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
 from capstan import errors
 from capstan.api import logging
-from capstan.train import coordinator, hook
+from capstan.train import coordinator
 
 PREEMPTED = (errors.AbortedError, errors.UnavailableError)
 """The errors that a recoverable session recovers from: a task restarted or is unreachable."""
@@ -31,29 +32,8 @@ _NOT_CREATED = (
 _FIRST_PAUSE_SECS = 0.1
 _LONGEST_PAUSE_SECS = 1.0
 
-
-class Layer(Protocol):
-    """The methods that a layer needs of the layer below."""
-
-    def run(
-        self,
-        fetches: Any,
-        feed_dict: Any = None,
-        options: Any = None,
-        run_metadata: Any = None,
-    ) -> Any: ...
-
-    def run_step_fn(
-        self, call: "Callable[[StepContext], Any]", run: "Run | None" = None
-    ) -> Any: ...
-
-    def should_stop(self) -> bool: ...
-
-    def close(self) -> None: ...
-
-
 Run = Callable[..., Any]
-"""The method `run` of a layer."""
+"""The method `run` of a session."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,99 +49,88 @@ class StepContext:
         raise StopIteration("step_fn has requested the iterations to stop.")
 
 
-class HookedSession:
-    """Runs the fetches of the caller and of the hooks in one step, and calls the hooks.
+class WrappedSession:
+    """A session that leaves everything to the session `sess`, which it owns and closes.
 
-    A hooked session owns its plain session and closes it.
+    `sess` is a wrapped session, or any session that has `run` and `close`. A subclass may override
+    `_check_stop`.
     """
 
-    def __init__(self, session: Any, hooks: Sequence[hook.SessionRunHook]) -> None:
-        self._session = session
-        self._hooks = tuple(hooks)
-        self._should_stop = False
+    def __init__(self, sess: Any) -> None:
+        self._sess = sess
+
+    @property
+    def graph(self) -> Any:
+        return self._sess.graph
+
+    @property
+    def sess_str(self) -> str:
+        """The target of the plain session."""
+        target: str = self._sess.sess_str
+        return target
 
     def should_stop(self) -> bool:
-        """Return whether a hook has asked for a stop."""
-        return self._should_stop
+        """Return whether this session or the wrapped session asks for a stop, or is closed."""
+        if self._check_stop() or self._sess is None:
+            return True
+        return hasattr(self._sess, "should_stop") and bool(self._sess.should_stop())
 
-    def close(self) -> None:
-        self._session.close()
-
-    def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
-        """Call a step function and return its result. The caller gets the function's errors."""
-        return call(StepContext(self._session, run or self.run))
+    def _check_stop(self) -> bool:
+        """Return whether this session itself asks for a stop."""
+        return False
 
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
-        """Run one step with the fetches, feeds and options that the hooks add.
-
-        Raises:
-            RuntimeError: a hook has asked for a stop, or a tensor is fed twice.
-        """
-        if self._should_stop:
-            raise RuntimeError("Run called even after should_stop requested.")
-        context = hook.SessionRunContext(
-            hook.SessionRunArgs(fetches, feed_dict, options), self._session
+        return self._sess.run(
+            fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
         )
-        # The fetches form a tuple, which the session can use as a cache key. Fetches that several
-        # hooks ask for, usually the global step, are in the tuple once.
-        all_fetches = [fetches]
-        place_by_id = {id(None): None, id(fetches): 0}
-        places: list[int | None] = []
-        feeds: dict[Any, Any] = {}
-        for session_hook in self._hooks:
-            added = session_hook.before_run(context)
-            if added is None:
-                places.append(None)
-                continue
-            if id(added.fetches) not in place_by_id:
-                place_by_id[id(added.fetches)] = len(all_fetches)
-                all_fetches.append(added.fetches)
-            places.append(place_by_id[id(added.fetches)])
-            if added.feed_dict:
-                _check_disjoint(feeds, added.feed_dict, "Same tensor is fed by two hooks.")
-                feeds.update(added.feed_dict)
-            if added.options is not None:
-                options = _with_options(options, added.options)
-        if feed_dict and feeds:
-            _check_disjoint(feed_dict, feeds, "Same tensor is fed by a SessionRunHook and user.")
-            feed_dict = {**feeds, **feed_dict}
-        if options is not None and run_metadata is None:
-            from tensorboard.compat.proto import config_pb2
 
-            run_metadata = config_pb2.RunMetadata()
-        results = self._session.run(tuple(all_fetches), feed_dict or feeds, options, run_metadata)
-        for session_hook, place in zip(self._hooks, places, strict=True):
-            values = None if place is None else results[place]
-            session_hook.after_run(context, hook.SessionRunValues(values, options, run_metadata))
-        self._should_stop = context.stop_requested
-        return results[0]
+    def run_step_fn(self, step_fn: Callable[[StepContext], Any], run: Run | None = None) -> Any:
+        """Call a step function and return its result.
+
+        The function's step context gets `run` as its `run_with_hooks`. The default is the method
+        `run` of this session.
+        """
+        run = run or self.run
+        if hasattr(self._sess, "run_step_fn"):
+            return self._sess.run_step_fn(step_fn, run)
+        return step_fn(StepContext(self._sess, run))
+
+    def close(self) -> None:
+        """Close the wrapped session. If it has lost a task, it counts as closed. Idempotent."""
+        session, self._sess = self._sess, None
+        if session is None:
+            return
+        try:
+            session.close()
+        except PREEMPTED as error:
+            logging.info("Closing a session that lost a task: %s", error)
 
 
-class CoordinatedSession:
-    """Stops when the threads of a coordinator stop, and raises their errors in `run`."""
+class CoordinatedSession(WrappedSession):
+    """Stops when the threads of a coordinator stop, and raises their errors."""
 
     def __init__(
-        self, session: Layer, coord: coordinator.Coordinator, stop_grace_period_secs: float
+        self, sess: Any, coord: coordinator.Coordinator, stop_grace_period_secs: float = 120
     ) -> None:
-        self._session = session
+        super().__init__(sess)
         self._coord = coord
         self._stop_grace_period_secs = stop_grace_period_secs
 
-    def should_stop(self) -> bool:
-        """Return whether a thread or a hook has asked for a stop.
+    def _check_stop(self) -> bool:
+        """Return whether a thread has asked for a stop.
 
         If a thread has reported an error, raise that error.
         """
         self._coord.raise_requested_exception()
-        return self._coord.should_stop() or self._session.should_stop()
+        return self._coord.should_stop()
 
     def run(
         self, fetches: Any, feed_dict: Any = None, options: Any = None, run_metadata: Any = None
     ) -> Any:
         try:
-            return self._session.run(fetches, feed_dict, options, run_metadata)
+            return super().run(fetches, feed_dict, options, run_metadata)
         except PREEMPTED:
             raise
         except Exception:
@@ -173,14 +142,6 @@ class CoordinatedSession:
             except Exception:  # noqa: BLE001, the caller's own error is the one to raise
                 pass
             raise
-
-    def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
-        """Call a step function and return its result.
-
-        The function's step context gets `run` as its `run_with_hooks`. The default is the method
-        `run` of this layer.
-        """
-        return self._session.run_step_fn(call, run or self.run)
 
     def close(self) -> None:
         """Stop the threads, wait for them, and close the session.
@@ -194,28 +155,28 @@ class CoordinatedSession:
             )
         finally:
             try:
-                self._session.close()
+                super().close()
             except errors.OpError as error:
                 # `join` has already raised the error of a thread, which is more useful than this
                 # error.
                 logging.debug("Closing the session failed: %s", error)
 
 
-class RecoverableSession:
-    """Creates a session with `create`, and a new one each time a task is lost.
+class RecoverableSession(WrappedSession):
+    """Wraps a session of `sess_creator`, and a new one each time a task is lost.
 
     The number of attempts has no limit. The pause between two attempts grows to one second.
     """
 
-    def __init__(self, create: Callable[[], Layer]) -> None:
-        self._create = create
-        self._session: Layer | None = self._created()
+    def __init__(self, sess_creator: Any) -> None:
+        self._sess_creator = sess_creator
+        super().__init__(self._created())
 
-    def _created(self) -> Layer:
+    def _created(self) -> Any:
         pause, stop = _FIRST_PAUSE_SECS, threading.Event()
         while True:
             try:
-                return self._create()
+                return self._sess_creator.create_session()
             except PREEMPTED as error:
                 logging.info(_NOT_CREATED, error)
             stop.wait(pause)
@@ -226,14 +187,12 @@ class RecoverableSession:
 
         The loss of a task is not a stop: this method then creates a new session.
         """
-        if self._session is None:
-            return True
         try:
-            return self._session.should_stop()
+            return super().should_stop()
         except PREEMPTED as error:
             logging.info(_LOST, error)
             self.close()
-            self._session = self._created()
+            self._sess = self._created()
             return False
         except Exception:  # noqa: BLE001, `run` or `close` raises it
             return True
@@ -243,46 +202,21 @@ class RecoverableSession:
     ) -> Any:
         """Run one step. If a task is lost meanwhile, repeat the step in a new session."""
         return self._retry_when_lost(
-            lambda session: session.run(fetches, feed_dict, options, run_metadata)
+            lambda session: session.run(
+                fetches, feed_dict=feed_dict, options=options, run_metadata=run_metadata
+            )
         )
 
-    def _retry_when_lost(self, act: Callable[[Layer], Any]) -> Any:
+    def run_step_fn(self, step_fn: Callable[[StepContext], Any], run: Run | None = None) -> Any:
+        """Call a step function. If a task is lost meanwhile, call it again in a new session."""
+        return self._retry_when_lost(lambda session: session.run_step_fn(step_fn, run))
+
+    def _retry_when_lost(self, act: Callable[[Any], Any]) -> Any:
         while True:
-            if self._session is None:
-                self._session = self._created()
+            if self._sess is None:
+                self._sess = self._created()
             try:
-                return act(self._session)
+                return act(self._sess)
             except PREEMPTED as error:
                 logging.info(_LOST, error)
                 self.close()
-
-    def run_step_fn(self, call: Callable[[StepContext], Any], run: Run | None = None) -> Any:
-        """Call a step function. If a task is lost meanwhile, call it again in a new session."""
-        return self._retry_when_lost(lambda session: session.run_step_fn(call, run))
-
-    def close(self) -> None:
-        session, self._session = self._session, None
-        if session is None:
-            return
-        try:
-            session.close()
-        except PREEMPTED as error:
-            logging.info("Closing a session that lost a task: %s", error)
-
-
-def _check_disjoint(first: Mapping[Any, Any], second: Mapping[Any, Any], message: str) -> None:
-    if first.keys() & second.keys():
-        raise RuntimeError(message)
-
-
-def _with_options(options: Any, more: Any) -> Any:
-    """Merge RunOptions. The result has the higher trace level, the longer timeout, all watches."""
-    if options is None:
-        return more
-    merged = type(options)()
-    merged.CopyFrom(options)
-    merged.trace_level = max(options.trace_level, more.trace_level)
-    merged.timeout_in_ms = max(options.timeout_in_ms, more.timeout_in_ms)
-    merged.output_partition_graphs |= more.output_partition_graphs
-    merged.debug_options.debug_tensor_watch_opts.extend(more.debug_options.debug_tensor_watch_opts)
-    return merged

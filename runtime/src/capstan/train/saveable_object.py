@@ -1,0 +1,222 @@
+"""The objects that a saver saves and restores: variables, and any other state in tensors.
+
+Source: tensorflow/python/training/saving/saveable_object.py and saveable_object_util.py.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from capstan.api import variables
+from capstan.core import dtypes
+from capstan.framework import facts, nest, opdef
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+
+class SaveSpec:
+    """One tensor to save, under `name` in the checkpoint.
+
+    `tensor` may be a function that returns the tensor when the saver is built. Then `dtype` and
+    `device` must be given. If the tensor is a slice of a larger tensor, `slice_spec` says which, as
+    `SaveSliceInfo.spec` does; else it is empty.
+
+    Raises:
+        AssertionError: `tensor` is a function, and `dtype` or `device` is not given.
+    """
+
+    def __init__(
+        self,
+        tensor: graphs.Tensor | Callable[[], graphs.Tensor],
+        slice_spec: str,
+        name: str,
+        dtype: dtypes.DType | None = None,
+        device: str | None = None,
+    ) -> None:
+        self._tensor = tensor
+        self.slice_spec = slice_spec
+        self.name = name
+        if isinstance(tensor, graphs.Tensor):
+            dtype = tensor.dtype if dtype is None else dtype
+            device = tensor.device if device is None else device
+        if dtype is None or device is None:
+            raise AssertionError(
+                "When passing a callable `tensor` to a SaveSpec, an explicit dtype and device must "
+                "be provided."
+            )
+        self.dtype = dtype
+        self.device = device
+
+    @property
+    def tensor(self) -> graphs.Tensor:
+        return self._tensor if isinstance(self._tensor, graphs.Tensor) else self._tensor()
+
+
+class SaveableObject:
+    """State that a saver saves as tensors. `specs` lists the tensors, which are on one device.
+
+    `op` is the object that has the state. A saver refuses two saveables with the same `op`. A
+    subclass overrides `restore`.
+    """
+
+    def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
+        self.op = op
+        self.specs = specs
+        self.name = name
+
+    @property
+    def device(self) -> str:
+        """The device of the tensors."""
+        return self.specs[0].device
+
+    def restore(self, restored_tensors: Sequence[graphs.Tensor], restored_shapes: Any) -> Any:
+        """Return an operation that restores the state from tensors in the order of `specs`.
+
+        If `restored_shapes` is not None, give the tensors these shapes first.
+        """
+        raise ValueError("Calling an abstract method.")
+
+
+class ReferenceVariableSaveable(SaveableObject):
+    """A variable, or the tensor that refers to the variable."""
+
+    def __init__(self, var: Any, slice_spec: str, name: str) -> None:
+        state = _element(var)
+        super().__init__(var, [SaveSpec(state, slice_spec, name, state.dtype.base_dtype)], name)
+        self._state = state
+
+    def restore(self, restored_tensors: Sequence[graphs.Tensor], restored_shapes: Any) -> Any:
+        shape = self._state.get_shape()
+        value = _reshaped(restored_tensors[0], restored_shapes)
+        is_checked = restored_shapes is None and shape.is_fully_defined()
+        return raw.Assign(self._state, value, validate_shape=is_checked).op
+
+
+class ResourceVariableSaveable(SaveableObject):
+    """A resource variable, or a tensor that a ReadVariableOp has read from the variable."""
+
+    def __init__(self, var: Any, slice_spec: str, name: str) -> None:
+        value = _element(var)
+        self.handle_op = value.op.inputs[0]
+        super().__init__(var, [SaveSpec(value, slice_spec, name)], name)
+
+    def restore(self, restored_tensors: Sequence[graphs.Tensor], restored_shapes: Any) -> Any:
+        value = _reshaped(restored_tensors[0], restored_shapes)
+        with value.graph.device(self.handle_op.device):
+            return raw.AssignVariableOp(self.handle_op, raw.Identity(value))
+
+
+def saveables_by_name(given: Any) -> dict[str, Any]:
+    """Return variables and saveables by their names in the checkpoint.
+
+    The names are the keys of `given` if it is a dictionary. Otherwise `given` is a sequence, which
+    may be nested, and the names are those of the variables. The slices of a variable form a list.
+
+    Raises:
+        TypeError: a member is neither a variable nor a saveable.
+        ValueError: two members have the same name.
+    """
+    if isinstance(given, Mapping):
+        return {str(name): given[name] for name in given}
+    if not isinstance(given, list | tuple | set):
+        raise TypeError(f"Variables to save should be passed in a dict or a list. Got {given}")
+    found: dict[str, Any] = {}
+    for member in nest.flatten(list(given)):
+        slice_info = getattr(member, "_save_slice_info", None)
+        name = _name(member) if slice_info is None else slice_info.full_name
+        if slice_info is not None and isinstance(found.get(name, []), list):
+            found.setdefault(name, []).append(member)
+        elif name in found:
+            raise ValueError(f"At least two variables have the same name: {name}")
+        else:
+            found[name] = member
+    return found
+
+
+def saveables(members: Mapping[str, Any]) -> list[SaveableObject]:
+    """Return the saveables of variables and saveables by name, sorted by name.
+
+    Raises:
+        TypeError: a member is neither a variable nor a saveable.
+        ValueError: a member has two names, or a list holds other objects than slices of one tensor.
+    """
+    found = [
+        saveable
+        for name in sorted(members)
+        for saveable in saveable_objects_for_op(members[name], name)
+    ]
+    seen: set[int] = set()
+    for saveable in found:
+        if id(saveable.op) in seen and saveable.op is not None:
+            raise ValueError(f"The same saveable will be restored with two names: {saveable.name}")
+        seen.add(id(saveable.op))
+    return found
+
+
+def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
+    """Yield the saveables of a variable, a list of slices, or a saveable.
+
+    Raises:
+        TypeError: `op` is none of these.
+        ValueError: a list holds other objects than slices of one tensor.
+    """
+    if isinstance(op, SaveableObject):
+        yield op
+    elif isinstance(op, list | tuple):
+        full_names = {_slice_of(var).full_name for var in op}
+        if len(full_names) > 1:
+            raise ValueError(
+                f"Slices must all be from the same tensor: {' != '.join(sorted(full_names))}"
+            )
+        for var in op:
+            yield _of_variable(var, _slice_of(var).spec, name)
+    else:
+        element = _element(op)
+        if not _is_variable(element):
+            raise TypeError(
+                "names_to_saveables must be a dict mapping string names to Tensors/Variables. "
+                f"Not a variable: {op}"
+            )
+        yield _of_variable(element, "", name)
+
+
+def _of_variable(var: Any, slice_spec: str, name: str) -> SaveableObject:
+    is_resource = _element(var).op.type == "ReadVariableOp"
+    kind = ResourceVariableSaveable if is_resource else ReferenceVariableSaveable
+    return kind(var, slice_spec, name)
+
+
+def _name(member: Any) -> str:
+    """Return the name of a variable, or of a saveable, in a checkpoint."""
+    if isinstance(member, SaveableObject):
+        return member.name
+    element = _element(member)
+    if not _is_variable(element):
+        raise TypeError(f"Variable to save is not a Variable: {member}")
+    op = element.op
+    return str(op.inputs[0].op.name if op.type == "ReadVariableOp" else op.name)
+
+
+def _element(var: Any) -> Any:
+    """Return the tensor of a variable. Return any other object as it is."""
+    return var._as_graph_element() if isinstance(var, variables.Variable) else var
+
+
+def _is_variable(element: Any) -> bool:
+    if not isinstance(element, graphs.Tensor):
+        return False
+    kind = element.op.type
+    return kind == "ReadVariableOp" or opdef.role(kind) is facts.Role.VARIABLE
+
+
+def _slice_of(var: Any) -> Any:
+    info = getattr(var, "_save_slice_info", None)
+    if info is None:
+        raise ValueError(f"Slices must all be slices: {var}")
+    return info
+
+
+def _reshaped(value: graphs.Tensor, shapes: Any) -> graphs.Tensor:
+    if shapes is None:
+        return value
+    reshaped: graphs.Tensor = raw.Reshape(value, shapes[0])
+    return reshaped

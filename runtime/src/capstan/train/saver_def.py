@@ -1,0 +1,92 @@
+"""The SaverDef of a saver: the names of its operations, and the steps that run them.
+
+Source: tensorflow/python/training/saver.py.
+"""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from capstan import errors
+from capstan.framework import control_context
+
+_NAMES = ("filename_tensor_name", "save_tensor_name", "restore_op_name")
+
+
+def check(definition: Any) -> None:
+    """Check that a SaverDef names its operations.
+
+    Raises:
+        ValueError: a name is missing.
+    """
+    for field in ("save_tensor_name", "restore_op_name"):
+        if not getattr(definition, field):
+            raise ValueError(f"saver_def must specify the {field}: {definition}")
+
+
+def imported(definition: Any, scope: str | None) -> Any:
+    """Return a copy of a SaverDef whose names begin with `scope` and a slash."""
+    return _renamed(definition, lambda name: f"{scope}/{name}" if scope else name)
+
+
+def exported(definition: Any, scope: str | None) -> Any:
+    """Return a copy of a SaverDef without `scope` before its names.
+
+    Return None if a name does not begin with `scope`.
+    """
+    if scope and not all(getattr(definition, field).startswith(scope) for field in _NAMES):
+        return None
+    return _renamed(definition, lambda name: control_context.stripped(name, scope))
+
+
+def _renamed(definition: Any, rename: Callable[[str], str]) -> Any:
+    renamed = type(definition)()
+    renamed.CopyFrom(definition)
+    for field in _NAMES:
+        setattr(renamed, field, rename(getattr(definition, field)))
+    return renamed
+
+
+def save(sess: Any, definition: Any, path: str) -> str:
+    """Write a checkpoint and return its name. Blocks.
+
+    Raises:
+        ValueError: the folder does not exist and cannot be made.
+        OpError: the step that saves failed.
+    """
+    try:
+        saved = sess.run(definition.save_tensor_name, {definition.filename_tensor_name: path})
+    except (errors.FailedPreconditionError, errors.NotFoundError) as error:
+        folder = os.path.dirname(path)
+        if folder and not os.path.isdir(folder):
+            raise ValueError(f"Parent directory of {path} doesn't exist, can't save.") from error
+        raise
+    return saved.decode() if isinstance(saved, bytes) else str(saved)
+
+
+def restore(sess: Any, definition: Any, path: str) -> None:
+    """Assign the values of a checkpoint to the variables. Blocks.
+
+    Raises:
+        NotFoundError: a variable is not in the checkpoint.
+        InvalidArgumentError: a variable has another dtype or shape in the checkpoint.
+    """
+    try:
+        sess.run(definition.restore_op_name, {definition.filename_tensor_name: path})
+    except errors.NotFoundError as error:
+        cause = "a Variable name or other graph key that is missing from the checkpoint"
+        raise _explained(error, cause) from error
+    except errors.InvalidArgumentError as error:
+        cause = "a mismatch between the current graph and the graph from the checkpoint"
+        raise _explained(error, cause) from error
+
+
+def _explained(error: errors.OpError, cause: str) -> errors.OpError:
+    return errors.from_code(
+        error.error_code,
+        f"Restoring from checkpoint failed. This is most likely due to {cause}. Please ensure that "
+        f"you have not altered the graph expected based on the checkpoint. Original error:\n\n"
+        f"{error.message}",
+        node_def=error.node_def,
+        op=error.op,
+    )
