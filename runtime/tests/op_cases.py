@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from capstan.core import dtypes
+from capstan.core import dtypes, windows
 from capstan.framework import opdef
 from capstan.framework.ops import training
 
@@ -256,6 +256,79 @@ def top_k(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     if row.name == "InTopK":
         return Case(operands, {"k": k})
     return Case([*operands, np.asarray(np.int32(k))])
+
+
+@st.composite
+def convolution(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw a convolution or one of its gradients. A CPU of TensorFlow has no format NCHW."""
+    give = draw(numbers(row, dtype))
+    depth, units = draw(st.integers(1, 2)), draw(st.integers(1, 2))
+    kernel = (draw(st.integers(1, 3)), draw(st.integers(1, 2)), depth, units)
+    image = (draw(st.integers(0, 2)), draw(st.integers(5, 6)), draw(st.integers(3, 4)), depth)
+    stride, is_depthwise = draw(st.integers(1, 2)), row.name.startswith("Depthwise")
+    rate = 1 if is_depthwise or stride > 1 else draw(st.integers(1, 2))
+    padding, margins = draw(st.sampled_from(["SAME", "VALID", "EXPLICIT"])), [0] * 8
+    if padding == "EXPLICIT":
+        margins[2:6] = [draw(st.integers(0, 1)) for _ in range(4)]
+    attrs: dict[str, Any] = {"strides": [1, stride, stride, 1], "padding": padding}
+    attrs |= {"dilations": [1, rate, rate, 1]}
+    if padding == "EXPLICIT":
+        attrs["explicit_paddings"] = margins
+    bounds = [
+        windows.padding_of({"padding": padding, "explicit_paddings": margins}, axis)
+        for axis in (1, 2)
+    ]
+    sizes = [
+        windows.count(image[axis], kernel[axis - 1], stride, rate, bounds[axis - 1])
+        for axis in (1, 2)
+    ]
+    slope = (image[0], *sizes, depth * units if is_depthwise else units)
+    if row.name.endswith("Input"):
+        operands = [np.array(image, np.int32), give.array(kernel), give.array(slope)]
+        return Case(operands, attrs, frozenset({0}))
+    if row.name.endswith("Filter"):
+        operands = [give.array(image), np.array(kernel, np.int32), give.array(slope)]
+        return Case(operands, attrs, frozenset({1}))
+    return Case([give.array(image), give.array(kernel)], attrs)
+
+
+@st.composite
+def pool(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw a pool or its gradient. The elements of an image are distinct."""
+    give = draw(numbers(row, dtype))
+    shape = (draw(st.integers(0, 2)), draw(st.integers(2, 4)), draw(st.integers(2, 4)), 2)
+    sides = [draw(st.integers(1, 2)) for _ in range(4)]
+    padding = draw(st.sampled_from([b"SAME", b"VALID"]))
+    attrs = {"ksize": [1, *sides[:2], 1], "strides": [1, *sides[2:], 1], "padding": padding}
+    counts = [
+        windows.count(shape[axis], attrs["ksize"][axis], attrs["strides"][axis], 1, padding)
+        for axis in (1, 2, 3)
+    ]
+    outputs = (shape[0], *counts)
+    if row.name == "AvgPoolGrad":
+        operands = [np.array(shape, np.int32), give.array(outputs)]
+        return Case(operands, attrs, frozenset({0}))
+    image = give.array(shape)
+    if row.name in ("MaxPool", "AvgPool"):
+        return Case([image], attrs)
+    places = [
+        windows.over(shape[axis], attrs["ksize"][axis], attrs["strides"][axis], 1, padding)
+        for axis in (1, 2)
+    ]
+    largest = np.empty(outputs, image.dtype)
+    for row_at, column_at in np.ndindex(outputs[1:3]):
+        starts = [
+            at * axis.stride - axis.before
+            for at, axis in zip((row_at, column_at), places, strict=True)
+        ]
+        rows, columns = (
+            slice(max(start, 0), start + axis.width)
+            for start, axis in zip(starts, places, strict=True)
+        )
+        largest[:, row_at, column_at] = image[:, rows, columns].max((1, 2))
+    grad = give.array(outputs if row.name == "MaxPoolGrad" else shape)
+    # The gradients by the image and by its largest elements are 0, but quotients are not.
+    return Case([image, largest, grad], attrs, frozenset({0, 1}))
 
 
 def _factors(count: int, draw: Draw) -> list[int]:
@@ -536,6 +609,20 @@ def assertion(row: opdef.OpDef, dtype: Any = None) -> st.SearchStrategy[Case]:
     return st.just(Case([np.asarray(np.bool_(True)), data]))
 
 
+_IMAGE_OPS = (
+    *(
+        prefix + suffix
+        for prefix in ("Conv2D", "DepthwiseConv2dNative")
+        for suffix in ("", "BackpropInput", "BackpropFilter")
+    ),
+    *("MaxPool", "MaxPoolGrad", "MaxPoolGradGrad", "AvgPool", "AvgPoolGrad"),
+)
+CRASHING = frozenset(_IMAGE_OPS)
+"""Some calls of these ops, such as those with empty images, end the process of TensorFlow.
+
+`oracle/test_convolutions.py` compares the ops with TensorFlow on calls that it survives.
+"""
+
 CASES: dict[str, Strategy] = {
     **dict.fromkeys(
         (
@@ -561,6 +648,8 @@ CASES: dict[str, Strategy] = {
     **dict.fromkeys(("Softmax", "LogSoftmax"), rows_of_logits),
     **dict.fromkeys(("InTopK", "InTopKV2"), top_k),
     **dict.fromkeys(("Gather", "GatherV2"), gather),
+    **dict.fromkeys(_IMAGE_OPS[:6], convolution),
+    **dict.fromkeys(_IMAGE_OPS[6:], pool),
     "FloorMod": modulo, "Where": ranked,
     "AddN": several, "Pow": power, "Select": select, "SelectV2": select_v2, "Cast": cast,
     "LogicalNot": lambda row, dtype=None: unary(row, dtypes.bool_),
@@ -627,6 +716,9 @@ ELSEWHERE = {
         "ShardDataset", "ShuffleAndRepeatDataset", "ShuffleDataset", "SkipDataset",
         "TFRecordDataset", "TakeDataset", "TakeWhileDataset", "TensorDataset", "TensorSliceDataset",
         "TextLineDataset", "UnbatchDataset", "WindowDataset", "ZipDataset",
+    },
+    "train/test_sync_replicas.py": {
+        "ResourceAccumulatorTakeGradientUpTo", "SparseAccumulatorTakeGradientUpTo",
     },
     "oracle/test_functions.py": {"SymbolicGradient", "PyFunc", "PyFuncStateless"},
     "kernels/test_io.py": {

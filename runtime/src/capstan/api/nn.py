@@ -1,10 +1,21 @@
 """`tf.nn`: activations, losses and the arithmetic of layers (python/ops/nn_ops.py, nn_impl.py)."""
 
+# ruff: noqa: F403 - the other modules list their exports in `__all__`
+
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import gather_ops, losses_ops, math_ops, plain, random_ops, reduce_ops
+from capstan.api import (
+    gather_ops,
+    losses_ops,
+    math_ops,
+    nn_convolution,
+    plain,
+    random_ops,
+    reduce_ops,
+)
 from capstan.api.absent import absent
+from capstan.api.nn_convolution import *
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -15,7 +26,7 @@ __all__ = [
     "l2_normalize", "leaky_relu", "log_softmax", "moments", "relu", "relu_layer", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits", "tanh",
-    "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
+    "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction", *nn_convolution.__all__,
 ]  # fmt: skip
 
 embedding_lookup = gather_ops.embedding_lookup

@@ -12,10 +12,13 @@ from capstan.core import dtypes
 from capstan.kernels import (
     arithmetic,
     control,
+    convolution,
     creation,
+    depthwise,
     layout,
     logic,
     nn,
+    pooling,
     reduction,
     resource,
     shape,
@@ -28,10 +31,13 @@ from capstan.kernels.registry import register, rows
 _FAMILIES = (
     arithmetic,
     control,
+    convolution,
     creation,
+    depthwise,
     layout,
     logic,
     nn,
+    pooling,
     reduction,
     resource,
     shape,
@@ -64,11 +70,14 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
         {"T": _FLOATS},
         "ApplyAdadelta ApplyAdagrad ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent "
-        "ApplyMomentum ApplyRMSProp Assign AssignAdd AssignSub BiasAdd BiasAddGrad Cos Exp L2Loss "
-        "Log Log1p LogSoftmax MatMul Reciprocal Relu ReluGrad ResourceApplyAdadelta "
-        "ResourceApplyAdagrad ResourceApplyAdam ResourceApplyCenteredRMSProp "
-        "ResourceApplyGradientDescent ResourceApplyMomentum ResourceApplyRMSProp Rsqrt Sigmoid "
-        "SigmoidGrad Sin Softmax SoftmaxCrossEntropyWithLogits Sqrt Tanh TanhGrad",
+        "ApplyMomentum ApplyRMSProp Assign AssignAdd AssignSub AvgPool AvgPoolGrad BiasAdd "
+        "BiasAddGrad Conv2D Conv2DBackpropFilter Conv2DBackpropInput Cos DepthwiseConv2dNative "
+        "DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput Exp L2Loss Log "
+        "Log1p LogSoftmax MatMul MaxPool MaxPoolGrad MaxPoolGradGrad Reciprocal Relu ReluGrad "
+        "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdam "
+        "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyMomentum "
+        "ResourceApplyRMSProp Rsqrt Sigmoid SigmoidGrad Sin Softmax "
+        "SoftmaxCrossEntropyWithLogits Sqrt Tanh TanhGrad",
     ),
     ({"dtype": _PLAIN}, "Const Placeholder"),
     (

@@ -1,0 +1,297 @@
+"""`tf.nn`'s convolutions and pools over images (python/ops/nn_ops.py, nn_impl.py).
+
+A format is "NHWC" (the default: batch, height, width, channels) or "NCHW". A padding is "SAME",
+"VALID", or for a convolution a list with a pair of numbers for each axis.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.api.scoped import scoped
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+__all__ = [
+    "atrous_conv2d", "avg_pool", "avg_pool2d", "conv1d", "conv2d", "conv2d_backprop_filter",
+    "conv2d_backprop_input", "conv2d_transpose", "convolution", "depthwise_conv2d",
+    "depthwise_conv2d_native", "max_pool", "max_pool2d", "separable_conv2d",
+]  # fmt: skip
+
+
+def _per_axis(value: Any, count: int, channels_first: bool, name: str) -> list[int]:
+    """Return one number per axis. `value` is one number, one for each spatial axis, or all."""
+    if value is None:
+        value = [1]
+    given = [int(value)] if not isinstance(value, Sequence) else [int(part) for part in value]
+    if len(given) == count + 2:
+        return given
+    if len(given) == 1:
+        given *= count
+    if len(given) != count:
+        raise ValueError(
+            f"{name} should be of length 1, {count} or {count + 2} but was {len(given)}"
+        )
+    return [1, 1, *given] if channels_first else [1, *given, 1]
+
+
+def _is_channels_first(data_format: str | None) -> bool:
+    if data_format not in (None, "NHWC", "NCHW"):
+        raise ValueError(f"data_format must be 'NHWC' or 'NCHW', not {data_format!r}")
+    return data_format == "NCHW"
+
+
+def _geometry(strides: Any, padding: Any, data_format: str | None, dilations: Any) -> Any:
+    """Return the attributes of a convolution for the arguments of a public function."""
+    channels_first = _is_channels_first(data_format)
+    attrs: dict[str, Any] = {
+        "strides": _per_axis(strides, 2, channels_first, "strides"),
+        "dilations": _per_axis(dilations, 2, channels_first, "dilations"),
+        "data_format": data_format or "NHWC",
+    }
+    if isinstance(padding, list | tuple):
+        pairs = [int(number) for pair in padding for number in pair]
+        return {**attrs, "padding": "EXPLICIT", "explicit_paddings": pairs}
+    return {**attrs, "padding": str(padding).upper()}
+
+
+def conv2d(
+    input: Any,
+    filter: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Any:
+    """Return the convolution of images with filters [height, width, channels, outputs].
+
+    Raises:
+        ValueError: the padding or format is unknown, or the shapes do not fit.
+    """
+    attrs = _geometry(strides, padding, data_format, dilations)
+    kernel = filter if filters is None else filters
+    return raw.Conv2D(input, kernel, use_cudnn_on_gpu=use_cudnn_on_gpu, **attrs, name=name)
+
+
+def conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Any:
+    """Return the gradient of a convolution by its filters, for the gradient by its output."""
+    attrs = _geometry(strides, padding, data_format, dilations)
+    return raw.Conv2DBackpropFilter(input, filter_sizes, out_backprop, **attrs, name=name)
+
+
+def conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any = None,
+    out_backprop: Any = None,
+    strides: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str | None = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+    filters: Any = None,
+) -> Any:
+    """Return the gradient of a convolution by its images, for the gradient by its output."""
+    attrs = _geometry(strides, padding, data_format, dilations)
+    kernel = filter if filters is None else filters
+    return raw.Conv2DBackpropInput(input_sizes, kernel, out_backprop, **attrs, name=name)
+
+
+def conv2d_transpose(
+    value: Any = None,
+    filter: Any = None,
+    output_shape: Any = None,
+    strides: Any = None,
+    padding: Any = "SAME",
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Any:
+    """Return images of `output_shape` whose convolution with the filters has the shape of `value`.
+
+    This is the gradient of `conv2d` by its input. The filters are [height, width, outputs, inputs].
+    """
+    value = value if input is None else input
+    kernel = filter if filters is None else filters
+    with scoped(name, "conv2d_transpose", (value, kernel, output_shape)) as scope:
+        attrs = _geometry(strides, padding, data_format, dilations)
+        return raw.Conv2DBackpropInput(output_shape, kernel, value, **attrs, name=scope)
+
+
+def atrous_conv2d(
+    value: Any, filters: Any, rate: int, padding: Any, name: str | None = None
+) -> Any:
+    """Return the convolution with filters whose elements are `rate` pixels apart."""
+    if rate < 1:
+        raise ValueError(f"rate {rate} cannot be less than one")
+    return conv2d(value, filters, [1, 1, 1, 1], padding, dilations=rate, name=name)
+
+
+def convolution(
+    input: Any,
+    filter: Any,
+    padding: Any,
+    strides: Any = None,
+    dilation_rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    filters: Any = None,
+    dilations: Any = None,
+) -> Any:
+    """Return the convolution of images (rank 4) or sequences (rank 3).
+
+    Raises:
+        ValueError: the input has another rank, or its rank is unknown.
+    """
+    kernel = filter if filters is None else filters
+    rate = dilation_rate if dilations is None else dilations
+    with scoped(name, "convolution", (input, kernel)) as scope:
+        input = convert.convert_to_tensor(input, name="input")
+        rank = input.shape.ndims
+        if rank == 3:
+            return conv1d(
+                input, kernel, strides or 1, padding, data_format=data_format,
+                name=scope, dilations=rate,
+            )  # fmt: skip
+        if rank != 4:
+            raise ValueError(f"convolution needs an input of rank 3 or 4, not {input.shape}")
+        return conv2d(input, kernel, strides, padding, True, data_format, rate, scope)
+
+
+def conv1d(
+    value: Any = None,
+    filters: Any = None,
+    stride: Any = None,
+    padding: Any = None,
+    use_cudnn_on_gpu: bool = True,
+    data_format: str | None = None,
+    name: str | None = None,
+    input: Any = None,
+    dilations: Any = None,
+) -> Any:
+    """Return the convolution of sequences [batch, width, channels], or "NCW", with filters."""
+    value = value if input is None else input
+    if data_format not in (None, "NWC", "NHWC", "NCW", "NCHW"):
+        raise ValueError(f"data_format must be 'NWC' or 'NCW', not {data_format!r}")
+    channels_first = data_format in ("NCW", "NCHW")
+    with scoped(name, "conv1d", (value, filters)):
+        at = 2 if channels_first else 1
+        strides = [1, *_per_axis(stride, 1, channels_first, "stride")]
+        rates = [1, *_per_axis(dilations, 1, channels_first, "dilations")]
+        if channels_first:
+            strides, rates = [1, 1, 1, strides[-1]], [1, 1, 1, rates[-1]]
+        images, kernel = raw.ExpandDims(value, at), raw.ExpandDims(filters, 0)
+        layout = "NCHW" if channels_first else "NHWC"
+        result = conv2d(images, kernel, strides, padding, True, layout, rates)
+        return raw.Squeeze(result, squeeze_dims=[at])
+
+
+def depthwise_conv2d(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Any:
+    """Convolve each channel with its own filters, [height, width, channels, filters a channel]."""
+    with scoped(name, "depthwise", (input, filter)) as scope:
+        attrs = _geometry(strides, padding, data_format, rate if dilations is None else dilations)
+        return raw.DepthwiseConv2dNative(input, filter, **attrs, name=scope)
+
+
+def depthwise_conv2d_native(
+    input: Any,
+    filter: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    dilations: Any = (1, 1, 1, 1),
+    name: str | None = None,
+) -> Any:
+    """Convolve each channel with its own filters, [height, width, channels, filters a channel]."""
+    attrs = _geometry(strides, padding, data_format, dilations)
+    return raw.DepthwiseConv2dNative(input, filter, **attrs, name=name)
+
+
+def separable_conv2d(
+    input: Any,
+    depthwise_filter: Any,
+    pointwise_filter: Any,
+    strides: Any,
+    padding: Any,
+    rate: Any = None,
+    name: str | None = None,
+    data_format: str | None = None,
+    dilations: Any = None,
+) -> Any:
+    """Return a depthwise convolution followed by a convolution with filters of one pixel."""
+    with scoped(name, "separable_conv2d", (input, depthwise_filter, pointwise_filter)) as scope:
+        each = depthwise_conv2d(
+            input, depthwise_filter, strides, padding, rate, "depthwise", data_format, dilations
+        )
+        return conv2d(each, pointwise_filter, 1, "VALID", data_format=data_format, name=scope)
+
+
+def _pool(
+    op: str, value: Any, ksize: Any, strides: Any, padding: Any, layout: str | None, scope: str
+) -> Any:
+    channels_first = _is_channels_first(layout)
+    return getattr(raw, op)(
+        value,
+        ksize=_per_axis(ksize, 2, channels_first, "ksize"),
+        strides=_per_axis(strides, 2, channels_first, "strides"),
+        padding=str(padding).upper(),
+        data_format=layout or "NHWC",
+        name=scope,
+    )
+
+
+def max_pool(
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Any:
+    """Return the largest element of each window of `ksize`."""
+    value = value if input is None else input
+    with scoped(name, "MaxPool", (value,)) as scope:
+        return _pool("MaxPool", value, ksize, strides, padding, data_format, scope)
+
+
+def avg_pool(
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None = "NHWC",
+    name: str | None = None,
+    input: Any = None,
+) -> Any:
+    """Return the mean of each window of `ksize`. Padding does not count."""
+    value = value if input is None else input
+    with scoped(name, "AvgPool", (value,)) as scope:
+        return _pool("AvgPool", value, ksize, strides, padding, data_format, scope)
+
+
+avg_pool2d = avg_pool
+max_pool2d = max_pool

@@ -1,0 +1,157 @@
+"""Rows of two-dimensional convolutions (core/ops/nn_ops.cc, python/ops/nn_grad.py)."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from capstan.core import shapes, windows
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
+from capstan.framework.ops import rules, typesets
+
+_ATTRIBUTES: dict[str, Any] = {
+    "strides": list,
+    "use_cudnn_on_gpu": True,
+    "padding": bytes,
+    "explicit_paddings": [],
+    "data_format": b"NHWC",
+    "dilations": [1, 1, 1, 1],
+}
+_DEPTHWISE = {name: _ATTRIBUTES[name] for name in _ATTRIBUTES if name != "use_cudnn_on_gpu"}
+_CHOICES = {"padding": (b"SAME", b"VALID", b"EXPLICIT"), "data_format": (b"NHWC", b"NCHW")}
+_TYPES = {"T": typesets.FLOATING}
+
+
+def spatial(
+    attrs: Mapping[str, Any], axis: int, size: int | None, width: int | None, stride: int
+) -> int | None:
+    """Return the number of windows over an axis, or None if it is unknown."""
+    padding = windows.padding_of(attrs, axis)
+    if size is None or (width is None and padding != b"SAME"):
+        return None
+    dilations = attrs.get("dilations") or [1, 1, 1, 1]
+    return windows.count(size, width or 1, stride, dilations[axis], padding)
+
+
+def _lists(attrs: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        if len(attrs[name]) != 4:
+            raise ValueError(
+                f"Conv2D requires the {name} attribute to contain 4 values, but got: "
+                f"{len(attrs[name])}"
+            )
+
+
+def _output(ctx: ShapeContext, is_depthwise: bool) -> rules.Shapes:
+    value, kernel = (rules.with_rank(shape, 4) for shape in ctx.inputs[:2])
+    attrs = ctx.attrs
+    _lists(attrs, "strides", "dilations")
+    height, width, depth = windows.axes_of(attrs["data_format"])
+    channels = shapes.merge_dimension(value[depth], kernel[2])
+    units = kernel[3]
+    if is_depthwise:
+        units = None if channels is None or units is None else channels * units
+    result: list[int | None] = [value[0]] * 4
+    result[depth] = units
+    for axis, breadth in ((height, kernel[0]), (width, kernel[1])):
+        result[axis] = spatial(attrs, axis, value[axis], breadth, attrs["strides"][axis])
+    return (tuple(result),)
+
+
+def _conv_shape(ctx: ShapeContext) -> rules.Shapes:
+    return _output(ctx, is_depthwise=False)
+
+
+def _depthwise_shape(ctx: ShapeContext) -> rules.Shapes:
+    return _output(ctx, is_depthwise=True)
+
+
+def _given_input(ctx: ShapeContext) -> rules.Shapes:
+    return (rules.with_rank(rules.shape_in(ctx, 0), 4),)
+
+
+def _given_filter(ctx: ShapeContext) -> rules.Shapes:
+    return (rules.with_rank(rules.shape_in(ctx, 1), 4),)
+
+
+def _same(op: Op) -> dict[str, Any]:
+    """Return the attributes that the ops of one convolution share."""
+    names = _DEPTHWISE if op.type.startswith("Depthwise") else _ATTRIBUTES
+    return {name: op.get_attr(name) for name in names}
+
+
+def _family(op: Op, raw: Raw) -> tuple[Any, Any, Any]:
+    """Return the builders of the convolution, and of its gradients by input and by filter."""
+    name = "DepthwiseConv2dNative" if op.type.startswith("Depthwise") else "Conv2D"
+    return (
+        getattr(raw, name),
+        getattr(raw, f"{name}BackpropInput"),
+        getattr(raw, f"{name}BackpropFilter"),
+    )
+
+
+def _conv(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    _, by_input, by_filter = _family(op, raw)
+    (value, kernel), (grad,), same = op.inputs, grads, _same(op)
+    return (
+        by_input(raw.Shape(value), kernel, grad, **same),
+        by_filter(value, raw.Shape(kernel), grad, **same),
+    )
+
+
+def _by_input(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    forward, _, by_filter = _family(op, raw)
+    (_, kernel, slope), (grad,), same = op.inputs, grads, _same(op)
+    return (
+        None,
+        by_filter(grad, raw.Shape(kernel), slope, **same),
+        forward(grad, kernel, **same),
+    )
+
+
+def _by_filter(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    forward, by_input, _ = _family(op, raw)
+    (value, _, slope), (grad,), same = op.inputs, grads, _same(op)
+    return by_input(raw.Shape(value), grad, slope, **same), None, forward(value, grad, **same)
+
+
+for _name, _attrs, _shape in (
+    ("Conv2D", _ATTRIBUTES, _conv_shape),
+    ("DepthwiseConv2dNative", _DEPTHWISE, _depthwise_shape),
+):
+    define(
+        OpDef(
+            _name,
+            ("input: T", "filter: T"),
+            ("output: T",),
+            attrs=_attrs,
+            choices=_CHOICES,
+            shape=_shape,
+            gradient=_conv,
+            types=_TYPES,
+        )
+    )
+    define(
+        OpDef(
+            f"{_name}BackpropInput",
+            ("input_sizes: int32", "filter: T", "out_backprop: T"),
+            ("output: T",),
+            attrs=_attrs,
+            choices=_CHOICES,
+            shape=_given_input,
+            gradient=_by_input,
+            types=_TYPES,
+            host=("input_sizes",),
+        )
+    )
+    define(
+        OpDef(
+            f"{_name}BackpropFilter",
+            ("input: T", "filter_sizes: int32", "out_backprop: T"),
+            ("output: T",),
+            attrs=_attrs,
+            choices=_CHOICES,
+            shape=_given_filter,
+            gradient=_by_filter,
+            types=_TYPES,
+            host=("filter_sizes",),
+        )
+    )

@@ -1,0 +1,72 @@
+"""Kernels of convolutions that filter each channel by itself: one product for each weight."""
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.kernels import convolution
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import vector
+
+
+def _conv(node: NodeContext) -> Function:
+    def conv(images: Array, kernel: Array) -> Array:
+        images = convolution.channels_last(node, images)
+        shape = convolution.geometry(node, images.shape, kernel.shape)
+        outer = (len(images), shape.rows.count, shape.columns.count)
+        result = np.zeros_like(images, shape=(*outer, shape.depth, shape.units))
+        for i, across, above in shape.rows.inside():
+            for j, along, beside in shape.columns.inside():
+                target = result[:, across, along]
+                product = np.multiply(images[:, above, beside][..., None], kernel[i, j])
+                np.add(target, product, target)
+        images_out = result.reshape(*outer, shape.depth * shape.units)
+        return convolution.given_back(node, images_out)
+
+    return conv
+
+
+def _slopes(node: NodeContext, shape: convolution.Geometry, images: int, slope: Array) -> Array:
+    """Return the gradients by the outputs, with separate axes for channels and their filters."""
+    slope = convolution.channels_last(node, slope)
+    convolution.check_slope(shape, images, slope, shape.depth * shape.units)
+    return slope.reshape(*slope.shape[:3], shape.depth, shape.units)
+
+
+def _by_input(node: NodeContext) -> Function:
+    def by_input(sizes: Array, kernel: Array, slope: Array) -> Array:
+        image_shape = convolution.last_shape(node, tuple(vector(sizes, "input_sizes")))
+        shape = convolution.geometry(node, image_shape, kernel.shape)
+        slopes = _slopes(node, shape, image_shape[0], slope)
+        result = np.zeros_like(slopes, shape=image_shape)
+        for i, across, above in shape.rows.inside():
+            for j, along, beside in shape.columns.inside():
+                target = result[:, above, beside]
+                product = np.multiply(slopes[:, across, along], kernel[i, j])
+                np.add(target, product.sum(-1), target)
+        return convolution.given_back(node, result)
+
+    return by_input
+
+
+def _by_filter(node: NodeContext) -> Function:
+    def by_filter(images: Array, sizes: Array, slope: Array) -> Array:
+        images = convolution.channels_last(node, images)
+        kernel_shape = tuple(vector(sizes, "filter_sizes"))
+        shape = convolution.geometry(node, images.shape, kernel_shape)
+        slopes = _slopes(node, shape, len(images), slope)
+        result = np.zeros_like(slopes, shape=kernel_shape)
+        for i, across, above in shape.rows.inside():
+            for j, along, beside in shape.columns.inside():
+                part = images[:, above, beside][..., None]
+                result[i, j] = np.multiply(slopes[:, across, along], part).sum((0, 1, 2))
+        return result
+
+    return by_filter
+
+
+for _op, _make in (
+    ("DepthwiseConv2dNative", _conv),
+    ("DepthwiseConv2dNativeBackpropFilter", _by_filter),
+    ("DepthwiseConv2dNativeBackpropInput", _by_input),
+):
+    register(Kernel(_op, convolution.in_single_precision(_make)))

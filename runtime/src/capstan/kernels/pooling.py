@@ -1,0 +1,171 @@
+"""Kernels of pools: one pass over the outputs for each place in a window."""
+
+import functools
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from capstan.core import windows
+from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, vector
+
+Places = tuple[slice, ...]
+
+
+def _windows(node: NodeContext, shape: tuple[int, ...]) -> tuple[windows.Windows, ...]:
+    """Return the windows over each axis of a tensor.
+
+    Raises:
+        InvalidArgumentError: the tensor is not a batch of images, or a window is too wide.
+    """
+    if len(shape) != 4:
+        raise invalid(f"tensor_in must be 4-dimensional, but has shape {show(shape)}")
+    ksize, strides = node.attrs["ksize"], node.attrs["strides"]
+    if ksize[0] != 1 or strides[0] != 1:
+        raise invalid("Pooling is not yet supported on the batch dimension.")
+    try:
+        return tuple(
+            windows.over(size, ksize[at], strides[at], 1, windows.padding_of(node.attrs, at))
+            for at, size in enumerate(shape)
+        )
+    except ValueError as error:
+        raise invalid(str(error)) from None
+
+
+def _counts(axes: tuple[windows.Windows, ...]) -> tuple[int, ...]:
+    return tuple(axis.count for axis in axes)
+
+
+def _places(axes: tuple[windows.Windows, ...]) -> Iterator[tuple[Places, Places]]:
+    """For each place in a window, yield the outputs that have it, and the elements there."""
+    for parts in itertools.product(*(tuple(axis.inside()) for axis in axes)):
+        yield tuple(part[1] for part in parts), tuple(part[2] for part in parts)
+
+
+def _check_like(name: str, value: Array, shape: tuple[int, ...]) -> None:
+    if value.shape != shape:
+        raise invalid(f"{name} must have the shape {show(shape)}, but has {show(value.shape)}")
+
+
+def _max(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0]
+    lowest = -np.inf if dtype.is_floating else dtype.min
+
+    def max_pool(x: Array) -> Array:
+        axes = _windows(node, x.shape)
+        result = np.empty_like(x, shape=_counts(axes))
+        is_first = True
+        for outputs, elements in _places(axes):
+            part, target = x[elements], result[outputs]
+            if is_first and part.shape == result.shape:
+                result[...] = part
+            elif is_first:
+                result[...] = lowest
+                np.maximum(target, part, out=target)
+            else:
+                np.maximum(target, part, out=target)
+            is_first = False
+        return result
+
+    return max_pool
+
+
+def _chosen(
+    axes: tuple[windows.Windows, ...], x: Array, largest: Array
+) -> Iterator[tuple[Places, Places, Array]]:
+    """For each place in a window, yield also whether its element is the first of the largest."""
+    is_left = np.ones_like(largest, dtype=bool)
+    for outputs, elements in _places(axes):
+        left = is_left[outputs]
+        is_chosen = np.equal(x[elements], largest[outputs])
+        np.logical_and(is_chosen, left, is_chosen)
+        np.logical_xor(left, is_chosen, left)
+        yield outputs, elements, is_chosen
+
+
+def _max_grad(node: NodeContext) -> Function:
+    def max_grad(x: Array, largest: Array, grad: Array) -> Array:
+        axes = _windows(node, x.shape)
+        for name, value in (("orig_output", largest), ("grad", grad)):
+            _check_like(name, value, _counts(axes))
+        result = np.zeros_like(x)
+        for outputs, elements, is_chosen in _chosen(axes, x, largest):
+            target = result[elements]
+            np.add(target, np.multiply(grad[outputs], is_chosen), target)
+        return result
+
+    return max_grad
+
+
+def _max_grad_grad(node: NodeContext) -> Function:
+    def max_grad_grad(x: Array, largest: Array, grad: Array) -> Array:
+        axes = _windows(node, x.shape)
+        _check_like("orig_output", largest, _counts(axes))
+        _check_like("grad", grad, x.shape)
+        result = np.zeros_like(largest)
+        for outputs, elements, is_chosen in _chosen(axes, x, largest):
+            target = result[outputs]
+            np.add(target, np.multiply(grad[elements], is_chosen), target)
+        return result
+
+    return max_grad_grad
+
+
+def _sizes(node: NodeContext, axes: tuple[windows.Windows, ...], dtype: Any) -> Any:
+    """Return how many elements each window has, without padding, in a shape that broadcasts."""
+    counts = []
+    for at, axis in enumerate(axes):
+        elements = np.zeros(axis.count, dtype)
+        for _, outputs, _ in axis.inside():
+            elements[outputs] += 1
+        counts.append(elements.reshape([-1 if at == other else 1 for other in range(len(axes))]))
+    if all((count == axis.width).all() for count, axis in zip(counts, axes, strict=True)):
+        return dtype(np.prod([axis.width for axis in axes]))
+    sizes = functools.reduce(np.multiply, counts)
+    return sizes if node.hardware.is_host else node.hardware.copy_in(sizes)
+
+
+def _mean(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def mean(x: Array) -> Array:
+        axes = _windows(node, x.shape)
+        wide = np.float32 if dtype is np.float16 else dtype
+        result = np.zeros_like(x, shape=_counts(axes), dtype=wide)
+        for outputs, elements in _places(axes):
+            target = result[outputs]
+            np.add(target, x[elements], target)
+        np.divide(result, _sizes(node, axes, wide), result)
+        return result.astype(dtype, copy=False)
+
+    return mean
+
+
+def _mean_grad(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def mean_grad(sizes: Array, grad: Array) -> Array:
+        axes = _windows(node, tuple(vector(sizes, "orig_input_shape")))
+        _check_like("grad", grad, _counts(axes))
+        share = np.divide(grad, _sizes(node, axes, dtype))
+        result = np.zeros_like(grad, shape=tuple(axis.size for axis in axes))
+        for outputs, elements in _places(axes):
+            target = result[elements]
+            np.add(target, share[outputs], target)
+        return result
+
+    return mean_grad
+
+
+for _op, _make in (
+    ("MaxPool", _max),
+    ("MaxPoolGrad", _max_grad),
+    ("MaxPoolGradGrad", _max_grad_grad),
+    ("AvgPool", _mean),
+    ("AvgPoolGrad", _mean_grad),
+):
+    register(Kernel(_op, _make))

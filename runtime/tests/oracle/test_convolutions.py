@@ -1,0 +1,125 @@
+"""Convolutions and pools, and their gradients, give the values and errors of TensorFlow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+
+def values(*shape: int, dtype: Any = np.float32) -> Any:
+    """Return distinct numbers in an order that looks random."""
+    count = int(np.prod(shape))
+    order = np.arange(count) * 7919 % (count + 1)
+    return (np.asarray(order, dtype) / count - 0.5).reshape(shape).astype(dtype)
+
+
+IMAGES, FILTERS = values(2, 7, 6, 3), values(3, 2, 3, 4)
+CONVOLUTIONS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "same": lambda v1, x, w: v1.nn.conv2d(x, w, [1, 1, 1, 1], "SAME"),
+    "valid": lambda v1, x, w: v1.nn.conv2d(x, w, [1, 1, 1, 1], "VALID"),
+    "strided": lambda v1, x, w: v1.nn.conv2d(x, w, [1, 2, 3, 1], "SAME"),
+    "strided valid": lambda v1, x, w: v1.nn.conv2d(x, w, strides=2, padding="VALID"),
+    "explicit": lambda v1, x, w: v1.nn.conv2d(x, w, [1, 2, 1, 1], [[0, 0], [1, 2], [0, 1], [0, 0]]),
+    "dilated": lambda v1, x, w: v1.nn.conv2d(x, w, [1, 1, 1, 1], "SAME", dilations=[1, 2, 3, 1]),
+    "atrous": lambda v1, x, w: v1.identity(v1.nn.atrous_conv2d(x, w, 2, "VALID"), "y"),
+    "general": lambda v1, x, w: v1.nn.convolution(x, w, "SAME", strides=[2, 1]),
+    "one pixel": lambda v1, x, w: v1.nn.conv2d(x, w[:1, :1], [1, 1, 1, 1], "SAME"),
+    "few windows": lambda v1, x, w: v1.nn.conv2d(x, w, [1, 4, 5, 1], "VALID"),
+    "transposed": lambda v1, x, w: v1.nn.conv2d_transpose(
+        x, v1.transpose(w, [0, 1, 3, 2]), [2, 14, 12, 4], [1, 2, 2, 1]
+    ),
+    "transposed valid": lambda v1, x, w: v1.nn.conv2d_transpose(
+        x, v1.transpose(w, [0, 1, 3, 2]), [2, 15, 12, 4], [1, 2, 2, 1], "VALID"
+    ),
+    "depthwise": lambda v1, x, w: v1.nn.depthwise_conv2d(x, w, [1, 1, 1, 1], "SAME"),
+    "depthwise strided": lambda v1, x, w: v1.nn.depthwise_conv2d(x, w, [1, 2, 2, 1], "VALID"),
+    "separable": lambda v1, x, w: v1.nn.separable_conv2d(
+        x, w, values(1, 1, 12, 2), [1, 1, 1, 1], "SAME"
+    ),
+    "sequence": lambda v1, x, w: v1.nn.conv1d(x[:, 0], w[:, 0], 2, "SAME"),
+}
+POOLS: dict[str, Callable[[Any, Any], Any]] = {
+    "max": lambda v1, x: v1.nn.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"),
+    "max overlapping": lambda v1, x: v1.nn.max_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], "SAME"),
+    "max valid": lambda v1, x: v1.nn.max_pool(x, [1, 3, 2, 1], [1, 1, 2, 1], "VALID"),
+    "max of equals": lambda v1, x: v1.nn.max_pool(x * 0, [1, 3, 3, 1], [1, 2, 2, 1], "SAME"),
+    "mean": lambda v1, x: v1.nn.avg_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"),
+    "mean overlapping": lambda v1, x: v1.nn.avg_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], "SAME"),
+    "mean valid": lambda v1, x: v1.nn.avg_pool(x, 3, 1, "VALID"),
+}
+
+
+def run(v1: Any, build: Callable[..., Any], *operands: Any, known: bool = True) -> Any:
+    """Return the name, the static shape, the value and the gradients of a graph."""
+    with v1.Graph().as_default(), v1.Session() as session:
+        xs = [
+            v1.placeholder(operand.dtype, operand.shape if known else [None] * operand.ndim)
+            for operand in operands
+        ]
+        y = build(v1, *xs)
+        weights = np.cos(np.arange(int(np.prod(y.shape.as_list() if known else [1]))))
+        loss = v1.reduce_sum(y * y * (weights.reshape(y.shape.as_list()) if known else 1))
+        results = session.run([y, *v1.gradients(loss, xs)], dict(zip(xs, operands, strict=True)))
+        return y.name, y.shape.as_list() if known else None, results
+
+
+def check(v1: Any, build: Callable[..., Any], *operands: Any, known: bool = True) -> None:
+    name, shape, expected = run(v1, build, *operands, known=known)
+    found = run(capstan, build, *operands, known=known)
+    assert found[:2] == (name, shape)
+    for value, wanted in zip(found[2], expected, strict=True):
+        assert value.dtype == wanted.dtype
+        np.testing.assert_allclose(value, wanted, rtol=2e-4, atol=1e-5, strict=True)
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_a_convolution_and_its_gradients_are_tensorflows(v1: Any, name: str) -> None:
+    check(v1, CONVOLUTIONS[name], IMAGES, FILTERS)
+
+
+@pytest.mark.parametrize("name", POOLS)
+def test_a_pool_and_its_gradient_are_tensorflows(v1: Any, name: str) -> None:
+    check(v1, POOLS[name], IMAGES)
+
+
+@pytest.mark.parametrize("name", ["same", "transposed", "depthwise"])
+def test_a_convolution_of_unknown_sizes_is_tensorflows(v1: Any, name: str) -> None:
+    check(v1, CONVOLUTIONS[name], IMAGES, FILTERS, known=False)
+
+
+@pytest.mark.parametrize("name", ["max", "mean overlapping"])
+def test_a_pool_of_unknown_sizes_is_tensorflows(v1: Any, name: str) -> None:
+    check(v1, POOLS[name], IMAGES, known=False)
+
+
+FORMATS: dict[str, Callable[[Any, Any, str], Any]] = {
+    "strided": lambda x, w, layout: capstan.nn.conv2d(x, w, 2, "SAME", data_format=layout),
+    "separable": lambda x, w, layout: capstan.nn.separable_conv2d(
+        x, w, values(1, 1, 12, 2), 1, "VALID", data_format=layout
+    ),
+    "max": lambda x, w, layout: capstan.nn.max_pool(x, 2, 1, "SAME", layout),
+    "mean": lambda x, w, layout: capstan.nn.avg_pool(x, 2, 1, "VALID", layout),
+}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_format_with_channels_first_gives_the_same_values(name: str) -> None:
+    """The CPU of TensorFlow has no such kernels."""
+    build = FORMATS[name]
+
+    def turned(v1: Any, x: Any, w: Any) -> Any:
+        first = build(v1.transpose(x, [0, 3, 1, 2]), w, "NCHW")
+        return v1.transpose(first, [0, 2, 3, 1]) + 0 * v1.reduce_sum(w)
+
+    def plain(v1: Any, x: Any, w: Any) -> Any:
+        return build(x, w, "NHWC") + 0 * v1.reduce_sum(w)
+
+    found, expected = (run(capstan, each, IMAGES, FILTERS)[2] for each in (turned, plain))
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-4, atol=1e-5)
