@@ -64,7 +64,7 @@ def test_a_folder_with_relative_paths_can_be_moved(tmp_path: pathlib.Path):
     assert tf.train.latest_checkpoint(str(after)) == str(after / "m-1")
 
 
-@pytest.mark.parametrize("content", [None, "", "no protocol buffer {", "\0\xff", "x: 1"])
+@pytest.mark.parametrize("content", [None, "no protocol buffer {", "\0\xff", "x: 1"])
 def test_a_folder_without_a_readable_state_file_has_no_checkpoint(
     tmp_path: pathlib.Path, content: str | None, caplog: pytest.LogCaptureFixture
 ):
@@ -76,6 +76,18 @@ def test_a_folder_without_a_readable_state_file_has_no_checkpoint(
     assert tf.train.get_checkpoint_state(str(tmp_path)) is None
     assert tf.train.latest_checkpoint(str(tmp_path)) is None
     assert expected in caplog.text
+
+
+def test_a_state_file_without_a_newest_checkpoint_is_refused(tmp_path: pathlib.Path):
+    (tmp_path / "checkpoint").write_text("")
+    with pytest.raises(ValueError, match="Invalid checkpoint state loaded from"):
+        tf.train.latest_checkpoint(str(tmp_path))
+
+
+def test_the_newest_checkpoint_is_added_to_the_list_of_the_caller():
+    paths = ["/d/a"]
+    tf.train.generate_checkpoint_state_proto("/d", "/d/b", paths)
+    assert paths == ["/d/a", "/d/b"]
 
 
 def test_a_deleted_checkpoint_is_not_the_latest_checkpoint(

@@ -123,6 +123,23 @@ def test_a_graph_without_a_saver_gets_one_if_it_has_variables() -> None:
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize("scope", [None, "new"])
+def test_the_global_step_and_the_savers_of_a_graph_are_imported(scope: str | None) -> None:
+    with tf.Graph().as_default():
+        step = tf.train.create_global_step()
+        tf.add_to_collection(tf.GraphKeys.SAVERS, tf.train.Saver(max_to_keep=3))
+        tf.add_to_collection("mine", step)
+        meta = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(meta, import_scope=scope)
+        name = f"{scope}/global_step:0" if scope else "global_step:0"
+        assert tf.train.get_global_step().name == name
+        assert [tensor.name for tensor in tf.get_collection("mine")] == [name]
+        (saver,) = tf.get_collection(tf.GraphKeys.SAVERS)
+        assert saver.to_proto(scope).restore_op_name == "save/restore_all"
+        assert saver.to_proto().max_to_keep == 3
+
+
 def test_a_file_may_hold_text(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "graph.txt")
     with tf.Graph().as_default():

@@ -81,7 +81,7 @@ def test_a_checkpoint_can_be_read_without_a_graph(tmp_path: pathlib.Path):
     assert reader.get_variable_to_shape_map() == {"scope/words": [2], "weights": [2, 3]}
     assert reader.get_tensor("weights")[1, 2] == 5
     assert tf.train.load_variable(str(tmp_path), "weights:0")[0, 1] == 1
-    assert b"weights (DT_FLOAT32) [2, 3]" in reader.debug_string()
+    assert b"weights (DT_FLOAT) [2,3]" in reader.debug_string()
 
 
 def test_a_folder_without_checkpoints_cannot_be_loaded(tmp_path: pathlib.Path):
@@ -393,11 +393,15 @@ def test_the_graph_is_written_beside_the_checkpoint_and_deleted_with_it(tmp_path
 def test_a_graph_is_exported_with_its_saver_and_collections(tmp_path: pathlib.Path):
     with tf.device("/cpu:0"):
         variable = tf.Variable(0, name="v")
-    members = (("names", "a"), ("names", object()), ("ops", variable.op), ("numbers", 3))
+    saver = tf.train.Saver()
+    members = (
+        *(("names", "a"), ("names", b"b"), ("ops", variable.op), ("variables of mine", variable)),
+        *(("numbers", 3), ("numbers", 4), ("mixed", 3), ("mixed", 3.5), ("texts", "a")),
+        *(("texts", object()), (saver, 3)),
+    )
     for key, member in members:
         tf.add_to_collection(key, member)
     path = tmp_path / "graph.pbtxt"
-    saver = tf.train.Saver()
     meta = saver.export_meta_graph(str(path), as_text=True, clear_devices=True)
     assert meta.saver_def == saver.saver_def
     assert [node.name for node in meta.graph_def.node][:2] == ["v/initial_value", "v"]
@@ -405,9 +409,11 @@ def test_a_graph_is_exported_with_its_saver_and_collections(tmp_path: pathlib.Pa
     assert meta.saver_def.restore_op_name == "save/restore_all"
     assert meta.saver_def.filename_tensor_name == "save/Const:0"
     collections = meta.collection_def
-    assert list(collections["names"].bytes_list.value) == [b"a"]
+    assert not {"mixed", "texts"} & set(collections)
+    assert list(collections["names"].bytes_list.value) == [b"a", b"b"]
     assert list(collections["ops"].node_list.value) == ["v"]
-    assert list(collections["numbers"].int64_list.value) == [3]
+    assert list(collections["variables of mine"].node_list.value) == ["v:0"]
+    assert list(collections["numbers"].int64_list.value) == [3, 4]
     assert len(collections["variables"].bytes_list.value) == 1
     assert 'restore_op_name: "save/restore_all"' in path.read_text()
     only = tf.train.export_meta_graph(collection_list=["ops"])

@@ -41,11 +41,14 @@ class CheckpointReader:
         return {name: self._bundle.dtype(name) for name in self._bundle.names}
 
     def debug_string(self) -> bytes:
-        """Return one line for each tensor: name, type and shape."""
-        lines = (
-            f"{name} (DT_{self._bundle.dtype(name).name.upper()}) {list(self._bundle.shape(name))}"
-            for name in self._bundle.names
-        )
+        """Return one line for each tensor, such as `weights (DT_FLOAT) [784,10]`."""
+        from tensorboard.compat.proto import types_pb2
+
+        lines = []
+        for name in self._bundle.names:
+            dtype = types_pb2.DataType.Name(self._bundle.dtype(name).as_datatype_enum)
+            sizes = ",".join(map(str, self._bundle.shape(name)))
+            lines.append(f"{name} ({dtype}) [{sizes}]")
         return "\n".join(lines).encode()
 
 

@@ -29,6 +29,9 @@ def generate_checkpoint_state_proto(
 ) -> Any:
     """Return a CheckpointState. Its list of checkpoints always ends with the newest one.
 
+    As in TensorFlow, a missing newest checkpoint is also appended to the list
+    `all_model_checkpoint_paths` of the caller.
+
     If `save_dir` is relative, this function rewrites relative checkpoint paths so that they start
     from `save_dir`. If `save_dir` is absolute, relative checkpoint paths stay unchanged, because
     they count as relative to `save_dir`.
@@ -36,7 +39,8 @@ def generate_checkpoint_state_proto(
     Raises:
         ValueError: the number of timestamps is not the number of checkpoints.
     """
-    paths = list(all_model_checkpoint_paths or ())
+    given = all_model_checkpoint_paths
+    paths = given if isinstance(given, list) else list(given or ())
     times = list(all_model_checkpoint_timestamps or ())
     if times and len(times) != len(paths):
         raise ValueError(
@@ -79,11 +83,6 @@ def update_checkpoint_state(
         OSError: the file cannot be written. The old file is then unchanged.
     """
     state_path = checkpoint_filename(save_dir, latest_filename)
-    if state_path == model_checkpoint_path:
-        raise RuntimeError(
-            f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "
-            "Please use a different save path."
-        )
     newest, paths = model_checkpoint_path, list(all_model_checkpoint_paths or ())
     if save_relative_paths:
         newest, *paths = (
@@ -93,6 +92,11 @@ def update_checkpoint_state(
     state = generate_checkpoint_state_proto(
         save_dir, newest, paths, all_model_checkpoint_timestamps, last_preserved_timestamp
     )
+    if state_path == state.model_checkpoint_path:
+        raise RuntimeError(
+            f"Save path '{model_checkpoint_path}' conflicts with path used for checkpoint state. "
+            "Please use a different save path."
+        )
     with durable.replacing(state_path) as file:
         file.write(_to_text(state).encode())
 
@@ -101,6 +105,9 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     """Return the CheckpointState of a folder, with paths that include the folder.
 
     Return None if there is no state file. If it cannot be read, log a warning and return None.
+
+    Raises:
+        ValueError: the state file names no newest checkpoint.
     """
     from google.protobuf import text_format
 
@@ -115,8 +122,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
         logging.warning("%s: Checkpoint ignored", path)
         return None
     if not state.model_checkpoint_path:
-        logging.warning("%s: it has no model_checkpoint_path; Checkpoint ignored", path)
-        return None
+        raise ValueError(f"Invalid checkpoint state loaded from {path}: no model_checkpoint_path")
     folder = str(checkpoint_dir)
     state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
     paths = [os.path.join(folder, name) for name in state.all_model_checkpoint_paths]

@@ -10,19 +10,10 @@ from capstan.api import importer, logging, variable_collections, variables
 from capstan.core import control_flow_messages, queue_runner_messages
 from capstan.framework import collections, context_defs
 from capstan.framework import graph as graphs
-from capstan.train import queue_runner
+from capstan.train import collection_defs, queue_runner
 from capstan.train import saver as savers
 
 _Keys = collections.GraphKeys
-_VARIABLES = frozenset(
-    {
-        _Keys.GLOBAL_VARIABLES,
-        _Keys.LOCAL_VARIABLES,
-        _Keys.MODEL_VARIABLES,
-        _Keys.MOVING_AVERAGE_VARIABLES,
-        _Keys.TRAINABLE_VARIABLES,
-    }
-)
 
 
 def import_meta_graph(
@@ -33,11 +24,11 @@ def import_meta_graph(
 ) -> savers.Saver | None:
     """Add the graph of a MetaGraphDef, or of a file that holds one, to the default graph.
 
-    Also add its collections: variables, conditionals, loops, queue runners, names of operations,
-    and numbers. Return the saver of the MetaGraphDef. If it has no saver, return a new one, or None
-    if the default graph has no global variables. With `clear_devices`, ignore the devices of the
-    operations. `import_scope` becomes the first part of all names. `arguments` go to
-    `tf.import_graph_def`.
+    Also add its collections: variables, conditionals, loops, queue runners, savers, names of
+    operations, and numbers. Return the saver of the MetaGraphDef. If it has no saver, return a new
+    one, or None if the default graph has no global variables. With `clear_devices`, ignore the
+    devices of the operations. `import_scope` becomes the first part of all names. `arguments` go
+    to `tf.import_graph_def`.
 
     Raises:
         OSError: the file does not exist or holds no MetaGraphDef.
@@ -114,12 +105,14 @@ def _members(
         return [prefix.graph.as_graph_element(prefix.name(value)) for value in values]
     if kind != "bytes_list":
         return values
-    if key in _VARIABLES:
+    if key in collection_defs.VARIABLES:
         return [_variable(value, prefix, known) for value in values]
     if key in (_Keys.COND_CONTEXT, _Keys.WHILE_CONTEXT):
         return [_context(key, value, prefix) for value in values]
     if key == _Keys.QUEUE_RUNNERS:
         return [_queue_runner(value, prefix) for value in values]
+    if key == _Keys.SAVERS:
+        return [_saver(value, prefix) for value in values]
     return values
 
 
@@ -138,6 +131,12 @@ def _variable(
 def _queue_runner(content: bytes, prefix: _Prefix) -> queue_runner.QueueRunner:
     message = queue_runner_messages.QueueRunnerDef.FromString(content)
     return queue_runner.QueueRunner.from_proto(message, prefix.scope)
+
+
+def _saver(content: bytes, prefix: _Prefix) -> savers.Saver:
+    from tensorboard.compat.proto import saver_pb2
+
+    return savers.Saver.from_proto(saver_pb2.SaverDef.FromString(content), prefix.scope)
 
 
 def _context(key: str, content: bytes, prefix: _Prefix) -> Any:

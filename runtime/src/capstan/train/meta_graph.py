@@ -9,11 +9,13 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from capstan.api import logging
 from capstan.core import attr_value
 from capstan.framework import graph as graphs
 from capstan.framework import opdef
 from capstan.resources import durable
+from capstan.train import collection_defs
+
+add_collection_def = collection_defs.add_collection_def
 
 
 def export_meta_graph(
@@ -28,10 +30,10 @@ def export_meta_graph(
     """Return `graph`, or the default graph, as a MetaGraphDef.
 
     If `filename` is given, write the MetaGraphDef to that file too. The MetaGraphDef contains the
-    collections of `collection_list`, by default every collection whose key is a string. Collection
-    members that have no serialized form are left out. `clear_devices` removes the devices of all
-    operations. `strip_default_attrs` leaves out the attributes that have their default values, so
-    that programs which do not know these attributes can read the graph.
+    collections of `collection_list`, by default all collections. A collection whose key is not a
+    string, or whose members a MetaGraphDef cannot hold, is left out. `clear_devices` removes the
+    devices of all operations. `strip_default_attrs` leaves out the attributes that have their
+    default values, so that programs which do not know these attributes can read the graph.
     """
     from tensorboard.compat.proto import meta_graph_pb2
 
@@ -49,8 +51,7 @@ def export_meta_graph(
         meta.saver_def.CopyFrom(saver_def)
     keys = source.get_all_collection_keys() if collection_list is None else collection_list
     for key in keys:
-        if isinstance(key, str):
-            _add_collection(meta.collection_def[key], key, source.get_collection(key))
+        add_collection_def(meta, key, source)
     if filename is not None:
         write(filename, meta, as_text=as_text)
     return meta
@@ -115,25 +116,3 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     path = os.path.join(logdir, name)
     write(path, message, as_text=as_text)
     return path
-
-
-def _add_collection(collection: Any, key: str, members: Iterable[Any]) -> None:
-    for member in members:
-        if isinstance(member, bool):
-            logging.debug("Collection %s: %r is not written with the graph", key, member)
-        elif isinstance(member, int):
-            collection.int64_list.value.append(member)
-        elif isinstance(member, float):
-            collection.float_list.value.append(member)
-        elif isinstance(member, str | bytes):
-            collection.bytes_list.value.append(
-                member.encode() if isinstance(member, str) else member
-            )
-        elif isinstance(member, graphs.Tensor | graphs.Operation):
-            collection.node_list.value.append(member.name)
-        elif hasattr(member, "to_proto"):
-            message = member.to_proto()
-            if message is not None:
-                collection.bytes_list.value.append(message.SerializeToString())
-        else:
-            logging.debug("Collection %s: %r is not written with the graph", key, member)

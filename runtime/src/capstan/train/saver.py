@@ -225,6 +225,8 @@ class Saver:
             strip_default_attrs=strip_default_attrs,
         )
 
+    _add_collection_def = staticmethod(meta_graph.add_collection_def)
+
     def _meta_graph(self, graph: graphs.Graph, strip_default_attrs: bool) -> Any:
         """Return the graph as a MetaGraphDef. The result is kept until the graph grows."""
         key = graph.version, strip_default_attrs
