@@ -24,7 +24,7 @@ from testbed.control import Cluster
 from testbed.endings import Ending
 from testbed.kubelet import Kubelet
 from testbed.lives import Act, Cut, CuttableClient, Dead, Found, ServedJob, Side, watch
-from testbed.story import job, replica
+from testbed.story import condition, job, replica
 
 Json = dict[str, Any]
 
@@ -137,6 +137,28 @@ def node_lost(place: Place) -> list[Act]:
     return [Act(phase("Running"), lose)]
 
 
+def suspends(when: str, *, holds: bool) -> Callable[[Place], list[Act]]:
+    """Return the acts of a user who sets spec.suspend when the job is in this phase."""
+
+    def acts(place: Place) -> list[Act]:
+        def change(served: ServedJob, _: Found) -> None:
+            place.api.patch(paths.job(*served.key), {"spec": {"suspend": holds}})
+
+        return [Act(phase(when), change)]
+
+    return acts
+
+
+def suspended(found: Found) -> bool:
+    held = condition(found.status, "Suspended")
+    return held.get("status") == "True" and not found.pods
+
+
+def created_suspended(name: str) -> Json:
+    manifest = job(name, ps=replica(), worker=replica())
+    return {**manifest, "spec": {**manifest["spec"], "suspend": True}}
+
+
 def a_job(**fields: Any) -> Callable[[str], Json]:
     """Return a function that takes a name and returns the manifest of a job of one ps and one
     worker. The replica type of the worker has these fields.
@@ -184,6 +206,10 @@ SCRIPTS = {
     "success": Script(a_job(), exits("worker-0", 0), over("Succeeded", "Stopped", "Succeeded")),
     "failure": Script(
         a_job(restartPolicy="ExitCode"), exits("worker-0", 1), over("Failed", "Stopped", "Failed")
+    ),
+    "a suspension": Script(a_job(), suspends("Running", holds=True), suspended),
+    "a continuation": Script(
+        created_suspended, suspends("Suspended", holds=False), running("worker-0", 1)
     ),
     "a refused pod": Script(with_account, refused_at_first, running("worker-0", 2), True),
     "an invalid template": Script(misspelt, no_acts, phase("Invalid"), from_nothing=True),

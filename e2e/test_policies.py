@@ -194,9 +194,29 @@ def test_pods_that_are_kept_are_deleted_with_their_job(story: Story) -> None:
     assert story.find_service("other") is None
 
 
+def test_a_suspended_job_keeps_its_service_and_continues(story: Story) -> None:
+    story.started()
+    service = story.service()
+    _change(story, suspend=True)
+    status = story.until(lambda status: condition(status, "Suspended").get("status") == "True")
+    assert status["phase"] == "Suspended"
+    assert {task["state"] for task in status["tasks"]} == {"Stopped"}
+    assert story.pods() == {}
+    assert story.service()["metadata"]["uid"] == service["metadata"]["uid"]
+    _change(story, suspend=False)
+    status = story.until_running("worker-1", attempt=2)
+    assert (status["epoch"], status["restarts"]) == (2, {APPLICATION: 0, INFRASTRUCTURE: 0})
+    assert story.pod("ps-0")["metadata"]["labels"]["capstan.dev/epoch"] == "2"
+    story.wait_note("Resumed")
+
+
 def _change_policy(story: Story, **fields: int) -> None:
+    _change(story, runPolicy=fields)
+
+
+def _change(story: Story, **fields: object) -> None:
     path = f"/apis/capstan.dev/v1alpha1/namespaces/{story.namespace}/trainingjobs/{NAME}"
-    story.cluster.api.patch(path, {"spec": {"runPolicy": fields}})
+    story.cluster.api.patch(path, {"spec": fields})
 
 
 def _deleted(pod: Json) -> Json | None:

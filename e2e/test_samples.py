@@ -143,13 +143,13 @@ def test_a_field_of_an_existing_job_cannot_be_changed(
     assert "cannot be changed once the job exists; delete the job and create it again" in refusal
 
 
-def test_the_times_of_a_job_can_be_set_changed_and_removed(
+def test_the_times_and_the_suspension_of_a_job_can_be_changed(
     cluster: Cluster, namespace: str
 ) -> None:
     create(cluster, namespace, job())
     fields = ("activeDeadlineSeconds", "pendingDeadlineSeconds", "ttlSecondsAfterFinished")
     for seconds in (60, 30, None):
-        times = {"spec": {"runPolicy": dict.fromkeys(fields, seconds)}}
+        times = {"spec": {"runPolicy": dict.fromkeys(fields, seconds), "suspend": seconds == 60}}
         assert patched(cluster, namespace, times) == ""
 
 
@@ -252,7 +252,7 @@ def test_the_api_server_drops_a_status_in_a_users_manifest(
     [
         (
             "spec",
-            "spec.runPolicy.pendingDeadlineSeconds, spec.runPolicy.ttlSecondsAfterFinished can",
+            "spec.runPolicy.ttlSecondsAfterFinished, spec.suspend can be changed",
         ),
         ("spec.replicaSpecs", "Parameter servers, which hold the variables."),
         ("spec.replicaSpecs.worker.restartPolicy", "ENUM: Always OnFailure Never ExitCode"),

@@ -155,6 +155,7 @@ def test_the_spec_is_immutable_except_its_times() -> None:
         "spec.runPolicy.activeDeadlineSeconds",
         "spec.runPolicy.pendingDeadlineSeconds",
         "spec.runPolicy.ttlSecondsAfterFinished",
+        "spec.suspend",
     }
     for change in changes.CHANGES:
         assert set(re.findall(r"\b(?:self|oldSelf)\.([\w.]+)", change.cel)) == {change.path}

@@ -183,7 +183,7 @@ LABEL = (
             {},
             "spec.workers: is not a field; there are replicaSpecs, cluster, checkpoint,"
             " successPolicy, runPolicy,"
-            " managedBy",
+            " suspend, managedBy",
         ),
         (
             ("spec", "replicaSpecs", "workers"),

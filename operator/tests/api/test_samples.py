@@ -104,6 +104,7 @@ def same_for_all(path: str) -> str:
 
 TYPES = {
     "array": "must be a list",
+    "boolean": "must be true or false",
     "integer": "must be a whole number",
     "number": "must be a number",
     "object": "must be a mapping",

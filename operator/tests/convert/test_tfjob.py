@@ -81,6 +81,8 @@ def test_limits_success_policy_and_port_are_kept() -> None:
         "cleanPodPolicy": "All",
         "ttlSecondsAfterFinished": 60,
     }
+    assert converted("kueue")["suspend"] is True
+    assert "suspend" not in converted("simple")
     assert converted("all-workers")["successPolicy"] == "AllWorkers"
     assert converted("own-port")["cluster"] == {"port": 5000}
     assert "cluster" not in converted("simple")

@@ -160,6 +160,7 @@ def test_fields_for_clusters_are_named_as_without_effect() -> None:
         "checkpoint": {"path": "/checkpoints", "existingClaim": "shared"},
         "cluster": {"port": 4000, "domain": "cluster.local"},
         "managedBy": "example.com/other",
+        "suspend": True,
         "runPolicy": {
             "cleanPodPolicy": "None",
             "ttlSecondsAfterFinished": 0,
@@ -170,12 +171,14 @@ def test_fields_for_clusters_are_named_as_without_effect() -> None:
     assert command.ignored(written) == (
         "checkpoint",
         "cluster.domain",
+        "suspend",
         "managedBy",
         "runPolicy.cleanPodPolicy",
         "runPolicy.ttlSecondsAfterFinished",
     )
-    policy = command.without_ignored(written).spec.run_policy
-    assert policy == RunPolicy(pending_deadline_seconds=60)
+    spec = command.without_ignored(written).spec
+    assert spec.run_policy == RunPolicy(pending_deadline_seconds=60)
+    assert not spec.suspend
 
 
 def test_the_trainer_is_the_container_of_that_name() -> None:

@@ -93,6 +93,7 @@ class Tally:
         self.known: set[Uid] = set()
         self.done: set[Uid] = set()
         self.failed: set[Uid] = set()
+        self.stopped: set[Uid] = set()
 
     def see(self, observed: Observed) -> None:
         existing = {instance.uid for instance in observed.tasks}
@@ -104,8 +105,14 @@ class Tally:
                 and instance.deletion is not Deletion.BEFORE_END
             ):
                 self.done |= {instance.uid} - self.failed
-            elif instance.has_ended:
+            elif instance.has_ended and instance.uid not in self.stopped:
                 self.failed.add(instance.uid)
+
+    def suspend(self, observed: Observed) -> None:
+        """Count no instance that exists during a suspension as failed, except if it was before."""
+        self.stopped |= self.known | {instance.uid for instance in observed.tasks}
+        self.stopped -= self.failed
+        self.done |= self.stopped
 
 
 class Histories(stateful.RuleBasedStateMachine):
@@ -116,6 +123,7 @@ class Histories(stateful.RuleBasedStateMachine):
         self.world = World(job)
         self.tally = Tally()
         self.last = Status()
+        self.resumes = 0
 
     def living(self) -> list[TaskView]:
         return [instance for instance in self.world.instances.values() if not instance.has_ended]
@@ -159,6 +167,12 @@ class Histories(stateful.RuleBasedStateMachine):
         if instance := self.draw_instance(data, self.living()):
             self.put(instance, phase=phase, ready=False)
 
+    @stateful.rule(holds=st.booleans())
+    def a_user_suspends_or_continues_the_job(self, holds: bool) -> None:
+        job = self.world.job
+        spec = job.spec.model_copy(update={"suspend": holds})
+        self.world.job = job.model_copy(update={"spec": spec})
+
     @stateful.rule(seconds=SECONDS)
     def time_passes(self, seconds: float) -> None:
         self.world.wait(seconds)
@@ -189,6 +203,10 @@ class Histories(stateful.RuleBasedStateMachine):
             ends = {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED}
             assert {row.state for row in status.tasks} <= ends
             return
+        if self.world.job.spec.suspend and status.phase is not Phase.INVALID:
+            assert status.phase is Phase.SUSPENDED
+            assert not self.living()
+            return
         waiting = [
             row
             for row in status.tasks
@@ -212,10 +230,12 @@ class Histories(stateful.RuleBasedStateMachine):
         assert again.delete_job == decided.delete_job
         assert decided.again_at is None or decided.again_at > now
         self.check_deletion(decided, after)
-        if not after.phase.is_final:
+        if not after.phase.is_final and after.phase is not Phase.SUSPENDED:
             assert_no_current_instance_is_stopped(decided, after, observed)
         if decided.status is None or effects != 0:
-            if not before.phase.is_final and not after.phase.is_final:
+            if after.phase is Phase.SUSPENDED:
+                self.tally.suspend(observed)
+            elif not before.phase.is_final and not after.phase.is_final:
                 self.tally.see(observed)
             self.check_transition(after)
         return decided
@@ -246,7 +266,10 @@ class Histories(stateful.RuleBasedStateMachine):
         )
         assert tuple(row.name for row in after.tasks) == self.world.job.tasks()
         for row in before.tasks:
-            assert 0 <= after.task(row.name).attempt - row.attempt <= 1
+            more = after.task(row.name).attempt - row.attempt
+            assert 0 <= more <= 1
+            if before.phase is Phase.SUSPENDED:
+                self.resumes += more
         if before.phase.is_final:
             assert (after.phase, after.failure) == (before.phase, before.failure)
             assert after.completion_time == before.completion_time
@@ -265,9 +288,10 @@ class Histories(stateful.RuleBasedStateMachine):
             return
         counted = status.restarts.application + status.restarts.infrastructure
         assert counted == len(self.tally.failed)
-        assert counted == sum(row.attempt - 1 for row in status.tasks)
+        again = sum(row.attempt - 1 for row in status.tasks)
+        assert counted == again - self.resumes
         shown = sum(replicas.restarts for replicas in status.replica_statuses.values())
-        assert counted == shown
+        assert again == shown
 
 
 def assert_no_current_instance_is_stopped(decided: Plan, after: Status, observed: Observed) -> None:

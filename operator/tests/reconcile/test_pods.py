@@ -14,7 +14,7 @@ from reconcile.test_convergence import PHASES, SECONDS, any_job, job_that_restar
 from reconcile.world import task
 
 from capstan_operator.api.names import TaskName, Uid
-from capstan_operator.api.spec import OnFailure, RestartPolicy, TrainingJob
+from capstan_operator.api.spec import CleanPodPolicy, OnFailure, RestartPolicy, TrainingJob
 from capstan_operator.api.status import Phase, TaskState
 from capstan_operator.reconcile.actions import Plan
 from capstan_operator.reconcile.observe import Deletion, Obstacle, TaskPhase
@@ -33,8 +33,13 @@ def is_deleted(pod: Pod) -> bool:
 
 
 class Pods(stateful.RuleBasedStateMachine):
-    @stateful.initialize(job=st.one_of(job_that_restarts_single_tasks, any_job), held=st.booleans())
-    def begin(self, job: TrainingJob, held: bool) -> None:
+    @stateful.initialize(
+        job=st.one_of(job_that_restarts_single_tasks, any_job),
+        held=st.booleans(),
+        suspends=st.booleans(),
+    )
+    def begin(self, job: TrainingJob, held: bool, suspends: bool) -> None:
+        self.suspends = suspends
         self.cluster = Cluster(job)
         self.cluster.held = held
         self.controller = Controller(self.cluster)
@@ -146,6 +151,14 @@ class Pods(stateful.RuleBasedStateMachine):
     def another_client_writes_the_job(self) -> None:
         self.cluster.version += 1
 
+    @stateful.precondition(lambda self: self.suspends)
+    @stateful.rule(holds=st.booleans())
+    def a_user_suspends_or_continues_the_job(self, holds: bool) -> None:
+        job = self.cluster.job
+        spec = job.spec.model_copy(update={"suspend": holds})
+        self.cluster.job = job.model_copy(update={"spec": spec})
+        self.cluster.version += 1
+
     @stateful.rule(seconds=SECONDS)
     def time_passes(self, seconds: float) -> None:
         self.cluster.wait(seconds)
@@ -189,11 +202,14 @@ class Pods(stateful.RuleBasedStateMachine):
                 # The spared pods do not end by themselves.
                 self.cluster.now = decided.again_at
             self.make_a_pass(None)
-        assert self.controller.decide() == dataclasses.replace(Plan(), again_at=decided.again_at)
+        at_rest = dataclasses.replace(self.controller.decide(), delete_job=False)
+        assert at_rest == dataclasses.replace(Plan(), again_at=decided.again_at)
         self.check_failure_counts()
-        if self.cluster.status.phase.is_final:
+        kept = self.cluster.job.spec.run_policy.clean_pod_policy is CleanPodPolicy.NONE
+        stopped = self.cluster.status.phase.is_final or self.cluster.job.spec.suspend
+        if stopped and not kept:
             assert all(pod.view.has_ended for pod in self.cluster.pods.values()), (
-                "a pod of a finished job still runs"
+                "a pod of a finished or suspended job still runs"
             )
 
     def end_deleted_pods(self) -> bool:
@@ -259,6 +275,8 @@ class Pods(stateful.RuleBasedStateMachine):
         current = {row.uid for row in status.tasks}
         over = {instance.uid for instance in self.cluster.made} - current - self.done
         assert counted <= len(over), "a failure was counted twice"
+        if self.suspends:
+            return  # no end is a failure while the job is suspended
         known = {uid for uid in self.recorded if uid not in current and uid not in self.done}
         assert counted >= len(known), "a failure was lost"
         shown = {uid for uid in existing & self.failed if uid not in current}

@@ -1,4 +1,4 @@
-"""An interrupted job is suspended, and the next run resumes it."""
+"""An interrupted run of `capstanctl` is suspended, and the next run resumes the job."""
 
 import dataclasses
 import json
@@ -9,7 +9,7 @@ from hypothesis import given
 from reconcile.world import World, make_job
 
 from capstan_operator.api import status_json
-from capstan_operator.api.status import Phase, Progress, Status, TaskState
+from capstan_operator.api.status import Phase, Progress, Restarts, Status, TaskState
 from capstan_operator.reconcile import suspend
 from capstan_operator.reconcile.observe import Observed, TaskPhase
 
@@ -40,7 +40,7 @@ def interrupt(world: World) -> Status:
 
 
 def resume(world: World) -> World:
-    world.memory = json.dumps(status_json.render(suspend.resumed(world.status)))
+    world.memory = json.dumps(status_json.render(suspend.resumed(world.status, Restarts())))
     return world.settle()
 
 

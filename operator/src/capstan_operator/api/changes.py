@@ -15,6 +15,7 @@ MUTABLE = frozenset(
         "spec.runPolicy.activeDeadlineSeconds",
         "spec.runPolicy.pendingDeadlineSeconds",
         "spec.runPolicy.ttlSecondsAfterFinished",
+        "spec.suspend",
     }
 )
 

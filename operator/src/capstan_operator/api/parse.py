@@ -134,6 +134,7 @@ def _fault(error: ErrorDetails) -> Fault:
 
 
 EXPECTED = {
+    "bool_type": "true or false",
     "dict_type": "a mapping",
     "finite_number": "a finite number",
     "float_type": "a number",

@@ -12,7 +12,7 @@ import enum
 from collections.abc import Iterator
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, StrictStr
+from pydantic import Field, StrictBool, StrictStr
 
 from capstan_operator.api import names
 from capstan_operator.api.fields import (
@@ -189,6 +189,11 @@ class Spec(Model):
     worker 0 if the job has no chief. `AllWorkers`: every worker, and the chief if there is one."""
     run_policy: RunPolicy = RunPolicy()
     """Limits on the restarts and on the duration of the job."""
+    suspend: StrictBool = False
+    """Whether no task may run. If the field becomes true, the operator stops the tasks: first the
+    workers and the evaluator, then the chief (or worker 0), which saves a checkpoint, then the
+    parameter servers. If it becomes false, the job continues. This field may be changed at any
+    time."""
     managed_by: Manager | None = None
     """The controller that runs the job. If it is set and not `capstan.dev/operator`, the operator
     does not touch the job, its status or its pods."""

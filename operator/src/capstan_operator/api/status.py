@@ -237,7 +237,8 @@ class Status(Model):
     """A counter from 1. It grows by one when a parameter server is started again, when the whole
     job is started again, when a node is lost, and when a suspended job continues."""
     start_time: AwareDatetime | None = None
-    """When the operator first saw the job."""
+    """When the operator first saw the job, or last continued it after a suspension. Unset while
+    the job is suspended."""
     pending_since: AwareDatetime | None = None
     """Since when not all tasks run. Unset while all tasks run, and when the job is over."""
     completion_time: AwareDatetime | None = None

@@ -43,7 +43,6 @@ _KEPT_POLICY = (
     "ttlSecondsAfterFinished",
 )
 _LOST_POLICY = {
-    "suspend": "the job starts when it is created",
     "schedulingPolicy.minAvailable": "pods are not scheduled as a group",
     "schedulingPolicy.minResources": "pods are not scheduled as a group",
     "schedulingPolicy.scheduleTimeoutSeconds": "pods wait for a node without a time limit",
@@ -185,6 +184,8 @@ def _spec(
     if given.get("successPolicy"):
         spec["successPolicy"] = given["successPolicy"]
     policy = templates.mapping(given.get("runPolicy"), "spec.runPolicy")
+    if policy.get("suspend"):
+        spec["suspend"] = policy["suspend"]
     if kept := {field: policy[field] for field in _KEPT_POLICY if policy.get(field) is not None}:
         spec["runPolicy"] = kept
     lost += _lost_of_policy(policy)
@@ -223,6 +224,6 @@ def _lost_of_policy(policy: Mapping[str, Any]) -> Iterator[Fault]:
     for field, value in fields.items():
         if field in _KEPT_POLICY or value in (None, False, ""):
             continue
-        if field != "managedBy" or value != THEIR_OPERATOR:
+        if field != "suspend" and (field != "managedBy" or value != THEIR_OPERATOR):
             instead = _LOST_POLICY.get(field, "is not a field of TFJob v1: it is left out")
             yield Fault(f"{path}.{field}", instead)

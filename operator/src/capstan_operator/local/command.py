@@ -87,6 +87,8 @@ def ignored(job: TrainingJob) -> tuple[str, ...]:
         names["checkpoint"] = None
     if "domain" in job.spec.cluster.model_fields_set:
         names["cluster.domain"] = None
+    if job.spec.suspend:
+        names["suspend"] = None
     if job.spec.managed_by is not None:
         names["managedBy"] = None
     if "clean_pod_policy" in job.spec.run_policy.model_fields_set:
@@ -101,12 +103,14 @@ def ignored(job: TrainingJob) -> tuple[str, ...]:
 def without_ignored(job: TrainingJob) -> TrainingJob:
     """Return the job with the policies that a run on this machine follows.
 
-    No process outlives `capstanctl`, and the folder of a job stays.
+    No process outlives `capstanctl`, and the folder of a job stays. To run a job that is suspended
+    on a cluster is the request of its user.
     """
     policy = job.spec.run_policy.model_copy(
         update={"clean_pod_policy": CleanPodPolicy.RUNNING, "ttl_seconds_after_finished": None}
     )
-    return job.model_copy(update={"spec": job.spec.model_copy(update={"run_policy": policy})})
+    spec = job.spec.model_copy(update={"run_policy": policy, "suspend": False})
+    return job.model_copy(update={"spec": spec})
 
 
 def _ignored(template: PodTemplate) -> Iterator[str]:

@@ -30,6 +30,7 @@ class StopReason(enum.StrEnum):
     UNKNOWN_TASK = "the job has no such task"
     NODE_LOST = "its node is lost"
     JOB_OVER = "the job is over"
+    SUSPENDED = "the job is suspended"
 
 
 @dataclass(frozen=True, slots=True)

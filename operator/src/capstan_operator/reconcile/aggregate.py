@@ -94,6 +94,14 @@ def suspended(status: Status, reason: str, why: str, now: datetime) -> Status:
     return _completed(status, Phase.SUSPENDED, (ready, suspension), now)
 
 
+def suspending(status: Status, remaining: Collection[TaskName], now: datetime) -> Status:
+    """Complete the status of a job that is suspended when the remaining tasks have ended."""
+    line = f"waiting for the end of {_named(remaining)}"
+    ready = condition("ClusterReady", False, Phase.SUSPENDED.value, line, now)
+    suspension = condition("Suspended", False, "Suspending", line, now)
+    return _completed(status, Phase.SUSPENDED, (ready, suspension), now)
+
+
 def after_end(status: Status) -> Status:
     """Complete the status of a job that was finished before: only its counts can change."""
     counted = counts(status.tasks)
@@ -174,11 +182,15 @@ def waiting(status: Status) -> str:
 
 
 def _waiting(rows: Collection[TaskStatus]) -> str:
-    names = [str(row.name) for row in rows]
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     # Most often all tasks wait for the same reason: for an image, or for a node.
     why = next((f"; {row.name}: {why}" for row in rows if (why := _why_waiting(row))), "")
-    return "waiting for " + ", ".join(names[:NAMED]) + more + why
+    return f"waiting for {_named([row.name for row in rows])}{why}"
+
+
+def _named(tasks: Collection[TaskName]) -> str:
+    names = [str(task) for task in tasks]
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
 
 
 def _why_waiting(row: TaskStatus) -> str:

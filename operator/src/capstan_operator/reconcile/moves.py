@@ -18,7 +18,7 @@ from capstan_operator.api.status import Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.actions import Action, StartTask, StopReason, StopTask
 from capstan_operator.reconcile.observe import InstanceState, TaskView
-from capstan_operator.reconcile.policies import grace, sparing
+from capstan_operator.reconcile.policies import grace, sparing, stopping
 
 Views = Mapping[TaskName, tuple[TaskView, ...]]
 """All instances that exist, by task, in table order."""
@@ -31,8 +31,8 @@ class Moves:
     tasks: tuple[TaskStatus, ...]
     actions: tuple[Action, ...]
     again_at: datetime | None
-    some_remain: bool = False
-    """Of a finished job: whether an instance still runs that was stopped, or will be."""
+    remaining: tuple[TaskName, ...] = ()
+    """Of a finished or suspended job: the tasks that still run and were stopped, or will be."""
 
 
 def go_on(
@@ -82,8 +82,25 @@ def clean_up(job: TrainingJob, status: Status, by_task: Views, now: datetime) ->
     cleaned = deletions if job.spec.run_policy.clean_pod_policy is CleanPodPolicy.ALL else ()
     actions = (*_force_deletions(job, views), *stops, *cleaned)
     again_at = sparing.until(status) if spared else None
-    some_remain = bool(remaining) or any(v.state is InstanceState.STOPPING for v in views)
-    return Moves(status.tasks, actions, again_at, some_remain)
+    names = _names([*remaining, *filter(_is_stopping, views)])
+    return Moves(status.tasks, actions, again_at, names)
+
+
+def suspend(job: TrainingJob, status: Status, by_task: Views) -> Moves:
+    """Stop the instances of a suspended job, in the order of `policies.stopping`.
+
+    Ended instances stay, with their logs, until the job continues.
+    """
+    views = [view for some in by_task.values() for view in some]
+    remaining = [view for view in views if _still_runs(view) or _is_stopping(view)]
+    group = stopping.next_group(job, {view.name for view in remaining})
+    stops = (
+        _stop(job, view, StopReason.SUSPENDED)
+        for view in remaining
+        if view.name in group and not _is_stopping(view)
+    )
+    actions = (*_force_deletions(job, views), *stops)
+    return Moves(status.tasks, actions, None, _names(remaining))
 
 
 def stops_living(job: TrainingJob) -> bool:
@@ -125,6 +142,14 @@ def _goes_at_once(view: TaskView) -> bool:
 def _still_runs(view: TaskView) -> bool:
     """Return True if a container of the instance runs and was not asked to end."""
     return view.state in (InstanceState.ALIVE, InstanceState.SIDECARS_RUN)
+
+
+def _names(views: Iterable[TaskView]) -> tuple[TaskName, ...]:
+    return tuple(dict.fromkeys(view.name for view in views))
+
+
+def _is_stopping(view: TaskView) -> bool:
+    return view.state is InstanceState.STOPPING
 
 
 def _force_deletions(job: TrainingJob, views: Iterable[TaskView]) -> Iterator[StopTask]:

@@ -18,7 +18,7 @@ from datetime import datetime
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
-from capstan_operator.reconcile import aggregate, invalid, moves, obstacle, recovery, rows
+from capstan_operator.reconcile import aggregate, invalid, moves, obstacle, recovery, rows, suspend
 from capstan_operator.reconcile.actions import Action, Announce, NewsType, Plan, changed
 from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, Obstacle, TaskView
 from capstan_operator.reconcile.policies import deadline, restart, success, trouble, ttl
@@ -79,6 +79,8 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
     the next plan repeats the starts and stops whose effect is not observed yet. If there are none,
     the plan is empty.
     """
+    if status.phase is Phase.SUSPENDED and not job.spec.suspend:
+        return _resume(job, status, observed, now)
     this = Pass(job, status, observed, _by_task(job, observed.tasks), now)
     if status.phase.is_final:
         return _continue_clean_up(this)
@@ -87,6 +89,8 @@ def plan(job: TrainingJob, status: Status, observed: Observed, now: datetime) ->
     updated, failures = _update(this)
     if success.is_done(job, updated.tasks):
         return _succeed(this, updated, failures)
+    if job.spec.suspend:
+        return _suspend(this, updated)
     recovered = recovery.recover(job, updated, failures, now)
     if isinstance(recovered, recovery.GiveUp):
         return _fail(this, updated, failures, recovered.why, str(recovered.failure))
@@ -135,6 +139,37 @@ def _go_on(
     late_at = None if late is None else late.at
     times = [time for time in (late_at, moved.again_at) if time is not None]
     return this.outcome(after, moved.actions, news, min(times, default=None))
+
+
+def _suspend(this: Pass, updated: Status) -> Plan:
+    """Stop all tasks. No end is a failure while the job is suspended."""
+    table = tuple(rows.stop(row, this.view_of(row), this.now) for row in updated.tasks)
+    stopped = updated.model_copy(update={"tasks": table, "start_time": None})
+    moved = moves.suspend(this.job, stopped, this.views)
+    news: tuple[Announce, ...] = ()
+    if moved.remaining:
+        after = aggregate.suspending(stopped, moved.remaining, this.now)
+        if this.before.phase is not Phase.SUSPENDED:
+            line = "spec.suspend is true: the tasks are stopped, the parameter servers last"
+            news = (Announce(NewsType.NORMAL, "Suspending", line),)
+    else:
+        after = aggregate.suspended(stopped, suspend.REQUESTED, "spec.suspend is true", this.now)
+        if not _is_suspended(this.before):
+            news = (Announce(NewsType.NORMAL, "Suspended", "no task runs"),)
+    return this.outcome(after, moved.actions, news)
+
+
+def _is_suspended(status: Status) -> bool:
+    return any(found.status == "True" for found in status.conditions if found.type == "Suspended")
+
+
+def _resume(job: TrainingJob, status: Status, observed: Observed, now: datetime) -> Plan:
+    """Plan the first pass of a job that is no longer suspended."""
+    begun = suspend.resumed(status, status.restarts)
+    decided = plan(job, begun, observed, now)
+    news = Announce(NewsType.NORMAL, "Resumed", f"spec.suspend is false: epoch {begun.epoch}")
+    after = changed(status, decided.status or begun)
+    return dataclasses.replace(decided, status=after, news=(news, *decided.news))
 
 
 def _succeed(this: Pass, updated: Status, failures: list[Failure]) -> Plan:
@@ -187,7 +222,7 @@ def _clean_up(this: Pass, after: Status, news: tuple[Announce, ...] = ()) -> Pla
     """
     moved = moves.clean_up(this.job, after, this.views, this.now)
     delete_at = ttl.ends_at(this.job.spec.run_policy, after)
-    if delete_at is None or moved.some_remain:
+    if delete_at is None or moved.remaining:
         return this.outcome(after, moved.actions, news, moved.again_at)
     if this.now >= delete_at:
         return dataclasses.replace(this.outcome(after, moved.actions, news), delete_job=True)

@@ -154,12 +154,16 @@ def start_over(row: TaskStatus, culprit: TaskName, retry_at: datetime) -> TaskSt
 
 
 def stop(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
-    """Enter that the task was stopped for a suspension of its job. `view` shows how it ended."""
+    """Enter that the task is stopped for a suspension of its job. `view` shows how it ended."""
     if row.state in (TaskState.SUCCEEDED, TaskState.FAILED):
         return row
     current = None if view is None else sort(row, (view,)).current
-    if current is None or not current.has_ended:
+    if current is None:
         return _at_rest(row, TaskState.STOPPED)
+    if not current.has_ended:
+        return _at_rest(_with_instance(row, current), TaskState.STOPPING)
+    if row.state is TaskState.STOPPED:
+        return row
     return end(_with_instance(row, current), TaskState.STOPPED, current, now)
 
 

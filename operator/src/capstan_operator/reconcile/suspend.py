@@ -1,9 +1,9 @@
-"""Suspend a job when `capstanctl` is interrupted, and resume it in the next run.
+"""Suspend a job, and resume it: `spec.suspend`, or an interrupt of `capstanctl` and its next run.
 
 Rule 1: a final status does not change, and neither does a task that succeeded.
 Rule 2: attempts and the epoch continue after the suspension, because the variables of the ps were
-lost and logs are named by attempt. The counts of restarts and the deadline start again, because the
-user requested another run.
+lost and logs are named by attempt. The deadlines start again. The counts of restarts start again
+only in another run of `capstanctl`, because the user requested another run.
 """
 
 from datetime import datetime
@@ -15,6 +15,7 @@ from capstan_operator.reconcile.observe import Observed
 from capstan_operator.reconcile.policies import epoch
 
 INTERRUPTED = "Interrupted"
+REQUESTED = "Requested"
 
 
 def suspended(
@@ -30,15 +31,15 @@ def suspended(
     return aggregate.suspended(after, INTERRUPTED, why, now)
 
 
-def resumed(status: Status) -> Status:
-    """Return the status with which the next run begins, from any status that is not final.
+def resumed(status: Status, restarts: Restarts) -> Status:
+    """Return the status with which a job continues, from any status that is not final.
 
-    The last run may have been killed before it could write that it was suspended.
+    The last run of `capstanctl` may have been killed before it could write that it was suspended.
     """
     return Status(
         phase=Phase.PENDING,
         epoch=epoch.after_suspension(status.epoch, status.tasks),
-        restarts=Restarts(),
+        restarts=restarts,
         tasks=tuple(map(_continued, status.tasks)),
         progress=status.progress,
     )

@@ -73,6 +73,8 @@ def _of_job(job: Job) -> Iterator[str]:
 
 
 def _of_conditions(conditions: Mapping[ConditionType, Condition]) -> Iterator[str]:
+    if "Suspended" in conditions:
+        yield "To continue the job, set spec.suspend to false."
     conflict = conditions.get("NameConflict")
     ready = conditions.get("ClusterReady")
     if conflict is not None and conflict.status == "True":

@@ -41,6 +41,12 @@ AGAIN = status(attempt=2, uid=None, state=TaskState.BACK_OFF)
             id="its end was counted before",
         ),
         pytest.param(
+            status(Phase.SUSPENDED, state=TaskState.STOPPED),
+            Plan(AGAIN),
+            set(),
+            id="the attempt after a suspension",
+        ),
+        pytest.param(
             Status(), Plan(status(state=TaskState.STOPPED)), set(), id="a row that is new"
         ),
         pytest.param(RUNS, Plan(actions=(STOP,)), set(), id="a stop in an unfinished job"),

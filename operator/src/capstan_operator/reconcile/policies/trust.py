@@ -3,7 +3,8 @@
 A watch is late and may lose a deletion, so the cache may lag behind the cluster.
 
 Rule 1: before a pass counts the end of an attempt, it reads the task's pod. The cache may
-lack the pod only because no watch has reported it yet.
+lack the pod only because no watch has reported it yet. An end that was counted before is not
+counted again.
 Rule 2: before a pass stops a task because the job is over, it reads the task's pod. A pod that has
 just ended keeps its logs.
 Rule 3: a pass need not read a pod of the current attempt that the cache shows as ended, because
@@ -69,7 +70,8 @@ def _counted(before: Status, decided: Plan) -> set[TaskName]:
         row.name
         for row in (() if decided.status is None else decided.status.tasks)
         if (old := rows.get(row.name)) is not None
-        and (row.attempt != old.attempt or (row.state in _ENDED and old.state not in _ENDED))
+        and old.state not in _ENDED
+        and (row.attempt != old.attempt or row.state in _ENDED)
     }
 
 
