@@ -164,3 +164,6 @@ REFUSED_BY_TENSORFLOW = frozenset({
     # TensorFlow adds the gradients of two lists whose elements have different shapes.
     "array of changing shapes",
 })  # fmt: skip
+
+OF_TENSORFLOW = frozenset({"basic rnn", "gru", "lstm"})
+"""The programs that import parts of TensorFlow."""

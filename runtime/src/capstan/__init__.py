@@ -19,6 +19,7 @@ from capstan.api.array_ops import *
 from capstan.api.check_ops import *
 from capstan.api.clip_ops import *
 from capstan.api.cond_ops import *
+from capstan.api.control_flow_bodies import *
 from capstan.api.control_flow_ops import *
 from capstan.api.creation_ops import *
 from capstan.api.custom_gradient import *

@@ -88,3 +88,35 @@ def test_a_program_has_the_values_of_tensorflow(
         with capstan.Session() as session:
             session.run(initialise.name)
             check_same(session.run(names), expected)
+
+
+@pytest.fixture
+def _functional_capstan() -> Iterator[None]:
+    capstan.enable_control_flow_v2()
+    yield
+    capstan.disable_control_flow_v2()
+
+
+@pytest.mark.usefixtures("_functional_capstan")
+@pytest.mark.parametrize(
+    "name",
+    [
+        name
+        for name in PROGRAMS
+        if name not in functional_programs.REFUSED_BY_TENSORFLOW | functional_programs.OF_TENSORFLOW
+    ],
+)
+def test_tensorflow_runs_the_functions_that_capstan_builds(v1: Any, name: str) -> None:
+    with capstan.Graph().as_default() as graph:
+        fetches = PROGRAMS[name](capstan)
+        initialise = capstan.global_variables_initializer()
+        with capstan.Session() as session:
+            session.run(initialise)
+            found = session.run(fetches)
+    assert not [op for op in graph.get_operations() if op.type in ("Switch", "Enter")]
+    built = v1.GraphDef.FromString(graph.as_graph_def().SerializeToString())
+    with v1.Graph().as_default():
+        v1.import_graph_def(built, name="")
+        with v1.Session() as session:
+            session.run(initialise.name)
+            check_same(found, session.run([tensor.name for tensor in fetches]))

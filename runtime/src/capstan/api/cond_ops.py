@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from capstan.api import control_flow_ops, reduce_ops
+from capstan.api import control_flow_ops, functional_branches, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import array_flows, collections, cond_context, convert, nest
+from capstan.framework import array_flows, body_graph, collections, cond_context, convert, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -30,8 +30,8 @@ def cond(
     the selected part. Tensors that a function uses from outside are computed in either case. Both
     functions return tensors, values, operations, TensorArrays, or a nest of these, with the same
     structure and dtypes. In the result, a boolean tensor replaces an operation. A list or tuple
-    with one element is unpacked unless `strict` is true. `fn1` and `fn2` are older names of the
-    functions.
+    with one element is unpacked unless `strict` is true or control flow v2 is enabled. `fn1` and
+    `fn2` are older names of the functions.
 
     Raises:
         TypeError: `pred` is a Python bool or is not boolean, a function is missing or not
@@ -41,6 +41,8 @@ def cond(
     """
     true_fn = _function("true_fn", true_fn, "fn1", fn1)
     false_fn = _function("false_fn", false_fn, "fn2", fn2)
+    if body_graph.is_functional(graphs.get_default_graph()):
+        return functional_branches.cond(pred, true_fn, false_fn, name)
     if isinstance(pred, bool):
         raise TypeError("'pred' must not be a Python bool.")
     with scoped(name, "cond", (pred,)):

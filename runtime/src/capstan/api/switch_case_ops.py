@@ -1,12 +1,11 @@
 """`tf.switch_case` (python/ops/control_flow_switch_case.py)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from capstan.api.cond_ops import cond
+from capstan.api import functional_branches
 from capstan.api.scoped import scoped
 from capstan.framework import graph as graphs
-from capstan.framework.raw import raw
 
 __all__ = ["switch_case"]
 
@@ -21,6 +20,8 @@ def switch_case(
     `branch_fns` is a list of functions, a list of pairs of number and function, or a dictionary.
     The numbers are 0 to n - 1. For any other index, return the result of `default`, or of the last
     function if `default` is None. All functions return the same structure of the same types.
+    The graph gets a `Case`, which calls the functions. Conditionals and loops inside a function are
+    built with control flow v2.
 
     Raises:
         TypeError: `branch_index` is not an integer tensor, or `branch_fns` does not hold functions.
@@ -32,19 +33,7 @@ def switch_case(
             raise TypeError("default must be callable.")
         functions.append(default)
     with scoped(name, "switch_case", (branch_index,)):
-        return _chosen(branch_index, 0, functions)
-
-
-def _chosen(branch_index: Any, number: int, functions: Sequence[_Function]) -> Any:
-    function, *others = functions
-    if not others:
-        return function()
-    return cond(
-        raw.Equal(branch_index, number),
-        function,
-        lambda: _chosen(branch_index, number + 1, others),
-        strict=True,
-    )
+        return functional_branches.switch_case(branch_index, functions)
 
 
 def _functions(branch_index: Any, branch_fns: Any) -> list[_Function]:

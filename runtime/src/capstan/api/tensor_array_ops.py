@@ -1,5 +1,6 @@
 """`tf.TensorArray` (python/ops/tensor_array_ops.py)."""
 
+from capstan.framework import list_array as _list_array  # noqa: F401 TensorArray makes its objects
 from capstan.framework.tensor_array import TensorArray
 
 __all__ = ["TensorArray"]

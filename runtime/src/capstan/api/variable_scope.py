@@ -11,8 +11,8 @@ from typing import Any
 
 from capstan.api import open_scopes, variable_store
 from capstan.core import dtypes
+from capstan.framework import body_graph, convert, literals, raw
 from capstan.framework import collections as keys
-from capstan.framework import convert, literals, raw
 from capstan.framework import graph as graphs
 
 AUTO_REUSE = variable_store.AUTO_REUSE
@@ -122,9 +122,10 @@ class VariableScope:
         # The names of variables do not depend on name scopes.
         with graphs.get_default_graph().name_scope(None):
             arguments = {**defaults, **given}
+            make = body_graph.outside(store.get)
             if getter is None:
-                return store.get(full, **arguments)
-            return getter(store.get, full, **arguments)
+                return make(full, **arguments)
+            return getter(make, full, **arguments)
 
 
 def _own_dtype(value: Any) -> dtypes.DType:

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from capstan.api import functional_loops
 from capstan.api.scoped import scoped
 from capstan.core import tensor_shape
-from capstan.framework import collections, convert, nest, while_context
+from capstan.framework import body_graph, collections, convert, nest, while_context
 from capstan.framework import graph as graphs
 from capstan.framework import while_loop as builder
 from capstan.framework.raw import raw
@@ -52,6 +53,12 @@ def while_loop(
         raise TypeError("'parallel_iterations' must be a positive integer.")
     if not loop_vars:
         raise ValueError("'loop_vars' must be provided.")
+    if body_graph.is_functional(graphs.get_default_graph()):
+        result = functional_loops.build(
+            cond, body, loop_vars, shape_invariants, maximum_iterations, parallel_iterations, name
+        )
+        leaves = nest.flatten(result)
+        return leaves[0] if len(leaves) == 1 and not return_same_structure else result
     with scoped(name, "while", [getattr(leaf, "flow", leaf) for leaf in nest.flatten(loop_vars)]):
         unpacks = len(loop_vars) == 1 and not return_same_structure
         limit = None

@@ -4,12 +4,11 @@ The gradient of an `If` is an `If` with the gradients of both branches. The grad
 and of a plain call have the same form.
 """
 
-import functools
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.core import dtypes, function, tensor_shape
-from capstan.framework import facts, forward_call, indexed_slices, opdef
+from capstan.core import dtypes
+from capstan.framework import branch_call, forward_call, indexed_slices, opdef
 from capstan.framework import graph as graphs
 from capstan.framework.ops import branches
 from capstan.framework.raw import raw
@@ -49,7 +48,8 @@ def gradient(
         graph.outputs = [
             graph.capture(part) for each in parts for part in indexed_slices.parts(each)
         ]
-    outputs = iter(_called(op, made))
+    names = [f"{graph.body.source.name}_grad" for graph in made]
+    outputs = iter(branch_call.built(opdef.role(op.type), op.inputs[0], made, names))
     results: list[Any] = [None] * len(op.inputs)
     for place, matched in packed.items():
         taken = [next(outputs) for _ in indexed_slices.parts(matched[0])]
@@ -107,48 +107,3 @@ def _as_slices(grad: Any) -> indexed_slices.IndexedSlices:
         return slices
     sizes = raw.Cast(slices.dense_shape, DstT=dtypes.int64)
     return indexed_slices.IndexedSlices(slices.values, slices.indices, sizes)
-
-
-def _called(
-    op: graphs.Operation, made: Sequence[forward_call.GradientGraph]
-) -> Sequence[graphs.Tensor]:
-    """Return the outputs of a new call of the gradient of the function that ran."""
-    inputs = list(dict.fromkeys(tensor for graph in made for tensor in graph.captured_inputs))
-    graph = graphs.get_default_graph()
-    called = []
-    is_stateful = False
-    for body in made:
-        body.take(inputs)
-        gradient = body.finished(None, f"{body.body.source.name}_grad")
-        for each in (*body.functions(), gradient):
-            graph.add_function(each)
-        is_stateful = is_stateful or gradient.is_stateful
-        called.append(function.Reference(gradient.name))
-    types = [tensor.dtype.base_dtype for tensor in made[0].outputs]
-    shapes = [
-        tensor_shape.TensorShape(
-            functools.reduce(branches.common, (body.outputs[place].static_shape for body in made))
-        )
-        for place in range(len(types))
-    ]
-    role = opdef.role(op.type)
-    outputs: Sequence[graphs.Tensor]
-    if role is facts.Role.IF:
-        build = raw.If if is_stateful else raw.StatelessIf
-        outputs = build(
-            op.inputs[0],
-            inputs,
-            Tout=types,
-            then_branch=called[0],
-            else_branch=called[1],
-            output_shapes=shapes,
-        )
-    elif role is facts.Role.CASE:
-        build = raw.Case if is_stateful else raw.StatelessCase
-        outputs = build(op.inputs[0], inputs, Tout=types, branches=called, output_shapes=shapes)
-    else:
-        build = raw.StatefulPartitionedCall if is_stateful else raw.PartitionedCall
-        outputs = build(inputs, Tout=types, f=called[0])
-        for tensor, shape in zip(outputs, shapes, strict=True):
-            tensor.set_shape(shape)
-    return outputs

@@ -52,6 +52,7 @@ class Behaviour:
     """What TensorFlow's functions `enable_*` and `disable_*` choose, for the whole process."""
 
     resource_variables: bool = False
+    control_flow_v2: bool = False
 
 
 GRAPHS = DefaultStack()

@@ -5,7 +5,14 @@ from contextlib import nullcontext
 from typing import Any
 
 from capstan.core import dtypes
-from capstan.framework import control_context, convert, facts, loop_gradients, reverse_pass
+from capstan.framework import (
+    body_graph,
+    control_context,
+    convert,
+    facts,
+    loop_gradients,
+    reverse_pass,
+)
 from capstan.framework import graph as graphs
 from capstan.framework.static_raw import static_raw
 
@@ -51,6 +58,8 @@ def gradients(
     with graph.as_default(), graph.name_scope(name):
         targets = [convert.convert_to_tensor(y, name="y") for y in ys]
         sources = [convert.convert_to_tensor(x, name="x", as_ref=True) for x in xs]
+        if isinstance(graph, body_graph.BodyGraph):
+            sources = [graph.inner(x) for x in sources]
         stopped = {
             convert.convert_to_tensor(t, name="stop_gradients", as_ref=True).op
             for t in _as_list(stop_gradients or [])

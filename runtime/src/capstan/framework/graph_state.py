@@ -96,6 +96,9 @@ class GraphState(scopes.Scoped):
     building_function = False
     """Whether the graph is the body of a function that is being built."""
 
+    has_functional_control_flow = False
+    """Whether conditionals and loops in the graph call functions, whatever the program chose."""
+
     def add_function(
         self, added: function.Function, python_gradient: Callable[..., Any] | None = None
     ) -> None:

@@ -5,12 +5,12 @@ The array belongs to the step. A TensorArray object of the program stands for th
 certain operation: `write` returns a new object, and later operations wait for it through `flow`.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import convert, first_write
+from capstan.framework import body_graph, convert, first_write
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -22,13 +22,28 @@ class TensorArray:
     default), each element may be read once. `element_shape` is the known part of the shape of all
     elements. With `infer_shape`, the first write fixes the shape. The array is on the device of the
     first tensor that is written, unless `colocate_with_first_write_call` is false. With `handle`
-    and `flow`, the object stands for an array that exists.
+    and `flow`, the object stands for an array that exists. With control flow v2, the object is a
+    `list_array.ListArray`.
 
     Raises:
         TypeError: `handle` is not a tensor.
         ValueError: `size` and `handle` are both given or both missing, or another argument
             contradicts `handle`.
     """
+
+    _list_kind: ClassVar[type["TensorArray"]]
+
+    def __init_subclass__(cls, *, is_list: bool = False) -> None:
+        # `TensorArray` makes objects of its subclass, which it cannot import.
+        super().__init_subclass__()
+        if is_list:
+            TensorArray._list_kind = cls
+
+    def __new__(cls, *args: Any, flow: Any = None, **kwargs: Any) -> "TensorArray":
+        is_list = flow is not None and flow.dtype.base_dtype is dtypes.variant
+        if flow is None:
+            is_list = body_graph.is_functional(graphs.get_default_graph())
+        return super().__new__(TensorArray._list_kind if is_list else cls)
 
     def __init__(
         self,

@@ -37,12 +37,12 @@ def build(
         ValueError: the shape of a loop variable contradicts its shape invariant, or the body
             returns another number of values or a value of another type.
     """
-    loop_vars = nest.mapped(_converted, loop_vars)
+    loop_vars = nest.mapped(converted, loop_vars)
     leaves = nest.flatten(loop_vars)
     flows = [array_flows.flow_of(leaf) for leaf in leaves]
-    invariants = _invariants(loop_vars, shape_invariants)
+    allowed = invariants(loop_vars, shape_invariants)
     with context.entered():
-        merges = _entered(context, flows, invariants)
+        merges = _entered(context, flows, allowed)
         condition_vars = nest.packed(loop_vars, array_flows.with_flows(leaves, merges))
         context.pivot = raw.LoopCond(
             convert.convert_to_tensor(condition(*condition_vars)), name="LoopCond"
@@ -69,7 +69,8 @@ def build(
     return result, array_flows.with_flows(results, exits)
 
 
-def _converted(leaf: Any) -> Any:
+def converted(leaf: Any) -> Any:
+    """Return the initial value of a loop variable: a TensorArray or a tensor."""
     if isinstance(leaf, tensor_array.TensorArray):
         return leaf
     tensor = convert.convert_to_tensor(leaf)
@@ -77,11 +78,11 @@ def _converted(leaf: Any) -> Any:
     return raw.Identity(tensor) if tensor.dtype.is_ref_dtype else tensor
 
 
-def _invariants(loop_vars: Any, given: Any) -> list[tensor_shape.TensorShape]:
+def invariants(loop_vars: Any, given: Any) -> list[tensor_shape.TensorShape]:
     """Return the shape invariant of each leaf. The default is the shape that enters the loop."""
     if given is None:
         return [array_flows.flow_of(leaf).shape for leaf in nest.flatten(loop_vars)]
-    invariants: list[tensor_shape.TensorShape] = []
+    found: list[tensor_shape.TensorShape] = []
     for variable, invariant in _pairs(loop_vars, given):
         if not isinstance(invariant, tensor_shape.TensorShape):
             raise TypeError(
@@ -91,10 +92,10 @@ def _invariants(loop_vars: Any, given: Any) -> list[tensor_shape.TensorShape]:
             rank = invariant.ndims
             parts = [invariant, tensor_shape.TensorShape([None] if rank is None else invariant[:1])]
             dense = [] if variable.dense_shape is None else [tensor_shape.TensorShape([rank])]
-            invariants += [*parts, *dense]
+            found += [*parts, *dense]
         else:
-            invariants.append(invariant)
-    return invariants
+            found.append(invariant)
+    return found
 
 
 def _pairs(variables: Any, invariants: Any) -> list[tuple[Any, Any]]:
@@ -157,20 +158,23 @@ def _wait_for_outer(context: while_context.WhileContext, entered: Sequence[graph
 
 
 def _close(merge: graphs.Tensor, value: graphs.Tensor) -> None:
-    if not _is_within(value.shape, merge.shape):
-        source = merge.op.inputs[0].op.inputs[0]
-        raise ValueError(
-            f"Input tensor '{source.name}' enters the loop with shape {source.shape}, but has "
-            f"shape {value.shape} after one iteration. To allow the shape to vary across "
-            "iterations, use the `shape_invariants` argument of tf.while_loop to specify a "
-            "less-specific shape."
-        )
+    check_shape(merge.op.inputs[0].op.inputs[0], merge.shape, value)
     if value.dtype.base_dtype is not merge.dtype.base_dtype:
         raise ValueError(
             f"Input 1 of node {merge.op.name} was passed {value.dtype.base_dtype.name} from "
             f"{value.name} incompatible with expected {merge.dtype.base_dtype.name}."
         )
     while_context.close(merge, value)
+
+
+def check_shape(start: graphs.Tensor, allowed: tensor_shape.TensorShape, value: Any) -> None:
+    """Check that `value`, a loop variable after one iteration, has a shape that is `allowed`."""
+    if not _is_within(value.shape, allowed):
+        raise ValueError(
+            f"Input tensor '{start.name}' enters the loop with shape {start.shape}, but has shape "
+            f"{value.shape} after one iteration. To allow the shape to vary across iterations, use "
+            "the `shape_invariants` argument of tf.while_loop to specify a less-specific shape."
+        )
 
 
 def _is_within(shape: tensor_shape.TensorShape, invariant: tensor_shape.TensorShape) -> bool:

@@ -1,0 +1,85 @@
+"""The body of a branch or of a loop that is a function: control flow v2
+(`FuncGraph` of python/framework/func_graph.py)."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from capstan.framework import defaults, func_graph
+from capstan.framework import graph as graphs
+
+
+class BodyGraph(func_graph.FuncGraph):
+    """A body with the collections, the seed and the device blocks of the graph around it."""
+
+    has_functional_control_flow = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        outer: Any = self.outer_graph
+        self.seed = outer.seed
+        self._collections = outer._collections
+        self._scopes.devices = outer._scopes.devices
+        self._scopes.gradients = outer._scopes.gradients
+        self._scopes.container = outer._scopes.container
+        self._awaited: dict[graphs.Operation, None] = {}
+
+    @property
+    def awaited(self) -> list[graphs.Operation]:
+        """The operations of other graphs that operations of the body wait for.
+
+        The call of the function waits for these operations.
+        """
+        return list(self._awaited)
+
+    @contextmanager
+    def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:
+        """Make new operations wait, as `Graph.control_dependencies`. See also `awaited`."""
+        if control_inputs is None:
+            with super().control_dependencies(None):
+                yield
+            return
+        inside = []
+        for value in control_inputs:
+            op = getattr(value, "op", value)
+            if getattr(op, "graph", self) is self:
+                inside.append(value)
+            else:
+                self._awaited[op] = None
+        with super().control_dependencies(inside):
+            yield
+
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
+        """Place new operations with `op`. If it is outside of the body, use its device."""
+        if op is None or getattr(op, "graph", self) is self:
+            with super().colocate_with(op, ignore_existing):
+                yield
+            return
+        with super().colocate_with(None, ignore_existing=True), self.device(op.device or None):
+            yield
+
+
+def is_functional(graph: Any) -> bool:
+    """Return whether a conditional or a loop in `graph` is built of functions."""
+    functional: bool = graph.has_functional_control_flow or defaults.BEHAVIOUR.control_flow_v2
+    return functional
+
+
+def outside(make: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that calls `make` in the graph around all bodies.
+
+    In a graph that is no body, return `make`.
+    """
+    graph = graphs.get_default_graph()
+    if not isinstance(graph, BodyGraph):
+        return make
+
+    def made(*args: Any, **kwargs: Any) -> Any:
+        around: graphs.Graph = graph
+        while isinstance(around, BodyGraph):
+            around = around.outer_graph
+        with around.as_default(), around.name_scope(None), around.control_dependencies(None):
+            return make(*args, **kwargs)
+
+    return made
