@@ -189,7 +189,7 @@ def test_nodes_with_one_shared_name_share_a_reader() -> None:
         assert session.run(tf.ReaderBase(first).read(queue)) == (b"x", b"x")
         assert session.run(tf.ReaderBase(second).num_records_produced()) == 1
         assert session.run(tf.IdentityReader().num_records_produced()) == 0
-        message = "Shared reader 'shared' is a IdentityReader and no TextLineReader"
+        message = "The shared reader 'shared' has the type IdentityReader, not TextLineReader"
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             session.run(tf.ReaderBase(other_kind).num_records_produced())
 

@@ -34,10 +34,13 @@ class Scene:
     def __init__(self) -> None:
         self.queue = queues.FIFOQueue(NAME, None, (dtypes.string,), ((),))
         self.opened_in: list[threading.Thread] = []
+        self.may_open = threading.Event()
+        self.may_open.set()
         self.reader = reader.Reader(NAME, "Words", "words", self._open)
 
     def _open(self, work: bytes) -> "Words":
         self.opened_in.append(threading.current_thread())
+        self.may_open.wait()
         if work == b"missing":
             raise errors.NotFoundError(None, None, "missing; No such file or directory")
         return Words(work)
@@ -160,3 +163,16 @@ def test_a_file_that_cannot_be_read_raises_tensorflows_error(
 def test_the_url_of_a_local_file_is_its_path(tmp_path: pathlib.Path) -> None:
     files.write_all(f"file://{tmp_path}/a", b"text")
     assert files.read_all(f"{tmp_path}/a") == b"text"
+
+
+def test_the_counts_of_a_reader_can_be_read_while_it_opens_a_file() -> None:
+    scene = Scene()
+    scene.may_open.clear()
+    reading = scene.read()
+    scene.add(b"a")
+    background.until(lambda: bool(scene.opened_in))
+    counts = background.Background(scene.reader.records_produced)
+    background.until(lambda: not counts.is_alive())
+    assert counts.join() == 0
+    scene.may_open.set()
+    assert answered(reading) == [[b"key", b"a"]]

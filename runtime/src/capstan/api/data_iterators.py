@@ -73,7 +73,7 @@ class Iterator:
 
     @property
     def initializer(self) -> Any:
-        """The operation that goes to the begin of the dataset.
+        """The operation that begins the dataset again.
 
         Raises:
             ValueError: the iterator has no initializer of its own.
@@ -83,7 +83,7 @@ class Iterator:
         return self._initializer
 
     def make_initializer(self, dataset: Any, name: str | None = None) -> Any:
-        """Return an operation that goes to the begin of `dataset`.
+        """Return an operation that begins a pass over `dataset`.
 
         Raises:
             TypeError, ValueError: the elements of `dataset` do not fit the iterator.

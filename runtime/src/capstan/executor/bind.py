@@ -62,10 +62,13 @@ def bind(
     return Bound(kernel, kernel.bind(context), inputs, outputs)
 
 
-def blocking(start: Callable[..., None], count: int) -> Callable[..., Any]:
+def blocking(
+    start: Callable[..., None], count: int, cancelled: cancellation.Cancellation
+) -> Callable[..., Any]:
     """Return a function that starts a waiting node with `count` outputs, and blocks until its end.
 
-    `start` is the function of the node's kernel (`registry.Kernel.start`).
+    `start` is the function of the node's kernel (`registry.Kernel.start`). `cancelled` ends the
+    wait.
     """
 
     def call(*inputs: Any) -> Any:
@@ -77,7 +80,7 @@ def blocking(start: Callable[..., None], count: int) -> Callable[..., Any]:
             answered.set()
             return True
 
-        start(*inputs, done=done, cancellation=cancellation.Cancellation())
+        start(*inputs, done=done, cancellation=cancelled)
         answered.wait()
         ((outputs, error),) = found
         if error is not None:

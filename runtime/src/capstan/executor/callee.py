@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from capstan import errors
-from capstan.core import function
+from capstan.core import cancellation, function
 from capstan.core import node as ir
-from capstan.executor import blocks, emit, faults, loops
+from capstan.executor import bind, blocks, emit, faults, loops
 from capstan.framework import opdef
 from capstan.partition import parts
 from capstan.resources import containers
@@ -26,7 +26,7 @@ _serial = itertools.count()
 class Callee:
     """The function that the attribute `attribute` of `node` refers to. Thread-safe.
 
-    The function is compiled at the first call of `bound`.
+    The function is compiled when it is first needed.
     """
 
     def __init__(
@@ -38,9 +38,12 @@ class Callee:
     ) -> None:
         self._part = loops.part_of(node, attribute, caller)
         self._stacked = blocks.over_blocks(self._part)
-        self._resources = resources
+        # A dataset may outlive the session, and must not keep the objects of the session alive.
+        self._resources = resources.apart()
         self._lock = threading.Lock()
         self._shared: Callable[..., tuple[Any, ...]] | None = None
+        self._over_blocks: Callable[..., tuple[Any, ...]] | None = None
+        self._waits = any(bind.waits(each) for each in _all_nodes(self._part))
         rows = [opdef.lookup(each.op) for each in _all_nodes(self._part)]
         self.keeps_state = any(row.effect.random or row.effect.makes for row in rows)
         self.may_block = any(row.effect.blocks or row.effect.external for row in rows)
@@ -51,28 +54,39 @@ class Callee:
         """The function for stacked elements, or None if it needs the elements one by one."""
         if self._stacked is None:
             return None
-        return self._compiled(self._stacked, self._resources)
+        with self._lock:
+            if self._over_blocks is None:
+                self._over_blocks = self._compiled(self._stacked, self._resources)
+            return self._over_blocks
 
-    def bound(self) -> Callable[..., tuple[Any, ...]]:
+    def bound(
+        self, cancelled: cancellation.Cancellation | None = None
+    ) -> Callable[..., tuple[Any, ...]]:
         """Return the function, with random numbers and objects of its own.
 
-        It returns a tuple of results. If it raises an OutOfRangeError, it raises StopIteration
-        instead, because such a function ends its dataset. Any other error names the node.
+        `cancelled` ends the operations of the function that wait. The function returns a tuple of
+        results. In place of an OutOfRangeError it raises StopIteration, because such a function
+        ends its dataset. Any other error names the node.
 
         Raises:
             OpError: the function cannot be compiled.
         """
-        if self.keeps_state:
-            return self._compiled(self._part, self._resources.apart())
+        if self.keeps_state or self._waits:
+            resources = self._resources.apart() if self.keeps_state else self._resources
+            return self._compiled(self._part, resources, cancelled)
         with self._lock:
             if self._shared is None:
                 self._shared = self._compiled(self._part, self._resources)
             return self._shared
 
     def _compiled(
-        self, part: parts.Part, resources: containers.SessionResources
+        self,
+        part: parts.Part,
+        resources: containers.SessionResources,
+        cancelled: cancellation.Cancellation | None = None,
     ) -> Callable[..., tuple[Any, ...]]:
-        code = emit.write_function(part, resources, Callee)
+        cancelled = cancelled or cancellation.Cancellation()
+        code = emit.write_function(part, resources, Callee, cancelled)
         filename = f"<capstan function {next(_serial)} of {self._part.task}>"
         module: dict[str, Any] = {}
         exec(compile(code.source, filename, "exec"), module)

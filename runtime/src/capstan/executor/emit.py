@@ -32,7 +32,7 @@ from dataclasses import replace
 from typing import Any
 
 from capstan import errors
-from capstan.core import devices, dtypes
+from capstan.core import cancellation, devices, dtypes
 from capstan.core import node as ir
 from capstan.executor import (
     aliases,
@@ -71,13 +71,16 @@ def write(
 
 
 def write_function(
-    called: parts.Part, resources: containers.SessionResources, keep: Keep
+    called: parts.Part,
+    resources: containers.SessionResources,
+    keep: Keep,
+    cancelled: cancellation.Cancellation,
 ) -> source.Code:
     """Write the module of a function, whose `build` returns a Python function.
 
     The Python function takes the feeds of `called` as arguments, and returns a tuple of its
     fetches. It has no buffers, so several threads may call it at the same time. A node that waits
-    blocks the thread.
+    blocks the thread until `cancelled` ends the wait.
 
     Raises: as `write`.
     """
@@ -85,7 +88,7 @@ def write_function(
     arguments = [f"a{index}" for index in range(len(called.feeds))]
     edges = frozenset(called.tensor_dtypes)
     with out.function("call", ", ".join(arguments)):
-        emission = _Emission(called, resources, out.inner(), edges, keep)
+        emission = _Emission(called, resources, out.inner(), edges, keep, cancelled)
         out.line(f"        return ({source.items(emission.write_call(arguments))})")
     out.result("call")
     return out.code()
@@ -101,8 +104,13 @@ class _Emission:
         out: source.Writer | None = None,
         unplanned: frozenset[ir.Edge] = frozenset(),
         keep: Keep | None = None,
+        cancelled: cancellation.Cancellation | None = None,
     ) -> None:
-        """Write to `out`, or to a new writer. The tensors `unplanned` get no buffer."""
+        """Write to `out`, or to a new writer. The tensors `unplanned` get no buffer.
+
+        `cancelled` ends the waits of a function.
+        """
+        self._cancelled = cancelled or cancellation.Cancellation()
         self._part = part
         self._keep = keep
         self._resources = resources
@@ -175,7 +183,7 @@ class _Emission:
 
     def _enter(self, called: parts.Part, out: source.Writer) -> "_Emission":
         carried = loops.carried_edges(called, _shares, called.fetches)
-        return _Emission(called, self._resources, out, carried, self._keep)
+        return _Emission(called, self._resources, out, carried, self._keep, self._cancelled)
 
     def _node(self, node: ir.Node) -> None:
         """Write a node, and release the buffers of the tensors that it is the last to use."""
@@ -248,7 +256,8 @@ class _Emission:
             self._keep and functools.partial(self._keep, node, self._part, self._resources),
         )
         if self._is_function and bound.kernel.is_asynchronous:
-            return replace(bound, function=bind.blocking(bound.function, len(bound.outputs)))
+            function = bind.blocking(bound.function, len(bound.outputs), self._cancelled)
+            return replace(bound, function=function)
         if bound.kernel.is_asynchronous != (node.name in self._part.answers):
             raise errors.InternalError(
                 None,

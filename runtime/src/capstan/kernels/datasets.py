@@ -17,6 +17,7 @@ from capstan.resources import (
     dataset_order,
     dataset_sources,
     dataset_threads,
+    elements,
     variant,
 )
 from capstan.resources.dataset import Captured, Dataset, Spec
@@ -52,8 +53,10 @@ def captured(node: NodeContext, attribute: str, values: Sequence[Any] = ()) -> C
 
 
 def owned(value: Any) -> Any:
-    """Return a value that a later step does not change."""
-    return value.copy() if isinstance(value, np.ndarray) and value.dtype != object else value
+    """Return a read-only copy, which a later step does not change."""
+    copy = elements.owned(value)
+    elements.freeze((copy,))
+    return copy
 
 
 def _plain(make: Make) -> Callable[[NodeContext], Function]:
@@ -266,8 +269,8 @@ def _parallelism(value: Any) -> int:
 def _map_and_batch(
     spec: Spec, source: Dataset, call: Captured, size: Any, calls: Any, drop: Any
 ) -> Dataset:
-    elements = Spec(spec.types, tuple(shape and shape[1:] for shape in spec.shapes))
-    mapped = dataset_threads.ParallelMap(elements, source, call, _parallelism(calls))
+    single = Spec(spec.types, tuple(shape and shape[1:] for shape in spec.shapes))
+    mapped = dataset_threads.ParallelMap(single, source, call, _parallelism(calls))
     return dataset_batch.Batch(spec, mapped, _batch_size(size), bool(drop))
 
 

@@ -34,7 +34,7 @@ def _one_shot(node: NodeContext) -> Function:
 
     def make(name: Any) -> iterator.Iterator:
         made = iterator.Iterator(name, spec)
-        (tensor,) = factory.bound()()
+        (tensor,) = factory.bound(dataset.Run())()
         made.initialize(datasets.dataset_in(tensor))
         return made
 
@@ -113,14 +113,14 @@ def _from_string(node: NodeContext) -> Function:
 
 
 def _serialize(handle: Any) -> Any:
-    return variant.scalar(iterator_state.IteratorState(*iterator_in(handle).state()))
+    return variant.scalar(iterator_state.IteratorState(iterator_in(handle).position()))
 
 
 def _deserialize(handle: Any, tensor: Any) -> None:
     state = tensor.item()
     if not isinstance(state, iterator_state.IteratorState):
         raise invalid("serialized is not the state of an iterator")
-    iterator_in(handle).restore(state.taken, state.seeds)
+    iterator_in(handle).restore(state.position)
 
 
 def _in_thread(
@@ -166,7 +166,7 @@ def _single_element(node: NodeContext) -> Function:
             if len(found) != 1:
                 reason = "had more than one element" if found else "was empty"
                 raise invalid(f"Dataset {reason}.")
-            return found[0]
+            return elements.writeable(found[0])
 
         _in_thread(run, compute, done, cancellation)
 
@@ -181,16 +181,17 @@ def _reduce(node: NodeContext) -> Function:
         initial, others = (
             tuple(map(datasets.owned, each)) for each in (inputs[:count], inputs[count:])
         )
-        function = Captured(kept.callee, others).bound()
+        function = Captured(kept.callee, others).bound(run)
 
         def compute() -> Sequence[Any]:
             state = initial
             for element in plan.start(run):
+                run.check()
                 try:
                     state = function(*state, *element)
                 except StopIteration as end:
                     raise invalid("Function invocation produced OutOfRangeError") from end
-            return state
+            return elements.writeable(state)
 
         _in_thread(run, compute, done, cancellation)
 

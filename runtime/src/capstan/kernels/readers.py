@@ -83,7 +83,7 @@ def _reader(
 
 def _verify(kind: str, found: reader.Reader) -> None:
     if found.kind != kind:
-        raise invalid(f"Shared reader '{found.name}' is a {found.kind} and no {kind}")
+        raise invalid(f"The shared reader '{found.name}' has the type {found.kind}, not {kind}")
 
 
 def _source(handle: Any) -> queue.Queue:

@@ -8,13 +8,14 @@ begins a pass over its elements, and any number of passes may run at the same ti
 import itertools
 import random
 import threading
+import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 from capstan import errors
-from capstan.core import dtypes, shapes
+from capstan.core import cancellation, dtypes, shapes
 from capstan.resources import variant
 
 Element = tuple[Any, ...]
@@ -35,10 +36,13 @@ class Callee(Protocol):
     def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
         """The function for stacked elements, if the function computes each number separately."""
 
-    def bound(self) -> Callable[..., tuple[Any, ...]]:
+    def bound(
+        self, cancelled: cancellation.Cancellation | None = None
+    ) -> Callable[..., tuple[Any, ...]]:
         """Return a Python function that takes and returns the values of tensors.
 
-        The function raises StopIteration in place of an OutOfRangeError.
+        The function raises StopIteration in place of an OutOfRangeError. `cancelled` ends the
+        operations of the function that wait.
         """
 
 
@@ -53,9 +57,9 @@ class Captured:
     def may_block(self) -> bool:
         return self.callee.may_block
 
-    def bound(self) -> Callable[..., tuple[Any, ...]]:
-        """Return the function without the captured arguments."""
-        return _without(self.callee.bound(), self.values)
+    def bound(self, run: "Run") -> Callable[..., tuple[Any, ...]]:
+        """Return the function without the captured arguments. The end of `run` ends its waits."""
+        return _without(self.callee.bound(run.cancellation), self.values)
 
     def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
         """Return the function for stacked elements, or None if there is none."""
@@ -73,17 +77,21 @@ def _without(
 class Run:
     """One pass of an iterator over its dataset, from its initializer to the next. Thread-safe.
 
-    The parts of the pass share what it keeps. `stop` ends the threads of the pass.
+    The parts of the pass share the objects that it keeps. `stop` ends the pass: the threads of the
+    pass, the operations that wait, and each loop that makes no element.
     """
 
     def __init__(self, seeds: Sequence[int] = ()) -> None:
         """`seeds` are the first random seeds that the pass draws, if it repeats another pass."""
+        self.cancellation = cancellation.Cancellation()
         self._lock = threading.RLock()
+        self._resumed = threading.Condition(self._lock)
         self._seeds = list(seeds)
         self._drawn = 0
         self._kept: dict[tuple[int, str], tuple[object, Any]] = {}
-        self._closers: dict[object, Callable[[], None]] = {}
+        self._is_paused = False
         self._is_stopped = False
+        self._is_held = False
 
     @property
     def seeds(self) -> list[int]:
@@ -107,30 +115,76 @@ class Run:
                 self._kept[key] = (owner, make())
             return self._kept[key][1]
 
-    def on_stop(self, close: Callable[[], None]) -> Callable[[], None]:
-        """Call `close` when the pass is stopped. Return the function that takes this back."""
-        key = object()
+    def draw(self, numbers: Iterator[int], count: int) -> tuple[int, ...]:
+        """Return the next `count` numbers of an iterator that several threads share."""
         with self._lock:
-            is_stopped = self._is_stopped
-            if not is_stopped:
-                self._closers[key] = close
-        if is_stopped:
+            return tuple(itertools.islice(numbers, count))
+
+    def check(self) -> None:
+        """Return if the pass goes on. Every loop that may make no element calls this.
+
+        While the pass is paused, block.
+
+        Raises:
+            CancelledError: the pass is stopped.
+        """
+        if self._is_held:
+            self._wait()
+
+    def _wait(self) -> None:
+        with self._resumed:
+            while self._is_paused and not self._is_stopped:
+                self._resumed.wait()
+            if self._is_stopped:
+                raise stopped()
+
+    def pause(self) -> None:
+        """Let the loops wait that look for an element, because no step wants it any more."""
+        with self._lock:
+            self._is_paused = self._is_held = True
+
+    def resume(self) -> None:
+        """Let the loops of a paused pass go on."""
+        if self._is_paused:
+            with self._resumed:
+                self._is_paused = False
+                self._is_held = self._is_stopped
+                self._resumed.notify_all()
+
+    def close_with(self, owner: object, close: Callable[[], None]) -> Callable[[], None]:
+        """Call `close` once: when the pass is stopped, or when nothing refers to `owner`.
+
+        `close` must not refer to `owner`, block or raise. Return the function that calls it now.
+        """
+        is_closed: list[bool] = []
+
+        def close_once(_: object = None) -> None:
+            with self._lock:
+                if is_closed:
+                    return
+                is_closed.append(True)
             close()
 
-        def forget() -> None:
-            with self._lock:
-                self._closers.pop(key, None)
+        deregister = self.cancellation.register(close_once)
 
-        return forget
+        def end() -> None:
+            deregister()
+            close_once()
+
+        weakref.finalize(owner, end).atexit = False
+        return end
 
     def stop(self) -> None:
-        """End the threads of the pass. Does not block."""
-        with self._lock:
-            self._is_stopped = True
-            closers = list(self._closers.values())
-            self._closers.clear()
-        for close in closers:
-            close()
+        """End the pass. Does not block."""
+        with self._resumed:
+            self._is_stopped = self._is_held = True
+            self._resumed.notify_all()
+        self.cancellation.cancel(stopped())
+
+
+def stopped() -> errors.OpError:
+    """Return the error of a call that the end of its pass has ended."""
+    return errors.CancelledError(None, None, "The iterator was closed or initialized again")
 
 
 class Dataset(variant.Variant):
@@ -196,12 +250,13 @@ class Flat(Iterator[Element]):
     Unlike `itertools.chain`, it goes on after an error of an iterator or of `iterators` itself.
     """
 
-    def __init__(self, iterators: Iterator[Iterator[Element]]) -> None:
-        self._iterators = iterators
+    def __init__(self, iterators: Iterator[Iterator[Element]], run: Run) -> None:
+        self._iterators, self._run = iterators, run
         self._current: Iterator[Element] = iter(())
 
     def __next__(self) -> Element:
         while True:
+            self._run.check()
             for element in self._current:
                 return element
             self._current = next(self._iterators)

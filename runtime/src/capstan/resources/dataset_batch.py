@@ -178,7 +178,7 @@ class Unbatch(dataset.Dataset):
         return (self.source,)
 
     def start(self, run: Run) -> Iterator[Element]:
-        return dataset.Flat(map(self._slices, self.source.start(run)))
+        return dataset.Flat(map(self._slices, self.source.start(run)), run)
 
     def _slices(self, element: Element) -> Iterator[Element]:
         for value in element:
@@ -262,6 +262,10 @@ class Rows(dataset.Dataset):
 
     spec: Spec
     rows: tuple[Element, ...]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            elements.freeze(row)
 
     def start(self, run: Run) -> Iterator[Element]:
         return iter(self.rows)

@@ -33,7 +33,7 @@ class Files(dataset.Dataset):
 
 
 class _Records(Iterator[Element]):
-    """If a record is damaged, the rest of its file is skipped."""
+    """A file that cannot be opened is skipped after the error, and the rest of a damaged file."""
 
     def __init__(self, names: tuple[bytes, ...], open_file: Open) -> None:
         self._names, self._open = names, open_file
@@ -43,10 +43,10 @@ class _Records(Iterator[Element]):
 
     def __next__(self) -> Element:
         while self._index < len(self._names):
-            if self._file is None:
-                name = attr_value.text(self._names[self._index])
-                self._file, self._read = self._open(name)
             try:
+                if self._file is None:
+                    name = attr_value.text(self._names[self._index])
+                    self._file, self._read = self._open(name)
                 record = self._read()
             except errors.OpError:
                 self._close()

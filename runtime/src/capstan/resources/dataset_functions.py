@@ -3,8 +3,9 @@
 A function that raises OutOfRangeError ends its dataset, as in TensorFlow.
 """
 
+import contextlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,7 @@ class Map(_Calling):
     """The results of the function for each element."""
 
     def start(self, run: Run) -> Iterator[Element]:
-        return itertools.starmap(self.function.bound(), self.source.start(run))
+        return itertools.starmap(self.function.bound(run), self.source.start(run))
 
     def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
         function = self.function.over_blocks()
@@ -52,8 +53,19 @@ class Filter(_Calling):
         return True  # no element may be true
 
     def start(self, run: Run) -> Iterator[Element]:
-        function = self.function.bound()
-        return filter(lambda element: _truth(function(*element)), self.source.start(run))
+        return _Filtered(self.function.bound(run), self.source.start(run), run)
+
+
+class _Filtered(Iterator[Element]):
+    def __init__(self, predicate: Any, source: Iterator[Element], run: Run) -> None:
+        self._predicate, self._source, self._run = predicate, source, run
+
+    def __next__(self) -> Element:
+        while True:
+            self._run.check()
+            element = next(self._source)
+            if _truth(self._predicate(*element)):
+                return element
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +73,7 @@ class TakeWhile(_Calling):
     """The elements before the first one for which the function returns false."""
 
     def start(self, run: Run) -> Iterator[Element]:
-        function = self.function.bound()
+        function = self.function.bound(run)
         return itertools.takewhile(
             lambda element: _truth(function(*element)), self.source.start(run)
         )
@@ -85,13 +97,13 @@ class FlatMap(_Calling):
         return True  # the datasets are not known before
 
     def start(self, run: Run) -> Iterator[Element]:
-        function = self.function.bound()
+        function = self.function.bound(run)
 
         def begin(*element: Any) -> Iterator[Element]:
             return _dataset(function(*element)).start(run)
 
         # After an error in the function, `starmap` goes on with the next element.
-        return dataset.Flat(itertools.starmap(begin, self.source.start(run)))
+        return dataset.Flat(itertools.starmap(begin, self.source.start(run)), run)
 
 
 def _dataset(results: Element) -> Dataset:
@@ -119,7 +131,7 @@ class Interleave(_Calling):
 
     def start(self, run: Run) -> Iterator[Element]:
         return _Interleaved(
-            itertools.starmap(self.function.bound(), self.source.start(run)),
+            itertools.starmap(self.function.bound(run), self.source.start(run)),
             run,
             self.cycle,
             self.block,
@@ -136,6 +148,7 @@ class _Interleaved(Iterator[Element]):
 
     def __next__(self) -> Element:
         while True:
+            self._run.check()
             current = self._open[self._place]
             if current is not None:
                 if self._taken == self._block:
@@ -172,7 +185,7 @@ class Scan(_Calling):
     initial: Element
 
     def start(self, run: Run) -> Iterator[Element]:
-        return _Scanned(self.function.bound(), self.initial, self.source.start(run))
+        return _Scanned(self.function.bound(run), self.initial, self.source.start(run))
 
 
 class _Scanned(Iterator[Element]):
@@ -210,27 +223,35 @@ class Generator(dataset.Dataset):
 class _Generated(Iterator[Element]):
     def __init__(self, plan: Generator, run: Run) -> None:
         self._plan, self._run = plan, run
+        self._following = plan.following.bound(run)
         self._state: Element | None = None
-        self._following = plan.following.bound()
+        self._close: Callable[[], None] | None = None
         self._is_over = False
 
     def __next__(self) -> Element:
         if self._is_over:
             raise StopIteration
         if self._state is None:
-            self._state = self._plan.begin.bound()()
-            self._forget = self._run.on_stop(self._end)
+            self._run.check()
+            self._state = self._plan.begin.bound(self._run)()
+            self._close = self._run.close_with(self, _ending(self._plan, self._state))
         try:
             return self._following(*self._state)
         except StopIteration:
-            self._end()
+            self._is_over = True
+            if self._close is not None:
+                self._close()
             raise
 
-    def _end(self) -> None:
-        if not self._is_over and self._state is not None:
-            self._is_over = True
-            self._forget()
-            self._plan.end.bound()(*self._state)
+
+def _ending(plan: Generator, state: Element) -> Callable[[], None]:
+    """Return the function that ends a generator, even after the pass is stopped."""
+
+    def end() -> None:
+        with contextlib.suppress(errors.OpError):  # TensorFlow logs the error
+            plan.end.bound(Run())(*state)
+
+    return end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -244,16 +265,21 @@ class IgnoreErrors(dataset.Dataset):
     def inputs(self) -> Sequence[Dataset]:
         return (self.source,)
 
+    @property
+    def may_block(self) -> bool:
+        return True  # every element may be an error
+
     def start(self, run: Run) -> Iterator[Element]:
-        return _Ignoring(self.source.start(run))
+        return _Ignoring(self.source.start(run), run)
 
 
 class _Ignoring(Iterator[Element]):
-    def __init__(self, source: Iterator[Element]) -> None:
-        self._source = source
+    def __init__(self, source: Iterator[Element], run: Run) -> None:
+        self._source, self._run = source, run
 
     def __next__(self) -> Element:
         while True:
+            self._run.check()
             try:
                 return next(self._source)
             except errors.OpError:
@@ -282,22 +308,23 @@ class GroupByWindow(dataset.Dataset):
         def begin(*results: Any) -> Iterator[Element]:
             return _dataset(results).start(run)
 
-        groups = _Groups(self.source.start(run), self)
-        return dataset.Flat(itertools.starmap(begin, groups))
+        groups = _Groups(self, run)
+        return dataset.Flat(itertools.starmap(begin, groups), run)
 
 
 class _Groups(Iterator[Element]):
     """The results of `reduce` for each window. It goes on after an error of its source."""
 
-    def __init__(self, source: Iterator[Element], plan: GroupByWindow) -> None:
-        self._source, self._spec = source, plan.source.spec
-        self._key, self._reduce = plan.key.bound(), plan.reduce.bound()
-        self._window_size = plan.window_size.bound()
+    def __init__(self, plan: GroupByWindow, run: Run) -> None:
+        self._source, self._spec, self._run = plan.source.start(run), plan.source.spec, run
+        self._key, self._reduce = plan.key.bound(run), plan.reduce.bound(run)
+        self._window_size = plan.window_size.bound(run)
         self._groups: dict[int, list[Element]] = {}
         self._sizes: dict[int, int] = {}
 
     def __next__(self) -> Element:
         for element in self._source:
+            self._run.check()
             key = int(self._key(*element)[0])
             size = self._size(key)
             group = self._groups.setdefault(key, [])

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.resources import dataset, philox
+from capstan.resources import dataset, elements, philox
 from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
 
 _LARGE_BUFFER = 10_000
@@ -47,14 +47,14 @@ class Repeat(_OfOne):
     count: int
 
     def start(self, run: Run) -> Iterator[Element]:
-        return _Epochs(lambda: self.source.start(run), self.count)
+        return _Epochs(lambda: self.source.start(run), self.count, run)
 
     def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
         first = self.source.blocks(run, size)
         if first is None:
             return None
         begun = [first]
-        return _Epochs(lambda: begun.pop() if begun else self._more(run, size), self.count)
+        return _Epochs(lambda: begun.pop() if begun else self._more(run, size), self.count, run)
 
     def _more(self, run: Run, size: int) -> Iterator[Block]:
         blocks = self.source.blocks(run, size)
@@ -65,8 +65,8 @@ class Repeat(_OfOne):
 class _Epochs(Iterator[Any]):
     """The values of one iterator after the other. An endless repetition ends at an empty epoch."""
 
-    def __init__(self, start: Callable[[], Iterator[Any]], count: int) -> None:
-        self._start = start
+    def __init__(self, start: Callable[[], Iterator[Any]], count: int, run: Run) -> None:
+        self._start, self._run = start, run
         self._left = count
         self._epoch: Iterator[Any] | None = None
         self._is_empty = True
@@ -76,6 +76,7 @@ class _Epochs(Iterator[Any]):
             if self._epoch is None:
                 if self._left == 0:
                     raise StopIteration
+                self._run.check()
                 self._left -= 1
                 self._epoch, self._is_empty = self._start(), True
             for value in self._epoch:
@@ -98,7 +99,7 @@ class Take(_OfOne):
 
     def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
         blocks = self.source.blocks(run, size)
-        return blocks if blocks is None or self.count < 0 else _part(blocks, 0, self.count)
+        return blocks if blocks is None or self.count < 0 else _part(blocks, run, 0, self.count)
 
 
 class _Taken(Iterator[Element]):
@@ -121,37 +122,43 @@ class Skip(_OfOne):
 
     count: int
 
+    @property
+    def may_block(self) -> bool:
+        return self.source.may_block or self.count > _LARGE_BUFFER
+
     def start(self, run: Run) -> Iterator[Element]:
         if self.count < 0:
             return iter(())
-        return _Skipped(self.source.start(run), self.count)
+        return _Skipped(self.source.start(run), self.count, run)
 
     def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
         blocks = self.source.blocks(run, size)
         if blocks is None:
             return None
-        return iter(()) if self.count < 0 else _part(blocks, self.count, None)
+        return iter(()) if self.count < 0 else _part(blocks, run, self.count, None)
 
 
 class _Skipped(Iterator[Element]):
     """Skips when the first element is asked for. An error in a skipped element is raised."""
 
-    def __init__(self, source: Iterator[Element], count: int) -> None:
-        self._source, self._left = source, count
+    def __init__(self, source: Iterator[Element], count: int, run: Run) -> None:
+        self._source, self._left, self._run = source, count, run
 
     def __next__(self) -> Element:
         while self._left:
+            self._run.check()
             self._left -= 1
             next(self._source)
         return next(self._source)
 
 
-def _part(blocks: Iterator[Block], start: int, stop: int | None) -> Iterator[Block]:
+def _part(blocks: Iterator[Block], run: Run, start: int, stop: int | None) -> Iterator[Block]:
     """Yield the elements from `start` to before `stop`."""
     seen = 0
     if stop == 0:
         return
     for block in blocks:
+        run.check()
         count = len(block[0])
         low, high = max(start - seen, 0), count if stop is None else min(stop - seen, count)
         if low < high:
@@ -169,18 +176,19 @@ class Shard(_OfOne):
     index: int
 
     def start(self, run: Run) -> Iterator[Element]:
-        return _Sharded(self.source.start(run), self.count, self.index)
+        return _Sharded(self.source.start(run), self.count, self.index, run)
 
 
 class _Sharded(Iterator[Element]):
     """Every element with one remainder. It goes on after an error of its source."""
 
-    def __init__(self, source: Iterator[Element], count: int, index: int) -> None:
-        self._source, self._count, self._index = source, count, index
+    def __init__(self, source: Iterator[Element], count: int, index: int, run: Run) -> None:
+        self._source, self._count, self._index, self._run = source, count, index, run
         self._seen = 0
 
     def __next__(self) -> Element:
         while True:
+            self._run.check()
             element = next(self._source)
             self._seen += 1
             if (self._seen - 1) % self._count == self._index:
@@ -240,24 +248,24 @@ class Shuffle(_OfOne):
         return self.source.may_block or self.size > _LARGE_BUFFER
 
     def start(self, run: Run) -> Iterator[Element]:
-        seeds = self.seeds
+        seeds: Sequence[int] = self.seeds
         if seeds == (0, 0):
             seeds = run.keep(self, "seeds", lambda: (run.seed(), run.seed()))
         if self.reshuffles:
             parent = run.keep(self, "generator", functools.partial(philox.numbers, *seeds))
-            seeds = next(parent), next(parent)
+            seeds = run.draw(parent, 2)
         epochs = iter(lambda: self.source.start(run), None)
         limited = epochs if self.count < 0 else itertools.islice(epochs, self.count)
-        return _Shuffled(limited, self.size, philox.numbers(*seeds))
+        return _Shuffled(limited, self.size, philox.numbers(*seeds), run)
 
 
 class _Shuffled(Iterator[Element]):
     """Draws from a ring buffer whose slices belong to one epoch each (shuffle_dataset_op.cc)."""
 
     def __init__(
-        self, epochs: Iterator[Iterator[Element]], size: int, numbers: Iterator[int]
+        self, epochs: Iterator[Iterator[Element]], size: int, numbers: Iterator[int], run: Run
     ) -> None:
-        self._epochs = epochs
+        self._epochs, self._run = epochs, run
         self._size = size
         self._numbers = numbers
         self._source: Iterator[Element] | None = None
@@ -283,6 +291,7 @@ class _Shuffled(Iterator[Element]):
 
     def _fill(self) -> None:
         while self._held < self._size:
+            self._run.check()
             if self._source is None:
                 self._source = next(self._epochs, None)
                 if self._source is None:
@@ -323,6 +332,7 @@ class _Caching(Iterator[Element]):
 
     def __next__(self) -> Element:
         for element in self._source:
+            elements.freeze(element)
             self._seen.append(element)
             return element
         if not self._held:

@@ -5,9 +5,10 @@ with the step and with the work of the other threads.
 """
 
 import contextvars
+import functools
+import queue
 import threading
 import time
-import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
@@ -56,7 +57,7 @@ class _Buffer:
         self.source = source
         self.size = size
         self.changed = threading.Condition(threading.Lock())
-        self.made: deque[tuple[Element | None, BaseException | None]] = deque()
+        self.made: deque[tuple[Element, BaseException | None]] = deque()
         self.is_stopped = False
 
     def fill(self) -> None:
@@ -68,12 +69,13 @@ class _Buffer:
                     self.changed.wait()
                 if self.is_stopped:
                     return
-            outcome = _outcome(self.source)
+            outcome = _outcome(self.source.__next__)
             with self.changed:
                 self.made.append(outcome)
                 self.changed.notify_all()
             if isinstance(outcome[1], StopIteration):
                 return
+            del outcome
 
     def stop(self) -> None:
         with self.changed:
@@ -81,11 +83,12 @@ class _Buffer:
             self.changed.notify_all()
 
 
-def _outcome(source: Iterator[Element]) -> tuple[Element | None, BaseException | None]:
+def _outcome(make: Callable[[], Element]) -> tuple[Element, BaseException | None]:
+    """Return the element that `make` makes, or its error."""
     try:
-        return next(source), None
-    except BaseException as fault:  # noqa: BLE001 - the reader of the buffer raises it
-        return None, fault
+        return make(), None
+    except BaseException as fault:  # noqa: BLE001 - the reader of the element raises it
+        return (), fault
 
 
 class _Ahead(Iterator[Element]):
@@ -102,32 +105,21 @@ class _Ahead(Iterator[Element]):
         buffer = self._buffer
         if not self._has_begun:
             self._has_begun = True
-            _close_with(self, self._run, buffer.stop)
+            self._run.close_with(self, buffer.stop)
             _start(buffer.fill, "capstan-prefetch")
         with buffer.changed:
             while not buffer.made and not buffer.is_stopped:
                 buffer.changed.wait()
             if not buffer.made:
-                raise StopIteration
+                raise dataset.stopped()
             element, fault = buffer.made[0]
-            if not isinstance(fault, StopIteration):
-                buffer.made.popleft()
-                buffer.changed.notify_all()
+            if isinstance(fault, StopIteration):
+                raise StopIteration  # a new one, because each `raise` extends the traceback
+            buffer.made.popleft()
+            buffer.changed.notify_all()
         if fault is not None:
             raise fault
-        assert element is not None
         return element
-
-
-def _close_with(owner: object, run: Run, close: Callable[[], None]) -> None:
-    """Call `close` when `run` is stopped, or when nothing refers to `owner` any more."""
-    forget = run.on_stop(close)
-
-    def end() -> None:
-        forget()
-        close()
-
-    weakref.finalize(owner, end)
 
 
 def _start(function: Callable[[], None], name: str) -> None:
@@ -148,7 +140,7 @@ class ParallelMap(dataset_functions.Map):
 
     def start(self, run: Run) -> Iterator[Element]:
         count = AUTOTUNED if self.parallel == AUTOTUNE else self.parallel
-        source, function = self.source.start(run), self.function.bound()
+        source, function = self.source.start(run), self.function.bound(run)
         return _Parallel(function, source, count, run, is_patient=self.function.may_block)
 
 
@@ -165,7 +157,7 @@ class _Parallel(Iterator[Element]):
         is_patient: bool,
     ) -> None:
         self._function, self._source, self._count, self._run = function, source, count, run
-        self._pool: futures.ThreadPoolExecutor | None = None
+        self._calls: _Calls | None = None
         self._pending: deque[futures.Future[Element]] = deque()
         self._is_over = False
         self._tries = 0 if is_patient else 3
@@ -188,18 +180,71 @@ class _Parallel(Iterator[Element]):
                 self._pending.append(failed)
         if not self._pending:
             raise StopIteration
-        return self._pending.popleft().result()
+        try:
+            return self._pending.popleft().result()
+        except futures.CancelledError:
+            raise dataset.stopped() from None
 
     def _submit(self, arguments: Element) -> "futures.Future[Element]":
-        if self._pool is None:
-            pool = self._pool = futures.ThreadPoolExecutor(self._count, "capstan-map", _be_silent)
-
-            def close() -> None:
-                pool.shutdown(wait=False, cancel_futures=True)
-
-            _close_with(self, self._run, close)
-        return self._pool.submit(self._function, *arguments)
+        if self._calls is None:
+            self._calls = _Calls(self._function, self._count)
+            self._run.close_with(self, self._calls.close)
+        return self._calls.submit(arguments)
 
 
-def _be_silent() -> None:
-    np.seterr(all="ignore")
+class _Calls:
+    """Calls of a function in up to `count` threads. Thread-safe.
+
+    The threads do not delay the exit of the process, in contrast to those of `concurrent.futures`.
+    """
+
+    def __init__(self, function: Callable[..., Element], count: int) -> None:
+        self._function, self._count = function, count
+        self._lock = threading.Lock()
+        self._work: queue.SimpleQueue[tuple[futures.Future[Element], Element] | None] = (
+            queue.SimpleQueue()
+        )
+        self._unread: set[futures.Future[Element]] = set()
+        self._threads = 0
+        self._is_closed = False
+
+    def submit(self, arguments: Element) -> "futures.Future[Element]":
+        """Call the function soon. After `close`, the future is cancelled."""
+        future: futures.Future[Element] = futures.Future()
+        with self._lock:
+            if self._is_closed:
+                future.cancel()
+                return future
+            self._unread.add(future)
+            is_new = self._threads < self._count
+            self._threads += is_new
+        self._work.put((future, arguments))
+        if is_new:
+            _start(self._run, "capstan-map")
+        return future
+
+    def _run(self) -> None:
+        np.seterr(all="ignore")
+        while (task := self._work.get()) is not None:
+            future, arguments = task
+            result, fault = _outcome(functools.partial(self._function, *arguments))
+            with self._lock:
+                if future not in self._unread:
+                    return  # closed
+                self._unread.remove(future)
+            if fault is not None:
+                future.set_exception(fault)
+            else:
+                future.set_result(result)
+            del task, future, arguments, result, fault
+
+    def close(self) -> None:
+        """Cancel the futures that have no result, and end the threads as their calls return."""
+        with self._lock:
+            self._is_closed = True
+            unread, self._unread = self._unread, set()
+            threads = self._threads
+        for future in unread:
+            future.cancel()
+        for _ in range(threads):
+            self._work.put(None)

@@ -20,6 +20,23 @@ def owned(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
+def freeze(element: Sequence[Any]) -> None:
+    """Make the arrays of an element read-only, so that several readers may share them."""
+    for value in element:
+        if isinstance(value, np.ndarray):
+            value.flags.writeable = False
+
+
+def writeable(element: Sequence[Any]) -> Element:
+    """Return the element with a copy of each array that is read-only."""
+    return tuple(
+        [
+            value.copy() if isinstance(value, np.ndarray) and not value.flags.writeable else value
+            for value in element
+        ]
+    )
+
+
 def rows(batch: Array) -> list[Any]:
     """Return the slices of `batch` along axis 0. The slices share the memory of `batch`."""
     if batch.dtype == object and batch.ndim == 1:

@@ -15,12 +15,24 @@ from capstan.core import dtypes
 from capstan.resources import variant
 
 
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in a pass.
+
+    The pass has made `made` elements and errors, and has drawn the random `seeds`. No step has
+    taken the elements with the numbers `returned`.
+    """
+
+    made: int = 0
+    seeds: tuple[int, ...] = ()
+    returned: tuple[int, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class IteratorState(variant.Variant):
-    """A position, without its dataset."""
+    """A position as a tensor, without its dataset."""
 
-    taken: int
-    seeds: Sequence[int]
+    position: Position
     type_name: ClassVar[str] = "tensorflow::data::IteratorVariantWrapper"
 
     def zeros_like(self) -> "IteratorState":
@@ -30,10 +42,11 @@ class IteratorState(variant.Variant):
         raise errors.InvalidArgumentError(None, None, "The state of an iterator has no sum")
 
     def parts(self) -> tuple[bytes, Sequence[tuple[Any, dtypes.DType]]]:
-        return json.dumps([self.taken, list(self.seeds)]).encode(), ()
+        place = self.position
+        return json.dumps([place.made, place.seeds, place.returned]).encode(), ()
 
 
 def from_parts(metadata: bytes) -> IteratorState:
     """Return the state that `IteratorState.parts` describes."""
-    taken, seeds = json.loads(metadata)
-    return IteratorState(taken, seeds)
+    made, seeds, returned = json.loads(metadata)
+    return IteratorState(Position(made, tuple(seeds), tuple(returned)))

@@ -153,8 +153,16 @@ class Reader(resource.Resource):
     def _use(self, first: Read, unit: "_WorkUnit") -> Read | None:
         """Read from a work unit for the waiting reads. Return the read that needs the next unit."""
         over = []
+        # The disk may be slow. Other steps can read the counts or give up their reads meanwhile.
+        work, records, fault = _opened(self._open, unit)
         with self._lock:
-            error = self._abandoned or unit.error or self._start(unit.components)
+            error = self._abandoned or fault
+            if error is None:
+                self._close()
+                self._work, self._records = work, records
+                self._started += 1
+            elif records is not None:
+                records.close()
             if error is not None:
                 first.error = error
                 over.append(self._waiting.popleft())
@@ -164,20 +172,6 @@ class Reader(resource.Resource):
         for request in over:
             request.answer()
         return following
-
-    def _start(self, components: Sequence[Any]) -> errors.OpError | None:
-        """Open the work unit in an element of the queue. Return the error if that fails."""
-        if components[0].size != 1:
-            return errors.InvalidArgumentError(
-                None, None, "Expected to dequeue a one-element string tensor"
-            )
-        try:
-            self._work = components[0].item()
-            self._records = self._open(self._work)
-        except Exception as fault:  # noqa: BLE001 - the error of the step
-            return errors.from_exception(fault)
-        self._started += 1
-        return None
 
     def _cancel(self, request: Read, error: errors.OpError) -> None:
         """End a read that waits behind another read. The queue cancels the first read."""
@@ -308,6 +302,22 @@ class _WorkUnit:
         with self._lock:
             self._is_awaited = True
             return self._has_arrived
+
+
+def _opened(
+    open_records: record_files.Open, unit: _WorkUnit
+) -> tuple[bytes, record_files.Records | None, errors.OpError | None]:
+    """Open the work unit in an element of the queue. Return its name, its records and the error."""
+    if unit.error is not None:
+        return b"", None, unit.error
+    if unit.components[0].size != 1:
+        fault = "Expected to dequeue a one-element string tensor"
+        return b"", None, errors.InvalidArgumentError(None, None, fault)
+    work = unit.components[0].item()
+    try:
+        return work, open_records(work), None
+    except Exception as fault:  # noqa: BLE001 - the error of the step
+        return work, None, errors.from_exception(fault)
 
 
 def _escaped(text: bytes) -> str:

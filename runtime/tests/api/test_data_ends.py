@@ -1,0 +1,152 @@
+"""`tf.data`: pipelines that end early, and the elements and threads that they leave."""
+
+import gc
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import background
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.executor import emit
+
+Dataset = tf.data.Dataset
+SOON = tf.RunOptions(timeout_in_ms=50)
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def begun(session: Any, dataset: Any) -> Any:
+    """Return the next element of an iterator that has begun."""
+    iterator = dataset.make_initializable_iterator()
+    element = iterator.get_next()
+    session.run(iterator.initializer)
+    return element
+
+
+def new_threads(before: set[threading.Thread], prefix: str) -> list[threading.Thread]:
+    """Return the threads with a name that have begun since, and that garbage does not keep."""
+    gc.collect()
+    return [
+        each
+        for each in threading.enumerate()
+        if each not in before and each.name.startswith(prefix)
+    ]
+
+
+def test_an_epoch_that_is_not_read_to_its_end_ends_its_generator() -> None:
+    ended = []
+
+    def numbers() -> Iterator[int]:
+        try:
+            yield from range(10)
+        finally:
+            ended.append(True)
+
+    with tf.Session() as session:
+        element = begun(session, Dataset.from_generator(numbers, tf.int32, []).take(2).repeat())
+        assert [session.run(element) for _ in range(9)] == [0, 1] * 4 + [0]
+        assert len(ended) == 4
+
+
+@pytest.mark.e2e
+def test_a_reduction_without_end_stops_when_its_step_ends() -> None:
+    total = Dataset.range(3).repeat().reduce(np.int64(0), lambda state, x: state + x)
+    before = set(threading.enumerate())
+    with tf.Session() as session:
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(total, options=SOON)
+        background.until(lambda: not new_threads(before, "capstan-dataset"))
+
+
+@pytest.mark.e2e
+def test_a_filter_that_matches_nothing_stops_when_its_session_closes() -> None:
+    nothing = Dataset.range(3).repeat().filter(lambda x: x < 0)
+    before = set(threading.enumerate())
+    with tf.Session() as session:
+        element = begun(session, nothing)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(element, options=SOON)
+        assert new_threads(before, "capstan-iterator")
+    background.until(lambda: not new_threads(before, "capstan-iterator"))
+
+
+def test_ignored_errors_of_a_missing_file_do_not_hide_the_next_file(tmp_path: Path) -> None:
+    (tmp_path / "b").write_text("line\n")
+    names = [str(tmp_path / name) for name in ("a", "b")]
+    lines = tf.data.TextLineDataset(names).apply(tf.data.experimental.ignore_errors())
+    with tf.Session() as session:
+        element = begun(session, lines)
+        assert session.run(element) == b"line"
+        with pytest.raises(tf.errors.OutOfRangeError):
+            session.run(element)
+
+
+@pytest.mark.e2e
+def test_parallel_calls_that_wait_for_a_queue_end_with_their_session() -> None:
+    queue = tf.FIFOQueue(1, tf.int32, [])
+    waiting = Dataset.range(4).map(lambda x: queue.dequeue(), 2)
+    before = set(threading.enumerate())
+    with tf.Session() as session:
+        element = begun(session, waiting)
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(element, options=SOON)
+        assert new_threads(before, "capstan-map")
+    background.until(lambda: not new_threads(before, "capstan-map"))
+
+
+WAITING = """
+import threading
+import capstan as tf
+
+is_waiting = threading.Event()
+
+def wait(x):
+    is_waiting.set()
+    threading.Event().wait()
+
+dataset = tf.data.Dataset.range(4).map(lambda x: tf.py_func(wait, [x], tf.int64), 2)
+iterator = dataset.make_initializable_iterator()
+element = iterator.get_next()
+session = tf.Session()
+session.run(iterator.initializer)
+threading.Thread(target=session.run, args=(element,), daemon=True).start()
+is_waiting.wait()
+print("over")
+"""
+
+
+@pytest.mark.e2e
+def test_a_process_ends_although_a_parallel_call_waits() -> None:
+    process = subprocess.run(
+        [sys.executable, "-c", WAITING], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (process.returncode, process.stdout) == (0, "over\n"), process.stderr
+
+
+def test_a_function_of_blocks_is_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = []
+    write = emit.write_function
+
+    def counting(*arguments: Any) -> Any:
+        compiled.append(arguments)
+        return write(*arguments)
+
+    monkeypatch.setattr(emit, "write_function", counting)
+    plan = Dataset.from_tensor_slices(np.arange(6.0)).map(lambda x: x * 2).batch(3)
+    iterator = plan.make_initializable_iterator()
+    element = iterator.get_next()
+    with tf.Session() as session:
+        for _ in range(3):
+            session.run(iterator.initializer)
+            assert session.run(element).tolist() == [0, 2, 4]
+    assert len(compiled) == 1
