@@ -12,7 +12,7 @@ import threading
 from types import FrameType
 from typing import Any
 
-_TERMINATED = 128 + signal.SIGTERM
+TERMINATED = 128 + signal.SIGTERM
 
 
 def obey_sigterm() -> None:
@@ -23,6 +23,12 @@ def obey_sigterm() -> None:
     is_main = threading.current_thread() is threading.main_thread()
     if is_main and ignores_sigterm(os.getpid(), signal.getsignal(signal.SIGTERM)):
         signal.signal(signal.SIGTERM, _end)
+
+
+def may_set_sigterm() -> bool:
+    """Return whether this thread may set a handler for SIGTERM and the program has set none."""
+    is_main = threading.current_thread() is threading.main_thread()
+    return is_main and signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, _end)
 
 
 def ignores_sigterm(pid: int, handler: Any) -> bool:
@@ -37,4 +43,4 @@ def ignores_sigterm(pid: int, handler: Any) -> bool:
 
 
 def _end(number: int, frame: FrameType | None) -> None:
-    sys.exit(_TERMINATED)
+    sys.exit(TERMINATED)

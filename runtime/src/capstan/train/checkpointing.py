@@ -93,11 +93,16 @@ class CheckpointSaverHook(hook.SessionRunHook):
             run_context.request_stop()
 
     def end(self, session: Any) -> None:
+        last_step = self.save_newest(session)
+        for listener in self._listeners:
+            listener.end(session, last_step)
+
+    def save_newest(self, session: Any) -> int:
+        """Save the global step and return it. Do nothing if its checkpoint was the last one."""
         last_step = int(session.run(self._global_step))
         if last_step != self._timer.last_triggered_step():
             self._save(session, last_step)
-        for listener in self._listeners:
-            listener.end(session, last_step)
+        return last_step
 
     def _save(self, session: Any, step: int) -> bool:
         """Write a checkpoint and return whether a listener asks for a stop."""

@@ -11,6 +11,7 @@ from capstan.train import (
     checkpointing,
     hook,
     monitored_session,
+    preemption,
     progress,
     reporting,
     session_creator,
@@ -49,7 +50,9 @@ def MonitoredTrainingSession(
 
     With `checkpoint_dir`, the chief also saves checkpoints. The interval between checkpoints is
     `save_checkpoint_secs` or `save_checkpoint_steps`, by default 600 seconds. If the interval is
-    None or 0, the chief saves no checkpoints.
+    None or 0, the chief saves no checkpoints. A chief that saves checkpoints also saves one when
+    SIGTERM comes, and then ends its process with status 143, unless the program has set a handler
+    of its own.
 
     With `summary_dir`, by default `checkpoint_dir`, the chief also writes summaries for
     TensorBoard: those of the scaffold every `save_summaries_secs` seconds or `save_summaries_steps`
@@ -62,6 +65,7 @@ def MonitoredTrainingSession(
     parts = scaffold or scaffolds.Scaffold()
     wanted: list[hook.SessionRunHook] = []
     creator: session_creator.SessionCreator
+    saver: checkpointing.CheckpointSaverHook | None = None
     if is_chief:
         creator = session_creator.ChiefSessionCreator(parts, master, config, checkpoint_dir)
         wanted += chief_only_hooks or ()
@@ -75,15 +79,16 @@ def MonitoredTrainingSession(
             )
         secs, steps = _interval(save_checkpoint_secs, save_checkpoint_steps, (_SAVE_SECS, None))
         if checkpoint_dir and (secs or steps):
-            wanted.append(
-                checkpointing.CheckpointSaverHook(checkpoint_dir, secs, steps, scaffold=parts)
-            )
+            saver = checkpointing.CheckpointSaverHook(checkpoint_dir, secs, steps, scaffold=parts)
+            wanted.append(saver)
     else:
         creator = session_creator.WorkerSessionCreator(parts, master, config, max_wait_secs)
     wanted += hooks or ()
     path = os.environ.get(progress.VARIABLE)
     if path:
         wanted.append(progress.ProgressHook(path, wanted))
+    if saver is not None:
+        wanted.append(preemption.SaveOnSigtermHook(saver))
     return monitored_session.MonitoredSession(creator, wanted, stop_grace_period_secs)
 
 
