@@ -3,17 +3,9 @@
 from collections.abc import Callable
 from typing import Any
 
-from capstan.api import data_functions, data_structure
+from capstan.api import data_base, data_functions, data_structure
 from capstan.api.absent import absent
-from capstan.api.dataset import (
-    Dataset,
-    DatasetSpec,
-    check_state,
-    int64,
-    made,
-    relaxed,
-    seeds,
-)
+from capstan.api.dataset import Dataset, made
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -76,9 +68,9 @@ def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) ->
             "ShuffleAndRepeatDataset",
             dataset._spec,
             dataset._variant_tensor,
-            int64(buffer_size, "buffer_size"),
-            *seeds(seed),
-            int64(-1 if count is None else count, "count"),
+            data_base.int64(buffer_size, "buffer_size"),
+            *data_base.seeds(seed),
+            data_base.int64(-1 if count is None else count, "count"),
         )
 
     return apply
@@ -152,8 +144,8 @@ def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transforma
             if not isinstance(traced.spec, tuple) or len(traced.spec) != 2:
                 raise TypeError("The scan function must return a pair: the new state, the output.")
             following, output = traced.spec
-            check_state(spec, following, "scan_func")
-            general = relaxed(spec, following)
+            data_base.check_state(spec, following, "scan_func")
+            general = data_base.relaxed(spec, following)
             if general == spec:
                 break
             spec = general
@@ -194,9 +186,9 @@ def group_by_window(
             if traced.spec != number:
                 raise ValueError(f"`{name}` must return a single tf.int64 tensor.")
         reduced = data_functions.trace(
-            reduce_func, "group_by_window()", number, DatasetSpec(dataset._spec)
+            reduce_func, "group_by_window()", number, data_base.DatasetSpec(dataset._spec)
         )
-        if not isinstance(reduced.spec, DatasetSpec):
+        if not isinstance(reduced.spec, data_base.DatasetSpec):
             raise TypeError("`reduce_func` must return a `Dataset` object.")
         size = data_functions.trace(size_of, "group_by_window()", number)
         if size.spec != number:

@@ -69,10 +69,6 @@ def _plain(make: Make) -> Callable[[NodeContext], Function]:
     return bind
 
 
-def _number(value: Any, name: str) -> int:
-    return rejection.number(value, name)
-
-
 def _tensors(spec: Spec, *components: Any) -> Dataset:
     return dataset_sources.Tensors(spec, tuple(map(owned, components)))
 
@@ -90,22 +86,28 @@ def _slices(spec: Spec, *components: Any) -> Dataset:
 
 def _range(spec: Spec, start: Any, stop: Any, step: Any) -> Dataset:
     first, last, by = (
-        _number(value, name) for value, name in ((start, "start"), (stop, "stop"), (step, "step"))
+        rejection.number(value, name)
+        for value, name in ((start, "start"), (stop, "stop"), (step, "step"))
     )
     if by == 0:
         raise invalid("step must be a non-zero integer.")
     return dataset_sources.Range(spec, range(first, last, by))
 
 
-def _batch_size(value: Any) -> int:
-    size = _number(value, "batch_size")
+def batch_size(value: Any) -> int:
+    """Return the value of the input `batch_size`.
+
+    Raises:
+        InvalidArgumentError: it is not positive.
+    """
+    size = rejection.number(value, "batch_size")
     if size <= 0:
         raise invalid("Batch size must be greater than zero.")
     return size
 
 
 def _batch(spec: Spec, source: Any, size: Any, drop: Any = np.False_) -> Dataset:
-    return dataset_batch.Batch(spec, dataset_in(source), _batch_size(size), bool(drop))
+    return dataset_batch.Batch(spec, dataset_in(source), batch_size(size), bool(drop))
 
 
 def _parallel_batch(spec: Spec, source: Any, size: Any, _: Any, drop: Any) -> Dataset:
@@ -125,13 +127,13 @@ def _padded_batch(spec: Spec, source: Any, size: Any, *others: Any) -> Dataset:
     )
     values = tuple(each.item() if each.dtype == object else each[()] for each in paddings)
     return dataset_batch.PaddedBatch(
-        spec, dataset_in(source), _batch_size(size), drop, padded, values
+        spec, dataset_in(source), batch_size(size), drop, padded, values
     )
 
 
 def _window(spec: Spec, source: Any, size: Any, shift: Any, stride: Any, drop: Any) -> Dataset:
     given = {"size": size, "shift": shift, "stride": stride}
-    numbers = {name: _number(value, name) for name, value in given.items()}
+    numbers = {name: rejection.number(value, name) for name, value in given.items()}
     for name, value in numbers.items():
         if value <= 0:
             raise invalid(f"Window {name} must be greater than zero.")
@@ -139,7 +141,9 @@ def _window(spec: Spec, source: Any, size: Any, shift: Any, stride: Any, drop: A
 
 
 def _counted(kind: Callable[..., Dataset]) -> Make:
-    return lambda spec, source, count: kind(spec, dataset_in(source), _number(count, "count"))
+    return lambda spec, source, count: kind(
+        spec, dataset_in(source), rejection.number(count, "count")
+    )
 
 
 def _same(spec: Spec, source: Any, *_: Any) -> Dataset:
@@ -147,7 +151,7 @@ def _same(spec: Spec, source: Any, *_: Any) -> Dataset:
 
 
 def _shard(spec: Spec, source: Any, count: Any, index: Any) -> Dataset:
-    shards, place = _number(count, "num_shards"), _number(index, "index")
+    shards, place = rejection.number(count, "num_shards"), rejection.number(index, "index")
     if shards < 1:
         raise invalid(
             f"Number of shards must be greater than zero (currently num_shards = {shards})."
@@ -178,11 +182,11 @@ def _shuffle(node: NodeContext) -> Function:
     spec, reshuffles = spec_of(node), bool(node.attrs["reshuffle_each_iteration"])
 
     def shuffle(source: Any, size: Any, seed: Any, seed2: Any, count: Any = None) -> Any:
-        buffer = _number(size, "buffer_size")
+        buffer = rejection.number(size, "buffer_size")
         if buffer <= 0:
             raise invalid("buffer_size must be greater than zero.")
-        seeds = _number(seed, "seed"), _number(seed2, "seed2")
-        times = 1 if count is None else _number(count, "count")
+        seeds = rejection.number(seed, "seed"), rejection.number(seed2, "seed2")
+        times = 1 if count is None else rejection.number(count, "count")
         made = dataset_order.Shuffle(spec, dataset_in(source), buffer, seeds, reshuffles, times)
         return variant.scalar(made)
 
@@ -196,7 +200,7 @@ def _cache(spec: Spec, source: Any, filename: Any) -> Dataset:
 
 
 def _prefetch(spec: Spec, source: Any, size: Any) -> Dataset:
-    buffer = _number(size, "buffer_size")
+    buffer = rejection.number(size, "buffer_size")
     if buffer < dataset_threads.AUTOTUNE:
         raise invalid("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning")
     return dataset_threads.Prefetch(spec, dataset_in(source), buffer)
@@ -207,7 +211,7 @@ def _files(node: NodeContext) -> Function:
     kind, spec = node.op, Spec((dtypes.string,), ((),))
 
     def read(filenames: Any, *inputs: Any) -> Any:
-        numbers = [_number(value, "bytes") for value in inputs if value.dtype != object]
+        numbers = [rejection.number(value, "bytes") for value in inputs if value.dtype != object]
         compression = b"".join(
             rejection.string(value, "compression_type") for value in inputs if value.dtype == object
         ).decode(errors="replace")
@@ -234,95 +238,6 @@ def _ignore_errors(spec: Spec, source: Any) -> Dataset:
     return dataset_functions.IgnoreErrors(spec, dataset_in(source))
 
 
-def _calling(
-    make: Callable[..., Dataset], attribute: str = "f"
-) -> Callable[[NodeContext], Function]:
-    """Return the kernel of an op with one function.
-
-    `make` takes the spec, the dataset, the function with its captured values, and the other inputs.
-    """
-
-    def bind(node: NodeContext) -> Function:
-        spec, count = spec_of(node), len(node.attrs["Targuments"])
-        kept = captured(node, attribute)
-
-        def build(source: Any, *inputs: Any) -> Any:
-            call = Captured(kept.callee, tuple(map(owned, inputs[:count])))
-            return variant.scalar(make(spec, dataset_in(source), call, *inputs[count:]))
-
-        return build
-
-    return bind
-
-
-def _parallel_map(spec: Spec, source: Dataset, call: Captured, calls: Any) -> Dataset:
-    return dataset_threads.ParallelMap(spec, source, call, _parallelism(calls))
-
-
-def _parallelism(value: Any) -> int:
-    count = _number(value, "num_parallel_calls")
-    if count != dataset_threads.AUTOTUNE and count <= 0:
-        raise invalid("num_parallel_calls must be greater than zero.")
-    return count
-
-
-def _map_and_batch(
-    spec: Spec, source: Dataset, call: Captured, size: Any, calls: Any, drop: Any
-) -> Dataset:
-    single = Spec(spec.types, tuple(shape and shape[1:] for shape in spec.shapes))
-    mapped = dataset_threads.ParallelMap(single, source, call, _parallelism(calls))
-    return dataset_batch.Batch(spec, mapped, _batch_size(size), bool(drop))
-
-
-def _interleave(
-    spec: Spec, source: Dataset, call: Captured, cycle: Any, block: Any, *_: Any
-) -> Dataset:
-    open_count, length = _number(cycle, "cycle_length"), _number(block, "block_length")
-    if open_count == dataset_threads.AUTOTUNE:
-        open_count = dataset_threads.AUTOTUNED
-    if open_count <= 0:
-        raise invalid("cycle_length must be greater than zero.")
-    if length <= 0:
-        raise invalid("block_length must be greater than zero.")
-    return dataset_functions.Interleave(spec, source, call, open_count, length)
-
-
-def _scan(node: NodeContext) -> Function:
-    spec, count = spec_of(node), len(node.attrs["Tstate"])
-    kept = captured(node, "f")
-
-    def scan(source: Any, *inputs: Any) -> Any:
-        state, others = (tuple(map(owned, each)) for each in (inputs[:count], inputs[count:]))
-        call = Captured(kept.callee, others)
-        return variant.scalar(dataset_functions.Scan(spec, dataset_in(source), call, state))
-
-    return scan
-
-
-def _several(
-    make: Callable[..., Dataset], attributes: Sequence[str], counts: Sequence[str], sources: int
-) -> Callable[[NodeContext], Function]:
-    """Return the kernel of an op with several functions, each with captured inputs of its own."""
-
-    def bind(node: NodeContext) -> Function:
-        spec = spec_of(node)
-        kept = [captured(node, attribute) for attribute in attributes]
-
-        def build(*inputs: Any) -> Any:
-            rest, calls = list(inputs[sources:]), []
-            for call, count in zip(kept, counts, strict=True):
-                taken = len(node.attrs[count])
-                calls.append(Captured(call.callee, tuple(map(owned, rest[:taken]))))
-                del rest[:taken]
-            return variant.scalar(make(spec, *map(dataset_in, inputs[:sources]), *calls))
-
-        return build
-
-    return bind
-
-
-_PHASES = ("init_func", "next_func", "finalize_func")
-_GROUPS = ("key_func", "reduce_func", "window_size_func")
 _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "TensorDataset": _plain(_tensors),
     "TensorSliceDataset": _plain(_slices),
@@ -355,30 +270,6 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "OptimizeDataset": _plain(_same),
     "FinalizeDataset": _plain(_same),
     "RewriteDataset": _plain(_same),
-    "MapDataset": _calling(dataset_functions.Map),
-    "ParallelMapDataset": _calling(_parallel_map),
-    "ParallelMapDatasetV2": _calling(_parallel_map),
-    "MapAndBatchDataset": _calling(_map_and_batch),
-    "ExperimentalMapAndBatchDataset": _calling(_map_and_batch),
-    "FilterDataset": _calling(dataset_functions.Filter, "predicate"),
-    "TakeWhileDataset": _calling(dataset_functions.TakeWhile, "predicate"),
-    "FlatMapDataset": _calling(dataset_functions.FlatMap),
-    "InterleaveDataset": _calling(_interleave),
-    "ParallelInterleaveDatasetV2": _calling(_interleave),
-    "ParallelInterleaveDatasetV4": _calling(_interleave),
-    "ParallelInterleaveDataset": _calling(_interleave),
-    "ExperimentalParallelInterleaveDataset": _calling(_interleave),
-    "LegacyParallelInterleaveDatasetV2": _calling(_interleave),
-    "ScanDataset": _scan,
-    "GeneratorDataset": _several(
-        dataset_functions.Generator, _PHASES, [f"T{phase}_args" for phase in _PHASES], 0
-    ),
-    "GroupByWindowDataset": _several(
-        dataset_functions.GroupByWindow,
-        _GROUPS,
-        [f"T{each}_other_arguments" for each in _GROUPS],
-        1,
-    ),
 }
 _KERNELS["ExperimentalUnbatchDataset"] = _KERNELS["UnbatchDataset"]
 for _op, _make in _KERNELS.items():

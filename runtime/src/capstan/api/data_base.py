@@ -1,0 +1,121 @@
+"""The parts that all groups of `tf.data.Dataset`'s methods share."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from capstan.api import data_structure
+from capstan.core import dtypes, shapes, tensor_shape
+from capstan.framework import convert, random_seed
+from capstan.framework.raw import raw
+
+if TYPE_CHECKING:
+    from capstan.api.dataset import Dataset
+
+
+class Base:
+    """A dataset: the scalar variant that an operation returns, and the structure of an element."""
+
+    _variant_tensor: Any
+    _spec: Any
+
+    @property
+    def output_types(self) -> Any:
+        """The type of each component, in the structure of an element."""
+        return data_structure.legacy_types(self._spec)
+
+    @property
+    def output_shapes(self) -> Any:
+        """The shape of each component, in the structure of an element."""
+        return data_structure.legacy_shapes(self._spec)
+
+    @property
+    def output_classes(self) -> Any:
+        """The class of each component, in the structure of an element."""
+        return data_structure.legacy_classes(self._spec)
+
+    @staticmethod
+    def _of(variant_tensor: Any, spec: Any) -> "Dataset":
+        """Return the dataset of a variant."""
+        from capstan.api.dataset import Dataset
+
+        return Dataset(variant_tensor, spec)
+
+    def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> "Dataset":
+        """Return the dataset of an op that reads this dataset and `inputs`."""
+        spec = self._spec if spec is None else spec
+        attrs.update(data_structure.flat(spec))
+        return self._of(getattr(raw, op)(self._variant_tensor, *inputs, **attrs), spec)
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetSpec:
+    """A component that is a dataset."""
+
+    element_spec: Any
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return dtypes.variant
+
+    @property
+    def shape(self) -> tensor_shape.TensorShape:
+        return tensor_shape.TensorShape([])
+
+    @property
+    def legacy_class(self) -> type:
+        from capstan.api.dataset import Dataset
+
+        return Dataset
+
+    def unpacked(self, tensor: Any) -> "Dataset":
+        return Base._of(tensor, self.element_spec)
+
+
+def int64(value: Any, name: str) -> Any:
+    """Return a parameter of a dataset as a tensor."""
+    return convert.convert_to_tensor(value, dtypes.int64, name=name)
+
+
+def seeds(seed: Any) -> tuple[Any, Any]:
+    """Return the two seeds of a random transformation as tensors. Two zeros stand for no seed."""
+    first, second = random_seed.get_seed(seed)
+    return int64(first or 0, "seed"), int64(second or 0, "seed2")
+
+
+def static(tensor: Any) -> Any:
+    value = tensor.op.constant_value()
+    return None if value is None else value.item()
+
+
+def with_shape(leaf: Any, shape: tensor_shape.TensorShape) -> Any:
+    """Return the component with another shape."""
+    return data_structure.TensorSpec(leaf.dtype, shape)
+
+
+def check_state(spec: Any, found: Any, name: str) -> None:
+    """Check that a function of a state returns a state of the same structure and types.
+
+    Raises:
+        TypeError, ValueError: it does not.
+    """
+    data_structure.check_same(spec, found)
+    wanted, given = map(data_structure.types, (spec, found))
+    if wanted != given:
+        raise TypeError(
+            f"The element types for the new state must match the initial state. Expected {wanted}; "
+            f"got {given}."
+        )
+
+
+def relaxed(spec: Any, found: Any) -> Any:
+    """Return `spec` with the most specific shapes that fit both structures."""
+    others = iter(data_structure.shapes(found))
+    return data_structure.mapped(
+        lambda leaf: with_shape(
+            leaf,
+            tensor_shape.TensorShape(
+                shapes.most_general(leaf.shape.internal, next(others).internal)
+            ),
+        ),
+        spec,
+    )

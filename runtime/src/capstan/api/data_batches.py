@@ -1,0 +1,73 @@
+"""The methods of `tf.data.Dataset` that combine elements (python/data/ops/dataset_ops.py)."""
+
+from typing import TYPE_CHECKING, Any
+
+from capstan.api import data_base, data_padding, data_structure
+from capstan.core import dtypes, tensor_shape
+from capstan.framework import convert
+
+if TYPE_CHECKING:
+    from capstan.api.dataset import Dataset
+
+
+class Batching(data_base.Base):
+    """The transformations that combine elements, or take them apart."""
+
+    def batch(self, batch_size: Any, drop_remainder: Any = False) -> "Dataset":
+        """Stack `batch_size` consecutive elements along a new axis 0.
+
+        The last batch is smaller if elements are missing. With `drop_remainder`, it is dropped.
+        """
+        size = data_base.int64(batch_size, "batch_size")
+        drop = convert.convert_to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")
+        count = data_base.static(size) if data_base.static(drop) else None
+        spec = data_structure.mapped(lambda leaf: _stacked(leaf, count), self._spec)
+        return self._unary("BatchDatasetV2", size, drop, spec=spec)
+
+    def padded_batch(
+        self,
+        batch_size: Any,
+        padded_shapes: Any = None,
+        padding_values: Any = None,
+        drop_remainder: Any = False,
+    ) -> "Dataset":
+        """Stack elements as `batch` does, after padding each component to one shape.
+
+        `padded_shapes` has the structure of an element. An unknown size becomes the largest size
+        in the batch. `padding_values` are scalars: by default 0 and empty strings.
+        """
+        return self._of(
+            *data_padding.padded_batch(
+                self, batch_size, padded_shapes, padding_values, drop_remainder
+            )
+        )
+
+    def window(
+        self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False
+    ) -> "Dataset":
+        """Return windows: datasets of `size` elements, one dataset for each component.
+
+        A window begins `shift` elements (by default `size`) after the one before, and has every
+        element number `stride`.
+        """
+        spec = data_structure.mapped(data_base.DatasetSpec, self._spec)
+        return self._unary(
+            "WindowDataset",
+            data_base.int64(size, "size"),
+            data_base.int64(size if shift is None else shift, "shift"),
+            data_base.int64(stride, "stride"),
+            convert.convert_to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder"),
+            spec=spec,
+        )
+
+    def unbatch(self) -> "Dataset":
+        """Return the slices of each component along axis 0 as elements."""
+        spec = data_structure.mapped(
+            lambda leaf: data_base.with_shape(leaf, leaf.shape.with_rank_at_least(1)[1:]),
+            self._spec,
+        )
+        return self._unary("UnbatchDataset", spec=spec)
+
+
+def _stacked(leaf: Any, count: int | None) -> Any:
+    return data_base.with_shape(leaf, tensor_shape.TensorShape([count]).concatenate(leaf.shape))

@@ -1,0 +1,93 @@
+"""The methods of `tf.data.Dataset` that choose and order elements (data/ops/dataset_ops.py)."""
+
+from typing import TYPE_CHECKING, Any
+
+from capstan.api import data_base, data_structure
+from capstan.core import dtypes, shapes, tensor_shape
+from capstan.framework import convert
+
+if TYPE_CHECKING:
+    from capstan.api.dataset import Dataset
+
+
+class Ordering(data_base.Base):
+    """The transformations that change no element."""
+
+    def repeat(self, count: Any = None) -> "Dataset":
+        """Return the elements `count` times, or without end if `count` is None or -1."""
+        return self._unary(
+            "RepeatDataset", data_base.int64(-1 if count is None else count, "count")
+        )
+
+    def take(self, count: Any) -> "Dataset":
+        """Return the first `count` elements, or all if `count` is -1."""
+        return self._unary("TakeDataset", data_base.int64(count, "count"))
+
+    def skip(self, count: Any) -> "Dataset":
+        """Return the elements after the first `count`, or none if `count` is -1."""
+        return self._unary("SkipDataset", data_base.int64(count, "count"))
+
+    def shard(self, num_shards: Any, index: Any) -> "Dataset":
+        """Return every element whose number modulo `num_shards` is `index`."""
+        shards, place = data_base.int64(num_shards, "num_shards"), data_base.int64(index, "index")
+        return self._unary("ShardDataset", shards, place)
+
+    def concatenate(self, dataset: "Dataset") -> "Dataset":
+        """Return the elements of this dataset and then those of `dataset`.
+
+        Raises:
+            TypeError, ValueError: the elements have other types or another structure.
+        """
+        mine, theirs = self._spec, dataset._spec
+        if data_structure.types(mine) != data_structure.types(theirs):
+            raise TypeError(
+                "Two datasets to concatenate have different types "
+                f"{self.output_types} and {dataset.output_types}"
+            )
+        if self.output_classes != dataset.output_classes:
+            raise TypeError(
+                "Two datasets to concatenate have different classes "
+                f"{self.output_classes} and {dataset.output_classes}"
+            )
+        common = iter(
+            tensor_shape.TensorShape(shapes.most_general(one.internal, other.internal))
+            for one, other in zip(
+                data_structure.shapes(mine), data_structure.shapes(theirs), strict=True
+            )
+        )
+        spec = data_structure.mapped(lambda leaf: data_base.with_shape(leaf, next(common)), mine)
+        return self._unary("ConcatenateDataset", dataset._variant_tensor, spec=spec)
+
+    def prefetch(self, buffer_size: Any) -> "Dataset":
+        """Let a thread make up to `buffer_size` elements ahead of the steps.
+
+        -1 (`tf.data.experimental.AUTOTUNE`) leaves the number to Capstan.
+        """
+        size = -1 if buffer_size is None else buffer_size
+        return self._unary("PrefetchDataset", data_base.int64(size, "buffer_size"))
+
+    def shuffle(
+        self,
+        buffer_size: Any,
+        seed: Any = None,
+        reshuffle_each_iteration: bool | None = None,
+    ) -> "Dataset":
+        """Return the elements in random order: each is drawn from a buffer of `buffer_size`.
+
+        With `reshuffle_each_iteration`, the default, each epoch of a `repeat` has another order.
+        """
+        return self._unary(
+            "ShuffleDataset",
+            data_base.int64(buffer_size, "buffer_size"),
+            *data_base.seeds(seed),
+            reshuffle_each_iteration=reshuffle_each_iteration in (None, True),
+        )
+
+    def cache(self, filename: Any = "") -> "Dataset":
+        """Keep the elements of the first complete pass in memory, for the later epochs.
+
+        A cache in a file is not supported: with a `filename`, the initializer fails with
+        InvalidArgumentError.
+        """
+        name = convert.convert_to_tensor(filename, dtypes.string, name="filename")
+        return self._unary("CacheDataset", name)
