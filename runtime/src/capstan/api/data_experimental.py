@@ -5,6 +5,7 @@ from typing import Any
 
 from capstan.api import data_base, data_functions, data_structure
 from capstan.api.absent import absent
+from capstan.api.data_saveable import make_saveable_from_iterator
 from capstan.api.dataset import Dataset, made
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
@@ -16,6 +17,7 @@ __all__ = [
     "get_single_element",
     "group_by_window",
     "ignore_errors",
+    "make_saveable_from_iterator",
     "map_and_batch",
     "parallel_interleave",
     "scan",

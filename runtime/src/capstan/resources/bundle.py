@@ -20,7 +20,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import bundle_entry, crc32c, dtypes, sstable, varint
 from capstan.core.arrays import Array
-from capstan.resources import durable
+from capstan.resources import bundle_variants, durable
 
 _CHECKSUM = struct.Struct("<I")
 
@@ -192,6 +192,11 @@ class Bundle:
         dtype = dtypes.as_dtype(entry.dtype)
         if dtype is dtypes.string:
             return self._strings(buffer.tobytes(), entry, name)
+        if dtype is dtypes.variant:
+            try:
+                return bundle_variants.decoded(buffer.tobytes(), entry.shape)
+            except ValueError as error:
+                raise self._damaged(f"tensor {name}: {error}") from error
         if crc32c.masked(buffer) != entry.crc:
             raise self._damaged(f"checksum does not match for tensor {name}")
         array: Array = buffer.view(dtype.as_numpy_dtype).reshape(entry.shape)
@@ -236,7 +241,11 @@ def _add(entries: dict[bytes, bundle_entry.Entry], piece: Piece, entry: bundle_e
 def _write_tensor(file: BinaryIO, value: Array) -> bundle_entry.Entry:
     offset = file.tell()
     dtype = dtypes.as_dtype(value.dtype)
-    if dtype is dtypes.string:
+    if bundle_variants.holds_variants(value):
+        dtype = dtypes.variant
+        data, crc = bundle_variants.encoded(value)
+        file.write(data)
+    elif dtype is dtypes.string:
         strings = [bytes(string) for string in value.flat]
         lengths = [len(string) for string in strings]
         crc = _crc_of_lengths(lengths)
