@@ -197,6 +197,28 @@ def test_ctrl_c_leaves_no_process(run: Run) -> None:
 
 
 @pytest.mark.e2e
+def test_ctrl_c_ends_the_worker_that_saves_before_the_ps_and_after_the_others(run: Run) -> None:
+    ends = """
+import os, signal, sys
+def end(*_):
+    with open("ends", "a") as ends:
+        ends.write(os.environ["CAPSTAN_PROGRESS_FILE"].rpartition("/")[2].split(".")[0] + "\\n")
+    sys.exit(143)
+signal.signal(signal.SIGTERM, end)
+print("ready", flush=True)
+while True: signal.pause()
+"""
+    run.job(ps_1=ends, worker_2=ends)
+    tasks = ("ps-0", "worker-0", "worker-1")
+    run.start().wait(lambda: all(map(run.log, tasks)))
+    assert run.process is not None
+    run.process.send_signal(signal.SIGINT)
+    assert run.end()[0] == 130
+    ended = (run.folder / "job" / "ends").read_text().split()
+    assert ended == ["worker-1", "worker-0", "ps-0"]
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_continues_an_interrupted_one(run: Run, number: signal.Signals) -> None:
     run.job(ps_1=SERVE, worker_1=REPORT + "report(700, loss=0.5)\n" + SERVE)

@@ -66,7 +66,7 @@ class Stage:
 
     def close(self) -> None:
         while any(self.tasks.living()):
-            self.tasks.stop_all(0)
+            self.tasks.end([instance.name for instance in self.tasks.living()], 0)
             self.tasks.wait((), DEADLINE_SECONDS)
         self.folder.close()
 
@@ -196,5 +196,5 @@ def test_stopping_all_tasks_leaves_no_process(stage: Stage) -> None:
     stage.start(WORKER)
     stage.start(PS)
     pids = list(stage.tasks.pids().values())
-    stage.tasks.stop_all(60)
+    stage.tasks.end([instance.name for instance in stage.tasks.living()], 60)
     wait_until(lambda: not any(map(is_running, pids)), "the end of all")

@@ -29,6 +29,7 @@ from capstan_operator.local.tasks import Tasks
 from capstan_operator.manifests import cluster
 from capstan_operator.reconcile import plan, suspend
 from capstan_operator.reconcile.actions import Action, Announce, StartTask, StopTask
+from capstan_operator.reconcile.policies import stopping
 
 PROGRESS_SECONDS = 1.0
 """The interval between two reads of the progress files. The loop sees the end of a process at
@@ -202,10 +203,15 @@ class LocalRun:
         return dataclasses.replace(rendered, grace_seconds=command.grace_seconds(template))
 
     def _end_all(self, interrupts: Interrupts) -> None:
-        """Stop all tasks and wait for their ends. A signal ends the grace period."""
+        """Stop all tasks and wait for their ends. A signal ends the grace periods.
+
+        The tasks of an unfinished job are stopped in the order that lets the chief save.
+        """
         grace = math.inf
-        while any(self._tasks.living()):
-            self._tasks.stop_all(grace)
+        while living := [instance.name for instance in self._tasks.living()]:
+            at_once = self._status.phase.is_final or not grace
+            group = living if at_once else stopping.next_group(self._job, living)
+            self._tasks.end(group, grace)
             self._tasks.wait((interrupts.fileno(),), None)
             if interrupts.take():
                 grace = 0.0

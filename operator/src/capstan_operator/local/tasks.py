@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import selectors
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -79,13 +79,14 @@ class Tasks:
         first, instance.stopping = not instance.stopping, True
         return first
 
-    def stop_all(self, at_most_seconds: float = math.inf) -> None:
-        """Stop every instance, with its command's grace period but at most `at_most_seconds`.
+    def end(self, tasks: Collection[TaskName], at_most_seconds: float = math.inf) -> None:
+        """Stop these tasks, with their commands' grace periods but at most `at_most_seconds`.
 
         A second call can only shorten the time.
         """
         for instance in self.living():
-            instance.process.stop(min(instance.process.grace_seconds, at_most_seconds))
+            if instance.name in tasks:
+                instance.process.stop(min(instance.process.grace_seconds, at_most_seconds))
 
     def living(self) -> Iterator[_Instance]:
         """Yield the instances that have not ended."""

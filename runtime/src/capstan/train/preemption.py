@@ -21,8 +21,9 @@ from capstan.api import logging
 from capstan.services import first_process
 from capstan.train import checkpointing, hook
 
-WAIT_SECS = 5.0
-"""The longest wait for the end of a step. Kubernetes kills a process 30 seconds after SIGTERM."""
+WAIT_SECS = 3.0
+"""The longest wait for the end of a step. `capstanctl` kills a task five seconds after SIGTERM, and
+Kubernetes kills a process after 30."""
 _LOOK_SECS = 0.1
 """The pause between two looks for a session that was closed because a task is lost."""
 
