@@ -2,7 +2,8 @@
 elements that it took.
 """
 
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pytest
 
 from capstan import errors
 from capstan.core import cancellation, dtypes, resource_name
-from capstan.resources import accumulator, barrier, staging, staging_map, waiters
+from capstan.resources import accumulator, alarms, barrier, staging, staging_map, waiters
 
 NAME = resource_name.ResourceName("container", "r")
 NUMBER = np.int32(1)
@@ -90,6 +91,74 @@ def test_rows_of_a_step_that_ended_stay_in_the_accumulator() -> None:
     take(target, 1, refuses=True)
     target.apply(0, np.array([2, 3]), np.array([[5.0], [4.0]], np.float32), None)
     assert take(target, 2).numbers == [[1, 2, 3], [[1.0], [5.0], [3.0]], [-1, 1]]
+
+
+class Clock(alarms.Alarms):
+    """Time that passes only in `pass_time`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.time = 0.0
+        self.alarms: list[tuple[float, Callable[[], None]]] = []
+
+    def now(self) -> float:
+        return self.time
+
+    def call_at(self, due: float, function: Callable[[], None]) -> None:
+        self.alarms.append((due, function))
+
+    def pass_time(self, seconds: float) -> None:
+        self.time += seconds
+        due = [alarm for alarm in self.alarms if alarm[0] <= self.time]
+        self.alarms = [alarm for alarm in self.alarms if alarm[0] > self.time]
+        for _, function in due:
+            function()
+
+
+def test_a_take_with_a_limit_does_not_wait_for_gradients_that_are_late() -> None:
+    target, clock = accumulator.DenseAccumulator(NAME, dtypes.float32, None, "MEAN"), Clock()
+
+    def take_up_to(count: int) -> Call:
+        call = Call()
+        target.take_up_to(count, 10.0, clock, *call.ends)
+        return call
+
+    def add(value: float) -> None:
+        target.apply(target.step, np.array([value], np.float32))
+
+    first, second, third = (take_up_to(3) for _ in range(3))
+    clock.pass_time(100)
+    assert not first.answers  # without a gradient, there is no limit
+    add(2)
+    clock.pass_time(9)
+    add(4)
+    assert not first.answers
+    clock.pass_time(1)
+    assert first.numbers == [[3.0]]
+    target.apply(0, np.array([1000.0], np.float32))  # too late
+    for value in (1, 2, 3):
+        add(value)
+    assert second.numbers == [[2.0]]
+    clock.pass_time(5)
+    add(8)
+    clock.pass_time(5)  # the limit of the second take
+    assert not third.answers
+    clock.pass_time(5)
+    assert third.numbers == [[8.0]]
+    with pytest.raises(errors.InvalidArgumentError, match="num_required must be positive"):
+        take_up_to(0)
+
+
+def test_an_alarm_calls_its_function_after_the_functions_of_earlier_times() -> None:
+    clock, called, is_over = alarms.Alarms(), [], threading.Event()
+    for _ in range(2):  # the second time in a new thread
+        is_over.clear()
+        now = clock.now()
+        clock.call_at(now + 0.02, is_over.set)
+        clock.call_at(now + 0.01, lambda: called.append("second"))
+        clock.call_at(now - 1, lambda: called.append("first"))
+        assert is_over.wait(50)
+    assert called == ["first", "second"] * 2
 
 
 def test_an_element_of_a_barrier_stays_if_a_later_key_of_its_batch_is_refused() -> None:

@@ -184,6 +184,31 @@ def test_synchronous_training_continues_after_the_loss_of_a_worker_and_of_the_ps
         assert min(training.steps[task][-1]) >= saved
 
 
+@pytest.mark.parametrize("training", ["limited"], indirect=True)
+def test_synchronous_training_with_a_limit_continues_without_a_dead_or_stopped_worker(
+    training: Training,
+):
+    (chief_steps,) = training.steps["worker:0"]
+
+    def wait_for_updates() -> None:
+        # The chief may still take tokens that it got before.
+        last = max(chief_steps) + 20
+        training.until(lambda: chief_steps[-1] > last, f"the chief does not reach step {last}")
+
+    stopped = training.processes["worker:1"]
+    stopped.send_signal(signal.SIGSTOP)
+    wait_for_updates()
+    (other_steps,) = training.steps["worker:1"]
+    count = len(other_steps)
+    stopped.send_signal(signal.SIGCONT)
+    training.until(lambda: len(other_steps) > count + 20, "the worker does not continue")
+    training.kill("worker:1")
+    wait_for_updates()
+    with training.new_sessions("worker:1"):
+        training.start("worker:1")
+    assert len(training.steps["worker:0"]) == 1
+
+
 def test_training_ends_for_all_workers_at_the_last_step(tmp_path: pathlib.Path):
     training = Training(tmp_path, last_step=150)
     try:

@@ -18,7 +18,9 @@ class Replica:
     second row of `rows`. The learning rate is 2.
     """
 
-    def __init__(self, server: Any, index: int, required: int, total: int) -> None:
+    def __init__(
+        self, server: Any, index: int, required: int, total: int, limit: float | None = None
+    ) -> None:
         with tf.Graph().as_default():
             with tf.device("/job:ps/task:0"):
                 self.step = tf.Variable(0, name="global_step", trainable=False)
@@ -32,13 +34,19 @@ class Replica:
                     tf.constant([[gradient]]), tf.constant([1]), tf.constant([2, 1])
                 )
                 optimizer = tf.train.SyncReplicasOptimizer(
-                    tf.train.GradientDescentOptimizer(2.0), required, total
+                    tf.train.GradientDescentOptimizer(2.0),
+                    required,
+                    total,
+                    stall_timeout_secs=limit,
                 )
                 gradients = [tf.constant(gradient), tf.constant(0.8 + gradient), sparse]
                 self.train = optimizer.apply_gradients(
                     zip(gradients, [self.v0, self.v1, self.rows], strict=True), self.step
                 )
             self.local_step = tf.local_variables()[0]
+            with tf.device("/job:ps/task:0"):
+                tokens = tf.FIFOQueue(-1, tf.int32, shapes=(), shared_name="sync_token_q")
+            self.waiting_tokens = tokens.size()
             self.session = tf.train.MonitoredTrainingSession(
                 server.target,
                 is_chief=index == 0,
@@ -56,9 +64,9 @@ class Replica:
         background.until(lambda: self.session.run(self.step) == step)
 
 
-def start(workers: int, required: int) -> list[Replica]:
+def start(workers: int, required: int, limit: float | None = None) -> list[Replica]:
     servers = clusters.start(ps=2, worker=workers)
-    return [Replica(servers[f"worker:{i}"], i, required, workers) for i in range(workers)]
+    return [Replica(servers[f"worker:{i}"], i, required, workers, limit) for i in range(workers)]
 
 
 @pytest.fixture
@@ -69,10 +77,13 @@ def opened() -> Iterator[list[Replica]]:
         replica.session.close()
 
 
-def check(replica: Replica, global_step: int, local_step: int, total: Sequence[float]) -> None:
+def check(
+    replica: Replica, global_step: int, local_step: int | None, total: Sequence[float]
+) -> None:
     """Check the state after updates whose mean gradients for `v0` and `v1` sum up to `total`."""
     found = replica.state()
-    assert [int(step) for step in found[:2]] == [global_step, local_step]
+    assert int(found[0]) == global_step
+    assert local_step in (None, int(found[1]))
     expected = [-2 * total[0], 1 - 2 * total[1], [[3], [4 - 2 * total[0]]]]
     for value, wanted in zip(found[2:], expected, strict=True):
         np.testing.assert_allclose(value, wanted, rtol=1e-5)
@@ -115,6 +126,50 @@ def test_the_gradients_of_a_replica_that_is_late_are_dropped(opened: list[Replic
     second.run_step()
     call.join()
     check(second, 2, 2, [mean[0] + 0.2, mean[1] + 1.0])
+
+
+@pytest.mark.e2e
+def test_a_replica_that_takes_no_step_does_not_stall_the_others(opened: list[Replica]) -> None:
+    first, second = opened[:] = start(2, required=2, limit=0.01)
+    first.run_step()
+    second.wait_for_step(1)
+    check(second, 1, 0, [0.1, 0.9])
+    # The second replica still computes for step 0, so its gradient is dropped.
+    second.run_step()
+    check(second, 1, 1, [0.1, 0.9])
+    second.run_step()
+    first.wait_for_step(2)
+    check(second, 2, None, [0.4, 2.0])
+
+
+@pytest.mark.e2e
+def test_the_others_compute_the_batches_of_a_replica_that_is_gone(opened: list[Replica]) -> None:
+    # No update may need the time limit, which is an hour.
+    first, second, third = opened[:] = start(3, required=3, limit=3600)
+    for replica in opened:
+        replica.run_step()
+    third.wait_for_step(1)
+
+    def train(replica: Replica) -> None:
+        while replica.session.run(replica.step) < 4:
+            replica.run_step()
+
+    calls = [background.Background(lambda each=each: train(each)) for each in (first, second)]
+    for call in calls:
+        call.join()
+
+
+@pytest.mark.e2e
+def test_the_tokens_of_replicas_that_are_gone_are_used_in_later_steps(
+    opened: list[Replica],
+) -> None:
+    first, *_ = opened[:] = start(3, required=3, limit=0.01)
+    first.run_step()
+    first.wait_for_step(1)
+    for _ in range(2):
+        first.run_step()
+    background.until(lambda: first.session.run(first.step) >= 2)
+    assert first.session.run(first.waiting_tokens) <= 3
 
 
 @pytest.mark.e2e
@@ -187,6 +242,8 @@ def test_the_first_tokens_must_be_enough_for_the_first_update() -> None:
     with pytest.raises(ValueError, match=message):
         optimizer.get_init_tokens_op(2)
     assert optimizer.get_init_tokens_op(3).type == "QueueEnqueueManyV2"
+    with pytest.raises(ValueError, match=r"stall_timeout_secs must be 0 or more.*: -1"):
+        tf.train.SyncReplicasOptimizer(optimizer, 1, stall_timeout_secs=-1)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
     python trainee.py JOB INDEX CLUSTER FOLDER LAST_STEP KIND
 
 A worker prints the line `session` for each new session, and the global step of each run. KIND is
-`asynchronous` or `synchronous`.
+`asynchronous`, `synchronous`, or `limited`: synchronous training that waits for the gradients of a
+worker for at most half a second.
 """
 
 import json
@@ -33,8 +34,11 @@ def main(
         loss = tf.reduce_sum(tf.square(weights))
         optimizer: Any = tf.train.AdamOptimizer()
         hooks = [tf.train.StopAtStepHook(last_step=last), AnnounceSession()]
-        if kind == "synchronous":
-            optimizer = tf.train.SyncReplicasOptimizer(optimizer, len(cluster["worker"]))
+        if kind != "asynchronous":
+            limit = 0.5 if kind == "limited" else None
+            optimizer = tf.train.SyncReplicasOptimizer(
+                optimizer, len(cluster["worker"]), stall_timeout_secs=limit
+            )
             hooks.append(optimizer.make_session_run_hook(index == 0))
         train = optimizer.minimize(loss, global_step=step)
     with tf.train.MonitoredTrainingSession(

@@ -96,6 +96,19 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         taken.set_shape(self._shape)
         return taken
 
+    def take_grad_up_to(self, num_required: Any, timeout_ms: int, name: str | None = None) -> Any:
+        """Return the mean or the sum of up to `num_required` gradients, and begin a new sum.
+
+        The operation waits as `take_grad` does. If it has found at least one gradient, it waits for
+        at most `timeout_ms` milliseconds more, and then takes the gradients that there are.
+        TensorFlow has no such operation.
+        """
+        taken = raw.ResourceAccumulatorTakeGradientUpTo(
+            self._accumulator_ref, num_required, dtype=self._dtype, timeout_ms=timeout_ms, name=name
+        )
+        taken.set_shape(self._shape)
+        return taken
+
 
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     """A sum of sparse gradients: rows by index. `reduction_type` is `MEAN` or `SUM`.
@@ -154,6 +167,18 @@ class SparseConditionalAccumulator(ConditionalAccumulatorBase):
     def take_indexed_slices_grad(self, num_required: Any, name: str | None = None) -> IndexedSlices:
         """Return the sum as `IndexedSlices`, and begin a new sum."""
         indices, values, shape = self.take_grad(num_required, name)
+        return IndexedSlices(values, indices, shape)
+
+    def take_indexed_slices_grad_up_to(
+        self, num_required: Any, timeout_ms: int, name: str | None = None
+    ) -> IndexedSlices:
+        """Return the sum of up to `num_required` gradients as `IndexedSlices`, and begin a new sum.
+
+        The operation waits as `ConditionalAccumulator.take_grad_up_to` does.
+        """
+        indices, values, shape = raw.SparseAccumulatorTakeGradientUpTo(
+            self._accumulator_ref, num_required, dtype=self._dtype, timeout_ms=timeout_ms, name=name
+        )
         return IndexedSlices(values, indices, shape)
 
     def num_accumulated(self, name: str | None = None) -> Any:

@@ -62,14 +62,29 @@ def _apply_sparse(node: NodeContext) -> Function:
 
 def _take(node: NodeContext) -> Function:
     def take(handle: Any, required: Array, *, done: Any, cancellation: Any) -> None:
-        target = resources.behind(handle)
-        dtype = target.dtype_of_gradients
-        is_sparse = isinstance(target, accumulator.SparseAccumulator)
-        outputs = (dtypes.int64, dtype, dtypes.int64) if is_sparse else (dtype,)
-        resources.check_signature(node, (dtypes.int32,), outputs)
+        target = _to_take_from(node, handle)
         target.take(_step(required, "num_required"), done, cancellation)
 
     return take
+
+
+def _take_up_to(node: NodeContext) -> Function:
+    limit, clock = int(node.attrs["timeout_ms"]) / 1000, node.resources.alarms
+
+    def take(handle: Any, required: Array, *, done: Any, cancellation: Any) -> None:
+        target, count = _to_take_from(node, handle), _step(required, "num_required")
+        target.take_up_to(count, limit, clock, done, cancellation)
+
+    return take
+
+
+def _to_take_from(node: NodeContext, handle: Any) -> accumulator.Accumulator:
+    target: accumulator.Accumulator = resources.behind(handle)
+    dtype = target.dtype_of_gradients
+    is_sparse = isinstance(target, accumulator.SparseAccumulator)
+    outputs = (dtypes.int64, dtype, dtypes.int64) if is_sparse else (dtype,)
+    resources.check_signature(node, (dtypes.int32,), outputs)
+    return target
 
 
 def _count(handle: Any) -> Any:
@@ -99,3 +114,6 @@ register(
 )
 register(Kernel("SparseAccumulatorApplyGradient", _apply_sparse, types=_TYPES))
 register(Kernel("SparseAccumulatorTakeGradient", start=_take, types=_TYPES))
+for _prefix in ("Resource", "Sparse"):
+    _name = f"{_prefix}AccumulatorTakeGradientUpTo"
+    register(Kernel(_name, start=_take_up_to, types=_TYPES))

@@ -14,7 +14,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation, dtypes, resource_name, shapes
 from capstan.core.arrays import Array
-from capstan.resources import waiters
+from capstan.resources import alarms, waiters
 
 
 class Accumulator(waiters.Waited, abc.ABC):
@@ -38,6 +38,7 @@ class Accumulator(waiters.Waited, abc.ABC):
         self.step = 0
         self.settings = 0
         """How often `step` was set."""
+        self._alarm: float | None = None
 
     def set_global_step(self, step: int) -> None:
         """Drop the gradients of earlier steps from now on."""
@@ -74,9 +75,43 @@ class Accumulator(waiters.Waited, abc.ABC):
         Raises:
             InvalidArgumentError: `required` is not positive.
         """
-        if required <= 0:
-            raise _invalid(f"Argument num_required must be positive, but was {required}")
+        _check_required(required)
         self.submit(_Take(self, required, done, cancelled))
+
+    def take_up_to(
+        self,
+        required: int,
+        limit: float,
+        clock: alarms.Alarms,
+        done: waiters.Done,
+        cancelled: cancellation.Cancellation,
+    ) -> None:
+        """Take the mean or the sum of up to `required` gradients.
+
+        The operation waits until `required` gradients have arrived, or until it has waited for
+        `limit` seconds while there was at least one.
+
+        Raises:
+            InvalidArgumentError: `required` is not positive.
+        """
+        _check_required(required)
+        self.submit(_TakeUpTo(self, required, limit, clock, done, cancelled))
+
+    def wake_at(self, due: float, clock: alarms.Alarms) -> None:
+        """Try the waiting operations again at `due`. Called under the lock.
+
+        An operation that is tried before its time calls this method again, so one pending alarm is
+        enough for all operations.
+        """
+        if self._alarm is None or due < self._alarm:
+            self._alarm = due
+            clock.call_at(due, self._wake)
+
+    def _wake(self) -> None:
+        with self._lock:
+            self._alarm = None
+            complete = self._advance()
+        self._answer(complete)
 
     # --- the sum. All methods are called under the lock.
 
@@ -134,6 +169,35 @@ class _Take(waiters.Attempt):
 
     def outputs(self) -> Sequence[Any]:
         return self._target.result(self._state, self._count)
+
+
+class _TakeUpTo(_Take):
+    """An operation that takes fewer gradients if the rest of them do not arrive in time."""
+
+    def __init__(
+        self,
+        target: Accumulator,
+        required: int,
+        limit: float,
+        clock: alarms.Alarms,
+        done: waiters.Done,
+        cancelled: cancellation.Cancellation,
+    ) -> None:
+        super().__init__(target, required, done, cancelled)
+        self._limit = limit
+        self._clock = clock
+        self._due: float | None = None
+
+    def advance(self) -> waiters.Progress:
+        if 0 < self._target.count < self._required:
+            now = self._clock.now()
+            if self._due is None:
+                self._due = now + self._limit
+            if now < self._due:
+                self._target.wake_at(self._due, self._clock)
+                return waiters.Progress.NONE
+            self._required = self._target.count
+        return super().advance()
 
 
 class DenseAccumulator(Accumulator):
@@ -279,6 +343,11 @@ def _merged(held: Rows, added: Rows) -> Rows:
                 values[row] += side[1][index]
                 counts[row] += side[2][index]
     return indices, values, counts
+
+
+def _check_required(required: int) -> None:
+    if required <= 0:
+        raise _invalid(f"Argument num_required must be positive, but was {required}")
 
 
 def _mismatch(expected: shapes.Shape, given: shapes.Shape) -> errors.OpError:

@@ -12,7 +12,7 @@ from typing import Any
 from capstan import errors
 from capstan.core import dtypes, resource_name
 from capstan.hardware import cpu, device
-from capstan.resources import handles, resource, variable
+from capstan.resources import alarms, handles, resource, variable
 
 _Key = tuple[resource_name.ResourceName, str]
 """The name of a resource and its device."""
@@ -32,6 +32,7 @@ class ResourceManager:
         self.devices = devices or device.Devices(cpu.create("", None))
         self.registry = resource.Registry()
         self.handles = handles.Handles()
+        self.alarms = alarms.Alarms()
         self.iterate: Callable[..., None] = _refuse_loops
         """Runs a loop whose iterations are steps. The services of the task set it."""
         self._lock = threading.Lock()
@@ -112,6 +113,11 @@ class SessionResources:
     def handles(self) -> handles.Handles:
         """The objects of the task whose handles have left a part."""
         return self._task.handles
+
+    @property
+    def alarms(self) -> alarms.Alarms:
+        """Calls functions of the task's resources at set times."""
+        return self._task.alarms
 
     @property
     def default_container(self) -> str:

@@ -95,6 +95,7 @@ from capstan.train.session_creator import (
     WorkerSessionCreator,
 )
 from capstan.train.session_manager import SessionManager
+from capstan.train.staleness import StalenessAwareOptimizer
 from capstan.train.steps import (
     assert_global_step,
     create_global_step,
@@ -188,6 +189,7 @@ __all__ = [
     "SessionRunHook",
     "SessionRunValues",
     "SingularMonitoredSession",
+    "StalenessAwareOptimizer",
     "StepCounterHook",
     "StopAtStepHook",
     "SummarySaverHook",

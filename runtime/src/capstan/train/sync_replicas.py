@@ -6,14 +6,16 @@ A replica takes a token before it begins its next step.
 """
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from capstan.api import (
     accumulators,
+    array_ops,
     control_flow_ops,
     data_flow_ops,
     logging,
+    math_ops,
     state_ops,
     variable_collections,
     variables,
@@ -34,6 +36,18 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
 
     `variable_averages` is an ExponentialMovingAverage that is applied to `variables_to_average`
     after each update. Not thread-safe.
+
+    Without `stall_timeout_secs`, an update waits for its gradients as long as that takes, so a dead
+    replica ends the progress of all others if there is no backup. TensorFlow always does this. With
+    `stall_timeout_secs`, an update that has found a gradient waits for at most this time for the
+    others, and then takes the mean of those that it has. Later updates need
+    `replicas_to_aggregate` gradients again: the live replicas also compute the batches of the dead
+    replica, so it delays training once and not in every update. A replica that continues or
+    restarts takes part again. Its gradients of earlier steps are dropped. The time should be longer
+    than a replica needs for a batch.
+
+    Raises:
+        ValueError: `stall_timeout_secs` is negative.
     """
 
     def __init__(
@@ -45,7 +59,13 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
         variables_to_average: Any = None,
         use_locking: bool = False,
         name: str = "sync_replicas",
+        stall_timeout_secs: float | None = None,
     ) -> None:
+        if stall_timeout_secs is not None and stall_timeout_secs < 0:
+            raise ValueError(
+                "stall_timeout_secs must be 0 or more, or None to wait for all gradients: "
+                f"{stall_timeout_secs}"
+            )
         super().__init__(use_locking, name)
         total = replicas_to_aggregate if total_num_replicas is None else total_num_replicas
         logging.info(
@@ -58,6 +78,7 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
         self._total_num_replicas = total
         self._variable_averages = variable_averages
         self._variables_to_average = variables_to_average
+        self._timeout_ms = None if stall_timeout_secs is None else round(stall_timeout_secs * 1000)
         self._chief_queue_runner: queue_runner.QueueRunner | None = None
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
@@ -110,7 +131,7 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
         with self._beside_global_step(graph):
             with graph.control_dependencies(added):
                 token = self._tokens.dequeue()
-            train_op = state_ops.assign(self._local_step, token)
+            train_op = state_ops.assign(self._local_step, self._step_of(graph, token))
             with graph.control_dependencies([update]):
                 released = self._released(
                     max(self._total_num_replicas, self._replicas_to_aggregate)
@@ -130,7 +151,7 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
 
     def _accumulated(self, graph: graphs.Graph, grad: Any, var: Any) -> tuple[Any, Any, Any]:
         """Return the accumulator of a variable, the op that adds `grad`, and the mean gradient."""
-        required, step = self._replicas_to_aggregate, self._local_step
+        step = self._local_step
         shared_name = f"{var.name}/grad_accum"
         if grad is None:
             return None, None, None
@@ -139,14 +160,24 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
                 dense = accumulators.ConditionalAccumulator(
                     grad.dtype, shape=var.get_shape(), shared_name=shared_name
                 )
-                return dense, dense.apply_grad(grad, local_step=step), dense.take_grad(required)
+                added = dense.apply_grad(grad, local_step=step)
+                return dense, added, self._taken(dense.take_grad, dense.take_grad_up_to)
             if not isinstance(grad, indexed_slices.IndexedSlices):
                 raise ValueError("Unknown grad type!")  # noqa: TRY004, TensorFlow's
             sparse = accumulators.SparseConditionalAccumulator(
                 grad.dtype, shape=(), shared_name=shared_name
             )
             added = sparse.apply_indexed_slices_grad(grad, local_step=step)
-            return sparse, added, sparse.take_indexed_slices_grad(required)
+            mean = self._taken(
+                sparse.take_indexed_slices_grad, sparse.take_indexed_slices_grad_up_to
+            )
+            return sparse, added, mean
+
+    def _taken(self, take: Callable[..., Any], take_up_to: Callable[..., Any]) -> Any:
+        """Return the mean gradient, by the method of an accumulator that waits long enough."""
+        if self._timeout_ms is None:
+            return take(self._replicas_to_aggregate)
+        return take_up_to(self._replicas_to_aggregate, self._timeout_ms)
 
     def _beside_global_step(self, graph: graphs.Graph) -> Any:
         """Return a block whose operations are on the global step's device and in no name scope."""
@@ -159,8 +190,24 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
         return data_flow_ops.FIFOQueue(capacity, dtype, shapes=(), name=name, shared_name=name)
 
     def _released(self, count: int) -> Any:
-        """Return an op that puts `count` tokens into the queue. A token is the global step."""
-        return self._tokens.enqueue_many((raw.Fill([count], self._global_step),))
+        """Return an op that puts `count` tokens into the queue. A token is the global step.
+
+        With a time limit, tokens of replicas that are gone stay in the queue. The op then only
+        fills the queue up to `count` tokens.
+        """
+        if self._timeout_ms is None:
+            return self._tokens.enqueue_many((raw.Fill([count], self._global_step),))
+        missing = math_ops.maximum(count - self._tokens.size(), 0)
+        tokens = raw.Fill(array_ops.expand_dims(missing, 0), self._global_step)
+        return self._tokens.enqueue_many((tokens,))
+
+    def _step_of(self, graph: graphs.Graph, token: Any) -> Any:
+        """Return the step of the gradients that a replica computes after it has taken `token`."""
+        if self._timeout_ms is None:
+            return token
+        # A token that no replica took in its own step names an earlier step.
+        with graph.control_dependencies([token]):
+            return self._global_step.read_value()
 
     def get_chief_queue_runner(self) -> queue_runner.QueueRunner:
         """Return the queue runner that the chief starts. It updates the variables.

@@ -1,4 +1,8 @@
-"""Rows of conditional accumulators (tensorflow/core/ops/data_flow_ops.cc)."""
+"""Rows of conditional accumulators (tensorflow/core/ops/data_flow_ops.cc).
+
+TensorFlow does not have the ops `...TakeGradientUpTo`. They take the gradients that there are, if
+the rest has not arrived `timeout_ms` after the op found the first of them.
+"""
 
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts
@@ -130,3 +134,26 @@ define(
         host=("num_required",),
     )
 )
+for _name, _handle, _outputs, _rule in (
+    ("Resource", "handle: resource", ("average: dtype",), _taken),
+    (
+        "Sparse",
+        "handle: Ref(string)",
+        ("indices: int64", "values: dtype", "shape: int64"),
+        _taken_rows,
+    ),
+):
+    define(
+        OpDef(
+            f"{_name}AccumulatorTakeGradientUpTo",
+            (_handle, "num_required: int32"),
+            _outputs,
+            attrs={"dtype": dtypes.DType, "timeout_ms": int},
+            minima={"timeout_ms": 0},
+            shape=_rule,
+            not_differentiable=True,
+            types=_TYPES,
+            effect=facts.changes("handle") | facts.BLOCKS,
+            host=("num_required",),
+        )
+    )
