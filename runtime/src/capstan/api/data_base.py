@@ -1,15 +1,12 @@
 """The parts that all groups of `tf.data.Dataset`'s methods share."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from capstan.api import data_structure
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert, random_seed
 from capstan.framework.raw import raw
-
-if TYPE_CHECKING:
-    from capstan.api.dataset import Dataset
 
 
 class Base:
@@ -17,6 +14,8 @@ class Base:
 
     _variant_tensor: Any
     _spec: Any
+    _kind: ClassVar[type]
+    """`tf.data.Dataset`, which derives from this class."""
 
     @property
     def output_types(self) -> Any:
@@ -33,14 +32,11 @@ class Base:
         """The class of each component, in the structure of an element."""
         return data_structure.legacy_classes(self._spec)
 
-    @staticmethod
-    def _of(variant_tensor: Any, spec: Any) -> "Dataset":
+    def _of(self, variant_tensor: Any, spec: Any) -> Any:
         """Return the dataset of a variant."""
-        from capstan.api.dataset import Dataset
+        return self._kind(variant_tensor, spec)
 
-        return Dataset(variant_tensor, spec)
-
-    def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> "Dataset":
+    def _unary(self, op: str, *inputs: Any, spec: Any = None, **attrs: Any) -> Any:
         """Return the dataset of an op that reads this dataset and `inputs`."""
         spec = self._spec if spec is None else spec
         attrs.update(data_structure.flat(spec))
@@ -52,6 +48,8 @@ class DatasetSpec:
     """A component that is a dataset."""
 
     element_spec: Any
+    legacy_class: type
+    """`tf.data.Dataset`."""
 
     @property
     def dtype(self) -> dtypes.DType:
@@ -61,14 +59,8 @@ class DatasetSpec:
     def shape(self) -> tensor_shape.TensorShape:
         return tensor_shape.TensorShape([])
 
-    @property
-    def legacy_class(self) -> type:
-        from capstan.api.dataset import Dataset
-
-        return Dataset
-
-    def unpacked(self, tensor: Any) -> "Dataset":
-        return Base._of(tensor, self.element_spec)
+    def unpacked(self, tensor: Any) -> Any:
+        return self.legacy_class(tensor, self.element_spec)
 
 
 def int64(value: Any, name: str) -> Any:

@@ -1,19 +1,16 @@
 """The methods of `tf.data.Dataset` that combine elements (python/data/ops/dataset_ops.py)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from capstan.api import data_base, data_padding, data_structure
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 
-if TYPE_CHECKING:
-    from capstan.api.dataset import Dataset
-
 
 class Batching(data_base.Base):
     """The transformations that combine elements, or take them apart."""
 
-    def batch(self, batch_size: Any, drop_remainder: Any = False) -> "Dataset":
+    def batch(self, batch_size: Any, drop_remainder: Any = False) -> Any:
         """Stack `batch_size` consecutive elements along a new axis 0.
 
         The last batch is smaller if elements are missing. With `drop_remainder`, it is dropped.
@@ -30,7 +27,7 @@ class Batching(data_base.Base):
         padded_shapes: Any = None,
         padding_values: Any = None,
         drop_remainder: Any = False,
-    ) -> "Dataset":
+    ) -> Any:
         """Stack elements as `batch` does, after padding each component to one shape.
 
         `padded_shapes` has the structure of an element. An unknown size becomes the largest size
@@ -44,13 +41,15 @@ class Batching(data_base.Base):
 
     def window(
         self, size: Any, shift: Any = None, stride: Any = 1, drop_remainder: Any = False
-    ) -> "Dataset":
+    ) -> Any:
         """Return windows: datasets of `size` elements, one dataset for each component.
 
         A window begins `shift` elements (by default `size`) after the one before, and has every
         element number `stride`.
         """
-        spec = data_structure.mapped(data_base.DatasetSpec, self._spec)
+        spec = data_structure.mapped(
+            lambda leaf: data_base.DatasetSpec(leaf, self._kind), self._spec
+        )
         return self._unary(
             "WindowDataset",
             data_base.int64(size, "size"),
@@ -60,7 +59,7 @@ class Batching(data_base.Base):
             spec=spec,
         )
 
-    def unbatch(self) -> "Dataset":
+    def unbatch(self) -> Any:
         """Return the slices of each component along axis 0 as elements."""
         spec = data_structure.mapped(
             lambda leaf: data_base.with_shape(leaf, leaf.shape.with_rank_at_least(1)[1:]),

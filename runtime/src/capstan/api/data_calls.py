@@ -1,21 +1,18 @@
 """The methods of `tf.data.Dataset` that call functions (python/data/ops/dataset_ops.py)."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from capstan.api import data_base, data_functions, data_structure
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
-if TYPE_CHECKING:
-    from capstan.api.dataset import Dataset
-
 
 class Calling(data_base.Base):
     """The transformations that call a function for each element."""
 
-    def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> "Dataset":
+    def map(self, map_func: Callable[..., Any], num_parallel_calls: Any = None) -> Any:
         """Return `map_func(element)` for each element, in order.
 
         If an element is a tuple, `map_func` gets its parts as arguments. It is called once, with
@@ -30,7 +27,7 @@ class Calling(data_base.Base):
         )
         return self._calling("ParallelMapDataset", traced, calls)
 
-    def filter(self, predicate: Callable[..., Any]) -> "Dataset":
+    def filter(self, predicate: Callable[..., Any]) -> Any:
         """Return the elements for which `predicate(element)` is true.
 
         Raises:
@@ -40,7 +37,7 @@ class Calling(data_base.Base):
         data_functions.check_predicate(traced.spec)
         return self._unary("FilterDataset", traced.captured, predicate=traced.reference)
 
-    def flat_map(self, map_func: Callable[..., Any]) -> "Dataset":
+    def flat_map(self, map_func: Callable[..., Any]) -> Any:
         """Return the elements of the datasets `map_func(element)`, one dataset after the other.
 
         Raises:
@@ -54,7 +51,7 @@ class Calling(data_base.Base):
         cycle_length: Any,
         block_length: Any = 1,
         num_parallel_calls: Any = None,
-    ) -> "Dataset":
+    ) -> Any:
         """Return `block_length` elements of each of the datasets `map_func(element)` in turn.
 
         `cycle_length` datasets are open at a time. `num_parallel_calls` does not change the order.
@@ -100,12 +97,10 @@ class Calling(data_base.Base):
     def _traced(self, func: Callable[..., Any], transformation: str) -> data_functions.Traced:
         return data_functions.trace(func, transformation, self._spec)
 
-    def _calling(self, op: str, traced: data_functions.Traced, *inputs: Any) -> "Dataset":
+    def _calling(self, op: str, traced: data_functions.Traced, *inputs: Any) -> Any:
         return self._unary(op, traced.captured, *inputs, spec=traced.spec, f=traced.reference)
 
-    def _flat(
-        self, op: str, func: Callable[..., Any], transformation: str, *inputs: Any
-    ) -> "Dataset":
+    def _flat(self, op: str, func: Callable[..., Any], transformation: str, *inputs: Any) -> Any:
         traced = self._traced(func, transformation)
         if not isinstance(traced.spec, data_base.DatasetSpec):
             raise TypeError(f"`map_func` must return a `Dataset` object. Got {type(traced.result)}")

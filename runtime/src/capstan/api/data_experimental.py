@@ -188,7 +188,7 @@ def group_by_window(
             if traced.spec != number:
                 raise ValueError(f"`{name}` must return a single tf.int64 tensor.")
         reduced = data_functions.trace(
-            reduce_func, "group_by_window()", number, data_base.DatasetSpec(dataset._spec)
+            reduce_func, "group_by_window()", number, data_base.DatasetSpec(dataset._spec, Dataset)
         )
         if not isinstance(reduced.spec, data_base.DatasetSpec):
             raise TypeError("`reduce_func` must return a `Dataset` object.")

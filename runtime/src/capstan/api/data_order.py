@@ -1,38 +1,35 @@
 """The methods of `tf.data.Dataset` that choose and order elements (data/ops/dataset_ops.py)."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from capstan.api import data_base, data_structure
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert
 
-if TYPE_CHECKING:
-    from capstan.api.dataset import Dataset
-
 
 class Ordering(data_base.Base):
     """The transformations that change no element."""
 
-    def repeat(self, count: Any = None) -> "Dataset":
+    def repeat(self, count: Any = None) -> Any:
         """Return the elements `count` times, or without end if `count` is None or -1."""
         return self._unary(
             "RepeatDataset", data_base.int64(-1 if count is None else count, "count")
         )
 
-    def take(self, count: Any) -> "Dataset":
+    def take(self, count: Any) -> Any:
         """Return the first `count` elements, or all if `count` is -1."""
         return self._unary("TakeDataset", data_base.int64(count, "count"))
 
-    def skip(self, count: Any) -> "Dataset":
+    def skip(self, count: Any) -> Any:
         """Return the elements after the first `count`, or none if `count` is -1."""
         return self._unary("SkipDataset", data_base.int64(count, "count"))
 
-    def shard(self, num_shards: Any, index: Any) -> "Dataset":
+    def shard(self, num_shards: Any, index: Any) -> Any:
         """Return every element whose number modulo `num_shards` is `index`."""
         shards, place = data_base.int64(num_shards, "num_shards"), data_base.int64(index, "index")
         return self._unary("ShardDataset", shards, place)
 
-    def concatenate(self, dataset: "Dataset") -> "Dataset":
+    def concatenate(self, dataset: data_base.Base) -> Any:
         """Return the elements of this dataset and then those of `dataset`.
 
         Raises:
@@ -58,7 +55,7 @@ class Ordering(data_base.Base):
         spec = data_structure.mapped(lambda leaf: data_base.with_shape(leaf, next(common)), mine)
         return self._unary("ConcatenateDataset", dataset._variant_tensor, spec=spec)
 
-    def prefetch(self, buffer_size: Any) -> "Dataset":
+    def prefetch(self, buffer_size: Any) -> Any:
         """Let a thread make up to `buffer_size` elements ahead of the steps.
 
         -1 (`tf.data.experimental.AUTOTUNE`) leaves the number to Capstan.
@@ -71,7 +68,7 @@ class Ordering(data_base.Base):
         buffer_size: Any,
         seed: Any = None,
         reshuffle_each_iteration: bool | None = None,
-    ) -> "Dataset":
+    ) -> Any:
         """Return the elements in random order: each is drawn from a buffer of `buffer_size`.
 
         With `reshuffle_each_iteration`, the default, each epoch of a `repeat` has another order.
@@ -83,7 +80,7 @@ class Ordering(data_base.Base):
             reshuffle_each_iteration=reshuffle_each_iteration in (None, True),
         )
 
-    def cache(self, filename: Any = "") -> "Dataset":
+    def cache(self, filename: Any = "") -> Any:
         """Keep the elements of the first complete pass in memory, for the later epochs.
 
         A cache in a file is not supported: with a `filename`, the initializer fails with

@@ -40,7 +40,7 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
 
     @property
     def _dataset_spec(self) -> data_base.DatasetSpec:
-        return data_base.DatasetSpec(self._spec)
+        return data_base.DatasetSpec(self._spec, Dataset)
 
     @staticmethod
     def from_tensors(tensors: Any) -> "Dataset":
@@ -214,6 +214,9 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
             )
             initializer = raw.MakeIterator(self._variant_tensor, resource)
             return data_iterators.Iterator._of(resource, initializer, self._spec)
+
+
+Dataset._kind = Dataset
 
 
 class Options:
