@@ -11,7 +11,8 @@ import clusters
 import numpy as np
 import pytest
 
-HERE = pathlib.Path(__file__).parent
+ROOT = pathlib.Path(__file__).parents[3]
+PROGRAM = ROOT / "examples/digits/mnist.py"
 STEPS = 20
 
 
@@ -40,7 +41,7 @@ def test_two_workers_train_on_two_parameter_servers(tmp_path: pathlib.Path) -> N
     processes = [
         subprocess.Popen(
             [
-                *(sys.executable, str(HERE / "distributed.py"), *flags),
+                *(sys.executable, str(PROGRAM), *flags),
                 *(f"--job_name={job}", f"--task_index={index}"),
             ],
             stdout=subprocess.PIPE,
@@ -48,7 +49,7 @@ def test_two_workers_train_on_two_parameter_servers(tmp_path: pathlib.Path) -> N
             env={
                 **os.environ,
                 "CUDA_VISIBLE_DEVICES": "",
-                "PYTHONPATH": str(HERE.parents[1] / "src"),
+                "PYTHONPATH": str(ROOT / "runtime/src"),
             },
             text=True,
         )

@@ -1,12 +1,24 @@
-"""One task of the tutorial that learns the digits of MNIST, with its flags and its supervisor.
+"""Distributed MNIST, in the style of TensorFlow 1's tutorials: flags, a supervisor, an Adam step.
 
-python distributed.py --job_name=ps --task_index=0
-python distributed.py --job_name=worker --task_index=0
+With the four idx files of MNIST in --data_dir, the program trains on them. Without these files, it
+trains on scikit-learn's digits, enlarged to 28 by 28 pixels. One task in each terminal:
+
+    python mnist.py --job_name=ps --task_index=0
+    python mnist.py --job_name=worker --task_index=0
+    python mnist.py --job_name=worker --task_index=1
+
+A TrainingJob needs no flags about the cluster, because TF_CONFIG describes it:
+
+    capstanctl run examples/digits/mnist.yaml
 """
 
 import math
+import os
+
+import numpy as np
 
 import capstan as tf
+import digits
 from capstan.examples.tutorials.mnist import input_data
 
 PIXELS = 28
@@ -22,6 +34,31 @@ flags.DEFINE_string("job_name", None, "ps or worker")
 flags.DEFINE_integer("task_index", None, "index of the task in its job")
 flags.DEFINE_integer("issync", None, "1: synchronous updates")
 FLAGS = flags.FLAGS
+
+
+def take_flags_from_tf_config() -> None:
+    """Set the flags of the cluster and of this task from TF_CONFIG, if --job_name is not given."""
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    cluster = resolver.cluster_spec()
+    if not cluster or FLAGS.job_name is not None:
+        return
+    FLAGS.ps_hosts = ",".join(cluster.job_tasks("ps"))
+    FLAGS.worker_hosts = ",".join(cluster.job_tasks("worker"))
+    FLAGS.job_name, FLAGS.task_index = resolver.task_type, resolver.task_id
+
+
+def read_data() -> input_data.Datasets:
+    """Return MNIST if its files are in --data_dir, and else scikit-learn's digits in its format."""
+    if any("idx3-ubyte" in name for name in tf.gfile.Glob(os.path.join(FLAGS.data_dir, "*"))):
+        return input_data.read_data_sets(FLAGS.data_dir, one_hot=True, validation_size=10)
+    say("No files of MNIST in %s: training on scikit-learn's digits", FLAGS.data_dir)
+    sets = []
+    for examples in digits.load():
+        pixels = examples.images.reshape(-1, 8, 8).repeat(3, axis=1).repeat(3, axis=2)
+        images = np.pad(pixels, [(0, 0), (2, 2), (2, 2)]) * 255
+        sets.append(input_data.DataSet(images, np.eye(10)[examples.labels], one_hot=True))
+    training, held = sets
+    return input_data.Datasets(training, held, held)
 
 
 def say(text: str, *values: object) -> None:
@@ -45,6 +82,7 @@ def loss_of(x: "tf.Tensor", y: "tf.Tensor") -> "tf.Tensor":
 
 
 def main(_: list[str]) -> None:
+    take_flags_from_tf_config()
     if FLAGS.job_name is None or FLAGS.job_name == "":
         raise ValueError("Must specify an explicit job_name !")
     say("job_name : %s", FLAGS.job_name)
@@ -59,7 +97,7 @@ def main(_: list[str]) -> None:
     if FLAGS.job_name == "ps":
         server.join()
     is_chief = index == 0
-    mnist = input_data.read_data_sets(FLAGS.data_dir, one_hot=True, validation_size=10)
+    mnist = read_data()
     with tf.device(tf.train.replica_device_setter(cluster=cluster)):
         global_step = tf.Variable(0, name="global_step", trainable=False)
         x = tf.placeholder(tf.float32, [None, PIXELS * PIXELS])
