@@ -4,9 +4,12 @@ import pathlib
 import threading
 from typing import Any
 
+import background
+import clusters
 import pytest
 
 import capstan as tf
+from capstan.services import step_run
 
 
 def closed_queue(*values: float) -> tuple[Any, Any]:
@@ -111,6 +114,30 @@ def test_a_stop_ends_a_step_that_waits_for_another_queue() -> None:
         coord.request_stop()
         coord.join(threads)
     assert not any(thread.is_alive() for thread in threads)
+
+
+@pytest.mark.e2e
+def test_a_stop_does_not_wait_for_a_task_that_is_gone_with_the_queue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(step_run, "RECONNECT_SECONDS", 3600.0)
+    servers = clusters.start(ps=1, worker=1)
+    with tf.device("/job:ps/task:0"):
+        queue = tf.FIFOQueue(1, [tf.float32], shapes=[[]])
+        enqueue = queue.enqueue(1.0)
+        runner = tf.train.QueueRunner(queue, [enqueue])
+    coord = tf.train.Coordinator()
+    with tf.Session(servers["worker:0"].target) as session:
+        session.run(enqueue)
+        threads = runner.create_threads(session, coord, daemon=True, start=True)
+        background.until(lambda: servers["ps:0"]._steps._runs)
+        servers["ps:0"].stop()
+        # The pending enqueue fails, which stops the coordinator.
+        background.until(coord.should_stop)
+        background.until(lambda: not any(thread.is_alive() for thread in threads))
+        with pytest.raises(tf.errors.UnavailableError):
+            coord.join()
+    servers["worker:0"].stop()
 
 
 def test_other_errors_may_tell_that_a_queue_is_closed() -> None:

@@ -24,7 +24,7 @@ from capstan.api.scoped import scoped
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, sparse_tensor
 from capstan.framework.raw import raw
-from capstan.train import input_producers, queue_runner
+from capstan.train import input_producers, queue_runner, queue_runners
 
 _Rows = Sequence[Sequence[Any]]
 """The tensors of each thread."""
@@ -310,7 +310,7 @@ class _Pipeline:
         enqueue = queue.enqueue_many if self._is_many else queue.enqueue
         operations = [self._enqueued(enqueue, row) for row in self._rows]
         runner = queue_runner.QueueRunner(queue, operations * num_threads)
-        queue_runner.add_queue_runner(runner)
+        queue_runners.add_queue_runner(runner)
 
     def _enqueued(self, enqueue: Callable[[Any], Any], row: Sequence[Any]) -> Any:
         if self._keep.shape.ndims == 1:

@@ -1,27 +1,25 @@
 """Threads that fill queues (python/training/queue_runner_impl.py).
 
 A queue runner has enqueue operations of one queue, and runs each of them again and again in a
-thread of its own. A graph keeps its queue runners in a collection, from which
-`start_queue_runners` starts them.
+thread of its own.
 """
 
 import threading
 import weakref
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from capstan import errors
 from capstan.api import logging
-from capstan.client import session as sessions
-from capstan.framework import collections, control_context, defaults
+from capstan.framework import control_context
 from capstan.framework import graph as graphs
 from capstan.train import coordinator
 from capstan.transport import cancellation
 
 _LAST_STEP_SECS = 1.0
 _CLOSED = (errors.OutOfRangeError,)
-# A monitored session starts the queue runners itself.
-_MONITORED = ("MonitoredSession", "SingularMonitoredSession")
+_LOST = (errors.AbortedError, errors.UnavailableError)
 
 
 class QueueRunner:
@@ -136,16 +134,16 @@ class QueueRunner:
             self._running[sess] = len(self._enqueue_ops)
             self._exceptions_raised = []
         prefix = f"QueueRunnerThread-{self.name}-"
-        end = cancellation.Cancellation()
+        state = _State()
         threads = [
-            threading.Thread(target=self._run, args=(sess, op, coord, end), name=prefix + op.name)
+            threading.Thread(target=self._run, args=(sess, op, coord, state), name=prefix + op.name)
             for op in self._enqueue_ops
         ]
         if coord is not None:
             threads.append(
                 threading.Thread(
                     target=self._close_on_stop,
-                    args=(sess, coord, end),
+                    args=(sess, coord, state),
                     name=f"{prefix}close_on_stop",
                 )
             )
@@ -186,16 +184,12 @@ class QueueRunner:
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
     def _run(
-        self,
-        sess: Any,
-        op: Any,
-        coord: coordinator.Coordinator | None,
-        end: cancellation.Cancellation,
+        self, sess: Any, op: Any, coord: coordinator.Coordinator | None, state: "_State"
     ) -> None:
         is_queue_closed = False
         try:
             while coord is None or not coord.should_stop():
-                sess.run_until(end, op)
+                sess.run_until(state.end, op)
         except self._closed_types:
             is_queue_closed = True
         except Exception as error:
@@ -204,7 +198,8 @@ class QueueRunner:
                 with self._changed:
                     self._exceptions_raised.append(error)
                 raise
-            if not end.is_cancelled:
+            if not state.end.is_cancelled:
+                state.is_task_lost |= isinstance(error, _LOST)
                 coord.request_stop(error)
         finally:
             with self._changed:
@@ -214,62 +209,38 @@ class QueueRunner:
             if is_queue_closed and is_last:
                 _run_and_ignore_errors(sess, self._close_op)
 
-    def _close_on_stop(
-        self, sess: Any, coord: coordinator.Coordinator, end: cancellation.Cancellation
-    ) -> None:
+    def _close_on_stop(self, sess: Any, coord: coordinator.Coordinator, state: "_State") -> None:
         coord.wait_for_stop()
+        # If the task of the queue is gone, the step waits until the task has restarted. A thread of
+        # its own may therefore go on with the step until the session is closed.
+        threading.Thread(target=self._cancel, args=(sess, state), daemon=True).start()
+        with self._changed:
+            self._changed.wait_for(
+                lambda: state.is_cancelled or (state.is_task_lost and self._running[sess] == 0)
+            )
+            # A step that has begun to change variables should not be cut short.
+            self._changed.wait_for(
+                lambda: state.is_cancelled and self._running[sess] == 0, _LAST_STEP_SECS
+            )
+        state.end.cancel()
+
+    def _cancel(self, sess: Any, state: "_State") -> None:
         _run_and_ignore_errors(sess, self._cancel_op)
         with self._changed:
-            # A step that has begun to change variables should not be cut short.
-            self._changed.wait_for(lambda: self._running[sess] == 0, _LAST_STEP_SECS)
-        end.cancel()
+            state.is_cancelled = True
+            self._changed.notify_all()
 
 
-def add_queue_runner(
-    qr: QueueRunner, collection: str = collections.GraphKeys.QUEUE_RUNNERS
-) -> None:
-    """Add a queue runner to a collection of the default graph."""
-    graphs.get_default_graph().add_to_collection(collection, qr)
+@dataclass(slots=True)
+class _State:
+    """What the threads of one session know of each other."""
 
-
-def start_queue_runners(
-    sess: Any = None,
-    coord: coordinator.Coordinator | None = None,
-    daemon: bool = True,
-    start: bool = True,
-    collection: str = collections.GraphKeys.QUEUE_RUNNERS,
-) -> list[threading.Thread]:
-    """Return the threads of all queue runners in a collection of the session's graph.
-
-    `sess` is the default session by default. With `start`, the threads are started. `daemon`
-    threads do not keep the process alive. For a monitored session, which starts the queue runners
-    itself, return an empty list.
-
-    Raises:
-        ValueError: there is no session.
-        TypeError: `sess` is not a session.
-    """
-    session = defaults.get_default_session() if sess is None else sess
-    if session is None:
-        raise ValueError(
-            "Cannot start queue runners: No default session is registered. Use `with "
-            "sess.as_default()` or pass an explicit session to tf.start_queue_runners(sess=sess)"
-        )
-    if not isinstance(session, sessions.Session):
-        if type(session).__name__ in _MONITORED:
-            return []
-        raise TypeError(f"sess must be a `tf.Session` object. Given class: {type(session)}")
-    runners = session.graph.get_collection(collection)
-    if not runners:
-        logging.warning(
-            "`tf.train.start_queue_runners()` was called when no queue runners were defined. You "
-            "can safely remove the call to this deprecated function."
-        )
-    return [
-        thread
-        for runner in runners
-        for thread in runner.create_threads(session, coord, daemon, start)
-    ]
+    end: cancellation.Cancellation = field(default_factory=cancellation.Cancellation)
+    """Ends the enqueue operations."""
+    is_cancelled: bool = False
+    """Whether the cancel operation has run."""
+    is_task_lost: bool = False
+    """Whether an enqueue operation has lost a task, usually the task of the queue."""
 
 
 def _check_types(types: Any) -> None:
