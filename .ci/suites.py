@@ -117,7 +117,8 @@ def on_the_strict_device(seed: int) -> Suite:
     It leaves out the tests that make strict devices themselves, the tests whose tasks are other
     processes, and the profile of a step, which is that of host memory.
     """
-    paths = ("api/test_variables.py", "client", "cluster", "compiler", "framework", "kernels")
+    variables = ("api/test_resource_variables.py", "api/test_variables.py")
+    paths = (*variables, "client", "cluster", "compiler", "framework", "kernels")
     ignored = (
         *("cluster/test_strict_device.py", "kernels/test_gpu.py"),
         *("cluster/test_queues.py", "train/test_tensorflow.py"),

@@ -71,7 +71,10 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __getitem__(self, key: Any) -> "StrictArray":
         if _is_basic(key):
-            return StrictArray(self._home, self._memory[key])
+            # With an ellipsis, NumPy returns a view also of a single element.
+            parts = key if isinstance(key, tuple) else (key,)
+            index = parts if any(part is ... for part in parts) else (*parts, ...)
+            return StrictArray(self._home, self._memory[index])
         return self._home.compute(lambda array, index: array[index], (self, key), {})
 
     def __setitem__(self, key: Any, value: Any) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import clusters
+import control_flow_programs
 import numpy as np
 import pytest
 import strict
@@ -286,3 +287,35 @@ def test_a_branch_reads_a_resource_variable_of_the_device() -> None:
         assert x.device == "/device:GPU:0"
         for side, expected in ((True, [[1, 4], [2, 4]]), (False, [[1, 1], [0, 0]])):
             np.testing.assert_array_equal(session.run([y, gradient], {yes: side}), expected)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    "name",
+    [
+        "several variables", "invariant gradient", "nested with unknown shape",
+        "nested conds in loop", "loop in cond", "maximum iterations", "gradient inside loop",
+        "switch cases", "arrays", "array methods", "scanning", "arrays in cond",
+    ],
+)  # fmt: skip
+def test_a_loop_on_a_device_has_its_stacks_and_arrays_there(name: str) -> None:
+    def values(device: str) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            with tf.device(device):
+                fetches = control_flow_programs.PROGRAMS[name](tf)
+            return session.run(fetches)
+
+    for found, expected in zip(values("/gpu:0"), values("/cpu:0"), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.e2e
+def test_an_element_that_was_not_written_is_zeros_on_the_device_of_its_array() -> None:
+    with tf.device("/gpu:0"):
+        array = tf.TensorArray(tf.float32, 3, element_shape=[2], clear_after_read=False)
+        array = array.write(1, tf.constant([1.0, 2.0]))
+        fetches = [array.read(0) + 1.0, array.stack() * 2.0]
+    with tf.Session() as session:
+        one, all_elements = session.run(fetches)
+    np.testing.assert_array_equal(one, [1.0, 1.0])
+    np.testing.assert_array_equal(all_elements, [[0, 0], [2, 4], [0, 0]])

@@ -12,6 +12,7 @@ from capstan.core import dtypes
 from capstan.kernels import (
     arithmetic,
     control,
+    control_flow,
     convolution,
     creation,
     depthwise,
@@ -22,7 +23,10 @@ from capstan.kernels import (
     reduction,
     resource,
     shape,
+    slicing,
+    stack,
     state,
+    tensor_array,
     training,
     unary,
 )
@@ -31,6 +35,7 @@ from capstan.kernels.registry import register, rows
 _FAMILIES = (
     arithmetic,
     control,
+    control_flow,
     convolution,
     creation,
     depthwise,
@@ -41,7 +46,10 @@ _FAMILIES = (
     reduction,
     resource,
     shape,
+    slicing,
+    stack,
     state,
+    tensor_array,
     training,
     unary,
 )
@@ -55,17 +63,19 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
         # A branch passes on the handle of a resource variable of the same device.
         {"T": _PLAIN | {dtypes.resource}},
-        "Identity Switch",
+        "Enter Exit Identity NextIteration Switch",
     ),
     (
         {"T": _PLAIN},
         "BroadcastTo ConcatV2 ExpandDims Fill Merge OnesLike Pack Rank RefSwitch Reshape Shape "
-        "ShapeN Size Squeeze StopGradient Tile Transpose ZerosLike",
+        "ShapeN Size Slice Squeeze StopGradient StridedSlice StridedSliceGrad Tile Transpose "
+        "ZerosLike",
     ),
     (
         {"T": _NUMBERS},
-        "Abs Add AddN AddV2 DivNoNan Equal Greater GreaterEqual Less LessEqual Max Maximum Mean "
-        "Min Minimum Mul Neg NotEqual Pow Prod RealDiv Sign Square SquaredDifference Sub Sum",
+        "Abs Add AddN AddV2 DivNoNan Equal FloorMod Greater GreaterEqual Less LessEqual Max "
+        "Maximum Mean Min Minimum Mul Neg NotEqual Pow Prod RealDiv Sign Square SquaredDifference "
+        "Sub Sum",
     ),
     (
         {"T": _FLOATS},
@@ -79,7 +89,15 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         "ResourceApplyRMSProp Rsqrt Sigmoid SigmoidGrad Sin Softmax "
         "SoftmaxCrossEntropyWithLogits Sqrt Tanh TanhGrad",
     ),
-    ({"dtype": _PLAIN}, "Const Placeholder"),
+    ({"dtype": _PLAIN}, "Const Placeholder PlaceholderWithDefault"),
+    # The elements of stacks and TensorArrays are in the memory of the device.
+    ({"T": _PLAIN}, "StackPushV2 TensorArrayScatterV3 TensorArraySplitV3 TensorArrayWriteV3"),
+    ({"elem_type": _PLAIN}, "StackPopV2 StackV2"),
+    (
+        {"dtype": _PLAIN},
+        "TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayReadV3 TensorArrayV3",
+    ),
+    ({"Tidx": _NUMBERS | {dtypes.int64}}, "Range"),
     (
         {"dtype": _FLOATS},
         "AssignAddVariableOp AssignSubVariableOp AssignVariableOp IsVariableInitialized "
@@ -94,8 +112,10 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     ),
     (
         {},
-        "BroadcastGradientArgs LogicalAnd LogicalNot LogicalOr NoOp VarIsInitializedOp "
-        "VariableShape",
+        "BroadcastGradientArgs Case ControlTrigger IdentityN If LogicalAnd LogicalNot LogicalOr "
+        "LoopCond NoOp PartitionedCall StackCloseV2 StatefulPartitionedCall StatelessCase "
+        "StatelessIf StatelessWhile TensorArrayCloseV3 TensorArrayGradV3 TensorArrayGradWithShape "
+        "TensorArraySizeV3 VarIsInitializedOp VariableShape While",
     ),
 )
 """The dtypes that kernels of GPUs serve, by type attribute, and the ops of these kernels."""

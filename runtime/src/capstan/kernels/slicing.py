@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from capstan import errors
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
@@ -64,13 +62,14 @@ def _strided_slice(node: NodeContext) -> Function:
 
 def _strided_slice_grad(node: NodeContext) -> Function:
     index_of = _index_reader(node)
+    allocate = node.hardware.allocate
 
     def strided_slice_grad(
         sizes: Array, begin: Array, end: Array, steps: Array, dy: Array, out: Array | None = None
     ) -> Array:
         if sizes.ndim != 1:
             raise invalid(f"shape must be 1-D, got shape.shape = {show(sizes.shape)} instead.")
-        out = np.empty(sizes_in(sizes), dy.dtype) if out is None else out
+        out = allocate(sizes_in(sizes), dy.dtype) if out is None else out
         out.fill(0)
         try:
             part = out[index_of(begin, end, steps)]

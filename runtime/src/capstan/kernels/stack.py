@@ -1,5 +1,6 @@
 """Kernels of the stacks of loops (core/kernels/stack_ops.cc)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,27 @@ def retained(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def _push(handle: Stack, value: Any) -> Any:
-    handle.push(retained(value))
-    return value
+def keeper(node: NodeContext) -> Callable[[Any], Any]:
+    """Return a function that does for the device of `node` what `retained` does for the host."""
+    hardware = node.hardware
+    if hardware.is_host:
+        return retained
+
+    def keep(value: Any) -> Any:
+        is_of_device = hasattr(value, "nbytes") and not isinstance(value, np.ndarray | np.generic)
+        return hardware.duplicate(value) if is_of_device else retained(value)
+
+    return keep
+
+
+def _push(node: NodeContext) -> Function:
+    keep = keeper(node)
+
+    def push(handle: Stack, value: Any) -> Any:
+        handle.push(keep(value))
+        return value
+
+    return push
 
 
 def _pop(handle: Stack) -> Any:
@@ -34,6 +53,6 @@ def _pop(handle: Stack) -> Any:
 
 
 register(Kernel("StackV2", _make))
-register(Kernel("StackPushV2", constantly(_push)))
+register(Kernel("StackPushV2", _push))
 register(Kernel("StackPopV2", constantly(_pop)))
 register(Kernel("StackCloseV2", constantly(Stack.close)))

@@ -1,5 +1,6 @@
 """Kernels of TensorArrays (core/kernels/tensor_array_ops.cc)."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.kernels.stack import retained
+from capstan.kernels.stack import keeper
 from capstan.resources import elements
 from capstan.resources.tensor_array import TensorArray, shown
 
@@ -67,28 +68,45 @@ def _require_dtype(handle: TensorArray, dtype: dtypes.DType, verb: str) -> None:
 
 
 def _write(node: NodeContext) -> Function:
-    dtype = node.attrs["T"]
+    dtype, keep = node.attrs["T"], keeper(node)
 
     def write(handle: TensorArray, index: Array, value: Any, flow: Array) -> Array:
         _require_dtype(handle, dtype, "write")
-        handle.write(_index(index), retained(value))
+        handle.write(_index(index), keep(value))
         return flow
 
     return write
 
 
 def _read(node: NodeContext) -> Function:
-    dtype = node.attrs["dtype"]
+    dtype, bring = node.attrs["dtype"], _bring(node)
 
     def read(handle: TensorArray, index: Array, flow: Array) -> Any:
         _require_dtype(handle, dtype, "read")
-        return handle.read(_index(index))
+        value = handle.read(_index(index))
+        return value if bring is None else bring(value)
 
     return read
 
 
+def _bring(node: NodeContext) -> Callable[[Any], Any] | None:
+    """Return a function that brings an element into the memory of the node, or None on the host.
+
+    An array makes the zeros of an element that was not written in host memory.
+    """
+    hardware = node.hardware
+    if hardware.is_host or node.attrs["dtype"] is dtypes.int32:
+        return None
+
+    def bring(value: Any) -> Any:
+        return hardware.copy_in(value) if isinstance(value, np.ndarray) else value
+
+    return bring
+
+
 def _gather(node: NodeContext) -> Function:
     dtype, element_shape = node.attrs["dtype"], node.attrs["element_shape"].internal
+    bring = _bring(node)
 
     def gather(handle: TensorArray, indices: Array, flow: Array) -> Array:
         _require_dtype(handle, dtype, "read")
@@ -98,7 +116,10 @@ def _gather(node: NodeContext) -> Function:
             )
         values = handle.read_all(indices.tolist())
         if not values:
-            return _empty(handle, element_shape)
+            empty = _empty(handle, element_shape)
+            return empty if bring is None else bring(empty)
+        if bring is not None:
+            values = [bring(value) for value in values]
         for index, value in enumerate(values):
             if value.shape != values[0].shape:
                 raise invalid(
@@ -131,7 +152,7 @@ def _empty(handle: TensorArray, declared: shapes.Shape) -> Array:
 
 
 def _scatter(node: NodeContext) -> Function:
-    dtype = node.attrs["T"]
+    dtype, keep = node.attrs["T"], keeper(node)
 
     def scatter(handle: TensorArray, indices: Array, values: Array, flow: Array) -> Array:
         _require_dtype(handle, dtype, "write")
@@ -149,7 +170,7 @@ def _scatter(node: NodeContext) -> Function:
         highest = int(indices.max()) if len(indices) else -1
         if highest >= len(handle) and not handle.is_dynamic:
             raise invalid(f"Max scatter index must be < array size ({highest} vs. {len(handle)})")
-        for index, row in zip(indices.tolist(), elements.rows(values.copy()), strict=True):
+        for index, row in zip(indices.tolist(), elements.rows(keep(values)), strict=True):
             handle.write(index, row)
         return flow
 
@@ -158,6 +179,7 @@ def _scatter(node: NodeContext) -> Function:
 
 def _concat(node: NodeContext) -> Function:
     dtype, element_shape = node.attrs["dtype"], node.attrs["element_shape_except0"].internal
+    bring = _bring(node)
 
     def concat(handle: TensorArray, flow: Array) -> tuple[Array, Array]:
         _require_dtype(handle, dtype, "read")
@@ -167,7 +189,10 @@ def _concat(node: NodeContext) -> Function:
         values = handle.read_all(range(size))
         if not values:
             rest = None if element_shape is None else element_shape
-            return _empty(handle, rest), np.zeros(0, np.int64)
+            empty = _empty(handle, rest)
+            return empty if bring is None else bring(empty), np.zeros(0, np.int64)
+        if bring is not None:
+            values = [bring(value) for value in values]
         for index, value in enumerate(values):
             if not value.ndim:
                 raise invalid(
@@ -186,7 +211,7 @@ def _concat(node: NodeContext) -> Function:
 
 
 def _split(node: NodeContext) -> Function:
-    dtype = node.attrs["T"]
+    dtype, keep = node.attrs["T"], keeper(node)
 
     def split(handle: TensorArray, value: Array, lengths: Array, flow: Array) -> Array:
         _require_dtype(handle, dtype, "write")
@@ -208,7 +233,7 @@ def _split(node: NodeContext) -> Function:
                     "dynamically resizeable"
                 )
             handle.resize(len(sizes))
-        kept, start = value.copy(), 0
+        kept, start = keep(value), 0
         for index, size in enumerate(sizes):
             handle.write(index, kept[start : start + size])
             start += size

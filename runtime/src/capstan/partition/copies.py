@@ -59,7 +59,9 @@ class _Copies:
         """Add a node, and the copies of tensors that the node reads."""
         if infer.is_constant(node):
             # Readers on a device read a constant of that device.
-            node = ir.Node(node.name, node.op, (), node.control, _host_of(node.device), node.attrs)
+            node = ir.Node(
+                node.name, node.op, (), node.control, memories.host_of(node.device), node.attrs
+            )
         else:
             wanted = memories.inputs(node)
             inputs = tuple(map(self.bring, node.inputs, wanted))
@@ -116,9 +118,3 @@ class _Copies:
             number += 1
             name = f"{wanted}_{number}"
         return name
-
-
-def _host_of(device: str) -> str:
-    """Return the device of the same task that uses host memory."""
-    is_host = memories.of_device(device) == memories.HOST
-    return device if is_host else f"{devices.task_of(device)}/device:CPU:0"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from capstan.core import devices, dtypes
 from capstan.core import node as ir
-from capstan.framework import opdef
+from capstan.framework import facts, opdef
 from capstan.graph import infer
 
 HOST = ""
@@ -29,9 +29,14 @@ def of_device(device: str) -> str:
     return HOST if kind in (None, "CPU") else device
 
 
+def host_of(device: str) -> str:
+    """Return the device of the same task that uses host memory."""
+    return device if of_device(device) == HOST else f"{devices.task_of(device)}/device:CPU:0"
+
+
 def inputs(node: ir.Node) -> list[str]:
     """Return the memory in which `node` expects each of its inputs."""
-    row, here = opdef.lookup(node.op), of_device(node.device)
+    row, here = opdef.lookup(node.op), _of(node)
     types, _ = infer.arguments(node)
     return [
         # A reference stays with its variable, which is on the same device.
@@ -42,7 +47,7 @@ def inputs(node: ir.Node) -> list[str]:
 
 def outputs(node: ir.Node) -> list[str]:
     """Return the memory of each output of `node`."""
-    row, here = opdef.lookup(node.op), of_device(node.device)
+    row, here = opdef.lookup(node.op), _of(node)
     if here == HOST or _runs_on_host(node, row):
         here = HOST
     _, types = infer.arguments(node)
@@ -50,6 +55,12 @@ def outputs(node: ir.Node) -> list[str]:
         here if is_ref or not (dtype in _ON_HOST or name in row.host) else HOST
         for name, (dtype, is_ref) in zip(_names(node, row.output_arguments), types, strict=True)
     ]
+
+
+def _of(node: ir.Node) -> str:
+    """Return the memory of the arguments of `node` that can be in the memory of its device."""
+    # The host starts the iterations of a loop, on the devices of the nodes in its body.
+    return HOST if opdef.role(node.op) is facts.Role.WHILE else of_device(node.device)
 
 
 def _runs_on_host(node: ir.Node, row: opdef.OpDef) -> bool:

@@ -37,6 +37,8 @@ class LoopParts:
             if opdef.role(node.op) is facts.Role.WHILE:
                 loop = replace(node, device=_home(node, nodes))
                 if self._is_detached(loop):
+                    # The host starts each iteration, on whatever devices its nodes run.
+                    loop = replace(loop, device=memories.host_of(loop.device))
                     loop = self._detached(loop, read)
                     loop = replace(loop, control=_waits(node, loop, nodes))
             found[name] = loop

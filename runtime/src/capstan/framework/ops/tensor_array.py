@@ -15,6 +15,9 @@ from capstan.framework.ops import rules
 
 _HANDLE: shapes.Shape = (2,)
 
+_HOST = ("flow_in", "flow_out", "index", "indices", "lengths", "size")
+"""The arguments in host memory. The flow has no value, so no device needs a copy of it."""
+
 
 def _made(ctx: ShapeContext) -> rules.Shapes:
     return (_HANDLE, ())
@@ -149,6 +152,7 @@ def _define(
     gradient: Any = None,
     **attrs: Any,
 ) -> None:
+    declared = " ".join((*inputs, *outputs))
     define(
         OpDef(
             name,
@@ -161,6 +165,7 @@ def _define(
             # The flow orders the ops on one array. A read changes the array too, because it may
             # clear the element.
             effect=facts.changes("handle"),
+            host=tuple(name for name in _HOST if name in declared),
         )
     )
 
@@ -185,6 +190,7 @@ define(
         shape=_made,
         not_differentiable=True,
         effect=facts.MAKES,
+        host=("size", "flow"),
     )
 )
 for _name, _more in (
@@ -200,6 +206,7 @@ for _name, _more in (
             shape=_made,
             not_differentiable=True,
             effect=facts.MAKES | facts.changes("handle"),
+            host=("flow_in", "flow_out", *(("shape_to_prepend",) if _more else ())),
         )
     )
 _define(
