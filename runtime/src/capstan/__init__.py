@@ -44,6 +44,7 @@ from capstan.api.state_ops import *
 from capstan.api.string_ops import *
 from capstan.api.switch_case_ops import *
 from capstan.api.tensor_array_ops import *
+from capstan.api.tensor_products import *
 from capstan.api.while_ops import *
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from capstan.api import gfile as gfile
     from capstan.api import image as image
     from capstan.api import io as io
+    from capstan.api import layers as layers
     from capstan.api import logging as logging
     from capstan.api import nn as nn
     from capstan.api import python_io as python_io
@@ -86,6 +88,7 @@ _MODULES = {
     "gfile": "capstan.api.gfile",
     "image": "capstan.api.image",
     "io": "capstan.api.io",
+    "layers": "capstan.api.layers",
     "logging": "capstan.api.logging",
     "nn": "capstan.api.nn",
     "python": "capstan.python",

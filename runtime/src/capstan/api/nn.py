@@ -10,12 +10,14 @@ from capstan.api import (
     losses_ops,
     math_ops,
     nn_convolution,
+    nn_normalization,
     plain,
     random_ops,
     reduce_ops,
 )
 from capstan.api.absent import absent
 from capstan.api.nn_convolution import *
+from capstan.api.nn_normalization import *
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -27,6 +29,7 @@ __all__ = [
     "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits", "tanh",
     "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction", *nn_convolution.__all__,
+    *nn_normalization.__all__,
 ]  # fmt: skip
 
 embedding_lookup = gather_ops.embedding_lookup

@@ -1,0 +1,35 @@
+"""`tf.layers`: layers that own their variables (python/layers/layers.py)."""
+
+from typing import Any
+
+from capstan.api.absent import absent
+from capstan.api.layers.base import InputSpec as InputSpec
+from capstan.api.layers.base import Layer as Layer
+from capstan.api.layers.convolution_functions import conv1d as conv1d
+from capstan.api.layers.convolution_functions import conv2d as conv2d
+from capstan.api.layers.convolution_functions import conv2d_transpose as conv2d_transpose
+from capstan.api.layers.convolution_functions import separable_conv2d as separable_conv2d
+from capstan.api.layers.convolutional import Conv1D as Conv1D
+from capstan.api.layers.convolutional import Conv2D as Conv2D
+from capstan.api.layers.convolutional import Conv2DTranspose as Conv2DTranspose
+from capstan.api.layers.convolutional import SeparableConv2D as SeparableConv2D
+from capstan.api.layers.core import Dense as Dense
+from capstan.api.layers.core import Dropout as Dropout
+from capstan.api.layers.core import Flatten as Flatten
+from capstan.api.layers.core import dense as dense
+from capstan.api.layers.core import dropout as dropout
+from capstan.api.layers.core import flatten as flatten
+from capstan.api.layers.normalization import BatchNormalization as BatchNormalization
+from capstan.api.layers.normalization import batch_normalization as batch_normalization
+from capstan.api.layers.pooling import AveragePooling1D as AveragePooling1D
+from capstan.api.layers.pooling import AveragePooling2D as AveragePooling2D
+from capstan.api.layers.pooling import MaxPooling1D as MaxPooling1D
+from capstan.api.layers.pooling import MaxPooling2D as MaxPooling2D
+from capstan.api.layers.pooling import average_pooling1d as average_pooling1d
+from capstan.api.layers.pooling import average_pooling2d as average_pooling2d
+from capstan.api.layers.pooling import max_pooling1d as max_pooling1d
+from capstan.api.layers.pooling import max_pooling2d as max_pooling2d
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.layers", name)

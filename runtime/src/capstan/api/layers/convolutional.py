@@ -1,0 +1,260 @@
+"""`tf.layers`' convolutions (python/layers/convolutional.py)."""
+
+from typing import Any
+
+from capstan.api import init_ops, nn
+from capstan.api.layers import base
+from capstan.core import tensor_shape, windows
+from capstan.framework.raw import raw
+
+
+def numbers(value: Any, count: int, name: str) -> tuple[int, ...]:
+    """Return `value` once for each of `count` axes, or the numbers that it holds.
+
+    Raises:
+        ValueError: the value holds another count of numbers.
+    """
+    if isinstance(value, int):
+        return (value,) * count
+    given = tuple(int(number) for number in value)
+    if len(given) != count:
+        raise ValueError(
+            f"The `{name}` argument must be a tuple of {count} integers. Received: {value}"
+        )
+    return given
+
+
+def is_first(data_format: str) -> bool:
+    """Return whether the channels are the first axis of an example."""
+    if data_format not in ("channels_first", "channels_last"):
+        raise ValueError(
+            'The `data_format` argument must be one of "channels_first", "channels_last". '
+            f"Received: {data_format}"
+        )
+    return data_format == "channels_first"
+
+
+class _Conv(base.Layer):
+    """A convolution with `rank` spatial axes: 1 for sequences, 2 for images."""
+
+    rank = 2
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = None,
+        bias_initializer: Any = init_ops.Zeros,
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        trainable: bool = True,
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
+        self.filters = filters
+        self.kernel_size = numbers(kernel_size, self.rank, "kernel_size")
+        self.strides = numbers(strides, self.rank, "strides")
+        self.padding = str(padding).lower()
+        self.data_format = data_format
+        self.is_first = is_first(data_format)
+        self.dilation_rate = numbers(dilation_rate, self.rank, "dilation_rate")
+        self.activation = activation
+        self.use_bias = use_bias
+        self.kernel_initializer = kernel_initializer
+        self.bias_initializer = bias_initializer
+        self.kernel_regularizer = kernel_regularizer
+        self.bias_regularizer = bias_regularizer
+        self.kernel_constraint = kernel_constraint
+        self.bias_constraint = bias_constraint
+        self.input_spec = base.InputSpec(ndim=self.rank + 2)
+        self.kernel: Any = None
+        self.bias: Any = None
+
+    @property
+    def layout(self) -> str:
+        return "NCHW" if self.is_first else "NHWC"
+
+    def channels(self, input_shape: Any) -> int:
+        """Return the number of channels, and require it from later inputs."""
+        axis = 1 if self.is_first else -1
+        size = tensor_shape.as_shape(input_shape).as_list()[axis]
+        if size is None:
+            raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
+        self.input_spec = base.InputSpec(ndim=self.rank + 2, axes={axis: size})
+        return int(size)
+
+    def add_kernel(self, shape: tuple[int, ...]) -> Any:
+        return self.add_weight(
+            "kernel",
+            shape,
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+
+    def add_bias(self) -> None:
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias",
+                (self.filters,),
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+
+    def build(self, input_shape: Any) -> None:
+        self.kernel = self.add_kernel((*self.kernel_size, self.channels(input_shape), self.filters))
+        self.add_bias()
+        self.built = True
+
+    def convolved(self, inputs: Any) -> Any:
+        return nn.conv2d(
+            inputs,
+            self.kernel,
+            self.strides,
+            self.padding,
+            data_format=self.layout,
+            dilations=self.dilation_rate,
+        )
+
+    def call(self, inputs: Any) -> Any:
+        return self.finished(self.convolved(inputs))
+
+    def finished(self, outputs: Any) -> Any:
+        """Add the bias to a convolution and apply the activation."""
+        if self.use_bias:
+            outputs = nn.bias_add(outputs, self.bias, data_format=self.layout)
+        return outputs if self.activation is None else self.activation(outputs)
+
+
+class Conv2D(_Conv):
+    """A convolution of images with `filters` filters."""
+
+
+class Conv1D(_Conv):
+    """A convolution of sequences with `filters` filters."""
+
+    rank = 1
+
+    def convolved(self, inputs: Any) -> Any:
+        return nn.conv1d(
+            inputs,
+            self.kernel,
+            self.strides[0],
+            self.padding,
+            data_format="NCW" if self.is_first else "NWC",
+            dilations=self.dilation_rate[0],
+        )
+
+
+class Conv2DTranspose(_Conv):
+    """The transpose of a convolution: it maps the outputs of a convolution to images."""
+
+    def build(self, input_shape: Any) -> None:
+        self.kernel = self.add_kernel((*self.kernel_size, self.filters, self.channels(input_shape)))
+        self.add_bias()
+        self.built = True
+
+    def _length(self, size: Any, axis: int) -> Any:
+        stride, width = self.strides[axis], self.kernel_size[axis]
+        if size is None:
+            return None
+        return size * stride + (0 if self.padding == "same" else max(width - stride, 0))
+
+    def convolved(self, inputs: Any) -> Any:
+        sizes = inputs.shape.as_list()
+        height, width, _ = windows.axes_of(self.layout)
+        shape: list[Any] = [sizes[0]] + [None] * 3
+        for at, axis in enumerate((height, width)):
+            shape[axis] = self._length(sizes[axis], at)
+        shape[1 if self.is_first else 3] = self.filters
+        dynamic = raw.Unpack(raw.Shape(inputs), num=4) if None in shape else []
+        for at, axis in enumerate((height, width)):
+            if shape[axis] is None:
+                shape[axis] = self._length(dynamic[axis], at)
+        if shape[0] is None:
+            shape[0] = dynamic[0]
+        outputs = nn.conv2d_transpose(
+            inputs,
+            self.kernel,
+            raw.Pack(shape) if dynamic else shape,
+            self.strides,
+            padding=self.padding.upper(),
+            data_format=self.layout,
+        )
+        known = [self._length(sizes[axis], at) for at, axis in enumerate((height, width))]
+        first = [sizes[0], self.filters, *known]
+        outputs.set_shape(first if self.is_first else [sizes[0], *known, self.filters])
+        return outputs
+
+
+class SeparableConv2D(_Conv):
+    """A convolution of each channel by itself, and a convolution with filters of one pixel."""
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = (1, 1),
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        dilation_rate: Any = (1, 1),
+        depth_multiplier: int = 1,
+        activation: Any = None,
+        use_bias: bool = True,
+        depthwise_initializer: Any = None,
+        pointwise_initializer: Any = None,
+        bias_initializer: Any = init_ops.Zeros,
+        depthwise_regularizer: Any = None,
+        pointwise_regularizer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, dilation_rate, activation,
+            use_bias, bias_initializer=bias_initializer, **kwargs,
+        )  # fmt: skip
+        self.depth_multiplier = depth_multiplier
+        self.depthwise_initializer = depthwise_initializer
+        self.pointwise_initializer = pointwise_initializer
+        self.depthwise_regularizer = depthwise_regularizer
+        self.pointwise_regularizer = pointwise_regularizer
+        self.depthwise_kernel: Any = None
+        self.pointwise_kernel: Any = None
+
+    def build(self, input_shape: Any) -> None:
+        channels, each = self.channels(input_shape), self.depth_multiplier
+        self.depthwise_kernel = self.add_weight(
+            "depthwise_kernel",
+            (*self.kernel_size, channels, each),
+            initializer=self.depthwise_initializer,
+            regularizer=self.depthwise_regularizer,
+        )
+        self.pointwise_kernel = self.add_weight(
+            "pointwise_kernel",
+            (1, 1, channels * each, self.filters),
+            initializer=self.pointwise_initializer,
+            regularizer=self.pointwise_regularizer,
+        )
+        self.add_bias()
+        self.built = True
+
+    def convolved(self, inputs: Any) -> Any:
+        return nn.separable_conv2d(
+            inputs,
+            self.depthwise_kernel,
+            self.pointwise_kernel,
+            [1, 1, *self.strides] if self.is_first else [1, *self.strides, 1],
+            self.padding.upper(),
+            rate=self.dilation_rate,
+            data_format=self.layout,
+        )

@@ -1,0 +1,137 @@
+"""`tf.layers`' pools (python/layers/pooling.py)."""
+
+from typing import Any
+
+from capstan.api import nn
+from capstan.api.layers import base, convolutional
+from capstan.framework.raw import raw
+
+
+class _Pooling2D(base.Layer):
+    def __init__(
+        self,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        self.pool_size = convolutional.numbers(pool_size, 2, "pool_size")
+        self.strides = convolutional.numbers(strides, 2, "strides")
+        self.padding = str(padding).lower()
+        self.data_format = data_format
+        self.layout = "NCHW" if convolutional.is_first(data_format) else "NHWC"
+        self.input_spec = base.InputSpec(ndim=4)
+
+    def pool(self, *arguments: Any) -> Any:
+        raise NotImplementedError
+
+    def call(self, inputs: Any) -> Any:
+        return self.pool(inputs, self.pool_size, self.strides, self.padding.upper(), self.layout)
+
+
+class MaxPooling2D(_Pooling2D):
+    """Takes the largest element of each window."""
+
+    def pool(self, *arguments: Any) -> Any:
+        return nn.max_pool(*arguments)
+
+
+class AveragePooling2D(_Pooling2D):
+    """Takes the mean of each window."""
+
+    def pool(self, *arguments: Any) -> Any:
+        return nn.avg_pool(*arguments)
+
+
+class _Pooling1D(base.Layer):
+    pool: Any = None
+
+    def __init__(
+        self,
+        pool_size: Any,
+        strides: Any,
+        padding: str = "valid",
+        data_format: str = "channels_last",
+        name: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(name=name, **kwargs)
+        (self.pool_size,) = convolutional.numbers(pool_size, 1, "pool_size")
+        (self.strides,) = convolutional.numbers(strides, 1, "strides")
+        self.padding = str(padding).lower()
+        self.data_format = data_format
+        self.is_first = convolutional.is_first(data_format)
+        self.input_spec = base.InputSpec(ndim=3)
+
+    def call(self, inputs: Any) -> Any:
+        images = raw.ExpandDims(inputs, 2)
+        layout = "NCHW" if self.is_first else "NHWC"
+        # The axis of width 1 comes behind the sequence: [n, width, 1, c] or [n, c, 1, width].
+        size, strides = (self.pool_size, 1), (self.strides, 1)
+        if self.is_first:
+            size, strides = size[::-1], strides[::-1]
+        result = type(self).pool(images, size, strides, self.padding.upper(), layout)
+        return raw.Squeeze(result, squeeze_dims=[2])
+
+
+class MaxPooling1D(_Pooling1D):
+    """Takes the largest element of each window of a sequence."""
+
+    pool = staticmethod(nn.max_pool)
+
+
+class AveragePooling1D(_Pooling1D):
+    """Takes the mean of each window of a sequence."""
+
+    pool = staticmethod(nn.avg_pool)
+
+
+def max_pooling2d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:
+    """Return the largest element of each window of the images."""
+    return MaxPooling2D(pool_size, strides, padding, data_format, name).apply(inputs)
+
+
+def average_pooling2d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:
+    """Return the mean of each window of the images."""
+    return AveragePooling2D(pool_size, strides, padding, data_format, name).apply(inputs)
+
+
+def max_pooling1d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:
+    """Return the largest element of each window of the sequences."""
+    return MaxPooling1D(pool_size, strides, padding, data_format, name).apply(inputs)
+
+
+def average_pooling1d(
+    inputs: Any,
+    pool_size: Any,
+    strides: Any,
+    padding: str = "valid",
+    data_format: str = "channels_last",
+    name: str | None = None,
+) -> Any:
+    """Return the mean of each window of the sequences."""
+    return AveragePooling1D(pool_size, strides, padding, data_format, name).apply(inputs)

@@ -1,0 +1,222 @@
+"""Products and norms of tensors (python/ops/math_ops.py, special_math_ops.py, linalg_ops.py)."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.api import reduce_ops
+from capstan.api.scoped import scoped
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+__all__ = ["einsum", "norm", "tensordot"]
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
+    """Return the sum of products over pairs of axes.
+
+    `axes` is a pair of lists of axes, or the number of the last axes of `a` and the first of `b`.
+
+    Raises:
+        ValueError: a rank is unknown, or the lists have different lengths.
+    """
+    with scoped(name, "Tensordot", (a, b)) as scope:
+        a = convert.convert_to_tensor(a, name="a")
+        b = convert.convert_to_tensor(b, name="b")
+        if a.shape.ndims is None or b.shape.ndims is None:
+            raise ValueError("tensordot needs tensors of known rank: call set_shape first")
+        a_axes, b_axes = _pairs(a.shape.ndims, b.shape.ndims, axes)
+        a_free, a_rows = _matrix(a, a_axes, is_left=True)
+        b_free, b_columns = _matrix(b, b_axes, is_left=False)
+        product = raw.MatMul(a_rows, b_columns)
+        static = [*a_free, *b_free]
+        if None not in static:
+            return raw.Reshape(product, np.array(static, np.int32), name=scope)
+        result = raw.Reshape(product, raw.ConcatV2([_sizes(a, a_axes), _sizes(b, b_axes)], 0))
+        result.set_shape(static)
+        return raw.Identity(result, name=scope)
+
+
+def _pairs(a_rank: int, b_rank: int, axes: Any) -> tuple[list[int], list[int]]:
+    if isinstance(axes, int):
+        return list(range(a_rank - axes, a_rank)), list(range(axes))
+    first, second = ([part] if isinstance(part, int) else list(part) for part in axes)
+    if len(first) != len(second):
+        raise ValueError(
+            f"Different number of contraction axes 'a' and 'b', {len(first)} != {len(second)}."
+        )
+    return [axis % a_rank for axis in first], [axis % b_rank for axis in second]
+
+
+def _matrix(value: Any, axes: list[int], *, is_left: bool) -> tuple[list[int | None], Any]:
+    """Return the sizes of the free axes, and the tensor as a matrix."""
+    sizes = value.shape.as_list()
+    free = [axis for axis in range(len(sizes)) if axis not in axes]
+    order = [*free, *axes] if is_left else [*axes, *free]
+    if order != sorted(order):
+        value = raw.Transpose(value, np.array(order, np.int32))
+    summed = [sizes[axis] for axis in axes]
+    if None not in summed:
+        inner = math.prod(size or 0 for size in summed)
+        shape = [-1, inner] if is_left else [inner, -1]
+        if inner or None not in sizes:
+            if not inner:
+                outer = math.prod(sizes[axis] for axis in free)
+                shape = [outer, inner] if is_left else [inner, outer]
+            return [sizes[axis] for axis in free], raw.Reshape(value, np.array(shape, np.int32))
+    shape_tensor = raw.Shape(value)
+    places = range(len(free), len(order)) if is_left else range(len(axes))
+    inner_size = raw.Prod(raw.GatherV2(shape_tensor, np.array(list(places), np.int32), 0), [0])
+    parts = [-1, inner_size] if is_left else [inner_size, -1]
+    return [sizes[axis] for axis in free], raw.Reshape(value, raw.Pack(parts))
+
+
+def _sizes(value: Any, axes: list[int]) -> Any:
+    free = [axis for axis in range(value.shape.ndims) if axis not in axes]
+    return raw.GatherV2(raw.Shape(value), np.array(free, np.int32), 0)
+
+
+def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Return the sum of products that an equation such as "ij,jk->ik" describes.
+
+    Raises:
+        ValueError: the equation is malformed, or does not fit the inputs.
+    """
+    name = kwargs.pop("name", None)
+    if kwargs:
+        raise TypeError(f"invalid keyword arguments for this function: {', '.join(kwargs)}")
+    equation = equation.replace(" ", "")
+    left, arrow, target = equation.partition("->")
+    labels = left.split(",")
+    if len(labels) != len(inputs):
+        raise ValueError(
+            f"Expected {len(labels)} arguments for equation {equation!r}, got {len(inputs)}"
+        )
+    if not arrow:
+        letters = left.replace(",", "")
+        target = "".join(sorted(each for each in set(letters) if letters.count(each) == 1))
+    for text in (*labels, target):
+        if not (text.isalpha() or not text) or len(set(text)) != len(text):
+            raise ValueError(
+                f"Indices have incorrect format in {equation!r}: use each letter once a tensor"
+            )
+    if set(target) - set(left):
+        raise ValueError(f"Unknown index in the output of {equation!r}")
+    with scoped(name, "einsum", inputs):
+        tensors = [convert.convert_to_tensor(value) for value in inputs]
+        for text, tensor in zip(labels, tensors, strict=True):
+            if tensor.shape.ndims is not None and tensor.shape.ndims != len(text):
+                raise ValueError(f"{tensor} has not the rank of {text!r} in {equation!r}")
+        known, result = labels[0], tensors[0]
+        for at, (text, tensor) in enumerate(zip(labels[1:], tensors[1:], strict=True), 1):
+            later = set(target).union(*labels[at + 1 :])
+            known, result = _pair(known, result, text, tensor, later)
+        known, result = _without(known, result, set(target))
+        return _ordered(known, result, target)
+
+
+def _pair(x_labels: str, x: Any, y_labels: str, y: Any, later: set[str]) -> tuple[str, Any]:
+    """Return the product of two tensors, summed over the indices that are not used later."""
+    x_labels, x = _without(x_labels, x, later | set(y_labels))
+    y_labels, y = _without(y_labels, y, later | set(x_labels))
+    shared = [each for each in x_labels if each in y_labels]
+    batch = [each for each in shared if each in later]
+    summed = [each for each in shared if each not in later]
+    x_free = [each for each in x_labels if each not in shared]
+    y_free = [each for each in y_labels if each not in shared]
+    x_sizes, y_sizes = (
+        dict(zip(labels, _dynamic(value), strict=True))
+        for labels, value in ((x_labels, x), (y_labels, y))
+    )
+    x = _ordered(x_labels, x, "".join(batch + x_free + summed))
+    y = _ordered(y_labels, y, "".join(batch + summed + y_free))
+    x = _reshaped(x, [*(x_sizes[each] for each in batch),
+                      _product(x_sizes, x_free), _product(x_sizes, summed)])  # fmt: skip
+    y = _reshaped(y, [*(y_sizes[each] for each in batch),
+                      _product(y_sizes, summed), _product(y_sizes, y_free)])  # fmt: skip
+    product = raw.BatchMatMulV2(x, y) if batch else raw.MatMul(x, y)
+    sizes = [*(x_sizes[each] for each in batch + x_free), *(y_sizes[each] for each in y_free)]
+    return "".join(batch + x_free + y_free), _reshaped(product, sizes)
+
+
+def _dynamic(value: Any) -> list[Any]:
+    """Return the sizes of the axes: numbers if they are known, else tensors."""
+    sizes = value.shape.as_list()
+    if None not in sizes:
+        return list(sizes)
+    dynamic = raw.Unpack(raw.Shape(value), num=len(sizes))
+    return [tensor if size is None else size for size, tensor in zip(sizes, dynamic, strict=True)]
+
+
+def _product(sizes: dict[str, Any], labels: list[str]) -> Any:
+    result: Any = 1
+    for label in labels:
+        result = result * sizes[label]
+    return result
+
+
+def _reshaped(value: Any, sizes: list[Any]) -> Any:
+    if all(isinstance(size, int) for size in sizes):
+        return raw.Reshape(value, np.array(sizes, np.int32))
+    result = raw.Reshape(value, raw.Pack(sizes))
+    result.set_shape([size if isinstance(size, int) else None for size in sizes])
+    return result
+
+
+def _without(labels: str, value: Any, kept: set[str]) -> tuple[str, Any]:
+    """Sum over the indices that are not in `kept`."""
+    axes = [axis for axis, label in enumerate(labels) if label not in kept]
+    if axes:
+        value = raw.Sum(value, np.array(axes, np.int32))
+    return "".join(label for label in labels if label in kept), value
+
+
+def _ordered(labels: str, value: Any, target: str) -> Any:
+    if labels == target:
+        return value
+    return raw.Transpose(value, np.array([labels.index(each) for each in target], np.int32))
+
+
+def norm(
+    tensor: Any,
+    ord: Any = "euclidean",
+    axis: Any = None,
+    keepdims: bool | None = None,
+    name: str | None = None,
+    keep_dims: bool | None = None,
+) -> Any:
+    """Return the norm of vectors along `axis`, or of matrices along two axes.
+
+    `ord` is "euclidean" (the default), "fro" for matrices, a positive number, or infinity.
+
+    Raises:
+        ValueError: the order is not supported for vectors or matrices.
+    """
+    keep = bool(keepdims if keepdims is not None else keep_dims)
+    is_matrix = isinstance(axis, Sequence) and len(axis) == 2
+    if isinstance(axis, Sequence) and len(axis) > 2:
+        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
+    supported = ["euclidean", "fro", 1, np.inf] if is_matrix else ["euclidean", 1, 2, np.inf]
+    is_number = isinstance(ord, int | float) and not is_matrix and ord > 0
+    if ord not in supported and not is_number:
+        raise ValueError(f"'ord' must be a supported norm in {supported}, got {ord}")
+    with scoped(name, "norm", (tensor,)):
+        tensor = convert.convert_to_tensor(tensor)
+        over = list(axis) if isinstance(axis, Sequence) else axis
+        if ord in ("euclidean", "fro") or (ord == 2 and not is_matrix):
+            squares = raw.Mul(tensor, tensor)
+            return raw.Sqrt(reduce_ops.reduce_sum(squares, over, keepdims=keep))
+        sizes = raw.Abs(tensor)
+        if is_matrix:
+            first, second = over if ord == 1 else over[::-1]
+            sums = reduce_ops.reduce_sum(sizes, first, keepdims=True)
+            result = reduce_ops.reduce_max(sums, second, keepdims=True)
+            return result if keep else raw.Squeeze(result, squeeze_dims=over)
+        if ord == np.inf:
+            return reduce_ops.reduce_max(sizes, over, keepdims=keep)
+        if ord == 1:
+            return reduce_ops.reduce_sum(sizes, over, keepdims=keep)
+        total = reduce_ops.reduce_sum(raw.Pow(sizes, float(ord)), over, keepdims=keep)
+        return raw.Pow(total, 1.0 / ord)

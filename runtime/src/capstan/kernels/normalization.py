@@ -1,0 +1,146 @@
+"""Kernels of batch normalization and local response normalization."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+
+def _is_first(node: NodeContext) -> bool:
+    return node.attrs["data_format"] in (b"NCHW", "NCHW")
+
+
+def _rows(node: NodeContext, images: Array) -> Array:
+    """Return images as a matrix with one column for each channel, in float32."""
+    if images.ndim != 4:
+        raise invalid(f"input must be 4-dimensional, but has shape {show(images.shape)}")
+    if _is_first(node):
+        images = images.transpose(0, 2, 3, 1).copy()
+    return images.astype(np.float32, copy=False).reshape(-1, images.shape[3])
+
+
+def _images(node: NodeContext, rows: Array, like: Array) -> Array:
+    """Return a matrix of pixels as images with the shape and dtype of `like`."""
+    if _is_first(node):
+        count, depth, height, width = like.shape
+        rows = rows.reshape(count, height, width, depth).transpose(0, 3, 1, 2).copy()
+    return rows.reshape(like.shape).astype(like.dtype, copy=False)
+
+
+def _mean(rows: Array) -> Any:
+    return np.divide(np.add.reduce(rows, 0), np.float32(max(len(rows), 1)))
+
+
+def _normal(node: NodeContext) -> Function:
+    epsilon, training = np.float32(node.attrs["epsilon"]), bool(node.attrs["is_training"])
+    spaces = len(node.output_dtypes) - 5
+
+    def normal(images: Array, scale: Array, offset: Array, mean: Array, variance: Array) -> Any:
+        rows = _rows(node, images)
+        for name, vector in (("scale", scale), ("offset", offset)):
+            if vector.shape != rows.shape[1:]:
+                raise invalid(
+                    f"{name} must have the same number of elements as the channels of x, got "
+                    f"{show(vector.shape)} and {show(images.shape)}"
+                )
+        if training:
+            centre = _mean(rows)
+            result = np.subtract(rows, centre)
+            spread = _mean(np.square(result))
+        else:
+            centre, spread = mean.copy(), variance.copy()
+            result = np.subtract(rows, centre)
+        factor = np.multiply(np.reciprocal(np.sqrt(np.add(spread, epsilon))), scale)
+        np.multiply(result, factor, result)
+        np.add(result, offset, result)
+        unbiased = spread
+        if training:
+            count = len(rows)
+            unbiased = np.multiply(spread, np.float32(count / max(count - 1, 1)))
+        kept = (centre.copy(), spread.copy()) + (np.zeros_like(scale, shape=(0,)),) * spaces
+        return (_images(node, result, images), centre, unbiased, *kept)
+
+    return normal
+
+
+def _normal_grad(node: NodeContext) -> Function:
+    epsilon, training = np.float32(node.attrs["epsilon"]), bool(node.attrs["is_training"])
+
+    def normal_grad(
+        slope: Array, images: Array, scale: Array, mean: Array, variance: Array, *_: Array
+    ) -> Any:
+        if slope.shape != images.shape:
+            raise invalid(
+                f"x and y_backprop must have the same shape, but have {show(images.shape)} and "
+                f"{show(slope.shape)}"
+            )
+        slopes, rows = _rows(node, slope), _rows(node, images)
+        inverse = np.reciprocal(np.sqrt(np.add(variance, epsilon)))
+        normal = np.multiply(np.subtract(rows, mean), inverse)
+        by_offset = np.add.reduce(slopes, 0)
+        by_scale = np.add.reduce(np.multiply(slopes, normal), 0)
+        result = slopes
+        if training:
+            count = np.float32(max(len(rows), 1))
+            np.multiply(normal, np.divide(by_scale, count), normal)
+            result = np.subtract(np.subtract(slopes, np.divide(by_offset, count)), normal)
+        result = np.multiply(result, np.multiply(scale, inverse))
+        nothing = [np.zeros_like(scale, shape=(0,)) for _ in range(2)]
+        return (_images(node, result, images), by_scale, by_offset, *nothing)
+
+    return normal_grad
+
+
+def _window_sums(values: Array, radius: int) -> Array:
+    """Return for each channel the sum over the channels that are up to `radius` away."""
+    depth, result = values.shape[-1], values.copy()
+    for distance in range(1, min(radius, depth - 1) + 1):
+        for target, source in (
+            (result[..., distance:], values[..., :-distance]),
+            (result[..., :-distance], values[..., distance:]),
+        ):
+            np.add(target, source, target)
+    return result
+
+
+def _norms(node: NodeContext, images: Array) -> Any:
+    if images.ndim != 4:
+        raise invalid(f"in must be 4-dimensional, but has shape {show(images.shape)}")
+    squares = _window_sums(np.square(images), int(node.attrs["depth_radius"]))
+    dtype = images.dtype.type
+    return np.add(np.multiply(squares, dtype(node.attrs["alpha"])), dtype(node.attrs["bias"]))
+
+
+def _lrn(node: NodeContext) -> Function:
+    power = -float(node.attrs["beta"])
+
+    def lrn(images: Array) -> Any:
+        return np.multiply(images, np.power(_norms(node, images), images.dtype.type(power)))
+
+    return lrn
+
+
+def _lrn_grad(node: NodeContext) -> Function:
+    alpha, beta = float(node.attrs["alpha"]), float(node.attrs["beta"])
+
+    def lrn_grad(slope: Array, images: Array, outputs: Array) -> Any:
+        dtype, norms = images.dtype.type, _norms(node, images)
+        direct = np.multiply(slope, np.power(norms, dtype(-beta)))
+        shares = np.divide(np.multiply(slope, outputs), norms)
+        across = _window_sums(shares, int(node.attrs["depth_radius"]))
+        return np.subtract(
+            direct, np.multiply(np.multiply(images, across), dtype(2 * alpha * beta))
+        )
+
+    return lrn_grad
+
+
+for _version in ("", "V2", "V3"):
+    register(Kernel(f"FusedBatchNorm{_version}", _normal))
+    register(Kernel(f"FusedBatchNormGrad{_version}", _normal_grad))
+register(Kernel("LRN", _lrn))
+register(Kernel("LRNGrad", _lrn_grad))
