@@ -279,3 +279,29 @@ def test_a_worker_waits_on_if_a_task_restarts(caplog: pytest.LogCaptureFixture):
                 assert session.run(variable) == 5
     finally:
         tasks.close()
+
+
+def test_an_interrupt_of_the_wait_for_the_chief_closes_the_session():
+    class Interrupt(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.getMessage().startswith("Waiting for model to be ready."):
+                raise KeyboardInterrupt
+
+    tf.Variable(1)
+    logger, handler = logging.getLogger("capstan"), Interrupt(logging.INFO)
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    try:
+        with pytest.raises(KeyboardInterrupt) as caught:
+            make_manager().wait_for_session("")
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+    (session,) = [
+        entry.frame.f_locals["session"]
+        for entry in caught.traceback
+        if entry.name == "wait_for_session"
+    ]
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run(tf.global_variables_initializer())

@@ -11,13 +11,11 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from capstan import errors
 from capstan.api import logging
 from capstan.client import session as sessions
 from capstan.framework import graph as graphs
-from capstan.train import checkpoint_state, waiting
+from capstan.train import checkpoint_state, readiness, waiting
 
 _LOST = (errors.AbortedError, errors.UnavailableError)
 
@@ -110,7 +108,7 @@ class SessionManager:
                     f"Init operations did not make model ready for local_init.  {done}, "
                     f"error: {missing}"
                 )
-            missing = missing_variables(self._ready_op, session, "Model not ready")
+            missing = readiness.missing_variables(self._ready_op, session, "Model not ready")
             if missing is not None:
                 raise RuntimeError(
                     f"Init operations did not make model ready.  {done}, "
@@ -144,7 +142,7 @@ class SessionManager:
             )
             missing = self._run_local_init(session)
             if missing is None:
-                missing = missing_variables(self._ready_op, session, "Model not ready")
+                missing = readiness.missing_variables(self._ready_op, session, "Model not ready")
             if is_restored and missing is not None:
                 logging.info(
                     "Restoring model from checkpoint did not make model ready: %s", missing
@@ -166,40 +164,37 @@ class SessionManager:
         has_answered = False
         log = waiting.Log()
         for pause in waiting.pauses(self._wait_secs):
-            try:
-                is_local_ready, missing = self._check(session)
-                has_answered = True
-            except _LOST:
-                session.close()
-                if not has_answered:
-                    raise
-                session = sessions.Session(master, graph=self._graph, config=config)
-                has_answered = False
-                continue
-            except BaseException:
-                session.close()
-                raise
-            if missing is None:
-                return session
-            if time.monotonic() + pause > deadline:
-                session.close()
-                break
-            log.note(
-                "Waiting for model to be ready.  Ready_for_local_init_op:  "
-                f"{None if is_local_ready else missing}, "
-                f"ready: {missing if is_local_ready else None}"
-            )
-            threading.Event().wait(pause)
-        raise errors.DeadlineExceededError(
-            None, None, f"Session was not ready after waiting {max_wait_secs:.0f} secs."
-        )
+            with _closed_by_an_error(session):
+                try:
+                    is_local_ready, missing = self._check(session)
+                    has_answered = True
+                except _LOST:
+                    if not has_answered:
+                        raise
+                    session.close()
+                    session = sessions.Session(master, graph=self._graph, config=config)
+                    has_answered = False
+                    continue
+                if missing is None:
+                    break
+                if time.monotonic() + pause > deadline:
+                    raise errors.DeadlineExceededError(
+                        None, None, f"Session was not ready after waiting {max_wait_secs:.0f} secs."
+                    )
+                log.note(
+                    "Waiting for model to be ready.  Ready_for_local_init_op:  "
+                    f"{None if is_local_ready else missing}, "
+                    f"ready: {missing if is_local_ready else None}"
+                )
+                threading.Event().wait(pause)
+        return session
 
     def _check(self, session: sessions.Session) -> tuple[bool, str | None]:
         """Return whether the model is ready for the local init op, and the missing variables."""
         missing = self._run_local_init(session)
         if missing is not None:
             return False, missing
-        return True, missing_variables(self._ready_op, session, "Model not ready")
+        return True, readiness.missing_variables(self._ready_op, session, "Model not ready")
 
     def _restore(
         self,
@@ -244,7 +239,7 @@ class SessionManager:
         """
         if self._local_init_op is None:
             return None
-        missing = missing_variables(
+        missing = readiness.missing_variables(
             self._ready_for_local_init_op, session, "Model not ready for local init"
         )
         if missing is None:
@@ -284,24 +279,3 @@ def _restore_newest(saver: Any, session: sessions.Session, state: Any) -> None:
         except errors.DataLossError as error:
             logging.error("Trying the checkpoint before %s: %s", path, error)
     saver.restore(session, last)
-
-
-def missing_variables(op: Any, session: sessions.Session, problem: str) -> str | None:
-    """Run a ready op. Return None if all variables are initialised.
-
-    Otherwise return a text that names the uninitialised variables.
-    """
-    if op is None:
-        return None
-    try:
-        names = session.run(op)
-    except errors.FailedPreconditionError as error:
-        if "uninitialized" not in str(error):
-            logging.warning("%s : error [%s]", problem, error)
-            raise
-        return str(error)
-    # A ready op may also be an operation without a value, or return an int32 as the oldest ready
-    # ops of TensorFlow do. Then the model is ready if the op does not fail.
-    if names is None or np.asarray(names).dtype == np.int32 or np.size(names) == 0:
-        return None
-    return "Variables not initialized: " + ", ".join(name.decode() for name in np.ravel(names))

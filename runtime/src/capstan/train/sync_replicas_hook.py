@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capstan.train import hook, session_manager
+from capstan.train import hook, readiness
 
 
 class SyncReplicasHook(hook.SessionRunHook):
@@ -41,7 +41,7 @@ class SyncReplicasHook(hook.SessionRunHook):
         Raises:
             RuntimeError: a global variable has no value.
         """
-        missing = session_manager.missing_variables(
+        missing = readiness.missing_variables(
             self._ready_for_local_init_op,
             session,
             "Model is not ready for SyncReplicasOptimizer local init.",
