@@ -79,6 +79,15 @@ class Queue(waiters.Waited, abc.ABC):
         """Return the number of elements that dequeues may take now."""
         return len(self)
 
+    def in_order(self) -> list[elements.Batch]:
+        """Return the elements in an order in which `put` restores the queue.
+
+        Called under the lock. Nothing leaves the queue.
+        """
+        entries = self.take(len(self))
+        self.restore(entries)
+        return [batch for _, batch in entries]
+
     def join(self, columns: Sequence[Array], component: int) -> Array:
         """Return the values of one component of several batches as one array."""
         shape: Any = self._known_shapes()[component]
@@ -172,6 +181,41 @@ class Queue(waiters.Waited, abc.ABC):
         if self._abandoned is not None:
             raise self._abandoned
         return len(self)
+
+    # --- the state for a checkpoint
+
+    def state(self) -> tuple[list[elements.Batch], bool]:
+        """Return all elements, and whether the queue is closed.
+
+        Elements that a waiting dequeue holds are in the queue. The batches must not be changed.
+        """
+        with self._lock:
+            if self._abandoned is not None:
+                raise self._abandoned
+            held = [
+                batch
+                for attempt in self._dequeues
+                if isinstance(attempt, Dequeue)
+                for batch in attempt.held()
+            ]
+            return [*held, *self.in_order()], self.is_closed
+
+    def replace(self, batches: Sequence[elements.Batch], *, is_closed: bool) -> None:
+        """Replace all elements by other elements, and open or close the queue.
+
+        A waiting dequeue gives up the elements that it holds, and waits for the new ones.
+        """
+        with self._lock:
+            if self._abandoned is not None:
+                raise self._abandoned
+            for attempt in self._dequeues:
+                attempt.undo()
+            self.take(len(self))
+            for batch in batches:
+                self.put(batch)
+            self.is_closed = is_closed
+            complete = self._advance()
+        self._answer(complete)
 
     # --- checks
 
@@ -304,6 +348,10 @@ class Dequeue(waiters.Attempt):
         self._missing += sum([len(batch[0]) for _, batch in self._entries])
         self._queue.restore(self._entries)
         self._entries = []
+
+    def held(self) -> list[elements.Batch]:
+        """Return the elements that the operation holds while it waits for more."""
+        return [batch for _, batch in self._entries]
 
     def outputs(self) -> Sequence[Any]:
         return elements.first(self._entries[0][1])

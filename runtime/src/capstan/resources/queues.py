@@ -130,6 +130,9 @@ class RandomShuffleQueue(queue.Queue):
     def restore(self, entries: Sequence[queue.Entry]) -> None:
         self._held += [single for _, single in reversed(entries)]
 
+    def in_order(self) -> list[elements.Batch]:
+        return list(self._held)  # without drawing random numbers
+
 
 class PriorityQueue(queue.Queue):
     """A queue that gives the element with the lowest priority first.

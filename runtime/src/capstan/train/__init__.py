@@ -4,6 +4,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from capstan.api.absent import absent as _absent
+from capstan.api.queue_saveable import make_saveable_from_queue
 from capstan.core.cluster import ClusterSpec
 from capstan.train.adadelta import AdadeltaOptimizer
 from capstan.train.adagrad import AdagradOptimizer
@@ -221,6 +222,7 @@ __all__ = [
     "list_variables",
     "load_checkpoint",
     "load_variable",
+    "make_saveable_from_queue",
     "match_filenames_once",
     "maybe_batch",
     "maybe_batch_join",

@@ -167,13 +167,19 @@ class BaseSaverBuilder:
         preferred_shard = -1 if shard is None else shard
         with prefix.graph.device(device):
             tensors = iter(self.bulk_restore(prefix, saveables, preferred_shard, is_sequential))
-            assigned = []
-            for member in saveables:
-                values = [next(tensors) for _ in member.specs]
+            given = [(member, [next(tensors) for _ in member.specs]) for member in saveables]
+            other_state: list[Any] = []
+            assigned: list[Any] = []
+            # Workers train as soon as the variables have values. Before that, restore the other
+            # state of the task, such as queues.
+            for member, values in sorted(given, key=lambda pair: _is_variable(pair[0])):
                 shapes = [_shape(spec.tensor) for spec in member.specs] if is_reshaping else None
-                assigned.append(member.restore(values, shapes))
+                is_variable = _is_variable(member)
+                with prefix.graph.control_dependencies(other_state if is_variable else []):
+                    operation = member.restore(values, shapes)
+                (assigned if is_variable else other_state).append(operation)
             name = "restore_all" if shard is None else "restore_shard"
-            return grouping.group(*assigned, name=name)
+            return grouping.group(*other_state, *assigned, name=name)
 
 
 class BulkSaverBuilder(BaseSaverBuilder):
@@ -217,6 +223,11 @@ def _by_device(saveables: Saveables) -> list[tuple[str, Saveables]]:
             )
         groups.setdefault(found.pop(), []).append(member)
     return sorted(groups.items())
+
+
+def _is_variable(member: saveable_object.SaveableObject) -> bool:
+    kinds = saveable_object.ReferenceVariableSaveable, saveable_object.ResourceVariableSaveable
+    return isinstance(member, kinds)
 
 
 def _shape(tensor: graphs.Tensor) -> Any:

@@ -1,7 +1,8 @@
 """Rows of queues (tensorflow/core/ops/data_flow_ops.cc).
 
 Each op exists twice. The older op of TensorFlow 1 takes a reference to the queue, and the newer op
-(`V2`) takes a handle.
+(`V2`) takes a handle. TensorFlow does not have `SerializeQueue` and `DeserializeQueue`. Their
+matrix has a row for each element and a column for each component, which is a TensorProto.
 """
 
 from capstan.framework import facts
@@ -36,6 +37,10 @@ def _batched(ctx: ShapeContext) -> rules.Shapes:
     if value is not None and value.size == 1 and value.item() < 0:
         raise ValueError(f"Input 'n' must be >= 0, but is {value.item()}")
     return _unknown(ctx)
+
+
+def _matrix(ctx: ShapeContext) -> rules.Shapes:
+    return ((None, None), ())
 
 
 for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resource", rules.scalar)):
@@ -104,3 +109,22 @@ for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resourc
                 effect=facts.reads("handle"),
             )
         )
+define(
+    OpDef(
+        "SerializeQueue",
+        ("handle: resource",),
+        ("elements: string", "is_closed: bool"),
+        shape=_matrix,
+        not_differentiable=True,
+        effect=facts.reads("handle"),
+    )
+)
+define(
+    OpDef(
+        "DeserializeQueue",
+        ("handle: resource", "elements: string", "is_closed: bool"),
+        shape=rules.nothing,
+        not_differentiable=True,
+        effect=facts.changes("handle"),
+    )
+)
