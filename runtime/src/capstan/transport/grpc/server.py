@@ -1,4 +1,4 @@
-"""The control plane of a task: TensorFlow's master service and the worker service on one port."""
+"""The control plane of a task on one port: TensorFlow's master, the worker, and their health."""
 
 import functools
 import logging
@@ -14,6 +14,7 @@ from capstan.transport.grpc import (
     channels,
     codec,
     connections,
+    health,
     leases,
     master_service,
     status,
@@ -56,6 +57,7 @@ class ControlServer:
         for service, methods in (
             (channels.MASTER, _methods(masters.answers())),
             (channels.WORKER, workers),
+            (health.SERVICE, _methods(health.answers())),
         ):
             self._server.add_generic_rpc_handlers(
                 [grpc.method_handlers_generic_handler(service, methods)]

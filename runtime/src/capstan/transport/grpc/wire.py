@@ -1,7 +1,8 @@
-"""The protocol buffers of the two services, as attributes: `wire.RunStepRequest(...)`.
+"""The protocol buffers of the services, as attributes: `wire.RunStepRequest(...)`.
 
 Messages that tensorboard defines are imported from tensorboard. The table below follows
 tensorflow/core/protobuf/{master,named_tensor,worker}.proto and framework/device_attributes.proto.
+Its last two rows follow grpc/health/v1/health.proto, whose enum is an integer on the wire.
 The classes are built on first use.
 """
 
@@ -56,6 +57,9 @@ CleanupAllRequest      container:string*=1
 CleanupAllResponse
 ConnectRequest         task:string=1 incarnation:fixed64=2 protocol:string*=3
 ConnectResponse        plane:string=1 address:string=2 token:bytes=3
+
+CheckRequest           service:string=1
+CheckResponse          status:int32=1
 """
 
 __getattr__ = messages.attributes(__name__, "capstan.wire", _SCHEMA)
