@@ -99,6 +99,27 @@ def _groups(tf: Any, _: Path) -> Any:
     )
 
 
+def _choices(tf: Any, _: Path) -> Any:
+    choice = tf.data.Dataset.from_tensor_slices(np.array([0, 1, 1, 0, 0, 0, 1, 0]))
+    datasets = [tf.data.Dataset.range(3), tf.data.Dataset.range(10, 14)]
+    return tf.data.experimental.choose_from_datasets(datasets, choice)
+
+
+def _buckets(tf: Any, _: Path) -> Any:
+    sequences = tf.data.Dataset.from_tensor_slices(np.array([1, 2, 3, 1, 4, 1, 2])).map(
+        lambda x: (tf.fill([tf.cast(x, tf.int32)], x), x)
+    )
+    bucketed = [
+        sequences.apply(
+            tf.data.experimental.bucket_by_sequence_length(
+                lambda x, _: tf.size(x), [3, 5], [2, 2, 1], **options
+            )
+        )
+        for options in ({"padding_values": (np.int64(-1), np.int64(0))}, {"drop_remainder": True})
+    ]
+    return bucketed[0].concatenate(bucketed[1])
+
+
 PROGRAMS: dict[str, Program] = {
     "the batches of the book": lambda tf, _: _numbers(tf).repeat(3).batch(7),
     "the interleaving of the book": lambda tf, _: (
@@ -165,6 +186,17 @@ PROGRAMS: dict[str, Program] = {
     ),
     "the end that a function raises": lambda tf, _: tf.data.Dataset.range(9).apply(
         tf.data.experimental.take_while(lambda x: x < 4)
+    ),
+    "choices": _choices,
+    "buckets": _buckets,
+    "distinct elements and random numbers": lambda tf, _: tf.data.Dataset.zip(
+        (
+            tf.data.experimental.RandomDataset(seed=4),
+            tf.data.experimental.Counter(5, -2),
+            tf.data.Dataset.from_tensor_slices(["a", "b", "a", "c"]).apply(
+                tf.data.experimental.unique()
+            ),
+        )
     ),
     "lines": _lines,
     "compressed files": _compressed,

@@ -419,3 +419,28 @@ def test_a_restored_iterator_goes_on_at_its_place_with_the_same_shuffling() -> N
         rest = drained(session, element)
         assert drained(session, following) == rest
         assert sorted(before + rest) == list(range(50))
+
+
+def test_samples_come_from_the_datasets_with_a_weight_until_all_are_at_their_end() -> None:
+    datasets = [Dataset.range(3), Dataset.range(10, 14)]
+    weights = Dataset.from_tensors([0.0, 1.0]).repeat(4)
+    plans = (
+        tf.data.experimental.sample_from_datasets(datasets, seed=3),
+        tf.data.experimental.sample_from_datasets(datasets, weights),
+    )
+    found = []
+    with tf.Session() as session:
+        for plan in plans:
+            iterator = plan.make_initializable_iterator()
+            session.run(iterator.initializer)
+            found.append(drained(session, iterator.get_next()))
+    assert [number for number in found[0] if number < 10] == [0, 1, 2]
+    assert [number for number in found[0] if number >= 10] == found[1] == [10, 11, 12, 13]
+
+
+def test_the_next_element_of_an_iterator_is_an_optional_without_a_value_at_the_end() -> None:
+    iterator = Dataset.from_tensors((1, "a")).make_one_shot_iterator()
+    optional = tf.data.experimental.get_next_as_optional(iterator)
+    with tf.Session() as session:
+        assert session.run([optional.has_value(), *optional.get_value()]) == [True, 1, b"a"]
+        assert not session.run(optional.has_value())

@@ -5,25 +5,43 @@ from typing import Any
 
 from capstan.api import data_base, data_functions, data_structure
 from capstan.api.absent import absent
+from capstan.api.data_buckets import bucket_by_sequence_length
+from capstan.api.data_choice import (
+    Counter,
+    RandomDataset,
+    choose_from_datasets,
+    sample_from_datasets,
+    unique,
+)
+from capstan.api.data_grouping import group_by_window, scan
+from capstan.api.data_optional import Optional, get_next_as_optional
 from capstan.api.data_saveable import make_saveable_from_iterator
 from capstan.api.dataset import Dataset, made
-from capstan.core import dtypes, tensor_shape
-from capstan.framework import convert
 from capstan.framework.raw import raw
 
 __all__ = [
     "AUTOTUNE",
+    "Counter",
+    "Optional",
+    "RandomDataset",
+    "bucket_by_sequence_length",
+    "choose_from_datasets",
+    "copy_to_device",
     "enumerate_dataset",
+    "get_next_as_optional",
     "get_single_element",
     "group_by_window",
     "ignore_errors",
     "make_saveable_from_iterator",
     "map_and_batch",
     "parallel_interleave",
+    "prefetch_to_device",
+    "sample_from_datasets",
     "scan",
     "shuffle_and_repeat",
     "take_while",
     "unbatch",
+    "unique",
 ]
 
 Transformation = Callable[[Dataset], Dataset]
@@ -54,7 +72,8 @@ def map_and_batch(
 
     def apply(dataset: Dataset) -> Dataset:
         mapped = dataset.map(map_func, num_parallel_calls or AUTOTUNE)
-        return mapped.batch(batch_size, drop_remainder)
+        batches: Dataset = mapped.batch(batch_size, drop_remainder)
+        return batches
 
     return apply
 
@@ -93,6 +112,20 @@ def enumerate_dataset(start: int = 0) -> Transformation:
     return lambda dataset: dataset.enumerate(start)
 
 
+def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
+    """Return the transformation `prefetch(buffer_size)`.
+
+    A dataset stays on its task and in host memory. A step copies its element to the devices whose
+    operations read the element, so `device` changes nothing.
+    """
+    return lambda dataset: dataset.prefetch(buffer_size)
+
+
+def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
+    """Return the transformation that changes nothing, for the reason of `prefetch_to_device`."""
+    return lambda dataset: dataset
+
+
 def take_while(predicate: Callable[..., Any]) -> Transformation:
     """Return a transformation that ends before the first element whose `predicate` is false.
 
@@ -127,87 +160,6 @@ def parallel_interleave(
     The order is always deterministic: `sloppy` only allows another one.
     """
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
-
-
-def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transformation:
-    """Return a transformation to the outputs of `scan_func(state, element)`.
-
-    `scan_func` returns the next state and an element of the new dataset.
-
-    Raises (when it is applied):
-        TypeError, ValueError: the next state has another structure or other types.
-    """
-
-    def apply(dataset: Dataset) -> Dataset:
-        state = data_structure.converted(initial_state, "initial_state")
-        spec = data_structure.spec_of(state)
-        while True:
-            traced = data_functions.trace(scan_func, "scan()", spec, dataset._spec)
-            if not isinstance(traced.spec, tuple) or len(traced.spec) != 2:
-                raise TypeError("The scan function must return a pair: the new state, the output.")
-            following, output = traced.spec
-            data_base.check_state(spec, following, "scan_func")
-            general = data_base.relaxed(spec, following)
-            if general == spec:
-                break
-            spec = general
-        return made(
-            "ScanDataset",
-            output,
-            dataset._variant_tensor,
-            data_structure.tensors(state),
-            traced.captured,
-            f=traced.reference,
-        )
-
-    return apply
-
-
-def group_by_window(
-    key_func: Callable[..., Any],
-    reduce_func: Callable[[Any, Any], Any],
-    window_size: Any = None,
-    window_size_func: Callable[[Any], Any] | None = None,
-) -> Transformation:
-    """Return a transformation that groups elements by `key_func(element)`, an int64.
-
-    `reduce_func(key, window)` gets up to `window_size` elements of one key as a dataset, and
-    returns a dataset. `window_size_func(key)` may give the size instead.
-
-    Raises:
-        ValueError: not exactly one of `window_size` and `window_size_func` is given.
-    """
-    if (window_size is None) == (window_size_func is None):
-        raise ValueError("Must pass either window_size or window_size_func.")
-    size_of = window_size_func or (lambda key: convert.convert_to_tensor(window_size, dtypes.int64))
-
-    def apply(dataset: Dataset) -> Dataset:
-        number = data_structure.TensorSpec(dtypes.int64, tensor_shape.TensorShape([]))
-        key = data_functions.trace(key_func, "group_by_window()", dataset._spec)
-        for traced, name in ((key, "key_func"),):
-            if traced.spec != number:
-                raise ValueError(f"`{name}` must return a single tf.int64 tensor.")
-        reduced = data_functions.trace(
-            reduce_func, "group_by_window()", number, data_base.DatasetSpec(dataset._spec, Dataset)
-        )
-        if not isinstance(reduced.spec, data_base.DatasetSpec):
-            raise TypeError("`reduce_func` must return a `Dataset` object.")
-        size = data_functions.trace(size_of, "group_by_window()", number)
-        if size.spec != number:
-            raise ValueError("`window_size_func` must return a single tf.int64 scalar tensor.")
-        return made(
-            "GroupByWindowDataset",
-            reduced.spec.element_spec,
-            dataset._variant_tensor,
-            key.captured,
-            reduced.captured,
-            size.captured,
-            key_func=key.reference,
-            reduce_func=reduced.reference,
-            window_size_func=size.reference,
-        )
-
-    return apply
 
 
 def get_single_element(dataset: Dataset) -> Any:

@@ -147,7 +147,7 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
         files = Dataset.from_tensor_slices(names)
         if shuffle is None or shuffle:
             buffer_size = raw.Maximum(raw.Cast(count, DstT=dtypes.int64), np.int64(1))
-            return files.shuffle(buffer_size, seed=seed)
+            files = files.shuffle(buffer_size, seed=seed)
         return files
 
     # --- transformations
@@ -173,7 +173,8 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
 
     def with_options(self, options: "Options") -> "Dataset":
         """Return the dataset. Options tune how TensorFlow runs a dataset, not its elements."""
-        return self._unary("OptionsDataset", serialized_options=b"")
+        changed: Dataset = self._unary("OptionsDataset", serialized_options=b"")
+        return changed
 
     # --- iterators
 

@@ -59,7 +59,7 @@ def owned(value: Any) -> Any:
     return copy
 
 
-def _plain(make: Make) -> Callable[[NodeContext], Function]:
+def plain(make: Make) -> Callable[[NodeContext], Function]:
     """Return the kernel of an op whose inputs `make` takes."""
 
     def bind(node: NodeContext) -> Function:
@@ -239,37 +239,37 @@ def _ignore_errors(spec: Spec, source: Any) -> Dataset:
 
 
 _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
-    "TensorDataset": _plain(_tensors),
-    "TensorSliceDataset": _plain(_slices),
-    "RangeDataset": _plain(_range),
-    "BatchDataset": _plain(_batch),
-    "BatchDatasetV2": _plain(_batch),
-    "ParallelBatchDataset": _plain(_parallel_batch),
-    "PaddedBatchDataset": _plain(_padded_batch),
-    "PaddedBatchDatasetV2": _plain(_padded_batch),
-    "UnbatchDataset": _plain(lambda spec, source: dataset_batch.Unbatch(spec, dataset_in(source))),
-    "WindowDataset": _plain(_window),
-    "RepeatDataset": _plain(_counted(dataset_order.Repeat)),
-    "TakeDataset": _plain(_counted(dataset_order.Take)),
-    "SkipDataset": _plain(_counted(dataset_order.Skip)),
-    "ShardDataset": _plain(_shard),
-    "ConcatenateDataset": _plain(_concatenate),
-    "ZipDataset": _plain(_zip),
+    "TensorDataset": plain(_tensors),
+    "TensorSliceDataset": plain(_slices),
+    "RangeDataset": plain(_range),
+    "BatchDataset": plain(_batch),
+    "BatchDatasetV2": plain(_batch),
+    "ParallelBatchDataset": plain(_parallel_batch),
+    "PaddedBatchDataset": plain(_padded_batch),
+    "PaddedBatchDatasetV2": plain(_padded_batch),
+    "UnbatchDataset": plain(lambda spec, source: dataset_batch.Unbatch(spec, dataset_in(source))),
+    "WindowDataset": plain(_window),
+    "RepeatDataset": plain(_counted(dataset_order.Repeat)),
+    "TakeDataset": plain(_counted(dataset_order.Take)),
+    "SkipDataset": plain(_counted(dataset_order.Skip)),
+    "ShardDataset": plain(_shard),
+    "ConcatenateDataset": plain(_concatenate),
+    "ZipDataset": plain(_zip),
     "ShuffleDataset": _shuffle,
     "ShuffleAndRepeatDataset": _shuffle,
-    "CacheDataset": _plain(_cache),
-    "PrefetchDataset": _plain(_prefetch),
+    "CacheDataset": plain(_cache),
+    "PrefetchDataset": plain(_prefetch),
     "TextLineDataset": _files,
     "TFRecordDataset": _files,
     "FixedLengthRecordDataset": _files,
     "FixedLengthRecordDatasetV2": _files,
-    "IgnoreErrorsDataset": _plain(_ignore_errors),
-    "ExperimentalIgnoreErrorsDataset": _plain(_ignore_errors),
-    "ModelDataset": _plain(_same),
-    "OptionsDataset": _plain(_same),
-    "OptimizeDataset": _plain(_same),
-    "FinalizeDataset": _plain(_same),
-    "RewriteDataset": _plain(_same),
+    "IgnoreErrorsDataset": plain(_ignore_errors),
+    "ExperimentalIgnoreErrorsDataset": plain(_ignore_errors),
+    "ModelDataset": plain(_same),
+    "OptionsDataset": plain(_same),
+    "OptimizeDataset": plain(_same),
+    "FinalizeDataset": plain(_same),
+    "RewriteDataset": plain(_same),
 }
 _KERNELS["ExperimentalUnbatchDataset"] = _KERNELS["UnbatchDataset"]
 for _op, _make in _KERNELS.items():

@@ -103,6 +103,15 @@ _dataset(
     (*_SHUFFLE, "count: int64"),
     {"reshuffle_each_iteration": True, **_NAMED},
 )
+for _prefix in ("", "Experimental"):
+    _extra = {} if _prefix else {"metadata": b""}
+    _dataset(
+        f"{_prefix}DirectedInterleaveDataset",
+        ("selector_input_dataset: variant", "data_input_datasets: N * variant"),
+        {**_TYPED, "N": int, **({} if _prefix else {"stop_on_empty_dataset": False})},
+    )
+    _dataset(f"{_prefix}UniqueDataset", (_SOURCE,), {**_TYPED, **_extra})
+    _dataset(f"{_prefix}RandomDataset", ("seed: int64", "seed2: int64"), {**_TYPED, **_extra})
 _dataset("CacheDataset", (_SOURCE, "filename: string"), _NAMED)
 _dataset(
     "PrefetchDataset",

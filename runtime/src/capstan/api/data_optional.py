@@ -1,0 +1,54 @@
+"""`tf.data.experimental.Optional`: an element, or nothing (python/data/ops/optional_ops.py)."""
+
+from typing import Any
+
+from capstan.api import data_structure
+from capstan.api.data_iterators import Iterator
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+__all__ = ["Optional", "get_next_as_optional"]
+
+
+class Optional:
+    """An element of a dataset, or nothing. `get_value` may only run if there is a value."""
+
+    def __init__(self, variant_tensor: Any, spec: Any) -> None:
+        """Programs call `from_value` or `get_next_as_optional` instead."""
+        self._variant_tensor = variant_tensor
+        self._spec = spec
+
+    @staticmethod
+    def from_value(value: Any) -> "Optional":
+        """Return an optional that has the value of an element."""
+        element = data_structure.converted(value)
+        tensor = raw.OptionalFromValue(data_structure.tensors(element))
+        return Optional(tensor, data_structure.spec_of(element))
+
+    def has_value(self, name: str | None = None) -> Any:
+        """Return whether there is a value, as a bool tensor."""
+        return raw.OptionalHasValue(self._variant_tensor, name=name)
+
+    def get_value(self, name: str | None = None) -> Any:
+        """Return the value. A step that runs its tensors fails if there is none.
+
+        The error is InvalidArgumentError.
+        """
+        values = raw.OptionalGetValue(
+            self._variant_tensor, name=name, **data_structure.flat(self._spec)
+        )
+        found = values if isinstance(values, list) else [values]
+        return data_structure.element(self._spec, found)
+
+
+def get_next_as_optional(iterator: Iterator) -> Optional:
+    """Return the next element of an iterator, or nothing after the last element.
+
+    A step that runs the optional waits until the element is there.
+    """
+    graph = graphs.get_default_graph()
+    with graph.colocate_with(iterator._iterator_resource.op):
+        tensor = raw.IteratorGetNextAsOptional(
+            iterator._iterator_resource, **data_structure.flat(iterator._spec)
+        )
+    return Optional(tensor, iterator._spec)
