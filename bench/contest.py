@@ -12,6 +12,7 @@ import os
 import signal
 import statistics
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -55,6 +56,9 @@ class Row:
     measure. A time is the median step of a window. A rate is the number of steps of all workers in
     a window. `goal` is the factor by which Capstan should be better than TensorFlow. Before the
     first window, each process runs `warm_up_steps` steps or more.
+
+    With `lockstep`, a step of a worker may wait for a step of another worker. A worker then also
+    runs steps after its window, until the windows of all workers have ended. The unit is a rate.
     """
 
     title: str
@@ -67,6 +71,7 @@ class Row:
     bytes_moved: int = 0
     window_s: float = 0.5
     warm_up_steps: int = 5
+    lockstep: bool = False
 
     @property
     def higher_is_better(self) -> bool:
@@ -109,12 +114,41 @@ def _serve(row: Row, setting: str, role: str, index: int, cluster: dict[str, lis
         sys.stdin.read()
     else:
         step = row.prepare(Place(tf, side, index, cluster, target))
-        _window(step, WARM_UP_S, row.warm_up_steps)
-        _answer("ready")
-        for _ in sys.stdin:
-            _answer(row.value(*_window(step, row.window_s, 1)))
+        if row.lockstep:
+            _serve_in_lockstep(row, step)
+        else:
+            _window(step, WARM_UP_S, row.warm_up_steps)
+            _answer("ready")
+            for _ in sys.stdin:
+                _answer(row.value(*_window(step, row.window_s, 1)))
     # TensorFlow's server cannot be stopped, and no state of the process needs a clean end.
     os._exit(0)
+
+
+def _serve_in_lockstep(row: Row, step: Step) -> None:
+    """Answer every other line with the figure of a window. The lines between end the steps.
+
+    The steps run in a thread of their own: the last one may wait until the next window.
+    """
+    running, warm, never = threading.Event(), threading.Event(), threading.Event()
+    durations: list[float] = []
+
+    def run() -> None:
+        while running.wait():
+            durations.extend(_window(step, 0, 1)[0])
+            if len(durations) >= row.warm_up_steps:
+                warm.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    _answer("ready")
+    for _ in sys.stdin:
+        running.set()
+        warm.wait()
+        before, begin = len(durations), time.perf_counter()
+        never.wait(row.window_s)
+        _answer(row.value(durations[before:], time.perf_counter() - begin))
+        sys.stdin.readline()
+        running.clear()
 
 
 def _window(step: Step, seconds: float, least: int) -> tuple[list[float], float]:

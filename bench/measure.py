@@ -107,8 +107,14 @@ def _set_up(
         def run_round() -> float:
             for worker in workers:
                 worker.ask()
-            return float(sum(worker.answer() for worker in workers))
+            figure = float(sum(worker.answer() for worker in workers))
+            if row.lockstep:
+                for worker in workers:
+                    worker.ask()
+            return figure
 
+        if row.lockstep:
+            run_round()  # the warm-up
         yield run_round
 
 

@@ -39,18 +39,31 @@ def batches(sizes: Sequence[int], count: int, seed: int) -> list[tuple[Any, Any]
     ]
 
 
-def train_between_graphs(place: contest.Place, sizes: Sequence[int]) -> contest.Step:
-    """Return a worker's asynchronous train step on batches of 100, as in a TensorFlow 1 script."""
+def train_between_graphs(
+    place: contest.Place, sizes: Sequence[int], synchronous: bool = False
+) -> contest.Step:
+    """Return a worker's train step on batches of 100, as in a TensorFlow 1 script.
+
+    With `synchronous`, an update takes the mean of the gradients of both workers.
+    """
     tf = place.tf
     cluster = tf.train.ClusterSpec(place.cluster)
     this_task = f"/job:worker/task:{place.index}"
     with tf.device(tf.train.replica_device_setter(worker_device=this_task, cluster=cluster)):
         images, labels, loss = build(tf, sizes)
         step = tf.train.get_or_create_global_step()
-        train = tf.train.GradientDescentOptimizer(RATE).minimize(loss, global_step=step)
+        optimizer = tf.train.GradientDescentOptimizer(RATE)
+        hooks = []
+        if synchronous:
+            optimizer = tf.train.SyncReplicasOptimizer(
+                optimizer, replicas_to_aggregate=2, total_num_replicas=2
+            )
+            hooks.append(optimizer.make_session_run_hook(place.index == 0))
+        train = optimizer.minimize(loss, global_step=step)
     session = tf.train.MonitoredTrainingSession(
         master=place.target,
         is_chief=place.index == 0,
+        hooks=hooks,
         config=tf.ConfigProto(device_filters=["/job:ps", this_task]),
     )
     feeds = itertools.cycle(batches(sizes, 100, place.index))

@@ -44,6 +44,8 @@ ORDER = (
     "queue_batch",
     "train_softmax",
     "train_mlp",
+    "sync_softmax",
+    "sync_mlp",
     "import_time",
     "import_memory",
     "first_step_time",
