@@ -331,6 +331,13 @@ def pool(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     return Case([image, largest, grad], attrs, frozenset({0, 1}))
 
 
+@st.composite
+def largest(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(solid_shapes))
+    k = np.asarray(np.int32(draw(st.integers(1, value.shape[-1]))))
+    return Case([value, k], structural=frozenset({1}))
+
+
 def _factors(count: int, draw: Draw) -> list[int]:
     """Draw sizes whose product is `count`."""
     sizes = []
@@ -628,7 +635,8 @@ CASES: dict[str, Strategy] = {
         (
             "Neg", "Abs", "Sign", "Square", "Exp", "Tanh", "Cos", "Sin", "Sigmoid", "Reciprocal",
             "Inv", "Floor", "Ceil", "Round", "IsFinite", "IsInf", "IsNan", "Identity",
-            "StopGradient", "Relu", "L2Loss", "Shape", "Size", "Rank", "ZerosLike", "OnesLike",
+            "StopGradient", "Relu", "L2Loss", "Relu6", "Elu", "Selu",
+            "Softplus", "Softsign", "Shape", "Size", "Rank", "ZerosLike", "OnesLike",
         ),
         unary,
     ),
@@ -641,7 +649,13 @@ CASES: dict[str, Strategy] = {
         ),
         binary,
     ),
-    **dict.fromkeys(("TanhGrad", "SigmoidGrad", "ReluGrad"), alike),
+    **dict.fromkeys(
+        (
+            "TanhGrad", "SigmoidGrad", "ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad",
+            "SoftplusGrad", "SoftsignGrad",
+        ),
+        alike,
+    ),
     **dict.fromkeys(("Sum", "Mean", "Prod", "Max", "Min", "All", "Any"), reduction),
     **dict.fromkeys(("ArgMax", "ArgMin", "Cumsum", "Cumprod"), along_axis),
     **dict.fromkeys(("BiasAdd", "BiasAddGrad"), biased),
@@ -650,7 +664,7 @@ CASES: dict[str, Strategy] = {
     **dict.fromkeys(("Gather", "GatherV2"), gather),
     **dict.fromkeys(_IMAGE_OPS[:6], convolution),
     **dict.fromkeys(_IMAGE_OPS[6:], pool),
-    "FloorMod": modulo, "Where": ranked,
+    "TopKV2": largest, "FloorMod": modulo, "Where": ranked,
     "AddN": several, "Pow": power, "Select": select, "SelectV2": select_v2, "Cast": cast,
     "LogicalNot": lambda row, dtype=None: unary(row, dtypes.bool_),
     "MatMul": matmul, "BatchMatMul": batch_matmul, "BatchMatMulV2": batch_matmul,

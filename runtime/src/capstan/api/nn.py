@@ -9,6 +9,7 @@ from capstan.api import (
     gather_ops,
     losses_ops,
     math_ops,
+    nn_activations,
     nn_convolution,
     nn_normalization,
     plain,
@@ -16,6 +17,7 @@ from capstan.api import (
     reduce_ops,
 )
 from capstan.api.absent import absent
+from capstan.api.nn_activations import *
 from capstan.api.nn_convolution import *
 from capstan.api.nn_normalization import *
 from capstan.api.scoped import scoped
@@ -28,7 +30,8 @@ __all__ = [
     "l2_normalize", "leaky_relu", "log_softmax", "moments", "relu", "relu_layer", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits", "tanh",
-    "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction", *nn_convolution.__all__,
+    "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
+    *nn_activations.__all__, *nn_convolution.__all__,
     *nn_normalization.__all__,
 ]  # fmt: skip
 

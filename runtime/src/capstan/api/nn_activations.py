@@ -1,0 +1,28 @@
+"""`tf.nn`'s activation functions and `top_k` (python/ops/nn_ops.py)."""
+
+from typing import Any
+
+from capstan.api import plain
+from capstan.framework.raw import raw
+
+__all__ = ["crelu", "elu", "relu6", "selu", "softplus", "softsign", "top_k"]
+
+elu = plain.function("elu", "Elu", "Return x, or exp(x) - 1 for negative x.")
+selu = plain.function("selu", "Selu", "Return a scaled `elu` that keeps mean 0 and variance 1.")
+softplus = plain.function("softplus", "Softplus", "Return log(1 + exp(x)) element by element.")
+softsign = plain.function("softsign", "Softsign", "Return x / (1 + |x|) element by element.")
+relu6 = plain.function("relu6", "Relu6", "Return min(max(x, 0), 6) element by element.")
+
+
+def crelu(features: Any, name: str | None = None, axis: int = -1) -> Any:
+    """Return relu(x) and relu(-x), joined along an axis."""
+    both = raw.ConcatV2([features, raw.Neg(features)], axis)
+    return raw.Relu(both, name=name or "CRelu")
+
+
+def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
+    """Return the `k` largest elements of each row, largest first, and their places.
+
+    The result is a namedtuple of `values` and `indices`.
+    """
+    return raw.TopKV2(input, k, sorted=sorted, name=name)

@@ -1,0 +1,116 @@
+"""Rows of activation functions, and of TopKV2 (core/ops/nn_ops.cc, python/ops/nn_grad.py)."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.core import shapes
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
+from capstan.framework.ops import rules, typesets
+
+
+def _by_features(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (getattr(raw, f"{op.type}Grad")(grads[0], op.inputs[0]),)
+
+
+def _by_outputs(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (getattr(raw, f"{op.type}Grad")(grads[0], op.outputs[0]),)
+
+
+def _flat_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """The slope does not change with the features, except where it jumps."""
+    return getattr(raw, op.type)(grads[0], op.inputs[1]), raw.ZerosLike(op.inputs[1])
+
+
+def _elu_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (slope, outputs) = grads, op.inputs
+    negative = raw.Less(outputs, 0)
+    by_outputs = raw.Select(negative, raw.Mul(grad, slope), raw.ZerosLike(outputs))
+    return getattr(raw, op.type)(grad, outputs), by_outputs
+
+
+def _softplus_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (slope, x) = grads, op.inputs
+    sigmoid = raw.Sigmoid(x)
+    by_x = raw.Mul(raw.Mul(grad, slope), raw.Mul(sigmoid, raw.Sub(1, sigmoid)))
+    return raw.SoftplusGrad(grad, x), by_x
+
+
+def _softsign_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (slope, x) = grads, op.inputs
+    base = raw.Add(raw.Abs(x), 1)
+    cube = raw.Mul(raw.Mul(base, base), base)
+    by_x = raw.Mul(raw.Mul(grad, slope), raw.RealDiv(raw.Mul(raw.Sign(x), -2), cube))
+    return raw.SoftsignGrad(grad, x), by_x
+
+
+for _name, _gradient, _second, _types in (
+    ("Relu6", _by_outputs, _flat_grad, typesets.NUMERIC),
+    ("Elu", _by_outputs, _elu_grad, typesets.FLOATING),
+    ("Selu", _by_outputs, _elu_grad, typesets.FLOATING),
+    ("Softplus", _by_features, _softplus_grad, typesets.FLOATING),
+    ("Softsign", _by_features, _softsign_grad, typesets.FLOATING),
+):
+    define(
+        OpDef(
+            _name,
+            ("features: T",),
+            ("activations: T",),
+            shape=rules.unchanged,
+            gradient=_gradient,
+            types={"T": _types},
+        )
+    )
+    define(
+        OpDef(
+            f"{_name}Grad",
+            ("gradients: T", "outputs: T" if _name in ("Elu", "Selu") else "features: T"),
+            ("backprops: T",),
+            shape=rules.merged,
+            gradient=_second,
+            types={"T": _types},
+        )
+    )
+
+
+def _top_k_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape, k = shapes.with_rank_at_least(ctx.inputs[0], 1), ctx.constant(1)
+    if shape is None:
+        return (None, None)
+    count = None if k is None else int(k)
+    if count is not None and shape[-1] is not None and shape[-1] < count:
+        raise ValueError(f"input must have last dimension >= k = {count} but is {shape[-1]}")
+    return ((*shape[:-1], count),) * 2
+
+
+def _top_k(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """Put the gradient of each of the largest elements where the element was."""
+    x, places, grad = op.inputs[0], op.outputs[1], grads[0]
+    sizes = raw.Shape(x)
+    width = raw.Reshape(raw.Slice(sizes, raw.Reshape(raw.Sub(raw.Rank(x), 1), [1]), [1]), [])
+    k = raw.Reshape(
+        raw.Slice(raw.Shape(places), raw.Reshape(raw.Sub(raw.Rank(x), 1), [1]), [1]), []
+    )
+    rows = raw.Reshape(places, raw.Pack([np.int32(-1), k]))
+    starts = raw.Mul(raw.Range(np.int32(0), _first_size(raw, rows), np.int32(1)), width)
+    flat = raw.Reshape(raw.Add(rows, raw.ExpandDims(starts, 1)), [-1])
+    summed = raw.UnsortedSegmentSum(raw.Reshape(grad, [-1]), flat, raw.Size(x))
+    return raw.Reshape(summed, sizes), None
+
+
+def _first_size(raw: Raw, value: Any) -> Any:
+    return raw.Reshape(raw.Slice(raw.Shape(value), [0], [1]), np.array([], np.int32))
+
+
+define(
+    OpDef(
+        "TopKV2",
+        ("input: T", "k: int32"),
+        ("values: T", "indices: int32"),
+        attrs={"sorted": True},
+        shape=_top_k_shape,
+        gradient=_top_k,
+        types={"T": typesets.NUMERIC},
+        host=("k",),
+    )
+)

@@ -1,0 +1,77 @@
+"""The losses of `tf.losses` have the values, gradients, names and collections of TensorFlow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+RANDOM = np.random.RandomState(7)
+SHAPE = (4, 3)
+LABELS = (RANDOM.uniform(size=SHAPE) > 0.5).astype(np.float32)
+PREDICTIONS = RANDOM.uniform(0.1, 0.9, SHAPE).astype(np.float32)
+ONE_HOT, CLASSES = np.eye(3, dtype=np.float32)[[0, 2, 1, 1]], np.array([0, 2, 1, 1])
+ROWS = np.array([[1.0], [0.0], [2.0], [0.5]], np.float32)
+
+LOSSES: list[Callable[[Any, Any], Any]] = [
+    lambda v1, x: v1.losses.absolute_difference(LABELS, x),
+    lambda v1, x: v1.losses.absolute_difference(LABELS, x, ROWS),
+    lambda v1, x: v1.losses.mean_squared_error(LABELS, x, scope="mine"),
+    lambda v1, x: v1.losses.mean_squared_error(LABELS, x, 2.0, reduction="weighted_sum"),
+    lambda v1, x: v1.losses.mean_squared_error(LABELS, x, ROWS, reduction="none"),
+    lambda v1, x: v1.losses.mean_squared_error(LABELS, x, ROWS, reduction="weighted_mean"),
+    lambda v1, x: v1.losses.mean_squared_error(
+        LABELS, x, 0.0, reduction="weighted_sum_over_batch_size"
+    ),
+    lambda v1, x: v1.losses.mean_squared_error(LABELS, x, 0.0),
+    lambda v1, x: v1.losses.cosine_distance(LABELS, x, 1),
+    lambda v1, x: v1.losses.hinge_loss(LABELS, x),
+    lambda v1, x: v1.losses.huber_loss(LABELS, x, ROWS, delta=0.3),
+    lambda v1, x: v1.losses.log_loss(LABELS, x),
+    lambda v1, x: v1.losses.mean_pairwise_squared_error(LABELS, x, ROWS),
+    lambda v1, x: v1.losses.sigmoid_cross_entropy(LABELS, x, label_smoothing=0.1),
+    lambda v1, x: v1.losses.softmax_cross_entropy(ONE_HOT, x),
+    lambda v1, x: v1.losses.softmax_cross_entropy(
+        ONE_HOT, x, ROWS[:, 0], label_smoothing=0.2, loss_collection="others"
+    ),
+    lambda v1, x: v1.losses.sparse_softmax_cross_entropy(CLASSES, x),
+    lambda v1, x: v1.losses.sparse_softmax_cross_entropy(CLASSES[:, None], x, ROWS),
+]
+
+
+def run(v1: Any) -> Any:
+    with v1.Graph().as_default() as graph, v1.Session() as session:
+        x = v1.placeholder(v1.float32, [None, 3])
+        losses = [build(v1, x) for build in LOSSES]
+        graph.add_to_collection("regularization_losses", v1.constant(3.0))
+        total = [v1.losses.get_regularization_loss()]
+        total += [v1.add_n([v1.reduce_sum(loss) for loss in v1.losses.get_losses()])]
+        slopes = v1.gradients(losses, x)
+        return (
+            [loss.name for loss in losses],
+            [loss.name for loss in v1.losses.get_losses()],
+            session.run([losses, total, slopes], {x: PREDICTIONS}),
+        )
+
+
+def test_losses_are_tensorflows(v1: Any) -> None:
+    found, expected = run(capstan), run(v1)
+    assert len(found[1]) == len(LOSSES) - 1
+    assert found[:2] == expected[:2]
+    for values, wanted in zip(found[2], expected[2], strict=True):
+        for value, want in zip(values, wanted, strict=True):
+            np.testing.assert_allclose(value, want, rtol=1e-4, atol=1e-6, strict=True)
+
+
+def test_weights_of_another_shape_are_refused(v1: Any) -> None:
+    for tf in (capstan, v1):
+        with tf.Graph().as_default():
+            x = tf.placeholder(tf.float32, SHAPE)
+            message = "weights can not be broadcast to values."
+            with pytest.raises(ValueError, match=message):
+                tf.losses.mean_squared_error(LABELS, x, np.ones([2, 3], np.float32))
