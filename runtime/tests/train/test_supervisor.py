@@ -1,5 +1,6 @@
 """Tests of the supervisor, which prepares a session and runs threads beside the program."""
 
+import json
 import logging
 import pathlib
 from typing import Any
@@ -171,6 +172,31 @@ def test_a_stopped_supervisor_prepares_a_session_again(tmp_path: pathlib.Path) -
         assert session.run(variable) == 1
         supervisor.stop()
         assert supervisor.should_stop()
+
+
+@pytest.mark.e2e
+def test_the_progress_is_written_until_the_last_step(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "progress.json"
+    monkeypatch.setenv("CAPSTAN_PROGRESS_FILE", str(path))
+    up = tf.train.create_global_step().assign_add(1)
+    supervisor = tf.train.Supervisor(logdir=None)
+
+    def step() -> object:
+        return json.loads(path.read_text())["step"] if path.exists() else None
+
+    with supervisor.managed_session() as session:
+        background.until(lambda: step() == 0)
+        session.run(up)
+        background.until(lambda: step() == 1)
+        session.run(up)
+    assert step() == 2
+    # A program that waits for all registered threads does not wait for the thread that writes.
+    session = supervisor.prepare_or_wait_for_session()
+    supervisor.coord.join()
+    supervisor.stop()
+    session.close()
 
 
 def test_writing_a_summary_needs_a_writer() -> None:

@@ -3,8 +3,8 @@
     {"step": 12000, "stepsPerSecond": 310.5, "metrics": {"loss": 0.21}, "updatedAt": "..."}
 
 The environment variable CAPSTAN_PROGRESS_FILE names the file. If the variable is set,
-`MonitoredTrainingSession` adds the hook that writes the file. The hook replaces the file
-atomically, so a reader never sees a partial file.
+`MonitoredTrainingSession` adds the hook that writes the file, and a `Supervisor` starts a thread
+that writes it. They replace the file atomically, so a reader never sees a partial file.
 """
 
 import json
@@ -19,28 +19,21 @@ from capstan.api import logging
 from capstan.train import hook, metrics, reporting, steps
 
 VARIABLE = "CAPSTAN_PROGRESS_FILE"
+EVERY_SECS = 0.5
+"""The seconds between two reports."""
 
 
-class ProgressHook(hook.SessionRunHook):
+class Report:
     """Writes the step, the step rate and the metrics of a training to `path`.
 
-    The hook writes at most once in `every_secs` seconds, and at the end. `reporters` are hooks of
-    the same session, whose metrics it writes. Add this hook after the reporters, so that it sees
-    their newest values. If a FinalOpsHook among the reporters has metrics, the last report holds
-    only the metrics of FinalOpsHooks. If the file cannot be written, the hook logs one warning and
-    training goes on. The hook does nothing in a graph without a global step. `clock` returns
-    seconds since 1970.
+    The rate is measured anew at most once in `every_secs` seconds. If the file cannot be written,
+    `write` logs one warning and training goes on. `clock` returns seconds since 1970.
     """
 
     def __init__(
-        self,
-        path: str,
-        reporters: Sequence[Any] = (),
-        every_secs: float = 0.5,
-        clock: Callable[[], float] = time.time,
+        self, path: str, every_secs: float = EVERY_SECS, clock: Callable[[], float] = time.time
     ) -> None:
         self._path = path
-        self._reporters = tuple(reporters)
         self._every_secs = every_secs
         self._clock = clock
         self._due = 0.0
@@ -48,41 +41,23 @@ class ProgressHook(hook.SessionRunHook):
         self._rate: float | None = None
         self._has_failed = False
 
-    def begin(self) -> None:
-        self._global_step = steps.get_global_step()
-
-    def after_create_session(self, session: Any, coord: Any) -> None:
-        # A recovery may have lowered the step, so the rate is measured anew.
+    def restart(self) -> None:
+        """Measure the rate anew. A recovery may have lowered the step."""
         self._last = None
-        if self._global_step is not None:
-            self._write(int(session.run(self._global_step)))
 
-    def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs | None:
-        return None if self._global_step is None else hook.SessionRunArgs(self._global_step)
+    def is_due(self) -> bool:
+        """Return whether the last report is at least `every_secs` seconds old."""
+        return self._clock() >= self._due
 
-    def after_run(
-        self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
-    ) -> None:
-        if run_values.results is not None and self._clock() >= self._due:
-            self._write(int(run_values.results))
-
-    def end(self, session: Any) -> None:
-        if self._global_step is not None:
-            final_hooks = [
-                reporter
-                for reporter in self._reporters
-                if isinstance(reporter, reporting.FinalOpsHook)
-            ]
-            self._write(int(session.run(self._global_step)), metrics.merged(final_hooks))
-
-    def _write(self, step: int, outcome: Mapping[str, float] | None = None) -> None:
+    def write(self, step: int, values: Mapping[str, float]) -> None:
+        """Write a report with the given metrics."""
         now = self._clock()
         self._measure(step, now)
         self._due = now + self._every_secs
         document: dict[str, Any] = {"step": step}
         if self._rate is not None:
             document["stepsPerSecond"] = round(self._rate, 3)
-        document["metrics"] = outcome or metrics.merged(self._reporters)
+        document["metrics"] = values
         document["updatedAt"] = datetime.fromtimestamp(now, UTC).isoformat()
         try:
             replace(self._path, json.dumps(document))
@@ -101,6 +76,57 @@ class ProgressHook(hook.SessionRunHook):
         if elapsed > 0 and (elapsed >= self._every_secs or self._rate is None):
             self._rate = (step - last_step) / elapsed
             self._last = step, now
+
+
+class ProgressHook(hook.SessionRunHook):
+    """Writes the step, the step rate and the metrics of a training to `path`.
+
+    The hook writes at most once in `every_secs` seconds, and at the end. `reporters` are hooks of
+    the same session, whose metrics it writes. Add this hook after the reporters, so that it sees
+    their newest values. If a FinalOpsHook among the reporters has metrics, the last report holds
+    only the metrics of FinalOpsHooks. If the file cannot be written, the hook logs one warning and
+    training goes on. The hook does nothing in a graph without a global step. `clock` returns
+    seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        reporters: Sequence[Any] = (),
+        every_secs: float = EVERY_SECS,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._report = Report(path, every_secs, clock)
+        self._reporters = tuple(reporters)
+
+    def begin(self) -> None:
+        self._global_step = steps.get_global_step()
+
+    def after_create_session(self, session: Any, coord: Any) -> None:
+        self._report.restart()
+        if self._global_step is not None:
+            self._write(int(session.run(self._global_step)))
+
+    def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs | None:
+        return None if self._global_step is None else hook.SessionRunArgs(self._global_step)
+
+    def after_run(
+        self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
+    ) -> None:
+        if run_values.results is not None and self._report.is_due():
+            self._write(int(run_values.results))
+
+    def end(self, session: Any) -> None:
+        if self._global_step is not None:
+            final_hooks = [
+                reporter
+                for reporter in self._reporters
+                if isinstance(reporter, reporting.FinalOpsHook)
+            ]
+            self._write(int(session.run(self._global_step)), metrics.merged(final_hooks))
+
+    def _write(self, step: int, outcome: Mapping[str, float] | None = None) -> None:
+        self._report.write(step, outcome or metrics.merged(self._reporters))
 
 
 def replace(path: str, text: str) -> None:

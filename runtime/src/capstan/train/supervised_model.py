@@ -8,7 +8,7 @@ from typing import Any
 
 from capstan.api import logging, variable_collections
 from capstan.core import dtypes
-from capstan.framework import collections
+from capstan.framework import collections, facts, opdef
 from capstan.framework import graph as graphs
 from capstan.train import saver as savers
 from capstan.train import scaffold as scaffolds
@@ -80,6 +80,21 @@ class SupervisedModel:
     @property
     def saver(self) -> Any:
         return self._saver
+
+
+def check_devices(graph: graphs.Graph) -> None:
+    """Check that each variable has a device, so that all tasks use the same variables.
+
+    Raises:
+        ValueError: a variable has no device.
+    """
+    for op in graph.get_operations():
+        is_variable = opdef.role(op.type) is facts.Role.VARIABLE
+        # As in TensorFlow, the handle of a resource variable needs no device.
+        if is_variable and op.outputs[0].dtype.is_ref_dtype and not op.device:
+            raise ValueError(
+                f"When using replicas, all Variables must have their device set: {op.node_def}"
+            )
 
 
 def _given_or_found(given: Any, key: str, default: Callable[[], Any] | None = None) -> Any:

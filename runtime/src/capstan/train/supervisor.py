@@ -7,20 +7,20 @@ Source: tensorflow/python/training/supervisor.py.
 import contextlib
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from capstan.api import logging
 from capstan.client import session as sessions
-from capstan.framework import collections, facts, opdef
 from capstan.framework import graph as graphs
 from capstan.services import first_process
 from capstan.train import (
-    coordinator,
     meta_graph,
     session_manager,
     steps,
     supervised_model,
+    supervised_threads,
+    supervisor_progress,
     supervisor_services,
     supervisor_writer,
 )
@@ -28,7 +28,7 @@ from capstan.train import (
 USE_DEFAULT = supervised_model.USE_DEFAULT
 
 
-class Supervisor(supervised_model.SupervisedModel):
+class Supervisor(supervised_model.SupervisedModel, supervised_threads.SupervisedThreads):
     """Prepares sessions of `graph`, and runs threads that save the model and write summaries.
 
     Each operation with the default USE_DEFAULT is taken from its collection, or made. None switches
@@ -38,6 +38,8 @@ class Supervisor(supervised_model.SupervisedModel):
     `save_model_secs` seconds to `logdir/checkpoint_basename`, and writes summaries every
     `save_summaries_secs` seconds. An interval of 0 switches a thread off. Every other task waits
     for the chief. `recovery_wait_secs` limits the time between its checks of the model.
+
+    If the environment variable CAPSTAN_PROGRESS_FILE is set, a thread writes progress to its file.
 
     `init_fn(session)` is called after `init_op`. `stop` waits `stop_grace_secs` seconds for the
     threads. All methods may be called from any thread.
@@ -72,9 +74,11 @@ class Supervisor(supervised_model.SupervisedModel):
         local_init_run_options: Any = None,
     ) -> None:
         first_process.obey_sigterm()
-        self._graph = graphs.get_default_graph() if graph is None else graph
+        graph = graphs.get_default_graph() if graph is None else graph
+        supervised_threads.SupervisedThreads.__init__(self, graph)
         with self._graph.as_default():
-            super().__init__(
+            supervised_model.SupervisedModel.__init__(
+                self,
                 ready_op,
                 ready_for_local_init_op,
                 init_op,
@@ -85,7 +89,6 @@ class Supervisor(supervised_model.SupervisedModel):
                 global_step,
             )
         self._is_chief = is_chief
-        self._coord = coordinator.Coordinator()
         self._stop_grace_secs = stop_grace_secs
         self._init_fn = init_fn
         # Only the chief saves the model and writes summaries.
@@ -99,10 +102,12 @@ class Supervisor(supervised_model.SupervisedModel):
         elif self._logdir:
             self._summary_writer = supervisor_writer.file_writer(self._logdir)
         self._is_graph_in_summary = False
+        self._progress: supervisor_progress.SVProgressThread | None = None
         self._session_manager = session_manager or self._manager(
             recovery_wait_secs, local_init_run_options
         )
-        self._check_devices()
+        if not is_chief:
+            supervised_model.check_devices(self._graph)
         self._graph.finalize()
 
     def _manager(self, wait_secs: float, options: Any) -> session_manager.SessionManager:
@@ -115,17 +120,6 @@ class Supervisor(supervised_model.SupervisedModel):
             local_init_run_options=options,
         )
 
-    def _check_devices(self) -> None:
-        if self._is_chief:
-            return
-        for op in self._graph.get_operations():
-            is_variable = opdef.role(op.type) is facts.Role.VARIABLE
-            # As in TensorFlow, the handle of a resource variable needs no device.
-            if is_variable and op.outputs[0].dtype.is_ref_dtype and not op.device:
-                raise ValueError(
-                    f"When using replicas, all Variables must have their device set: {op.node_def}"
-                )
-
     @property
     def is_chief(self) -> bool:
         return self._is_chief
@@ -133,11 +127,6 @@ class Supervisor(supervised_model.SupervisedModel):
     @property
     def session_manager(self) -> session_manager.SessionManager:
         return self._session_manager
-
-    @property
-    def coord(self) -> coordinator.Coordinator:
-        """The coordinator of all threads of this supervisor."""
-        return self._coord
 
     @property
     def summary_writer(self) -> Any:
@@ -201,6 +190,9 @@ class Supervisor(supervised_model.SupervisedModel):
         if start_standard_services:
             logging.info("Starting queue runners.")
             self.start_queue_runners(session)
+        if self._progress is not None:
+            self._progress.finish(0)
+        self._progress = supervisor_progress.start(self, session)
         return session
 
     def _write_graph(self) -> None:
@@ -233,28 +225,6 @@ class Supervisor(supervised_model.SupervisedModel):
             return None
         return supervisor_services.start(self, sess)
 
-    def start_queue_runners(
-        self, sess: Any, queue_runners: Sequence[Any] | None = None
-    ) -> list[threading.Thread]:
-        """Start the threads of `queue_runners`, by default of all in the graph. Return them."""
-        if queue_runners is None:
-            queue_runners = self._graph.get_collection(collections.GraphKeys.QUEUE_RUNNERS)
-        return [
-            thread
-            for runner in queue_runners
-            for thread in runner.create_threads(sess, coord=self._coord, daemon=True, start=True)
-        ]
-
-    def loop(
-        self,
-        timer_interval_secs: float | None,
-        target: Callable[..., Any],
-        args: Sequence[Any] | None = None,
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> coordinator.LooperThread:
-        """Start a thread that calls `target` every `timer_interval_secs` seconds. Return it."""
-        return coordinator.LooperThread.loop(self._coord, timer_interval_secs, target, args, kwargs)
-
     def stop(
         self,
         threads: Sequence[threading.Thread] | None = None,
@@ -274,25 +244,12 @@ class Supervisor(supervised_model.SupervisedModel):
                 ignore_live_threads=ignore_live_threads,
             )
         finally:
+            if self._progress is not None:
+                self._progress.finish(self._stop_grace_secs)
             if close_summary_writer and self._summary_writer is not None:
                 supervisor_writer.add_stop(self._summary_writer)
                 self._summary_writer.close()
                 self._is_graph_in_summary = False
-
-    def request_stop(self, ex: Any = None) -> None:
-        """Ask all threads to stop. `ex` is an error to raise in `stop`."""
-        self._coord.request_stop(ex=ex)
-
-    def should_stop(self) -> bool:
-        return self._coord.should_stop()
-
-    def stop_on_exception(self) -> contextlib.AbstractContextManager[None]:
-        """Return a block whose error is reported by `request_stop` instead of raised."""
-        return self._coord.stop_on_exception()
-
-    def wait_for_stop(self) -> None:
-        """Block until a stop is requested."""
-        self._coord.wait_for_stop()
 
     def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
         """Write a summary, by default with the present value of the global step.
@@ -337,12 +294,6 @@ class Supervisor(supervised_model.SupervisedModel):
 
     # The names of these methods before TensorFlow 1.0, which TensorFlow 1.15 still has.
     PrepareSession = prepare_or_wait_for_session
-    StartQueueRunners = start_queue_runners
     StartStandardServices = start_standard_services
     Stop = stop
-    RequestStop = request_stop
-    Loop = loop
-    ShouldStop = should_stop
-    StopOnException = stop_on_exception
-    WaitForStop = wait_for_stop
     SummaryComputed = summary_computed
