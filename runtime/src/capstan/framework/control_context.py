@@ -118,7 +118,7 @@ class ControlFlowContext(abc.ABC):
         for context in self.nested:
             nested = message.nested_contexts.add()
             target = nested.while_ctxt if context.is_loop else nested.cond_ctxt
-            target.CopyFrom(context.to_proto())
+            target.CopyFrom(context.to_proto(export_scope))
 
     def contains(self, op: Operation) -> bool:
         """Return whether `op` is in this context or in a context within this context."""

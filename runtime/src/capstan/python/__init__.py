@@ -69,7 +69,7 @@ _FRAMEWORK = {
     "errors_impl": ("capstan.errors",),
     "function": ("capstan.api.function",),
     "importer": (_TF,),
-    "meta_graph": ("capstan.train.meta_graph", *_TRAIN),
+    "meta_graph": ("capstan.train.meta_graph", "capstan.train.import_graph", *_TRAIN),
     "ops": (_TF, "capstan.framework.graph", "capstan.framework.registered_gradients"),
     "random_seed": ("capstan.framework.random_seed", _TF),
     "sparse_tensor": (_TF,),

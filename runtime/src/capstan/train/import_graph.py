@@ -4,11 +4,12 @@ Source: tensorflow/python/framework/meta_graph.py, tensorflow/python/training/sa
 """
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from capstan.api import importer, logging, variable_collections, variables
-from capstan.core import control_flow_messages, queue_runner_messages
-from capstan.framework import collections, context_defs
+from capstan.core import attr_value, control_flow_messages, queue_runner_messages
+from capstan.framework import collections, context_defs, names
 from capstan.framework import graph as graphs
 from capstan.train import collection_defs, queue_runner
 from capstan.train import saver as savers
@@ -35,6 +36,59 @@ def import_meta_graph(
         ValueError: the graph is not well-formed.
     """
     meta = _read(meta_graph_or_file)
+    scope = _add(meta, import_scope, clear_devices=clear_devices, **arguments)
+    if meta.HasField("saver_def"):
+        return savers.Saver.from_proto(meta.saver_def, scope)
+    if variable_collections.global_variables():
+        return savers.Saver()
+    logging.info("Saver not created because there are no variables in the graph to restore")
+    return None
+
+
+def import_scoped_meta_graph(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    graph: graphs.Graph | None = None,
+    import_scope: str | None = None,
+    input_map: dict[str, Any] | None = None,
+    unbound_inputs_col_name: str = "unbound_inputs",
+    restore_collections_predicate: Callable[[str], bool] = lambda key: True,
+) -> dict[str, variables.Variable]:
+    """Add a MetaGraphDef to `graph`, or to the default graph. Return its variables by name.
+
+    The names in the result do not contain `import_scope`. `input_map` maps each name in the
+    collection `unbound_inputs_col_name` to a tensor. Only the collections whose keys satisfy
+    `restore_collections_predicate` are added.
+
+    Raises:
+        OSError: the file does not exist or holds no MetaGraphDef.
+        ValueError: the graph is not well-formed, or an unbound input has no tensor.
+    """
+    meta = _read(meta_graph_or_file)
+    with (graphs.get_default_graph() if graph is None else graph).as_default() as around:
+        scope = _add(
+            meta,
+            import_scope,
+            clear_devices=clear_devices,
+            unbound=unbound_inputs_col_name,
+            wanted=restore_collections_predicate,
+            input_map=input_map,
+        )
+        members = around.get_collection(_Keys.GLOBAL_VARIABLES, scope)
+    return {names.without_scope(variable.name, scope): variable for variable in members}
+
+
+def _add(
+    meta: Any,
+    import_scope: str | None,
+    *,
+    clear_devices: bool,
+    unbound: str = "unbound_inputs",
+    wanted: Callable[[str], bool] = lambda key: True,
+    **arguments: Any,
+) -> str | None:
+    """Add a MetaGraphDef to the default graph. Return the scope of its operations."""
+    _check_bound(meta, unbound, arguments.get("input_map") or {})
     if clear_devices:
         for node in meta.graph_def.node:
             node.device = ""
@@ -46,14 +100,23 @@ def import_meta_graph(
     importer.import_graph_def(meta.graph_def, name=import_scope or "", **arguments)
     known: dict[str, variables.Variable] = {}
     for key in sorted(meta.collection_def):
-        for member in _members(key, meta.collection_def[key], prefix, known):
-            graph.add_to_collection(key, member)
-    if meta.HasField("saver_def"):
-        return savers.Saver.from_proto(meta.saver_def, scope)
-    if variable_collections.global_variables():
-        return savers.Saver()
-    logging.info("Saver not created because there are no variables in the graph to restore")
-    return None
+        if key != unbound and wanted(key):
+            for member in _members(key, meta.collection_def[key], prefix, known):
+                graph.add_to_collection(key, member)
+    return scope
+
+
+def _check_bound(meta: Any, key: str, input_map: dict[str, Any]) -> None:
+    """Raise ValueError if an unbound input of the graph has no tensor in `input_map`."""
+    if key not in meta.collection_def:
+        return
+    needed = [attr_value.text(name) for name in meta.collection_def[key].bytes_list.value]
+    missing = [name for name in needed if name not in input_map]
+    if missing or (needed and sorted(set(needed)) != sorted(input_map)):
+        raise ValueError(
+            f"Graph contains unbound inputs: {','.join(missing)}. Must provide these inputs "
+            "through input_map."
+        )
 
 
 class _Prefix:

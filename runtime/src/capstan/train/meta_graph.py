@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from capstan.core import attr_value
+from capstan.framework import collections, names, opdef
 from capstan.framework import graph as graphs
-from capstan.framework import opdef
 from capstan.resources import durable
-from capstan.train import collection_defs
+from capstan.train import collection_defs, scoped_graph
 
 add_collection_def = collection_defs.add_collection_def
 
@@ -26,6 +26,8 @@ def export_meta_graph(
     as_text: bool = False,
     clear_devices: bool = False,
     strip_default_attrs: bool = False,
+    export_scope: str | None = None,
+    clear_extraneous_savers: bool = False,
 ) -> Any:
     """Return `graph`, or the default graph, as a MetaGraphDef.
 
@@ -34,27 +36,71 @@ def export_meta_graph(
     string, or whose members a MetaGraphDef cannot hold, is left out. `clear_devices` removes the
     devices of all operations. `strip_default_attrs` leaves out the attributes that have their
     default values, so that programs which do not know these attributes can read the graph.
+    `export_scope` is described at `export_scoped_meta_graph`. `clear_extraneous_savers` leaves out
+    the operations of all savers except the saver of `saver_def`.
+    """
+    meta, _ = export_scoped_meta_graph(
+        filename=filename,
+        graph=graph,
+        saver_def=saver_def,
+        collection_list=collection_list,
+        as_text=as_text,
+        clear_devices=clear_devices,
+        strip_default_attrs=strip_default_attrs,
+        export_scope=export_scope,
+        clear_extraneous_savers=clear_extraneous_savers,
+    )
+    return meta
+
+
+def export_scoped_meta_graph(
+    filename: str | None = None,
+    graph_def: Any = None,
+    graph: graphs.Graph | None = None,
+    export_scope: str | None = None,
+    as_text: bool = False,
+    unbound_inputs_col_name: str | None = "unbound_inputs",
+    clear_devices: bool = False,
+    saver_def: Any = None,
+    clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
+    collection_list: Iterable[str] | None = None,
+) -> tuple[Any, dict[str, Any]]:
+    """Return the part of a graph in `export_scope` as a MetaGraphDef, and its variables by name.
+
+    The names in the MetaGraphDef and in the dictionary do not contain the scope. An input from
+    outside of the scope gets a name of its own. The collection `unbound_inputs_col_name` holds
+    these names, and an import needs a tensor for each of them. Without `export_scope`, return the
+    whole graph. `graph_def` replaces the GraphDef of `graph`. The other arguments are those of
+    `export_meta_graph`.
     """
     from tensorboard.compat.proto import meta_graph_pb2
 
     source = graphs.get_default_graph() if graph is None else graph
-    meta = meta_graph_pb2.MetaGraphDef(graph_def=source.as_graph_def())
-    if clear_devices:
-        for node in meta.graph_def.node:
-            node.device = ""
-    if strip_default_attrs:
-        for function in meta.graph_def.library.function:
-            _strip_defaults(function.node_def)
-        _strip_defaults(meta.graph_def.node)
-        meta.meta_info_def.stripped_default_attrs = True
+    nodes = source.as_graph_def() if graph_def is None else graph_def
+    scope = export_scope or ""
+    excluded = (
+        scoped_graph.nodes_of_other_savers(nodes, saver_def) if clear_extraneous_savers else ()
+    )
+    if scope or excluded:
+        nodes, unbound = scoped_graph.exported(nodes, scope, excluded)
+        if unbound_inputs_col_name:
+            source.get_collection_ref(unbound_inputs_col_name)[:] = unbound
+    meta = meta_graph_pb2.MetaGraphDef(graph_def=nodes)
+    _strip(meta, clear_devices=clear_devices, default_attrs=strip_default_attrs)
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
     keys = source.get_all_collection_keys() if collection_list is None else collection_list
     for key in keys:
-        add_collection_def(meta, key, source)
+        is_saver = key == collections.GraphKeys.SAVERS and clear_extraneous_savers
+        if not is_saver:
+            add_collection_def(meta, key, source, export_scope)
     if filename is not None:
         write(filename, meta, as_text=as_text)
-    return meta
+    return meta, {
+        names.without_scope(variable.name, scope): variable
+        for variable in source.get_collection(collections.GraphKeys.GLOBAL_VARIABLES, scope)
+    }
 
 
 def create_meta_graph_def(
@@ -91,6 +137,18 @@ def write(filename: str, meta: Any, *, as_text: bool = False) -> None:
     data = text_format.MessageToString(meta).encode() if as_text else meta.SerializeToString()
     with durable.replacing(filename) as file:
         file.write(data)
+
+
+def _strip(meta: Any, *, clear_devices: bool, default_attrs: bool) -> None:
+    """Delete the devices, or the attributes with default values, of all nodes."""
+    if clear_devices:
+        for node in meta.graph_def.node:
+            node.device = ""
+    if default_attrs:
+        for function in meta.graph_def.library.function:
+            _strip_defaults(function.node_def)
+        _strip_defaults(meta.graph_def.node)
+        meta.meta_info_def.stripped_default_attrs = True
 
 
 def _strip_defaults(nodes: Iterable[Any]) -> None:

@@ -8,6 +8,9 @@ from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules
 
+CHECKPOINT_OPS = frozenset({"SaveV2", "RestoreV2", "MergeV2Checkpoints"})
+"""The ops of a saver that read and write checkpoints."""
+
 
 def _restored_shapes(ctx: ShapeContext) -> rules.Shapes:
     unknown: shapes.Shape = None

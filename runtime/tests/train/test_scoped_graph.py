@@ -1,0 +1,78 @@
+"""A name scope of a graph as a MetaGraphDef, and the import of this MetaGraphDef elsewhere."""
+
+from typing import Any
+
+import pytest
+
+import capstan as tf
+from capstan.python.framework import meta_graph
+
+
+def build() -> None:
+    x = tf.placeholder(tf.float32, [], "x")
+    with tf.variable_scope("hidden"):
+        weight = tf.get_variable("weight", initializer=2.0)
+        _, y = tf.while_loop(
+            lambda i, y: i < 3, lambda i, y: (i + 1, y * weight), [0, x], name="loop"
+        )
+        with tf.get_default_graph().colocate_with(weight.op):
+            tf.identity(y, name="y")
+    tf.train.Saver()
+
+
+def exported(**options: Any) -> tuple[Any, dict[str, Any]]:
+    with tf.Graph().as_default() as graph:
+        build()
+        return meta_graph.export_scoped_meta_graph(graph=graph, **options)
+
+
+def test_an_exported_scope_has_no_scope_in_its_names() -> None:
+    meta, variables = exported(export_scope="hidden")
+    nodes = {node.name: node for node in meta.graph_def.node}
+    assert list(variables) == ["weight:0"]
+    assert {"weight", "y", "loop/Merge"} <= set(nodes)
+    assert not [name for name in nodes if name.startswith(("x", "save", "hidden"))]
+    assert nodes["loop/Enter_1"].input == ["$unbound_inputs_x"]
+    assert nodes["loop/Enter_1"].attr["frame_name"].s == b"loop/while_context"
+    assert list(nodes["y"].attr["_class"].list.s) == [b"loc:@weight"]
+    assert meta.collection_def["unbound_inputs"].bytes_list.value == [b"$unbound_inputs_x"]
+
+
+@pytest.mark.parametrize("scope", [None, "again"])
+def test_an_exported_scope_runs_on_the_tensors_of_an_input_map(scope: str | None) -> None:
+    meta, _ = exported(export_scope="hidden")
+    prefix = f"{scope}/" if scope else ""
+    with tf.Graph().as_default(), tf.Session() as session:
+        variables = meta_graph.import_scoped_meta_graph(
+            meta,
+            import_scope=scope,
+            input_map={"$unbound_inputs_x": tf.constant(5.0)},
+            restore_collections_predicate=lambda key: key != "trainable_variables",
+        )
+        assert {name: found.op.name for name, found in variables.items()} == {
+            "weight:0": f"{prefix}weight"
+        }
+        assert not tf.trainable_variables()
+        session.run(tf.global_variables_initializer())
+        y = tf.get_default_graph().get_tensor_by_name(f"{prefix}y:0")
+        assert session.run(y) == 40.0
+        assert session.run(tf.gradients(y, variables["weight:0"]))[0] == 60.0
+
+
+def test_an_unbound_input_without_a_tensor_is_an_error() -> None:
+    meta, _ = exported(export_scope="hidden")
+    message = r"unbound inputs: \$unbound_inputs_x. Must provide"
+    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
+        meta_graph.import_scoped_meta_graph(meta)
+
+
+def test_other_savers_are_left_out_on_request() -> None:
+    with tf.Graph().as_default():
+        build()
+        kept = tf.train.Saver()
+        meta = tf.train.export_meta_graph(
+            saver_def=kept.as_saver_def(), clear_extraneous_savers=True
+        )
+    names = {node.name.partition("/")[0] for node in meta.graph_def.node}
+    assert "save_1" in names
+    assert "save" not in names
