@@ -120,6 +120,15 @@ def _buckets(tf: Any, _: Path) -> Any:
     return bucketed[0].concatenate(bucketed[1])
 
 
+def _sparse(tf: Any, _: Path) -> Any:
+    sparse = tf.SparseTensor([[0, 1], [1, 0], [2, 2], [3, 0]], [1, 2, 3, 4], [4, 4])
+    plan = tf.data.Dataset.from_tensor_slices((sparse, {"a": np.arange(4)})).batch(3)
+
+    rows = plan.apply(tf.data.experimental.unbatch())
+    places = plan.map(lambda x, y: (x.indices, x.values * 10, x.dense_shape, y["a"]))
+    return tf.data.Dataset.zip((plan.repeat(2), places.repeat(2), rows.concatenate(rows.take(1))))
+
+
 PROGRAMS: dict[str, Program] = {
     "the batches of the book": lambda tf, _: _numbers(tf).repeat(3).batch(7),
     "the interleaving of the book": lambda tf, _: (
@@ -198,6 +207,7 @@ PROGRAMS: dict[str, Program] = {
             ),
         )
     ),
+    "sparse tensors": _sparse,
     "lines": _lines,
     "compressed files": _compressed,
     "records": _records,

@@ -444,3 +444,26 @@ def test_the_next_element_of_an_iterator_is_an_optional_without_a_value_at_the_e
     with tf.Session() as session:
         assert session.run([optional.has_value(), *optional.get_value()]) == [True, 1, b"a"]
         assert not session.run(optional.has_value())
+
+
+@pytest.mark.e2e
+def test_parsed_examples_with_sparse_features_are_elements() -> None:
+    def example(count: int) -> bytes:
+        values = tf.train.Int64List(value=range(count))
+        feature = {"numbers": tf.train.Feature(int64_list=values)}
+        return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+
+    features = {"numbers": tf.VarLenFeature(tf.int64)}
+    parsed = Dataset.from_tensor_slices([example(count) for count in (0, 2, 1)]).map(
+        lambda record: tf.parse_single_example(record, features)
+    )
+    iterator = tf.data.Iterator.from_structure(
+        parsed.output_types, parsed.output_shapes, output_classes=parsed.output_classes
+    )
+    element, begin = iterator.get_next(), iterator.make_initializer(parsed)
+    with tf.Session() as session:
+        session.run(begin)
+        found = [value["numbers"].values.tolist() for value in drained(session, element)]
+    assert found == [[], [0, 1], [0]]
+    with pytest.raises(TypeError, match="padded sparse tensors"):
+        parsed.padded_batch(2)

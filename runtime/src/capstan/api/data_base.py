@@ -56,8 +56,19 @@ class DatasetSpec:
         return dtypes.variant
 
     @property
+    def legacy_type(self) -> dtypes.DType:
+        return dtypes.variant
+
+    @property
+    def legacy_shape(self) -> tensor_shape.TensorShape:
+        return self.shape
+
+    @property
     def shape(self) -> tensor_shape.TensorShape:
         return tensor_shape.TensorShape([])
+
+    def with_shape(self, shape: tensor_shape.TensorShape) -> "DatasetSpec":
+        return self
 
     def unpacked(self, tensor: Any) -> Any:
         return self.legacy_class(tensor, self.element_spec)
@@ -79,11 +90,6 @@ def static(tensor: Any) -> Any:
     return None if value is None else value.item()
 
 
-def with_shape(leaf: Any, shape: tensor_shape.TensorShape) -> Any:
-    """Return the component with another shape."""
-    return data_structure.TensorSpec(leaf.dtype, shape)
-
-
 def check_state(spec: Any, found: Any, name: str) -> None:
     """Check that a function of a state returns a state of the same structure and types.
 
@@ -101,13 +107,10 @@ def check_state(spec: Any, found: Any, name: str) -> None:
 
 def relaxed(spec: Any, found: Any) -> Any:
     """Return `spec` with the most specific shapes that fit both structures."""
-    others = iter(data_structure.shapes(found))
-    return data_structure.mapped(
-        lambda leaf: with_shape(
-            leaf,
-            tensor_shape.TensorShape(
-                shapes.most_general(leaf.shape.internal, next(others).internal)
-            ),
-        ),
-        spec,
-    )
+    others = iter(data_structure.flatten(found))
+
+    def general(leaf: Any) -> Any:
+        sizes = leaf.legacy_shape.internal, next(others).legacy_shape.internal
+        return leaf.with_shape(tensor_shape.TensorShape(shapes.most_general(*sizes)))
+
+    return data_structure.mapped(general, spec)

@@ -62,11 +62,17 @@ class Batching(data_base.Base):
     def unbatch(self) -> Any:
         """Return the slices of each component along axis 0 as elements."""
         spec = data_structure.mapped(
-            lambda leaf: data_base.with_shape(leaf, leaf.shape.with_rank_at_least(1)[1:]),
-            self._spec,
+            lambda leaf: leaf.with_shape(leaf.legacy_shape.with_rank_at_least(1)[1:]), self._spec
         )
+        if any(leaf.dtype is dtypes.variant for leaf in data_structure.flatten(spec)):
+            rows = self._of(self._variant_tensor, self._spec).map(
+                lambda *element: tuple(
+                    data_structure.stacked_tensors(element[0] if len(element) == 1 else element)
+                )
+            )
+            return rows._unary("UnbatchDataset", spec=spec)
         return self._unary("UnbatchDataset", spec=spec)
 
 
 def _stacked(leaf: Any, count: int | None) -> Any:
-    return data_base.with_shape(leaf, tensor_shape.TensorShape([count]).concatenate(leaf.shape))
+    return leaf.with_shape(tensor_shape.TensorShape([count]).concatenate(leaf.legacy_shape))

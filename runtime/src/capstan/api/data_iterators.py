@@ -26,7 +26,7 @@ class Iterator:
         """Programs call the methods of a dataset, `from_structure` or `from_string_handle`."""
         self._iterator_resource = iterator_resource
         self._initializer = initializer
-        self._spec = data_structure.from_legacy(output_types, output_shapes)
+        self._spec = data_structure.from_legacy(output_types, output_shapes, output_classes)
         self._string_handle = raw.IteratorToStringHandle(iterator_resource)
         graphs.get_default_graph().add_to_collection(GLOBAL_ITERATORS, iterator_resource)
 
@@ -48,7 +48,7 @@ class Iterator:
         Raises:
             TypeError, ValueError: the shapes have another structure than the types.
         """
-        spec = data_structure.from_legacy(output_types, output_shapes)
+        spec = data_structure.from_legacy(output_types, output_shapes, output_classes)
         resource = raw.IteratorV2(
             container="", shared_name=shared_name or "", **data_structure.flat(spec)
         )
@@ -66,7 +66,7 @@ class Iterator:
         Raises:
             TypeError, ValueError: the shapes have another structure than the types.
         """
-        spec = data_structure.from_legacy(output_types, output_shapes)
+        spec = data_structure.from_legacy(output_types, output_shapes, output_classes)
         handle = convert.convert_to_tensor(string_handle, dtypes.string)
         resource = raw.IteratorFromStringHandleV2(handle, **data_structure.flat(spec))
         return Iterator._of(resource, None, spec)
@@ -90,7 +90,10 @@ class Iterator:
         """
         found = dataset._spec
         data_structure.check_same(self._spec, found)
-        wanted, given = map(data_structure.types, (self._spec, found))
+        wanted, given = (
+            data_structure.flatten(data_structure.legacy_types(each))
+            for each in (self._spec, found)
+        )
         if wanted != given:
             raise TypeError(
                 f"Expected output types {self.output_types!r} but got dataset with output types "
@@ -122,7 +125,7 @@ class Iterator:
             values = raw.IteratorGetNext(
                 self._iterator_resource, name=name, **data_structure.flat(self._spec)
             )
-        return data_structure.element(self._spec, values)
+            return data_structure.element(self._spec, values)
 
     def string_handle(self, name: str | None = None) -> Any:
         """Return a string tensor that stands for the iterator, for `from_string_handle`."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import data_base, data_structure
-from capstan.core import dtypes, shapes, tensor_shape
+from capstan.core import dtypes
 from capstan.framework import convert
 
 
@@ -46,13 +46,7 @@ class Ordering(data_base.Base):
                 "Two datasets to concatenate have different classes "
                 f"{self.output_classes} and {dataset.output_classes}"
             )
-        common = iter(
-            tensor_shape.TensorShape(shapes.most_general(one.internal, other.internal))
-            for one, other in zip(
-                data_structure.shapes(mine), data_structure.shapes(theirs), strict=True
-            )
-        )
-        spec = data_structure.mapped(lambda leaf: data_base.with_shape(leaf, next(common)), mine)
+        spec = data_base.relaxed(mine, theirs)
         return self._unary("ConcatenateDataset", dataset._variant_tensor, spec=spec)
 
     def prefetch(self, buffer_size: Any) -> Any:

@@ -23,6 +23,8 @@ def padded_batch(
     """
     spec = dataset._spec
     leaves = data_structure.flatten(spec)
+    if any(leaf.dtype is dtypes.variant for leaf in leaves):
+        raise TypeError(f"Batching of padded sparse tensors is not currently supported: {spec}")
     given = leaf_values(spec, padded_shapes, [leaf.shape for leaf in leaves])
     sizes = [_sizes(value) for value in given]
     values = leaf_values(spec, padding_values, [None] * len(leaves))

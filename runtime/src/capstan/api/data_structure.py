@@ -9,8 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import convert, nest
+from capstan.framework import convert, nest, sparse_tensor
 from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+_SPARSE = sparse_tensor.SparseTensor, sparse_tensor.SparseTensorValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +24,19 @@ class TensorSpec:
     shape: tensor_shape.TensorShape
 
     @property
+    def legacy_type(self) -> dtypes.DType:
+        return self.dtype
+
+    @property
+    def legacy_shape(self) -> tensor_shape.TensorShape:
+        return self.shape
+
+    @property
     def legacy_class(self) -> type:
         return graphs.Tensor
+
+    def with_shape(self, shape: tensor_shape.TensorShape) -> "TensorSpec":
+        return TensorSpec(self.dtype, shape)
 
     def unpacked(self, tensor: Any) -> Any:
         """Return the component that a tensor of the element stands for."""
@@ -31,6 +45,41 @@ class TensorSpec:
 
     def __repr__(self) -> str:
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name=None)"
+
+
+@dataclass(frozen=True, slots=True)
+class SparseTensorSpec:
+    """A component that is a sparse tensor. In a dataset it is a vector of three variants."""
+
+    legacy_type: dtypes.DType
+    legacy_shape: tensor_shape.TensorShape
+
+    @property
+    def dtype(self) -> dtypes.DType:
+        return dtypes.variant
+
+    @property
+    def shape(self) -> tensor_shape.TensorShape:
+        return tensor_shape.TensorShape(None)
+
+    @property
+    def legacy_class(self) -> type:
+        return sparse_tensor.SparseTensor
+
+    def with_shape(self, shape: tensor_shape.TensorShape) -> "SparseTensorSpec":
+        return SparseTensorSpec(self.legacy_type, shape)
+
+    def unpacked(self, tensor: Any) -> sparse_tensor.SparseTensor:
+        """Return the component that a tensor of the element stands for."""
+        parts = raw.DeserializeSparse(tensor, dtype=self.legacy_type)
+        indices, values, dense_shape = parts
+        rank = self.legacy_shape.ndims
+        indices.set_shape([None, rank])
+        dense_shape.set_shape([rank])
+        return sparse_tensor.SparseTensor(indices, values, dense_shape)
+
+    def __repr__(self) -> str:
+        return f"SparseTensorSpec({self.legacy_shape}, {self.legacy_type!r})"
 
 
 def converted(value: Any, name: str = "component") -> Any:
@@ -45,6 +94,8 @@ def converted(value: Any, name: str = "component") -> Any:
         number = next(leaves)
         if hasattr(leaf, "_dataset_spec"):
             return leaf
+        if isinstance(leaf, _SPARSE):
+            return sparse_tensor.SparseTensor.from_value(leaf)
         return convert.convert_to_tensor(leaf, name=f"{name}_{number}")
 
     return mapped(convert_leaf, value)
@@ -52,7 +103,7 @@ def converted(value: Any, name: str = "component") -> Any:
 
 def mapped(function: Any, structure: Any) -> Any:
     """Return the structure with each leaf replaced by `function(leaf)`. A list is a leaf."""
-    if isinstance(structure, tuple):
+    if isinstance(structure, tuple) and not isinstance(structure, _SPARSE):
         parts = [mapped(function, part) for part in structure]
         return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
     if isinstance(structure, Mapping):
@@ -72,6 +123,8 @@ def spec_of(element: Any) -> Any:
     """Return the structure of a converted element."""
 
     def spec(leaf: Any) -> Any:
+        if isinstance(leaf, sparse_tensor.SparseTensor):
+            return SparseTensorSpec(leaf.dtype, leaf.shape)
         found = getattr(leaf, "_dataset_spec", None)
         return found or TensorSpec(leaf.dtype.base_dtype, leaf.shape)
 
@@ -80,7 +133,26 @@ def spec_of(element: Any) -> Any:
 
 def tensors(element: Any) -> list[Any]:
     """Return the tensors of a converted element."""
-    return [getattr(leaf, "_variant_tensor", leaf) for leaf in flatten(element)]
+    return [_tensor(leaf) for leaf in flatten(element)]
+
+
+def _tensor(leaf: Any) -> Any:
+    if isinstance(leaf, sparse_tensor.SparseTensor):
+        parts = leaf.indices, leaf.values, leaf.dense_shape
+        return raw.SerializeSparse(*parts, out_type=dtypes.variant)
+    return getattr(leaf, "_variant_tensor", leaf)
+
+
+def stacked_tensors(element: Any) -> list[Any]:
+    """Return the tensors of a converted element, whose slices along axis 0 are elements."""
+    return [
+        raw.SerializeManySparse(
+            leaf.indices, leaf.values, leaf.dense_shape, out_type=dtypes.variant
+        )
+        if isinstance(leaf, sparse_tensor.SparseTensor)
+        else leaf
+        for leaf in flatten(element)
+    ]
 
 
 def element(spec: Any, values: Sequence[Any]) -> Any:
@@ -105,19 +177,21 @@ def flat(spec: Any) -> dict[str, Any]:
 
 
 def legacy_types(spec: Any) -> Any:
-    return mapped(lambda leaf: leaf.dtype, spec)
+    return mapped(lambda leaf: leaf.legacy_type, spec)
 
 
 def legacy_shapes(spec: Any) -> Any:
-    return mapped(lambda leaf: leaf.shape, spec)
+    return mapped(lambda leaf: leaf.legacy_shape, spec)
 
 
 def legacy_classes(spec: Any) -> Any:
     return mapped(lambda leaf: leaf.legacy_class, spec)
 
 
-def from_legacy(output_types: Any, output_shapes: Any = None) -> Any:
-    """Return the structure that has these types and shapes. By default, all shapes are unknown.
+def from_legacy(output_types: Any, output_shapes: Any = None, output_classes: Any = None) -> Any:
+    """Return the structure that has these types, shapes and classes.
+
+    By default, all shapes are unknown, and all components are tensors.
 
     Raises:
         TypeError, ValueError: the types and the shapes have different structures.
@@ -128,8 +202,14 @@ def from_legacy(output_types: Any, output_shapes: Any = None) -> Any:
         found = [tensor_shape.TensorShape(None)] * len(leaves)
     else:
         found = shapes_up_to(kinds, output_shapes)
-    rest = iter(found)
-    return mapped(lambda kind: TensorSpec(kind, next(rest)), kinds)
+    classes = [graphs.Tensor] * len(leaves) if output_classes is None else flatten(output_classes)
+    rest = iter(zip(found, classes, strict=True))
+    return mapped(lambda kind: _of_class(kind, *next(rest)), kinds)
+
+
+def _of_class(kind: dtypes.DType, shape: tensor_shape.TensorShape, found: Any) -> Any:
+    is_sparse = found is sparse_tensor.SparseTensor
+    return SparseTensorSpec(kind, shape) if is_sparse else TensorSpec(kind, shape)
 
 
 def shapes_up_to(structure: Any, given: Any) -> list[tensor_shape.TensorShape]:

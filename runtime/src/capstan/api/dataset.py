@@ -60,14 +60,14 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
             ValueError: a tensor has no axis, or the sizes of axis 0 differ.
         """
         element = data_structure.converted(tensors)
-        flat = data_structure.tensors(element)
-        first = flat[0].shape.with_rank_at_least(1)[0]
-        for tensor in flat[1:]:
-            first.assert_is_compatible_with(tensor.shape.with_rank_at_least(1)[0])
-        spec = data_structure.mapped(
-            lambda tensor: data_structure.TensorSpec(tensor.dtype.base_dtype, tensor.shape[1:]),
-            element,
-        )
+        stacked = data_structure.spec_of(element)
+        sizes = [
+            leaf.legacy_shape.with_rank_at_least(1)[0] for leaf in data_structure.flatten(stacked)
+        ]
+        for size in sizes[1:]:
+            sizes[0].assert_is_compatible_with(size)
+        spec = data_structure.mapped(lambda leaf: leaf.with_shape(leaf.legacy_shape[1:]), stacked)
+        flat = data_structure.stacked_tensors(element)
         made = raw.TensorSliceDataset(flat, output_shapes=data_structure.shapes(spec))
         return Dataset(made, spec)
 

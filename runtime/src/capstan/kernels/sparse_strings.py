@@ -1,21 +1,19 @@
-"""Kernels that keep sparse tensors as strings (core/kernels/{de,}serialize_sparse*_op.cc).
+"""Kernels that keep sparse tensors in vectors (core/kernels/{de,}serialize_sparse*_op.cc).
 
-A sparse tensor is a vector of three strings: its indices, values and shape, each as a TensorProto.
+A sparse tensor is a vector of three elements: its indices, values and shape. An element is either a
+variant, or a string with the bytes of a TensorProto.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from capstan.core import arrays, tensor_proto
+from capstan.core import dtypes, shapes, tensor_proto
 from capstan.core.arrays import Array
-from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-
-
-def _strings(*parts: Array) -> list[bytes]:
-    return [tensor_proto.make(part).SerializeToString() for part in parts]
+from capstan.resources import tensor_variant
 
 
 def _check(indices: Array, values: Array, shape: Array) -> None:
@@ -28,42 +26,91 @@ def _check(indices: Array, values: Array, shape: Array) -> None:
         )
 
 
-def _serialize(indices: Array, values: Array, shape: Array) -> Array:
-    _check(indices, values, shape)
-    return arrays.strings(_strings(indices, values, shape), (3,))
+def _elements(node: NodeContext) -> Callable[..., list[Any]]:
+    """Return the function that stores the arrays of a sparse tensor as strings or variants."""
+
+    def strings(*parts: Array) -> list[Any]:
+        return [tensor_proto.make(part).SerializeToString() for part in parts]
+
+    def variants(*parts: Array) -> list[Any]:
+        return [tensor_variant.TensorVariant(np.array(part)) for part in parts]
+
+    return variants if node.attrs["out_type"] is dtypes.variant else strings
 
 
-def _serialize_many(indices: Array, values: Array, shape: Array) -> Array:
-    _check(indices, values, shape)
-    if len(shape) < 2:
-        raise invalid(f"Rank of input SparseTensor should be > 1, but saw rank: {len(shape)}")
-    count = int(shape[0])
-    found = []
-    for row in range(count):
-        is_here = indices[:, 0] == row
-        found += _strings(indices[is_here, 1:], values[is_here], shape[1:])
-    return arrays.strings(found, (count, 3))
+def _serialize(node: NodeContext) -> Function:
+    stored = _elements(node)
+
+    def serialize(indices: Array, values: Array, shape: Array) -> Array:
+        _check(indices, values, shape)
+        return _array(stored(indices, values, shape), (3,))
+
+    return serialize
 
 
-def _deserialize_many(node: NodeContext) -> Function:
+def _serialize_many(node: NodeContext) -> Function:
+    stored = _elements(node)
+
+    def serialize(indices: Array, values: Array, shape: Array) -> Array:
+        _check(indices, values, shape)
+        if len(shape) < 2:
+            raise invalid(f"Rank of input SparseTensor should be > 1, but saw rank: {len(shape)}")
+        count = int(shape[0])
+        found = []
+        for row in range(count):
+            is_here = indices[:, 0] == row
+            found += stored(indices[is_here, 1:], values[is_here], shape[1:])
+        return _array(found, (count, 3))
+
+    return serialize
+
+
+def _array(elements: list[Any], shape: tuple[int, ...]) -> Array:
+    array = np.empty(len(elements), object)
+    array[:] = elements
+    return array.reshape(shape)
+
+
+def _deserialize(node: NodeContext) -> Function:
     dtype = node.attrs["dtype"].as_numpy_dtype
 
     def deserialize(serialized: Array) -> Any:
-        rows = [[_parsed(text) for text in row] for row in np.asarray(serialized, object)]
+        outer = serialized.shape[:-1]
+        if not serialized.ndim or serialized.shape[-1] != 3:
+            raise invalid(
+                "Serialized sparse should have 3 as the last dimension "
+                f"{shapes.show(serialized.shape)}"
+            )
+        rows = [[_parsed(part) for part in row] for row in serialized.reshape(-1, 3).tolist()]
         if not rows:
             raise invalid("Must have at least 1 serialized SparseTensor")
-        sizes = np.max([shape for _, _, shape in rows], 0)
-        places = [np.insert(indices, 0, number, 1) for number, (indices, _, _) in enumerate(rows)]
+        for number, (indices, values, shape) in enumerate(rows):
+            _check(indices, values, shape)
+            if len(shape) != len(rows[0][2]):
+                raise invalid(
+                    f"Inconsistent rank across SparseTensors: rank prior to SparseTensor[{number}] "
+                    f"was: {len(rows[0][2])} but rank of SparseTensor[{number}] is: {len(shape)}"
+                )
         values = np.concatenate([values for _, values, _ in rows])
         if values.dtype != dtype:
             raise invalid(f"Expected a SparseTensor of {np.dtype(dtype)}, but saw {values.dtype}")
-        shape = np.array([len(rows), *sizes], np.int64)
+        places = [
+            np.hstack([np.tile(np.unravel_index(number, outer), (len(indices), 1)), indices])
+            if outer
+            else indices
+            for number, (indices, _, _) in enumerate(rows)
+        ]
+        sizes = np.max([shape for _, _, shape in rows], 0)
+        shape = np.array([*outer, *sizes], np.int64)
         return np.concatenate(places).astype(np.int64), values, shape
 
     return deserialize
 
 
-def _parsed(text: bytes) -> Array:
+def _parsed(text: Any) -> Array:
+    """Return the array in a string or a variant."""
+    if isinstance(text, tensor_variant.TensorVariant):
+        return text.value
     from google.protobuf import message
     from tensorboard.compat.proto import tensor_pb2
 
@@ -73,6 +120,7 @@ def _parsed(text: bytes) -> Array:
         raise invalid(f"A serialized SparseTensor cannot be read: {fault}") from fault
 
 
-register(Kernel("SerializeSparse", constantly(_serialize)))
-register(Kernel("SerializeManySparse", constantly(_serialize_many)))
-register(Kernel("DeserializeManySparse", _deserialize_many))
+register(Kernel("SerializeSparse", _serialize))
+register(Kernel("SerializeManySparse", _serialize_many))
+register(Kernel("DeserializeSparse", _deserialize))
+register(Kernel("DeserializeManySparse", _deserialize))

@@ -7,7 +7,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, tensor_proto, tensor_shape
 from capstan.core.arrays import Array
-from capstan.resources import iterator_state, optional, tensor_list, variant
+from capstan.resources import iterator_state, optional, tensor_list, tensor_variant, variant
 
 
 def decoded(tensor: Array) -> Array:
@@ -51,6 +51,9 @@ def _variant(proto: Any) -> variant.Variant | None:
     if proto.type_name == optional.Optional.type_name:
         types = [dtypes.as_dtype(each.dtype) for each in proto.tensors]
         return optional.from_parts(proto.metadata, tensors, types)
+    if proto.type_name == tensor_variant.TensorVariant.type_name:
+        (tensor,) = tensors
+        return tensor_variant.TensorVariant(np.asarray(tensor))
     if proto.type_name == iterator_state.IteratorState.type_name:
         return iterator_state.from_parts(proto.metadata)
     raise TypeError(f"Capstan has no variant '{proto.type_name}'")

@@ -1,4 +1,4 @@
-"""Rows of the ops that keep sparse tensors as strings (core/ops/sparse_ops.cc)."""
+"""Rows of the ops that keep sparse tensors as strings or variants (core/ops/sparse_ops.cc)."""
 
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import OpDef, ShapeContext, define
@@ -20,6 +20,10 @@ def _restored(ctx: ShapeContext) -> rules.Shapes:
     return ((None, None), (None,), (None,))
 
 
+def _any_restored(ctx: ShapeContext) -> rules.Shapes:
+    return ((None, None), (None,), (None,))
+
+
 for _name, _rule in (("SerializeSparse", _single), ("SerializeManySparse", _many)):
     define(
         OpDef(
@@ -29,7 +33,7 @@ for _name, _rule in (("SerializeSparse", _single), ("SerializeManySparse", _many
             attrs={"out_type": dtypes.string},
             shape=_rule,
             not_differentiable=True,
-            types={"out_type": (dtypes.string,)},
+            types={"out_type": (dtypes.string, dtypes.variant)},
         )
     )
 define(
@@ -40,5 +44,16 @@ define(
         attrs={"dtype": dtypes.DType},
         shape=_restored,
         not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "DeserializeSparse",
+        ("serialized_sparse: Tserialized",),
+        ("sparse_indices: int64", "sparse_values: dtype", "sparse_shape: int64"),
+        attrs={"dtype": dtypes.DType, "Tserialized": dtypes.string},
+        shape=_any_restored,
+        not_differentiable=True,
+        types={"Tserialized": (dtypes.string, dtypes.variant)},
     )
 )

@@ -1,0 +1,29 @@
+"""Tensors as variants. A serialized sparse tensor is a vector of three of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import dtypes
+from capstan.core.arrays import Array
+from capstan.resources import variant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TensorVariant(variant.Variant):
+    """One tensor. Nothing changes its array."""
+
+    value: Array
+    type_name: ClassVar[str] = "tensorflow::Tensor"
+
+    def zeros_like(self) -> "TensorVariant":
+        return TensorVariant(np.asarray(variant.zeros_like(self.value)))
+
+    def plus(self, other: variant.Variant) -> "TensorVariant":
+        raise errors.InvalidArgumentError(None, None, "Serialized sparse tensors have no sum")
+
+    def parts(self) -> tuple[bytes, Sequence[tuple[Any, dtypes.DType]]]:
+        return b"", [(self.value, dtypes.as_dtype(self.value.dtype))]
