@@ -19,7 +19,15 @@ ENGINE = """\
 echo "$@" >>"$CALLS"
 case "$1" in
   info) echo '{}' ;;
-  run) echo "this engine starts no container" >&2; exit 1 ;;
+  run)
+    # kind asks for all nodes at the same time, and asks no more after a refusal.
+    tries=600
+    while [ "$(grep -c '^run ' "$CALLS")" -lt "$NODES" ] && [ $((tries -= 1)) -gt 0 ]; do
+      sleep 0.1
+    done
+    echo "this engine starts no container" >&2
+    exit 1
+    ;;
 esac
 """
 BROKEN = '#!/bin/sh\necho "no daemon for ${0##*/}" >&2\nexit 1\n'
@@ -42,13 +50,14 @@ def put(folder: pathlib.Path, name: str, script: str) -> None:
 
 @pytest.mark.parametrize("gpus, workers", [(False, 2), (True, 3)])
 def test_kind_reads_the_configuration_and_asks_for_its_nodes(
-    path: pathlib.Path, gpus: bool, workers: int
+    path: pathlib.Path, gpus: bool, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     try:
         tools.program("kind")
     except programs.Unavailable as reason:
         pytest.skip(str(reason))
     put(path, "docker", ENGINE)
+    monkeypatch.setenv("NODES", str(1 + workers))
     with pytest.raises(AssertionError, match="this engine starts no container"), kind.running(gpus):
         pass
     calls = (path / "calls").read_text()
