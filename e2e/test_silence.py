@@ -12,7 +12,7 @@ from testbed.operator import Operator
 from testbed.story import Story, condition, job, replica
 
 ACCOUNT = "operator"
-REASONS = ["Restarting", *["Running"] * 3, "Succeeded", "TemplateInvalid"]
+REASONS = ["ImagePullFailed", "Restarting", *["Running"] * 3, "Succeeded", "TemplateInvalid"]
 """The reasons of all events about all jobs, sorted."""
 PASSES = "capstan_reconcile_seconds_count"
 
