@@ -6,16 +6,14 @@ more than the calls of its kernels.
 
 import functools
 import itertools
-import linecache
 import threading
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 from capstan import errors
 from capstan.core import cancellation, function
 from capstan.core import node as ir
-from capstan.executor import bind, blocks, emit, faults, loops
+from capstan.executor import bind, blocks, emit, faults, listing, loops
 from capstan.framework import opdef
 from capstan.partition import parts
 from capstan.resources import containers
@@ -87,8 +85,8 @@ class Callee:
     ) -> Callable[..., tuple[Any, ...]]:
         cancelled = cancelled or cancellation.Cancellation()
         code = emit.write_function(part, resources, Callee, cancelled)
-        filename = f"<capstan function {next(_serial)} of {self._part.task}>"
-        module: dict[str, Any] = {}
+        filename = f"capstan function {next(_serial)} of {self._part.task}"
+        module = listing.module(code.source)
         exec(compile(code.source, filename, "exec"), module)
         call: Callable[..., tuple[Any, ...]] = module["build"](code.bound, ())
 
@@ -101,9 +99,6 @@ class Callee:
             except Exception as fault:
                 raise faults.blame(fault, code, filename) from fault
 
-        lines = code.source.splitlines(keepends=True)
-        linecache.cache[filename] = (len(code.source), None, lines, filename)
-        weakref.finalize(checked, linecache.cache.pop, filename, None)
         return checked
 
 

@@ -10,9 +10,7 @@ import contextlib
 import contextvars
 import functools
 import itertools
-import linecache
 import types
-import weakref
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -22,7 +20,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation
 from capstan.core.arrays import Array
-from capstan.executor import callee, emit, faults, state
+from capstan.executor import callee, emit, faults, listing, state
 from capstan.graph import infer
 from capstan.kernels import registry
 from capstan.partition import parts
@@ -83,7 +81,7 @@ class Program:
         self.plan = state.Plan(self.layout)
         self.code = emit.write(part, resources, callee.Callee)
         self._devices = resources.devices
-        self._filename = f"<capstan part {next(self._serial)} of {part.task}>"
+        self._filename = f"capstan part {next(self._serial)} of {part.task}"
         self._build = self._compile()
         self._free: deque[Context] = deque()
         self._unused = 0
@@ -207,21 +205,21 @@ class Program:
         return faults.blame(fault, self.code, self._filename)
 
     def _compile(self) -> Callable[..., tuple[Any, ...]]:
-        text, filename = self.code.source, self._filename
-        compiled = compile(text, filename, "exec")
-        linecache.cache[filename] = (len(text), None, text.splitlines(True), filename)
-        weakref.finalize(self, linecache.cache.pop, filename, None)
+        text = self.code.source
+        compiled = compile(text, self._filename, "exec")
+        module = listing.module(text)
         if self.code.is_flat:
-            return functools.partial(_run_module, compiled)
-        module: dict[str, Any] = {}
+            return functools.partial(_run_module, compiled, module)
         exec(compiled, module)
         build: Callable[..., tuple[Any, ...]] = module["build"]
         return build
 
 
-def _run_module(compiled: types.CodeType, k: object, b: object) -> tuple[Any, ...]:
-    """Return the functions of a flat module for one context."""
-    module: dict[str, Any] = {"k": k, "b": b}
+def _run_module(
+    compiled: types.CodeType, names: Mapping[str, Any], k: object, b: object
+) -> tuple[Any, ...]:
+    """Return the functions of a flat module, which begins with `names`, for one context."""
+    module: dict[str, Any] = {**names, "k": k, "b": b}
     exec(compiled, module)
     built: tuple[Any, ...] = module["built"]
     return built
