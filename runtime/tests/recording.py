@@ -123,3 +123,6 @@ class Recorder:
 
     def admit(self, sock: socket.socket) -> None:
         sock.close()
+
+    def drop(self, task: str) -> None:
+        self._note("drop", task)

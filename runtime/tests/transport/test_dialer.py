@@ -57,6 +57,9 @@ class Ps:
     def admit(self, sock: socket.socket) -> None:
         self.door.admit(sock)
 
+    def drop(self, task: str) -> None:
+        self.door.drop(task)
+
     def close_session(self, handle: str) -> None:
         raise AssertionError("no test opens a session")
 

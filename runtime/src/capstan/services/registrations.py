@@ -33,9 +33,15 @@ class Leftovers:
         self._sessions: dict[str, set[str]] = {}
 
     def deregister(self, task: Task, session: str) -> None:
-        """Deregister `session` from a task. If the task is unavailable, `retry` does it later."""
+        """Deregister `session` from a task. If the task is unavailable, `retry` does it later.
+
+        If the task refuses this process, because another process has replaced it, return: the task
+        forgets the sessions of the replaced process by itself.
+        """
         try:
             task.worker.deregister_graph(session)
+        except errors.FailedPreconditionError:
+            return
         except (errors.UnavailableError, errors.DeadlineExceededError):
             with self._lock:
                 self._sessions.setdefault(task.name, set()).add(session)

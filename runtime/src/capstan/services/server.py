@@ -21,6 +21,7 @@ from capstan.resources import containers
 from capstan.services import (
     cores,
     first_process,
+    identity,
     iterations,
     master,
     masters,
@@ -64,7 +65,8 @@ class Server:
         opens no port except that of its address.
 
         Raises:
-            ValueError: the job or the task is not named, or not in the cluster.
+            ValueError: the job or the task is not named, or not in the cluster. Or CAPSTAN_ATTEMPT,
+                which the launcher of a job sets, is no number.
             InvalidArgumentError: the task is not in the cluster, or its address has no port.
             NotFoundError: the protocol is unknown.
             UnknownError: the port is in use.
@@ -137,7 +139,7 @@ class Server:
         addresses = self._def.cluster.tasks()
         usable = cores.usable()
         cores.limit(cores.threads_for(self.settings, self._task, addresses, usable))
-        self._peers = peers = client.Peers(addresses)
+        self._peers = peers = client.Peers(addresses, identity.of_task(self._task))
         self._links = links = pool.Pool(
             dialer.LinkDialer(self._task, addresses, peers.worker, planes=self._planes)
         )

@@ -11,7 +11,7 @@ from capstan import errors
 from capstan.core import config
 from capstan.hardware import factories
 from capstan.resources import containers
-from capstan.services import iterations, master, placement_log, worker
+from capstan.services import identity, iterations, master, placement_log, worker
 from capstan.transport import api, interfaces
 
 
@@ -66,7 +66,7 @@ def find(
         # import.
         from capstan.transport.grpc import client
 
-        return client.GrpcMaster(target), chosen
+        return client.GrpcMaster(target, identity.of_process()), chosen
     raise errors.NotFoundError(
         None,
         None,

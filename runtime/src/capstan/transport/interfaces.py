@@ -126,6 +126,9 @@ class Door(Protocol):
     def admit(self, sock: socket.socket) -> None:
         """Take over a connection whose peer has not sent the token of an offer yet."""
 
+    def drop(self, task: str) -> None:
+        """Close the links of `task`, and forget its offers."""
+
 
 class MasterApi(Protocol):
     """Sessions over a cluster. Thread-safe. `run_step` and `create_session` block."""

@@ -70,7 +70,7 @@ class Listener:
         self._limit = max_message_bytes
         self._lock = threading.Lock()
         self._tokens: dict[bytes, Hello] = {}
-        self._links: set[stream.StreamLink] = set()
+        self._links: dict[stream.StreamLink, Hello] = {}
         self._ended = threading.Event()
         self._port = None if host is None else _Port(host, self.admit)
 
@@ -112,6 +112,16 @@ class Listener:
         """Take over a connection whose peer has not sent a token yet. Returns at once."""
         threading.Thread(target=self._serve, args=(sock,), name="capstan-link", daemon=True).start()
 
+    def drop(self, task: str) -> None:
+        """Close the links of `task`, and forget its tokens. Does not wait for handlers."""
+        with self._lock:
+            self._tokens = {
+                token: hello for token, hello in self._tokens.items() if hello.task != task
+            }
+            links = [link for link, hello in self._links.items() if hello.task == task]
+        for link in links:
+            link.close()
+
     def close(self) -> None:
         """Stop listening and close every link. Does not wait for handlers. Idempotent."""
         with self._lock:
@@ -137,7 +147,7 @@ class Listener:
         finally:
             link.close()
             with self._lock:
-                self._links.discard(link)
+                self._links.pop(link, None)
 
     def _admit(self, sock: socket.socket) -> tuple[stream.StreamLink, Hello] | None:
         """Read the token of a connection. Return the link and its peer.
@@ -154,7 +164,7 @@ class Listener:
                 if hello is None or self._ended.is_set():
                     return None
                 link = stream.StreamLink(sock, hello.task, self._limit)
-                self._links.add(link)
+                self._links[link] = hello
                 return link, hello
         except (errors.OpError, OSError):
             return None

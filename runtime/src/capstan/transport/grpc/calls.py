@@ -8,14 +8,17 @@ import grpc
 
 from capstan import errors
 from capstan.transport import cancellation as cancellations
-from capstan.transport.grpc import channels, status, tunnel
+from capstan.transport import fence
+from capstan.transport.grpc import callers, channels, status, tunnel
 
 
 class Service:
     """Calls to one service of one task. Thread-safe."""
 
-    def __init__(self, address: str, service: str) -> None:
+    def __init__(self, address: str, service: str, caller: fence.Caller | None = None) -> None:
+        """Open a channel to `address`. Every call says that `caller` makes it."""
         self.address = address
+        self._metadata = callers.encode(caller)
         self._channel = channels.open_channel(address)
         self._method = functools.cache(functools.partial(channels.method, self._channel, service))
 
@@ -41,8 +44,10 @@ class Service:
         try:
             method = self._method(name)
             if cancellation is None:
-                return method(request, timeout=timeout_s, wait_for_ready=wait)
-            call = method.future(request, timeout_s, wait_for_ready=wait)
+                return method(
+                    request, timeout=timeout_s, metadata=self._metadata, wait_for_ready=wait
+                )
+            call = method.future(request, timeout_s, self._metadata, wait_for_ready=wait)
             return _result(name, call, cancellation)
         except grpc.RpcError as error:
             raise status.from_call(error, self.address) from None

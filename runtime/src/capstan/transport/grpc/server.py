@@ -9,8 +9,9 @@ import grpc
 
 from capstan import errors
 from capstan.hardware import threads
-from capstan.transport import interfaces
+from capstan.transport import fence, interfaces
 from capstan.transport.grpc import (
+    callers,
     channels,
     codec,
     connections,
@@ -52,12 +53,13 @@ class ControlServer:
         )
         self._sessions = leases.Leases(master.close_session)
         masters = master_service.MasterService(master, self._sessions)
-        workers = _methods(_Worker(worker, door).answers())
+        attempts = fence.Fence(door.drop)
+        workers = _methods(_Worker(worker, door).answers(), attempts)
         workers[tunnel.METHOD] = tunnel.handler(door.admit)
         for service, methods in (
-            (channels.MASTER, _methods(masters.answers())),
+            (channels.MASTER, _methods(masters.answers(), attempts)),
             (channels.WORKER, workers),
-            (health.SERVICE, _methods(health.answers())),
+            (health.SERVICE, _methods(health.answers(), attempts)),
         ):
             self._server.add_generic_rpc_handlers(
                 [grpc.method_handlers_generic_handler(service, methods)]
@@ -131,18 +133,25 @@ class _Worker:
 
 
 def _methods(
-    answers: Mapping[str, Answer],
+    answers: Mapping[str, Answer], attempts: fence.Fence
 ) -> "dict[str, grpc.RpcMethodHandler[Any, Any]]":
     return {
-        name: channels.handler(name, functools.partial(_answer, name, answer))
+        name: channels.handler(name, functools.partial(_answer, name, answer, attempts))
         for name, answer in answers.items()
     }
 
 
-def _answer(name: str, answer: Answer, data: bytes, context: grpc.ServicerContext) -> Any:
+def _answer(
+    name: str, answer: Answer, attempts: fence.Fence, data: bytes, context: grpc.ServicerContext
+) -> Any:
     """Answer a call, or end it with the gRPC status of its error."""
     try:
-        return answer(channels.read(name, data), context)
+        caller = callers.decode(context)
+        attempts.check(caller)
+        found = answer(channels.read(name, data), context)
+        # A newer attempt may have called meanwhile. The token of a link must not reach the old one.
+        attempts.check(caller)
+        return found
     except errors.OpError as error:
         context.abort(*status.to_status(error))
     except ValueError as error:  # The request is not consistent.

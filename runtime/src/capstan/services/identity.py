@@ -1,0 +1,36 @@
+"""The process that this is, as the launcher of the job says in the environment."""
+
+import os
+
+from capstan.core import cluster, devices
+from capstan.transport import fence
+
+_ATTEMPT = "CAPSTAN_ATTEMPT"
+
+
+def of_task(task: str) -> fence.Caller | None:
+    """Return this process as `task`. Without the variable CAPSTAN_ATTEMPT, return None.
+
+    Raises:
+        ValueError: CAPSTAN_ATTEMPT is no number.
+    """
+    attempt = os.environ.get(_ATTEMPT, "")
+    if not attempt:
+        return None
+    if not (attempt.isascii() and attempt.isdigit()):
+        raise ValueError(f"{_ATTEMPT} must be a number from 1, not {attempt!r}")
+    return fence.Caller(task, int(attempt))
+
+
+def of_process() -> fence.Caller | None:
+    """Return this process as the task of TF_CONFIG, or None if no launcher of a job started it.
+
+    Raises:
+        ValueError: CAPSTAN_ATTEMPT is no number, or TF_CONFIG is malformed.
+    """
+    if not os.environ.get(_ATTEMPT):
+        return None
+    config = cluster.from_tf_config(os.environ.get("TF_CONFIG", ""))
+    if config.task_type is None or config.task_index is None:
+        return None
+    return of_task(devices.task_name(config.task_type, config.task_index))
