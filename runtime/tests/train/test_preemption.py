@@ -50,6 +50,11 @@ with tf.train.MonitoredTrainingSession(checkpoint_dir=sys.argv[1]) as session:
 ENDS = """session.run(train)
 print("waits", flush=True)
 threading.Event().wait()"""
+CLOSES_IN_A_THREAD = """session = tf.train.MonitoredTrainingSession(checkpoint_dir=sys.argv[1])
+closing = threading.Thread(target=session.close)
+closing.start(); closing.join()
+print("waits", flush=True)
+threading.Event().wait()"""
 
 
 class Program:
@@ -121,9 +126,13 @@ def test_a_checkpoint_is_saved_beside_a_step_that_does_not_end(
 
 @pytest.mark.parametrize(
     "program, expected",
-    [(PROGRAM.format("pass") + HAS_A_HANDLER, 7), (PROGRAM.format(ENDS), -signal.SIGTERM)],
+    [
+        (PROGRAM.format("pass") + HAS_A_HANDLER, 7),
+        (PROGRAM.format(ENDS), -signal.SIGTERM),
+        (PROGRAM.format("pass") + CLOSES_IN_A_THREAD, 143),
+    ],
     indirect=["program"],
-    ids=["a handler of the program", "the end of training"],
+    ids=["a handler of the program", "the end of training", "an end in another thread"],
 )
 def test_a_handler_is_set_only_while_the_program_trains_without_its_own(
     program: Program, expected: int

@@ -161,7 +161,7 @@ def stop(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
     if current is None:
         return _at_rest(row, TaskState.STOPPED)
     if not current.has_ended:
-        return _at_rest(_with_instance(row, current), TaskState.STOPPING)
+        return _at_rest(row, TaskState.STOPPING)
     if row.state is TaskState.STOPPED:
         return row
     return end(_with_instance(row, current), TaskState.STOPPED, current, now)

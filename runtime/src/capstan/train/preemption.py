@@ -59,7 +59,10 @@ class SaveOnSigtermHook(hook.SessionRunHook):
             self._exit()
 
     def end(self, session: Any) -> None:
-        if self._old is not None:
+        # Only the main thread may set a handler. Without a session, the handler ends the process at
+        # once, almost as the old one would.
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and self._old is not None:
             signal.signal(signal.SIGTERM, self._old)
             self._old = None
 
