@@ -1,5 +1,7 @@
 """Gradients of conditionals, loops and calls that are built of functions."""
 
+import contextlib
+import unittest.mock
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -312,3 +314,28 @@ def test_a_call_ignores_gradients_that_only_the_exporting_process_knew() -> None
     call = named(tf.exp, FLOAT)
     y = raw.PartitionedCall([x], Tout=[FLOAT], f=call, _gradient_op_type=b"PartitionedCall-17")[0]
     assert run(tf.gradients(y, x)[0], {x: 0.0}) == 1.0
+
+
+def test_a_session_reads_no_operation_that_calls_only_some_of_its_new_functions() -> None:
+    x = tf.constant(2.0)
+    y = repeated(3, x, lambda y: y * y)
+    loop = y.op
+    before = loop.node
+    seen: list[Any] = []
+
+    graph = tf.get_default_graph()
+    changing = type(graph).changing
+
+    @contextlib.contextmanager
+    def watched(self: Any, op: Any) -> Any:
+        seen.append(op.node)
+        with changing(self, op):
+            yield
+        seen.append(op.node)
+
+    with unittest.mock.patch.object(type(graph), "changing", watched):
+        (grad,) = tf.gradients(y, x)
+    assert seen[0] == before
+    assert len(seen[1].inputs) > len(before.inputs)
+    assert len(seen[1].inputs) == len(seen[1].attrs["T"])
+    assert run(grad) == 8 * 2.0**7

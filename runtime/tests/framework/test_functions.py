@@ -216,3 +216,25 @@ def test_several_results_are_a_tuple_and_unknown_options_are_refused() -> None:
         pair(1.0, device="/cpu:0")
     with pytest.raises(ValueError, match=r"Unknown keyword arguments: .*'gradient'"):
         function.Defun(tf.float32, gradient=pair)(lambda x: x)(1.0)
+
+
+def test_the_name_of_a_function_begins_with_the_name_of_the_python_function() -> None:
+    class Model:
+        def apply(self, x: Any) -> Any:
+            return x
+
+    @function.Defun(tf.float32, tf.float32)
+    def twice(x: Any, grad: Any) -> Any:
+        return grad * 2.0
+
+    def same(x: Any) -> Any:
+        return x
+
+    unnamed = function.Defun(tf.float32)(lambda x: x + 1.0)
+    assert unnamed.name.startswith("<lambda>_")
+    assert unnamed(1.0).op.name.startswith("lambda_")  # An operation cannot have the name.
+    assert function.Defun(tf.float32)(Model().apply).name.startswith("Model.apply_")
+    graded = function.Defun(tf.float32, grad_func=twice)(same)
+    assert graded.name.startswith(f"same_{twice.name}_")
+    with tf.Session() as session:
+        assert session.run(unnamed(1.0)) == 2.0

@@ -456,3 +456,9 @@ def test_several_threads_build_one_graph_at_once(graph: graphs.Graph) -> None:
         assert op.creation_index == position[op.name] + 1
         assert all(position[tensor.op.name] < position[op.name] for tensor in op.inputs)
     assert len({name.split("/")[0] for name in names}) == threads
+
+
+def test_the_versions_of_a_graph_are_those_of_its_graph_def() -> None:
+    graph = tf.Graph()
+    assert graph.graph_def_versions == graph.as_graph_def().versions
+    assert graph.graph_def_versions.producer > 0

@@ -429,3 +429,8 @@ def test_operators_never_mix_types(build: Any, message: str) -> None:
     with pytest.raises(TypeError) as caught:
         build()
     assert str(caught.value) == message
+
+
+def test_fewer_tensors_than_the_op_needs_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"Attr 'N' of 'ConcatV2' Op passed 1 less than minimum 2"):
+        raw.ConcatV2([tf.constant([1.0])], 0)

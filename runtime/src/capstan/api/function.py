@@ -165,7 +165,11 @@ class _DefinedFunction:
                     f"{argument.dtype.name}"
                 )
         op = graph.create_op(
-            made.name, tensors, made.result_dtypes, name=name or made.name, attrs=_attrs(options)
+            made.name,
+            tensors,
+            made.result_dtypes,
+            name=name or made.name.replace("<lambda>", "lambda"),
+            attrs=_attrs(options),
         )
         if self._shape_func is not None:
             self._set_shapes(op, list(self._shape_func(op)))
@@ -184,7 +188,9 @@ class _DefinedFunction:
     def _definition(self) -> tuple[function.Function, func_graph.FuncGraph]:
         if self._made is None:
             body = self._body()
-            base = self._func.__name__.replace("<lambda>", "_lambda_")
+            base = _name_of(self._func)
+            if self._grad_func is not None:
+                base += f"_{self._grad_func.name}"
             made = body.finished(self._func_name, base, self._out_names, _attrs(self._attributes))
             self._made = made, body
         return self._made
@@ -263,6 +269,13 @@ class _OverloadedFunction:
         return self.instantiate([tensor.dtype.base_dtype for tensor in tensors])(
             *tensors, **options
         )
+
+
+def _name_of(func: Callable[..., Any]) -> str:
+    """Return the beginning of the name of a function that the program does not name."""
+    if inspect.ismethod(func):
+        return f"{type(func.__self__).__name__}.{func.__name__}"
+    return func.__name__
 
 
 def _attrs(options: dict[str, Any]) -> dict[str, Any]:

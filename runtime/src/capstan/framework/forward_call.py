@@ -159,6 +159,10 @@ class ForwardCall:
             for each in (*body.functions(), made):
                 graph.add_function(each)
             called.append(replace(reference, name=made.name))
+        with graph.changing(self.op):
+            self._call(called)
+
+    def _call(self, called: Sequence[function.Reference]) -> None:
         role = opdef.role(self.op.type)
         if role is facts.Role.IF:
             self.op._set_attr("then_branch", called[0])
@@ -171,7 +175,6 @@ class ForwardCall:
             self.op._set_type(called[0].name)
         if role is not None:
             set_types(self.op, "Tout")
-        graph.note_changed(self.op)
 
 
 def references(op: graphs.Operation) -> list[function.Reference]:

@@ -6,7 +6,8 @@ operation is atomic. The rest of the runtime sees a graph as `core.node.Node` va
 `Graph.nodes` returns.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -160,13 +161,18 @@ class Graph(graph_state.GraphState):
         with self._lock:
             return [op.node for op in self._in_order[since:]]
 
-    def note_changed(self, op: Operation) -> None:
-        """Record that `op` calls other functions now. Sessions that have sent `op` then fail."""
+    @contextmanager
+    def changing(self, op: Operation) -> Iterator[None]:
+        """Within the block, make `op` call other functions. Sessions that have sent `op` then fail.
+
+        No session reads the operations of the graph before the block ends.
+        """
         with self._lock:
+            yield
             self._changed.append(op)
 
     def since(self, version: int, changes: int) -> tuple[list[node.Node], list[Operation]]:
-        """Return `nodes(version)`, and the operations of `note_changed` after the first `changes`.
+        """Return `nodes(version)`, and the operations of `changing` after the first `changes`.
 
         No operation is noted as changed between the two reads.
         """
@@ -239,6 +245,11 @@ class Graph(graph_state.GraphState):
         if functions:
             message.library.CopyFrom(function_def.encode(functions))
         return message
+
+    @property
+    def graph_def_versions(self) -> Any:
+        """The VersionDef of `as_graph_def`."""
+        return graph_def.encode(()).versions
 
     @property
     def version(self) -> int:

@@ -43,6 +43,8 @@ class ForwardLoop:
             if result is argument
         }
         self._lists: dict[graphs.Tensor, graphs.Tensor] = {}
+        self._starts: list[graphs.Tensor] = []
+        """The inputs that the operation gets with the next `commit`."""
         self._iterations: graphs.Tensor | None = None
         self._committed = len(op.outputs)
 
@@ -93,7 +95,7 @@ class ForwardLoop:
             taken.unique(name)
         added = function.Argument(taken.unique("unused"), argument.dtype)
         self._cond = replace(self._cond, arguments=(*self._cond.arguments, added))
-        self.op._add_inputs([start])
+        self._starts.append(start)
         return self.op._add_output(argument.dtype, ())
 
     def commit(self) -> None:
@@ -107,10 +109,12 @@ class ForwardLoop:
         body = self.body.rewritten()
         for each in (*self.body.functions(), cond, body):
             graph.add_function(each)
-        self.op._set_attr("cond", replace(self.op.get_attr("cond"), name=cond.name))
-        self.op._set_attr("body", replace(self.op.get_attr("body"), name=body.name))
-        forward_call.set_types(self.op, "T")
-        graph.note_changed(self.op)
+        with graph.changing(self.op):
+            self.op._add_inputs(self._starts)
+            self._starts = []
+            self.op._set_attr("cond", replace(self.op.get_attr("cond"), name=cond.name))
+            self.op._set_attr("body", replace(self.op.get_attr("body"), name=body.name))
+            forward_call.set_types(self.op, "T")
 
 
 def element_shape(tensor: graphs.Tensor) -> Any:

@@ -218,6 +218,7 @@ define(
         ("values: N * T", "axis: Tidx"),
         ("output: T",),
         attrs={"Tidx": dtypes.int32},
+        minima={"N": 2},
         shape=_concat_shape,
         gradient=_concat,
         types={"Tidx": typesets.INDEX},
