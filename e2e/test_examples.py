@@ -1,0 +1,40 @@
+"""The small programs of `examples` print the lines that the gallery shows."""
+
+import re
+import sys
+
+import pytest
+
+from conftest import ROOT, Shell
+
+EXAMPLES = ROOT / "examples"
+CAPSTANCTL = ROOT / ".venv/bin/capstanctl"
+GALLERY = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+SHOWN = dict(
+    re.findall(r"```\n\$ python examples/(\S+)\n(.*?)```", GALLERY, flags=re.DOTALL | re.MULTILINE)
+)
+
+
+def test_the_gallery_shows_the_output_of_every_small_program() -> None:
+    # The supervisor is a job of several processes. The gallery shows its command.
+    assert SHOWN.keys() == {path.name for path in EXAMPLES.glob("*.py")} - {"supervisor.py"}
+    for path in [*EXAMPLES.glob("*.py"), *EXAMPLES.rglob("*.yaml")]:
+        assert str(path.relative_to(ROOT)) in GALLERY
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("program", sorted(SHOWN))
+def test_a_program_prints_the_lines_of_the_gallery(shell: Shell, program: str) -> None:
+    ran = shell.run(sys.executable, EXAMPLES / program)
+    assert ran.stdout == SHOWN[program], ran.stderr
+
+
+@pytest.mark.e2e
+def test_a_supervised_job_trains_synchronously(shell: Shell) -> None:
+    (shell.folder / "supervisor.py").write_bytes((EXAMPLES / "supervisor.py").read_bytes())
+    job = (EXAMPLES / "supervisor.yaml").read_text()
+    (shell.folder / "job.yaml").write_text(job.replace(".py,", ".py, --issync, --steps=200,"))
+    ran = shell.run(CAPSTANCTL, "run", "job.yaml")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    log = (shell.folder / ".capstan/supervisor/worker-0.1.log").read_text()
+    assert "y = 2.00 x + 10.00\n" in log
