@@ -2,6 +2,7 @@
 
 # ruff: noqa: F403 - the other modules list their exports in `__all__`
 
+import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -218,5 +219,19 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
         return raw.InTopK(predictions, targets, k=k, name="InTopK")
 
 
+_LATE = {
+    "dynamic_rnn": "capstan.api.rnn.loops",
+    "static_rnn": "capstan.api.rnn.loops",
+}
+
+
 def __getattr__(name: str) -> Any:
-    raise absent("tf.nn", name)
+    """Import the recurrent networks at their first use: their cells are layers, which use `nn`."""
+    if name == "rnn_cell":
+        value: Any = importlib.import_module("capstan.api.rnn")
+    elif name in _LATE:
+        value = getattr(importlib.import_module(_LATE[name]), name)
+    else:
+        raise absent("tf.nn", name)
+    globals()[name] = value
+    return value

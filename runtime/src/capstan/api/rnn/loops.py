@@ -1,0 +1,163 @@
+"""`tf.nn.static_rnn` and `tf.nn.dynamic_rnn` (python/ops/rnn.py)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.api import array_ops, scope_block, tensor_array_ops, while_ops
+from capstan.core import dtypes
+from capstan.framework import convert, nest
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+__all__ = ["dynamic_rnn", "static_rnn"]
+
+
+def static_rnn(
+    cell: Any,
+    inputs: Sequence[Any],
+    initial_state: Any = None,
+    dtype: Any = None,
+    sequence_length: Any = None,
+    scope: Any = None,
+) -> tuple[list[Any], Any]:
+    """Call a cell for each element of a list of inputs. Return the outputs and the last state.
+
+    Behind the end of an example (`sequence_length`), its outputs are 0 and its state stays.
+
+    Raises:
+        TypeError: the inputs are not a list.
+        ValueError: the list is empty, or both `initial_state` and `dtype` are missing.
+    """
+    if not isinstance(inputs, list | tuple):
+        raise TypeError("inputs must be a sequence")
+    if not inputs:
+        raise ValueError("inputs must not be empty")
+    with scope_block.variable_scope(scope or "rnn") as opened:
+        inputs = [convert.convert_to_tensor(value) for value in inputs]
+        batch = _batch(inputs[0], 0)
+        state = _initial(cell, initial_state, dtype, batch)
+        lengths = _lengths(sequence_length)
+        outputs: list[Any] = []
+        for time, value in enumerate(inputs):
+            if time > 0:
+                opened.reuse_variables()
+            output, new_state = cell(value, state)
+            if lengths is not None:
+                is_over = raw.LessEqual(lengths, np.int32(time))
+                zero = nest.packed(output, [raw.ZerosLike(part) for part in nest.flatten(output)])
+                output = _selected(is_over, zero, output)
+                new_state = _selected(is_over, state, new_state)
+            outputs.append(output)
+            state = new_state
+        return outputs, state
+
+
+def dynamic_rnn(
+    cell: Any,
+    inputs: Any,
+    sequence_length: Any = None,
+    initial_state: Any = None,
+    dtype: Any = None,
+    parallel_iterations: int | None = None,
+    swap_memory: bool = False,
+    time_major: bool = False,
+    scope: Any = None,
+) -> tuple[Any, Any]:
+    """Call a cell in a loop over the time steps of a tensor. Return the outputs and last state.
+
+    The inputs and outputs are [batch, time, ...], or [time, batch, ...] if `time_major`. Behind the
+    end of an example (`sequence_length`), its outputs are 0 and its state stays.
+
+    Raises:
+        ValueError: both `initial_state` and `dtype` are missing.
+    """
+    with scope_block.variable_scope(scope or "rnn"):
+        inputs = convert.convert_to_tensor(inputs, name="inputs")
+        if not time_major:
+            inputs = _turned(inputs)
+        batch = _batch(inputs, 1)
+        state = _initial(cell, initial_state, dtype, batch)
+        lengths = _lengths(sequence_length)
+        steps = array_ops.shape(inputs)[0]
+        kind = inputs.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype)
+        if dtype is None:
+            kind = nest.flatten(state)[0].dtype.base_dtype
+        with graphs.get_default_graph().name_scope("dynamic_rnn"):
+            fed = tensor_array_ops.TensorArray(
+                inputs.dtype.base_dtype, size=steps, tensor_array_name="input_0"
+            ).unstack(inputs)
+            given = tensor_array_ops.TensorArray(kind, size=steps, tensor_array_name="output_0")
+        shape = inputs.shape[1:]
+
+        def body(time: Any, results: Any, *leaves: Any) -> Any:
+            old = nest.packed(state, list(leaves))
+            value = fed.read(time)
+            value.set_shape(shape)
+            output, new = cell(value, old)
+            nest.check_same(state, new)
+            if lengths is not None:
+                is_over = raw.LessEqual(lengths, time)
+                output = _selected(is_over, raw.ZerosLike(output), output)
+                new = _selected(is_over, old, new)
+            for leaf, before in zip(nest.flatten(new), leaves, strict=True):
+                leaf.set_shape(before.shape)
+            return (time + 1, results.write(time, output), *nest.flatten(new))
+
+        _, results, *last = while_ops.while_loop(
+            lambda time, *_: raw.Less(time, steps),
+            body,
+            (convert.constant(0, dtypes.int32, name="time"), given, *nest.flatten(state)),
+            parallel_iterations=parallel_iterations or 32,
+            swap_memory=swap_memory,
+        )
+        outputs = results.stack()
+        size = cell.output_size
+        outputs.set_shape([inputs.shape.as_list()[0], convert.constant_value(batch), size])
+        if not time_major:
+            outputs = _turned(outputs)
+        return outputs, nest.packed(state, last)
+
+
+def _batch(value: Any, axis: int) -> Any:
+    known = value.shape.as_list()[axis] if value.shape.ndims is not None else None
+    if known is not None:
+        return convert.constant(known, dtypes.int32)
+    return array_ops.shape(value)[axis]
+
+
+def _initial(cell: Any, initial_state: Any, dtype: Any, batch: Any) -> Any:
+    if initial_state is not None:
+        return nest.packed(
+            initial_state,
+            [convert.convert_to_tensor(leaf) for leaf in nest.flatten(initial_state)],
+        )
+    if not dtype:
+        raise ValueError("If there is no initial_state, you must give a dtype.")
+    known = convert.constant_value(batch)
+    return cell.zero_state(batch if known is None else int(known), dtype)
+
+
+def _lengths(sequence_length: Any) -> Any:
+    if sequence_length is None:
+        return None
+    lengths = convert.convert_to_tensor(sequence_length, name="sequence_length")
+    if lengths.shape.ndims not in (None, 1):
+        raise ValueError(
+            f"sequence_length must be a vector of length batch_size, but saw shape: {lengths.shape}"
+        )
+    return raw.Cast(lengths, DstT=dtypes.int32)
+
+
+def _selected(condition: Any, if_true: Any, if_false: Any) -> Any:
+    pairs = zip(nest.flatten(if_true), nest.flatten(if_false), strict=True)
+    return nest.packed(if_false, [raw.Select(condition, one, other) for one, other in pairs])
+
+
+def _turned(value: Any) -> Any:
+    """Exchange the first two axes."""
+    rank = value.shape.ndims
+    if rank is None:
+        raise ValueError("dynamic_rnn needs inputs of known rank: call set_shape first")
+    return raw.Transpose(value, np.array([1, 0, *range(2, rank)], np.int32))

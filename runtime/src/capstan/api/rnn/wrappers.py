@@ -1,0 +1,152 @@
+"""Cells around other cells: `MultiRNNCell`, `DropoutWrapper` and others."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.api import array_ops, nn, scope_block
+from capstan.api.rnn import cells
+from capstan.framework import graph as graphs
+from capstan.framework import nest
+from capstan.framework.raw import raw
+
+
+class MultiRNNCell(cells.RNNCell):
+    """Cells in sequence: each takes the outputs of the one before.
+
+    Raises:
+        ValueError: there are no cells, or the states are no tuples and a cell has a tuple.
+    """
+
+    def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:
+        super().__init__()
+        if not cells:
+            raise ValueError("Must specify at least one cell for MultiRNNCell.")
+        if not state_is_tuple and any(nest.is_nested(cell.state_size) for cell in cells):
+            raise ValueError(
+                "Some cells return tuples of states, but the flag state_is_tuple is not set. "
+                f"State sizes are: {[cell.state_size for cell in cells]}"
+            )
+        self._cells = list(cells)
+        self._state_is_tuple = state_is_tuple
+
+    @property
+    def state_size(self) -> Any:
+        sizes = tuple(cell.state_size for cell in self._cells)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    @property
+    def output_size(self) -> Any:
+        return self._cells[-1].output_size
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        return [weight for cell in self._cells for weight in cell.trainable_weights]
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        if not self._state_is_tuple:
+            return super().zero_state(batch_size, dtype)
+        return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        start, states = 0, []
+        for number, cell in enumerate(self._cells):
+            with scope_block.variable_scope(f"cell_{number}"):
+                if self._state_is_tuple:
+                    own = state[number]
+                else:
+                    own = raw.Slice(state, [0, start], [-1, cell.state_size])
+                    start += cell.state_size
+                inputs, new_state = cell(inputs, own)
+                states.append(new_state)
+        joined = tuple(states) if self._state_is_tuple else array_ops.concat(states, 1)
+        return inputs, joined
+
+
+class _Wrapper(cells.RNNCell):
+    """A cell that changes the arguments or results of another one. It has no variables."""
+
+    def __init__(self, cell: Any) -> None:
+        super().__init__()
+        self._cell = cell
+
+    @property
+    def state_size(self) -> Any:
+        return self._cell.state_size
+
+    @property
+    def output_size(self) -> Any:
+        return self._cell.output_size
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        return list(self._cell.trainable_weights)
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        return self._cell.zero_state(batch_size, dtype)
+
+
+class DropoutWrapper(_Wrapper):
+    """Drops random inputs, outputs and states of a cell, with new choices in each time step.
+
+    The memory `c` of an LSTM is not dropped.
+
+    Raises:
+        NotImplementedError: `variational_recurrent` is true.
+    """
+
+    def __init__(
+        self,
+        cell: Any,
+        input_keep_prob: Any = 1.0,
+        output_keep_prob: Any = 1.0,
+        state_keep_prob: Any = 1.0,
+        variational_recurrent: bool = False,
+        input_size: Any = None,
+        dtype: Any = None,
+        seed: int | None = None,
+    ) -> None:
+        if variational_recurrent:
+            raise NotImplementedError("DropoutWrapper has no variational_recurrent: omit it")
+        super().__init__(cell)
+        self._keep = (input_keep_prob, output_keep_prob, state_keep_prob)
+        self._seed = seed
+
+    def _dropped(self, value: Any, keep: Any) -> Any:
+        if isinstance(keep, float | int) and keep >= 1.0:
+            return value
+        return nest.packed(
+            value,
+            [nn.dropout(part, keep_prob=keep, seed=self._seed) for part in nest.flatten(value)],
+        )
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        entering, leaving, kept = self._keep
+        output, new_state = self._cell(self._dropped(inputs, entering), state, scope=scope)
+        return self._dropped(output, leaving), self._state(new_state, kept)
+
+    def _state(self, state: Any, keep: Any) -> Any:
+        if isinstance(state, cells.LSTMStateTuple):
+            return cells.LSTMStateTuple(state[0], self._dropped(state[1], keep))
+        if isinstance(state, tuple):
+            return tuple(self._state(part, keep) for part in state)
+        return self._dropped(state, keep)
+
+
+class ResidualWrapper(_Wrapper):
+    """Adds the inputs of a cell to its outputs."""
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        output, new_state = self._cell(inputs, state, scope=scope)
+        return raw.Add(inputs, output), new_state
+
+
+class DeviceWrapper(_Wrapper):
+    """Puts the operations of a cell on a device."""
+
+    def __init__(self, cell: Any, device: Any) -> None:
+        super().__init__(cell)
+        self._device = device
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        with graphs.get_default_graph().device(self._device):
+            return self._cell(inputs, state, scope=scope)
