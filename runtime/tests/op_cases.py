@@ -743,12 +743,13 @@ ELSEWHERE = {
     "cluster/test_cond.py": {"Print"},
     "kernels/test_state.py": {
         "VariableV2", "IsVariableInitialized", "Assign", "AssignAdd", "AssignSub", "ScatterAdd",
-        "ScatterSub", "ScatterUpdate",
+        "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul", "ScatterSub", "ScatterUpdate",
     },
     "kernels/test_resource.py": {
         "VarHandleOp", "ReadVariableOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp",
         "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceGather",
-        "ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate",
+        "ResourceScatterAdd", "ResourceScatterDiv", "ResourceScatterMax", "ResourceScatterMin",
+        "ResourceScatterMul", "ResourceScatterSub", "ResourceScatterUpdate",
     },
     "oracle/test_queues.py": {
         *(

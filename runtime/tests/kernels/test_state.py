@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import capstan as tf
 from capstan import errors
 from capstan.core import dtypes, tensor_shape
 from capstan.core.resource_name import ResourceName
@@ -191,3 +192,26 @@ def test_no_addition_is_lost_when_several_threads_add() -> None:
     for thread in threads:
         thread.join()
     np.testing.assert_array_equal(runner.run(raw.Identity(ref)), np.full(1000, 201))
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize(
+    ("change", "floats", "integers"),
+    [
+        ("mul", [[42, 28], [36, -24]], [[42, 28], [36, -24]]),
+        ("div", [[7 / 6, 7 / 4], [9 / 4, -8 / 3]], [[1, 1], [2, -2]]),
+        ("max", [[7, 2], [9, 3]], [[7, 2], [9, 3]]),
+        ("min", [[2, -7], [4, -8]], [[2, -7], [4, -8]]),
+    ],
+)
+def test_a_repeated_row_gets_each_of_its_changes(
+    change: str, floats: Any, integers: Any, use_resource: bool
+) -> None:
+    for dtype, expected in ((np.float32, floats), (np.int32, integers)):
+        with tf.Graph().as_default(), tf.Session() as session:
+            table = np.array([[7, -7], [9, -8]], dtype)
+            v = tf.get_variable("v", initializer=table, use_resource=use_resource)
+            rows = np.array([[2, 2], [4, 3], [3, -2]], dtype)
+            changed = getattr(tf, f"scatter_{change}")(v, [0, 1, 0], rows)
+            session.run(v.initializer)
+            np.testing.assert_allclose(session.run(changed), expected, rtol=1e-6)

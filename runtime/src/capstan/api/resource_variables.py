@@ -9,14 +9,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from capstan.api import variables
+from capstan.api import row_changes, variables
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, defaults, indexed_slices
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
-class ResourceVariable(variables.Variable, is_resource=True):
+class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=True):
     """A variable whose reads are operations of their own.
 
     The methods that change the variable return a variable whose value is read after the change.
@@ -200,24 +200,6 @@ class ResourceVariable(variables.Variable, is_resource=True):
     ) -> Any:
         """Subtract `delta` from the variable."""
         return self._updated("AssignSubVariableOp", delta, name, read_value)
-
-    def scatter_add(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Add the rows of an IndexedSlices to the variable."""
-        return self._scattered("ResourceScatterAdd", sparse_delta, name)
-
-    def scatter_sub(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Subtract the rows of an IndexedSlices from the variable."""
-        return self._scattered("ResourceScatterSub", sparse_delta, name)
-
-    def scatter_update(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> Any:
-        """Set rows of the variable to the rows of an IndexedSlices."""
-        return self._scattered("ResourceScatterUpdate", sparse_delta, name)
 
     def _updated(self, op: str, delta: Any, name: str | None, read_value: bool) -> Any:
         cached: Iterable[Any] = () if self._cached is None else (self._cached,)

@@ -11,8 +11,8 @@ from capstan.framework import indexed_slices
 from capstan.framework.raw import raw
 
 __all__ = [
-    "assign", "assign_add", "assign_sub", "is_variable_initialized", "scatter_add", "scatter_sub",
-    "scatter_update",
+    "assign", "assign_add", "assign_sub", "is_variable_initialized", "scatter_add", "scatter_div",
+    "scatter_max", "scatter_min", "scatter_mul", "scatter_sub", "scatter_update",
 ]  # fmt: skip
 
 
@@ -77,6 +77,42 @@ def scatter_sub(
     if _is_resource(ref):
         return ref.scatter_sub(indexed_slices.IndexedSlices(updates, indices), name=name)
     return raw.ScatterSub(ref, indices, updates, use_locking=use_locking, name=name)
+
+
+def scatter_mul(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Multiply rows of a variable. A repeated row is multiplied by each of its values."""
+    if _is_resource(ref):
+        return ref.scatter_mul(indexed_slices.IndexedSlices(updates, indices), name=name)
+    return raw.ScatterMul(ref, indices, updates, use_locking=use_locking, name=name)
+
+
+def scatter_div(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Divide rows of a variable. A repeated row is divided by each of its values."""
+    if _is_resource(ref):
+        return ref.scatter_div(indexed_slices.IndexedSlices(updates, indices), name=name)
+    return raw.ScatterDiv(ref, indices, updates, use_locking=use_locking, name=name)
+
+
+def scatter_max(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Set rows of a variable to the larger of their values and `updates`."""
+    if _is_resource(ref):
+        return ref.scatter_max(indexed_slices.IndexedSlices(updates, indices), name=name)
+    return raw.ScatterMax(ref, indices, updates, use_locking=use_locking, name=name)
+
+
+def scatter_min(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = False, name: str | None = None
+) -> Any:
+    """Set rows of a variable to the smaller of their values and `updates`."""
+    if _is_resource(ref):
+        return ref.scatter_min(indexed_slices.IndexedSlices(updates, indices), name=name)
+    return raw.ScatterMin(ref, indices, updates, use_locking=use_locking, name=name)
 
 
 def _is_resource(ref: Any) -> bool:

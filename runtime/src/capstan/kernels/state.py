@@ -103,6 +103,19 @@ def _replace(table: Array, indices: Array, values: Array) -> None:
     table[indices] = values
 
 
+def _divide(table: Array, indices: Array, values: Array) -> None:
+    if table.dtype.kind not in "iu":
+        np.divide.at(table, indices, values)
+        return
+    # As in C++, the quotients of integers are rounded towards zero.
+    rest = np.broadcast_to(values, (*indices.shape, *table.shape[1:]))
+    for place, row in np.ndenumerate(indices):
+        if not rest[place].all():
+            raise invalid("ScatterDiv: integer division by zero")
+        remainder = np.fmod(table[row], rest[place])
+        table[row] = (table[row] - remainder) // rest[place]
+
+
 register(Kernel("VariableV2", _variable))
 register(Kernel("IsVariableInitialized", constantly(is_initialized)))
 register(Kernel("Assign", _assign))
@@ -111,6 +124,10 @@ register(Kernel("AssignSub", _update(np.subtract)))
 SCATTERS = {
     "ScatterAdd": _scatter(_add),
     "ScatterSub": _scatter(_subtract),
+    "ScatterMul": _scatter(np.multiply.at),
+    "ScatterDiv": _scatter(_divide),
+    "ScatterMin": _scatter(np.minimum.at),
+    "ScatterMax": _scatter(np.maximum.at),
     "ScatterUpdate": _scatter(_replace),
 }
 """The `make` of each op. Each op exists for resource variables too."""

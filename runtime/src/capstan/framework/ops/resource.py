@@ -11,7 +11,7 @@ from dataclasses import replace
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts, indexed_slices
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, ShapeRule, define
-from capstan.framework.ops import indexing, rules, training, typesets
+from capstan.framework.ops import indexing, rules, state, training, typesets
 
 
 def _checked(rule: ShapeRule) -> ShapeRule:
@@ -140,7 +140,7 @@ define(
         types={"Tindices": typesets.INDEX},
     )
 )
-for _name in ("ResourceScatterAdd", "ResourceScatterSub", "ResourceScatterUpdate"):
+for _name in (f"ResourceScatter{_kind}" for _kind in state.SCATTERS):
     define(
         OpDef(
             _name,

@@ -72,7 +72,9 @@ for _name in ("AssignAdd", "AssignSub"):
             types={"T": typesets.NUMERIC},
         )
     )
-for _name in ("ScatterAdd", "ScatterSub", "ScatterUpdate"):
+SCATTERS = ("Add", "Sub", "Mul", "Div", "Min", "Max", "Update")
+"""The kinds of changes of rows. Each has an op, and one for resource variables."""
+for _name in (f"Scatter{_kind}" for _kind in SCATTERS):
     define(
         OpDef(
             _name,

@@ -1,0 +1,59 @@
+"""Changes of rows of a resource variable (python/ops/resource_variable_ops.py)."""
+
+from typing import Any
+
+
+class RowChanges:
+    """The methods of a resource variable that change some of its rows.
+
+    Each takes an IndexedSlices, whose values it brings into the rows of its indices. It returns the
+    variable, whose reads then follow the change.
+    """
+
+    __slots__ = ()
+
+    def _scattered(self, op: str, sparse_delta: Any, name: str | None) -> Any:
+        """Return the variable after an operation `op` with the rows of `sparse_delta`."""
+        raise NotImplementedError
+
+    def scatter_add(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Add the rows of an IndexedSlices to the variable."""
+        return self._scattered("ResourceScatterAdd", sparse_delta, name)
+
+    def scatter_sub(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Subtract the rows of an IndexedSlices from the variable."""
+        return self._scattered("ResourceScatterSub", sparse_delta, name)
+
+    def scatter_mul(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Multiply rows of the variable by the rows of an IndexedSlices."""
+        return self._scattered("ResourceScatterMul", sparse_delta, name)
+
+    def scatter_div(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Divide rows of the variable by the rows of an IndexedSlices."""
+        return self._scattered("ResourceScatterDiv", sparse_delta, name)
+
+    def scatter_max(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Set rows to the larger of their values and the rows of an IndexedSlices."""
+        return self._scattered("ResourceScatterMax", sparse_delta, name)
+
+    def scatter_min(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Set rows to the smaller of their values and the rows of an IndexedSlices."""
+        return self._scattered("ResourceScatterMin", sparse_delta, name)
+
+    def scatter_update(
+        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
+    ) -> Any:
+        """Set rows of the variable to the rows of an IndexedSlices."""
+        return self._scattered("ResourceScatterUpdate", sparse_delta, name)
