@@ -129,6 +129,41 @@ def _sparse(tf: Any, _: Path) -> Any:
     return tf.data.Dataset.zip((plan.repeat(2), places.repeat(2), rows.concatenate(rows.take(1))))
 
 
+def _csv(tf: Any, folder: Path) -> Any:
+    (folder / "a.csv").write_text('name,x,y,z\nab,1,2.5,\n"c,d",3,4,70000000000\n')
+    (folder / "b.csv").write_text("name,x,y,z\n,5,nan,7\n")
+    table = tf.data.experimental.make_csv_dataset(
+        str(folder / "*.csv"), 2, label_name="x", select_columns=["x", "z", "name"],
+        num_epochs=2, shuffle=False,
+    )  # fmt: skip
+    records = tf.data.experimental.CsvDataset(
+        [str(folder / "b.csv")], ["none", tf.int32, [0.5], tf.int64], header=True
+    )
+    return tf.data.Dataset.zip((table, records.repeat()))
+
+
+def _features(tf: Any, folder: Path) -> Any:
+    name = str(folder / "examples")
+    with tf.python_io.TFRecordWriter(name) as writer:
+        for number in range(5):
+            feature = {
+                "x": tf.train.Feature(float_list=tf.train.FloatList(value=[number])),
+                "y": tf.train.Feature(int64_list=tf.train.Int64List(value=range(number))),
+            }
+            example = tf.train.Example(features=tf.train.Features(feature=feature))
+            writer.write(example.SerializeToString())
+    features = {"x": tf.FixedLenFeature([], tf.float32), "y": tf.VarLenFeature(tf.int64)}
+    return tf.data.experimental.make_batched_features_dataset(
+        name,
+        2,
+        features,
+        reader=tf.data.TFRecordDataset,
+        label_key="x",
+        num_epochs=2,
+        shuffle=False,
+    ).map(lambda x, y: (x["y"].values, y))
+
+
 PROGRAMS: dict[str, Program] = {
     "the batches of the book": lambda tf, _: _numbers(tf).repeat(3).batch(7),
     "the interleaving of the book": lambda tf, _: (
@@ -208,6 +243,8 @@ PROGRAMS: dict[str, Program] = {
         )
     ),
     "sparse tensors": _sparse,
+    "tables of CSV": _csv,
+    "files of features": _features,
     "lines": _lines,
     "compressed files": _compressed,
     "records": _records,

@@ -13,6 +13,8 @@ from capstan.api.data_choice import (
     sample_from_datasets,
     unique,
 )
+from capstan.api.data_csv import CsvDataset, make_csv_dataset
+from capstan.api.data_files import make_batched_features_dataset, parse_example_dataset
 from capstan.api.data_grouping import group_by_window, scan
 from capstan.api.data_optional import Optional, get_next_as_optional
 from capstan.api.data_saveable import make_saveable_from_iterator
@@ -22,6 +24,7 @@ from capstan.framework.raw import raw
 __all__ = [
     "AUTOTUNE",
     "Counter",
+    "CsvDataset",
     "Optional",
     "RandomDataset",
     "bucket_by_sequence_length",
@@ -32,9 +35,12 @@ __all__ = [
     "get_single_element",
     "group_by_window",
     "ignore_errors",
+    "make_batched_features_dataset",
+    "make_csv_dataset",
     "make_saveable_from_iterator",
     "map_and_batch",
     "parallel_interleave",
+    "parse_example_dataset",
     "prefetch_to_device",
     "sample_from_datasets",
     "scan",
