@@ -28,6 +28,7 @@ ORDER = (
     "local_loop",
     "local_recurrent",
     "data_pipeline",
+    "csv_batch",
     "large_build",
     "large_first_run",
     "large_step",

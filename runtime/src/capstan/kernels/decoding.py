@@ -41,10 +41,11 @@ def _decode_csv(node: NodeContext) -> Function:
                     raise invalid(f"Field {position} is required but missing in record {row}!")
                 else:
                     columns[position].append(values[position])
-        results = [
-            _column(column, dtype, strings.shape)
-            for column, dtype in zip(columns, types, strict=True)
-        ]
+        with np.errstate(over="ignore"):
+            results = [
+                _column(column, dtype, strings.shape)
+                for column, dtype in zip(columns, types, strict=True)
+            ]
         return results[0] if len(results) == 1 else tuple(results)
 
     return decode
@@ -83,9 +84,10 @@ def _converter(position: int, dtype: dtypes.DType) -> Callable[[bytes, int], Any
 
 
 def _column(values: Sequence[Any], dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
+    if not shape:  # a program that reads lines through queues decodes one line in each step
+        return np.array(values[0], dtype.as_numpy_dtype)
     column = np.empty(len(values), dtype.as_numpy_dtype)
-    with np.errstate(over="ignore"):
-        column[:] = values
+    column[:] = values
     return column.reshape(shape)
 
 
@@ -157,7 +159,8 @@ def _string_to_number(node: NodeContext) -> Function:
                     "StringToNumberOp could not correctly convert string: "
                     f"{text.decode(errors='replace')}"
                 ) from None
-        return _column(values, dtype, array.shape)
+        with np.errstate(over="ignore"):
+            return _column(values, dtype, array.shape)
 
     return convert
 
