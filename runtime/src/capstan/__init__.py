@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from capstan.api import layers as layers
     from capstan.api import logging as logging
     from capstan.api import losses as losses
+    from capstan.api import metrics as metrics
     from capstan.api import nn as nn
     from capstan.api import python_io as python_io
     from capstan.api import queue as queue
@@ -92,6 +93,7 @@ _MODULES = {
     "layers": "capstan.api.layers",
     "logging": "capstan.api.logging",
     "losses": "capstan.api.losses",
+    "metrics": "capstan.api.metrics",
     "nn": "capstan.api.nn",
     "python": "capstan.python",
     "python_io": "capstan.api.python_io",

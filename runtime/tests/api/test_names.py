@@ -37,6 +37,7 @@ API = [
     "string_ops",
     "switch_case_ops",
     "tensor_array_ops",
+    "tensor_products",
     "while_ops",
 ]
 

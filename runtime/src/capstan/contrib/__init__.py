@@ -44,6 +44,7 @@ alias.grow(
                 nest="capstan.framework",
             ),
         ),
+        "layers": ("capstan.api.contrib_layers",),
         "staging": ("capstan.api.staging",),
         "testing": (
             _only(
@@ -56,6 +57,7 @@ alias.grow(
         ),
         "training": (
             _only(
+                HParams="capstan.contrib.hparam",
                 GreedyLoadBalancingStrategy="capstan.train.ps_strategy",
                 RandomStrategy="capstan.train.ps_strategy",
                 byte_size_load_fn="capstan.train.ps_strategy",

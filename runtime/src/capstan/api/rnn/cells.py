@@ -24,7 +24,7 @@ LSTMStateTuple.__module__ = __name__
 
 def zeros(size: Any, batch: Any, dtype: Any) -> Any:
     """Return zeros for a batch, in the nest of sizes that a cell gives for its state."""
-    if isinstance(size, list | tuple) and not isinstance(size, tensor_shape.TensorShape):
+    if isinstance(size, list | tuple):
         return nest.packed(size, [zeros(part, batch, dtype) for part in nest.flatten(size)])
     sizes = tensor_shape.as_shape([size] if isinstance(size, int) else size).as_list()
     if isinstance(batch, int):
@@ -38,7 +38,7 @@ def zeros(size: Any, batch: Any, dtype: Any) -> Any:
 class RNNCell(base.Layer):
     """The base class. Override `call`, `state_size` and `output_size`."""
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:  # type: ignore[override]
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
         """Return the outputs and the new state of one time step."""
         return super().__call__(inputs, state, scope=scope)
 

@@ -1,0 +1,73 @@
+"""A network of `tf.contrib.layers` trains as the same operations of TensorFlow do."""
+
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+RANDOM = np.random.RandomState(5)
+IMAGES = RANDOM.uniform(-0.5, 0.5, (4, 6, 6, 2)).astype(np.float32)
+LABELS = np.eye(3, dtype=np.float32)[[0, 2, 1, 1]]
+WEIGHTS = {
+    name: RANDOM.uniform(-0.5, 0.5, shape).astype(np.float32)
+    for name, shape in (
+        ("Conv/weights", (3, 3, 2, 4)), ("Conv/biases", (4,)), ("fc/weights", (36, 5)),
+        ("fc/biases", (5,)), ("fully_connected/weights", (5, 3)), ("fully_connected/biases", (3,)),
+    )
+}  # fmt: skip
+
+
+def layered(tf: Any) -> Any:
+    layers = tf.contrib.layers
+    decay = layers.l2_regularizer(0.1)
+    hidden = layers.conv2d(tf.constant(IMAGES), 4, 3, weights_regularizer=decay)
+    hidden = layers.flatten(layers.max_pool2d(hidden, [2, 2]))
+    hidden = layers.fully_connected(hidden, 5, tf.nn.tanh, scope="fc")
+    hidden = layers.dropout(hidden, 0.5, is_training=False)
+    return layers.fully_connected(hidden, 3, activation_fn=None)
+
+
+def composed(v1: Any) -> Any:
+    v = {name: v1.Variable(value, name=name) for name, value in WEIGHTS.items()}
+    loss = 0.1 * v1.nn.l2_loss(v["Conv/weights"])
+    v1.add_to_collection(v1.GraphKeys.REGULARIZATION_LOSSES, loss)
+    hidden = v1.nn.conv2d(IMAGES, v["Conv/weights"], 1, "SAME") + v["Conv/biases"]
+    hidden = v1.reshape(v1.nn.max_pool(v1.nn.relu(hidden), 2, 2, "VALID"), [4, -1])
+    hidden = v1.tanh(v1.matmul(hidden, v["fc/weights"]) + v["fc/biases"])
+    return v1.matmul(hidden, v["fully_connected/weights"]) + v["fully_connected/biases"]
+
+
+def trained(tf: Any, model: Any) -> Any:
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.losses.softmax_cross_entropy(LABELS, model(tf))
+        loss = tf.losses.get_total_loss()
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(loss)
+        session.run(tf.global_variables_initializer())
+        for variable in tf.global_variables():
+            variable.load(WEIGHTS[variable.op.name], session)
+        losses = [session.run([loss, train])[0] for _ in range(3)]
+        return losses, {variable.op.name: variable.eval() for variable in tf.global_variables()}
+
+
+def test_a_network_of_contrib_trains_as_in_tensorflow(v1: Any) -> None:
+    (found, variables), (expected, wanted) = trained(capstan, layered), trained(v1, composed)
+    np.testing.assert_allclose(found, expected, rtol=1e-4)
+    assert variables.keys() == wanted.keys()
+    for name, value in wanted.items():
+        np.testing.assert_allclose(variables[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
+
+
+def test_hyperparameters_are_parsed_in_their_types() -> None:
+    params = capstan.contrib.training.HParams(rate=0.1, layers=[1, 2], name="x", bias=True)
+    params.parse("rate=2,layers=[3,4,5],bias=false").set_hparam("name", "y")
+    assert params.values() == {"rate": 2.0, "layers": [3, 4, 5], "name": "y", "bias": False}
+    assert isinstance(params.rate, float)
+    assert "rate" in params
+    for wrong in ("unknown=1", "layers=x", "rate=[1,2]"):
+        with pytest.raises(ValueError, match=r"hparam|yperparameter"):
+            params.parse(wrong)
