@@ -23,6 +23,12 @@ from capstan.api.init_ops import (
     variance_scaling_initializer,
     zeros_initializer,
 )
+from capstan.api.partitioners import (
+    create_partitioned_variables,
+    fixed_size_partitioner,
+    min_max_variable_partitioner,
+    variable_axis_size_partitioner,
+)
 from capstan.api.ref_variables import RefVariable as RefVariable
 from capstan.api.resource_variables import (
     disable_resource_variables,
@@ -125,10 +131,12 @@ __all__ = [
     "control_dependencies",
     "convert_to_tensor",
     "convert_to_tensor_or_indexed_slices",
+    "create_partitioned_variables",
     "device",
     "disable_resource_variables",
     "double",
     "enable_resource_variables",
+    "fixed_size_partitioner",
     "float16",
     "float32",
     "float64",
@@ -152,6 +160,7 @@ __all__ = [
     "int64",
     "local_variables",
     "local_variables_initializer",
+    "min_max_variable_partitioner",
     "model_variables",
     "moving_average_variables",
     "name_scope",
@@ -171,6 +180,7 @@ __all__ = [
     "uint32",
     "uint64",
     "uniform_unit_scaling_initializer",
+    "variable_axis_size_partitioner",
     "variable_scope",
     "variables_initializer",
     "variance_scaling_initializer",

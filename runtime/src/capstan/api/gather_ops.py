@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import clip_ops, plain
+from capstan.api import clip_ops, partitioned_variables, plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert
@@ -109,14 +109,15 @@ def embedding_lookup(
 ) -> Any:
     """Select rows of a table by their indices in `ids`.
 
-    The table may have n parts. With the strategy "mod", row i of the table is row i // n of part
-    i % n. With "div", each part holds consecutive rows. A row whose L2 norm is above `max_norm` is
-    scaled down to that norm.
+    The table may be a PartitionedVariable, or a list of its n parts. With the strategy "mod", row i
+    of the table is row i // n of part i % n. With "div", each part holds consecutive rows. A row
+    whose L2 norm is above `max_norm` is scaled down to that norm.
 
     Raises:
         ValueError: there is no table, or the strategy is unknown.
     """
-    tables = list(params) if isinstance(params, list | tuple) else [params]
+    is_cut = isinstance(params, list | tuple | partitioned_variables.PartitionedVariable)
+    tables = list(params) if is_cut else [params]
     if not tables:
         raise ValueError("Need at least one param")
     if partition_strategy not in ("mod", "div"):

@@ -15,7 +15,11 @@ _MAX_CONSTANT = 1000
 
 
 class Initializer:
-    """Creates initial values. Capstan has no partitions, so `partition_info` has no effect."""
+    """Creates initial values.
+
+    For a part of a partitioned variable, `shape` is the shape of the part, and `partition_info` is
+    the PartitionInfo.
+    """
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         raise TypeError(f"{type(self).__name__} must override __call__ to create initial values")
@@ -154,7 +158,7 @@ class VarianceScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
-        fan_in, fan_out = _fans(tensor_shape.as_shape(shape).as_list())
+        fan_in, fan_out = _fans(_full_shape(shape, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "normal":
@@ -177,7 +181,7 @@ class UniformUnitScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
-        sizes = [size or 0 for size in tensor_shape.as_shape(shape).as_list()]
+        sizes = [size or 0 for size in _full_shape(shape, partition_info)]
         limit = math.sqrt(3 / max(1.0, math.prod(sizes[:-1]))) * self.factor
         return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
 
@@ -208,6 +212,13 @@ def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> graphs.Te
         return convert.constant(value, dtype, shape=full, name=name)
     filled: graphs.Tensor = raw.Fill(full, convert.constant(value, dtype), name=name)
     return filled
+
+
+def _full_shape(shape: Any, partition_info: Any) -> Sequence[int | None]:
+    """Return the shape of the full variable. The scale of random values depends on this shape."""
+    full = shape if partition_info is None else partition_info.full_shape
+    sizes: Sequence[int | None] = tensor_shape.as_shape(full).as_list()
+    return sizes
 
 
 def _float_type(dtype: Any) -> dtypes.DType:

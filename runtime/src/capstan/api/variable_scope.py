@@ -30,6 +30,7 @@ class VariableScope:
         initializer: Any = None,
         regularizer: Any = None,
         caching_device: Any = None,
+        partitioner: Any = None,
         custom_getter: Getter | None = None,
         name_scope: str = "",
         dtype: Any = dtypes.float32,
@@ -42,6 +43,7 @@ class VariableScope:
         self.initializer = initializer
         self.regularizer = regularizer
         self.caching_device = caching_device
+        self.partitioner = partitioner
         self.custom_getter = custom_getter
         self.dtype = dtypes.as_dtype(dtype)
         self.use_resource = use_resource
@@ -73,6 +75,9 @@ class VariableScope:
 
     def set_caching_device(self, caching_device: Any) -> None:
         self.caching_device = caching_device
+
+    def set_partitioner(self, partitioner: Any) -> None:
+        self.partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Getter | None) -> None:
         self.custom_getter = custom_getter
@@ -108,6 +113,7 @@ class VariableScope:
             "initializer": self.initializer,
             "regularizer": self.regularizer,
             "caching_device": self.caching_device,
+            "partitioner": self.partitioner,
             "use_resource": self.use_resource,
             "constraint": self.constraint,
             "reuse": self._reuse,
@@ -182,6 +188,7 @@ def get_variable(
     trainable: bool | None = None,
     collections: Sequence[str] | None = None,
     caching_device: Any = None,
+    partitioner: Any = None,
     validate_shape: bool = True,
     use_resource: bool | None = None,
     custom_getter: Getter | None = None,
@@ -193,7 +200,9 @@ def get_variable(
     default is the initializer of the scope. If the scope has no initializer, floats get Glorot's
     initializer, and integers get zeros. `regularizer` is called with a new variable. The loss that
     it returns is added to the collection REGULARIZATION_LOSSES. `use_resource` is as for
-    `tf.Variable`.
+    `tf.Variable`. With a `partitioner`, such as `tf.fixed_size_partitioner(2)`, the result is a
+    PartitionedVariable of the variables `name/part_0`, `name/part_1` and so on. The initializer is
+    then called for each part, and an initial value is cut into parts.
 
     Raises:
         ValueError: the variable exists and reuse is off, the variable does not exist and reuse is
@@ -211,6 +220,7 @@ def get_variable(
         trainable=trainable,
         collections=collections,
         caching_device=caching_device,
+        partitioner=partitioner,
         validate_shape=validate_shape,
         use_resource=use_resource,
         constraint=constraint,

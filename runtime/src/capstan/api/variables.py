@@ -8,7 +8,7 @@ it, so control dependencies decide which value an op sees.
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from capstan.api import cond_ops, open_scopes
+from capstan.api import cond_ops, open_scopes, partitions
 from capstan.core import devices, dtypes, tensor_shape
 from capstan.framework import collections, convert, defaults, graph_state, names, operand
 from capstan.framework import graph as graphs
@@ -33,13 +33,16 @@ class Variable(operand.Operand):
         TypeError: the initial value cannot be converted to `dtype`.
     """
 
-    __slots__ = ("_constraint", "_initial_value", "_initializer", "_trainable")
+    __slots__ = ("_constraint", "_initial_value", "_initializer", "_save_slice_info", "_trainable")
+
+    SaveSliceInfo = partitions.SaveSliceInfo
 
     _kinds: ClassVar[dict[bool, type["Variable"]]] = {}
 
     _constraint: Callable[[Any], Any] | None
     _initial_value: graphs.Tensor | None
     _initializer: graphs.Operation
+    _save_slice_info: partitions.SaveSliceInfo | None
     _trainable: bool
 
     def __init_subclass__(cls, *, is_resource: bool | None = None) -> None:
@@ -77,6 +80,7 @@ class Variable(operand.Operand):
                 raise ValueError("variable_def and initial_value are mutually exclusive.")
             self._constraint = None
             self._trainable = variable_def.trainable
+            self._save_slice_info = _slice_of(variable_def, import_scope)
             self._read_def(variable_def, import_scope)
             return
         if initial_value is None:
@@ -84,6 +88,7 @@ class Variable(operand.Operand):
         if constraint is not None and not callable(constraint):
             raise ValueError("The `constraint` argument must be a callable.")
         self._constraint = constraint
+        self._save_slice_info = None
         self._trainable = trainable is None or bool(trainable)
         keys = _collections(collections, self._trainable)
         graph = graphs.graph_of([initial_value])
@@ -188,6 +193,14 @@ class Variable(operand.Operand):
         """The function that an optimizer applies after each update, or None."""
         return self._constraint
 
+    def _get_save_slice_info(self) -> partitions.SaveSliceInfo | None:
+        """Return the place of this variable in a partitioned variable, or None."""
+        return self._save_slice_info
+
+    def _set_save_slice_info(self, save_slice_info: partitions.SaveSliceInfo | None) -> None:
+        """Let savers save this variable as a slice."""
+        self._save_slice_info = save_slice_info
+
     # --- value of the variable
 
     def initialized_value(self) -> graphs.Tensor:
@@ -235,6 +248,8 @@ class Variable(operand.Operand):
         )
         if self._initial_value is not None:
             message.initial_value_name = names.without_scope(self._initial_value.name, export_scope)
+        if self._save_slice_info is not None:
+            message.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
         return message
 
     @staticmethod
@@ -291,6 +306,14 @@ def named_elements(
         element(variable_def.initializer_name),
         element(variable_def.snapshot_name),
         element(variable_def.initial_value_name),
+    )
+
+
+def _slice_of(variable_def: Any, import_scope: str | None) -> partitions.SaveSliceInfo | None:
+    if not variable_def.HasField("save_slice_info_def"):
+        return None
+    return partitions.SaveSliceInfo(
+        save_slice_info_def=variable_def.save_slice_info_def, import_scope=import_scope
     )
 
 

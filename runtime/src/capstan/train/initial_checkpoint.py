@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from capstan.api import logging, variable_store, variables
+from capstan.api import logging, partitioned_variables, variable_store, variables
+from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.train import checkpoint_reader, checkpoint_state
@@ -23,9 +24,10 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
 
     `ckpt_dir_or_file` is a checkpoint, or a folder whose newest checkpoint is used. A key of
     `assignment_map` is a tensor of the checkpoint, and the value is a variable or the name of one
-    made by `get_variable`. If the key is a scope that ends with "/", the value is a scope, and each
-    of its variables gets the tensor of the same name. "/" stands for all names. Call this function
-    before the operation that initializes the variables is made.
+    made by `get_variable`. The variable may be partitioned, or a list of its parts. If the key is a
+    scope that ends with "/", the value is a scope, and each of its variables gets the tensor of the
+    same name. "/" stands for all names. Call this function before the operation that initializes
+    the variables is made.
 
     Raises:
         ValueError: the checkpoint has no such tensor, a tensor has another shape than its variable,
@@ -33,9 +35,9 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
     """
     path = _path(ckpt_dir_or_file)
     shapes = checkpoint_reader.NewCheckpointReader(path).get_variable_to_shape_map()
-    store = variable_store.of(graphs.get_default_graph()).by_name()
+    store = _with_parts_joined(variable_store.of(graphs.get_default_graph()).by_name())
     for tensor, target in sorted(assignment_map.items(), key=lambda pair: pair[0]):
-        var = target if isinstance(target, variables.Variable) else store.get(target)
+        var = target if _is_variable(target) else store.get(target)
         if var is not None:
             if tensor not in shapes:
                 raise ValueError(
@@ -118,8 +120,30 @@ def _in_scope(store: Mapping[str, Any], target: str, tensor: str) -> list[tuple[
     ]
 
 
+def _is_variable(target: Any) -> bool:
+    return isinstance(target, variables.Variable | partitioned_variables.PartitionedVariable | list)
+
+
+def _with_parts_joined(store: Mapping[str, Any]) -> dict[str, Any]:
+    """Return variables by name. The parts of a partitioned variable form a list."""
+    joined: dict[str, Any] = {}
+    for name, var in store.items():
+        info = var._get_save_slice_info()
+        if info is None:
+            joined[name] = var
+        else:
+            joined.setdefault(info.full_name, []).append(var)
+    return joined
+
+
 def _initialize(var: Any, path: str, tensor: str, shapes: Mapping[str, list[int]]) -> None:
-    shape = var.get_shape()
+    if isinstance(var, list | partitioned_variables.PartitionedVariable):
+        _check_parts(list(var))
+        for part in var:
+            _initialize(part, path, tensor, shapes)
+        return
+    info = var._get_save_slice_info()
+    shape = var.shape if info is None else tensor_shape.as_shape(info.full_shape)
     if not shape.is_compatible_with(shapes[tensor]):
         raise ValueError(
             f"Shape of variable {var.name} ({shape}) doesn't match with shape of tensor {tensor} "
@@ -129,8 +153,22 @@ def _initialize(var: Any, path: str, tensor: str, shapes: Mapping[str, list[int]
     # A ps may have a GPU, but RestoreV2 runs on CPUs.
     with graph.device(var.device), graph.device("/cpu:0"):
         (value,) = raw.RestoreV2(
-            path, [tensor], [""], dtypes=[dtype], name="checkpoint_initializer"
+            path,
+            [tensor],
+            ["" if info is None else info.spec],
+            dtypes=[dtype],
+            name="checkpoint_initializer",
         )
-    value.set_shape(shape)
+    value.set_shape(var.shape)
     var._initializer = var.assign(value).op
     var._initial_value = value
+
+
+def _check_parts(parts: list[Any]) -> None:
+    """Raise ValueError if a list holds other objects than the parts of one variable."""
+    infos = [part._get_save_slice_info() for part in parts]
+    if None in infos:
+        raise ValueError(f"Slices must all be slices: {parts[infos.index(None)]}")
+    names = sorted({info.full_name for info in infos})
+    if len(names) > 1:
+        raise ValueError(f"Slices must all be from the same tensor: {' != '.join(names)}")

@@ -6,7 +6,7 @@ Source: tensorflow/python/training/saving/saveable_object.py and saveable_object
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from capstan.api import variables
+from capstan.api import partitioned_variables, variables
 from capstan.framework import facts, nest, opdef
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -99,7 +99,7 @@ def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
     """
     if isinstance(op, SaveableObject):
         yield op
-    elif isinstance(op, list | tuple):
+    elif isinstance(op, list | tuple | partitioned_variables.PartitionedVariable):
         full_names = {_slice_of(var).full_name for var in op}
         if len(full_names) > 1:
             raise ValueError(
@@ -125,7 +125,7 @@ def _of_variable(var: Any, slice_spec: str, name: str) -> SaveableObject:
 
 def _name(member: Any) -> str:
     """Return the name of a variable, or of a saveable, in a checkpoint."""
-    if isinstance(member, SaveableObject):
+    if isinstance(member, SaveableObject | partitioned_variables.PartitionedVariable):
         return member.name
     element = _element(member)
     if not _is_variable(element):

@@ -4,12 +4,14 @@ A slot is called `<variable>/<name>` and is placed on the task of its variable.
 Source: tensorflow/python/training/slot_creator.py.
 """
 
+import contextlib
 from typing import Any
 
 from capstan.api import (
     array_ops,
     creation_ops,
     init_ops,
+    partitions,
     resource_variables,
     scope_block,
     variable_scope,
@@ -72,8 +74,31 @@ def _create(primary: Any, name: str, is_colocated: bool, **arguments: Any) -> An
     graph = graphs.get_default_graph()
     arguments["use_resource"] = resource_variables.is_resource_variable(primary)
     # The name within the scope is empty, so the unique name of the scope is the slot's name.
-    with scope_block.variable_scope(None, f"{primary.op.name}/{name}"):
-        if not is_colocated:
-            return variable_scope.get_variable("", trainable=False, **arguments)
-        with graph.colocate_with(primary.op):
-            return variable_scope.get_variable("", trainable=False, **arguments)
+    with scope_block.variable_scope(None, f"{primary.op.name}/{name}") as scope:
+        # The slot of a part has the size of the part, so it must not be cut again.
+        scope.set_partitioner(None)
+        where = graph.colocate_with(primary.op) if is_colocated else contextlib.nullcontext()
+        with where:
+            slot = variable_scope.get_variable("", trainable=False, **arguments)
+    if isinstance(primary, variables_.Variable):
+        slot._set_save_slice_info(_slice_of(slot, primary))
+    return slot
+
+
+def _slice_of(slot: Any, primary: variables_.Variable) -> partitions.SaveSliceInfo | None:
+    """Return the place of the slot of a part in the slot of the full variable.
+
+    A saver then saves the slots of all parts as one tensor. A slot may lack the last axes of its
+    variable. Return None if the variable is no part, or the slot is a scalar.
+    """
+    info = primary._get_save_slice_info()
+    rank = slot.shape.ndims
+    if info is None or rank == 0:
+        return None
+    slot_name = slot.op.name.removeprefix(f"{primary.op.name}/")
+    return partitions.SaveSliceInfo(
+        f"{info.full_name}/{slot_name}",
+        info.full_shape[:rank],
+        info.var_offset[:rank],
+        info.var_shape[:rank],
+    )
