@@ -10,7 +10,10 @@ import pytest
 import capstan as tf
 from capstan.api import barriers, flags, namespaces
 from capstan.core.queue_runner_messages import QueueRunnerDef
+from capstan.train.hooked_session import HookedSession
 from capstan.train.moving_averages import assign_moving_average
+from capstan.train.saver_builder import BaseSaverBuilder
+from capstan.train.slot_creator import create_slot
 
 NAMES = [
     ("python.framework.ops", "Graph", tf.Graph),
@@ -36,6 +39,10 @@ NAMES = [
     ("python.training.session_run_hook", "SessionRunHook", tf.train.SessionRunHook),
     ("python.training.monitored_session", "Scaffold", tf.train.Scaffold),
     ("python.training.moving_averages", "assign_moving_average", assign_moving_average),
+    ("python.training.monitored_session", "_HookedSession", HookedSession),
+    ("python.training.saver", "Saver", tf.train.Saver),
+    ("python.training.saver", "BaseSaverBuilder", BaseSaverBuilder),
+    ("python.training.slot_creator", "create_slot", create_slot),
     ("python.client.session", "Session", tf.Session),
     ("python.platform.app", "run", tf.app.run),
     ("python.platform.flags", "FLAGS", tf.flags.FLAGS),

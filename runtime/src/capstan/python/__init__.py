@@ -94,7 +94,7 @@ _TRAINING = (
     *("coordinator", "device_setter", "evaluation", "ftrl", "gradient_descent", "input"),
     *("learning_rate_decay", "momentum", "moving_averages", "optimizer"),
     *("proximal_adagrad", "proximal_gradient_descent", "queue_runner", "queue_runner_impl"),
-    *("rmsprop", "server_lib", "session_manager", "session_run_hook", "slot_creator"),
+    *("rmsprop", "server_lib", "session_manager", "session_run_hook"),
     *("summary_io", "supervisor", "sync_replicas_optimizer", "training", "training_ops"),
     *("training_util",),
 )
@@ -114,6 +114,7 @@ alias.grow(
         **{f"training.{name}": (*_TRAIN, _op) for name in _TRAINING},
         "training.monitored_session": (_session_layer, "capstan.train.training_session", *_TRAIN),
         "training.moving_averages": ("capstan.train.moving_averages", *_TRAIN),
+        "training.slot_creator": ("capstan.train.slot_creator",),
         "training.saver": ("capstan.train.saver_builder", *_TRAIN),
         "training.saving.saveable_object": ("capstan.train.saveable_object",),
         "training.saving.saveable_object_util": ("capstan.train.saveable_object",),
