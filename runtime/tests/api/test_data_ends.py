@@ -150,3 +150,43 @@ def test_a_function_of_blocks_is_compiled_once(monkeypatch: pytest.MonkeyPatch) 
             session.run(iterator.initializer)
             assert session.run(element).tolist() == [0, 2, 4]
     assert len(compiled) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_session_that_closes_also_closes_the_file_that_its_dataset_reads(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("one\ntwo\n")
+    with tf.Session() as session:
+        assert (
+            session.run(begun(session, tf.data.TextLineDataset(str(tmp_path / "lines")))) == b"one"
+        )
+    gc.collect()
+
+
+def test_a_cache_in_a_file_is_written_by_a_complete_pass_and_read_by_later_ones(
+    tmp_path: Path,
+) -> None:
+    made: list[int] = []
+
+    def note(x: Any) -> Any:
+        made.append(int(x))
+        return x
+
+    def pipeline() -> Any:
+        numbers = Dataset.range(3).map(lambda x: tf.py_func(note, [x], tf.int64))
+        texts = Dataset.from_tensor_slices([["a", ""], ["b", "c"], ["d", "e"]])
+        return Dataset.zip((numbers, texts)).cache(str(tmp_path / "cache"))
+
+    with tf.Session() as session:
+        session.run(begun(session, pipeline()))
+        assert made == [0]
+    gc.collect()
+    assert not list(tmp_path.iterdir())
+    for _ in range(2):
+        with tf.Session() as session:
+            element = begun(session, pipeline().repeat(2))
+            for number in (0, 1, 2, 0, 1, 2):
+                found, texts = session.run(element)
+                assert found == number
+                assert texts.tolist() == [[b"a", b""], [b"b", b"c"], [b"d", b"e"]][number]
+    assert made == [0, 0, 1, 2]
+    assert [path.name for path in tmp_path.iterdir()] == ["cache"]

@@ -17,6 +17,7 @@ from capstan.kernels import datasets
 from capstan.resources import (
     dataset,
     dataset_batch,
+    dataset_cache,
     dataset_functions,
     dataset_order,
     dataset_sources,
@@ -307,7 +308,7 @@ VECTORS = dataset.Spec((dtypes.float64,), ((2,),))
         lambda values: dataset_sources.Tensors(VECTORS, (values[0],)),
         lambda values: dataset_sources.Slices(VECTORS, (values,)),
         lambda values: dataset_batch.Rows(VECTORS, ((np.array([1.0, 2]),),)),
-        lambda values: dataset_order.Cache(
+        lambda values: dataset_cache.Cache(
             VECTORS, Made(VECTORS, lambda run: iter([(np.array([1.0, 2]),)]))
         ),
     ],

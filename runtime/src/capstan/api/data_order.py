@@ -75,10 +75,11 @@ class Ordering(data_base.Base):
         )
 
     def cache(self, filename: Any = "") -> Any:
-        """Keep the elements of the first complete pass in memory, for the later epochs.
+        """Keep the elements of the first complete pass, for the later epochs.
 
-        A cache in a file is not supported: with a `filename`, the initializer fails with
-        InvalidArgumentError.
+        Without a `filename` they stay in memory until the initializer runs again. With a
+        `filename`, which is on the machine of the task, they are written to this file, and every
+        later pass of any process reads the file. TensorFlow cannot read it.
         """
         name = convert.convert_to_tensor(filename, dtypes.string, name="filename")
         return self._unary("CacheDataset", name)

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes
+from capstan.core import attr_value, dtypes
 from capstan.kernels import rejection
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import (
     dataset_batch,
+    dataset_cache,
     dataset_files,
     dataset_functions,
     dataset_order,
@@ -194,9 +195,13 @@ def _shuffle(node: NodeContext) -> Function:
 
 
 def _cache(spec: Spec, source: Any, filename: Any) -> Dataset:
-    if rejection.string(filename, "filename"):
-        raise invalid("a cache in a file is not supported: pass no filename to cache in memory")
-    return dataset_order.Cache(spec, dataset_in(source))
+    name = attr_value.text(rejection.string(filename, "filename"))
+    found = dataset_in(source)
+    if not name:
+        return dataset_cache.Cache(spec, found)
+    if dtypes.variant in spec.types:
+        raise invalid("A cache in a file holds no variants, such as sparse tensors or datasets")
+    return dataset_cache.FileCache(spec, found, name)
 
 
 def _prefetch(spec: Spec, source: Any, size: Any) -> Dataset:

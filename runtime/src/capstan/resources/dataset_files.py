@@ -3,6 +3,7 @@
 A file is opened when its first record is asked for.
 """
 
+import functools
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -29,24 +30,26 @@ class Files(dataset.Dataset):
     open_file: Open
 
     def start(self, run: Run) -> Iterator[Element]:
-        return _Records(self.names, self.open_file)
+        return _Records(self.names, self.open_file, run)
 
 
 class _Records(Iterator[Element]):
     """A file that cannot be opened is skipped after the error, and the rest of a damaged file."""
 
-    def __init__(self, names: tuple[bytes, ...], open_file: Open) -> None:
+    def __init__(self, names: tuple[bytes, ...], open_file: Open, run: Run) -> None:
         self._names, self._open = names, open_file
         self._index = 0
-        self._file: BinaryIO | None = None
+        self._files: list[BinaryIO] = []
         self._read: Read = bytes
+        run.close_with(self, functools.partial(_close, self._files))
 
     def __next__(self) -> Element:
         while self._index < len(self._names):
             try:
-                if self._file is None:
+                if not self._files:
                     name = attr_value.text(self._names[self._index])
-                    self._file, self._read = self._open(name)
+                    file, self._read = self._open(name)
+                    self._files.append(file)
                 record = self._read()
             except errors.OpError:
                 self._close()
@@ -57,10 +60,14 @@ class _Records(Iterator[Element]):
         raise StopIteration
 
     def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._file = None
+        _close(self._files)
         self._index += 1
+
+
+def _close(opened: list[BinaryIO]) -> None:
+    """Close the file that is open, if there is one."""
+    while opened:
+        opened.pop().close()
 
 
 def lines(compression: str, name: str) -> tuple[BinaryIO, Read]:

@@ -1,6 +1,6 @@
 """The datasets that choose and order the elements of other datasets, and change none of them.
 
-repeat, take, skip, shard, concatenate, zip, shuffle and cache (core/kernels/data/*_dataset_op.cc).
+repeat, take, skip, shard, concatenate, zip and shuffle (core/kernels/data/*_dataset_op.cc).
 """
 
 import functools
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.resources import dataset, elements, philox
+from capstan.resources import dataset, philox
 from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
 
 _LARGE_BUFFER = 10_000
@@ -314,27 +314,3 @@ class _Shuffled(Iterator[Element]):
             self._buffer[end % self._size] = element
         self._slices[-1][1] += 1
         self._held += 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Cache(_OfOne):
-    """The elements of `source`, which the first complete pass within a `Run` keeps in memory."""
-
-    def start(self, run: Run) -> Iterator[Element]:
-        held: list[list[Element]] = run.keep(self, "elements", list)
-        return iter(held[0]) if held else _Caching(self.source.start(run), held)
-
-
-class _Caching(Iterator[Element]):
-    def __init__(self, source: Iterator[Element], held: list[list[Element]]) -> None:
-        self._source, self._held = source, held
-        self._seen: list[Element] = []
-
-    def __next__(self) -> Element:
-        for element in self._source:
-            elements.freeze(element)
-            self._seen.append(element)
-            return element
-        if not self._held:
-            self._held.append(self._seen)
-        raise StopIteration
