@@ -260,8 +260,9 @@ def top_k(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 @st.composite
 def convolution(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    """Draw a convolution or one of its gradients. A CPU of TensorFlow has no format NCHW."""
-    give = draw(numbers(row, dtype))
+    """Draw a convolution or one of its gradients."""
+    kind = dtype or draw(st.sampled_from(element_types(row)))
+    give = Numbers(draw(st.integers(0, 1000)), kind.as_numpy_dtype, 600)
     depth, units = draw(st.integers(1, 2)), draw(st.integers(1, 2))
     kernel = (draw(st.integers(1, 3)), draw(st.integers(1, 2)), depth, units)
     image = (draw(st.integers(0, 2)), draw(st.integers(5, 6)), draw(st.integers(3, 4)), depth)

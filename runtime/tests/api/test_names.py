@@ -138,3 +138,25 @@ def test_only_as_str_any_converts_other_values() -> None:
     for convert in (tf.compat.as_text, tf.compat.as_bytes):
         with pytest.raises(TypeError, match="Expected binary or unicode string, got 3"):
             convert(3)
+
+
+@pytest.mark.parametrize(
+    "module, name, message",
+    [
+        ("", "reduce_summ", "module 'capstan' has no attribute 'reduce_summ'. "
+                            "Did you mean: 'reduce_sum'?"),
+        ("nn", "soft_max", "module 'capstan.nn' has no attribute 'soft_max'. "
+                           "Did you mean: 'softmax'?"),
+        ("", "mul", "module 'capstan' has no attribute 'mul': "
+                    "TensorFlow 1.0 renamed it to tf.multiply"),
+        ("nn", "max_pool3d", "module 'capstan.nn' has no attribute 'max_pool3d': "
+                             "Capstan lacks this part of TensorFlow 1"),
+        ("", "quantize_v2", "module 'capstan' has no attribute 'quantize_v2': "
+                            "Capstan lacks this part of TensorFlow 1"),
+    ],
+)  # fmt: skip
+def test_a_missing_name_says_which_name_is_meant(module: str, name: str, message: str) -> None:
+    home = getattr(tf, module) if module else tf
+    with pytest.raises(AttributeError) as caught:
+        getattr(home, name)
+    assert str(caught.value) == message

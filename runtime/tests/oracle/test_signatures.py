@@ -41,3 +41,14 @@ def test_a_plain_function_has_tensorflows_parameters(v1: Any, name: str) -> None
 
 def test_there_are_plain_functions() -> None:
     assert {"add", "tanh", "logical_not"} <= set(PLAIN)
+
+
+def test_no_name_of_tensorflow_is_taken_for_a_misspelling(v1: Any) -> None:
+    for part in ("", "nn", "train", "losses", "metrics", "image", "summary", "io", "data", "test"):
+        genuine_module = getattr(v1, part) if part else v1
+        module = getattr(capstan, part) if part else capstan
+        for name in dir(genuine_module):
+            try:
+                getattr(module, name)
+            except AttributeError as error:
+                assert "Did you mean" not in str(error), f"{part}.{name}"  # noqa: PT017

@@ -1,9 +1,58 @@
-"""The error for a name of TensorFlow 1 that Capstan does not have."""
+"""The error for a name of TensorFlow 1 that Capstan does not have, and for a misspelt name."""
+
+import difflib
+import sys
+from typing import Final
+
+_RENAMED: Final = {
+    "batch_cholesky": "tf.cholesky", "batch_matmul": "tf.matmul",
+    "complex_abs": "tf.abs", "concat_v2": "tf.concat", "div_v2": "tf.div",
+    "histogram_summary": "tf.summary.histogram", "image_summary": "tf.summary.image",
+    "audio_summary": "tf.summary.audio", "inv": "tf.reciprocal", "listdiff": "tf.setdiff1d",
+    "merge_all_summaries": "tf.summary.merge_all", "merge_summary": "tf.summary.merge",
+    "mul": "tf.multiply", "neg": "tf.negative", "pack": "tf.stack",
+    "scalar_summary": "tf.summary.scalar", "select": "tf.where", "sub": "tf.subtract",
+    "unpack": "tf.unstack",
+}  # fmt: skip
+"""Names of before TensorFlow 1.0 that 1.x no longer had, with their successors."""
+_LACKED: Final = frozenset(
+    (
+        "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec", "acos", "arg_max", "arg_min",
+        "asin", "assert_rank_in", "atanh", "avg_pool_v2", "cosh", "decode_webp", "floor_div",
+        "identity_n", "imag", "initialize_all_tables", "is_built_with_xla", "max_pool_v2",
+        "py_function", "qint16", "qint32", "qint8", "quint16", "quint8", "reduce_join",
+        "rint", "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "sinh",
+        "tables_initializer", "tan", "to_complex128", "to_complex64", "types",
+        "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
+        "variable_op_scope",
+    )
+)  # fmt: skip
+"""Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
+_CLOSE: Final = 0.85
+"""A name that is this similar to a name of the module is taken for a misspelling."""
 
 
 def absent(module: str, name: str) -> AttributeError:
     """Return the AttributeError for a missing `name` of `module`, such as `tf.nn`."""
     inner = module.replace("tf", "capstan", 1)
-    return AttributeError(
-        f"module {inner!r} has no attribute {name!r}: Capstan lacks this part of TensorFlow 1"
-    )
+    start = f"module {inner!r} has no attribute {name!r}"
+    if module == "tf" and name in _RENAMED:
+        return AttributeError(f"{start}: TensorFlow 1.0 renamed it to {_RENAMED[name]}")
+    close = _close(inner, name)
+    if close is not None:
+        return AttributeError(f"{start}. Did you mean: {close!r}?")
+    return AttributeError(f"{start}: Capstan lacks this part of TensorFlow 1")
+
+
+def _close(module: str, name: str) -> str | None:
+    """Return the name of the module that a misspelt name probably means, or None."""
+    home = sys.modules.get(module) or sys.modules.get(module.replace(".", ".api.", 1))
+    if home is None or name.startswith("_") or name in _LACKED:
+        return None
+    names = [known for known in dir(home) if not known.startswith("_")]
+    # A digit is no misspelling: TensorFlow has both conv2d and conv3d.
+    digits = [each for each in name if each.isdigit()]
+    for known in difflib.get_close_matches(name, names, 3, _CLOSE):
+        if [each for each in known if each.isdigit()] == digits:
+            return known
+    return None
