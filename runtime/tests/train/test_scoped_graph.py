@@ -76,3 +76,21 @@ def test_other_savers_are_left_out_on_request() -> None:
     names = {node.name.partition("/")[0] for node in meta.graph_def.node}
     assert "save_1" in names
     assert "save" not in names
+
+
+@pytest.mark.parametrize("is_same_graph", [True, False])
+def test_a_scope_is_copied_with_its_variables(is_same_graph: bool) -> None:
+    with tf.Graph().as_default() as source:
+        with tf.variable_scope("first"):
+            tf.identity(2 * tf.get_variable("v", initializer=3.0), name="doubled")
+        exported = tf.train.Saver().export_meta_graph(export_scope="first")
+        assert {"v", "doubled"} <= {node.name for node in exported.graph_def.node}
+        assert exported.saver_def.restore_op_name == "save/restore_all"
+        with pytest.raises(ValueError, match="need to be different"):
+            meta_graph.copy_scoped_meta_graph("first", "first")
+    target = source if is_same_graph else tf.Graph()
+    found = meta_graph.copy_scoped_meta_graph("first", "second", source, target)
+    assert {name: variable.name for name, variable in found.items()} == {"v:0": "second/v:0"}
+    with tf.Session(graph=target) as session:
+        session.run(found["v:0"].initializer)
+        assert session.run("second/doubled:0") == 6

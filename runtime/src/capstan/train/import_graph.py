@@ -11,7 +11,7 @@ from capstan.api import importer, logging, variable_collections, variables
 from capstan.core import attr_value, control_flow_messages, queue_runner_messages
 from capstan.framework import collections, context_defs, names
 from capstan.framework import graph as graphs
-from capstan.train import collection_defs, queue_runner
+from capstan.train import collection_defs, meta_graph, queue_runner
 from capstan.train import saver as savers
 
 _Keys = collections.GraphKeys
@@ -76,6 +76,30 @@ def import_scoped_meta_graph(
         )
         members = around.get_collection(_Keys.GLOBAL_VARIABLES, scope)
     return {names.without_scope(variable.name, scope): variable for variable in members}
+
+
+def copy_scoped_meta_graph(
+    from_scope: str,
+    to_scope: str,
+    from_graph: graphs.Graph | None = None,
+    to_graph: graphs.Graph | None = None,
+) -> dict[str, variables.Variable]:
+    """Copy the part of a graph in `from_scope` to `to_scope`. Return its new variables by name.
+
+    Both graphs are the default graph by default. The names in the result do not contain `to_scope`.
+
+    Raises:
+        ValueError: the copy would have the names of the original, or needs a tensor from outside.
+    """
+    source = graphs.get_default_graph() if from_graph is None else from_graph
+    target = graphs.get_default_graph() if to_graph is None else to_graph
+    if source is target and from_scope == to_scope:
+        raise ValueError(
+            "'from_scope' and 'to_scope' need to be different when performing copy in the same "
+            f"graph. Both are {from_scope!r}."
+        )
+    meta, _ = meta_graph.export_scoped_meta_graph(graph=source, export_scope=from_scope)
+    return import_scoped_meta_graph(meta, graph=target, import_scope=to_scope)
 
 
 def _add(

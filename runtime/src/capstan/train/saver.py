@@ -208,7 +208,9 @@ class Saver:
         filename: str | None = None,
         collection_list: Iterable[str] | None = None,
         as_text: bool = False,
+        export_scope: str | None = None,
         clear_devices: bool = False,
+        clear_extraneous_savers: bool = False,
         strip_default_attrs: bool = False,
     ) -> Any:
         """Return the default graph and this saver as a MetaGraphDef.
@@ -223,6 +225,8 @@ class Saver:
             as_text=as_text,
             clear_devices=clear_devices,
             strip_default_attrs=strip_default_attrs,
+            export_scope=export_scope,
+            clear_extraneous_savers=clear_extraneous_savers,
         )
 
     _add_collection_def = staticmethod(meta_graph.add_collection_def)
@@ -238,9 +242,7 @@ class Saver:
         return self._meta[1]
 
     def restore(self, sess: Any, save_path: str | None) -> None:
-        """Assign the values of a checkpoint to the variables. Blocks.
-
-        The variables need not be initialised.
+        """Assign the values of a checkpoint to the variables, initialised or not. Blocks.
 
         Raises:
             ValueError: `save_path` is None or names no checkpoint.
