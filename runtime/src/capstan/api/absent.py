@@ -53,6 +53,7 @@ def _close(module: str, name: str) -> str | None:
     # A digit is no misspelling: TensorFlow has both conv2d and conv3d.
     digits = [each for each in name if each.isdigit()]
     for known in difflib.get_close_matches(name, names, 3, _CLOSE):
-        if [each for each in known if each.isdigit()] == digits:
+        is_as_long = abs(len(known) - len(name)) <= 1
+        if is_as_long and [each for each in known if each.isdigit()] == digits:
             return known
     return None
