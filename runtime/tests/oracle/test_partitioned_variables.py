@@ -238,3 +238,33 @@ def test_partitioned_variables_start_from_a_checkpoint_as_in_tensorflow(
     assert [len(rows) for rows in values] == [2, 2, 2, 1]
     # TensorFlow takes no PartitionedVariable, but a list of its parts.
     assert values == started_from(v1, path, "list" if target == "variable" else target)
+
+
+def looked_up(v1: Any, combiner: str | None, *, is_weighted: bool, strategy: str) -> list[Any]:
+    """Return the rows for five rows of ids, of which one in the middle and the last are empty."""
+    with v1.Graph().as_default(), v1.Session() as session:
+        v = cut(v1, 3, initializer=v1.constant(ROWS + 1.0))
+        places = [[0, 0], [0, 1], [1, 0], [3, 0], [3, 2]]
+        ids = v1.SparseTensor(places, np.array([1, 6, 6, 0, 0]), [5, 3])
+        weights = v1.SparseTensor(places, np.float32([1, 2, 0.5, 3, 4]), [5, 3])
+        rows = v1.nn.embedding_lookup_sparse(
+            v, ids, weights if is_weighted else None, strategy, combiner=combiner, max_norm=9.0
+        )
+        slopes = [v1.convert_to_tensor(slope) for slope in v1.gradients(rows, list(v))]
+        session.run(v1.global_variables_initializer())
+        values: list[Any] = session.run([rows, *slopes])
+        return values
+
+
+@pytest.mark.parametrize(
+    ("combiner", "is_weighted", "strategy"),
+    [("sum", True, "mod"), ("mean", True, "div"), ("sqrtn", True, "mod"), (None, False, "div")],
+)
+def test_sparse_lookups_have_tensorflows_values(
+    v1: Any, combiner: str | None, is_weighted: bool, strategy: str
+) -> None:
+    options: dict[str, Any] = {"is_weighted": is_weighted, "strategy": strategy}
+    for found, expected in zip(
+        looked_up(tf, combiner, **options), looked_up(v1, combiner, **options), strict=True
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-5)

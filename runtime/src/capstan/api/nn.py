@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import (
+    embedding_ops,
     gather_ops,
     losses_ops,
     math_ops,
@@ -27,7 +28,8 @@ from capstan.framework import convert
 from capstan.framework.raw import raw
 
 __all__ = [
-    "batch_normalization", "bias_add", "dropout", "embedding_lookup", "in_top_k", "l2_loss",
+    "batch_normalization", "bias_add", "dropout", "embedding_lookup",
+    "embedding_lookup_sparse", "in_top_k", "l2_loss",
     "l2_normalize", "leaky_relu", "log_softmax", "moments", "relu", "relu_layer", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits", "tanh",
@@ -37,6 +39,7 @@ __all__ = [
 ]  # fmt: skip
 
 embedding_lookup = gather_ops.embedding_lookup
+embedding_lookup_sparse = embedding_ops.embedding_lookup_sparse
 sigmoid = math_ops.sigmoid
 sigmoid_cross_entropy_with_logits = losses_ops.sigmoid_cross_entropy_with_logits
 softmax_cross_entropy_with_logits = losses_ops.softmax_cross_entropy_with_logits
