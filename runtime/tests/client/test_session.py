@@ -190,3 +190,14 @@ def test_a_step_whose_session_is_closed_meanwhile_does_not_report_a_lost_task(
         with pytest.raises((tf.errors.CancelledError, RuntimeError), match=r"closed|Close\(\)"):
             session.run(one)
         assert graph.reads <= 0, "the session was not closed during the step"
+
+
+def test_the_devices_of_this_process_have_short_names() -> None:
+    from capstan.python.client import device_lib
+
+    config = tf.ConfigProto(device_count={"CPU": 2, "GPU": 0})
+    found = device_lib.list_local_devices(config)
+    assert [(each.name, each.device_type) for each in found] == [
+        ("/device:CPU:0", "CPU"),
+        ("/device:CPU:1", "CPU"),
+    ]

@@ -82,8 +82,8 @@ _OPS = (
     *("array_ops", "check_ops", "clip_ops", "control_flow_ops", "data_flow_ops"),
     *("functional_ops", "gradients", "gradients_impl", "init_ops", "io_ops", "logging_ops"),
     *("math_ops", "parsing_ops", "partitioned_variables", "random_ops", "resource_variable_ops"),
-    *("script_ops", "session_ops", "sparse_ops", "state_ops", "string_ops", "tensor_array_ops"),
-    *("variable_scope", "variables"),
+    *("script_ops", "session_ops", "sparse_ops", "state_ops", "string_ops"),
+    *("tensor_array_grad", "tensor_array_ops", "variable_scope", "variables"),
 )
 _GENERATED = (
     *("array", "control_flow", "data_flow", "io", "logging", "math", "nn", "parsing", "random"),
@@ -105,6 +105,7 @@ alias.grow(
         **{f"framework.{name}": homes for name, homes in _FRAMEWORK.items()},
         **{f"ops.{name}": (_TF, _op) for name in _OPS},
         "ops.data_flow_ops": (_TF, "capstan.api.barriers", _op),
+        "ops.variables": (_TF, "capstan.api.partitioned_variables", _op),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
         "ops.image_ops": ("capstan.api.image", _op),
         "ops.gradient_checker": ("capstan.api.gradient_checker",),
@@ -118,6 +119,7 @@ alias.grow(
         "training.saver": ("capstan.train.saver_builder", *_TRAIN),
         "training.saving.saveable_object": ("capstan.train.saveable_object",),
         "training.saving.saveable_object_util": ("capstan.train.saveable_object",),
+        "client.device_lib": ("capstan.client.device_lib",),
         "client.session": ("capstan.client.session", _TF),
         "client.timeline": ("capstan.client.timeline",),
         "platform.app": ("capstan.api.app",),
