@@ -48,6 +48,15 @@ def _ref_dtype(name: str) -> Any:
         raise AttributeError(name) from None
 
 
+def _partition_info(name: str) -> Any:
+    """Return the class of `partition_info`, whose name begins with an underscore in TensorFlow."""
+    from capstan.api import partitions
+
+    if name == "_PartitionInfo":
+        return partitions.PartitionInfo
+    raise AttributeError(name)
+
+
 def _session_layer(name: str) -> Any:
     """Return a class of sessions, whose name begins with an underscore in TensorFlow."""
     from capstan.train import hooked_session, wrapped_session
@@ -105,6 +114,7 @@ alias.grow(
         **{f"framework.{name}": homes for name, homes in _FRAMEWORK.items()},
         **{f"ops.{name}": (_TF, _op) for name in _OPS},
         "ops.data_flow_ops": (_TF, "capstan.api.barriers", _op),
+        "ops.variable_scope": (_partition_info, _TF, _op),
         "ops.variables": (_TF, "capstan.api.partitioned_variables", _op),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
         "ops.image_ops": ("capstan.api.image", _op),
