@@ -30,10 +30,10 @@ def test_a_program_prints_the_lines_of_the_gallery(shell: Shell, program: str) -
 
 
 @pytest.mark.e2e
-def test_a_supervised_job_trains_synchronously(shell: Shell) -> None:
+def test_a_supervised_job_fits_its_line(shell: Shell) -> None:
     (shell.folder / "supervisor.py").write_bytes((EXAMPLES / "supervisor.py").read_bytes())
     job = (EXAMPLES / "supervisor.yaml").read_text()
-    (shell.folder / "job.yaml").write_text(job.replace(".py,", ".py, --issync, --steps=200,"))
+    (shell.folder / "job.yaml").write_text(job.replace(".py,", ".py, --steps=400,"))
     ran = shell.run(CAPSTANCTL, "run", "job.yaml")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     log = (shell.folder / ".capstan/supervisor/worker-0.1.log").read_text()
