@@ -288,3 +288,8 @@ def _beside(handle: graphs.Tensor) -> Iterator[None]:
     graph = graphs.get_default_graph()
     with graph.colocate_with(None, ignore_existing=True), graph.device(handle.device):
         yield
+
+
+def is_read(op: graphs.Operation) -> bool:
+    """Return whether an operation reads a resource variable."""
+    return op.type == "ReadVariableOp"

@@ -1,5 +1,6 @@
 """Changes of rows of a resource variable (python/ops/resource_variable_ops.py)."""
 
+import abc
 from typing import Any
 
 
@@ -12,9 +13,9 @@ class RowChanges:
 
     __slots__ = ()
 
+    @abc.abstractmethod
     def _scattered(self, op: str, sparse_delta: Any, name: str | None) -> Any:
         """Return the variable after an operation `op` with the rows of `sparse_delta`."""
-        raise NotImplementedError
 
     def scatter_add(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None

@@ -6,7 +6,7 @@ Source: tensorflow/python/training/saving/saveable_object.py and saveable_object
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from capstan.api import partitioned_variables, variables
+from capstan.api import partitioned_variables, resource_variables, variables
 from capstan.framework import facts, nest, opdef
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -118,7 +118,7 @@ def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
 
 
 def _of_variable(var: Any, slice_spec: str, name: str) -> SaveableObject:
-    is_resource = _element(var).op.type == "ReadVariableOp"
+    is_resource = resource_variables.is_read(_element(var).op)
     kind = ResourceVariableSaveable if is_resource else ReferenceVariableSaveable
     return kind(var, slice_spec, name)
 
@@ -131,7 +131,7 @@ def _name(member: Any) -> str:
     if not _is_variable(element):
         raise TypeError(f"Variable to save is not a Variable: {member}")
     op = element.op
-    return str(op.inputs[0].op.name if op.type == "ReadVariableOp" else op.name)
+    return str(op.inputs[0].op.name if resource_variables.is_read(op) else op.name)
 
 
 def _element(var: Any) -> Any:
@@ -142,8 +142,8 @@ def _element(var: Any) -> Any:
 def _is_variable(element: Any) -> bool:
     if not isinstance(element, graphs.Tensor):
         return False
-    kind = element.op.type
-    return kind == "ReadVariableOp" or opdef.role(kind) is facts.Role.VARIABLE
+    is_reference = opdef.role(element.op.type) is facts.Role.VARIABLE
+    return is_reference or resource_variables.is_read(element.op)
 
 
 def _slice_of(var: Any) -> Any:

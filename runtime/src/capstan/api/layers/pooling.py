@@ -1,5 +1,6 @@
 """`tf.layers`' pools (python/layers/pooling.py)."""
 
+import abc
 from typing import Any
 
 from capstan.api import nn
@@ -25,8 +26,9 @@ class _Pooling2D(base.Layer):
         self.layout = "NCHW" if convolutional.is_first(data_format) else "NHWC"
         self.input_spec = base.InputSpec(ndim=4)
 
+    @abc.abstractmethod
     def pool(self, *arguments: Any) -> Any:
-        raise NotImplementedError
+        """Return the pooled images: the function of `tf.nn` with these arguments."""
 
     def call(self, inputs: Any) -> Any:
         return self.pool(inputs, self.pool_size, self.strides, self.padding.upper(), self.layout)
