@@ -43,6 +43,10 @@ def scattering(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequenc
         v1.scatter_add(v, indices, updates),
         v1.scatter_sub(v, indices, updates * 2),
         v1.scatter_update(v, distinct, updates[first]),
+        v1.scatter_mul(v, indices, updates),
+        v1.scatter_div(v, indices, np.abs(updates) + 1),
+        v1.scatter_min(v, indices, updates),
+        v1.scatter_max(v, indices, updates * 2),
     ]
     looked_up = tf.nn.embedding_lookup(v, indices)
     return [v.initializer, *(step for c in changes for step in (c.op, v.read_value())), looked_up]
@@ -182,8 +186,12 @@ SCENARIOS: dict[str, tuple[Scenario, frozenset[str]]] = {
         "VarIsInitializedOp",
     })),
     "scattering": (scattering, frozenset({
-        "ScatterAdd", "ScatterSub", "ScatterUpdate", "ResourceScatterAdd", "ResourceScatterSub",
-        "ResourceScatterUpdate", "ResourceGather",
+        *(
+            f"{kind}Scatter{change}"
+            for kind in ("", "Resource")
+            for change in ("Add", "Sub", "Update", "Mul", "Div", "Min", "Max")
+        ),
+        "ResourceGather",
     })),
     **{
         kind: (_updating(kind), frozenset({kind, f"Resource{kind}"}))
