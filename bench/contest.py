@@ -126,7 +126,7 @@ def _serve(row: Row, setting: str, role: str, index: int, cluster: dict[str, lis
 
 
 def _serve_in_lockstep(row: Row, step: Step) -> None:
-    """Answer every other line with the figure of a window. The lines between end the steps.
+    """Answer every other line with the figure of a window. The lines between them end the steps.
 
     The steps run in a thread of their own: the last one may wait until the next window.
     """

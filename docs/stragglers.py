@@ -111,7 +111,7 @@ def work(cluster: dict[str, list[str]], index: int, method: str, seconds: float)
 
 @contextmanager
 def tasks(method: str, trouble: str) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
-    """Run the tasks of a training. Give the address of the server and the last worker."""
+    """Run the tasks of a training. Yield the address of the ps and the last worker."""
     with ExitStack() as held:
         sockets = [held.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(5)]
         ps, *workers = [f"127.0.0.1:{each.getsockname()[1]}" for each in sockets]

@@ -23,7 +23,7 @@ def main(_):
 def train(files):
     names = tf.train.string_input_producer(files, num_epochs=EPOCHS)
     _, line = tf.TextLineReader(skip_header_lines=1).read(names)
-    # An empty field has the value of its default.
+    # An empty field gets its default value.
     x1, x2, y = tf.decode_csv(line, record_defaults=[[0.0], [0.0], [0.0]])
     features, wanted = tf.train.shuffle_batch(
         [tf.stack([x1, x2]), y],

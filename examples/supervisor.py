@@ -73,8 +73,8 @@ def main(_):
             )
             first_tokens = optimizer.get_init_tokens_op()
         initialise = tf.global_variables_initializer()
-    # Step 5: a supervisor. The chief's initialises or restores the variables, and saves them.
-    # It cannot compute summaries, because it has no points to feed.
+    # Step 5: a supervisor. In the chief, it initialises or restores the variables, and saves them.
+    # The supervisor cannot compute summaries, because it has no points to feed.
     supervisor = tf.train.Supervisor(
         is_chief=is_chief,
         logdir=FLAGS.logdir,

@@ -124,7 +124,8 @@ class Story:
         """Give the workers in their first attempt fast input, so that the job ends."""
         workers = ("worker-0", "worker-1")
         first_attempts = [task for task in workers if self.row(task)["attempt"] == 1]
-        # A fast worker ends the job. A worker that is still starting then never gets slow input.
+        # A fast worker ends the job. A worker that is still starting at that time never gets slow
+        # input.
         for task in first_attempts:
             self.until(
                 lambda task=task: self.is_slow(task) or self.status()["phase"] == "Succeeded",

@@ -53,7 +53,7 @@ def train_between_graphs(cluster, target, index):
             optimizer = tf.train.SyncReplicasOptimizer(
                 optimizer, replicas_to_aggregate=workers, total_num_replicas=workers
             )
-            # The chief's hook updates the variables when all gradients of a step have come.
+            # The chief's hook updates the variables when all gradients of a step have arrived.
             hooks.append(optimizer.make_session_run_hook(is_chief))
         update = optimizer.minimize(loss, global_step=step)
     training, test = digits.load()
@@ -113,7 +113,7 @@ def train_in_graph_apart(cluster, target):
     training, test = digits.load()
     images, labels, _, accuracy = replicas[0]
     final = tf.train.FinalOpsHook(accuracy, {images: test.images, labels: test.labels})
-    # The sessions share one scaffold, that is the operations that initialise and save the model.
+    # The sessions share one scaffold: the operations that initialise and save the model.
     scaffold = tf.train.Scaffold()
 
     def run_replica(index, session):

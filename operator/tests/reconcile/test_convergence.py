@@ -109,7 +109,7 @@ class Tally:
                 self.failed.add(instance.uid)
 
     def suspend(self, observed: Observed) -> None:
-        """Count no instance that exists during a suspension as failed, except if it was before."""
+        """Count no instance that exists during a suspension as failed, unless it failed before."""
         self.stopped |= self.known | {instance.uid for instance in observed.tasks}
         self.stopped -= self.failed
         self.done |= self.stopped

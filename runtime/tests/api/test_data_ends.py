@@ -34,7 +34,7 @@ def begun(session: Any, dataset: Any) -> Any:
 
 
 def new_threads(before: set[threading.Thread], prefix: str) -> list[threading.Thread]:
-    """Return the threads with a name that have begun since, and that garbage does not keep."""
+    """Return the threads that are not in `before`, after garbage was collected."""
     gc.collect()
     return [
         each

@@ -44,7 +44,7 @@ def test_there_are_plain_functions() -> None:
 
 
 def test_no_name_of_tensorflow_is_taken_for_a_misspelling(v1: Any) -> None:
-    """If a new name of Capstan resembles one that it lacks, add the latter to `absent._LACKED`."""
+    """If a new name of Capstan resembles a missing name, add the latter to `absent._LACKED`."""
     for part in ("", "nn", "train", "losses", "metrics", "image", "summary", "io", "data", "test"):
         genuine_module = getattr(v1, part) if part else v1
         module = getattr(capstan, part) if part else capstan

@@ -103,8 +103,8 @@ def ignored(job: TrainingJob) -> tuple[str, ...]:
 def without_ignored(job: TrainingJob) -> TrainingJob:
     """Return the job with the policies that a run on this machine follows.
 
-    No process outlives `capstanctl`, and the folder of a job stays. To run a job that is suspended
-    on a cluster is the request of its user.
+    No process outlives `capstanctl`, and the folder of a job stays. A user who calls
+    `capstanctl run` wants the job to run, even if its file suspends it on a cluster.
     """
     policy = job.spec.run_policy.model_copy(
         update={"clean_pod_policy": CleanPodPolicy.RUNNING, "ttl_seconds_after_finished": None}

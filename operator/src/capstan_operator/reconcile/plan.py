@@ -142,7 +142,7 @@ def _go_on(
 
 
 def _suspend(this: Pass, updated: Status) -> Plan:
-    """Stop all tasks. No end is a failure while the job is suspended."""
+    """Stop all tasks. While the job is suspended, the end of a task is no failure."""
     table = tuple(rows.stop(row, this.view_of(row), this.now) for row in updated.tasks)
     stopped = updated.model_copy(update={"tasks": table, "start_time": None})
     moved = moves.suspend(this.job, stopped, this.views)

@@ -81,7 +81,7 @@ def update(
 def update_after_end(
     row: TaskStatus, view: TaskView | None, *, stops: bool, now: datetime
 ) -> TaskStatus:
-    """Bring a row of a finished job in line with its instance. No end is a failure any more.
+    """Bring a row of a finished job in line with its instance, whose end is no failure.
 
     `stops` says whether an instance that runs is stopped.
     """
@@ -154,7 +154,7 @@ def start_over(row: TaskStatus, culprit: TaskName, retry_at: datetime) -> TaskSt
 
 
 def stop(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
-    """Enter that the task is stopped for a suspension of its job. `view` shows how it ended."""
+    """Record that the task is stopped for a suspension of its job. `view` shows how it ended."""
     if row.state in (TaskState.SUCCEEDED, TaskState.FAILED):
         return row
     current = None if view is None else sort(row, (view,)).current

@@ -99,9 +99,9 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
     def take_grad_up_to(self, num_required: Any, timeout_ms: int, name: str | None = None) -> Any:
         """Return the mean or the sum of up to `num_required` gradients, and begin a new sum.
 
-        The operation waits as `take_grad` does. If it has found at least one gradient, it waits for
-        at most `timeout_ms` milliseconds more, and then takes the gradients that there are.
-        TensorFlow has no such operation.
+        The operation waits as `take_grad` does. After the first gradient has
+        arrived, it waits at most `timeout_ms` milliseconds longer. It then takes the gradients that
+        have arrived. TensorFlow has no such operation.
         """
         taken = raw.ResourceAccumulatorTakeGradientUpTo(
             self._accumulator_ref, num_required, dtype=self._dtype, timeout_ms=timeout_ms, name=name

@@ -1,4 +1,4 @@
-"""Branches and loops as functions of the graph: what `cond`, `switch_case` and `while_loop` share
+"""Branches and loops as functions: the parts that `cond`, `switch_case` and `while_loop` share
 when they are built with control flow v2 (python/ops/control_flow_util_v2.py)."""
 
 from collections.abc import Callable, Sequence

@@ -94,7 +94,7 @@ def check_state(spec: Any, found: Any, name: str) -> None:
     """Check that a function of a state returns a state of the same structure and types.
 
     Raises:
-        TypeError, ValueError: it does not.
+        TypeError, ValueError: the types or the structures differ.
     """
     data_structure.check_same(spec, found)
     wanted, given = map(data_structure.types, (spec, found))

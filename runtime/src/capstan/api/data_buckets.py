@@ -33,7 +33,7 @@ def bucket_by_sequence_length(
     InvalidArgumentError if an element is longer than all boundaries. `no_padding` only stacks.
 
     Raises:
-        ValueError: there must be one batch size more than boundaries.
+        ValueError: the number of batch sizes is not one more than the number of boundaries.
     """
     if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
         raise ValueError("len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1")

@@ -40,7 +40,7 @@ def Counter(start: Any = 0, step: Any = 1, dtype: Any = dtypes.int64) -> Dataset
 
 
 def unique() -> Callable[[Dataset], Dataset]:
-    """Return a transformation that drops each element that an element before equals.
+    """Return a transformation that drops each element that equals an earlier element.
 
     The elements are scalars or tensors without structure.
     """

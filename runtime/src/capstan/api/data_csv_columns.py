@@ -1,4 +1,4 @@
-"""The columns of CSV files: their names, their types, and which of them a program selects."""
+"""The columns of CSV files: their names, their types, and the columns that a program selects."""
 
 import csv
 import gzip

@@ -128,7 +128,7 @@ def prefetch_to_device(device: Any, buffer_size: Any = None) -> Transformation:
 
 
 def copy_to_device(target_device: Any, source_device: Any = "/cpu:0") -> Transformation:
-    """Return the transformation that changes nothing, for the reason of `prefetch_to_device`."""
+    """Return the transformation that changes nothing, as `prefetch_to_device` explains."""
     return lambda dataset: dataset
 
 

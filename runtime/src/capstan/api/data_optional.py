@@ -30,9 +30,9 @@ class Optional:
         return raw.OptionalHasValue(self._variant_tensor, name=name)
 
     def get_value(self, name: str | None = None) -> Any:
-        """Return the value. A step that runs its tensors fails if there is none.
+        """Return the value.
 
-        The error is InvalidArgumentError.
+        If there is no value, a step that computes it fails with InvalidArgumentError.
         """
         values = raw.OptionalGetValue(
             self._variant_tensor, name=name, **data_structure.flat(self._spec)

@@ -30,7 +30,7 @@ class Ordering(data_base.Base):
         return self._unary("ShardDataset", shards, place)
 
     def concatenate(self, dataset: data_base.Base) -> Any:
-        """Return the elements of this dataset and then those of `dataset`.
+        """Return the elements of this dataset, and then the elements of `dataset`.
 
         Raises:
             TypeError, ValueError: the elements have other types or another structure.

@@ -36,7 +36,7 @@ def embedding_lookup_sparse(
 
     Raises:
         ValueError: the combiner is unknown.
-        TypeError: `sp_ids` or `sp_weights` is no SparseTensor.
+        TypeError: `sp_ids` or `sp_weights` is not a SparseTensor.
     """
     combiner = "mean" if combiner is None else combiner
     if combiner not in ("mean", "sqrtn", "sum"):

@@ -382,7 +382,7 @@ def sparse_softmax_cross_entropy(
 
 
 def without_last_one(value: Any, other: Any, difference: int) -> Any:
-    """Remove the last axis of `value` if it has size 1 and the rank is one more than it should be.
+    """Remove the last axis of `value` if it has size 1 and the rank is one too high.
 
     The rank should be the rank of `other` minus `difference`.
     """

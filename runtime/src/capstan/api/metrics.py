@@ -2,7 +2,7 @@
 
 Each function returns the metric and an operation that adds a batch (python/ops/metrics_impl.py).
 The variables are in the collections LOCAL_VARIABLES and METRIC_VARIABLES, so
-`tf.local_variables_initializer` sets them to 0. `weights` count elements with these factors.
+`tf.local_variables_initializer` sets them to 0. `weights` are the factors of elements.
 """
 
 from collections.abc import Callable, Sequence
@@ -229,7 +229,7 @@ false_negatives = _counter(
 
 
 def _share(default: str, other: _Counter, purpose: str) -> _Counter:
-    """Return a metric: the share of true positives in true positives and `other`."""
+    """Return the metric true positives / (true positives + `other`)."""
 
     def share(
         labels: Any,

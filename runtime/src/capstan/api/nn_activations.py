@@ -21,7 +21,7 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Any:
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:
-    """Return the `k` largest elements of each row, largest first, and their places.
+    """Return the `k` largest elements of each row, largest first, and their indices.
 
     The result is a namedtuple of `values` and `indices`.
     """

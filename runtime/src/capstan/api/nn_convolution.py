@@ -86,7 +86,7 @@ def conv2d_backprop_filter(
     dilations: Any = (1, 1, 1, 1),
     name: str | None = None,
 ) -> Any:
-    """Return the gradient of a convolution by its filters, for the gradient by its output."""
+    """Return the gradient for the filters of a convolution, given the gradient for its output."""
     attrs = _geometry(strides, padding, data_format, dilations)
     return raw.Conv2DBackpropFilter(input, filter_sizes, out_backprop, **attrs, name=name)
 
@@ -103,7 +103,7 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: Any = None,
 ) -> Any:
-    """Return the gradient of a convolution by its images, for the gradient by its output."""
+    """Return the gradient for the images of a convolution, given the gradient for its output."""
     attrs = _geometry(strides, padding, data_format, dilations)
     kernel = filter if filters is None else filters
     return raw.Conv2DBackpropInput(input_sizes, kernel, out_backprop, **attrs, name=name)

@@ -13,12 +13,12 @@ from capstan.framework.raw import raw
 
 
 class PartitionedVariable:
-    """The parts of a variable in order. An op that takes it gets the concatenated value.
+    """The parts of a variable in order. An op with this input gets the concatenated value.
 
     `partitions` holds the number of parts on each axis. Each variable has a SaveSliceInfo.
 
     Raises:
-        TypeError: `variable_list` or `partitions` is no list or tuple.
+        TypeError: `variable_list` or `partitions` is not a list or a tuple.
         ValueError: there are no variables, a variable has no SaveSliceInfo, or a shape or number
             does not fit.
     """

@@ -17,7 +17,7 @@ Partitioner = Callable[..., list[int]]
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """Return a partitioner that cuts `axis` into `num_shards` parts, but not into empty ones."""
+    """Return a partitioner that cuts `axis` into `num_shards` parts, or fewer if it is shorter."""
 
     def partitioner(shape: Any, **_: Any) -> list[int]:
         return _partitions(shape, axis, min(num_shards, _size(shape, axis)))

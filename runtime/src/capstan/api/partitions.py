@@ -14,7 +14,7 @@ class PartitionInfo:
     """The place of one part in the full variable. Initializers get it as `partition_info`.
 
     Raises:
-        TypeError: an argument is no list or tuple.
+        TypeError: an argument is not a list or a tuple.
         ValueError: the arguments have different lengths, or the offset is outside the full shape.
     """
 
@@ -59,7 +59,7 @@ class PartitionInfo:
         """Return the axis that is cut if a part has this shape, or None if none is cut.
 
         Raises:
-            TypeError: `shape` is no list or tuple.
+            TypeError: `shape` is not a list or a tuple.
             ValueError: `shape` has another rank than the variable, a part of this shape exceeds the
                 variable, or several axes are cut.
         """

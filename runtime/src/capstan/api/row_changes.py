@@ -7,8 +7,8 @@ from typing import Any
 class RowChanges:
     """The methods of a resource variable that change some of its rows.
 
-    Each takes an IndexedSlices, whose values it brings into the rows of its indices. It returns the
-    variable, whose reads then follow the change.
+    Each method takes an IndexedSlices, and applies its values to the rows of its indices. The
+    result is the variable. Reads of this result run after the change.
     """
 
     __slots__ = ()

@@ -17,7 +17,7 @@ __all__ = ["einsum", "norm", "tensordot"]
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:
     """Return the sum of products over pairs of axes.
 
-    `axes` is a pair of lists of axes, or the number of the last axes of `a` and the first of `b`.
+    `axes` is a pair of lists of axes, or a number n: the last n axes of `a` and the first n of `b`.
 
     Raises:
         ValueError: a rank is unknown, or the lists have different lengths.

@@ -141,7 +141,7 @@ class Store:
     ) -> partitioned_variables.PartitionedVariable:
         """Return the PartitionedVariable called `name`, or create it, as `get` does.
 
-        Only an existing variable needs no `partitioner`.
+        `partitioner` may be None only if the variable exists.
         """
         if name in self._variables:
             raise ValueError(
@@ -195,7 +195,7 @@ class Store:
         return parts
 
     def _check_parts(self, name: str, count: int) -> None:
-        """Raise ValueError if the store has other parts than `count` of a variable."""
+        """Raise ValueError if the store has more or fewer than `count` parts of a variable."""
         if f"{name}/part_0" not in self._variables:
             return
         found = (
@@ -270,7 +270,7 @@ def _check_partitioned(
 def _of_part(
     name: str, offset: list[int], shape: list[int], request: _Request
 ) -> tuple[_Request, list[int] | None]:
-    """Return the request for one part, and its shape, or None if it has an initial value."""
+    """Return the request for one part, and its shape, or None if the request has a value."""
     initializer = request.initializer
     if initializer is None or callable(initializer):
         return request, shape

@@ -1,4 +1,4 @@
-"""Kernels of the ops that make datasets which call functions (core/kernels/data/*_op.cc)."""
+"""Kernels of the datasets that call functions (core/kernels/data/*_op.cc)."""
 
 from collections.abc import Callable, Sequence
 from typing import Any

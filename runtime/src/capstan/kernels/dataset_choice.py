@@ -1,4 +1,4 @@
-"""Kernels of the ops that make datasets which choose among elements."""
+"""Kernels of the datasets that choose among elements."""
 
 from typing import Any
 

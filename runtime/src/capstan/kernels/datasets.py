@@ -99,7 +99,7 @@ def batch_size(value: Any) -> int:
     """Return the value of the input `batch_size`.
 
     Raises:
-        InvalidArgumentError: it is not positive.
+        InvalidArgumentError: the batch size is not positive.
     """
     size = rejection.number(value, "batch_size")
     if size <= 0:

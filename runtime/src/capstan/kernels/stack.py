@@ -26,7 +26,7 @@ def retained(value: Any) -> Any:
 
 
 def keeper(node: NodeContext) -> Callable[[Any], Any]:
-    """Return a function that does for the device of `node` what `retained` does for the host."""
+    """Return a function like `retained`, also for values in the memory of the node's device."""
     hardware = node.hardware
     if hardware.is_host:
         return retained

@@ -121,9 +121,9 @@ class Run:
             return tuple(itertools.islice(numbers, count))
 
     def check(self) -> None:
-        """Return if the pass goes on. Every loop that may make no element calls this.
+        """Check that the pass goes on. Every loop that may make no element calls this.
 
-        While the pass is paused, block.
+        Blocks while the pass is paused.
 
         Raises:
             CancelledError: the pass is stopped.
@@ -139,7 +139,7 @@ class Run:
                 raise stopped()
 
     def pause(self) -> None:
-        """Let the loops wait that look for an element, because no step wants it any more."""
+        """Let loops that look for an element wait, because no step wants an element any more."""
         with self._lock:
             self._is_paused = self._is_held = True
 
@@ -183,7 +183,7 @@ class Run:
 
 
 def stopped() -> errors.OpError:
-    """Return the error of a call that the end of its pass has ended."""
+    """Return the error of a call whose pass has been stopped."""
     return errors.CancelledError(None, None, "The iterator was closed or initialized again")
 
 

@@ -1,4 +1,4 @@
-"""The datasets that choose among elements: of several datasets, distinct ones, random numbers.
+"""The datasets that choose elements of several datasets, distinct elements, or random numbers.
 
 Sources: core/kernels/data/experimental/{directed_interleave,unique,random}_dataset_op.cc.
 """
@@ -19,7 +19,7 @@ class Directed(dataset.Dataset):
     """Elements of `sources`. Each number in `selector` chooses the dataset of one element.
 
     If a dataset is at its end, its numbers are skipped. If `stops_at_empty`, its next number ends
-    all.
+    this dataset.
     """
 
     spec: Spec
@@ -66,7 +66,7 @@ class _Directed(Iterator[Element]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Unique(dataset.Dataset):
-    """The elements of `source` that no element before equals. They have one component."""
+    """The elements of `source` that equal no earlier element. They have one component."""
 
     spec: Spec
     source: Dataset

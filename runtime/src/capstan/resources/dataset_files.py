@@ -34,7 +34,7 @@ class Files(dataset.Dataset):
 
 
 class _Records(Iterator[Element]):
-    """A file that cannot be opened is skipped after the error, and the rest of a damaged file."""
+    """The records. After the error of a file, reading goes on with the next file."""
 
     def __init__(self, names: tuple[bytes, ...], open_file: Open, run: Run) -> None:
         self._names, self._open = names, open_file

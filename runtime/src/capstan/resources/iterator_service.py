@@ -21,7 +21,8 @@ from capstan.resources.dataset import Element, Spec
 class Request:
     """One step that asks for an element. Thread-safe.
 
-    After its answer it does not keep the step alive, which keeps the iterator alive.
+    After the answer, the request does not keep the step alive, because the step keeps the iterator
+    alive.
     """
 
     def __init__(self, done: waiters.Done, wrap: Callable[[Any], Sequence[Any]] | None) -> None:

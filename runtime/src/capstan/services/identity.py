@@ -1,4 +1,4 @@
-"""The process that this is, as the launcher of the job says in the environment."""
+"""The identity of this process, which the launcher of the job sets in the environment."""
 
 import os
 

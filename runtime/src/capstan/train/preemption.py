@@ -2,7 +2,7 @@
 
     SIGTERM comes                          the process
     while a step runs                      saves after the step, and exits
-    while a step runs for WAIT_SECS        saves beside the step, and exits
+    while a step runs for WAIT_SECS        saves during the step, and exits
     while no session is open               exits at once: nothing can be saved
     again, after the save                  exits at once
 
@@ -67,7 +67,7 @@ class SaveOnSigtermHook(hook.SessionRunHook):
             self._old = None
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        """Handle SIGTERM, in the main thread, which may be anywhere."""
+        """Handle SIGTERM in the main thread, which may be running any code."""
         if self._is_over or not self._is_open():
             sys.exit(first_process.TERMINATED)
         if not self._is_requested:
@@ -75,7 +75,7 @@ class SaveOnSigtermHook(hook.SessionRunHook):
             threading.Thread(target=self._watch, daemon=True).start()
 
     def _watch(self) -> None:
-        """Save beside the step if the step does not end, and interrupt the main thread."""
+        """If the step does not end, save while it runs, and interrupt the main thread."""
         for _ in range(round(WAIT_SECS / _LOOK_SECS)):
             if self._step_ended.wait(_LOOK_SECS):
                 return

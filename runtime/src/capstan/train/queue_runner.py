@@ -211,8 +211,8 @@ class QueueRunner:
 
     def _close_on_stop(self, sess: Any, coord: coordinator.Coordinator, state: "_State") -> None:
         coord.wait_for_stop()
-        # If the task of the queue is gone, the step waits until the task has restarted. A thread of
-        # its own may therefore go on with the step until the session is closed.
+        # If the task of the queue is gone, the step waits until the task has restarted. Therefore
+        # run the step in a thread of its own, which may last until the session is closed.
         threading.Thread(target=self._cancel, args=(sess, state), daemon=True).start()
         with self._changed:
             self._changed.wait_for(
@@ -233,7 +233,7 @@ class QueueRunner:
 
 @dataclass(slots=True)
 class _State:
-    """What the threads of one session know of each other."""
+    """The state that the threads of one session share."""
 
     end: cancellation.Cancellation = field(default_factory=cancellation.Cancellation)
     """Ends the enqueue operations."""

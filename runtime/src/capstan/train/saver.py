@@ -19,7 +19,7 @@ class Saver:
     """Saves and restores variables, and keeps the newest checkpoints.
 
     `var_list` is a sequence of variables and saveable objects, or a dictionary from names in the
-    checkpoint to these. The default is all global variables, and the saveable objects of the
+    checkpoint to such objects. The default is all global variables, and the saveable objects of the
     collection SAVEABLE_OBJECTS. The constructor adds the saver's operations to the default graph.
     With `defer_build`, the first call of `build` adds them instead. With `sharded`, each task
     writes the variables that it holds, so the tasks need a shared file system. Without `sharded`,

@@ -26,7 +26,7 @@ _Pairs = Sequence[tuple[Any, Any]]
 
 
 class StalenessAwareOptimizer(optimizer.Optimizer):
-    """Divides the learning rate of a gradient by its staleness, and drops gradients that are older.
+    """Divides the learning rate of a gradient by its staleness, and drops gradients above a bound.
 
     `opt` is a function that returns an optimizer for a learning rate, for example the class
     `tf.train.AdamOptimizer`, or `lambda rate: tf.train.MomentumOptimizer(rate, 0.9)`. It is called
@@ -126,7 +126,7 @@ class StalenessAwareOptimizer(optimizer.Optimizer):
         return self._opt.get_slot_names(*args, **kwargs)
 
     def variables(self) -> list[Any]:
-        """Return the variables of the inner optimizer and the two of this one, sorted by name."""
+        """Return the variables of the inner and of this optimizer, sorted by name."""
         return sorted([*self._opt.variables(), *super().variables()], key=lambda var: str(var.name))
 
     def _rate(self) -> graphs.Tensor:

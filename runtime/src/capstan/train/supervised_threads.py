@@ -55,7 +55,7 @@ class SupervisedThreads:
         return self._coord.should_stop()
 
     def stop_on_exception(self) -> contextlib.AbstractContextManager[None]:
-        """Return a block whose error is reported by `request_stop` instead of raised."""
+        """Return a context that passes an error to `request_stop` instead of raising it."""
         return self._coord.stop_on_exception()
 
     def wait_for_stop(self) -> None:

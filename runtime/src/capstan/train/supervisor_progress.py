@@ -1,4 +1,4 @@
-"""The thread of a supervisor that writes the progress file, from which the operator reads."""
+"""The thread of a supervisor that writes the progress file, which the operator reads."""
 
 import os
 import threading

@@ -39,10 +39,10 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
 
     Without `stall_timeout_secs`, an update waits for its gradients as long as that takes, so a dead
     replica ends the progress of all others if there is no backup. TensorFlow always does this. With
-    `stall_timeout_secs`, an update that has found a gradient waits for at most this time for the
-    others, and then takes the mean of those that it has. Later updates need
-    `replicas_to_aggregate` gradients again: the live replicas also compute the batches of the dead
-    replica, so it delays training once and not in every update. A replica that continues or
+    `stall_timeout_secs`, an update waits at most this time after its first gradient. It then takes
+    the mean of the gradients that have arrived. Later updates need `replicas_to_aggregate`
+    gradients again: the live replicas also compute the batches of the dead replica, so a dead
+    replica delays training only once. A replica that continues or
     restarts takes part again. Its gradients of earlier steps are dropped. The time should be longer
     than a replica needs for a batch.
 
@@ -174,7 +174,7 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
             return sparse, added, mean
 
     def _taken(self, take: Callable[..., Any], take_up_to: Callable[..., Any]) -> Any:
-        """Return the mean gradient, by the method of an accumulator that waits long enough."""
+        """Return the mean gradient. `take` waits without a limit, and `take_up_to` with a limit."""
         if self._timeout_ms is None:
             return take(self._replicas_to_aggregate)
         return take_up_to(self._replicas_to_aggregate, self._timeout_ms)

@@ -55,9 +55,9 @@ def MonitoredTrainingSession(
     of its own.
 
     With `summary_dir`, by default `checkpoint_dir`, the chief also writes summaries for
-    TensorBoard: those of the scaffold every `save_summaries_secs` seconds or `save_summaries_steps`
-    steps, by default 100 steps, and the step rate, which it also logs, every
-    `log_step_count_steps` steps. If an interval is None or 0, these are not written.
+    TensorBoard. It writes the summaries of the scaffold every `save_summaries_secs` seconds or
+    `save_summaries_steps` steps, by default every 100 steps. It writes and logs the step rate every
+    `log_step_count_steps` steps. If an interval is None or 0, the chief does not write that part.
 
     If the environment variable CAPSTAN_PROGRESS_FILE is set, progress is written to the file that
     it names.

@@ -28,14 +28,14 @@ class Fence:
 
     def __init__(self, drop: Callable[[str], None]) -> None:
         """When a newer attempt of a task calls, `drop` gets the task's name, and must end the links
-        of its older attempts. Calls of this task wait until `drop` returns.
+        of the task's older attempts. Calls of this task wait until `drop` returns.
         """
         self._drop = drop
         self._lock = threading.Lock()
         self._newest: dict[str, int] = {}
 
     def check(self, caller: Caller | None) -> None:
-        """Admit a call. A caller of None is always admitted: the operator has not started it.
+        """Admit a call. A caller of None is always admitted: no launcher of a job started it.
 
         Raises:
             FailedPreconditionError: a newer attempt of the caller's task has called before. A

@@ -2,7 +2,7 @@
 
 field of spec.runPolicy      the job fails this long after
 activeDeadlineSeconds        its first pass, including restarts
-pendingDeadlineSeconds       the moment since when not all of its tasks run
+pendingDeadlineSeconds       the moment from which not all of its tasks run
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What keeps a pod from running, by the reason that the scheduler or its kubelet reports.
+"""The troubles that keep a pod from running, by the reason in the pod's status.
 
     trouble     reasons                                                 event
     IMAGE       ErrImagePull, ImagePullBackOff, InvalidImageName, ...   ImagePullFailed
@@ -42,15 +42,15 @@ _REASONS = {
 
 
 def of(row: TaskStatus) -> Trouble | None:
-    """Return the trouble of a task that waits, or None if its reason is none of the table."""
+    """Return the trouble of a task that waits, or None if its reason is not in the table."""
     return _REASONS.get(row.waiting.partition(":")[0])
 
 
 def news(before: Iterable[TaskStatus], after: Iterable[TaskStatus]) -> tuple[Announce, ...]:
     """Return one warning for each kind of trouble that no task had before.
 
-    The first task with the trouble is named. A kubelet changes between reasons of one kind each
-    time that it tries again, so a kind is announced once and not a reason.
+    The first task with the trouble is named. A kubelet alternates between reasons of one kind
+    when it tries again. Therefore each kind is announced once, and not each reason.
     """
     known = {of(row) for row in before}
     found: dict[Trouble, list[TaskStatus]] = {}

@@ -86,7 +86,7 @@ def conv2d_transpose(
     name: str | None = None,
     reuse: Any = None,
 ) -> Any:
-    """Return images of which a convolution would have the shape of the inputs."""
+    """Return images whose convolution would have the shape of the inputs."""
     return _functional(convolutional.Conv2DTranspose, locals())
 
 

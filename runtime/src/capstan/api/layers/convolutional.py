@@ -12,7 +12,7 @@ def numbers(value: Any, count: int, name: str) -> tuple[int, ...]:
     """Return `value` once for each of `count` axes, or the numbers that it holds.
 
     Raises:
-        ValueError: the value holds another count of numbers.
+        ValueError: the value holds more or fewer numbers.
     """
     if isinstance(value, int):
         return (value,) * count

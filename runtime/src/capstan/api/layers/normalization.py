@@ -173,7 +173,7 @@ def _moved(variable: Any, value: Any, momentum: Any) -> Any:
 
 
 def _constants(training: Any, *values: float) -> Sequence[Any]:
-    """Return a function for each value. If only a step knows `training`, they return tensors."""
+    """Return a function for each value. If `training` is a tensor, the functions return tensors."""
     if _is_python(training):
         return [lambda value=value: value for value in values]
     return [lambda value=value: convert.constant(value, dtypes.float32) for value in values]

@@ -28,7 +28,7 @@ class _Pooling2D(base.Layer):
 
     @abc.abstractmethod
     def pool(self, *arguments: Any) -> Any:
-        """Return the pooled images: the function of `tf.nn` with these arguments."""
+        """Return the pooled images. The arguments are those of the function of `tf.nn`."""
 
     def call(self, inputs: Any) -> Any:
         return self.pool(inputs, self.pool_size, self.strides, self.padding.upper(), self.layout)

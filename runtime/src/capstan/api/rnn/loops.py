@@ -24,7 +24,7 @@ def static_rnn(
 ) -> tuple[list[Any], Any]:
     """Call a cell for each element of a list of inputs. Return the outputs and the last state.
 
-    Behind the end of an example (`sequence_length`), its outputs are 0 and its state stays.
+    After the end of an example (`sequence_length`), its outputs are 0 and its state stays the same.
 
     Raises:
         TypeError: the inputs are not a list.
@@ -67,8 +67,8 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """Call a cell in a loop over the time steps of a tensor. Return the outputs and last state.
 
-    The inputs and outputs are [batch, time, ...], or [time, batch, ...] if `time_major`. Behind the
-    end of an example (`sequence_length`), its outputs are 0 and its state stays.
+    The inputs and outputs are [batch, time, ...], or [time, batch, ...] if `time_major`. After the
+    end of an example (`sequence_length`), its outputs are 0 and its state stays the same.
 
     Raises:
         ValueError: both `initial_state` and `dtype` are missing.

@@ -1,7 +1,7 @@
 """Rows of conditional accumulators (tensorflow/core/ops/data_flow_ops.cc).
 
-TensorFlow does not have the ops `...TakeGradientUpTo`. They take the gradients that there are, if
-the rest has not arrived `timeout_ms` after the op found the first of them.
+TensorFlow does not have the ops `...TakeGradientUpTo`. They wait at most `timeout_ms`
+after the first gradient, and then take the gradients that have arrived.
 """
 
 from capstan.core import dtypes, shapes, tensor_shape

@@ -1,7 +1,7 @@
 """The service `grpc.health.v1.Health`, which readiness probes of Kubernetes and of meshes call.
 
 Source: grpc/health/v1/health.proto. A server that answers is healthy: it takes sessions and steps.
-There is no method `Watch`. Clients then take the server as healthy, as the protocol says.
+The service has no method `Watch`. The protocol says that clients then take the server as healthy.
 """
 
 from collections.abc import Callable, Mapping
