@@ -108,7 +108,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
         tensors = [convert.convert_to_tensor(value) for value in inputs]
         for text, tensor in zip(labels, tensors, strict=True):
             if tensor.shape.ndims is not None and tensor.shape.ndims != len(text):
-                raise ValueError(f"{tensor} has not the rank of {text!r} in {equation!r}")
+                raise ValueError(f"{tensor} does not have the rank of {text!r} in {equation!r}")
         known, result = labels[0], tensors[0]
         for at, (text, tensor) in enumerate(zip(labels[1:], tensors[1:], strict=True), 1):
             later = set(target).union(*labels[at + 1 :])
