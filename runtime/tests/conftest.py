@@ -4,8 +4,8 @@
 
 import hypothesis
 
-# Tests start these programs. They define the same flags, so one process cannot import both.
-collect_ignore = ["seeds/distributed.py", "train/replica.py"]
+# Tests start this program. Its flags would stay defined in the process of the tests.
+collect_ignore = ["train/replica.py"]
 
 # The Makefile chooses the profile. By hand, choose it with `--hypothesis-profile=full`. An example
 # has no deadline, because the machine may be busy.
