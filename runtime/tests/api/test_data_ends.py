@@ -79,6 +79,38 @@ def test_a_filter_that_matches_nothing_stops_when_its_session_closes() -> None:
     background.until(lambda: not new_threads(before, "capstan-iterator"))
 
 
+def looping(x: Any) -> Any:
+    """Return a number that is never computed."""
+    return tf.while_loop(lambda i: i < 9, lambda i: i * 0, [x])
+
+
+ENDLESS = {
+    "slices of nothing": lambda: Dataset.from_tensors(np.zeros([0])).repeat().unbatch(),
+    "a distant shard": lambda: Dataset.range(3).repeat().shard(10**12, 10**12 - 1),
+    "a loop": lambda: Dataset.range(3).map(looping),
+    "a loop in a parallel call": lambda: Dataset.range(3).map(looping, 2),
+    "a loop ahead of the step": lambda: Dataset.range(3).map(looping).prefetch(1),
+}
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_a_step_without_end_stops_when_its_session_closes(kind: str) -> None:
+    before = set(threading.enumerate())
+    with tf.Session() as session:
+        element = begun(session, ENDLESS[kind]())
+
+        def run() -> None:
+            with pytest.raises(tf.errors.CancelledError):
+                session.run(element)
+
+        step = background.Background(run)
+        background.until(lambda: new_threads(before, "capstan-iterator"))
+        session.close()
+        step.join()
+    background.until(lambda: not new_threads(before, "capstan-"))
+
+
 def test_ignored_errors_of_a_missing_file_do_not_hide_the_next_file(tmp_path: Path) -> None:
     (tmp_path / "b").write_text("line\n")
     names = [str(tmp_path / name) for name in ("a", "b")]

@@ -19,7 +19,9 @@ from capstan.resources import (
     dataset_batch,
     dataset_cache,
     dataset_functions,
+    dataset_generator,
     dataset_order,
+    dataset_shuffle,
     dataset_sources,
     dataset_threads,
     iterator,
@@ -267,7 +269,7 @@ def test_two_threads_may_begin_an_epoch_of_one_shuffle() -> None:
             may_go.wait(DEADLINE_S)
             yield number
 
-    run, plan = dataset.Run(), dataset_order.Shuffle(SPEC, counted(3), 3, (1, 2))
+    run, plan = dataset.Run(), dataset_shuffle.Shuffle(SPEC, counted(3), 3, (1, 2))
     run.keep(plan, "generator", slowly)
     epochs: list[Any] = []
     threads = [
@@ -286,7 +288,7 @@ def test_two_threads_may_begin_an_epoch_of_one_shuffle() -> None:
 
 def test_a_generator_of_a_stopped_pass_does_not_begin() -> None:
     begun: list[int] = []
-    plan = dataset_functions.Generator(
+    plan = dataset_generator.Generator(
         SPEC,
         captured(lambda: (np.int64(begun.append(1) or 0),)),
         captured(lambda state: (state,)),

@@ -14,11 +14,15 @@ from capstan import errors
 from capstan.core import cancellation, function
 from capstan.core import node as ir
 from capstan.executor import bind, blocks, emit, faults, listing, loops
-from capstan.framework import opdef
+from capstan.framework import facts, opdef
 from capstan.partition import parts
 from capstan.resources import containers
 
 _serial = itertools.count()
+
+Call = Callable[..., tuple[Any, ...]]
+Build = Callable[[cancellation.Cancellation], Call]
+"""Returns the Python function of a pass. The cancellation ends the loops of the function."""
 
 
 class Callee:
@@ -39,67 +43,78 @@ class Callee:
         # A dataset may outlive the session, and must not keep the objects of the session alive.
         self._resources = resources.apart()
         self._lock = threading.Lock()
-        self._shared: Callable[..., tuple[Any, ...]] | None = None
-        self._over_blocks: Callable[..., tuple[Any, ...]] | None = None
+        self._shared: Build | None = None
+        self._over_blocks: Call | None = None
         self._waits = any(bind.waits(each) for each in _all_nodes(self._part))
         rows = [opdef.lookup(each.op) for each in _all_nodes(self._part)]
         self.keeps_state = any(row.effect.random or row.effect.makes for row in rows)
-        self.may_block = any(row.effect.blocks or row.effect.external for row in rows)
-        """Whether a call may wait for something outside of the function, such as a queue."""
+        self.may_block = any(
+            row.effect.blocks or row.effect.external or row.role is facts.Role.WHILE for row in rows
+        )
+        """Whether a call may wait for something outside of the function, or loop for long."""
 
     @property
-    def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
+    def over_blocks(self) -> Call | None:
         """The function for stacked elements, or None if it needs the elements one by one."""
         if self._stacked is None:
             return None
         with self._lock:
             if self._over_blocks is None:
-                self._over_blocks = self._compiled(self._stacked, self._resources)
+                build = self._compiled(self._stacked, self._resources, cancellation.Cancellation())
+                self._over_blocks = build(cancellation.Cancellation())
             return self._over_blocks
 
-    def bound(
-        self, cancelled: cancellation.Cancellation | None = None
-    ) -> Callable[..., tuple[Any, ...]]:
+    def bound(self, cancelled: cancellation.Cancellation | None = None) -> Call:
         """Return the function, with random numbers and objects of its own.
 
-        `cancelled` ends the operations of the function that wait. The function returns a tuple of
-        results. In place of an OutOfRangeError it raises StopIteration, because such a function
-        ends its dataset. Any other error names the node.
+        `cancelled` ends the loops of the function, and its operations that wait. The function
+        returns a tuple of results. In place of an OutOfRangeError it raises StopIteration, because
+        such a function ends its dataset. Any other error names the node.
 
         Raises:
             OpError: the function cannot be compiled.
         """
+        cancelled = cancelled or cancellation.Cancellation()
         if self.keeps_state or self._waits:
             resources = self._resources.apart() if self.keeps_state else self._resources
-            return self._compiled(self._part, resources, cancelled)
+            return self._compiled(self._part, resources, cancelled)(cancelled)
         with self._lock:
             if self._shared is None:
-                self._shared = self._compiled(self._part, self._resources)
-            return self._shared
+                self._shared = self._compiled(self._part, self._resources, cancelled)
+        return self._shared(cancelled)
 
     def _compiled(
         self,
         part: parts.Part,
         resources: containers.SessionResources,
-        cancelled: cancellation.Cancellation | None = None,
-    ) -> Callable[..., tuple[Any, ...]]:
-        cancelled = cancelled or cancellation.Cancellation()
+        cancelled: cancellation.Cancellation,
+    ) -> Build:
+        """Compile a function. `cancelled` ends its operations that wait."""
         code = emit.write_function(part, resources, Callee, cancelled)
         filename = f"capstan function {next(_serial)} of {self._part.task}"
         module = listing.module(code.source)
         exec(compile(code.source, filename, "exec"), module)
-        call: Callable[..., tuple[Any, ...]] = module["build"](code.bound, ())
 
-        @functools.wraps(call)
-        def checked(*arguments: Any) -> tuple[Any, ...]:
-            try:
-                return call(*arguments)
-            except errors.OutOfRangeError as end:
-                raise StopIteration from end
-            except Exception as fault:
-                raise faults.blame(fault, code, filename) from fault
+        def build(cancelled: cancellation.Cancellation) -> Call:
+            bound = code.bound
+            if code.loops:
+                ends: list[errors.OpError] = []
+                cancelled.register(ends.append)
+                bound = (*bound[:-1], ends)
+            call: Call = module["build"](bound, ())
 
-        return checked
+            @functools.wraps(call)
+            def checked(*arguments: Any) -> tuple[Any, ...]:
+                try:
+                    return call(*arguments)
+                except errors.OutOfRangeError as end:
+                    raise StopIteration from end
+                except Exception as fault:
+                    raise faults.blame(fault, code, filename) from fault
+
+            return checked
+
+        return build
 
 
 def _all_nodes(part: parts.Part) -> list[ir.Node]:

@@ -80,7 +80,8 @@ def write_function(
 
     The Python function takes the feeds of `called` as arguments, and returns a tuple of its
     fetches. It has no buffers, so several threads may call it at the same time. A node that waits
-    blocks the thread until `cancelled` ends the wait.
+    blocks the thread until `cancelled` ends the wait. If the function has loops, the last value to
+    which the module is bound is an empty list. An error in this list ends the loops.
 
     Raises: as `write`.
     """
@@ -90,6 +91,8 @@ def write_function(
     with out.function("call", ", ".join(arguments)):
         emission = _Emission(called, resources, out.inner(), edges, keep, cancelled)
         out.line(f"        return ({source.items(emission.write_call(arguments))})")
+    if out.loops:
+        out.line(f"    stop = {out.bind([])}")
     out.result("call")
     return out.code()
 

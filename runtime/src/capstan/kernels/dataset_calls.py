@@ -6,7 +6,14 @@ from typing import Any
 from capstan.kernels import datasets, rejection
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.resources import dataset_batch, dataset_functions, dataset_threads, variant
+from capstan.resources import (
+    dataset_batch,
+    dataset_functions,
+    dataset_generator,
+    dataset_grouping,
+    dataset_threads,
+    variant,
+)
 from capstan.resources.dataset import Captured, Dataset, Spec
 
 
@@ -123,10 +130,10 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "LegacyParallelInterleaveDatasetV2": _calling(_interleave),
     "ScanDataset": _scan,
     "GeneratorDataset": _several(
-        dataset_functions.Generator, _PHASES, [f"T{phase}_args" for phase in _PHASES], 0
+        dataset_generator.Generator, _PHASES, [f"T{phase}_args" for phase in _PHASES], 0
     ),
     "GroupByWindowDataset": _several(
-        dataset_functions.GroupByWindow,
+        dataset_grouping.GroupByWindow,
         _GROUPS,
         [f"T{each}_other_arguments" for each in _GROUPS],
         1,

@@ -16,6 +16,7 @@ from capstan.resources import (
     dataset_files,
     dataset_functions,
     dataset_order,
+    dataset_shuffle,
     dataset_sources,
     dataset_threads,
     elements,
@@ -188,7 +189,7 @@ def _shuffle(node: NodeContext) -> Function:
             raise invalid("buffer_size must be greater than zero.")
         seeds = rejection.number(seed, "seed"), rejection.number(seed2, "seed2")
         times = 1 if count is None else rejection.number(count, "count")
-        made = dataset_order.Shuffle(spec, dataset_in(source), buffer, seeds, reshuffles, times)
+        made = dataset_shuffle.Shuffle(spec, dataset_in(source), buffer, seeds, reshuffles, times)
         return variant.scalar(made)
 
     return shuffle

@@ -6,6 +6,7 @@ begins a pass over its elements, and any number of passes may run at the same ti
 """
 
 import itertools
+import operator
 import random
 import threading
 import weakref
@@ -24,13 +25,16 @@ Element = tuple[Any, ...]
 Block = tuple[Any, ...]
 """One array per component, with the values of consecutive elements along axis 0."""
 
+MANY_ELEMENTS = 10_000
+"""Making more elements takes long enough to need a thread. The number is a guess."""
+
 
 class Callee(Protocol):
     """A compiled function that a node keeps. Thread-safe."""
 
     @property
     def may_block(self) -> bool:
-        """Whether a call may wait for something outside of the function."""
+        """Whether a call may wait for something outside of the function, or loop for long."""
 
     @property
     def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
@@ -41,8 +45,8 @@ class Callee(Protocol):
     ) -> Callable[..., tuple[Any, ...]]:
         """Return a Python function that takes and returns the values of tensors.
 
-        The function raises StopIteration in place of an OutOfRangeError. `cancelled` ends the
-        operations of the function that wait.
+        The function raises StopIteration in place of an OutOfRangeError. `cancelled` ends the loops
+        of the function, and its operations that wait.
         """
 
 
@@ -253,6 +257,10 @@ class Flat(Iterator[Element]):
     def __init__(self, iterators: Iterator[Iterator[Element]], run: Run) -> None:
         self._iterators, self._run = iterators, run
         self._current: Iterator[Element] = iter(())
+
+    def is_ready(self) -> bool:
+        """Return whether `next` will not block, because the current iterator is one of a tuple."""
+        return operator.length_hint(self._current) > 0
 
     def __next__(self) -> Element:
         while True:

@@ -26,11 +26,16 @@ class Batch(dataset.Dataset):
     def inputs(self) -> Sequence[Dataset]:
         return (self.source,)
 
+    @property
+    def may_block(self) -> bool:
+        return self.source.may_block or self.size > dataset.MANY_ELEMENTS
+
     def start(self, run: Run) -> Iterator[Element]:
         blocks = self.source.blocks(run, self.size)
         if blocks is not None:
-            return _Joined(blocks, self.size, self.drops_remainder)
-        return _Batches(self.source.start(run), self.size, self.drops_remainder, self._stacked)
+            return _Joined(blocks, self.size, self.drops_remainder, run)
+        source = self.source.start(run)
+        return _Batches(source, self.size, self.drops_remainder, self._stacked, run)
 
     def _stacked(self, rows: Sequence[Element]) -> Element:
         columns = zip(*rows, strict=True)
@@ -49,12 +54,18 @@ class _Batches(Iterator[Element]):
         size: int,
         drops_remainder: bool,
         stack: Callable[[Sequence[Element]], Element],
+        run: Run,
     ) -> None:
-        self._source, self._size, self._stack = source, size, stack
+        self._source, self._size, self._stack, self._run = source, size, stack, run
         self._least = size if drops_remainder else 1
 
     def __next__(self) -> Element:
-        rows = list(itertools.islice(self._source, self._size))
+        rows: list[Element] = []
+        wanted = 0
+        while len(rows) == wanted < self._size:
+            self._run.check()
+            wanted = min(wanted + dataset.MANY_ELEMENTS, self._size)
+            rows += itertools.islice(self._source, wanted - len(rows))
         if len(rows) < self._least:
             raise StopIteration
         return self._stack(rows)
@@ -63,14 +74,15 @@ class _Batches(Iterator[Element]):
 class _Joined(Iterator[Element]):
     """Cuts blocks of any sizes up to `size` into blocks of `size` elements."""
 
-    def __init__(self, blocks: Iterator[Block], size: int, drops_remainder: bool) -> None:
-        self._blocks, self._size = blocks, size
+    def __init__(self, blocks: Iterator[Block], size: int, drops_remainder: bool, run: Run) -> None:
+        self._blocks, self._size, self._run = blocks, size, run
         self._least = size if drops_remainder else 1
         self._rest: Block | None = None
 
     def __next__(self) -> Element:
         pieces, count = [], 0
         while count < self._size:
+            self._run.check()
             block = self._rest or next(self._blocks, None)
             self._rest = None
             if block is None:
@@ -128,8 +140,13 @@ class PaddedBatch(dataset.Dataset):
     def inputs(self) -> Sequence[Dataset]:
         return (self.source,)
 
+    @property
+    def may_block(self) -> bool:
+        return self.source.may_block or self.size > dataset.MANY_ELEMENTS
+
     def start(self, run: Run) -> Iterator[Element]:
-        return _Batches(self.source.start(run), self.size, self.drops_remainder, self._padded)
+        source = self.source.start(run)
+        return _Batches(source, self.size, self.drops_remainder, self._padded, run)
 
     def _padded(self, rows: Sequence[Element]) -> Element:
         columns = enumerate(zip(*rows, strict=True))
@@ -177,6 +194,10 @@ class Unbatch(dataset.Dataset):
     def inputs(self) -> Sequence[Dataset]:
         return (self.source,)
 
+    @property
+    def may_block(self) -> bool:
+        return True  # no element may have a slice
+
     def start(self, run: Run) -> Iterator[Element]:
         return dataset.Flat(map(self._slices, self.source.start(run)), run)
 
@@ -195,7 +216,7 @@ class Unbatch(dataset.Dataset):
                     "Input element must have the same batch size in each component. Component 0 "
                     f"had size {sizes[0]} but component {index} had size, {size}.",
                 )
-        return dataset_sources.Slices(self.spec, element).start(Run())
+        return iter(tuple(dataset_sources.Slices(self.spec, element).start(Run())))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -216,8 +237,12 @@ class Window(dataset.Dataset):
     def inputs(self) -> Sequence[Dataset]:
         return (self.source,)
 
+    @property
+    def may_block(self) -> bool:
+        return self.source.may_block or self.size * self.stride > dataset.MANY_ELEMENTS
+
     def start(self, run: Run) -> Iterator[Element]:
-        return map(self._windows, _Rows(self.source.start(run), self))
+        return map(self._windows, _Rows(self.source.start(run), self, run))
 
     def _windows(self, rows: Sequence[Element]) -> Element:
         return tuple(
@@ -231,8 +256,8 @@ class Window(dataset.Dataset):
 class _Rows(Iterator[Sequence[Element]]):
     """The elements of each window. It goes on after an error of its source."""
 
-    def __init__(self, source: Iterator[Element], window: Window) -> None:
-        self._source, self._window = source, window
+    def __init__(self, source: Iterator[Element], window: Window, run: Run) -> None:
+        self._source, self._window, self._run = source, window, run
         self._reach = (window.size - 1) * window.stride + 1
         self._held: list[Element] = []
         self._to_drop = 0
@@ -241,6 +266,7 @@ class _Rows(Iterator[Sequence[Element]]):
         held, reach = self._held, self._reach
         try:
             while len(held) < reach + self._to_drop:
+                self._run.check()
                 held.append(next(self._source))
         except StopIteration:
             pass

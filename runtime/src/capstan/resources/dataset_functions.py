@@ -1,18 +1,17 @@
-"""The datasets that call functions: map, filter, flat_map, interleave, scan and generators.
+"""The datasets that call functions: map, filter, flat_map, interleave and scan.
 
 A function that raises OutOfRangeError ends its dataset, as in TensorFlow.
 """
 
-import contextlib
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from capstan import errors
-from capstan.resources import dataset, dataset_batch, elements
+from capstan.resources import dataset
 from capstan.resources.dataset import Block, Captured, Dataset, Element, Run, Spec
 
 
@@ -100,13 +99,18 @@ class FlatMap(_Calling):
         function = self.function.bound(run)
 
         def begin(*element: Any) -> Iterator[Element]:
-            return _dataset(function(*element)).start(run)
+            return dataset_in(function(*element)).start(run)
 
         # After an error in the function, `starmap` goes on with the next element.
         return dataset.Flat(itertools.starmap(begin, self.source.start(run)), run)
 
 
-def _dataset(results: Element) -> Dataset:
+def dataset_in(results: Element) -> Dataset:
+    """Return the dataset that a function has returned.
+
+    Raises:
+        InvalidArgumentError: the function has returned something else.
+    """
     found = results[0].item()
     if not isinstance(found, Dataset):
         raise errors.InvalidArgumentError(
@@ -161,7 +165,7 @@ class _Interleaved(Iterator[Element]):
                 self._advance()
             elif not self._is_over:
                 for results in self._made:
-                    self._open[self._place] = _dataset(results).start(self._run)
+                    self._open[self._place] = dataset_in(results).start(self._run)
                     break
                 else:
                     self._is_over = True
@@ -201,60 +205,6 @@ class _Scanned(Iterator[Element]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Generator(dataset.Dataset):
-    """Elements from `following(state)` until it ends. `begin()` returns the state.
-
-    `end(state)` is called after the last element, or when the pass is stopped.
-    """
-
-    spec: Spec
-    begin: Captured
-    following: Captured
-    end: Captured
-
-    @property
-    def may_block(self) -> bool:
-        return True
-
-    def start(self, run: Run) -> Iterator[Element]:
-        return _Generated(self, run)
-
-
-class _Generated(Iterator[Element]):
-    def __init__(self, plan: Generator, run: Run) -> None:
-        self._plan, self._run = plan, run
-        self._following = plan.following.bound(run)
-        self._state: Element | None = None
-        self._close: Callable[[], None] | None = None
-        self._is_over = False
-
-    def __next__(self) -> Element:
-        if self._is_over:
-            raise StopIteration
-        if self._state is None:
-            self._run.check()
-            self._state = self._plan.begin.bound(self._run)()
-            self._close = self._run.close_with(self, _ending(self._plan, self._state))
-        try:
-            return self._following(*self._state)
-        except StopIteration:
-            self._is_over = True
-            if self._close is not None:
-                self._close()
-            raise
-
-
-def _ending(plan: Generator, state: Element) -> Callable[[], None]:
-    """Return the function that ends a generator, even after the pass is stopped."""
-
-    def end() -> None:
-        with contextlib.suppress(errors.OpError):  # TensorFlow logs the error
-            plan.end.bound(Run())(*state)
-
-    return end
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class IgnoreErrors(dataset.Dataset):
     """The elements of `source` that raise no error."""
 
@@ -284,67 +234,3 @@ class _Ignoring(Iterator[Element]):
                 return next(self._source)
             except errors.OpError:
                 pass
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class GroupByWindow(dataset.Dataset):
-    """The elements of the datasets that `reduce(key, window)` returns for windows of one key."""
-
-    spec: Spec
-    source: Dataset
-    key: Captured
-    reduce: Captured
-    window_size: Captured
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
-
-    @property
-    def may_block(self) -> bool:
-        return True
-
-    def start(self, run: Run) -> Iterator[Element]:
-        def begin(*results: Any) -> Iterator[Element]:
-            return _dataset(results).start(run)
-
-        groups = _Groups(self, run)
-        return dataset.Flat(itertools.starmap(begin, groups), run)
-
-
-class _Groups(Iterator[Element]):
-    """The results of `reduce` for each window. It goes on after an error of its source."""
-
-    def __init__(self, plan: GroupByWindow, run: Run) -> None:
-        self._source, self._spec, self._run = plan.source.start(run), plan.source.spec, run
-        self._key, self._reduce = plan.key.bound(run), plan.reduce.bound(run)
-        self._window_size = plan.window_size.bound(run)
-        self._groups: dict[int, list[Element]] = {}
-        self._sizes: dict[int, int] = {}
-
-    def __next__(self) -> Element:
-        for element in self._source:
-            self._run.check()
-            key = int(self._key(*element)[0])
-            size = self._size(key)
-            group = self._groups.setdefault(key, [])
-            group.append(element)
-            if len(group) == size:
-                return self._window(key)
-        if not self._groups:
-            raise StopIteration
-        return self._window(min(self._groups))
-
-    def _size(self, key: int) -> int:
-        if key not in self._sizes:
-            size = int(self._window_size(np.int64(key))[0])
-            if size <= 0:
-                raise errors.InvalidArgumentError(
-                    None, None, f"Window size must be greater than zero, but got {size}."
-                )
-            self._sizes[key] = size
-        return self._sizes[key]
-
-    def _window(self, key: int) -> Element:
-        rows = dataset_batch.Rows(self._spec, tuple(self._groups.pop(key)))
-        return self._reduce(np.int64(key), elements.scalar(rows))

@@ -1,0 +1,79 @@
+"""The datasets that group elements by a key.
+
+Sources: core/kernels/data/experimental/group_by_{window,reducer}_dataset_op.cc.
+"""
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.resources import dataset, dataset_batch, dataset_functions, elements
+from capstan.resources.dataset import Captured, Dataset, Element, Run, Spec
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupByWindow(dataset.Dataset):
+    """The elements of the datasets that `reduce(key, window)` returns for windows of one key."""
+
+    spec: Spec
+    source: Dataset
+    key: Captured
+    reduce: Captured
+    window_size: Captured
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+    @property
+    def may_block(self) -> bool:
+        return True
+
+    def start(self, run: Run) -> Iterator[Element]:
+        def begin(*results: Any) -> Iterator[Element]:
+            return dataset_functions.dataset_in(results).start(run)
+
+        groups = _Groups(self, run)
+        return dataset.Flat(itertools.starmap(begin, groups), run)
+
+
+class _Groups(Iterator[Element]):
+    """The results of `reduce` for each window. It goes on after an error of its source."""
+
+    def __init__(self, plan: GroupByWindow, run: Run) -> None:
+        self._source, self._spec, self._run = plan.source.start(run), plan.source.spec, run
+        self._key, self._reduce = plan.key.bound(run), plan.reduce.bound(run)
+        self._window_size = plan.window_size.bound(run)
+        self._groups: dict[int, list[Element]] = {}
+        self._sizes: dict[int, int] = {}
+
+    def __next__(self) -> Element:
+        for element in self._source:
+            self._run.check()
+            key = int(self._key(*element)[0])
+            size = self._size(key)
+            group = self._groups.setdefault(key, [])
+            group.append(element)
+            if len(group) == size:
+                return self._window(key)
+        if not self._groups:
+            raise StopIteration
+        return self._window(min(self._groups))
+
+    def _size(self, key: int) -> int:
+        if key not in self._sizes:
+            size = int(self._window_size(np.int64(key))[0])
+            if size <= 0:
+                raise errors.InvalidArgumentError(
+                    None, None, f"Window size must be greater than zero, but got {size}."
+                )
+            self._sizes[key] = size
+        return self._sizes[key]
+
+    def _window(self, key: int) -> Element:
+        rows = dataset_batch.Rows(self._spec, tuple(self._groups.pop(key)))
+        return self._reduce(np.int64(key), elements.scalar(rows))
