@@ -8,12 +8,18 @@ unit waits for the queue by a callback, and holds no thread.
 import functools
 import threading
 from collections import deque
-from collections.abc import Sequence
-from typing import Any
 
 from capstan import errors
 from capstan.core import arrays, cancellation, resource_name
-from capstan.resources import elements, queue, record_files, resource, waiters
+from capstan.resources import (
+    elements,
+    queue,
+    reader_state,
+    record_files,
+    resource,
+    waiters,
+    work_unit,
+)
 
 
 class Read:
@@ -128,13 +134,13 @@ class Reader(resource.Resource):
     def _serve(self, first: Read | None) -> None:
         """Take work units for the waiting reads, until a queue makes the first of them wait."""
         while first is not None:
-            unit = _WorkUnit(functools.partial(self._continue, first))
+            unit = work_unit.WorkUnit(functools.partial(self._continue, first))
             first.source.dequeue(unit, first.cancellation)
             if not unit.has_arrived():
                 return
             first = self._use(first, unit)
 
-    def _continue(self, first: Read, unit: "_WorkUnit") -> None:
+    def _continue(self, first: Read, unit: work_unit.WorkUnit) -> None:
         """Go on when a unit arrives later.
 
         The thread that brings the unit belongs to another step. It must not wait for a disk, so
@@ -150,11 +156,11 @@ class Reader(resource.Resource):
         except RuntimeError:  # the system has no more threads
             work.run()
 
-    def _use(self, first: Read, unit: "_WorkUnit") -> Read | None:
+    def _use(self, first: Read, unit: work_unit.WorkUnit) -> Read | None:
         """Read from a work unit for the waiting reads. Return the read that needs the next unit."""
         over = []
         # The disk may be slow. Other steps can read the counts or give up their reads meanwhile.
-        work, records, fault = _opened(self._open, unit)
+        work, records, fault = unit.opened(self._open)
         with self._lock:
             error = self._abandoned or fault
             if error is None:
@@ -218,18 +224,12 @@ class Reader(resource.Resource):
         Raises:
             UnimplementedError: the reader is inside a file.
         """
-        from capstan.core import reader_messages
-
         if not self._is_whole:
             raise errors.UnimplementedError(None, None, "Reader SerializeState")
         with self._lock:
-            state = reader_messages.ReaderBaseState(
-                work_started=self._started,
-                work_finished=self._finished,
-                num_records_produced=self._produced,
-                current_work=self._work,
-            )
-        return bytes(state.SerializeToString())
+            counts = self._started, self._finished, self._produced
+            state = reader_state.ReaderState(*counts, self._work)
+        return state.serialized()
 
     def restore(self, state: bytes) -> None:
         """Set the state that `serialized` returned. After an error the reader is reset.
@@ -240,85 +240,16 @@ class Reader(resource.Resource):
         """
         with self._lock:
             try:
-                self._restore(state)
+                if not self._is_whole:
+                    raise errors.UnimplementedError(None, None, "Reader RestoreState")
+                saved = reader_state.parse(state, self._label)
             except errors.OpError:
                 self._reset()
                 raise
-
-    def _restore(self, state: bytes) -> None:
-        from google.protobuf import message
-
-        from capstan.core import reader_messages
-
-        if not self._is_whole:
-            raise errors.UnimplementedError(None, None, "Reader RestoreState")
-        try:
-            saved = reader_messages.ReaderBaseState.FromString(state)
-        except message.DecodeError:
-            raise errors.InvalidArgumentError(
-                None, None, f"Could not parse state for {self._label}: {_escaped(state)}"
-            ) from None
-        counts = saved.work_started, saved.work_finished, saved.num_records_produced
-        problem = ""
-        if min(counts) < 0:
-            problem = "Unexpected negative value"
-        elif saved.work_started > saved.work_finished:
-            problem = "Inconsistent work started vs. finished"
-        if problem:
-            raise errors.InvalidArgumentError(
-                None, None, f"{problem} when restoring in {self._label}: {saved}"
+            self._close()
+            self._started, self._finished, self._produced = (
+                saved.started,
+                saved.finished,
+                saved.produced,
             )
-        self._close()
-        self._started, self._finished, self._produced = counts
-        self._work = saved.current_work
-
-
-class _WorkUnit:
-    """An element of the queue that a read waits for. The queue calls it once."""
-
-    def __init__(self, arrived_late: Any) -> None:
-        self._lock = threading.Lock()
-        self._arrived_late = arrived_late
-        self._has_arrived = self._is_awaited = False
-        self.components: Sequence[Any] = ()
-        self.error: errors.OpError | None = None
-
-    def __call__(
-        self,
-        outputs: Sequence[Any],
-        error: errors.OpError | None,
-        give_back: waiters.GiveBack | None = None,
-        /,
-    ) -> bool:
-        with self._lock:
-            self.components, self.error = outputs, error
-            self._has_arrived, is_late = True, self._is_awaited
-        if is_late:
-            self._arrived_late(self)
-        return True
-
-    def has_arrived(self) -> bool:
-        """Return whether the element is there. If not, `arrived_late` is called when it comes."""
-        with self._lock:
-            self._is_awaited = True
-            return self._has_arrived
-
-
-def _opened(
-    open_records: record_files.Open, unit: _WorkUnit
-) -> tuple[bytes, record_files.Records | None, errors.OpError | None]:
-    """Open the work unit in an element of the queue. Return its name, its records and the error."""
-    if unit.error is not None:
-        return b"", None, unit.error
-    if unit.components[0].size != 1:
-        fault = "Expected to dequeue a one-element string tensor"
-        return b"", None, errors.InvalidArgumentError(None, None, fault)
-    work = unit.components[0].item()
-    try:
-        return work, open_records(work), None
-    except Exception as fault:  # noqa: BLE001 - the error of the step
-        return work, None, errors.from_exception(fault)
-
-
-def _escaped(text: bytes) -> str:
-    return ascii(text)[2:-1]
+            self._work = saved.work
