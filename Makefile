@@ -68,6 +68,7 @@ lint: $(VENV)/.dev
 .PHONY: types
 types: $(VENV)/.dev
 	$(BIN)/mypy
+	$(BIN)/mypy bench/operator/bound.py
 
 .PHONY: layers
 layers: $(VENV)/.dev

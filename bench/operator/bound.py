@@ -12,10 +12,10 @@ import asyncio
 import contextlib
 import itertools
 import json
-import ssl
+import os
 import sys
 from collections.abc import AsyncIterator, Coroutine
-from typing import Any
+from typing import Any, NoReturn
 
 import aiohttp
 
@@ -28,6 +28,7 @@ from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import cluster
 from capstan_operator.manifests import pod as pods
 from capstan_operator.manifests import service as services
+from capstan_operator.manifests.cluster import Environment
 from capstan_operator.reconcile.actions import Announce, NewsType
 
 Json = dict[str, Any]
@@ -90,8 +91,9 @@ class Bound:
             manifest, Announce(NewsType.NORMAL, "Created", "the job was seen"),
             name=f"{job.metadata.name}.bound", now=service.now(), instance="bound",
         )  # fmt: skip
+        environment = pods.environment(job)
         await asyncio.gather(
-            *(self._create(job, task, 1) for task in cluster.members(job)),
+            *(self._create(job, environment, task, 1) for task in cluster.members(job)),
             self._rest.create(paths.events(space), event),
         )
 
@@ -102,10 +104,12 @@ class Bound:
         await self._write(manifest, job, "Restarting")
         path = paths.pod(metadata["namespace"], metadata["name"])
         await self._rest.delete(path, uid=metadata["uid"], grace_seconds=0)
-        await self._create(job, task, next(self._attempts))
+        await self._create(job, pods.environment(job), task, next(self._attempts))
 
-    async def _create(self, job: TrainingJob, task: TaskName, attempt: int) -> None:
-        pod = pods.pod(job, task, attempt=attempt, epoch=1)
+    async def _create(
+        self, job: TrainingJob, environment: Environment, task: TaskName, attempt: int
+    ) -> None:
+        pod = pods.pod(job, task, environment, attempt=attempt, epoch=1)
         await self._rest.create(paths.pods(job.metadata.namespace), pod)
 
     async def _write(self, manifest: Json, job: TrainingJob, phase: str) -> None:
@@ -134,12 +138,11 @@ class Bound:
 
     async def _events(self, path: str, version: str) -> AsyncIterator[Json]:
         connection = await self._rest.connection()
-        trusted = ssl.create_default_context(cafile=connection.ca_path)
-        headers = {"Authorization": f"{connection.scheme} {connection.token}"}
+        headers = {"Authorization": connection.authorization or ""}
         query = {"watch": "true", "resourceVersion": version}
         async with (
             aiohttp.ClientSession(headers=headers, read_bufsize=1 << 20, timeout=FOREVER) as http,
-            http.get(connection.server + path, params=query, ssl=trusted) as response,
+            http.get(connection.server + path, params=query, ssl=connection.tls) as response,
         ):
             async for line in response.content:
                 yield json.loads(line)
@@ -156,7 +159,15 @@ async def main() -> None:
         print("ready", flush=True)
         await asyncio.wait([ended, *follows], return_when=asyncio.FIRST_COMPLETED)
         for follow in follows:
+            if follow.done():
+                _fail(follow)
             follow.cancel()
+
+
+def _fail(follow: asyncio.Task[None]) -> NoReturn:
+    """Print why a watch ended, and end the process while its thread still reads standard input."""
+    follow.print_stack()
+    os._exit(1)
 
 
 if __name__ == "__main__":
