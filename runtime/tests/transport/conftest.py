@@ -136,7 +136,9 @@ class GrpcPlane(_ListenerPlane):
     def __init__(self, max_message_bytes: int = 256 << 20) -> None:
         super().__init__(max_message_bytes)
         no_service: Any = types.SimpleNamespace(close_session=None)
-        self._control = server.ControlServer("127.0.0.1", 0, no_service, no_service, self.listener)
+        self._control = server.ControlServer(
+            "127.0.0.1", 0, no_service, no_service, self.listener, 1 << 29
+        )
         self._control.start()
         self._worker = client.GrpcWorker(self.where(self.offer()))
 

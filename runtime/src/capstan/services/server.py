@@ -23,6 +23,7 @@ from capstan.services import (
     first_process,
     identity,
     iterations,
+    limits,
     master,
     masters,
     step_server,
@@ -66,7 +67,7 @@ class Server:
 
         Raises:
             ValueError: the job or the task is not named, or not in the cluster. Or CAPSTAN_ATTEMPT,
-                which the launcher of a job sets, is no number.
+                which the launcher of a job sets, or CAPSTAN_MAX_REQUEST_BYTES is no number.
             InvalidArgumentError: the task is not in the cluster, or its address has no port.
             NotFoundError: the protocol is unknown.
             UnknownError: the port is in use.
@@ -150,7 +151,9 @@ class Server:
         self._listener = listener.Listener(reachable, incarnation, self._steps.serve)
         self.master = master.Master(home, list(addresses), peers.worker, links)
         try:
-            self._control = server.ControlServer(host, port, self.master, home, self._listener)
+            self._control = server.ControlServer(
+                host, port, self.master, home, self._listener, limits.request_bytes()
+            )
         except errors.UnknownError:
             self._listener.close()
             raise

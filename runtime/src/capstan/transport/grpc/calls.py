@@ -5,11 +5,12 @@ import socket
 from typing import Any
 
 import grpc
+from google.protobuf import message
 
 from capstan import errors
 from capstan.transport import cancellation as cancellations
 from capstan.transport import fence
-from capstan.transport.grpc import callers, channels, status, tunnel
+from capstan.transport.grpc import callers, channels, intake, status, tunnel
 
 
 class Service:
@@ -40,14 +41,15 @@ class Service:
             OpError: the error that the task answered with.
             UnavailableError: the task did not answer.
             CancelledError: `cancellation` was set before the answer.
+            InvalidArgumentError: the request is larger than a message can be.
         """
+        data = _serialised(name, request)
+        metadata = (*self._metadata, *intake.declare(len(data)))
         try:
             method = self._method(name)
             if cancellation is None:
-                return method(
-                    request, timeout=timeout_s, metadata=self._metadata, wait_for_ready=wait
-                )
-            call = method.future(request, timeout_s, self._metadata, wait_for_ready=wait)
+                return method(data, timeout=timeout_s, metadata=metadata, wait_for_ready=wait)
+            call = method.future(data, timeout_s, metadata, wait_for_ready=wait)
             return _result(name, call, cancellation)
         except grpc.RpcError as error:
             raise status.from_call(error, self.address) from None
@@ -77,6 +79,15 @@ class Service:
         return errors.UnavailableError(
             None, None, f"The connection to {self.address} was closed: {error}"
         )
+
+
+def _serialised(name: str, request: Any) -> bytes:
+    try:
+        return channels.serialised(request)
+    except message.EncodeError as error:
+        raise errors.InvalidArgumentError(
+            None, None, f"The {name}Request cannot be sent: {error}. It may have at most 2 GB"
+        ) from None
 
 
 def _result(name: str, call: Any, cancellation: cancellations.Cancellation) -> Any:

@@ -17,10 +17,13 @@ _KEEPALIVE_MS: Final = 10_000
 # does not read, so a process may be stopped for this long before it counts as dead.
 _KEEPALIVE_TIMEOUT_MS: Final = 20_000
 
+_LARGEST_RECEIVED: Final = "grpc.max_receive_message_length"
+# The stream plane sends messages of 1 MiB (tunnel.py), whatever the bound on requests is.
+_LEAST_BOUND: Final = 4 << 20
+
 _BOTH: Final = [
     # gRPC's default limit is less than 5 MB.
     ("grpc.max_send_message_length", _LARGEST),
-    ("grpc.max_receive_message_length", _LARGEST),
     # A dead host closes no connection. Send pings to find it, also when no call is in progress.
     ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
     ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
@@ -29,7 +32,7 @@ _BOTH: Final = [
     ("grpc.keepalive_permit_without_calls", 1),
     ("grpc.http2.max_pings_without_data", 0),
 ]
-SERVER_OPTIONS: Final = [
+_SERVER_OPTIONS: Final = [
     *_BOTH,
     # Without this option, two servers could share one port, and each would answer some calls.
     ("grpc.so_reuseport", 0),
@@ -37,6 +40,7 @@ SERVER_OPTIONS: Final = [
 ]
 _CLIENT_OPTIONS: Final = [
     *_BOTH,
+    (_LARGEST_RECEIVED, _LARGEST),
     # A replaced task has a new address under its old name, and is back within seconds.
     ("grpc.dns_min_time_between_resolutions_ms", 500),
     ("grpc.initial_reconnect_backoff_ms", 100),
@@ -46,23 +50,41 @@ _CLIENT_OPTIONS: Final = [
 ]
 
 
+def server_options(max_request_bytes: int) -> list[tuple[str, int]]:
+    """Return the options of a server that reads no request of more than `max_request_bytes`."""
+    largest = min(max(max_request_bytes, _LEAST_BOUND), _LARGEST)
+    return [*_SERVER_OPTIONS, (_LARGEST_RECEIVED, largest)]
+
+
 def open_channel(address: str) -> grpc.Channel:
     """Return a channel to `host:port`. The channel connects when it is used."""
     return grpc.insecure_channel(address, options=_CLIENT_OPTIONS)
 
 
 def method(channel: grpc.Channel, service: str, name: str) -> Any:
-    """Return the callable for a method, with the messages `<name>Request` and `<name>Response`."""
+    """Return the callable for a method, with the messages `<name>Request` and `<name>Response`.
+
+    The request may also be the bytes of its message.
+    """
     return channel.unary_unary(
         f"/{service}/{name}",
-        request_serializer=getattr(wire, f"{name}Request").SerializeToString,
+        request_serializer=serialised,
         response_deserializer=getattr(wire, f"{name}Response").FromString,
     )
 
 
+def serialised(request: Any) -> bytes:
+    """Return the bytes of a request, which is a message or its bytes."""
+    return request if isinstance(request, bytes) else bytes(request.SerializeToString())
+
+
 def handler(name: str, answer: Any) -> "grpc.RpcMethodHandler[Any, Any]":
-    """Return the server side of a method. `answer` gets the request as bytes for `read`."""
-    return grpc.unary_unary_rpc_method_handler(
+    """Return the server side of a method.
+
+    `answer` gets an iterator of the bytes of the request, for `read`. gRPC reads the request when
+    `answer` asks for it. On the wire, a stream of one message is a message.
+    """
+    return grpc.stream_unary_rpc_method_handler(
         answer, response_serializer=getattr(wire, f"{name}Response").SerializeToString
     )
 

@@ -2,7 +2,7 @@
 
 import functools
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 import grpc
@@ -16,6 +16,7 @@ from capstan.transport.grpc import (
     codec,
     connections,
     health,
+    intake,
     leases,
     master_service,
     status,
@@ -40,8 +41,12 @@ class ControlServer:
         master: interfaces.MasterApi,
         worker: interfaces.WorkerApi,
         door: interfaces.Door,
+        max_request_bytes: int,
     ) -> None:
         """Open the port. If `port` is 0, the system chooses one. `self.port` is its number.
+
+        The server holds at most `max_request_bytes` of requests at once. Each further request ends
+        with ResourceExhaustedError.
 
         Raises:
             UnknownError: the port is in use, or this process may not open it.
@@ -49,20 +54,22 @@ class ControlServer:
         calls = threads.DaemonThreads(_MAX_CALLS, "capstan-call")
         self._server = grpc.server(
             calls,  # type: ignore[arg-type]  # gRPC accepts any executor
-            options=channels.SERVER_OPTIONS,
+            options=channels.server_options(max_request_bytes),
         )
         self._sessions = leases.Leases(master.close_session)
         masters = master_service.MasterService(master, self._sessions)
-        attempts = fence.Fence(door.drop)
-        workers = _methods(_Worker(worker, door).answers(), attempts)
+        methods = functools.partial(
+            _methods, attempts=fence.Fence(door.drop), requests=intake.Intake(max_request_bytes)
+        )
+        workers = methods(_Worker(worker, door).answers())
         workers[tunnel.METHOD] = tunnel.handler(door.admit)
-        for service, methods in (
-            (channels.MASTER, _methods(masters.answers(), attempts)),
+        for service, handlers in (
+            (channels.MASTER, methods(masters.answers())),
             (channels.WORKER, workers),
-            (health.SERVICE, _methods(health.answers(), attempts)),
+            (health.SERVICE, methods(health.answers())),
         ):
             self._server.add_generic_rpc_handlers(
-                [grpc.method_handlers_generic_handler(service, methods)]
+                [grpc.method_handlers_generic_handler(service, handlers)]
             )
         try:
             self.port: int = self._server.add_insecure_port(f"{host}:{port}")
@@ -133,29 +140,63 @@ class _Worker:
 
 
 def _methods(
-    answers: Mapping[str, Answer], attempts: fence.Fence
+    answers: Mapping[str, Answer], attempts: fence.Fence, requests: intake.Intake
 ) -> "dict[str, grpc.RpcMethodHandler[Any, Any]]":
     return {
-        name: channels.handler(name, functools.partial(_answer, name, answer, attempts))
+        name: channels.handler(name, functools.partial(_answer, name, answer, attempts, requests))
         for name, answer in answers.items()
     }
 
 
 def _answer(
-    name: str, answer: Answer, attempts: fence.Fence, data: bytes, context: grpc.ServicerContext
+    name: str,
+    answer: Answer,
+    attempts: fence.Fence,
+    requests: intake.Intake,
+    messages: Iterator[bytes],
+    context: grpc.ServicerContext,
 ) -> Any:
     """Answer a call, or end it with the gRPC status of its error."""
+    with requests.request() as reservation:
+        # The frames of an error keep the request in memory, so the error ends inside this block.
+        found, failure = _outcome(name, answer, attempts, reservation, messages, context)
+    if failure is not None:
+        context.abort(*failure)
+    return found
+
+
+def _outcome(
+    name: str,
+    answer: Answer,
+    attempts: fence.Fence,
+    reservation: intake.Reservation,
+    messages: Iterator[bytes],
+    context: grpc.ServicerContext,
+) -> tuple[Any, tuple[grpc.StatusCode, str] | None]:
+    """Return the response of a call and None, or None and the status of its error."""
     try:
         caller = callers.decode(context)
         attempts.check(caller)
-        found = answer(channels.read(name, data), context)
+        reservation.raise_to(intake.declared(context))
+        found = answer(_read(name, messages, reservation), context)
         # A newer attempt may have called meanwhile. The token of a link must not reach the old one.
         attempts.check(caller)
-        return found
+        return found, None
     except errors.OpError as error:
-        context.abort(*status.to_status(error))
+        return None, status.to_status(error)
     except ValueError as error:  # The request is not consistent.
-        context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        return None, (grpc.StatusCode.INVALID_ARGUMENT, str(error))
+    except grpc.RpcError:
+        raise  # The client is gone.
     except Exception as error:
         logging.getLogger("capstan").exception("%s failed; please report this", name)
-        context.abort(grpc.StatusCode.INTERNAL, f"{name}: {type(error).__name__}: {error}")
+        return None, (grpc.StatusCode.INTERNAL, f"{name}: {type(error).__name__}: {error}")
+
+
+def _read(name: str, messages: Iterator[bytes], reservation: intake.Reservation) -> Any:
+    """Read the request of a call. Its bytes are free when this function returns."""
+    data = next(messages, None)
+    if data is None:
+        raise errors.InvalidArgumentError(None, None, f"The call of {name} has no request")
+    reservation.raise_to(len(data))
+    return channels.read(name, data)
