@@ -25,7 +25,7 @@ class Sightings:
 
     def _watch(self) -> None:
         # The server ends with the measurement. It also closes a watch that reads too slowly.
-        with contextlib.suppress(urllib3.exceptions.NewConnectionError):
+        with contextlib.suppress(urllib3.exceptions.MaxRetryError):
             while True:
                 with contextlib.suppress(urllib3.exceptions.ProtocolError):
                     self._look()
