@@ -18,7 +18,8 @@ MODELS, BATCHES, BATCH = 3, 4, 2
 
 
 def main(_):
-    cluster = tf.train.ClusterSpec({"ps": addresses(1), "worker": addresses(MODELS)})
+    ps, *workers = addresses(1 + MODELS)
+    cluster = tf.train.ClusterSpec({"ps": [ps], "worker": workers})
     tasks = [("ps", 0), *(("worker", index) for index in range(MODELS))]
     servers = [tf.train.Server(cluster, job_name=job, task_index=index) for job, index in tasks]
     clients = [threading.Thread(target=run_bottom, args=[servers[0].target])]

@@ -13,7 +13,8 @@ import capstan as tf
 
 
 def main(_):
-    cluster = tf.train.ClusterSpec({"ps": addresses(2), "worker": addresses(3)})
+    free = addresses(5)
+    cluster = tf.train.ClusterSpec({"ps": free[:2], "worker": free[2:]})
     servers = {
         (job, index): tf.train.Server(cluster, job_name=job, task_index=index)
         for job in cluster.jobs
@@ -65,7 +66,10 @@ def share_a_variable(targets):
 
 
 def addresses(count):
-    """Return free addresses of this machine. The kernel gives these ports to no other program."""
+    """Return free addresses of this machine. The kernel gives these ports to no other program.
+
+    The addresses of one call differ. A second call may return an address again.
+    """
     with contextlib.ExitStack() as held:  # hold each port, so that the next one differs
         found = []
         for port in random.sample(range(4000, 9000), 5000):

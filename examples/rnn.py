@@ -16,7 +16,8 @@ LENGTH, UNITS, BATCH, STEPS = 6, 16, 64, 200
 
 
 def main(_):
-    cluster = tf.train.ClusterSpec({"ps": addresses(1), "worker": addresses(2)})
+    ps, *workers = addresses(3)
+    cluster = tf.train.ClusterSpec({"ps": [ps], "worker": workers})
     tasks = [("ps", 0), ("worker", 0), ("worker", 1)]
     servers = [tf.train.Server(cluster, job_name=job, task_index=index) for job, index in tasks]
     tf.set_random_seed(1)

@@ -18,7 +18,8 @@ RATES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 
 
 def main(_):
-    cluster = tf.train.ClusterSpec({"ps": addresses(1), "worker": addresses(WORKERS)})
+    ps, *workers = addresses(1 + WORKERS)
+    cluster = tf.train.ClusterSpec({"ps": [ps], "worker": workers})
     tasks = [("ps", 0), *(("worker", index) for index in range(WORKERS))]
     servers = [tf.train.Server(cluster, job_name=job, task_index=index) for job, index in tasks]
     threads = [
