@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import background
 import numpy as np
 import pytest
 
@@ -152,13 +153,23 @@ def test_a_take_with_a_limit_does_not_wait_for_gradients_that_are_late() -> None
 def test_an_alarm_calls_its_function_after_the_functions_of_earlier_times() -> None:
     clock, called, is_over = alarms.Alarms(), [], threading.Event()
     for _ in range(2):  # the second time in a new thread
+        background.until(lambda: not clock._is_running)
         is_over.clear()
-        now = clock.now()
+        may_go, now = threading.Event(), clock.now()
+        clock.call_at(now - 2, may_go.wait)  # no alarm rings before all of them are set
         clock.call_at(now + 0.02, is_over.set)
         clock.call_at(now + 0.01, lambda: called.append("second"))
         clock.call_at(now - 1, lambda: called.append("first"))
+        may_go.set()
         assert is_over.wait(50)
     assert called == ["first", "second"] * 2
+
+
+def test_an_alarm_does_not_wait_for_an_alarm_of_a_later_time() -> None:
+    clock, is_called = alarms.Alarms(), threading.Event()
+    clock.call_at(clock.now() + 10_000, lambda: None)
+    clock.call_at(clock.now() + 0.01, is_called.set)
+    assert is_called.wait(50)
 
 
 def test_an_element_of_a_barrier_stays_if_a_later_key_of_its_batch_is_refused() -> None:
