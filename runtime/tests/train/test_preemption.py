@@ -14,11 +14,11 @@ import capstan as tf
 pytestmark = pytest.mark.e2e
 
 SOURCES = pathlib.Path(tf.__file__).parents[1]
-PATIENCE_SECONDS = 120
 
 PROGRAM = """
 import signal, sys, threading
 import capstan as tf
+from capstan.train import preemption
 
 class ShowStep(tf.train.SessionRunHook):
     def after_create_session(self, session, coord):
@@ -39,7 +39,9 @@ with tf.train.MonitoredTrainingSession(
 ) as session:
     {}
 """
-TRAINS = "while True: session.run(train)"
+# On a busy machine, a step may take longer than the hook waits by default.
+TRAINS = """preemption.WAIT_SECS = 10**6
+    while True: session.run(train)"""
 WAITS = """for _ in range(3): session.run(train)
     session.run_step_fn(lambda step_context: print("waits", flush=True))
     session.run(wait)"""
@@ -69,13 +71,17 @@ class Program:
     def line(self) -> str:
         """Return the next line of the output. Blocks."""
         assert self._process.stdout is not None
-        return self._process.stdout.readline().strip()
+        line = self._process.stdout.readline()
+        assert line, "the program has ended"
+        return line.strip()
 
     def terminate(self) -> tuple[int, list[str]]:
         """Send SIGTERM and wait for the end. Return the exit status and the rest of the output."""
+        assert self._process.stdout is not None
         self._process.send_signal(signal.SIGTERM)
-        rest, _ = self._process.communicate(timeout=PATIENCE_SECONDS)
-        return self._process.returncode, rest.split()
+        # `communicate` would lose the lines that `readline` has read ahead.
+        rest = self._process.stdout.read()
+        return self._process.wait(), rest.split()
 
     def kill(self) -> None:
         self._process.kill()
