@@ -20,6 +20,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(300)]
 
 HERE = pathlib.Path(__file__).parent
 LAST = 1_000_000
+PATIENCE_S = 100.0
 WORKERS = ("worker:0", "worker:1")
 
 
@@ -75,12 +76,16 @@ class Training:
             self.listeners[task].join()
 
     def until(self, condition: Callable[[], bool], problem: str) -> None:
-        """Wait until `condition` is true. Fail with `problem` and the logs after a minute."""
-        deadline = time.monotonic() + 60
+        """Wait until `condition` is true. Fail with `problem` and the logs after a long time."""
+        deadline = time.monotonic() + PATIENCE_S
         while not condition():
-            logs = [f"{log.name}:\n{log.read_text()[-2000:]}" for log in self.folder.glob("*.log")]
-            assert time.monotonic() < deadline, f"{problem}\n" + "\n".join(logs)
+            assert time.monotonic() < deadline, f"{problem}\n{self.logs()}"
             threading.Event().wait(0.02)
+
+    def logs(self) -> str:
+        """Return the ends of the logs of all tasks."""
+        logs = sorted(self.folder.glob("*.log"))
+        return "\n".join(f"{log.name}:\n{log.read_text()[-2000:]}" for log in logs)
 
     @contextlib.contextmanager
     def new_sessions(self, *workers: str) -> Iterator[None]:
