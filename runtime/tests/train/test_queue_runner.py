@@ -9,7 +9,7 @@ import clusters
 import pytest
 
 import capstan as tf
-from capstan.services import step_run
+from capstan.services import repeated, step_run
 
 
 def closed_queue(*values: float) -> tuple[Any, Any]:
@@ -273,3 +273,62 @@ def test_only_a_session_starts_runners() -> None:
         tf.train.start_queue_runners()
     with pytest.raises(TypeError, match=r"sess must be a `tf.Session` object. Given class: .*str"):
         tf.train.start_queue_runners("NotASession")
+
+
+def lines_of(folder: pathlib.Path, *files: list[str]) -> Any:
+    """Write files, and return the numbers in their lines in batches, and the records produced."""
+    names = []
+    for number, lines in enumerate(files):
+        names.append(str(folder / f"{number}.csv"))
+        pathlib.Path(names[-1]).write_text("".join(f"{line}\n" for line in lines))
+    reader = tf.TextLineReader()
+    _, line = reader.read(tf.train.string_input_producer(names, num_epochs=1, shuffle=False))
+    (value,) = tf.decode_csv(line, [[0.0]])
+    batch = tf.train.batch([value * 2.0], 10, capacity=400, allow_smaller_final_batch=True)
+    return batch, reader.num_records_produced()
+
+
+def all_batches(session: Any, batch: Any) -> list[float]:
+    """Return the values of all batches until the end of the queue."""
+    values: list[float] = []
+    try:
+        while True:
+            values += session.run(batch).tolist()
+    except tf.errors.OutOfRangeError:
+        return values
+
+
+def test_a_queue_runner_reads_several_lines_in_a_step(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = []
+    run = repeated.Repeated.run
+
+    def counted(*arguments: Any) -> None:
+        steps.append(arguments)
+        run(*arguments)
+
+    monkeypatch.setattr(repeated.Repeated, "run", counted)
+    batch, produced = lines_of(tmp_path, [str(n) for n in range(70)], ["70", "71"])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coord)
+        values = all_batches(session, batch)
+        assert session.run(produced) == 72
+        coord.request_stop()
+        coord.join(threads)
+    assert values == [2.0 * number for number in range(72)]
+    assert len(steps) == 4, "two for the first file, one for the second, and one at the end"
+
+
+def test_the_lines_before_a_damaged_line_arrive(tmp_path: pathlib.Path) -> None:
+    batch, _ = lines_of(tmp_path, [*map(str, range(30)), "x", "31"])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        coord = tf.train.Coordinator()
+        threads = tf.train.start_queue_runners(session, coord)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="in record 0 is not a valid"):
+            coord.join(threads)
+        values = [value for _ in range(3) for value in session.run(batch)]
+    assert values == [2.0 * number for number in range(30)]

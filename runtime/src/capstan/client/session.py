@@ -24,6 +24,7 @@ Answer = TypeVar("Answer")
 
 _NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
 _NO_OPTIONS = interfaces.StepOptions()
+_REPEATED = interfaces.StepOptions(is_repeated=True)
 
 
 class Session:
@@ -112,7 +113,10 @@ class Session:
         return request.answer(found)
 
     def run_until(self, end: cancellation.Cancellation, fetches: Any) -> Any:
-        """Run one step without feeds, as `run` does. `end.cancel()` ends a step that waits.
+        """Run a step without feeds, as `run` does. `end.cancel()` ends a step that waits.
+
+        The caller repeats the step. A step that reads a record of a file and enqueues it may
+        therefore do so for several records.
 
         Raises:
             CancelledError: `end` was cancelled before the step was over.
@@ -122,7 +126,7 @@ class Session:
         values = request.values(None)
         found = self._call(
             lambda handle: self._master.run_step(
-                handle, values, request.fetch_names, request.target_names, _NO_OPTIONS, end
+                handle, values, request.fetch_names, request.target_names, _REPEATED, end
             )
         )
         return request.answer(found)

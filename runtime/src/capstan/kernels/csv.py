@@ -1,9 +1,10 @@
 """Splits a CSV record into fields (core/kernels/decode_csv_op.cc)."""
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from capstan import errors
 from capstan.core import attr_value
 from capstan.kernels.rejection import invalid
 
@@ -46,6 +47,22 @@ def splitter(attrs: Mapping[str, Any], outputs: int) -> Splitter:
         return [fields[at] for at in columns if at < len(fields)] if columns else fields
 
     return split
+
+
+def table(
+    records: Sequence[bytes], split: Splitter, columns: int
+) -> list[tuple[bytes, ...]] | None:
+    """Return the fields of each column.
+
+    Return None if a record cannot be split, or has another number of fields.
+    """
+    try:
+        rows = [split(record) for record in records]
+    except errors.InvalidArgumentError:
+        return None
+    if any(len(row) != columns for row in rows):
+        return None
+    return list(zip(*rows, strict=True))
 
 
 def _scan(record: bytes, delimiter: int, last: int | None, *, has_quotes: bool) -> list[bytes]:

@@ -29,8 +29,20 @@ def _decode_csv(node: NodeContext) -> Function:
     def decode(records: Array, *defaults: Array) -> Any:
         values = [_default(position, value) for position, value in enumerate(defaults)]
         strings = np.asarray(records, object)
+        texts = strings.ravel().tolist()
+        columns = _all_columns(texts, fields, types, values, missing) if len(texts) > 1 else None
+        if columns is None:
+            columns = by_row(texts, values)
+        with np.errstate(over="ignore"):
+            results = [
+                _column(column, dtype, strings.shape)
+                for column, dtype in zip(columns, types, strict=True)
+            ]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def by_row(texts: Sequence[bytes], values: Sequence[Any]) -> list[list[Any]]:
         columns: list[list[Any]] = [[] for _ in types]
-        for row, record in enumerate(strings.ravel().tolist()):
+        for row, record in enumerate(texts):
             found = fields(record)
             if len(found) != len(types):
                 raise invalid(f"Expect {len(types)} fields but have {len(found)} in record {row}")
@@ -41,14 +53,36 @@ def _decode_csv(node: NodeContext) -> Function:
                     raise invalid(f"Field {position} is required but missing in record {row}!")
                 else:
                     columns[position].append(values[position])
-        with np.errstate(over="ignore"):
-            results = [
-                _column(column, dtype, strings.shape)
-                for column, dtype in zip(columns, types, strict=True)
-            ]
-        return results[0] if len(results) == 1 else tuple(results)
+        return columns
 
     return decode
+
+
+def _all_columns(
+    records: Sequence[bytes],
+    split: csv.Splitter,
+    types: Sequence[dtypes.DType],
+    defaults: Sequence[Any],
+    missing: frozenset[bytes],
+) -> list[list[Any]] | None:
+    """Return the values of each column, or None if the records have to be read one by one.
+
+    Reading a column at once takes a third of the time. An error needs the number of its record.
+    """
+    table = csv.table(records, split, len(types))
+    if table is None:
+        return None
+    columns = []
+    for texts, dtype, default in zip(table, types, defaults, strict=True):
+        given = [text for text in texts if text not in missing]
+        found = given if dtype is dtypes.string else numbers.all_of(dtype, given)
+        if found is None or (len(given) < len(texts) and default is _MISSING):
+            return None
+        if len(given) < len(texts):
+            rest = iter(found)
+            found = [default if text in missing else next(rest) for text in texts]
+        columns.append(found)
+    return columns
 
 
 def _default(position: int, value: Any) -> Any:
@@ -107,7 +141,7 @@ def _decode_raw(node: NodeContext) -> Function:
         if length % words.itemsize:
             raise invalid(
                 f"Input to DecodeRaw has length {length} that is not a multiple of "
-                f"{words.itemsize}, the size of {_cpp_name(dtype)}"
+                f"{words.itemsize}, the size of {dtypes.cpp_name(dtype)}"
             )
         values = np.frombuffer(b"".join(parts), words).astype(dtype.as_numpy_dtype)
         return values.reshape(*array.shape, length // words.itemsize)
@@ -138,10 +172,6 @@ def _words(node: NodeContext) -> tuple[dtypes.DType, np.dtype[Any]]:
     dtype = node.attrs["out_type"]
     order = "<" if node.attrs["little_endian"] else ">"
     return dtype, np.dtype(dtype.as_numpy_dtype).newbyteorder(order)
-
-
-def _cpp_name(dtype: dtypes.DType) -> str:
-    return {"float16": "half", "float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
 
 
 def _string_to_number(node: NodeContext) -> Function:
@@ -199,7 +229,7 @@ def _parse_tensor(node: NodeContext) -> Function:
 
 
 def _shown(dtype: dtypes.DType | None) -> str:
-    return "invalid" if dtype is None else _cpp_name(dtype)
+    return "invalid" if dtype is None else dtypes.cpp_name(dtype)
 
 
 def _serialize_tensor(node: NodeContext) -> Function:

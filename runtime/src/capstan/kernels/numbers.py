@@ -1,6 +1,7 @@
 """Numbers in strings, as TensorFlow's kernels read them (core/lib/strings/numbers.cc)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from capstan.core import dtypes
 
@@ -21,6 +22,25 @@ def _float64(text: bytes) -> float:
     if b"_" in text:
         raise ValueError("Python's digit groups are no numbers")
     return float.fromhex(text.decode()) if b"x" in text.lower() else float(text)
+
+
+def all_of(dtype: dtypes.DType, texts: Sequence[bytes]) -> list[Any] | None:
+    """Return the numbers in strings, as `PARSERS` reads them. It takes less time for many strings.
+
+    Return None if the strings have to be read one by one, for example because one is no number.
+    """
+    joined = b"".join(texts)
+    if b"_" in joined or b"x" in joined or b"X" in joined:
+        return None
+    try:
+        if dtype not in _LIMITS:
+            return list(map(float, texts))
+        numbers = list(map(int, texts))
+    except ValueError:
+        return None
+    limit = _LIMITS[dtype]
+    is_small = -limit <= min(numbers, default=0) and max(numbers, default=0) < limit
+    return numbers if is_small else None
 
 
 PARSERS: Mapping[dtypes.DType, Callable[[bytes], int | float]] = {

@@ -117,6 +117,8 @@ class Master:
         session = self._session(handle)
         requested = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
         deadline = _deadline(session, options)
+        if options.is_repeated and session.repeat(requested, deadline, cancellation):
+            return []
         return session.run(requested, list(feeds.values()), deadline, cancellation)
 
     def run_step_with_metadata(

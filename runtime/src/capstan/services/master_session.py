@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, function, node
-from capstan.graph import infer, portion, prune
+from capstan.core import config, devices, function, node
+from capstan.graph import infer, portion, prune, rows
 from capstan.placement import available, place
 from capstan.services import (
     compiler,
     partial_run,
     registrations,
+    repeated,
     run_metadata,
     session_graph,
     signature,
@@ -48,6 +49,7 @@ class MasterSession:
         self.handle = handle
         self.settings = settings
         self._resources = home.resources
+        self._home = home.task
         self._cpu = f"{home.task}/device:CPU:0"
         self._tasks = {task.name: task for task in tasks}
         self._registrations = registrations.Registrations(handle, home.task, self._tasks, leftovers)
@@ -70,6 +72,7 @@ class MasterSession:
         self._requests: dict[signature.Signature, signature.Request] = {}
         self._variants: dict[signature.Signature, signature.Variants] = {}
         self._setups: dict[signature.Signature, partial_run.Prepared] = {}
+        self._repeated: dict[signature.Signature, repeated.Repeated | None] = {}
         self._handles = itertools.count(1)
         self._partial: dict[str, partial_run.PartialRun] = {}
         self._callables: dict[int, tuple[signature.Signature, interfaces.StepOptions]] = {}
@@ -116,6 +119,7 @@ class MasterSession:
             if resizes_more:
                 # The steps compiled so far rely on the old shapes of these variables.
                 self._requests, self._variants, self._setups = {}, {}, {}
+                self._repeated = {}
         return version + 1
 
     def placed(self, nodes: Sequence[node.Node]) -> list[tuple[str, str, str]]:
@@ -144,6 +148,43 @@ class MasterSession:
         if request is None:
             request = self._request(requested)
         return request.run(feeds, self._steps, deadline, cancellation)
+
+    def repeat(
+        self,
+        requested: signature.Signature,
+        deadline: float | None,
+        cancellation: cancellations.Cancellation | None = None,
+    ) -> bool:
+        """Do the work of several steps of a signature, if this is possible.
+
+        Return False if nothing was done, because a run of the signature has to be one step.
+
+        Raises:
+            OpError: as `run`. The steps before the one that failed are done.
+        """
+        if requested not in self._repeated:
+            self._repeated[requested] = self._widened(requested)
+        found = self._repeated[requested]
+        if found is None:
+            return False
+        found.run(self._steps, deadline, cancellation)
+        return True
+
+    def _widened(self, requested: signature.Signature) -> repeated.Repeated | None:
+        """Return the steps that do the work of several steps, or None if there are none."""
+        if requested.feeds or requested.fetches or len(requested.targets) != 1:
+            return None
+        (target,), graph = requested.targets, self._graph
+        try:
+            nodes = graph.needed(graph.nodes, (), (), requested.targets)
+            is_here = all(devices.task_of(each.device) == self._home for each in nodes.values())
+            found = rows.widen(nodes, target) if is_here else None
+        except errors.OpError:
+            return None  # the step raises the error
+        if found is None:
+            return None
+        compile_wide = functools.partial(self._compile, found.nodes, graph.functions)
+        return repeated.Repeated.of(found, target, compile_wide, self._compile_whole)
 
     def run_with_metadata(
         self,

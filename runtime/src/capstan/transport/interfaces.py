@@ -61,12 +61,15 @@ class Incarnation:
 class StepOptions:
     """Options of one step. If `timeout_ms` is 0, the limit of the session applies.
 
-    `trace_level` is a TraceLevel of RunOptions. Level 0 asks for no trace.
+    `trace_level` is a TraceLevel of RunOptions. Level 0 asks for no trace. With `is_repeated`, the
+    client repeats the step until it fails, so a run may do the work of several steps. A master of
+    another process ignores this.
     """
 
     timeout_ms: int = 0
     trace_level: int = 0
     output_partition_graphs: bool = False
+    is_repeated: bool = False
 
     @classmethod
     def from_proto(cls, proto: Any) -> "StepOptions":
