@@ -11,6 +11,7 @@ import pytest
 import capstan as tf
 from capstan.api import variable_scope
 from capstan.framework import graph as graphs
+from capstan.python.ops import variable_scope as private_variable_scope
 
 
 @pytest.fixture(autouse=True)
@@ -324,13 +325,27 @@ def test_get_variable_raises_errors_with_tensorflows_messages(
     assert str(caught.value).startswith(message)
 
 
-@pytest.mark.parametrize("reuse", [None, False])
-def test_without_reuse_a_name_can_be_created_only_once(reuse: bool | None) -> None:
-    # A scope whose reuse is None does not allow reuse.
-    with tf.variable_scope(variable_scope.VariableScope(reuse, name="a")):
+def test_without_reuse_a_name_can_be_created_only_once() -> None:
+    with tf.variable_scope(variable_scope.VariableScope(False, name="a")):
         tf.get_variable("w", [1])
         with pytest.raises(ValueError, match="Variable a/w already exists, disallowed"):
             tf.get_variable("w", [1])
+
+
+def test_a_scope_without_a_choice_of_reuse_creates_and_returns_variables() -> None:
+    with tf.variable_scope(variable_scope.VariableScope(None, name="a")):
+        w = tf.get_variable("w", [1])
+        assert tf.get_variable("w", [1]) is w
+
+
+def test_the_store_of_a_graph_creates_and_returns_variables_by_their_full_names() -> None:
+    store = private_variable_scope._get_default_variable_store()
+    with tf.variable_scope("a"):
+        w = tf.get_variable("w", [1])
+        assert store.get_variable("a/w", [1]) is w
+    with pytest.raises(ValueError, match="Variable a/w already exists, disallowed"):
+        store.get_variable("a/w", [1], reuse=False)
+    assert store._vars == {"a/w": w}
 
 
 def test_the_error_of_a_second_definition_shows_the_first_definition() -> None:

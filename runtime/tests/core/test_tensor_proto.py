@@ -105,6 +105,16 @@ def _proto(dtype: dtypes.DType, shape: list[int], **fields: Any) -> Any:
     return proto
 
 
+@pytest.mark.parametrize("dtype", KINDS, ids=str)
+def test_a_large_tensor_of_equal_elements_is_a_short_message(dtype: dtypes.DType) -> None:
+    array = np.full([64, 100], 1, dtype.as_numpy_dtype)
+    proto = tensor_proto.make(array)
+    assert len(proto.SerializeToString()) < 40
+    assert tensor_proto.ndarray(proto).tobytes() == array.tobytes()
+    array[-1, -2] = 0
+    assert tensor_proto.ndarray(tensor_proto.make(array)).tobytes() == array.tobytes()
+
+
 def test_missing_values_repeat_the_last_value() -> None:
     proto = _proto(dtypes.float32, [2, 2], float_val=[1.0, 2.0])
     assert tensor_proto.ndarray(proto).tolist() == [[1, 2], [2, 2]]

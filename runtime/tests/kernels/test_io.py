@@ -8,7 +8,7 @@ import pytest
 import capstan as tf
 from capstan.framework.raw import raw
 from capstan.kernels import io
-from capstan.resources import bundle
+from capstan.resources import bundle, bundle_writer
 
 
 def run(*fetches: object) -> list[object]:
@@ -43,7 +43,7 @@ def test_a_slice_of_another_shape_is_refused(tmp_path: pathlib.Path):
         pytest.raises(tf.errors.InvalidArgumentError, match=r"Slice '4 0,2' of v has shape \(2,\)"),
     ):
         run(raw.SaveV2(prefix, ["v"], ["4 0,2"], [np.zeros(3)]))
-    bundle.write(prefix, [bundle.Piece("v", np.zeros(4))])
+    bundle_writer.write(prefix, [bundle_writer.Piece("v", np.zeros(4))])
     with (
         tf.Graph().as_default(),
         pytest.raises(
@@ -76,3 +76,21 @@ def test_strings_are_joined_elementwise_and_scalars_are_broadcast():
         assert joined.shape.as_list() == [2]
         (found,) = run(joined)
     assert found.tolist() == [b"a_-_c", b"b_-_d"]
+
+
+def test_the_ops_of_format_v1_write_and_read_tensors_and_slices(tmp_path: pathlib.Path):
+    path, rows = str(tmp_path / "m"), np.arange(12.0).reshape(4, 3)
+    specs = ["4 3 0,1:-", "4 3 1,3:-"]
+    with tf.Graph().as_default():
+        (shards,) = run(raw.ShardedFilespec(path, 2))
+        run(raw.SaveSlices(f"{path}-00000-of-00002", ["v", "v"], specs, [rows[:1], rows[1:]]))
+        run(raw.Save(f"{path}-00001-of-00002", ["x"], [np.arange(3)]))
+    assert shards == f"{path}-?????-of-00002".encode()
+    with tf.Graph().as_default():
+        v = raw.Restore(shards, "v", dt=tf.float64)
+        part = raw.RestoreSlice(shards, "v", "4 3 -:1,2", dt=tf.float64)
+        # The op of format V2 reads both formats.
+        x = raw.RestoreV2(shards, ["x"], [""], dtypes=[tf.int64])[0]
+        found = run(v, part, x)
+    for value, expected in zip(found, [rows, rows[:, 1:], np.arange(3)], strict=True):
+        assert np.array_equal(value, expected)

@@ -18,7 +18,7 @@ from hypothesis.extra import numpy as arrays
 
 from capstan import errors
 from capstan.core import bundle_entry, dtypes
-from capstan.resources import bundle
+from capstan.resources import bundle, bundle_writer
 
 NUMERIC = [
     dtype.as_numpy_dtype
@@ -32,7 +32,9 @@ names = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=
 
 
 def write(prefix: pathlib.Path, **tensors: object) -> str:
-    bundle.write(str(prefix), [bundle.Piece(name, np.array(v)) for name, v in tensors.items()])
+    bundle_writer.write(
+        str(prefix), [bundle_writer.Piece(name, np.array(v)) for name, v in tensors.items()]
+    )
     return str(prefix)
 
 
@@ -42,7 +44,9 @@ def test_tensors_are_read_as_they_were_written(
     tmp_path_factory: pytest.TempPathFactory, tensors: dict[str, np.ndarray]
 ):
     prefix = str(tmp_path_factory.mktemp("bundle") / "model.ckpt-7")
-    bundle.write(prefix, [bundle.Piece(name, value) for name, value in tensors.items()])
+    bundle_writer.write(
+        prefix, [bundle_writer.Piece(name, value) for name, value in tensors.items()]
+    )
     reader = bundle.Bundle(prefix)
     assert reader.names == sorted(tensors, key=str.encode)
     for name, value in tensors.items():
@@ -59,7 +63,7 @@ def test_strings_are_read_as_they_were_written(
     prefix = str(tmp_path_factory.mktemp("bundle") / "s")
     value = np.empty(len(strings), object)
     value[:] = strings
-    bundle.write(prefix, [bundle.Piece("s", value)])
+    bundle_writer.write(prefix, [bundle_writer.Piece("s", value)])
     reader = bundle.Bundle(prefix)
     assert reader.dtype("s") is dtypes.string
     assert list(reader.read("s")) == strings
@@ -67,7 +71,7 @@ def test_strings_are_read_as_they_were_written(
 
 def test_bfloat16_is_read_as_it_was_written(tmp_path: pathlib.Path):
     value = np.array([1.5, -2], ml_dtypes.bfloat16)
-    bundle.write(str(tmp_path / "b"), [bundle.Piece("x", value)])
+    bundle_writer.write(str(tmp_path / "b"), [bundle_writer.Piece("x", value)])
     assert bundle.Bundle(str(tmp_path / "b")).read("x").tolist() == [1.5, -2]
 
 
@@ -112,9 +116,9 @@ def test_a_damaged_index_is_detected(tmp_path: pathlib.Path):
 
 
 def test_a_name_that_occurs_twice_is_refused(tmp_path: pathlib.Path):
-    twice = [bundle.Piece("x", np.ones(1))] * 2
+    twice = [bundle_writer.Piece("x", np.ones(1))] * 2
     with pytest.raises(errors.InvalidArgumentError, match="Adding duplicate key: x"):
-        bundle.write(str(tmp_path / "b"), twice)
+        bundle_writer.write(str(tmp_path / "b"), twice)
     assert not list(tmp_path.glob("*.index"))
 
 
@@ -126,7 +130,7 @@ def test_a_folder_that_cannot_be_created_is_an_error(tmp_path: pathlib.Path):
 
 def test_a_merge_makes_one_bundle_and_deletes_the_parts(tmp_path: pathlib.Path):
     parts = [write(tmp_path / "temp" / f"part-{n}", **{f"x{n}": np.full(3, n)}) for n in range(3)]
-    bundle.merge(parts, str(tmp_path / "out" / "m"), delete_folders=True)
+    bundle_writer.merge(parts, str(tmp_path / "out" / "m"), delete_folders=True)
     reader = bundle.Bundle(str(tmp_path / "out" / "m"))
     assert [reader.read(f"x{n}").tolist() for n in range(3)] == [[0] * 3, [1] * 3, [2] * 3]
     assert sorted(path.name for path in tmp_path.rglob("*")) == [
@@ -141,19 +145,19 @@ def test_a_merge_makes_one_bundle_and_deletes_the_parts(tmp_path: pathlib.Path):
 def test_a_merge_refuses_a_tensor_that_two_parts_contain(tmp_path: pathlib.Path):
     parts = [write(tmp_path / f"part-{n}", x=n) for n in range(2)]
     with pytest.raises(errors.InvalidArgumentError, match="'x' is in several bundles"):
-        bundle.merge(parts, str(tmp_path / "m"), delete_folders=False)
+        bundle_writer.merge(parts, str(tmp_path / "m"), delete_folders=False)
 
 
 def test_slices_of_merged_bundles_are_read_as_one_tensor(tmp_path: pathlib.Path):
     table = np.arange(20.0).reshape(5, 4)
     prefixes = []
     for number, (start, length) in enumerate([(0, 2), (2, 3)]):
-        piece = bundle.Piece(
+        piece = bundle_writer.Piece(
             "v", table[start : start + length], (5, 4), ((start, length), (0, bundle_entry.WHOLE))
         )
         prefixes.append(str(tmp_path / f"part-{number}"))
-        bundle.write(prefixes[-1], [piece])
-    bundle.merge(prefixes, str(tmp_path / "m"), delete_folders=False)
+        bundle_writer.write(prefixes[-1], [piece])
+    bundle_writer.merge(prefixes, str(tmp_path / "m"), delete_folders=False)
     reader = bundle.Bundle(str(tmp_path / "m"))
     assert reader.names == ["v"]
     assert np.array_equal(reader.read("v"), table)
@@ -168,6 +172,23 @@ def test_remove_keeps_bundles_whose_names_start_with_the_same_prefix(tmp_path: p
         "m-10.index",
         "m-10.data-00000-of-00001",
     }
+
+
+def test_a_slice_is_read_from_the_slices_that_overlap_it(tmp_path: pathlib.Path):
+    rows = np.arange(20.0).reshape(5, 4)
+    starts = [(0, 2), (2, 1), (3, 2)]
+    pieces = [
+        bundle_writer.Piece("v", rows[start : start + length], (5, 4), ((start, length), (0, 4)))
+        for start, length in starts
+    ]
+    prefix = str(tmp_path / "m")
+    bundle_writer.write(prefix, pieces)
+    # The last slice is damaged. A slice that it does not overlap can still be read.
+    os.truncate(bundle.data_file(prefix, 0, 1), 3 * 4 * 8)
+    reader = bundle.Bundle(prefix)
+    assert np.array_equal(reader.read("v", ((1, 2), (1, 3))), rows[1:3, 1:])
+    with pytest.raises(errors.DataLossError, match="ends within tensor v"):
+        reader.read("v", ((1, 3), (0, bundle_entry.WHOLE)))
 
 
 @pytest.mark.e2e
@@ -233,7 +254,7 @@ def test_the_data_of_a_merged_bundle_is_durable_before_its_index_appears(
     parts = [write(tmp_path / "parts" / str(number), **{f"v{number}": 1}) for number in range(2)]
     for part in parts:
         check_durability(watched, pathlib.Path(part), shards=1)
-    bundle.merge(parts, str(tmp_path / "merged"), delete_folders=True)
+    bundle_writer.merge(parts, str(tmp_path / "merged"), delete_folders=True)
     check_durability(watched, tmp_path / "merged", shards=2)
 
 

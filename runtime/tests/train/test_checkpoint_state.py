@@ -9,12 +9,12 @@ import disk
 import pytest
 
 import capstan as tf
-from capstan.resources import bundle
+from capstan.resources import bundle_writer
 
 
 def touch(*prefixes: object) -> list[str]:
     for prefix in prefixes:
-        bundle.write(str(prefix), [])
+        bundle_writer.write(str(prefix), [])
     return [str(prefix) for prefix in prefixes]
 
 

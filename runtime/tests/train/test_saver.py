@@ -9,7 +9,7 @@ import pytest
 import capstan as tf
 from capstan.python.training import saver as saver_module
 from capstan.python.training.saving import saveable_object
-from capstan.resources import bundle
+from capstan.resources import bundle_writer
 
 
 class Halves(saver_module.BaseSaverBuilder.SaveableObject):
@@ -33,15 +33,19 @@ def make_model() -> tuple[tf.Variable, tf.Variable]:
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize("version", [tf.train.SaverDef.V1, tf.train.SaverDef.V2])
 @pytest.mark.parametrize("is_sharded", [False, True])
-def test_a_new_session_restores_the_saved_values(tmp_path: pathlib.Path, is_sharded: bool):
+def test_a_new_session_restores_the_saved_values(
+    tmp_path: pathlib.Path, is_sharded: bool, version: int
+):
     weights, words = make_model()
-    saver = tf.train.Saver(sharded=is_sharded)
+    saver = tf.train.Saver(sharded=is_sharded, write_version=version)
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
         session.run(weights.assign(weights * 2))
         path = saver.save(session, str(tmp_path / "deep" / "model.ckpt"), global_step=7)
-    assert path == str(tmp_path / "deep" / "model.ckpt-7")
+    is_pattern = is_sharded and version == tf.train.SaverDef.V1
+    assert path == str(tmp_path / "deep" / "model.ckpt-7") + "-?????-of-00001" * is_pattern
     with tf.Session() as session:
         saver.restore(session, path)
         assert session.run(weights).tolist() == [[0, 2, 4], [6, 8, 10]]
@@ -98,9 +102,10 @@ def test_names_in_the_checkpoint_can_be_chosen(tmp_path: pathlib.Path):
 
 
 @pytest.mark.e2e
-def test_only_the_newest_checkpoints_are_kept(tmp_path: pathlib.Path):
+@pytest.mark.parametrize("version", [tf.train.SaverDef.V1, tf.train.SaverDef.V2])
+def test_only_the_newest_checkpoints_are_kept(tmp_path: pathlib.Path, version: int):
     variable = tf.Variable(0)
-    saver = tf.train.Saver(max_to_keep=2)
+    saver = tf.train.Saver(max_to_keep=2, write_version=version)
     with tf.Session() as session:
         session.run(variable.initializer)
         paths = [saver.save(session, str(tmp_path / "m"), global_step=n) for n in range(4)]
@@ -145,7 +150,7 @@ def test_a_saver_that_writes_no_state_leaves_the_state_file_alone(tmp_path: path
 
 
 def test_restoring_may_change_the_shape(tmp_path: pathlib.Path):
-    bundle.write(str(tmp_path / "m"), [bundle.Piece("v", np.arange(6.0))])
+    bundle_writer.write(str(tmp_path / "m"), [bundle_writer.Piece("v", np.arange(6.0))])
     variable = tf.Variable(np.zeros((2, 3)), name="v")
     with tf.Session() as session:
         tf.train.Saver(reshape=True).restore(session, str(tmp_path / "m"))
@@ -153,7 +158,9 @@ def test_restoring_may_change_the_shape(tmp_path: pathlib.Path):
 
 
 def test_restoring_sequentially_gives_the_same_values(tmp_path: pathlib.Path):
-    bundle.write(str(tmp_path / "m"), [bundle.Piece(n, np.array(1.0)) for n in ("a", "b")])
+    bundle_writer.write(
+        str(tmp_path / "m"), [bundle_writer.Piece(n, np.array(1.0)) for n in ("a", "b")]
+    )
     variables = [tf.Variable(np.float64(0), name=name) for name in ("a", "b")]
     with tf.Session() as session:
         tf.train.Saver(restore_sequentially=True).restore(session, str(tmp_path / "m"))
@@ -184,7 +191,7 @@ def test_a_checkpoint_of_another_model_is_refused(
     message: str,
     is_initialized: bool,
 ):
-    bundle.write(str(tmp_path / "m"), [bundle.Piece(k, v) for k, v in stored.items()])
+    bundle_writer.write(str(tmp_path / "m"), [bundle_writer.Piece(k, v) for k, v in stored.items()])
     variable = tf.Variable(np.zeros(2, np.float32), name="v")
     saver = tf.train.Saver()
     with tf.Session() as session:
@@ -253,7 +260,7 @@ def test_a_builder_may_add_other_operations(tmp_path: pathlib.Path):
         def restore_op(self, filename_tensor, saveable, preferred_shard):
             return [2 * t for t in super().restore_op(filename_tensor, saveable, preferred_shard)]
 
-    bundle.write(str(tmp_path / "m"), [bundle.Piece("v", np.array(3.0))])
+    bundle_writer.write(str(tmp_path / "m"), [bundle_writer.Piece("v", np.array(3.0))])
     variable = tf.Variable(np.float64(0), name="v")
     with tf.Session() as session:
         tf.train.Saver(builder=Doubling()).restore(session, str(tmp_path / "m"))
@@ -305,7 +312,7 @@ def test_building_a_saver_can_be_deferred(tmp_path: pathlib.Path):
         ({"var_list": [3]}, TypeError, "Variable to save is not a Variable: 3"),
         ({"var_list": "list"}, ValueError, "At least two variables have the same name: v"),
         ({"var_list": "list", "defer_build": True}, ValueError, "build cannot be deferred"),
-        ({"write_version": 1}, ValueError, "format V2"),
+        ({"write_version": 3}, ValueError, "Unexpected write_version: 3. Use 2 for the format V2"),
         ({"var_list": "names"}, ValueError, "restored with two names: b"),
         ({"var_list": {"a": 3}}, TypeError, "Not a variable: 3"),
         ({"var_list": 3}, TypeError, "should be passed in a dict or a list. Got 3"),

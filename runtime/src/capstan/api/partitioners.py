@@ -132,7 +132,7 @@ def create_partitioned_variables(
                 "with a non-empty partitioner parameter instead."
             )
         with graph.name_scope(None):
-            created = variable_store.of(graph).get(
+            created = variable_store.get_default_variable_store().get_variable(
                 scope.name,
                 shape,
                 dtype,

@@ -128,7 +128,7 @@ class VariableScope:
         # The names of variables do not depend on name scopes.
         with graphs.get_default_graph().name_scope(None):
             arguments = {**defaults, **given}
-            make = body_graph.outside(store.get)
+            make = body_graph.outside(store.get_variable)
             if getter is None:
                 return make(full, **arguments)
             return getter(make, full, **arguments)
@@ -210,7 +210,7 @@ def get_variable(
             defined shape.
     """
     return get_variable_scope().get_variable(
-        variable_store.of(graphs.get_default_graph()),
+        variable_store.get_default_variable_store(),
         name,
         custom_getter=custom_getter,
         shape=shape,

@@ -1,14 +1,13 @@
 """The store in which `get_variable` finds the variables of a graph by name, or creates them."""
 
 import enum
-import inspect
 import threading
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from capstan.api import init_ops, partitioned_variables, partitions, variables
+from capstan.api import initial_values, partitioned_variables, partitions, variables
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import collections, convert
 from capstan.framework import graph as graphs
@@ -28,7 +27,7 @@ AUTO_REUSE = Reuse.AUTO_REUSE
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """The arguments of one `get`. `options` are arguments of `tf.Variable`."""
+    """The arguments of one `get_variable`. `options` are arguments of `tf.Variable`."""
 
     dtype: dtypes.DType
     initializer: Any
@@ -41,12 +40,12 @@ class Store:
     """The variables of a graph by full name. Each graph has one store. Thread-safe."""
 
     def __init__(self) -> None:
-        self._variables: dict[str, Any] = {}
+        self._vars: dict[str, Any] = {}
         self._origins: dict[str, str] = {}
         self._partitioned: dict[str, partitioned_variables.PartitionedVariable] = {}
         self.lock = threading.RLock()
 
-    def get(
+    def get_variable(
         self,
         name: str,
         shape: Any = None,
@@ -64,6 +63,8 @@ class Store:
     ) -> Any:
         """Return the variable called `name`, or create it. `reuse` says which of these is allowed.
 
+        With `reuse` None or AUTO_REUSE, both are allowed.
+
         With a `partitioner`, the result is a PartitionedVariable, unless `shape` is empty.
 
         Raises:
@@ -71,20 +72,15 @@ class Store:
                 is on, an existing variable has another shape, dtype or partitioning, or a new
                 variable has no fully defined shape.
         """
-        request = _Request(
-            dtypes.as_dtype(dtype),
-            initializer,
-            regularizer,
-            reuse,
-            {
-                "trainable": trainable,
-                "collections": collections,
-                "validate_shape": validate_shape,
-                "caching_device": caching_device,
-                "constraint": constraint,
-                "use_resource": use_resource,
-            },
-        )
+        options = {
+            "trainable": trainable,
+            "collections": collections,
+            "validate_shape": validate_shape,
+            "caching_device": caching_device,
+            "constraint": constraint,
+            "use_resource": use_resource,
+        }
+        request = _Request(dtypes.as_dtype(dtype), initializer, regularizer, reuse, options)
         is_scalar = isinstance(shape, Sequence) and not shape
         with self.lock:
             if partitioner is not None and not is_scalar:
@@ -93,7 +89,7 @@ class Store:
                 return self.get_partitioned(name, shape, partitioner, request)
             if reuse is True and name in self._partitioned:
                 return self.get_partitioned(name, shape, None, request)
-            if f"{name}/part_0" in self._variables:
+            if f"{name}/part_0" in self._vars:
                 raise ValueError(
                     "No partitioner was provided, but a partitioned version of the variable was "
                     f"found: {name}/part_0. Perhaps a variable of the same name was already "
@@ -113,7 +109,7 @@ class Store:
         if shape is not None and is_value:
             raise ValueError("If initializer is a constant, do not specify shape.")
         static = tensor_shape.as_shape(shape)
-        if name in self._variables:
+        if name in self._vars:
             return self._found(name, kind, static, request.reuse)
         if request.reuse is True:
             raise ValueError(
@@ -125,12 +121,12 @@ class Store:
                 f"Shape of a new variable ({name}) must be fully defined, but instead was {static}."
             )
         variable = variables.Variable(
-            _initial_value(name, kind, static, initializer, partition_info),
+            initial_values.of_variable(name, kind, static, initializer, partition_info),
             name=name,
             dtype=kind.base_dtype,
             **request.options,
         )
-        self._variables[name] = variable
+        self._vars[name] = variable
         self._origins[name] = _origin()
         if request.regularizer is not None:
             _regularize(variable, name, request.regularizer)
@@ -139,11 +135,11 @@ class Store:
     def get_partitioned(
         self, name: str, shape: Any, partitioner: Callable[..., Any] | None, request: "_Request"
     ) -> partitioned_variables.PartitionedVariable:
-        """Return the PartitionedVariable called `name`, or create it, as `get` does.
+        """Return the PartitionedVariable called `name`, or create it, as `get_variable` does.
 
         `partitioner` may be None only if the variable exists.
         """
-        if name in self._variables:
+        if name in self._vars:
             raise ValueError(
                 "A partitioner was provided, but an unpartitioned version of the variable was "
                 f"found: {name}.  Perhaps a variable of the same name was already created without "
@@ -196,27 +192,27 @@ class Store:
 
     def _check_parts(self, name: str, count: int) -> None:
         """Raise ValueError if the store has more or fewer than `count` parts of a variable."""
-        if f"{name}/part_0" not in self._variables:
+        if f"{name}/part_0" not in self._vars:
             return
         found = (
             "Partitioner returned a different partitioning than what was already found.  "
             f"Partitioner returned {count} shards, and shard {name}/part_0 was found, but "
         )
-        if f"{name}/part_{count - 1}" not in self._variables:
+        if f"{name}/part_{count - 1}" not in self._vars:
             raise ValueError(f"{found}{name}/part_{count - 1} was not.")
-        if f"{name}/part_{count}" in self._variables:
+        if f"{name}/part_{count}" in self._vars:
             raise ValueError(f"{found}so was the extra shard {name}/part_{count}.")
 
     def by_name(self) -> dict[str, Any]:
         """Return a copy of the mapping from full names to variables."""
         with self.lock:
-            return dict(self._variables)
+            return dict(self._vars)
 
     def _found(
         self, name: str, dtype: dtypes.DType, shape: tensor_shape.TensorShape, reuse: Any
     ) -> Any:
-        found = self._variables[name]
-        if not reuse:
+        found = self._vars[name]
+        if reuse is False:
             raise ValueError(
                 f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
                 "reuse=tf.AUTO_REUSE in VarScope? Originally defined at:\n\n" + self._origins[name]
@@ -234,10 +230,10 @@ class Store:
         return found
 
 
-def of(graph: graphs.Graph) -> Store:
-    """Return the store of a graph."""
+def get_default_variable_store() -> Store:
+    """Return the store of the default graph."""
     # `get_collection_ref` also works on a finalized graph, where variables are still looked up.
-    stores = graph.get_collection_ref(_KEY)
+    stores = graphs.get_default_graph().get_collection_ref(_KEY)
     if not stores:
         stores.append(Store())
     store: Store = stores[0]
@@ -280,41 +276,6 @@ def _of_part(
         dtype = initializer.dtype.base_dtype if is_tensor else request.dtype
         value = raw.Slice(convert.convert_to_tensor(initializer, dtype), offset, shape)
     return replace(request, initializer=value, dtype=dtype), None
-
-
-def _initial_value(
-    name: str,
-    dtype: dtypes.DType,
-    shape: tensor_shape.TensorShape,
-    initializer: Any,
-    partition_info: partitions.PartitionInfo | None,
-) -> Any:
-    if initializer is None:
-        initializer = _default_initializer(name, dtype)
-    if isinstance(initializer, type) and issubclass(initializer, init_ops.Initializer):
-        # The initializer may also be a class, such as `tf.zeros_initializer`.
-        initializer = initializer()
-    if not callable(initializer):
-        return initializer
-    options: dict[str, Any] = {"dtype": dtype.base_dtype}
-    if _takes_partition_info(initializer):
-        options["partition_info"] = partition_info
-    return lambda: initializer(shape.as_list(), **options)
-
-
-def _takes_partition_info(initializer: Callable[..., Any]) -> bool:
-    try:
-        return "partition_info" in inspect.signature(initializer).parameters
-    except (TypeError, ValueError):  # a function in C may have no signature
-        return False
-
-
-def _default_initializer(name: str, dtype: dtypes.DType) -> init_ops.Initializer:
-    if dtype.is_floating:
-        return init_ops.GlorotUniform()
-    if dtype.is_integer or dtype.is_bool:
-        return init_ops.Zeros()
-    raise ValueError(f"An initializer for variable {name} of {dtype.base_dtype} is required")
 
 
 def _regularize(variable: Any, name: str, regularizer: Callable[[Any], Any]) -> None:

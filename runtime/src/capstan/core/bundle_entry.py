@@ -50,9 +50,7 @@ class Entry:
         for size in self.shape:
             message.shape.dim.add(size=size)
         for extents in self.slices:
-            listed = message.slices.add()
-            for start, length in extents:
-                listed.extent.add(start=start, length=None if length == WHOLE else length)
+            write_extents(message.slices.add(), extents)
         data: bytes = message.SerializeToString()
         return data
 
@@ -66,17 +64,11 @@ class Entry:
         Raises:
             DataLossError: `data` is not a BundleEntryProto, or has a negative number.
         """
-        message = _parsed(checkpoint_messages.BundleEntryProto, data)
+        message = parsed(checkpoint_messages.BundleEntryProto, data)
         shape = tuple(dim.size for dim in message.shape.dim)
         if min(message.shard_id, message.offset, message.size, *shape) < 0:
             raise _damaged("a size, an offset or the number of a shard is negative")
-        slices = tuple(
-            tuple(
-                (extent.start, extent.length if extent.HasField("length") else WHOLE)
-                for extent in listed.extent
-            )
-            for listed in message.slices
-        )
+        slices = tuple(read_extents(listed) for listed in message.slices)
         return cls(
             message.dtype,
             shape,
@@ -103,19 +95,42 @@ def decode_header(data: bytes) -> int:
         UnimplementedError: the tensors are big-endian.
         DataLossError: `data` is not a header, or the format is newer than Capstan can read.
     """
-    message = _parsed(checkpoint_messages.BundleHeaderProto, data)
+    message = parsed(checkpoint_messages.BundleHeaderProto, data)
     if message.endianness:
         raise errors.UnimplementedError(
             None,
             None,
             "the checkpoint was written on a big-endian machine; save it on a little-endian one",
         )
-    if message.version.min_consumer > _VERSION:
+    check_version(message.version)
+    shards: int = message.num_shards
+    return shards
+
+
+def check_version(versions: Any) -> None:
+    """Check the VersionDef of a checkpoint.
+
+    Raises:
+        DataLossError: the format is newer than Capstan can read.
+    """
+    if versions.min_consumer > _VERSION:
         raise errors.DataLossError(
             None, None, "the checkpoint needs a newer version of Capstan to be read"
         )
-    shards: int = message.num_shards
-    return shards
+
+
+def write_extents(message: Any, extents: Sequence[Extent]) -> None:
+    """Write a slice into an empty TensorSliceProto."""
+    for start, length in extents:
+        message.extent.add(start=start, length=None if length == WHOLE else length)
+
+
+def read_extents(message: Any) -> tuple[Extent, ...]:
+    """Return the slice in a TensorSliceProto."""
+    return tuple(
+        (extent.start, extent.length if extent.HasField("length") else WHOLE)
+        for extent in message.extent
+    )
 
 
 def index_of(extents: Sequence[Extent]) -> tuple[slice, ...]:
@@ -158,8 +173,12 @@ def _ordered_signed(value: int) -> bytes:
     return ((value & ((1 << 8 * size) - 1)) ^ header).to_bytes(size, "big")
 
 
-def _parsed(kind: Any, data: bytes) -> Any:
-    """Return `data` as a message of class `kind`. Raise DataLossError if `data` is malformed."""
+def parsed(kind: Any, data: bytes) -> Any:
+    """Return `data` as a message of class `kind`.
+
+    Raises:
+        DataLossError: `data` is malformed.
+    """
     from google.protobuf import message
 
     try:

@@ -4,6 +4,8 @@ The files are on the file system of the task that runs the node. If several task
 checkpoint, they need a shared file system.
 """
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 
 from capstan import errors
@@ -11,28 +13,44 @@ from capstan.core import attr_value, bundle_entry, dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.kernels import rejection
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.resources import bundle
+from capstan.resources import bundle_writer, checkpoints
 
 
 def _save(node: NodeContext) -> Function:
     def save(prefix: Array, names: Array, specs: Array, *tensors: Array) -> None:
-        texts, slices = _texts(names), _texts(specs)
-        if not len(texts) == len(slices) == len(tensors):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"SaveV2 takes one name and one slice per tensor, but got {len(texts)} names and "
-                f"{len(slices)} slices for {len(tensors)} tensors",
-            )
-        bundle.write(_file_name(prefix), map(_piece, texts, slices, tensors))
+        bundle_writer.write(file_name(prefix), pieces(node.op, names, specs, tensors))
 
     return save
 
 
-def _piece(name: str, spec: str, tensor: Array) -> bundle.Piece:
+def pieces(
+    op: str, names: Array, specs: Array, tensors: Sequence[Array]
+) -> Iterator[bundle_writer.Piece]:
+    """Return the tensors that an op writes. `specs` holds their slices, as `piece` takes them.
+
+    Raises:
+        InvalidArgumentError: the numbers of names, slices and tensors differ.
+    """
+    found, slices = texts(names), texts(specs)
+    if not len(found) == len(slices) == len(tensors):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"{op} takes one name and one slice per tensor, but got {len(found)} names and "
+            f"{len(slices)} slices for {len(tensors)} tensors",
+        )
+    return map(piece, found, slices, tensors)
+
+
+def piece(name: str, spec: str, tensor: Array) -> bundle_writer.Piece:
+    """Return a tensor to write. `spec` is empty, or says of which slice it holds the values.
+
+    Raises:
+        InvalidArgumentError: `spec` is malformed, or the slice has another shape than the tensor.
+    """
     value = np.asarray(tensor)
     if not spec:
-        return bundle.Piece(name, value)
+        return bundle_writer.Piece(name, value)
     full_shape, extents = parse_slice(spec)
     expected = tuple(
         size if length == bundle_entry.WHOLE else length
@@ -42,22 +60,29 @@ def _piece(name: str, spec: str, tensor: Array) -> bundle.Piece:
         raise errors.InvalidArgumentError(
             None, None, f"Slice {spec!r} of {name} has shape {expected}, its tensor {value.shape}"
         )
-    return bundle.Piece(name, value, full_shape, extents)
+    return bundle_writer.Piece(name, value, full_shape, extents)
 
 
 def _restore(node: NodeContext) -> Function:
     expected = list(node.attrs["dtypes"])
 
     def restore(prefix: Array, names: Array, specs: Array) -> Array | tuple[Array, ...]:
-        reader = bundle.Bundle(_file_name(prefix))
-        requests = zip(_texts(names), _texts(specs), expected, strict=True)
-        tensors = tuple(_read(reader, name, spec, dtype) for name, spec, dtype in requests)
+        reader = checkpoints.opened(file_name(prefix))
+        requests = zip(texts(names), texts(specs), expected, strict=True)
+        tensors = tuple(read(reader, name, spec, dtype) for name, spec, dtype in requests)
         return tensors[0] if len(tensors) == 1 else tensors
 
     return restore
 
 
-def _read(reader: bundle.Bundle, name: str, spec: str, dtype: dtypes.DType) -> Array:
+def read(reader: checkpoints.Checkpoint, name: str, spec: str, dtype: dtypes.DType) -> Array:
+    """Return a tensor of a checkpoint, or the slice of the tensor that `spec` names.
+
+    Raises:
+        NotFoundError: the checkpoint has no such tensor.
+        InvalidArgumentError: the tensor has another dtype, or another shape than `spec` says.
+        DataLossError: the checkpoint is damaged.
+    """
     stored = reader.dtype(name)
     if stored is not dtype.base_dtype:
         raise errors.InvalidArgumentError(
@@ -66,18 +91,17 @@ def _read(reader: bundle.Bundle, name: str, spec: str, dtype: dtypes.DType) -> A
             f"tensor_name = {name}; expected dtype {dtype.base_dtype.name} does not equal "
             f"original dtype {stored.name}",
         )
-    value = reader.read(name)
     if not spec:
-        return value
+        return reader.read(name)
     full_shape, extents = parse_slice(spec)
-    if value.shape != full_shape:
+    if reader.shape(name) != full_shape:
         raise errors.InvalidArgumentError(
             None,
             None,
             f"tensor_name = {name}; shape in shape_and_slice spec {shapes.show(full_shape)} does "
-            f"not match the shape stored in checkpoint: {shapes.show(value.shape)}",
+            f"not match the shape stored in checkpoint: {shapes.show(reader.shape(name))}",
         )
-    return value[bundle_entry.index_of(extents)].copy()
+    return reader.read(name, extents)
 
 
 def parse_slice(spec: str) -> tuple[tuple[int, ...], tuple[bundle_entry.Extent, ...]]:
@@ -117,14 +141,14 @@ def _merge(node: NodeContext) -> Function:
     delete_folders = bool(node.attrs["delete_old_dirs"])
 
     def merge(prefixes: Array, destination: Array) -> None:
-        bundle.merge(_texts(prefixes), _file_name(destination), delete_folders=delete_folders)
+        bundle_writer.merge(texts(prefixes), file_name(destination), delete_folders=delete_folders)
 
     return merge
 
 
 def _sharded_filename(node: NodeContext) -> Function:
     def sharded_filename(basename: Array, shard: Array, shards: Array) -> Array:
-        return _string(f"{_file_name(basename)}-{int(shard):05d}-of-{int(shards):05d}".encode())
+        return string(f"{file_name(basename)}-{int(shard):05d}-of-{int(shards):05d}".encode())
 
     return sharded_filename
 
@@ -143,16 +167,18 @@ def _string_join(node: NodeContext) -> Function:
     return string_join
 
 
-def _file_name(value: Array) -> str:
+def file_name(value: Array) -> str:
     """Return the file name in a scalar string tensor."""
     return attr_value.text(rejection.string(value, "a file name"))
 
 
-def _texts(value: Array) -> list[str]:
+def texts(value: Array) -> list[str]:
+    """Return the elements of a tensor of strings."""
     return [attr_value.text(text) for text in np.asarray(value, object).ravel()]
 
 
-def _string(text: bytes) -> Array:
+def string(text: bytes) -> Array:
+    """Return a scalar string tensor."""
     value = np.empty((), object)
     value[()] = text
     return value

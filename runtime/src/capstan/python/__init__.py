@@ -5,6 +5,8 @@ For example, `from tensorflow.python.client import timeline` becomes
 modules that the table names for it, and nothing is imported before.
 """
 
+import importlib
+from collections.abc import Callable
 from typing import Any
 
 from capstan.core import alias, dtypes
@@ -55,6 +57,18 @@ def _partition_info(name: str) -> Any:
     if name == "_PartitionInfo":
         return partitions.PartitionInfo
     raise AttributeError(name)
+
+
+def _hidden(module: str) -> Callable[[str], Any]:
+    """Return the lookup of functions of `module` that TensorFlow calls `_Enter` and not `enter`."""
+
+    def find(name: str) -> Any:
+        if not name.startswith("_"):
+            raise AttributeError(name)
+        words = "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+        return getattr(importlib.import_module(module), words.lstrip("_"))
+
+    return find
 
 
 def _session_layer(name: str) -> Any:
@@ -114,7 +128,7 @@ alias.grow(
         **{f"framework.{name}": homes for name, homes in _FRAMEWORK.items()},
         **{f"ops.{name}": (_TF, _op) for name in _OPS},
         "ops.data_flow_ops": (_TF, "capstan.api.barriers", _op),
-        "ops.variable_scope": (_partition_info, _TF, _op),
+        "ops.variable_scope": (_partition_info, _hidden("capstan.api.variable_store"), _TF, _op),
         "ops.variables": (_TF, "capstan.api.partitioned_variables", _op),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
         "ops.image_ops": ("capstan.api.image", _op),
@@ -123,6 +137,7 @@ alias.grow(
         "ops.nn": ("capstan.api.nn",),
         "ops.nn_ops": ("capstan.api.nn", _op),
         **{f"training.{name}": (*_TRAIN, _op) for name in _TRAINING},
+        "training.input": (_hidden("capstan.train.input_structure"), *_TRAIN, _op),
         "training.monitored_session": (_session_layer, "capstan.train.training_session", *_TRAIN),
         "training.moving_averages": ("capstan.train.moving_averages", *_TRAIN),
         "training.slot_creator": ("capstan.train.slot_creator",),

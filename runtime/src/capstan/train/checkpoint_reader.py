@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes
-from capstan.resources import bundle
+from capstan.resources import checkpoints
 from capstan.train import checkpoint_state
 
 Array = np.ndarray[Any, Any]
 
 
 class CheckpointReader:
-    """A checkpoint's tensors by name. Thread-safe."""
+    """The tensors of a checkpoint by name. Thread-safe."""
 
-    def __init__(self, opened: bundle.Bundle) -> None:
-        self._bundle = opened
+    def __init__(self, opened: checkpoints.Checkpoint) -> None:
+        self._opened = opened
 
     def has_tensor(self, tensor_str: str) -> bool:
-        return tensor_str in self._bundle.names
+        return tensor_str in self._opened.names
 
     def get_tensor(self, tensor_str: str) -> Any:
         """Return a tensor as a new array. A scalar is returned as a NumPy scalar or `bytes`.
@@ -31,35 +31,38 @@ class CheckpointReader:
             NotFoundError: the checkpoint has no tensor of that name.
             DataLossError: the bytes of the tensor are damaged.
         """
-        value = self._bundle.read(tensor_str)
+        value = self._opened.read(tensor_str)
         return value if value.ndim else value[()]
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
-        return {name: list(self._bundle.shape(name)) for name in self._bundle.names}
+        return {name: list(self._opened.shape(name)) for name in self._opened.names}
 
     def get_variable_to_dtype_map(self) -> dict[str, dtypes.DType]:
-        return {name: self._bundle.dtype(name) for name in self._bundle.names}
+        return {name: self._opened.dtype(name) for name in self._opened.names}
 
     def debug_string(self) -> bytes:
-        """Return one line for each tensor, such as `weights (DT_FLOAT) [784,10]`."""
+        """Return one line for each tensor, such as `weights (DT_FLOAT) [784,10], 2 slices`."""
         from tensorboard.compat.proto import types_pb2
 
         lines = []
-        for name in self._bundle.names:
-            dtype = types_pb2.DataType.Name(self._bundle.dtype(name).as_datatype_enum)
-            sizes = ",".join(map(str, self._bundle.shape(name)))
-            lines.append(f"{name} ({dtype}) [{sizes}]")
+        for name in self._opened.names:
+            dtype = types_pb2.DataType.Name(self._opened.dtype(name).as_datatype_enum)
+            sizes = ",".join(map(str, self._opened.shape(name)))
+            count = self._opened.slice_count(name)
+            lines.append(f"{name} ({dtype}) [{sizes}]" + f", {count} slices" * (count > 1))
         return "\n".join(lines).encode()
 
 
 def NewCheckpointReader(filepattern: str) -> CheckpointReader:
-    """Open the checkpoint whose name is exactly `filepattern`.
+    """Open a checkpoint of either format by its name.
+
+    The name of a sharded checkpoint of format V1 is a pattern, such as `model.ckpt-?????-of-00002`.
 
     Raises:
         NotFoundError: there is no checkpoint of that name.
         DataLossError: the index of the checkpoint is damaged.
     """
-    return CheckpointReader(bundle.Bundle(os.fspath(filepattern)))
+    return CheckpointReader(checkpoints.opened(os.fspath(filepattern)))
 
 
 def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:

@@ -10,12 +10,13 @@ Source: tensorflow/python/training/checkpoint_management.py.
 
 import os
 import pathlib
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import logging
 from capstan.core import checkpoint_messages
-from capstan.resources import bundle, durable
+from capstan.resources import bundle, checkpoints, durable
 
 _FILE = "checkpoint"
 
@@ -146,8 +147,8 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Return whether there is a checkpoint called `checkpoint_prefix`."""
-    return os.path.exists(bundle.index_file(str(checkpoint_prefix)))
+    """Return whether there is a checkpoint called `checkpoint_prefix`, in format V2 or V1."""
+    return checkpoints.first_file(str(checkpoint_prefix)) is not None
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
@@ -155,13 +156,17 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
 
     Checkpoints that do not exist are skipped.
     """
-    files = (bundle.index_file(str(prefix)) for prefix in checkpoint_prefixes)
-    return [os.path.getmtime(file) for file in files if os.path.exists(file)]
+    files = (checkpoints.first_file(str(prefix)) for prefix in checkpoint_prefixes)
+    return [os.path.getmtime(file) for file in files if file is not None]
 
 
-def remove_checkpoint(checkpoint_prefix: str, meta_graph_suffix: str = "meta") -> None:
-    """Delete the files of a checkpoint. A missing file is not an error."""
-    bundle.remove(str(checkpoint_prefix))
+def remove_checkpoint(
+    checkpoint_prefix: str,
+    checkpoint_format_version: int = bundle.VERSION,
+    meta_graph_suffix: str = "meta",
+) -> None:
+    """Delete the files of a checkpoint of a format. A missing file is not an error."""
+    checkpoints.remove(str(checkpoint_prefix), checkpoint_format_version)
     pathlib.Path(meta_graph_filename(checkpoint_prefix, meta_graph_suffix)).unlink(missing_ok=True)
 
 
@@ -170,8 +175,11 @@ def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta
 
     >>> meta_graph_filename("dir/model.ckpt-7")
     'dir/model.ckpt-7.meta'
+    >>> meta_graph_filename("dir/model.ckpt-7-?????-of-00002")
+    'dir/model.ckpt-7.meta'
     """
-    return f"{checkpoint_filename}.{meta_graph_suffix}"
+    name = re.sub(r"-[\d?]+-of-\d+$", "", str(checkpoint_filename))
+    return f"{name}.{meta_graph_suffix}"
 
 
 def checkpoint_filename(save_dir: str, latest_filename: str | None = None) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 
 from capstan.api import logging, partitioned_variables, variable_store, variables
 from capstan.core import tensor_shape
-from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.train import checkpoint_reader, checkpoint_state
 
@@ -35,7 +34,7 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
     """
     path = _path(ckpt_dir_or_file)
     shapes = checkpoint_reader.NewCheckpointReader(path).get_variable_to_shape_map()
-    store = _with_parts_joined(variable_store.of(graphs.get_default_graph()).by_name())
+    store = _with_parts_joined(variable_store.get_default_variable_store().by_name())
     for tensor, target in sorted(assignment_map.items(), key=lambda pair: pair[0]):
         var = target if _is_variable(target) else store.get(target)
         if var is not None:

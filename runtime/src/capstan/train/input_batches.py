@@ -12,15 +12,10 @@ its batch is a SparseTensor with one more axis.
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import (
-    data_flow_ops,
-    math_ops,
-    sparse_ops,
-)
+from capstan.api import data_flow_ops, math_ops
 from capstan.api.scoped import scoped
-from capstan.train import input_producers, input_sparse
+from capstan.train import input_producers, input_sparse, input_structure
 from capstan.train.input_pipeline import Pipeline
-from capstan.train.input_sparse import Rows
 
 
 def batch(
@@ -71,9 +66,9 @@ def maybe_batch(
     name: str | None = None,
 ) -> Any:
     """Return batches as `batch` does, without the elements that `keep_input` drops."""
-    values = _values(tensors)
+    values = input_structure.as_tensor_list(tensors)
     with scoped(name, "batch", [*values, keep_input]) as scope:
-        rows = [_tensors(values)]
+        rows = [input_structure.converted(values)]
         pipeline = Pipeline(rows, keep_input, enqueue_many, shapes, capacity, shared_name)
         queue = pipeline.queue(dynamic_pad)
         pipeline.run(queue, num_threads)
@@ -126,9 +121,9 @@ def maybe_batch_join(
     name: str | None = None,
 ) -> Any:
     """Return batches as `batch_join` does, without the elements that `keep_input` drops."""
-    columns = _values_of_all(tensors_list)
-    with scoped(name, "batch_join", [*_flat(columns), keep_input]) as scope:
-        rows = _joined(columns)
+    columns = input_structure.lists_of(tensors_list)
+    with scoped(name, "batch_join", [*input_structure.flat(columns), keep_input]) as scope:
+        rows = input_structure.all_converted(columns)
         pipeline = Pipeline(rows, keep_input, enqueue_many, shapes, capacity, shared_name)
         queue = pipeline.queue(dynamic_pad)
         pipeline.run(queue)
@@ -186,10 +181,10 @@ def maybe_shuffle_batch(
     name: str | None = None,
 ) -> Any:
     """Return batches as `shuffle_batch` does, without the elements that `keep_input` drops."""
-    values = _values(tensors)
+    values = input_structure.as_tensor_list(tensors)
     with scoped(name, "shuffle_batch", [*values, keep_input]) as scope:
         _check_capacity(capacity, min_after_dequeue)
-        rows = [_tensors(values)]
+        rows = [input_structure.converted(values)]
         pipeline = Pipeline(rows, keep_input, enqueue_many, shapes, capacity, shared_name)
         queue = pipeline.shuffled(min_after_dequeue, seed)
         pipeline.run(queue, num_threads)
@@ -240,10 +235,10 @@ def maybe_shuffle_batch_join(
     name: str | None = None,
 ) -> Any:
     """Return batches as `shuffle_batch_join`, without the elements that `keep_input` drops."""
-    columns = _values_of_all(tensors_list)
-    with scoped(name, "shuffle_batch_join", [*_flat(columns), keep_input]) as scope:
+    columns = input_structure.lists_of(tensors_list)
+    with scoped(name, "shuffle_batch_join", [*input_structure.flat(columns), keep_input]) as scope:
         _check_capacity(capacity, min_after_dequeue)
-        rows = _joined(columns)
+        rows = input_structure.all_converted(columns)
         pipeline = Pipeline(rows, keep_input, enqueue_many, shapes, capacity, shared_name)
         queue = pipeline.shuffled(min_after_dequeue, seed)
         pipeline.run(queue)
@@ -267,47 +262,7 @@ def _batch(columns: list[Any], sparse: Sequence[input_sparse.Sparse | None], ten
         column if spec is None else input_sparse.restored(column, spec)
         for column, spec in zip(columns, sparse, strict=True)
     ]
-    if isinstance(tensors, dict):
-        return dict(zip(sorted(tensors, key=str), columns, strict=True))
-    return columns[0] if len(columns) == 1 else columns
-
-
-def _values(tensors: Any) -> Sequence[Any]:
-    """Return the values of a dictionary in the order of its keys, or the values of a list."""
-    if isinstance(tensors, dict):
-        return [tensors[key] for key in sorted(tensors, key=str)]
-    values: Sequence[Any] = tensors
-    return values
-
-
-def _values_of_all(tensors_list: Sequence[Any]) -> Rows:
-    if not tensors_list:
-        raise ValueError("Expected at least one set of tensors")
-    if isinstance(tensors_list[0], dict):
-        keys = set(tensors_list[0])
-        if any(set(tensors) != keys for tensors in tensors_list):
-            raise ValueError("All dictionaries in tensors_list must have the same keys")
-    return [_values(tensors) for tensors in tensors_list]
-
-
-def _flat(rows: Rows) -> list[Any]:
-    return [tensor for row in rows for tensor in row]
-
-
-def _tensors(values: Sequence[Any]) -> list[Any]:
-    tensors = [sparse_ops.convert_to_tensor_or_sparse_tensor(value) for value in values]
-    if not tensors:
-        raise ValueError("Expected at least one tensor in batch().")
-    return tensors
-
-
-def _joined(rows: Rows) -> Rows:
-    tensors = [
-        [sparse_ops.convert_to_tensor_or_sparse_tensor(value) for value in row] for row in rows
-    ]
-    if not tensors:
-        raise ValueError("Expected at least one input in batch_join().")
-    return tensors
+    return input_structure.as_original_type(tensors, columns)
 
 
 def _check_capacity(capacity: int, min_after_dequeue: int) -> None:

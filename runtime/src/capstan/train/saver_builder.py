@@ -14,12 +14,13 @@ from capstan.core import devices
 from capstan.framework import graph as graphs
 from capstan.framework import grouping
 from capstan.framework.raw import raw
+from capstan.resources import bundle, slice_files
 from capstan.train import saveable_object
 
 Saveables = Sequence[saveable_object.SaveableObject]
 
-V2 = 2
-"""The number of TensorFlow's format V2 in a SaverDef."""
+V1, V2 = slice_files.VERSION, bundle.VERSION
+"""The numbers of TensorFlow's checkpoint formats in a SaverDef."""
 
 
 class BaseSaverBuilder:
@@ -27,8 +28,10 @@ class BaseSaverBuilder:
 
     A subclass may override `save_op`, `restore_op`, `bulk_restore` and `sharded_filename`.
 
+    `write_version` is the format of the checkpoints: V2, or V1, which TensorFlow has deprecated.
+
     Raises:
-        ValueError: `write_version` is not V2.
+        ValueError: `write_version` is neither V1 nor V2.
     """
 
     SaveSpec = saveable_object.SaveSpec
@@ -37,16 +40,18 @@ class BaseSaverBuilder:
     ResourceVariableSaveable = saveable_object.ResourceVariableSaveable
 
     def __init__(self, write_version: int = V2) -> None:
-        if write_version != V2:
+        if write_version not in (V1, V2):
             raise ValueError(
-                f"write_version={write_version} is not supported: use {V2}, the format V2."
+                f"Unexpected write_version: {write_version}. Use {V2} for the format V2, or {V1} "
+                "for the format V1."
             )
         self._write_version = write_version
 
     def save_op(self, filename_tensor: graphs.Tensor, saveables: Saveables) -> graphs.Operation:
         """Return an operation that writes the tensors of saveables to one file."""
         specs = [spec for member in saveables for spec in member.specs]
-        saved: graphs.Operation = raw.SaveV2(
+        op = raw.SaveV2 if self._write_version == V2 else raw.SaveSlices
+        saved: graphs.Operation = op(
             filename_tensor,
             [spec.name for spec in specs],
             [spec.slice_spec for spec in specs],
@@ -140,6 +145,8 @@ class BaseSaverBuilder:
     def _add_sharded_save(
         self, prefix: graphs.Tensor, per_device: Sequence[tuple[str, Saveables]]
     ) -> graphs.Tensor:
+        if self._write_version == V1:
+            return self._add_sharded_save_v1(prefix, per_device)
         graph = prefix.graph
         # An old and a new chief may save to the same path at once. A random name keeps them apart.
         part = f"_temp_{secrets.token_hex(16)}/part"
@@ -154,6 +161,19 @@ class BaseSaverBuilder:
             with graph.control_dependencies([merge]):
                 done: graphs.Tensor = raw.Identity(prefix)
                 return done
+
+    def _add_sharded_save_v1(
+        self, prefix: graphs.Tensor, per_device: Sequence[tuple[str, Saveables]]
+    ) -> graphs.Tensor:
+        """Let each device write a file of its own. The name of the checkpoint is a pattern."""
+        graph, count, saves = prefix.graph, len(per_device), []
+        for number, (device, members) in enumerate(per_device):
+            with graph.device(on_cpu(device)):
+                shard = self.sharded_filename(prefix, number, count)
+                saves.append(self._add_save(shard, members).op)
+        with graph.control_dependencies(saves):
+            done: graphs.Tensor = raw.ShardedFilespec(prefix, count)
+            return done
 
     def _add_restore(
         self,

@@ -8,7 +8,9 @@ from collections.abc import Callable
 from typing import Any
 
 from capstan import errors
+from capstan.api import logging
 from capstan.framework import control_context
+from capstan.resources import slice_files
 
 _NAMES = ("filename_tensor_name", "save_tensor_name", "restore_op_name")
 
@@ -48,12 +50,18 @@ def _renamed(definition: Any, rename: Callable[[str], str]) -> Any:
 
 
 def save(sess: Any, definition: Any, path: str) -> str:
-    """Write a checkpoint and return its name. Blocks.
+    """Write a checkpoint and return its name. Blocks. Warn about format V1, which is deprecated.
 
     Raises:
         ValueError: the folder does not exist and cannot be made.
         OpError: the step that saves failed.
     """
+    if definition.version == slice_files.VERSION:
+        logging.warning(
+            "TensorFlow's V1 checkpoint format has been deprecated. Consider switching to the more "
+            "efficient V2 format: `tf.train.Saver(write_version=tf.train.SaverDef.V2)` now on by "
+            "default."
+        )
     try:
         saved = sess.run(definition.save_tensor_name, {definition.filename_tensor_name: path})
     except (errors.FailedPreconditionError, errors.NotFoundError) as error:

@@ -3,18 +3,27 @@
 Sources: tensorflow/core/ops/{io_ops,string_ops}.cc.
 """
 
-from capstan.core import shapes
+from capstan.core import dtypes, shapes
 from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules
 
-CHECKPOINT_OPS = frozenset({"SaveV2", "RestoreV2", "MergeV2Checkpoints"})
+CHECKPOINT_OPS = frozenset(
+    {
+        *("SaveV2", "RestoreV2", "MergeV2Checkpoints"),
+        *("Save", "SaveSlices", "Restore", "RestoreSlice"),
+    }
+)
 """The ops of a saver that read and write checkpoints."""
 
 
 def _restored_shapes(ctx: ShapeContext) -> rules.Shapes:
     unknown: shapes.Shape = None
     return (unknown,) * len(ctx.attrs["dtypes"])
+
+
+def _unknown_shape(ctx: ShapeContext) -> rules.Shapes:
+    return (None,)
 
 
 def _joined_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -58,6 +67,59 @@ define(
         attrs={"delete_old_dirs": True, "allow_missing_files": False},
         shape=rules.nothing,
         effect=facts.EXTERNAL,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "Save",
+        ("filename: string", "tensor_names: string", "data: T"),
+        attrs={"T": list},
+        minima={"T": 1},
+        shape=rules.nothing,
+        effect=facts.EXTERNAL,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "SaveSlices",
+        ("filename: string", "tensor_names: string", "shapes_and_slices: string", "data: T"),
+        attrs={"T": list},
+        minima={"T": 1},
+        shape=rules.nothing,
+        effect=facts.EXTERNAL,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "Restore",
+        ("file_pattern: string", "tensor_name: string"),
+        ("tensor: dt",),
+        attrs={"dt": dtypes.DType, "preferred_shard": -1},
+        shape=_unknown_shape,
+        effect=facts.EXTERNAL,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "RestoreSlice",
+        ("file_pattern: string", "tensor_name: string", "shape_and_slice: string"),
+        ("tensor: dt",),
+        attrs={"dt": dtypes.DType, "preferred_shard": -1},
+        shape=_unknown_shape,
+        effect=facts.EXTERNAL,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "ShardedFilespec",
+        ("basename: string", "num_shards: int32"),
+        ("filename: string",),
+        shape=rules.scalar,
         not_differentiable=True,
     )
 )
