@@ -82,7 +82,7 @@ def test_an_object_keeps_its_uid_and_generation() -> None:
     [
         ("spec", "paused"),
         ("spec", "cluster", "tls"),
-        ("spec", "replicaSpecs", "worker", "minReplicas"),
+        ("spec", "replicaSpecs", "worker", "priority"),
         ("spec", "replicaSpecs", "driver"),
         ("spec", "runPolicy", "restartBackoff", "jitter"),
         ("metadata", "fieldOfTomorrow"),

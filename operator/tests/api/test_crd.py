@@ -10,7 +10,7 @@ import pytest
 from capstan_operator.api import changes, crd, rules, status_json
 from capstan_operator.api import status as statuses
 from capstan_operator.api.names import ReplicaType, TaskName
-from capstan_operator.api.spec import RunPolicy, Spec
+from capstan_operator.api.spec import ReplicaSpecs, RunPolicy, Spec, WorkerSpec
 from capstan_operator.api.status import Progress, Status, Summary, TaskStatus
 
 VERSION = crd.definition()["spec"]["versions"][0]
@@ -148,15 +148,23 @@ def test_rules_are_at_the_root_and_name_a_field_of_the_schema() -> None:
         assert validation["fieldPath"] in fields
 
 
-def test_the_spec_is_immutable_except_its_times() -> None:
-    fields = {f"spec.{field.alias}" for field in Spec.model_fields.values()} - {"spec.runPolicy"}
-    fields |= {f"spec.runPolicy.{field.alias}" for field in RunPolicy.model_fields.values()}
+def test_the_spec_is_immutable_except_its_times_and_the_number_of_workers() -> None:
+    fields = {f"spec.{field.alias}" for field in Spec.model_fields.values()}
+    fields -= {"spec.runPolicy", "spec.replicaSpecs"}
+    for path, model in {
+        "spec.runPolicy": RunPolicy,
+        "spec.replicaSpecs": ReplicaSpecs,
+        "spec.replicaSpecs.worker": WorkerSpec,
+    }.items():
+        fields |= {f"{path}.{field.alias}" for field in model.model_fields.values()}
     assert {change.path for change in changes.CHANGES} == fields - {
+        "spec.replicaSpecs.worker.replicas",
         "spec.runPolicy.activeDeadlineSeconds",
         "spec.runPolicy.pendingDeadlineSeconds",
         "spec.runPolicy.ttlSecondsAfterFinished",
         "spec.suspend",
     }
     for change in changes.CHANGES:
-        assert set(re.findall(r"\b(?:self|oldSelf)\.([\w.]+)", change.cel)) == {change.path}
+        named = set(re.findall(r"\b(?:self|oldSelf)\.([\w.]+)", change.cel))
+        assert named - {"spec.replicaSpecs.worker"} == {change.path} - {"spec.replicaSpecs.worker"}
         assert change.message == changes.MESSAGE

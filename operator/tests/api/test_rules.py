@@ -24,17 +24,24 @@ IN_PLACE = "a container may not set restartPolicy"
 CONTAINERS = "spec.replicaSpecs.worker.template.spec.containers"
 
 
+REPLICAS = "spec.replicaSpecs.worker.replicas"
+OUT_OF_RANGE = "must be at least minReplicas and at most maxReplicas"
+
+
 def job(
     name: str = "digits",
     run: object = None,
     containers: object = None,
     init: object = None,
+    range: dict[str, int] | None = None,  # noqa: A002 - the range of replicas
     **counts: int,
 ) -> str:
     inside = {"containers": containers or [{"name": "trainer"}], "initContainers": init or []}
     replicas = {
         kind: {"replicas": count, "template": {"spec": inside}} for kind, count in counts.items()
     }
+    if "worker" in replicas:
+        replicas["worker"] |= range or {}
     return yaml.safe_dump(
         {
             "apiVersion": "capstan.dev/v1alpha1",
@@ -69,6 +76,10 @@ def named(*containers: str) -> list[dict[str, str]]:
         job(worker=1, run={"restartBackoff": {"initialSeconds": 300}}),
         job(worker=1, run={"restartBackoff": {"initialSeconds": 7, "maxSeconds": 7}}),
         job(worker=1, run={"restartBackoff": {"maxSeconds": 5}}),
+        job(worker=2, range={"minReplicas": 2, "maxReplicas": 2}),
+        job(worker=2, range={"minReplicas": 0}),
+        job(worker=2, range={"maxReplicas": 1000}),
+        job(chief=1, range={"minReplicas": 3}),
     ],
 )
 def test_a_valid_job_keeps_all_rules(text: str) -> None:
@@ -91,6 +102,9 @@ def test_a_valid_job_keeps_all_rules(text: str) -> None:
             "spec.replicaSpecs.evaluator.replicas",
             "a job has at most one evaluator",
         ),
+        (job(worker=1, range={"minReplicas": 2}), REPLICAS, OUT_OF_RANGE),
+        (job(worker=3, range={"maxReplicas": 2}), REPLICAS, OUT_OF_RANGE),
+        (job(worker=2, range={"minReplicas": 3, "maxReplicas": 1}), REPLICAS, OUT_OF_RANGE),
         (job(worker=1, containers=named("a", "b")), CONTAINERS, TRAINER),
         (job(worker=1, containers=[ALWAYS]), CONTAINERS, IN_PLACE),
         (job(worker=1, containers=[*named("trainer"), ALWAYS]), CONTAINERS, IN_PLACE),

@@ -165,7 +165,7 @@ def test_an_unknown_field_of_each_part_is_refused() -> None:
     assert unknown == {
         "spec",
         "spec.replicaSpecs",
-        "spec.replicaSpecs.worker",
+        "spec.replicaSpecs.ps",
         "spec.cluster",
         "spec.checkpoint",
         "spec.runPolicy",

@@ -3,6 +3,7 @@
 Rule: a field is immutable unless it is in `MUTABLE`, so that a new field is immutable by default.
 """
 
+import typing
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from capstan_operator.api.spec import Spec
 
 MUTABLE = frozenset(
     {
+        "spec.replicaSpecs.worker.replicas",
         "spec.runPolicy.activeDeadlineSeconds",
         "spec.runPolicy.pendingDeadlineSeconds",
         "spec.runPolicy.ttlSecondsAfterFinished",
@@ -31,21 +33,34 @@ class Change:
     message: str = MESSAGE
 
 
-def _immutable(model: type[BaseModel], path: str) -> Iterator[Change]:
+def _immutable(model: type[BaseModel], path: str, guard: str = "") -> Iterator[Change]:
     """Yield a rule for each immutable field, also inside fields that are partly mutable.
 
-    Partly mutable fields have defaults, so they are always present.
+    A field that is partly mutable may not be added or removed, unless it has a default. Behind
+    `guard`, it is present in both forms.
     """
     for field in model.model_fields.values():
         here = f"{path}.{field.alias}"
-        inside = field.annotation
+        new, old = f"self.{here}", f"oldSelf.{here}"
         if here in MUTABLE:
             continue
-        if any(path.startswith(f"{here}.") for path in MUTABLE) and isinstance(inside, type):
-            yield from _immutable(inside, here)
+        if not any(path.startswith(f"{here}.") for path in MUTABLE):
+            same = f"has({new}) == has({old}) && (!has({new}) || {new} == {old})"
+            yield Change(here, f"{guard}({same})" if guard else same)
+        elif field.default is None:
+            yield Change(here, f"{guard}has({new}) == has({old})")
+            inner = f"{guard}!has({new}) || !has({old}) || "
+            yield from _immutable(_model(field.annotation), here, inner)
         else:
-            new, old = f"self.{here}", f"oldSelf.{here}"
-            yield Change(here, f"has({new}) == has({old}) && (!has({new}) || {new} == {old})")
+            yield from _immutable(_model(field.annotation), here, guard)
+
+
+def _model(annotation: object) -> type[BaseModel]:
+    """Return the model of a field `Model` or `Model | None`."""
+    for kind in (annotation, *typing.get_args(annotation)):
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            return kind
+    raise TypeError(f"{annotation} is no model")
 
 
 CHANGES: tuple[Change, ...] = tuple(_immutable(Spec, "spec"))

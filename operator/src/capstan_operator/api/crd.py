@@ -27,6 +27,13 @@ COLUMNS = (
 """The name, type, field and priority of each column. Priority 1 is shown only by `-o wide`."""
 
 SPEC = f"The desired job. Once the job exists, only {', '.join(sorted(MUTABLE))} can be changed."
+SCALE = {
+    "specReplicasPath": ".spec.replicaSpecs.worker.replicas",
+    "statusReplicasPath": ".status.replicaStatuses.worker.running",
+    "labelSelectorPath": ".status.selector",
+}
+"""The scale subresource acts on the workers."""
+
 
 
 def definition() -> dict[str, Any]:
@@ -56,7 +63,7 @@ def _version() -> dict[str, Any]:
         "name": names.VERSION,
         "served": True,
         "storage": True,
-        "subresources": {"status": {}},
+        "subresources": {"status": {}, "scale": SCALE},
         "selectableFields": [{"jsonPath": ".status.phase"}],
         "additionalPrinterColumns": [_column(*column) for column in COLUMNS],
         "schema": {"openAPIV3Schema": _job()},

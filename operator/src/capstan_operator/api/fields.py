@@ -11,7 +11,8 @@ from capstan_operator.api import names
 INT32_MAX = 2_147_483_647
 
 Count = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX)]
-Replicas = Annotated[int, Field(strict=True, ge=0, le=1000)]
+MAX_REPLICAS = 1000
+Replicas = Annotated[int, Field(strict=True, ge=0, le=MAX_REPLICAS)]
 """`addresses` checks that the addresses of all tasks of a job fit into TF_CONFIG."""
 WholeSeconds = Annotated[int, Field(strict=True, ge=0, le=INT32_MAX)]
 PositiveSeconds = Annotated[int, Field(strict=True, ge=1, le=INT32_MAX)]

@@ -9,11 +9,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from capstan_operator.api.fields import MAX_REPLICAS
 from capstan_operator.api.names import MAX_NAME, TRAINER, ReplicaType
 from capstan_operator.api.spec import ReplicaSpec, RestartBackoff
 
 Document = Mapping[str, Any]
 
+_WORKER = f"self.spec.replicaSpecs.{ReplicaType.WORKER}"
 DEFAULTS = RestartBackoff()
 DEFAULT_REPLICAS: int = ReplicaSpec.model_fields["replicas"].default
 
@@ -169,6 +171,19 @@ def _no_restart_of_all(kind: ReplicaType) -> Rule:
     )
 
 
+def _in_its_range(document: Document) -> bool:
+    worker = _at(document, "spec", "replicaSpecs", ReplicaType.WORKER)
+    count = _replicas(document, ReplicaType.WORKER)
+    least, most = _at(worker, "minReplicas"), _at(worker, "maxReplicas")
+    if worker is None or not _is_count(count):
+        return True
+    return not (_is_count(least) and count < least) and not (_is_count(most) and count > most)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_REPLICAS
+
+
 RULES: tuple[Rule, ...] = (
     Rule(
         path="metadata.name",
@@ -185,6 +200,14 @@ RULES: tuple[Rule, ...] = (
     ),
     _single(ReplicaType.CHIEF),
     _single(ReplicaType.EVALUATOR),
+    Rule(
+        path="spec.replicaSpecs.worker.replicas",
+        cel=f"!has({_WORKER}) || ("
+        f"(!has({_WORKER}.minReplicas) || {_WORKER}.minReplicas <= {_WORKER}.replicas)"
+        f" && (!has({_WORKER}.maxReplicas) || {_WORKER}.replicas <= {_WORKER}.maxReplicas))",
+        message="must be at least minReplicas and at most maxReplicas",
+        holds=_in_its_range,
+    ),
     *map(_trainer_of, ReplicaType),
     *map(_no_restart_in_place, ReplicaType),
     *map(_no_restart_of_all, ReplicaType),

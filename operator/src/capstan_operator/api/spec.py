@@ -72,7 +72,9 @@ class ReplicaSpec(Model):
     """The tasks of one replica type."""
 
     replicas: Replicas = 1
-    """The number of tasks."""
+    """The number of tasks. The number of workers may be changed at any time, for example by
+    `kubectl scale`. The workers with the highest indices are added or removed, and the others run
+    on."""
     restart_policy: RestartPolicy = RestartPolicy.ON_FAILURE
     """The condition for restarting an ended task: `Always`, `OnFailure`, `Never`, or `ExitCode`.
     `ExitCode` restarts a task after an infrastructure failure, after it ran out of memory, or after
@@ -86,6 +88,15 @@ class ReplicaSpec(Model):
     """A pod template. The task is its container named `trainer`, or its only container."""
 
 
+class WorkerSpec(ReplicaSpec):
+    """The workers, the only tasks whose number may change while the job exists."""
+
+    min_replicas: Replicas | None = None
+    """Only for workers: the smallest number of workers. Unset: 0 with a chief, else 1."""
+    max_replicas: Replicas | None = None
+    """Only for workers: the largest number of workers. Unset: 1000."""
+
+
 class ReplicaSpecs(Model):
     """At most one entry per replica type."""
 
@@ -94,7 +105,7 @@ class ReplicaSpecs(Model):
     worker 0 initialises and saves the model."""
     ps: ReplicaSpec | None = None
     """Parameter servers, which hold the variables."""
-    worker: ReplicaSpec | None = None
+    worker: WorkerSpec | None = None
     """Workers, which train."""
     evaluator: ReplicaSpec | None = None
     """The evaluator, which evaluates checkpoints during the training, outside the cluster; at most

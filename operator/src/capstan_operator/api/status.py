@@ -1,7 +1,8 @@
 """The status of a TrainingJob: all facts that the controller remembers about it, as values.
 
 Rule 1: the status is written before the controller acts, so that it can go on after a crash.
-Rule 2: a row of `tasks` exists for every task from the first pass on and is never removed.
+Rule 2: a row of `tasks` exists for every task from the first pass on. If the job no longer has the
+task, `removed` keeps the number of its attempts.
 Rule 3: times are aware and come from the caller of `plan`.
 Rule 4: the phases `Succeeded` and `Failed` are final.
 Rule 5: `kubectl explain` and the reference show the text under each field.
@@ -108,7 +109,8 @@ class TaskStatus(Model):
     """How often the task has failed since it last ran for `resetAfterSeconds`. Each failure makes
     the next wait longer."""
     refused: Refusals = 0
-    """How many attempts of the task never ran, because their start was refused."""
+    """How many attempts of the task are not restarts: their start was refused, or they ended when
+    `replicas` became smaller."""
     retry_at: AwareDatetime | None = None
     """When the next attempt starts."""
     started_at: AwareDatetime | None = None
@@ -254,6 +256,12 @@ class Status(Model):
     """One row for each task."""
     progress: Progress | None = None
     """The progress of the training."""
+    removed: Annotated[Mapping[Name, int], Field(exclude_if=lambda attempts: not attempts)] = {}
+    """The last attempt of each worker that the job had before `replicas` became smaller. If the
+    worker comes back, it starts with the next attempt."""
+    selector: Word = ""
+    """The label selector of the workers' pods, for a HorizontalPodAutoscaler. Unset if the job has
+    no workers."""
     failure: str | None = None
     """Why the job failed, in one line, for example
     `worker-1 attempt 7: exit code 1: ValueError: ...`."""

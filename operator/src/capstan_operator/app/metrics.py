@@ -126,5 +126,9 @@ class Metrics(Collector):
 
 
 def _has_run(before: Status) -> bool:
-    """Return whether all tasks have been running at some time."""
-    return before.phase not in (Phase.PENDING, Phase.STARTING)
+    """Return whether all tasks have been running at some time.
+
+    A job that ran and has new workers is Starting again, but waits since a time after its start.
+    """
+    is_first = before.pending_since in (None, before.start_time)
+    return before.phase not in (Phase.PENDING, Phase.STARTING) or not is_first

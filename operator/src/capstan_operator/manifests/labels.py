@@ -43,6 +43,17 @@ def selector(job_name: str) -> dict[str, str]:
     return {names.LABEL_JOB_NAME: job_name}
 
 
+def workers(job: TrainingJob) -> str:
+    """Return the label selector of a job's workers as text, or "" if the job has no workers."""
+    if job.spec.replica_specs.worker is None:
+        return ""
+    wanted = {
+        **selector(job.metadata.name),
+        names.LABEL_REPLICA_TYPE: names.ReplicaType.WORKER.value,
+    }
+    return ",".join(f"{label}={value}" for label, value in wanted.items())
+
+
 def owner(job: TrainingJob) -> dict[str, object]:
     """Return the ownerReference by which Kubernetes deletes an object together with its job.
 

@@ -24,6 +24,9 @@ Views = Mapping[TaskName, tuple[TaskView, ...]]
 """All instances that exist, by task, in table order."""
 
 
+_STOPPABLE = frozenset({InstanceState.ALIVE, InstanceState.ENDED, InstanceState.SIDECARS_RUN})
+
+
 @dataclass(frozen=True, slots=True)
 class Moves:
     """The table after the moves were decided, the moves, and the time of the next look."""
@@ -60,8 +63,8 @@ def go_on(
     known = {row.name for row in status.tasks}
     unknown = [view for name in by_task if name not in known for view in by_task[name]]
     actions += _force_deletions(job, unknown)
-    alive = (view for view in unknown if view.state is InstanceState.ALIVE)
-    actions += (_stop(job, view, StopReason.UNKNOWN_TASK) for view in alive)
+    leaving = (view for view in unknown if view.state in _STOPPABLE)
+    actions += (_stop(job, view, StopReason.UNKNOWN_TASK) for view in leaving)
     retries = [row.retry_at for row in table if row.retry_at is not None and row.retry_at > now]
     return Moves(tuple(table), tuple(actions), min(retries, default=None))
 

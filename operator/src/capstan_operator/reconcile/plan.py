@@ -15,9 +15,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from capstan_operator.api.names import TaskName
+from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
+from capstan_operator.manifests import labels
 from capstan_operator.reconcile import aggregate, invalid, moves, obstacle, recovery, rows, suspend
 from capstan_operator.reconcile.actions import Action, Announce, NewsType, Plan, changed
 from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, Obstacle, TaskView
@@ -57,6 +58,7 @@ class Pass:
                 "observed_generation": self.job.metadata.generation,
                 "start_time": self.before.start_time or self.now,
                 "progress": self.observed.progress or self.before.progress,
+                "selector": labels.workers(self.job),
             }
         )
 
@@ -113,7 +115,8 @@ def _update(this: Pass) -> tuple[Status, list[Failure]]:
         after, failed = rows.update(row, this.view_of(row), may_end=may_end, now=this.now)
         table.append(after)
         failures += [failed] if failed else []
-    return this.status_with(table), failures
+    removed = rows.removed(this.job, this.before)
+    return this.status_with(table).model_copy(update={"removed": removed}), failures
 
 
 def _next(this: Pass, recovered: Status) -> tuple[Status, moves.Moves, Obstacle | None]:
@@ -133,7 +136,7 @@ def _go_on(
     late: deadline.Deadline | None,
 ) -> Plan:
     """Make the moves of a job that goes on. `late` is its next deadline."""
-    news = (*news, *trouble.news(this.before.tasks, after.tasks))
+    news = (*_scaled(this.before, after), *news, *trouble.news(this.before.tasks, after.tasks))
     if after.phase is Phase.RUNNING and this.before.phase is not Phase.RUNNING:
         news = (*news, Announce(NewsType.NORMAL, "Running", _running(after)))
     late_at = None if late is None else late.at
@@ -211,7 +214,8 @@ def _refuse(this: Pass, message: str) -> Plan:
 
 def _continue_clean_up(this: Pass) -> Plan:
     """Stop the remaining instances of a job that finished in an earlier pass."""
-    table = map(this.ended, rows.table(this.job, this.before))
+    # A finished job keeps its rows, even if `replicas` changes.
+    table = map(this.ended, this.before.tasks)
     return _clean_up(this, aggregate.after_end(this.status_with(table)))
 
 
@@ -236,6 +240,17 @@ def _by_task(job: TrainingJob, views: Iterable[TaskView]) -> dict[TaskName, tupl
     for view in sorted(once.values(), key=lambda view: (str(view.name), view.uid)):
         found[view.name] = (*found.get(view.name, ()), view)
     return {name: some for name, some in found.items() if some}
+
+
+def _scaled(before: Status, after: Status) -> tuple[Announce, ...]:
+    """Return the news that the number of workers has changed."""
+    if not before.tasks:
+        return ()
+    had, has = (
+        sum(row.name.type is ReplicaType.WORKER for row in status.tasks)
+        for status in (before, after)
+    )
+    return () if had == has else (Announce(NewsType.NORMAL, "Scaled", f"workers: {had} to {has}"),)
 
 
 def _running(status: Status) -> str:

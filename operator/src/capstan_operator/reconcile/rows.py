@@ -3,7 +3,8 @@
 Rule 1: an instance is current if and only if it has the attempt of the row, and the uid of the row
 unless the row has no uid yet. Every other instance is stale. A stale instance is stopped, and
 nothing that it does counts.
-Rule 2: `attempt` only grows, and only by one. The row loses its uid when `attempt` grows.
+Rule 2: `attempt` only grows, and only by one. The row loses its uid when `attempt` grows. A task
+that was removed and comes back continues with the next attempt, so that its old pod is stale.
 Rule 3: each function returns a changed copy of one row. To *enter* a fact means to record it in
 this copy. `plan` decides what follows for the job.
 """
@@ -41,7 +42,19 @@ class Instances:
 def table(job: TrainingJob, status: Status) -> tuple[TaskStatus, ...]:
     """Return one row for every task of the job, in table order: remembered or new."""
     known = {row.name: row for row in status.tasks}
-    return tuple(known.get(task) or TaskStatus(name=task) for task in job.tasks())
+    return tuple(known.get(task) or _added(task, status) for task in job.tasks())
+
+
+def removed(job: TrainingJob, status: Status) -> dict[TaskName, int]:
+    """Return the last attempts of the tasks that the job had and no longer has."""
+    last = {**status.removed, **{row.name: row.attempt for row in status.tasks}}
+    present = set(job.tasks())
+    return {task: attempt for task, attempt in last.items() if task not in present}
+
+
+def _added(task: TaskName, status: Status) -> TaskStatus:
+    earlier = status.removed.get(task, 0)
+    return TaskStatus(name=task, attempt=earlier + 1, refused=earlier)
 
 
 def sort(row: TaskStatus, views: Iterable[TaskView]) -> Instances:

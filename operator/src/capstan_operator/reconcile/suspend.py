@@ -25,7 +25,8 @@ def suspended(
     views = {view.name: view for view in observed.tasks}
     table = tuple(rows.stop(row, views.get(row.name), now) for row in rows.table(job, status))
     progress = observed.progress or status.progress
-    after = status.model_copy(update={"tasks": table, "progress": progress})
+    removed = rows.removed(job, status)
+    after = status.model_copy(update={"tasks": table, "removed": removed, "progress": progress})
     if status.phase.is_final:
         return aggregate.after_end(after)
     return aggregate.suspended(after, INTERRUPTED, why, now)
@@ -41,6 +42,7 @@ def resumed(status: Status, restarts: Restarts) -> Status:
         epoch=epoch.after_suspension(status.epoch, status.tasks),
         restarts=restarts,
         tasks=tuple(map(_continued, status.tasks)),
+        removed=status.removed,
         progress=status.progress,
     )
 
