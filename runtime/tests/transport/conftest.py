@@ -137,7 +137,7 @@ class GrpcPlane(_ListenerPlane):
         super().__init__(max_message_bytes)
         no_service: Any = types.SimpleNamespace(close_session=None)
         self._control = server.ControlServer(
-            "127.0.0.1", 0, no_service, no_service, self.listener, 1 << 29
+            "127.0.0.1", 0, no_service, no_service, self.listener, bytes, 1 << 29
         )
         self._control.start()
         self._worker = client.GrpcWorker(self.where(self.offer()))

@@ -40,7 +40,7 @@ class Ps:
         self.walled = False
         self.asked: list[tuple[str, ...]] = []
         self.opened: list[str] = []
-        self.control = server.ControlServer("127.0.0.1", 0, self, self, self, 1 << 29)  # type: ignore[arg-type]
+        self.control = server.ControlServer("127.0.0.1", 0, self, self, self, bytes, 1 << 29)  # type: ignore[arg-type]
         self.control.start()
         self.address = f"127.0.0.1:{self.control.port}"
         self.worker = client.GrpcWorker(self.address)

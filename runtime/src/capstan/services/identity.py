@@ -6,6 +6,16 @@ from capstan.core import cluster, devices
 from capstan.transport import fence
 
 _ATTEMPT = "CAPSTAN_ATTEMPT"
+_EPOCH = "CAPSTAN_EPOCH"
+
+
+def epoch() -> int | None:
+    """Return the epoch of the job with which its launcher started this process.
+
+    Return None without a launcher, or if CAPSTAN_EPOCH is no number.
+    """
+    text = os.environ.get(_EPOCH, "")
+    return int(text) if text.isascii() and text.isdigit() else None
 
 
 def of_task(task: str) -> fence.Caller | None:

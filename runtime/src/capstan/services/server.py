@@ -26,6 +26,7 @@ from capstan.services import (
     limits,
     master,
     masters,
+    progress,
     step_server,
     targets,
     worker,
@@ -75,6 +76,7 @@ class Server:
         self._def = _definition(server_or_cluster_def, job_name, task_index, protocol)
         self.settings = settings_of.SessionConfig.from_proto(config)
         self._started = False
+        self.progress = progress.Progress()
         self._planes = (listener.GRPC,) if self._def.protocol else listener.PLANES
         self._task = devices.task_name(self._def.job_name, self._def.task_index)
         self._build(self._def.cluster.task_address(self._def.job_name, self._def.task_index))
@@ -152,7 +154,13 @@ class Server:
         self.master = master.Master(home, list(addresses), peers.worker, links)
         try:
             self._control = server.ControlServer(
-                host, port, self.master, home, self._listener, limits.request_bytes()
+                host,
+                port,
+                self.master,
+                home,
+                self._listener,
+                self.progress.read,
+                limits.request_bytes(),
             )
         except errors.UnknownError:
             self._listener.close()

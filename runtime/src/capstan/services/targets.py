@@ -11,7 +11,7 @@ from capstan import errors
 from capstan.core import config
 from capstan.hardware import factories
 from capstan.resources import containers
-from capstan.services import identity, iterations, master, placement_log, worker
+from capstan.services import identity, iterations, master, placement_log, progress, worker
 from capstan.transport import api, interfaces
 
 
@@ -25,6 +25,10 @@ class Owner(Protocol):
     @property
     def settings(self) -> config.SessionConfig:
         """The settings of sessions that have none of their own."""
+
+    @property
+    def progress(self) -> progress.Progress:
+        """The progress that the server shows."""
 
 
 _TARGETS: dict[str, Owner] = {}
@@ -43,6 +47,12 @@ def publish(target: str, owner: Owner) -> None:
 def withdraw(target: str) -> None:
     """Remove a target from the table, if it is there."""
     _TARGETS.pop(target, None)
+
+
+def show_progress(report: str) -> None:
+    """Have each server of this process show this report of the training."""
+    for owner in list(_TARGETS.values()):
+        owner.progress.show(report)
 
 
 def find(
@@ -66,7 +76,7 @@ def find(
         # import.
         from capstan.transport.grpc import client
 
-        return client.GrpcMaster(target, identity.of_process()), chosen
+        return client.GrpcMaster(target, identity.of_process(), identity.tls()), chosen
     raise errors.NotFoundError(
         None,
         None,

@@ -57,6 +57,12 @@ class CheckpointSaverHook(hook.SessionRunHook):
         self._save_path = os.path.join(checkpoint_dir, checkpoint_basename)
         self._timer = timer.SecondOrStepTimer(save_secs, save_steps)
         self._listeners = list(listeners or ())
+        self._last_checkpoint_step: int | None = None
+
+    @property
+    def last_checkpoint_step(self) -> int | None:
+        """The global step of the last checkpoint that this hook wrote. None before the first."""
+        return self._last_checkpoint_step
 
     def begin(self) -> None:
         self._global_step = steps.require_global_step("CheckpointSaverHook")
@@ -111,6 +117,7 @@ class CheckpointSaverHook(hook.SessionRunHook):
         for listener in self._listeners:
             listener.before_save(session, step)
         self._get_saver().save(session, self._save_path, global_step=step)
+        self._last_checkpoint_step = step
         self._summary_writer.add_session_log(_checkpoint_log(self._save_path), step)
         # Build a list first, so that every listener is called, even if one has asked for a stop.
         stop_requests = [listener.after_save(session, step) for listener in self._listeners]

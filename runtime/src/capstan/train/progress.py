@@ -1,10 +1,12 @@
-"""The progress file, from which the operator reads the progress of a training task.
+"""The progress of a training task, which the operator reads from a file or from the task's server.
 
-    {"step": 12000, "stepsPerSecond": 310.5, "metrics": {"loss": 0.21}, "updatedAt": "..."}
+    {"step": 12000, "stepsPerSecond": 310.5, "metrics": {"loss": 0.21}, "lastCheckpointStep": 10000,
+     "epoch": 1, "updatedAt": "..."}
 
-The environment variable CAPSTAN_PROGRESS_FILE names the file. If the variable is set,
-`MonitoredTrainingSession` adds the hook that writes the file, and a `Supervisor` starts a thread
-that writes it. They replace the file atomically, so a reader never sees a partial file.
+On one machine, the environment variable CAPSTAN_PROGRESS_FILE names the file. The file is replaced
+atomically, so a reader never sees a partial file. On a cluster, the operator asks the server of the
+chief (`transport.grpc.progress`). `MonitoredTrainingSession` reports with a hook, and a
+`Supervisor` reports with a thread.
 """
 
 import json
@@ -16,22 +18,35 @@ from datetime import UTC, datetime
 from typing import Any
 
 from capstan.api import logging
-from capstan.train import hook, metrics, reporting, steps
+from capstan.services import identity, targets
+from capstan.train import checkpointing, hook, metrics, reporting, steps
 
 VARIABLE = "CAPSTAN_PROGRESS_FILE"
 EVERY_SECS = 0.5
 """The seconds between two reports."""
 
 
-class Report:
-    """Writes the step, the step rate and the metrics of a training to `path`.
+def is_wanted(*, is_chief: bool) -> bool:
+    """Return whether an operator reads the progress of this task.
 
+    On a cluster, it reads only the progress of the chief.
+    """
+    return bool(os.environ.get(VARIABLE)) or (is_chief and identity.epoch() is not None)
+
+
+class Report:
+    """Reports the step, the step rate and the metrics of a training.
+
+    The report goes to the servers of this process and, unless `path` is None, to the file `path`.
     The rate is measured anew at most once in `every_secs` seconds. If the file cannot be written,
     `write` logs one warning and training goes on. `clock` returns seconds since 1970.
     """
 
     def __init__(
-        self, path: str, every_secs: float = EVERY_SECS, clock: Callable[[], float] = time.time
+        self,
+        path: str | None,
+        every_secs: float = EVERY_SECS,
+        clock: Callable[[], float] = time.time,
     ) -> None:
         self._path = path
         self._every_secs = every_secs
@@ -49,7 +64,9 @@ class Report:
         """Return whether the last report is at least `every_secs` seconds old."""
         return self._clock() >= self._due
 
-    def write(self, step: int, values: Mapping[str, float]) -> None:
+    def write(
+        self, step: int, values: Mapping[str, float], last_checkpoint_step: int | None = None
+    ) -> None:
         """Write a report with the given metrics."""
         now = self._clock()
         self._measure(step, now)
@@ -58,12 +75,22 @@ class Report:
         if self._rate is not None:
             document["stepsPerSecond"] = round(self._rate, 3)
         document["metrics"] = values
+        if last_checkpoint_step is not None:
+            document["lastCheckpointStep"] = last_checkpoint_step
+        if (epoch := identity.epoch()) is not None:
+            document["epoch"] = epoch
         document["updatedAt"] = datetime.fromtimestamp(now, UTC).isoformat()
+        text = json.dumps(document)
+        targets.show_progress(text)
+        if self._path is not None:
+            self._replace(self._path, text)
+
+    def _replace(self, path: str, text: str) -> None:
         try:
-            replace(self._path, json.dumps(document))
+            replace(path, text)
         except OSError as error:
             if not self._has_failed:
-                logging.warning("Progress is not shown: cannot write %s: %s", self._path, error)
+                logging.warning("Progress is not shown: cannot write %s: %s", path, error)
             self._has_failed = True
 
     def _measure(self, step: int, now: float) -> None:
@@ -79,19 +106,20 @@ class Report:
 
 
 class ProgressHook(hook.SessionRunHook):
-    """Writes the step, the step rate and the metrics of a training to `path`.
+    """Reports the step, the step rate, the metrics and the last checkpoint of a training.
 
+    The report goes to the servers of this process and, unless `path` is None, to the file `path`.
     The hook writes at most once in `every_secs` seconds, and at the end. `reporters` are hooks of
-    the same session, whose metrics it writes. Add this hook after the reporters, so that it sees
-    their newest values. If a FinalOpsHook among the reporters has metrics, the last report holds
-    only the metrics of FinalOpsHooks. If the file cannot be written, the hook logs one warning and
-    training goes on. The hook does nothing in a graph without a global step. `clock` returns
-    seconds since 1970.
+    the same session, whose metrics and checkpoints it writes. Add this hook after the reporters, so
+    that it sees their newest values. If a FinalOpsHook among the reporters has metrics, the last
+    report holds only the metrics of FinalOpsHooks. If the file cannot be written, the hook logs one
+    warning and training goes on. The hook does nothing in a graph without a global step. `clock`
+    returns seconds since 1970.
     """
 
     def __init__(
         self,
-        path: str,
+        path: str | None,
         reporters: Sequence[Any] = (),
         every_secs: float = EVERY_SECS,
         clock: Callable[[], float] = time.time,
@@ -126,7 +154,14 @@ class ProgressHook(hook.SessionRunHook):
             self._write(int(session.run(self._global_step)), metrics.merged(final_hooks))
 
     def _write(self, step: int, outcome: Mapping[str, float] | None = None) -> None:
-        self._report.write(step, outcome or metrics.merged(self._reporters))
+        checkpoints = [
+            reporter.last_checkpoint_step
+            for reporter in self._reporters
+            if isinstance(reporter, checkpointing.CheckpointSaverHook)
+        ]
+        saved = [checkpoint for checkpoint in checkpoints if checkpoint is not None]
+        values = outcome or metrics.merged(self._reporters)
+        self._report.write(step, values, max(saved, default=None))
 
 
 def replace(path: str, text: str) -> None:

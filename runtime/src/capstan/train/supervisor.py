@@ -40,6 +40,7 @@ class Supervisor(supervised_model.SupervisedModel, supervised_threads.Supervised
     for the chief. `recovery_wait_secs` limits the time between its checks of the model.
 
     If the environment variable CAPSTAN_PROGRESS_FILE is set, a thread writes progress to its file.
+    If an operator started this task, the server of the chief shows its progress.
 
     `init_fn(session)` is called after `init_op`. `stop` waits `stop_grace_secs` seconds for the
     threads. All methods may be called from any thread.

@@ -1,4 +1,4 @@
-"""The thread of a supervisor that writes the progress file, which the operator reads."""
+"""The thread of a supervisor that reports its progress, which the operator reads."""
 
 import os
 import threading
@@ -9,31 +9,34 @@ from capstan.train import progress, steps
 
 
 def start(supervisor: Any, session: Any) -> "SVProgressThread | None":
-    """Start the thread if the environment names a progress file, and return it.
+    """Start the thread if an operator reads the progress of this task, and return it.
 
-    Return None without a file, or if the model has no global step.
+    Otherwise, or if the model has no global step, return None.
     """
-    path = os.environ.get(progress.VARIABLE)
-    if not path or supervisor.global_step is None:
+    wanted = progress.is_wanted(is_chief=supervisor.is_chief)
+    if not wanted or supervisor.global_step is None:
         return None
+    path = os.environ.get(progress.VARIABLE) or None
     thread = SVProgressThread(supervisor, session, path)
     thread.start()
     return thread
 
 
 class SVProgressThread(threading.Thread):
-    """Writes the global step and its rate twice a second, and once more in `finish`.
+    """Reports the global step, its rate and the last checkpoint.
 
-    The thread ends if it cannot read the global step, for example because a task is lost. It also
-    ends if the coordinator has an error. It is not registered with the coordinator: a program may
-    wait until all registered threads have ended, and this one ends only after them.
+    It reports twice a second, and once more in `finish`. The thread ends if it cannot read the
+    global step, for example because a task is lost. It also ends if the coordinator has an error.
+    It is not registered with the coordinator: a program may wait until all registered threads have
+    ended, and this one ends only after them.
     """
 
-    def __init__(self, supervisor: Any, session: Any, path: str) -> None:
+    def __init__(self, supervisor: Any, session: Any, path: str | None) -> None:
         super().__init__(daemon=True, name="progress")
         self._coord = supervisor.coord
         self._global_step = supervisor.global_step
         self._session = session
+        self._saver = supervisor.saver
         self._report = progress.Report(path)
         self._is_over = threading.Event()
 
@@ -53,4 +56,12 @@ class SVProgressThread(threading.Thread):
 
     def _write(self) -> None:
         self._coord.raise_requested_exception()
-        self._report.write(steps.global_step(self._session, self._global_step), {})
+        step = steps.global_step(self._session, self._global_step)
+        self._report.write(step, {}, _last_checkpoint_step(self._saver))
+
+
+def _last_checkpoint_step(saver: Any) -> int | None:
+    """Return the step in the name of the last checkpoint, such as `model.ckpt-1200`."""
+    paths = [] if saver is None else saver.last_checkpoints
+    step = paths[-1].rpartition("-")[2] if paths else ""
+    return int(step) if step.isdigit() else None

@@ -60,7 +60,7 @@ def MonitoredTrainingSession(
     `log_step_count_steps` steps. If an interval is None or 0, the chief does not write that part.
 
     If the environment variable CAPSTAN_PROGRESS_FILE is set, progress is written to the file that
-    it names.
+    it names. If an operator started this task, the server of the chief shows its progress.
     """
     parts = scaffold or scaffolds.Scaffold()
     wanted: list[hook.SessionRunHook] = []
@@ -84,8 +84,8 @@ def MonitoredTrainingSession(
     else:
         creator = session_creator.WorkerSessionCreator(parts, master, config, max_wait_secs)
     wanted += hooks or ()
-    path = os.environ.get(progress.VARIABLE)
-    if path:
+    if progress.is_wanted(is_chief=is_chief):
+        path = os.environ.get(progress.VARIABLE) or None
         wanted.append(progress.ProgressHook(path, wanted))
     if saver is not None:
         wanted.append(preemption.SaveOnSigtermHook(saver))

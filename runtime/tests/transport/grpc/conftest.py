@@ -16,7 +16,7 @@ def task() -> recording.Recorder:
 
 @pytest.fixture
 def address(task: recording.Recorder) -> Iterator[str]:
-    control = server.ControlServer("127.0.0.1", 0, task, task, task, 1 << 29)
+    control = server.ControlServer("127.0.0.1", 0, task, task, task, bytes, 1 << 29)
     control.start()
     yield f"127.0.0.1:{control.port}"
     control.stop()

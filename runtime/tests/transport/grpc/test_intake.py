@@ -25,7 +25,7 @@ REFUSED = f"its bound is {LIMIT}.*CAPSTAN_MAX_REQUEST_BYTES"
 
 @pytest.fixture
 def address(task: recording.Recorder) -> Iterator[str]:
-    control = server.ControlServer("127.0.0.1", 0, task, task, task, LIMIT)
+    control = server.ControlServer("127.0.0.1", 0, task, task, task, bytes, LIMIT)
     control.start()
     yield f"127.0.0.1:{control.port}"
     control.stop()

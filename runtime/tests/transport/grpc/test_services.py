@@ -332,7 +332,7 @@ def test_a_port_in_use_is_an_unknown_error_that_names_it(
     with pytest.raises(
         errors.UnknownError, match=rf"Could not start gRPC server on 127\.0\.0\.1:{port}: "
     ):
-        server.ControlServer("127.0.0.1", port, task, task, task, 1 << 29)
+        server.ControlServer("127.0.0.1", port, task, task, task, bytes, 1 << 29)
 
 
 def test_an_address_without_a_server_is_unavailable_at_once() -> None:
@@ -400,7 +400,7 @@ def test_a_client_reaches_a_server_that_was_restarted(task: recording.Recorder) 
     # The kernel could give a port that it chose itself to another process in between.
     (address,) = clusters.addresses(1)
     port = int(address.rpartition(":")[2])
-    first = server.ControlServer("127.0.0.1", port, task, task, task, 1 << 29)
+    first = server.ControlServer("127.0.0.1", port, task, task, task, bytes, 1 << 29)
     first.start()
     with contextlib.closing(client.GrpcMaster(f"grpc://{address}")) as master:
         task.answer = "1"
@@ -408,7 +408,7 @@ def test_a_client_reaches_a_server_that_was_restarted(task: recording.Recorder) 
         first.stop()
         with pytest.raises(errors.UnavailableError):
             master.extend_session("1", (), 0)
-        second = server.ControlServer("127.0.0.1", port, task, task, task, 1 << 29)
+        second = server.ControlServer("127.0.0.1", port, task, task, task, bytes, 1 << 29)
         second.start()
         task.answer = "2"
         assert master.create_session((), config.SessionConfig()) == "2"
