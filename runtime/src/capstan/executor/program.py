@@ -46,10 +46,14 @@ The number is a guess.
 """
 
 
+_LARGE_FEED_BYTES: Final = 1 << 20
+_NO_FEED: Final = np.empty(0)
+
+
 class Context:
     """The generated functions of a part, bound to buffers that no other step uses."""
 
-    __slots__ = ("arrive", "feed", "fetch", "segments", "waiting", "watch")
+    __slots__ = ("_no_feeds", "arrive", "feed", "fetch", "segments", "waiting", "watch")
 
     def __init__(
         self,
@@ -68,6 +72,20 @@ class Context:
         """The inputs, and then the outputs, of the waiting nodes."""
         self.watch = watch
         """Takes the list that gets an error if the run is cancelled. The error ends the loops."""
+        self._no_feeds: Values = ()
+
+    def take_feeds(self, feeds: Values) -> None:
+        """Start a step with the values of the feeds."""
+        self.feed(feeds)
+        for value in feeds:
+            if value.nbytes > _LARGE_FEED_BYTES:
+                self._no_feeds = (_NO_FEED,) * len(feeds)
+
+    def drop_feeds(self) -> None:
+        """Let go of large feeds, because the next step may come much later."""
+        if self._no_feeds:
+            self.feed(self._no_feeds)
+            self._no_feeds = ()
 
 
 class Program:
@@ -120,6 +138,7 @@ class Program:
 
     def give_back(self, context: Context) -> None:
         """Put back a context whose values have all been copied or sent."""
+        context.drop_feeds()
         self._free.append(context)
         self._returned += 1
         if self._returned >= _SHRINK_AFTER:

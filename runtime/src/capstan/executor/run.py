@@ -78,7 +78,7 @@ class PartRun:
     def start(self, feeds: program.Values) -> None:
         """Start the part with the values of `part.feeds`. Run its first segments if possible."""
         try:
-            self._context.feed(feeds)
+            self._context.take_feeds(feeds)
             with self._lock:
                 if self._is_over:
                     return

@@ -100,7 +100,7 @@ class Steps:
         """Run a part that exchanges no messages and never waits, in the caller's thread."""
         part = compiled.part
         context = compiled.take()
-        context.feed([feeds[edge] for edge in part.feeds])
+        context.take_feeds([feeds[edge] for edge in part.feeds])
         for index in range(len(compiled.layout.keys)):
             compiled.run_segment(context, index)
             if self._closed:

@@ -70,7 +70,7 @@ class Intake:
             yield reservation
         finally:
             self.add(-reservation.size)
-            if reservation.size >= _LARGE_BYTES:
+            if reservation.arrived >= _LARGE_BYTES:
                 _trim()
 
     def add(self, size: int) -> None:
@@ -98,6 +98,15 @@ class Reservation:
         self._intake = intake
         self.size = 0
         """The bytes that are reserved."""
+        self.arrived = 0
+        """The bytes that have arrived, also if there was no room for them."""
+
+    def received(self, size: int) -> None:
+        """Reserve `size` bytes in total for a request that has arrived. Raises as `raise_to`."""
+        self.arrived = size
+        self.raise_to(size)
+        if size >= _LARGE_BYTES:
+            _trim()  # The buffers of the connection, which are as large as the request, are free.
 
     def raise_to(self, size: int) -> None:
         """Reserve `size` bytes in total, unless so many are reserved already or `size` is small.
