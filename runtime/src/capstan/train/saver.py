@@ -11,7 +11,14 @@ from typing import Any
 from capstan.api import logging, variables
 from capstan.framework import collections
 from capstan.framework import graph as graphs
-from capstan.train import checkpoint_state, meta_graph, retention, saver_builder, steps
+from capstan.train import (
+    checkpoint_fence,
+    checkpoint_state,
+    meta_graph,
+    retention,
+    saver_builder,
+    steps,
+)
 from capstan.train import saver_def as saver_defs
 
 
@@ -73,6 +80,7 @@ class Saver:
         self._filename = filename
         self._meta: tuple[Any, Any] | None = None
         self._is_built = False
+        self._fence: checkpoint_fence.CheckpointFence | None = None
         self.saver_def = saver_def
         if saver_def is not None:
             max_to_keep = saver_def.max_to_keep
@@ -167,18 +175,38 @@ class Saver:
             ValueError: the folder does not exist and cannot be made, `latest_filename` is a path,
                 or `save_path` has the name of the state file.
             RuntimeError: the saver has not been built.
+            FailedPreconditionError: `claim` was called, and another process claimed the folder
+                since.
             OpError: the step that saves failed.
         """
         self._check_built()
+        self._check_fence()
         path = self._checkpoint_name(sess, str(save_path), global_step, latest_filename)
         definition = self.saver_def
         written = None if definition is None else saver_defs.save(sess, definition, path)
+        self._check_fence()
         if written is not None and write_state:
             self._record(written, os.path.dirname(path), latest_filename, meta_graph_suffix)
         if write_meta_graph:
             name = checkpoint_state.meta_graph_filename(written or path, meta_graph_suffix)
             meta_graph.write(name, self._meta_graph(sess.graph, strip_default_attrs))
         return written
+
+    def claim(self, folder: str) -> None:
+        """Claim a folder of checkpoints for this process. Blocks.
+
+        A process that ran as the same task before, for example on a node that was lost, can then
+        save nothing with a saver that has claimed this folder. The first call claims. Later calls,
+        which recover a session, only check the claim. Without a launcher of a job nothing is
+        claimed, because no other process replaces this one.
+
+        Raises:
+            FailedPreconditionError: another process claimed the folder since the first call.
+            OSError: the claim cannot be written.
+        """
+        if self._fence is None:
+            self._fence = checkpoint_fence.CheckpointFence.of_process(folder)
+        self._check_fence()
 
     def as_saver_def(self) -> Any:
         """Return the SaverDef, which holds the saver's options and the names of its operations.
@@ -261,6 +289,10 @@ class Saver:
             raise ValueError(f"The passed save_path is not a valid checkpoint: {path}")
         logging.info("Restoring parameters from %s", path)
         saver_defs.restore(sess, definition, path)
+
+    def _check_fence(self) -> None:
+        if self._fence is not None:
+            self._fence.check()
 
     def _check_built(self) -> None:
         if not self._is_built:

@@ -73,15 +73,19 @@ class SessionManager:
 
         The method restores `checkpoint_filename_with_path`, or the newest checkpoint of
         `checkpoint_dir` that is not damaged. If there is no checkpoint, it runs `init_op` and
-        calls `init_fn(session)`. Then it runs `local_init_op`.
+        calls `init_fn(session)`. Then it runs `local_init_op`. Before all that, `saver` claims
+        `checkpoint_dir`, so that a process that this one replaces saves no more checkpoints there.
 
         Raises:
+            FailedPreconditionError: another process has replaced this one.
             RuntimeError: there is no checkpoint, `init_op`, `init_fn` or `local_init_op`, or the
                 model is not ready after its initialisation.
             ValueError: both `checkpoint_dir` and `checkpoint_filename_with_path` are given, or the
                 newest checkpoint does not exist.
             DataLossError: every checkpoint is damaged.
         """
+        if saver is not None and checkpoint_dir:
+            saver.claim(checkpoint_dir)
         session = sessions.Session(master, graph=self._graph, config=config)
         with _closed_by_an_error(session):
             is_restored = self._restore(
