@@ -17,6 +17,9 @@ MAX_BYTES = 1 << 31
 A short message can claim a large shape. The limit keeps such a message from using up the memory.
 """
 
+_LARGE = 1 << 12
+"""The size in bytes from which a tensor with equal elements is sent as one value."""
+
 _FIELDS = {
     dtypes.float32: "float_val",
     dtypes.float64: "double_val",
@@ -57,10 +60,10 @@ def make(array: Any) -> Any:
             dim=[tensor_shape_pb2.TensorShapeProto.Dim(size=size) for size in array.shape]
         ),
     )
-    if dtype is dtypes.string:
-        proto.string_val.extend(_bytes(element) for element in array.reshape(-1).tolist())
-    elif array.size == 1:
-        getattr(proto, _FIELDS[dtype]).extend(_numbers(array.reshape(-1), dtype))
+    if dtype is dtypes.string or array.size == 1:
+        write_values(proto, array)
+    elif array.nbytes >= _LARGE and _is_filled(array):
+        write_values(proto, array.reshape(-1)[:1])
     else:
         proto.tensor_content = np.ascontiguousarray(array).astype(_little(array.dtype)).tobytes()
     return proto
@@ -96,6 +99,29 @@ def ndarray(proto: Any) -> Array:
     return flat.reshape([size or 0 for size in shape])
 
 
+def write_values(proto: Any, array: Array) -> None:
+    """Write the elements of an array to the field of a TensorProto for values of their dtype."""
+    dtype, flat = dtypes.as_dtype(array.dtype), array.reshape(-1)
+    if dtype is dtypes.string:
+        proto.string_val.extend(_bytes(element) for element in flat.tolist())
+    else:
+        getattr(proto, _FIELDS[dtype]).extend(_numbers(flat, dtype))
+
+
+def read_values(proto: Any, dtype: dtypes.DType) -> Array:
+    """Return the values that `write_values` has written, as a vector.
+
+    Raises:
+        TypeError: the values of the dtype cannot be read from a TensorProto.
+        ValueError: a value does not fit the dtype.
+    """
+    if dtype not in _FIELDS:
+        raise TypeError(f"a tensor of {dtype.name} cannot be read from a TensorProto")
+    if dtype is dtypes.string:
+        return _strings(proto, len(proto.string_val))
+    return _values(getattr(proto, _FIELDS[dtype]), dtype)
+
+
 def _handle(array: Array) -> Any:
     from tensorboard.compat.proto import resource_handle_pb2, tensor_pb2
 
@@ -103,6 +129,16 @@ def _handle(array: Array) -> Any:
         dtype=dtypes.resource.as_datatype_enum,
         tensor_shape={},
         resource_handle_val=[resource_handle_pb2.ResourceHandleProto.FromString(array.tobytes())],
+    )
+
+
+def _is_filled(array: Array) -> bool:
+    """Return whether all elements of an array have the same bytes."""
+    size = array.dtype.itemsize
+    flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    starts = flat[: _LARGE // 4]
+    return np.array_equal(starts[size:], starts[:-size]) and np.array_equal(
+        flat[size:], flat[:-size]
     )
 
 

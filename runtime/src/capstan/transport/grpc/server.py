@@ -1,4 +1,4 @@
-"""The control plane of a task on one port: TensorFlow's master, the worker, and their health."""
+"""The control plane of a task on one port: TensorFlow's master, the worker, health and progress."""
 
 import functools
 import logging
@@ -19,6 +19,7 @@ from capstan.transport.grpc import (
     intake,
     leases,
     master_service,
+    progress,
     status,
     tunnel,
     wire,
@@ -41,10 +42,12 @@ class ControlServer:
         master: interfaces.MasterApi,
         worker: interfaces.WorkerApi,
         door: interfaces.Door,
+        report: Callable[[], bytes],
         max_request_bytes: int,
     ) -> None:
         """Open the port. If `port` is 0, the system chooses one. `self.port` is its number.
 
+        `report` returns the progress of the training in this process, as JSON.
         The server holds at most `max_request_bytes` of requests at once. Each further request ends
         with ResourceExhaustedError.
 
@@ -67,6 +70,7 @@ class ControlServer:
             (channels.MASTER, methods(masters.answers())),
             (channels.WORKER, workers),
             (health.SERVICE, methods(health.answers())),
+            (progress.SERVICE, progress.handlers(report)),
         ):
             self._server.add_generic_rpc_handlers(
                 [grpc.method_handlers_generic_handler(service, handlers)]
@@ -198,5 +202,5 @@ def _read(name: str, messages: Iterator[bytes], reservation: intake.Reservation)
     data = next(messages, None)
     if data is None:
         raise errors.InvalidArgumentError(None, None, f"The call of {name} has no request")
-    reservation.received(len(data))
+    reservation.raise_to(len(data))
     return channels.read(name, data)
