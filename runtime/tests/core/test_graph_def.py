@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tensorboard.compat.proto import attr_value_pb2, graph_pb2
 
 from capstan import errors
-from capstan.core import attr_value, dtypes, function, graph_def, node, tensor_shape
+from capstan.core import attr_value, dtypes, function, graph_def, node, tensor_proto, tensor_shape
 
 scalars: dict[str, st.SearchStrategy[Any]] = {
     "b": st.booleans(),
@@ -139,6 +139,20 @@ def test_the_error_for_a_damaged_attribute_names_it() -> None:
     tensor.tensor_content = b"123"
     with pytest.raises(errors.InvalidArgumentError, match="'x' has a damaged attribute 'value'"):
         graph_def.decode(graph)
+
+
+def test_a_graph_that_no_message_can_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tensor_proto, "MAX_BYTES", 1 << 20)
+
+    def constants(value: np.ndarray[Any, Any]) -> list[node.Node]:
+        return [node.Node(f"c{n}", "Const", attrs={"value": value}) for n in range(8)]
+
+    varied = np.arange(1 << 14)
+    with pytest.raises(ValueError, match="GraphDef cannot be larger than 2GB"):
+        graph_def.encode(constants(varied))
+    assert len(graph_def.encode(constants(varied)[:7]).node) == 7
+    # Constants of equal elements are sent as one value each.
+    assert len(graph_def.encode(constants(np.zeros(1 << 14))).node) == 8
 
 
 def test_the_producer_is_tensorflow_1_4() -> None:

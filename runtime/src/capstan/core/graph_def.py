@@ -1,23 +1,45 @@
 """Conversion of the IR to and from GraphDef (framework/graph.proto, node_def.proto)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
 from capstan import errors
-from capstan.core import attr_value, node
+from capstan.core import attr_value, node, tensor_proto
 
 PRODUCER = 24
 """The version of GraphDef that TensorFlow 1.4 writes and reads."""
 
 
 def encode(nodes: Iterable[node.Node]) -> Any:
-    """Return the GraphDef of `nodes`, in their order."""
+    """Return the GraphDef of `nodes`, in their order.
+
+    Raises:
+        ValueError: the constants of the nodes are too large for a protocol buffer.
+    """
     from tensorboard.compat.proto import graph_pb2
 
+    listed = list(nodes)
+    _check_size(listed)
     graph = graph_pb2.GraphDef()
     graph.versions.producer = PRODUCER
-    graph.node.extend(encode_node(each) for each in nodes)
+    graph.node.extend(encode_node(each) for each in listed)
     return graph
+
+
+def _check_size(nodes: Sequence[node.Node]) -> None:
+    arrays = [
+        value for each in nodes for value in each.attrs.values() if isinstance(value, np.ndarray)
+    ]
+    # To find the arrays that are sent as one value takes long, so first count all of them.
+    if sum(array.nbytes for array in arrays) < tensor_proto.MAX_BYTES:
+        return
+    if sum(map(tensor_proto.content_size, arrays)) >= tensor_proto.MAX_BYTES:
+        raise ValueError(
+            "GraphDef cannot be larger than 2GB. Initialize large variables from a placeholder or "
+            "from a file, and not from constants."
+        )
 
 
 def encode_node(source: node.Node) -> Any:

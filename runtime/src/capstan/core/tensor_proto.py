@@ -62,7 +62,7 @@ def make(array: Any) -> Any:
     )
     if dtype is dtypes.string or array.size == 1:
         write_values(proto, array)
-    elif array.nbytes >= _LARGE and _is_filled(array):
+    elif not content_size(array):
         write_values(proto, array.reshape(-1)[:1])
     else:
         proto.tensor_content = np.ascontiguousarray(array).astype(_little(array.dtype)).tobytes()
@@ -120,6 +120,11 @@ def read_values(proto: Any, dtype: dtypes.DType) -> Array:
     if dtype is dtypes.string:
         return _strings(proto, len(proto.string_val))
     return _values(getattr(proto, _FIELDS[dtype]), dtype)
+
+
+def content_size(array: Array) -> int:
+    """Return the bytes of an array in a TensorProto, or 0 for the array that is one value."""
+    return 0 if array.nbytes >= _LARGE and _is_filled(array) else array.nbytes
 
 
 def _handle(array: Array) -> Any:
