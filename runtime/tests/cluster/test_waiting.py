@@ -1,7 +1,9 @@
 """Steps whose nodes wait: they hold no thread, delay no other node, and end when the step ends."""
 
 import signal
+import sys
 import threading
+import traceback
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,7 +16,7 @@ import capstan as tf
 from capstan import errors
 from capstan.api import data_flow_ops
 from capstan.framework.raw import raw
-from capstan.services import step_run
+from capstan.services import inbox, step_run
 
 PS = "/job:ps/task:0"
 OTHER_PS = "/job:ps/task:1"
@@ -232,13 +234,28 @@ def ctrl_c() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
+WAITS = {step_run.StepRun._receive.__code__, inbox.Inbox.run_next.__code__}
+"""The functions in which the thread of a step waits."""
+
+
+def interrupt_step(thread: int) -> None:
+    """Send SIGINT to a thread when it waits in a step."""
+
+    def waits() -> bool:
+        frames = traceback.walk_stack(sys._current_frames()[thread])
+        return any(frame.f_code in WAITS for frame, _ in frames)
+
+    background.until(waits)
+    signal.pthread_kill(thread, signal.SIGINT)
+
+
 @pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupted_dequeue_takes_no_element(session: tf.Session) -> None:
     elements = queue()
     taken, enqueue = elements.dequeue(), elements.enqueue(tf.constant(1.0))
     main = threading.main_thread().ident
-    interrupt = threading.Timer(0.5, signal.pthread_kill, [main, signal.SIGINT])
-    interrupt.start()
+    assert main is not None
+    interrupt = background.Background(lambda: interrupt_step(main))
     with pytest.raises(KeyboardInterrupt):
         session.run(taken)
     interrupt.join()
