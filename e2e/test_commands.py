@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import shlex
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
@@ -22,7 +23,6 @@ from testbed import podlogs, programs, wait
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
 from testbed.podlogs import PodLogs
-from testbed.process import free_ports
 from testbed.shared import SharedOperator
 from testbed.shell import Shell
 from testbed.story import JOBS, Story, job, replica
@@ -181,11 +181,13 @@ def test_a_cluster_that_does_not_answer_is_one_line_and_status_2(
     call: Call, jobs: Story, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = json.loads(jobs.cluster.kubeconfig.read_text())
-    (port,) = free_ports(1)
-    config["clusters"][0]["cluster"]["server"] = f"https://127.0.0.1:{port}"
-    (tmp_path / "config").write_text(json.dumps(config))
-    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
-    status, out, err = call("explain failed")
+    with socket.socket() as silent:  # holds a port on which nothing listens
+        silent.bind(("127.0.0.1", 0))
+        address = f"https://127.0.0.1:{silent.getsockname()[1]}"
+        config["clusters"][0]["cluster"]["server"] = address
+        (tmp_path / "config").write_text(json.dumps(config))
+        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+        status, out, err = call("explain failed")
     assert (status, out) == (2, "")
     assert "cannot be reached" in err
     assert err.count("\n") == 1
