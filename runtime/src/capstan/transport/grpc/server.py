@@ -202,5 +202,5 @@ def _read(name: str, messages: Iterator[bytes], reservation: intake.Reservation)
     data = next(messages, None)
     if data is None:
         raise errors.InvalidArgumentError(None, None, f"The call of {name} has no request")
-    reservation.raise_to(len(data))
+    reservation.received(len(data))
     return channels.read(name, data)
