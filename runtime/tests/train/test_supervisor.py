@@ -164,6 +164,20 @@ def test_services_that_are_switched_off_start_no_thread(tmp_path: pathlib.Path) 
 
 
 @pytest.mark.e2e
+def test_a_supervisor_that_its_session_has_stopped_may_be_stopped_again(
+    tmp_path: pathlib.Path,
+) -> None:
+    tf.Variable(3.0)
+    supervisor = tf.train.Supervisor(logdir=str(tmp_path))
+    with supervisor.managed_session():
+        pass
+    supervisor.stop()  # Tests turn the warning of a closed writer into an error.
+    (events,) = tmp_path.glob("events.*")
+    statuses = [event.session_log.status for event in tf.train.summary_iterator(str(events))]
+    assert statuses.count(tf.SessionLog.STOP) == 1
+
+
+@pytest.mark.e2e
 def test_a_stopped_supervisor_prepares_a_session_again(tmp_path: pathlib.Path) -> None:
     variable = tf.Variable(1)
     supervisor = tf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0)

@@ -159,6 +159,11 @@ class FileWriter(SummaryToEventTransformer):
     ) -> None:
         self.close()
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the writer drops events, because it was closed and not reopened."""
+        return self._is_closed
+
     def get_logdir(self) -> str:
         """Return the folder of the event file."""
         return str(self.event_writer.get_logdir())

@@ -24,7 +24,12 @@ def add_start(writer: Any, step: int) -> None:
 
 
 def add_stop(writer: Any) -> None:
-    """Write that training has stopped."""
+    """Write that training has stopped, unless the writer is closed already.
+
+    Programs call `stop` after a `managed_session`, which has stopped the supervisor itself.
+    """
+    if isinstance(writer, summary_writer.FileWriter) and writer.is_closed:
+        return
     from tensorboard.compat.proto import event_pb2
 
     writer.add_session_log(event_pb2.SessionLog(status=event_pb2.SessionLog.STOP))
