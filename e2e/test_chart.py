@@ -240,6 +240,7 @@ def test_the_roles_of_kubernetes_include_jobs_and_one_role_is_only_for_jobs(site
         )
         assert may(api, space, "get", "trainingjobs", "status")
         assert not may(api, space, "patch", "trainingjobs", "status")
+        assert may(api, space, "update", "trainingjobs", "scale") == writes
 
 
 def pod(**fields: object) -> Json:

@@ -289,6 +289,15 @@ def a_job_starts(proof: Proof) -> Condition:
     )
 
 
+def a_scaled_job_has_its_cluster_file(proof: Proof) -> Condition:
+    wait.until(a_job_starts(proof))
+    story = proof.story
+    story.kubectl("scale", f"tjob/{NAME}", "--replicas=3")
+    uid = story.job()["metadata"]["uid"]
+    path = f"/api/v1/namespaces/{story.namespace}/configmaps/{NAME}-cluster-{uid[:8]}"
+    return lambda: is_running(story) and story.cluster.api.find(path) is not None
+
+
 def a_failed_task_is_restarted(proof: Proof) -> Condition:
     wait.until(a_job_starts(proof))
     proof.story.kubelet.exit(proof.story.pod_key("worker-1"), 1)
@@ -397,6 +406,8 @@ NEEDED_FOR: Mapping[str, Promise] = {
     "create services": a_job_starts,
     "watch services": a_deleted_service_is_recreated,
     "get services": a_taken_name_is_reported,
+    "create configmaps": a_scaled_job_has_its_cluster_file,
+    "patch configmaps": a_scaled_job_has_its_cluster_file,
     "create events": events_are_reported,
     "get nodes": a_lost_node_is_noticed,
 }

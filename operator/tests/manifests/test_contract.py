@@ -5,6 +5,7 @@ The runtime's tests read the same document. A change of one half must
 therefore change the document and the other half.
 """
 
+import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,9 @@ from typing import Any
 import pytest
 
 from capstan_operator.api import parse
-from capstan_operator.api.names import TaskName
+from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.manifests import cluster, pod
+from capstan_operator.manifests import cluster, cluster_file, pod
 
 DOCUMENT = json.loads(
     (Path(__file__).parents[3] / "e2e" / "contract" / "cluster.json").read_text(encoding="utf-8")
@@ -57,3 +58,31 @@ def test_the_cluster_of_the_document_is_that_of_the_job(job: TrainingJob) -> Non
     addresses = {name: contract["address"] for name, contract in TASKS.items()}
     members = {str(task): pod.address(job)(task) for task in cluster.members(job)}
     assert addresses == dict.fromkeys(TASKS) | members
+
+
+def test_the_cluster_file_of_the_document_is_that_of_the_scaled_job(job: TrainingJob) -> None:
+    raw = copy.deepcopy(DOCUMENT["job"])
+    raw["spec"]["replicaSpecs"]["worker"]["replicas"] = 3
+    scaled, expected = parse.admitted(raw), DOCUMENT["clusterFile"]
+    version, epoch = expected["version"], expected["epoch"]
+    made = cluster_file.config_map(scaled, pod.address(scaled), version=version, epoch=epoch)
+    assert json.loads(made["data"]["cluster.json"]) == expected
+    for contract in TASKS.values():
+        assert contract["environment"]["CAPSTAN_CLUSTER_FILE"] == cluster_file.PATH
+
+
+def test_every_container_mounts_the_cluster_file_of_its_own_job(job: TrainingJob) -> None:
+    owned = job.with_uid(Uid("0123456789"))
+    task = TaskName.parse("ps-0")
+    spec = pod.pod(owned, task, pod.environment(owned), attempt=1, epoch=1)["spec"]
+    (volume,) = (each for each in spec["volumes"] if "configMap" in each)
+    made = cluster_file.config_map(owned, pod.address(owned), version=1, epoch=1)
+    assert volume["configMap"]["name"] == made["metadata"]["name"] == "digits-cluster-01234567"
+    assert volume["configMap"]["optional"] is True
+    (owner,) = made["metadata"]["ownerReferences"]
+    assert owner["uid"] == "0123456789"
+    for container in (*spec["initContainers"], *spec["containers"]):
+        mounts = {mount["name"]: mount for mount in container["volumeMounts"]}
+        folder = mounts[volume["name"]]["mountPath"]
+        assert f"{folder}/cluster.json" == cluster_file.PATH
+        assert "subPath" not in mounts[volume["name"]]

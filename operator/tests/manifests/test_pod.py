@@ -13,9 +13,15 @@ from reconcile.world import make_job, task
 from capstan_operator.api import names, parse
 from capstan_operator.api.names import MAX_NAME, ReplicaType, Uid
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.manifests import pod
+from capstan_operator.manifests import cluster_file, pod
 
-CONTRACT = {"TF_CONFIG", "CAPSTAN_EPOCH", "CAPSTAN_ATTEMPT", "CAPSTAN_CHECKPOINT_DIR"}
+CONTRACT = {
+    "TF_CONFIG",
+    "CAPSTAN_EPOCH",
+    "CAPSTAN_ATTEMPT",
+    "CAPSTAN_CLUSTER_FILE",
+    "CAPSTAN_CHECKPOINT_DIR",
+}
 CHECKPOINT = {"path": "/checkpoints", "existingClaim": "models"}
 LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 
@@ -85,8 +91,10 @@ def test_a_pod_of_a_plain_template_is_the_template_and_the_contract() -> None:
                     "image": "trainer:1",
                     "terminationMessagePolicy": "FallbackToLogsOnError",
                     "env": [{"name": name, "value": value} for name, value in variables.items()],
+                    "volumeMounts": [cluster_file.mount()],
                 }
             ],
+            "volumes": [cluster_file.volume(job)],
         },
     }
 
@@ -170,6 +178,7 @@ def test_every_container_has_the_environment_and_the_checkpoints() -> None:
     assert spec["initContainers"][0]["volumeMounts"][0] == {"name": "d", "mountPath": "/d"}
     assert spec["volumes"] == [
         {"name": "d", "emptyDir": {}},
+        cluster_file.volume(job),
         {"name": "capstan-checkpoints", "persistentVolumeClaim": {"claimName": "models"}},
     ]
 
@@ -187,6 +196,7 @@ def test_contract_variables_override_the_template_and_come_first() -> None:
         "TF_CONFIG",
         "CAPSTAN_EPOCH",
         "CAPSTAN_ATTEMPT",
+        "CAPSTAN_CLUSTER_FILE",
         "OUT",
         "CAPSTAN_CHECKPOINT_DIR",
         "TOKEN",
@@ -199,14 +209,14 @@ def test_contract_variables_override_the_template_and_come_first() -> None:
     )
     trainer = worker(with_checkpoint)["spec"]["containers"][0]
     assert env(trainer)["CAPSTAN_CHECKPOINT_DIR"] == "/checkpoints"
-    assert len(trainer["env"]) == 6
+    assert len(trainer["env"]) == 7
 
 
 def test_kubernetes_expands_nothing_in_contract_variables() -> None:
     job = job_of(template(), checkpoint=CHECKPOINT | {"path": "/c/$(HOME)$$"})
     spec = worker(job)["spec"]
     assert env(spec["containers"][0])["CAPSTAN_CHECKPOINT_DIR"] == "/c/$$(HOME)$$$$"
-    assert spec["containers"][0]["volumeMounts"][0]["mountPath"] == "/c/$(HOME)$$"
+    assert spec["containers"][0]["volumeMounts"][-1]["mountPath"] == "/c/$(HOME)$$"
 
 
 def test_a_template_may_set_the_termination_message_policy() -> None:
@@ -308,7 +318,7 @@ def test_no_field_of_a_template_is_lost_and_every_container_has_the_environment(
             assert {variable["name"] for variable in after["env"][: len(expected)]} == expected
             mounts = before["volumeMounts"]
             assert after["volumeMounts"][: len(mounts)] == mounts
-            assert len(after["volumeMounts"]) == len(mounts) + (checkpoint is not None)
+            assert len(after["volumeMounts"]) == len(mounts) + 1 + (checkpoint is not None)
             same = before.keys() - {"env", "volumeMounts"}
             assert {field: after[field] for field in same} == {
                 field: before[field] for field in same

@@ -113,3 +113,15 @@ def test_the_selector_selects_the_workers() -> None:
     chosen = "capstan.dev/job-name=digits,capstan.dev/replica-type=worker"
     assert running(1).status.selector == chosen
     assert running(0, chief=1).status.selector == ""
+
+
+def test_each_change_of_the_number_of_workers_gives_the_cluster_a_new_version() -> None:
+    world = running(2)
+    assert world.status.cluster_version == 0
+    scaled(world, 3).settle()
+    assert world.status.cluster_version == 1
+    world.fail("worker-0").settle().wait_for_retry()
+    assert world.status.cluster_version == 1
+    scaled(world, 1, suspend=True).settle()
+    scaled(world, 1).settle()
+    assert world.status.cluster_version == 2

@@ -259,6 +259,9 @@ class Status(Model):
     removed: Annotated[Mapping[Name, int], Field(exclude_if=lambda attempts: not attempts)] = {}
     """The last attempt of each worker that the job had before `replicas` became smaller. If the
     worker comes back, it starts with the next attempt."""
+    cluster_version: Annotated[int, Field(exclude_if=lambda version: not version)] = 0
+    """How often the number of workers has changed. The file CAPSTAN_CLUSTER_FILE has this
+    version."""
     selector: Word = ""
     """The label selector of the workers' pods, for a HorizontalPodAutoscaler. Unset if the job has
     no workers."""

@@ -20,6 +20,7 @@ from capstan_operator.api import managed, names, parse, status_json
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.app.actor import Actor
+from capstan_operator.app.cluster_files import ClusterFiles
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.observer import Look, Observer, task_of
 from capstan_operator.app.pace import Pace
@@ -67,6 +68,7 @@ class Controller:
         self._refused_starts = RefusedStarts()
         self._pace = Pace()
         self._observer = Observer(cache, nodes, self._refused_starts)
+        self._cluster_files = ClusterFiles(rest, clock)
         self._actor = Actor(rest, cache, self._refused_starts, clock)
         self.preparations = Preparations(rest, clock)
 
@@ -102,7 +104,9 @@ class Controller:
             return wait
         if not await self._write(found.key, found.manifest, found.status, decided):
             return 0.0
+        status = decided.status or found.status
         try:
+            await self._cluster_files.write(found.key, found.job, status)
             again = await self._actor.act(found.key, found.job, decided.actions)
         finally:
             self._tell(found.key, decided)
@@ -244,6 +248,7 @@ class Controller:
         self._pace.forget(key)
         self._metrics.forget(key)
         self.preparations.forget(key)
+        self._cluster_files.forget(key)
 
 
 def _status_of(manifest: Mapping[str, Any]) -> Status:

@@ -58,6 +58,10 @@ def service(namespace: str, name: str) -> str:
     return _namespaced(_CORE, namespace, "services", name)
 
 
+def config_map(namespace: str, name: str) -> str:
+    return _namespaced(_CORE, namespace, "configmaps", name)
+
+
 def deployments() -> str:
     """Return the path of the Deployments of all namespaces."""
     return _namespaced(_APPS, None, "deployments")

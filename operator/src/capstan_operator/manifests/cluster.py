@@ -47,6 +47,7 @@ class Environment:
     cluster: str
     """The `cluster` of `TF_CONFIG`, as JSON."""
     checkpoint_dir: str | None
+    cluster_file: str | None
 
     def of(self, task: TaskName, *, attempt: int, epoch: int) -> dict[str, str]:
         """Return the variables of one attempt of a task, by name."""
@@ -55,6 +56,8 @@ class Environment:
             "CAPSTAN_EPOCH": str(epoch),
             "CAPSTAN_ATTEMPT": str(attempt),
         }
+        if self.cluster_file is not None:
+            variables["CAPSTAN_CLUSTER_FILE"] = self.cluster_file
         if self.checkpoint_dir is not None:
             variables["CAPSTAN_CHECKPOINT_DIR"] = self.checkpoint_dir
         return variables
@@ -66,7 +69,10 @@ class Environment:
 
 
 def environment(
-    job: TrainingJob, address: Address, checkpoint_dir: str | None = None
+    job: TrainingJob,
+    address: Address,
+    checkpoint_dir: str | None = None,
+    cluster_file: str | None = None,
 ) -> Environment:
     """Return the environment of a job's tasks. Calls `address` once for each member."""
-    return Environment(json.dumps(cluster_spec(job, address)), checkpoint_dir)
+    return Environment(json.dumps(cluster_spec(job, address)), checkpoint_dir, cluster_file)

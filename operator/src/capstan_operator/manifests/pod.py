@@ -11,7 +11,7 @@ from typing import Any
 
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import Checkpoint, TrainingJob
-from capstan_operator.manifests import cluster, labels
+from capstan_operator.manifests import cluster, cluster_file, labels
 from capstan_operator.manifests.cluster import Address, Environment
 
 CHECKPOINT_VOLUME = "capstan-checkpoints"
@@ -58,7 +58,8 @@ def address(job: TrainingJob) -> Address:
 def environment(job: TrainingJob) -> Environment:
     """Return the environment of a job's tasks. Make it once for all pods of a pass."""
     checkpoint = job.spec.checkpoint
-    return cluster.environment(job, address(job), None if checkpoint is None else checkpoint.path)
+    folder = None if checkpoint is None else checkpoint.path
+    return cluster.environment(job, address(job), folder, cluster_file.PATH)
 
 
 def pod(
@@ -116,10 +117,11 @@ def _spec(
     for kind in ("initContainers", "containers"):
         if given.get(kind):
             spec[kind] = [_container(container, variables, checkpoint) for container in given[kind]]
+    spec["volumes"] = [*(given.get("volumes") or []), cluster_file.volume(job)]
     if checkpoint is not None:
         claim = {"claimName": checkpoint.existing_claim}
         volume = {"name": CHECKPOINT_VOLUME, "persistentVolumeClaim": claim}
-        spec["volumes"] = [*(given.get("volumes") or []), volume]
+        spec["volumes"].append(volume)
     return spec
 
 
@@ -134,9 +136,10 @@ def _container(
         **given,
         "env": [*variables, *own],
     }
+    container["volumeMounts"] = [*(given.get("volumeMounts") or []), cluster_file.mount()]
     if checkpoint is not None:
         mount = {"name": CHECKPOINT_VOLUME, "mountPath": checkpoint.path}
-        container["volumeMounts"] = [*(given.get("volumeMounts") or []), mount]
+        container["volumeMounts"].append(mount)
     return container
 
 

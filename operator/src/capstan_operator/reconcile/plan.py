@@ -115,8 +115,16 @@ def _update(this: Pass) -> tuple[Status, list[Failure]]:
         after, failed = rows.update(row, this.view_of(row), may_end=may_end, now=this.now)
         table.append(after)
         failures += [failed] if failed else []
-    removed = rows.removed(this.job, this.before)
-    return this.status_with(table).model_copy(update={"removed": removed}), failures
+    members = {
+        "removed": rows.removed(this.job, this.before),
+        "cluster_version": this.before.cluster_version + _is_scaled(this.before, table),
+    }
+    return this.status_with(table).model_copy(update=members), failures
+
+
+def _is_scaled(before: Status, table: Iterable[TaskStatus]) -> bool:
+    """Return whether the number of workers has changed since the last pass."""
+    return bool(before.tasks) and {row.name for row in before.tasks} != {row.name for row in table}
 
 
 def _next(this: Pass, recovered: Status) -> tuple[Status, moves.Moves, Obstacle | None]:

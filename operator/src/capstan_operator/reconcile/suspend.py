@@ -43,6 +43,7 @@ def resumed(status: Status, restarts: Restarts) -> Status:
         restarts=restarts,
         tasks=tuple(map(_continued, status.tasks)),
         removed=status.removed,
+        cluster_version=status.cluster_version,
         progress=status.progress,
     )
 
