@@ -3,9 +3,10 @@
 import os
 
 from capstan.core import cluster, devices
-from capstan.transport import fence
+from capstan.transport import certificates, fence
 
 _ATTEMPT = "CAPSTAN_ATTEMPT"
+_TLS_DIR = "CAPSTAN_TLS_DIR"
 _EPOCH = "CAPSTAN_EPOCH"
 
 
@@ -44,3 +45,13 @@ def of_process() -> fence.Caller | None:
     if config.task_type is None or config.task_index is None:
         return None
     return of_task(devices.task_name(config.task_type, config.task_index))
+
+
+def tls() -> certificates.Folder | None:
+    """Return the folder CAPSTAN_TLS_DIR with this process's certificates. Without it, return None.
+
+    Raises:
+        ValueError: the folder has no valid certificates.
+    """
+    path = os.environ.get(_TLS_DIR, "")
+    return certificates.Folder(path) if path else None

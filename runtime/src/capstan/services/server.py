@@ -64,11 +64,13 @@ class Server:
         The job name may be omitted if the cluster has one job, and the index if the job has one
         task. `config` is the default for sessions. Tensors travel over separate sockets if tasks
         can reach them, else over gRPC. With `protocol="grpc"`, here or in a ServerDef, the server
-        opens no port except that of its address.
+        opens no port except that of its address. If the launcher of the job set CAPSTAN_TLS_DIR,
+        this holds too, and all connections are encrypted and checked on both sides.
 
         Raises:
             ValueError: the job or the task is not named, or not in the cluster. Or CAPSTAN_ATTEMPT,
-                which the launcher of a job sets, or CAPSTAN_MAX_REQUEST_BYTES is no number.
+                which the launcher of a job sets, or CAPSTAN_MAX_REQUEST_BYTES is no number. Or
+                the folder CAPSTAN_TLS_DIR has no valid certificates.
             InvalidArgumentError: the task is not in the cluster, or its address has no port.
             NotFoundError: the protocol is unknown.
             UnknownError: the port is in use.
@@ -77,7 +79,10 @@ class Server:
         self.settings = settings_of.SessionConfig.from_proto(config)
         self._started = False
         self.progress = progress.Progress()
-        self._planes = (listener.GRPC,) if self._def.protocol else listener.PLANES
+        self._tls = identity.tls()
+        # The stream plane has the encryption of the control plane. The socket plane has none.
+        streams_only = self._def.protocol or self._tls is not None
+        self._planes = (listener.GRPC,) if streams_only else listener.PLANES
         self._task = devices.task_name(self._def.job_name, self._def.task_index)
         self._build(self._def.cluster.task_address(self._def.job_name, self._def.task_index))
         if start:
@@ -142,7 +147,7 @@ class Server:
         addresses = self._def.cluster.tasks()
         usable = cores.usable()
         cores.limit(cores.threads_for(self.settings, self._task, addresses, usable))
-        self._peers = peers = client.Peers(addresses, identity.of_task(self._task))
+        self._peers = peers = client.Peers(addresses, identity.of_task(self._task), self._tls)
         self._links = links = pool.Pool(
             dialer.LinkDialer(self._task, addresses, peers.worker, planes=self._planes)
         )
@@ -161,6 +166,7 @@ class Server:
                 self._listener,
                 self.progress.read,
                 limits.request_bytes(),
+                self._tls,
             )
         except errors.UnknownError:
             self._listener.close()

@@ -17,9 +17,9 @@ from capstan.transport import interfaces
 from capstan.transport.grpc import channels, client, health, server, wire
 
 LIMIT = 4 << 20
-ONE = {"x:0": np.zeros(3 << 20, np.uint8)}
+ONE = {"x:0": np.arange(3 << 18, dtype=np.int32)}
 """Feeds that fit into the bound alone, but not beside each other."""
-TOO_MANY = {"x:0": np.zeros(5 << 20, np.uint8)}
+TOO_MANY = {"x:0": np.arange(5 << 18, dtype=np.int32)}
 REFUSED = f"its bound is {LIMIT}.*CAPSTAN_MAX_REQUEST_BYTES"
 
 
@@ -71,7 +71,7 @@ def test_a_client_that_declares_no_sizes_is_counted_when_its_request_has_arrived
     aside: futures.Executor,
     eventually: Any,
 ) -> None:
-    large = wire.RunStepRequest(session_handle="h" * len(ONE["x:0"]), fetch=["y:0"])
+    large = wire.RunStepRequest(session_handle="h" * ONE["x:0"].nbytes, fetch=["y:0"])
     with channels.open_channel(address) as channel:
         call = channels.method(channel, channels.MASTER, "RunStep")
         with one_request_in_progress(master, task, aside, eventually):
@@ -86,7 +86,7 @@ def test_a_request_that_exceeds_the_bound_alone_is_refused(
 ) -> None:
     with pytest.raises(errors.ResourceExhaustedError, match=REFUSED):
         run(master, TOO_MANY)
-    undeclared = wire.RunStepRequest(session_handle="h" * len(TOO_MANY["x:0"]))
+    undeclared = wire.RunStepRequest(session_handle="h" * TOO_MANY["x:0"].nbytes)
     with channels.open_channel(address) as channel:
         call = channels.method(channel, channels.MASTER, "RunStep")
         with pytest.raises(grpc.RpcError, match=r"RESOURCE_EXHAUSTED(.|\n)*\d+ vs\. 4194304"):

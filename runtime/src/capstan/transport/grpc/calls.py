@@ -2,6 +2,9 @@
 
 import functools
 import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import grpc
@@ -9,19 +12,41 @@ from google.protobuf import message
 
 from capstan import errors
 from capstan.transport import cancellation as cancellations
-from capstan.transport import fence
+from capstan.transport import certificates, fence
 from capstan.transport.grpc import callers, channels, intake, status, tunnel
+
+
+@dataclass(frozen=True, slots=True)
+class _Channel:
+    """A channel, the certificates that it uses, and the function that returns its methods."""
+
+    channel: grpc.Channel
+    held: certificates.Certificates | None
+    method: Callable[[str], Any]
 
 
 class Service:
     """Calls to one service of one task. Thread-safe."""
 
-    def __init__(self, address: str, service: str, caller: fence.Caller | None = None) -> None:
-        """Open a channel to `address`. Every call says that `caller` makes it."""
+    def __init__(
+        self,
+        address: str,
+        service: str,
+        caller: fence.Caller | None = None,
+        tls: certificates.Folder | None = None,
+    ) -> None:
+        """Open a channel to `address`. Every call says that `caller` makes it.
+
+        If `tls` has certificates, the channel uses them. When they have been replaced, later calls
+        use a new channel. Calls and tunnels in progress stay on their channel.
+        """
         self.address = address
+        self._service = service
         self._metadata = callers.encode(caller)
-        self._channel = channels.open_channel(address)
-        self._method = functools.cache(functools.partial(channels.method, self._channel, service))
+        self._tls = tls
+        self._lock = threading.Lock()
+        self._replaced: list[_Channel] = []
+        self._current = self._open(None if tls is None else tls.current())
 
     def call(
         self,
@@ -46,7 +71,7 @@ class Service:
         data = _serialised(name, request)
         metadata = (*self._metadata, *intake.declare(len(data)))
         try:
-            method = self._method(name)
+            method = self._channel().method(name)
             if cancellation is None:
                 return method(data, timeout=timeout_s, metadata=metadata, wait_for_ready=wait)
             call = method.future(data, timeout_s, metadata, wait_for_ready=wait)
@@ -63,7 +88,7 @@ class Service:
             UnavailableError: this process has no descriptor left, or `close` was called.
         """
         try:
-            return tunnel.open_tunnel(self._channel)
+            return tunnel.open_tunnel(self._channel().channel)
         except ValueError as error:
             raise self._closed(error) from None
         except OSError as error:
@@ -72,8 +97,27 @@ class Service:
             ) from None
 
     def close(self) -> None:
-        """Close the channel. Calls in progress fail."""
-        self._channel.close()
+        """Close every channel. Calls in progress fail."""
+        with self._lock:
+            opened = (self._current, *self._replaced)
+        for each in opened:
+            each.channel.close()
+
+    def _channel(self) -> "_Channel":
+        """Return the channel with the current certificates."""
+        if self._tls is None:
+            return self._current
+        held = self._tls.current()
+        with self._lock:
+            if held is not self._current.held:
+                self._replaced.append(self._current)
+                self._current = self._open(held)
+            return self._current
+
+    def _open(self, held: certificates.Certificates | None) -> "_Channel":
+        channel = channels.open_channel(self.address, held)
+        method = functools.partial(channels.method, channel, self._service)
+        return _Channel(channel, held, functools.cache(method))
 
     def _closed(self, error: ValueError) -> errors.UnavailableError:
         return errors.UnavailableError(

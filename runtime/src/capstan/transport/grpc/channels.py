@@ -6,7 +6,8 @@ import grpc
 from google.protobuf import message
 
 from capstan import errors
-from capstan.transport.grpc import wire
+from capstan.transport import certificates
+from capstan.transport.grpc import security, wire
 
 MASTER: Final = "tensorflow.MasterService"
 WORKER: Final = "capstan.Worker"
@@ -56,9 +57,12 @@ def server_options(max_request_bytes: int) -> list[tuple[str, int]]:
     return [*_SERVER_OPTIONS, (_LARGEST_RECEIVED, largest)]
 
 
-def open_channel(address: str) -> grpc.Channel:
-    """Return a channel to `host:port`. The channel connects when it is used."""
-    return grpc.insecure_channel(address, options=_CLIENT_OPTIONS)
+def open_channel(address: str, held: certificates.Certificates | None = None) -> grpc.Channel:
+    """Return a channel to `host:port`. The channel connects when it is used.
+
+    With certificates, it is a channel of `security.open_channel`.
+    """
+    return security.open_channel(address, _CLIENT_OPTIONS, held)
 
 
 def method(channel: grpc.Channel, service: str, name: str) -> Any:

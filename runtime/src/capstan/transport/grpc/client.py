@@ -16,7 +16,7 @@ from capstan.core import config, function, graph_def, node, tensor_proto
 from capstan.framework import function_def
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
-from capstan.transport import fence, interfaces
+from capstan.transport import certificates, fence, interfaces
 from capstan.transport.grpc import calls, channels, codec, wire
 
 Array = np.ndarray[Any, Any]
@@ -44,12 +44,18 @@ class GrpcMaster(interfaces.MasterApi):
     Every method raises the errors of the master, and UnavailableError if it cannot be reached.
     """
 
-    def __init__(self, target: str, caller: fence.Caller | None = None) -> None:
+    def __init__(
+        self,
+        target: str,
+        caller: fence.Caller | None = None,
+        tls: certificates.Folder | None = None,
+    ) -> None:
         """Open a channel to `target` (`grpc://host:port`). The channel connects when it is used.
 
-        `caller` is this process.
+        `caller` is this process, and `tls` has its certificates.
         """
-        self._service = calls.Service(target.removeprefix("grpc://"), channels.MASTER, caller)
+        address = target.removeprefix("grpc://")
+        self._service = calls.Service(address, channels.MASTER, caller, tls)
 
     def create_session(
         self,
@@ -204,12 +210,17 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
     Every method raises the errors of the worker, and UnavailableError if it cannot be reached.
     """
 
-    def __init__(self, address: str, caller: fence.Caller | None = None) -> None:
+    def __init__(
+        self,
+        address: str,
+        caller: fence.Caller | None = None,
+        tls: certificates.Folder | None = None,
+    ) -> None:
         """Open a channel to `address` (`host:port`). The channel connects when it is used.
 
-        `caller` is this process.
+        `caller` is this process, and `tls` has its certificates.
         """
-        self._service = calls.Service(address, channels.WORKER, caller)
+        self._service = calls.Service(address, channels.WORKER, caller, tls)
 
     def get_status(self) -> interfaces.WorkerStatus:
         """Return the incarnation, the devices and the kernels of the task.
@@ -272,10 +283,18 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
 class Peers:
     """The workers of a cluster. Each has one channel, opened on first use. Thread-safe."""
 
-    def __init__(self, addresses: Mapping[str, str], caller: fence.Caller | None = None) -> None:
-        """`addresses` gives the `host:port` of every task. `caller` is this process."""
+    def __init__(
+        self,
+        addresses: Mapping[str, str],
+        caller: fence.Caller | None = None,
+        tls: certificates.Folder | None = None,
+    ) -> None:
+        """`addresses` gives the `host:port` of every task. `caller` is this process, and `tls` has
+        its certificates.
+        """
         self._addresses = dict(addresses)
         self._caller = caller
+        self._tls = tls
         self._lock = threading.Lock()
         self._workers: dict[str, GrpcWorker] = {}
 
@@ -292,7 +311,9 @@ class Peers:
                     raise errors.InvalidArgumentError(
                         None, None, f"{task} is not in the cluster: {', '.join(self._addresses)}"
                     )
-                found = self._workers[task] = GrpcWorker(self._addresses[task], self._caller)
+                found = self._workers[task] = GrpcWorker(
+                    self._addresses[task], self._caller, self._tls
+                )
             return found
 
     def close(self) -> None:

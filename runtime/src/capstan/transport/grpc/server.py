@@ -9,7 +9,7 @@ import grpc
 
 from capstan import errors
 from capstan.hardware import threads
-from capstan.transport import fence, interfaces
+from capstan.transport import certificates, fence, interfaces
 from capstan.transport.grpc import (
     callers,
     channels,
@@ -20,6 +20,7 @@ from capstan.transport.grpc import (
     leases,
     master_service,
     progress,
+    security,
     status,
     tunnel,
     wire,
@@ -35,7 +36,7 @@ _MAX_CALLS: Final = 1024
 class ControlServer:
     """Answers calls from `start` to `stop`. Thread-safe."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - it connects the parts of a server
         self,
         host: str,
         port: int,
@@ -44,12 +45,14 @@ class ControlServer:
         door: interfaces.Door,
         report: Callable[[], bytes],
         max_request_bytes: int,
+        tls: certificates.Folder | None = None,
     ) -> None:
         """Open the port. If `port` is 0, the system chooses one. `self.port` is its number.
 
         `report` returns the progress of the training in this process, as JSON.
         The server holds at most `max_request_bytes` of requests at once. Each further request ends
-        with ResourceExhaustedError.
+        with ResourceExhaustedError. If `tls` has certificates, only clients with a certificate of
+        the same authority can connect.
 
         Raises:
             UnknownError: the port is in use, or this process may not open it.
@@ -76,7 +79,7 @@ class ControlServer:
                 [grpc.method_handlers_generic_handler(service, handlers)]
             )
         try:
-            self.port: int = self._server.add_insecure_port(f"{host}:{port}")
+            self.port: int = security.add_port(self._server, f"{host}:{port}", tls)
         except RuntimeError as error:
             raise errors.UnknownError(
                 None,
