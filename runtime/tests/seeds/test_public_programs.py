@@ -184,8 +184,7 @@ RATES = """
     [
         pytest.param(DOWNPOUR, id="DOWNPOUR"),
         pytest.param(AGN, id="AGN"),
-        # A worker that lags at the last step may miss its token, in TensorFlow too.
-        pytest.param(RATES, id="a rate for each worker", marks=pytest.mark.soak),
+        pytest.param(RATES, id="a rate for each worker"),
     ],
 )
 def test_replicas_learn_and_end_their_ps_through_a_queue(program: str) -> None:

@@ -19,7 +19,13 @@ class Replica:
     """
 
     def __init__(
-        self, server: Any, index: int, required: int, total: int, limit: float | None = None
+        self,
+        server: Any,
+        index: int,
+        required: int,
+        total: int,
+        limit: float | None = None,
+        tokens: int | None = None,
     ) -> None:
         with tf.Graph().as_default():
             with tf.device("/job:ps/task:0"):
@@ -45,12 +51,18 @@ class Replica:
                 )
             self.local_step = tf.local_variables()[0]
             with tf.device("/job:ps/task:0"):
-                tokens = tf.FIFOQueue(-1, tf.int32, shapes=(), shared_name="sync_token_q")
-            self.waiting_tokens = tokens.size()
+                token_queue = tf.FIFOQueue(-1, tf.int32, shapes=(), shared_name="sync_token_q")
+                accumulator = tf.ConditionalAccumulator(
+                    tf.float32, shape=(), shared_name="v0:0/grad_accum"
+                )
+            self.waiting_tokens = token_queue.size()
+            self.gradients = accumulator.num_accumulated()
             self.session = tf.train.MonitoredTrainingSession(
                 server.target,
                 is_chief=index == 0,
-                hooks=[optimizer.make_session_run_hook(index == 0, num_tokens=total)],
+                hooks=[
+                    optimizer.make_session_run_hook(index == 0, total if tokens is None else tokens)
+                ],
             )
 
     def run_step(self) -> None:
@@ -64,9 +76,13 @@ class Replica:
         background.until(lambda: self.session.run(self.step) == step)
 
 
-def start(workers: int, required: int, limit: float | None = None) -> list[Replica]:
+def start(
+    workers: int, required: int, limit: float | None = None, tokens: int | None = None
+) -> list[Replica]:
     servers = clusters.start(ps=2, worker=workers)
-    return [Replica(servers[f"worker:{i}"], i, required, workers, limit) for i in range(workers)]
+    return [
+        Replica(servers[f"worker:{i}"], i, required, workers, limit, tokens) for i in range(workers)
+    ]
 
 
 @pytest.fixture
@@ -126,6 +142,21 @@ def test_the_gradients_of_a_replica_that_is_late_are_dropped(opened: list[Replic
     second.run_step()
     call.join()
     check(second, 2, 2, [mean[0] + 0.2, mean[1] + 1.0])
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("limit", [None, 3600])
+def test_a_replica_that_still_waits_when_the_chief_ends_ends_its_step(
+    opened: list[Replica], limit: float | None
+) -> None:
+    chief, second = opened[:] = start(2, required=2, limit=limit, tokens=0)
+    call = background.Background(second.run_step)
+    # Its gradient is applied before it waits.
+    background.until(lambda: chief.session.run(chief.gradients) == 1)
+    opened.remove(chief)
+    chief.session.close()
+    call.join()
+    check(second, 0, 0, [0, 0])
 
 
 @pytest.mark.e2e

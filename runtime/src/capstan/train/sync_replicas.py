@@ -133,9 +133,7 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
                 token = self._tokens.dequeue()
             train_op = state_ops.assign(self._local_step, self._step_of(graph, token))
             with graph.control_dependencies([update]):
-                released = self._released(
-                    max(self._total_num_replicas, self._replicas_to_aggregate)
-                )
+                released = self._released(self._tokens_of_an_update())
             if self._variable_averages is not None:
                 with graph.control_dependencies([released]), graph.name_scope(""):
                     released = self._variable_averages.apply(self._variables_to_average)
@@ -243,6 +241,24 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
             return control_flow_ops.no_op(name="no_init_tokens")
         with self._beside_global_step(graphs.get_default_graph()):
             return self._released(num_tokens)
+
+    def get_last_tokens_op(self) -> Any:
+        """Return an op with which the chief releases the replicas that wait when it ends.
+
+        TensorFlow has no such op. The hook of the chief runs it. A program that has no hook may run
+        it before it closes its session. The next chief finds the tokens that no replica took, and
+        drops the gradients of their steps.
+
+        Raises:
+            ValueError: `apply_gradients` was not called.
+        """
+        if self._chief_queue_runner is None:
+            raise ValueError("get_last_tokens_op() should be called after apply_gradients().")
+        with self._beside_global_step(graphs.get_default_graph()):
+            return self._released(self._tokens_of_an_update())
+
+    def _tokens_of_an_update(self) -> int:
+        return max(self._total_num_replicas, self._replicas_to_aggregate)
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> hook.SessionRunHook:
         """Return the hook with which a monitored session trains synchronously.

@@ -32,6 +32,7 @@ class SyncReplicasHook(hook.SessionRunHook):
             self._local_init_op = optimizer.chief_init_op
             self._runner = optimizer.get_chief_queue_runner()
             self._init_tokens_op = optimizer.get_init_tokens_op(self._num_tokens)
+            self._last_tokens_op = optimizer.get_last_tokens_op()
         else:
             self._local_init_op = optimizer.local_step_init_op
 
@@ -55,3 +56,12 @@ class SyncReplicasHook(hook.SessionRunHook):
         if self._is_chief:
             session.run(self._init_tokens_op)
             self._runner.create_threads(session, coord, daemon=True, start=True)
+
+    def end(self, session: Any) -> None:
+        """In the chief, release the replicas that wait for a token.
+
+        The queue runner may end after its last update and before it puts tokens into the queue. A
+        replica that is slower than the chief would then wait without end, as in TensorFlow.
+        """
+        if self._is_chief:
+            session.run(self._last_tokens_op)
