@@ -715,7 +715,10 @@ ELSEWHERE = {
     },
     "oracle/test_datasets.py": {
         "BatchDataset", "BatchDatasetV2", "CacheDataset", "ConcatenateDataset",
-        "DatasetToSingleElement", "DeserializeIterator", "DeserializeSparse",
+        "DatasetCardinality", "DatasetToSingleElement", "DenseToSparseBatchDataset",
+        "DeserializeIterator", "DeserializeSparse", "ExperimentalDatasetCardinality",
+        "ExperimentalDenseToSparseBatchDataset", "ExperimentalGroupByReducerDataset",
+        "GroupByReducerDataset",
         "DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset",
         "ExperimentalIgnoreErrorsDataset", "ExperimentalMapAndBatchDataset",
         "ExperimentalParallelInterleaveDataset", "ExperimentalRandomDataset",

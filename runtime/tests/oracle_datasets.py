@@ -99,6 +99,38 @@ def _groups(tf: Any, _: Path) -> Any:
     )
 
 
+def _reductions(tf: Any, _: Path) -> Any:
+    experimental = tf.data.experimental
+    numbers = tf.data.Dataset.range(11)
+    texts = tf.data.Dataset.from_tensor_slices(["a", "b"])
+    counted = [
+        numbers, numbers.batch(3), numbers.batch(3, drop_remainder=True).map(lambda x: x + 1),
+        numbers.skip(2).shard(4, 1), numbers.take(20), numbers.repeat(), numbers.repeat(2),
+        numbers.filter(lambda x: x > 1), tf.data.Dataset.zip((numbers, texts.repeat())),
+        texts.concatenate(texts), texts.repeat(0), numbers.window(3, 2, 2, drop_remainder=True),
+        numbers.window(3, 2), texts.shuffle(2).prefetch(1), numbers.repeat().take(5),
+        texts.skip(-1),
+    ]  # fmt: skip
+    counts = tf.stack([experimental.cardinality(dataset) for dataset in counted])
+    reducer = experimental.Reducer(
+        lambda key: (key, np.int64(0)),
+        lambda state, x: (state[0], state[1] + x),
+        lambda key, total: {"key": key, "total": total, "counts": counts},
+    )
+    return numbers.apply(experimental.group_by_reducer(lambda x: -(x % 3), reducer))
+
+
+def _sparse_batches(tf: Any, _: Path) -> Any:
+    rows = tf.data.Dataset.range(4).map(lambda x: tf.fill([2, tf.cast(x, tf.int32)], x))
+    batches = [
+        rows.apply(tf.data.experimental.dense_to_sparse_batch(3, shape)).map(
+            lambda batch: (batch.indices, batch.values, batch.dense_shape)
+        )
+        for shape in ([3, 4], [2, None])
+    ]
+    return tf.data.Dataset.zip(tuple(batches))
+
+
 def _choices(tf: Any, _: Path) -> Any:
     choice = tf.data.Dataset.from_tensor_slices(np.array([0, 1, 1, 0, 0, 0, 1, 0]))
     datasets = [tf.data.Dataset.range(3), tf.data.Dataset.range(10, 14)]
@@ -225,6 +257,8 @@ PROGRAMS: dict[str, Program] = {
     "unbatch": lambda tf, _: _numbers(tf).batch(4).map(lambda x: (x, -x)).unbatch(),
     "enumerate": lambda tf, _: tf.data.Dataset.from_tensor_slices(["a", "b"]).enumerate(5),
     "groups": _groups,
+    "reductions": _reductions,
+    "sparse batches": _sparse_batches,
     "scan": lambda tf, _: tf.data.Dataset.range(5).apply(
         tf.data.experimental.scan(np.int64(1), lambda state, x: (state + x, (state, x)))
     ),

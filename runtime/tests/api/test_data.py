@@ -467,3 +467,18 @@ def test_parsed_examples_with_sparse_features_are_elements() -> None:
     assert found == [[], [0, 1], [0]]
     with pytest.raises(TypeError, match="padded sparse tensors"):
         parsed.padded_batch(2)
+
+
+@pytest.mark.parametrize("initial", [[0.9, 0.1], None], ids=["known", "estimated"])
+def test_resampled_elements_have_the_wanted_classes(initial: Any) -> None:
+    numbers = Dataset.range(200).repeat().shuffle(200, seed=1)
+    resampled = numbers.apply(
+        tf.data.experimental.rejection_resample(
+            lambda x: tf.cast(x >= 180, tf.int32), [0.5, 0.5], initial, seed=2
+        )
+    )
+    pair = resampled.batch(1000).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        classes, values = session.run(pair)
+    assert (classes == (values >= 180)).all()
+    assert 0.4 < classes.mean() < 0.6

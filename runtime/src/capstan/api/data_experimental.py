@@ -15,24 +15,32 @@ from capstan.api.data_choice import (
 )
 from capstan.api.data_csv import CsvDataset, make_csv_dataset
 from capstan.api.data_files import make_batched_features_dataset, parse_example_dataset
-from capstan.api.data_grouping import group_by_window, scan
+from capstan.api.data_grouping import Reducer, group_by_reducer, group_by_window, scan
 from capstan.api.data_optional import Optional, get_next_as_optional
+from capstan.api.data_resampling import rejection_resample
 from capstan.api.data_saveable import make_saveable_from_iterator
 from capstan.api.dataset import Dataset, made
+from capstan.core import tensor_shape
 from capstan.framework.raw import raw
 
 __all__ = [
     "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
     "Counter",
     "CsvDataset",
     "Optional",
     "RandomDataset",
+    "Reducer",
     "bucket_by_sequence_length",
+    "cardinality",
     "choose_from_datasets",
     "copy_to_device",
+    "dense_to_sparse_batch",
     "enumerate_dataset",
     "get_next_as_optional",
     "get_single_element",
+    "group_by_reducer",
     "group_by_window",
     "ignore_errors",
     "make_batched_features_dataset",
@@ -42,6 +50,7 @@ __all__ = [
     "parallel_interleave",
     "parse_example_dataset",
     "prefetch_to_device",
+    "rejection_resample",
     "sample_from_datasets",
     "scan",
     "shuffle_and_repeat",
@@ -54,6 +63,12 @@ Transformation = Callable[[Dataset], Dataset]
 
 AUTOTUNE = -1
 """Lets Capstan choose the size of a buffer or the number of parallel calls."""
+
+INFINITE_CARDINALITY = -1
+"""The cardinality of a dataset without end."""
+
+UNKNOWN_CARDINALITY = -2
+"""The cardinality of a dataset whose elements have to be counted."""
 
 
 def map_and_batch(
@@ -166,6 +181,44 @@ def parallel_interleave(
     The order is always deterministic: `sloppy` only allows another one.
     """
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
+
+
+def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
+    """Return a transformation to sparse tensors of `batch_size` elements of different shapes.
+
+    `row_shape` is the shape of the rows of a batch. An unknown size becomes the largest size in the
+    batch.
+
+    Raises (when it is applied):
+        TypeError: the elements have more than one component.
+    """
+
+    def apply(dataset: Dataset) -> Dataset:
+        element = dataset._spec
+        if not isinstance(element, data_structure.TensorSpec):
+            raise TypeError(
+                "DenseToSparseDataset requires an input whose elements have a single component, "
+                f"whereas the input has {dataset.output_types!r}."
+            )
+        row = tensor_shape.TensorShape(row_shape)
+        shape = tensor_shape.TensorShape([None]).concatenate(row)
+        return made(
+            "DenseToSparseBatchDataset",
+            data_structure.SparseTensorSpec(element.dtype, shape),
+            dataset._variant_tensor,
+            data_base.int64(batch_size, "batch_size"),
+            [-1 if size is None else size for size in row.as_list()],
+        )
+
+    return apply
+
+
+def cardinality(dataset: Dataset) -> Any:
+    """Return the number of elements of a dataset as an int64 tensor, without a pass.
+
+    The value may be INFINITE_CARDINALITY or UNKNOWN_CARDINALITY.
+    """
+    return raw.ExperimentalDatasetCardinality(dataset._variant_tensor)
 
 
 def get_single_element(dataset: Dataset) -> Any:

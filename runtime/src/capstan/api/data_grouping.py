@@ -1,6 +1,7 @@
 """`tf.data.experimental`: transformations that keep a state or group elements."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from capstan.api import data_base, data_functions, data_structure
@@ -8,9 +9,11 @@ from capstan.api.dataset import Dataset, made
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 
-__all__ = ["group_by_window", "scan"]
+__all__ = ["Reducer", "group_by_reducer", "group_by_window", "scan"]
 
 Transformation = Callable[[Dataset], Dataset]
+
+_NUMBER = data_structure.TensorSpec(dtypes.int64, tensor_shape.TensorShape([]))
 
 
 def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transformation:
@@ -66,11 +69,9 @@ def group_by_window(
     size_of = window_size_func or (lambda key: convert.convert_to_tensor(window_size, dtypes.int64))
 
     def apply(dataset: Dataset) -> Dataset:
-        number = data_structure.TensorSpec(dtypes.int64, tensor_shape.TensorShape([]))
+        number = _NUMBER
         key = data_functions.trace(key_func, "group_by_window()", dataset._spec)
-        for traced, name in ((key, "key_func"),):
-            if traced.spec != number:
-                raise ValueError(f"`{name}` must return a single tf.int64 tensor.")
+        _check_key(key)
         reduced = data_functions.trace(
             reduce_func, "group_by_window()", number, data_base.DatasetSpec(dataset._spec, Dataset)
         )
@@ -92,3 +93,61 @@ def group_by_window(
         )
 
     return apply
+
+
+@dataclass(frozen=True, slots=True)
+class Reducer:
+    """A reduction: `init_func(key)` returns a state, `reduce_func(state, element)` the next state.
+
+    `finalize_func(state)` returns the result.
+    """
+
+    init_func: Callable[[Any], Any]
+    reduce_func: Callable[[Any, Any], Any]
+    finalize_func: Callable[..., Any]
+
+
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
+    """Return a transformation to one element for each key: the reduction of its elements.
+
+    `key_func(element)` returns the key of an element, an int64. The keys are in rising order.
+
+    Raises (when it is applied):
+        ValueError: `key_func` returns something else.
+        TypeError, ValueError: the next state has another structure or other types.
+    """
+    where = "tf.data.experimental.group_by_reducer()"
+
+    def apply(dataset: Dataset) -> Dataset:
+        key = data_functions.trace(key_func, where, dataset._spec)
+        _check_key(key)
+        init = data_functions.trace(reducer.init_func, where, _NUMBER)
+        spec = init.spec
+        while True:
+            reduced = data_functions.trace(reducer.reduce_func, where, spec, dataset._spec)
+            data_base.check_state(spec, reduced.spec, "reduce_func")
+            general = data_base.relaxed(spec, reduced.spec)
+            if general == spec:
+                break
+            spec = general
+        result = data_functions.trace(reducer.finalize_func, where, spec)
+        return made(
+            "GroupByReducerDataset",
+            result.spec,
+            dataset._variant_tensor,
+            key.captured,
+            init.captured,
+            reduced.captured,
+            result.captured,
+            key_func=key.reference,
+            init_func=init.reference,
+            reduce_func=reduced.reference,
+            finalize_func=result.reference,
+        )
+
+    return apply
+
+
+def _check_key(key: data_functions.Traced) -> None:
+    if key.spec != _NUMBER:
+        raise ValueError("`key_func` must return a single tf.int64 tensor.")

@@ -113,6 +113,7 @@ def _several(
 
 _PHASES = ("init_func", "next_func", "finalize_func")
 _GROUPS = ("key_func", "reduce_func", "window_size_func")
+_REDUCER = ("key_func", "init_func", "reduce_func", "finalize_func")
 _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "MapDataset": _calling(dataset_functions.Map),
     "ParallelMapDataset": _calling(_parallel_map),
@@ -138,6 +139,13 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
         [f"T{each}_other_arguments" for each in _GROUPS],
         1,
     ),
+    "GroupByReducerDataset": _several(
+        dataset_grouping.GroupByReducer,
+        _REDUCER,
+        [f"T{each}_other_arguments" for each in _REDUCER],
+        1,
+    ),
 }
+_KERNELS["ExperimentalGroupByReducerDataset"] = _KERNELS["GroupByReducerDataset"]
 for _op, _make in _KERNELS.items():
     register(Kernel(_op, _make))

@@ -18,6 +18,7 @@ from capstan.resources import (
     dataset_order,
     dataset_shuffle,
     dataset_sources,
+    dataset_sparse,
     dataset_threads,
     elements,
     variant,
@@ -131,6 +132,12 @@ def _padded_batch(spec: Spec, source: Any, size: Any, *others: Any) -> Dataset:
     return dataset_batch.PaddedBatch(
         spec, dataset_in(source), batch_size(size), drop, padded, values
     )
+
+
+def _dense_to_sparse(spec: Spec, source: Any, size: Any, row_shape: Any) -> Dataset:
+    row = rejection.vector(row_shape, "row_shape")
+    sizes = tuple(None if length < 0 else length for length in row)
+    return dataset_sparse.DenseToSparseBatch(spec, dataset_in(source), batch_size(size), sizes)
 
 
 def _window(spec: Spec, source: Any, size: Any, shift: Any, stride: Any, drop: Any) -> Dataset:
@@ -255,6 +262,8 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "PaddedBatchDatasetV2": plain(_padded_batch),
     "UnbatchDataset": plain(lambda spec, source: dataset_batch.Unbatch(spec, dataset_in(source))),
     "WindowDataset": plain(_window),
+    "DenseToSparseBatchDataset": plain(_dense_to_sparse),
+    "ExperimentalDenseToSparseBatchDataset": plain(_dense_to_sparse),
     "RepeatDataset": plain(_counted(dataset_order.Repeat)),
     "TakeDataset": plain(_counted(dataset_order.Take)),
     "SkipDataset": plain(_counted(dataset_order.Skip)),

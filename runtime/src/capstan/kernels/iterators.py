@@ -13,7 +13,15 @@ from capstan.kernels import datasets, resources
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
-from capstan.resources import dataset, elements, iterator, iterator_state, optional, variant
+from capstan.resources import (
+    cardinality,
+    dataset,
+    elements,
+    iterator,
+    iterator_state,
+    optional,
+    variant,
+)
 from capstan.resources.dataset import Captured, Spec
 
 _KIND = "iterator"
@@ -110,6 +118,10 @@ def _from_string(node: NodeContext) -> Function:
         return found
 
     return from_string
+
+
+def _cardinality(plan: Any) -> Any:
+    return np.int64(cardinality.of(datasets.dataset_in(plan)))
 
 
 def _serialize(handle: Any) -> Any:
@@ -210,5 +222,7 @@ register(Kernel("IteratorFromStringHandle", _from_string))
 register(Kernel("IteratorFromStringHandleV2", _from_string))
 register(Kernel("SerializeIterator", constantly(_serialize)))
 register(Kernel("DeserializeIterator", constantly(_deserialize)))
+for _op in ("DatasetCardinality", "ExperimentalDatasetCardinality"):
+    register(Kernel(_op, constantly(_cardinality)))
 register(Kernel("DatasetToSingleElement", start=_single_element))
 register(Kernel("ReduceDataset", start=_reduce))

@@ -35,7 +35,8 @@ class Batch(dataset.Dataset):
         if blocks is not None:
             return _Joined(blocks, self.size, self.drops_remainder, run)
         source = self.source.start(run)
-        return _Batches(source, self.size, self.drops_remainder, self._stacked, run)
+        drops = self.drops_remainder
+        return Batches(source, self.size, self._stacked, run, drops_remainder=drops)
 
     def _stacked(self, rows: Sequence[Element]) -> Element:
         columns = zip(*rows, strict=True)
@@ -45,16 +46,17 @@ class Batch(dataset.Dataset):
         )
 
 
-class _Batches(Iterator[Element]):
+class Batches(Iterator[Element]):
     """Takes `size` elements at a time. An error drops the elements before it in the batch."""
 
     def __init__(
         self,
         source: Iterator[Element],
         size: int,
-        drops_remainder: bool,
         stack: Callable[[Sequence[Element]], Element],
         run: Run,
+        *,
+        drops_remainder: bool = False,
     ) -> None:
         self._source, self._size, self._stack, self._run = source, size, stack, run
         self._least = size if drops_remainder else 1
@@ -146,7 +148,8 @@ class PaddedBatch(dataset.Dataset):
 
     def start(self, run: Run) -> Iterator[Element]:
         source = self.source.start(run)
-        return _Batches(source, self.size, self.drops_remainder, self._padded, run)
+        drops = self.drops_remainder
+        return Batches(source, self.size, self._padded, run, drops_remainder=drops)
 
     def _padded(self, rows: Sequence[Element]) -> Element:
         columns = enumerate(zip(*rows, strict=True))

@@ -77,3 +77,49 @@ class _Groups(Iterator[Element]):
     def _window(self, key: int) -> Element:
         rows = dataset_batch.Rows(self._spec, tuple(self._groups.pop(key)))
         return self._reduce(np.int64(key), elements.scalar(rows))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GroupByReducer(dataset.Dataset):
+    """One element for each key: `finalize` of the state that `reduce` computes from `init(key)`.
+
+    The keys are in rising order.
+    """
+
+    spec: Spec
+    source: Dataset
+    key: Captured
+    init: Captured
+    reduce: Captured
+    finalize: Captured
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+    @property
+    def may_block(self) -> bool:
+        return True
+
+    def start(self, run: Run) -> Iterator[Element]:
+        return _Reduced(self, run)
+
+
+class _Reduced(Iterator[Element]):
+    """The results. The first call reads all elements. After an error it goes on with the next."""
+
+    def __init__(self, plan: GroupByReducer, run: Run) -> None:
+        self._source, self._run = plan.source.start(run), run
+        self._key, self._init = plan.key.bound(run), plan.init.bound(run)
+        self._reduce, self._finalize = plan.reduce.bound(run), plan.finalize.bound(run)
+        self._states: dict[int, Element] = {}
+
+    def __next__(self) -> Element:
+        for element in self._source:
+            self._run.check()
+            key = int(self._key(*element)[0])
+            state = self._states[key] if key in self._states else self._init(np.int64(key))
+            self._states[key] = self._reduce(*state, *element)
+        if not self._states:
+            raise StopIteration
+        return self._finalize(*self._states.pop(min(self._states)))

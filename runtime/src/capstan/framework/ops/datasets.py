@@ -112,6 +112,11 @@ for _prefix in ("", "Experimental"):
     )
     _dataset(f"{_prefix}UniqueDataset", (_SOURCE,), {**_TYPED, **_extra})
     _dataset(f"{_prefix}RandomDataset", ("seed: int64", "seed2: int64"), {**_TYPED, **_extra})
+    _dataset(
+        f"{_prefix}DenseToSparseBatchDataset",
+        (_SOURCE, "batch_size: int64", "row_shape: int64"),
+        _TYPED,
+    )
 _dataset("CacheDataset", (_SOURCE, "filename: string"), _NAMED)
 _dataset(
     "PrefetchDataset",
@@ -197,16 +202,23 @@ _calling(
         **_NAMED,
     },
 )
-_GROUPS = ("key_func", "reduce_func", "window_size_func")
-_calling(
-    "GroupByWindowDataset",
-    (_SOURCE, *(f"{each}_other_arguments: T{each}_other_arguments" for each in _GROUPS)),
-    {
-        **dict.fromkeys(_GROUPS, function.Reference),
-        **{f"T{each}_other_arguments": list for each in _GROUPS},
-        **_NAMED,
-    },
-)
+
+
+def _grouping(name: str, functions: tuple[str, ...], attrs: dict[str, Any]) -> None:
+    _calling(
+        name,
+        (_SOURCE, *(f"{each}_other_arguments: T{each}_other_arguments" for each in functions)),
+        {
+            **dict.fromkeys(functions, function.Reference),
+            **{f"T{each}_other_arguments": list for each in functions},
+            **attrs,
+        },
+    )
+
+
+_grouping("GroupByWindowDataset", ("key_func", "reduce_func", "window_size_func"), _NAMED)
+for _op in ("GroupByReducerDataset", "ExperimentalGroupByReducerDataset"):
+    _grouping(_op, ("key_func", "init_func", "reduce_func", "finalize_func"), _TYPED)
 _FILES = ("filenames: string", "compression_type: string", "buffer_size: int64")
 _dataset("TextLineDataset", _FILES, {"metadata": b""}, facts.EXTERNAL)
 _dataset("TFRecordDataset", _FILES, {"metadata": b""}, facts.EXTERNAL)

@@ -126,6 +126,20 @@ define(
         effect=facts.changes("resource_handle"),
     )
 )
+for _op, _attrs in (
+    ("DatasetCardinality", {"cardinality_options": b""}),
+    ("ExperimentalDatasetCardinality", {}),
+):
+    define(
+        OpDef(
+            _op,
+            ("input_dataset: variant",),
+            ("cardinality: int64",),
+            attrs=_attrs,
+            shape=rules.scalar,
+            not_differentiable=True,
+        )
+    )
 define(
     OpDef(
         "DatasetToSingleElement",
