@@ -126,6 +126,21 @@ def test_elements_that_do_not_fit_the_queue_are_refused(tmp_path: pathlib.Path) 
                 saver.restore(session, path)
 
 
+def test_no_task_restores_a_variable_before_another_task_has_restored_its_queue() -> None:
+    with tf.device("/job:ps/task:0"):
+        variable = tf.Variable(0)
+    with tf.device("/job:ps/task:1"):
+        saveable = tf.train.make_saveable_from_queue(KINDS["fifo"]())
+        tf.add_to_collection(tf.GraphKeys.SAVEABLE_OBJECTS, saveable)
+    tf.train.Saver(sharded=True)
+    (assign,) = [
+        op
+        for op in tf.get_default_graph().get_operations()
+        if op.type == "Assign" and op.name.startswith("save/") and op.inputs[0] is variable._ref()
+    ]
+    assert [op.type for op in assign.control_inputs] == ["DeserializeQueue"]
+
+
 @contextlib.contextmanager
 def parameter_server(cluster: dict[str, list[str]]) -> Iterator["subprocess.Popen[bytes]"]:
     server = [sys.executable, str(HERE / "trainee.py"), "ps", "0", json.dumps(cluster), "", "0", ""]

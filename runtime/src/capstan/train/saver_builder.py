@@ -19,6 +19,10 @@ from capstan.train import saveable_object
 
 Saveables = Sequence[saveable_object.SaveableObject]
 
+_Values = tuple[saveable_object.SaveableObject, list[graphs.Tensor]]
+_Restored = tuple[str, list[_Values], list[Any]]
+"""A device, its variables with their values, and the operations that restore its other state."""
+
 V1, V2 = slice_files.VERSION, bundle.VERSION
 """The numbers of TensorFlow's checkpoint formats in a SaverDef."""
 
@@ -119,14 +123,16 @@ class BaseSaverBuilder:
             if sharded:
                 per_device = _by_device(saveables)
                 save = self._add_sharded_save(prefix, per_device)
-                restores = [
-                    self._add_restore(prefix, device, members, restore_sequentially, reshape, shard)
-                    for shard, (device, members) in enumerate(per_device)
-                ]
-                restore = grouping.group(*restores, name="restore_all")
             else:
+                per_device = [("", saveables)]
                 save = self._add_save(prefix, saveables)
-                restore = self._add_restore(prefix, "", saveables, restore_sequentially, reshape)
+            restore = self._add_restores(
+                prefix,
+                per_device,
+                is_sharded=sharded,
+                is_sequential=restore_sequentially,
+                is_reshaping=reshape,
+            )
         return saver_pb2.SaverDef(
             filename_tensor_name=prefix.name,
             save_tensor_name=save.name,
@@ -175,31 +181,37 @@ class BaseSaverBuilder:
             done: graphs.Tensor = raw.ShardedFilespec(prefix, count)
             return done
 
-    def _add_restore(
+    def _add_restores(
         self,
         prefix: graphs.Tensor,
-        device: str,
-        saveables: Saveables,
+        per_device: Sequence[tuple[str, Saveables]],
+        *,
+        is_sharded: bool,
         is_sequential: bool,
         is_reshaping: bool,
-        shard: int | None = None,
     ) -> graphs.Operation:
-        preferred_shard = -1 if shard is None else shard
-        with prefix.graph.device(device):
-            tensors = iter(self.bulk_restore(prefix, saveables, preferred_shard, is_sequential))
-            given = [(member, [next(tensors) for _ in member.specs]) for member in saveables]
-            other_state: list[Any] = []
-            assigned: list[Any] = []
-            # Workers train as soon as the variables have values. Before that, restore the other
-            # state of the task, such as queues.
-            for member, values in sorted(given, key=lambda pair: _is_variable(pair[0])):
-                shapes = [_shape(spec.tensor) for spec in member.specs] if is_reshaping else None
-                is_variable = _is_variable(member)
-                with prefix.graph.control_dependencies(other_state if is_variable else []):
-                    operation = member.restore(values, shapes)
-                (assigned if is_variable else other_state).append(operation)
-            name = "restore_all" if shard is None else "restore_shard"
-            return grouping.group(*other_state, *assigned, name=name)
+        graph = prefix.graph
+        given: list[_Restored] = []
+        other_state: list[Any] = []
+        for shard, (device, members) in enumerate(per_device):
+            with graph.device(device):
+                number = shard if is_sharded else -1
+                tensors = iter(self.bulk_restore(prefix, members, number, is_sequential))
+                values = [(member, [next(tensors) for _ in member.specs]) for member in members]
+                rest = [pair for pair in values if not _is_variable(pair[0])]
+                done = [_assigned(*pair, is_reshaping=is_reshaping) for pair in rest]
+            given.append((device, [pair for pair in values if _is_variable(pair[0])], done))
+            other_state += done
+        # Workers train as soon as the variables have values. Before that, restore the other state
+        # of all tasks, such as queues.
+        restores = []
+        for device, variables, done in given:
+            with graph.device(device):
+                with graph.control_dependencies(other_state):
+                    values_set = [_assigned(*pair, is_reshaping=is_reshaping) for pair in variables]
+                name = "restore_shard" if is_sharded else "restore_all"
+                restores.append(grouping.group(*done, *values_set, name=name))
+        return grouping.group(*restores, name="restore_all") if is_sharded else restores[0]
 
 
 class BulkSaverBuilder(BaseSaverBuilder):
@@ -248,6 +260,14 @@ def _by_device(saveables: Saveables) -> list[tuple[str, Saveables]]:
 def _is_variable(member: saveable_object.SaveableObject) -> bool:
     kinds = saveable_object.ReferenceVariableSaveable, saveable_object.ResourceVariableSaveable
     return isinstance(member, kinds)
+
+
+def _assigned(
+    member: saveable_object.SaveableObject, values: list[graphs.Tensor], *, is_reshaping: bool
+) -> Any:
+    """Return the operation that gives a saveable its values."""
+    shapes = [_shape(spec.tensor) for spec in member.specs] if is_reshaping else None
+    return member.restore(values, shapes)
 
 
 def _shape(tensor: graphs.Tensor) -> Any:
