@@ -56,6 +56,24 @@ def test_a_fed_tensor_needs_no_producer(nodes: dict[str, ir.Node], data: st.Data
             assert edge.node in kept or edge.node in fed
 
 
+@given(graphs(), st.data())
+def test_nodes_are_unordered_if_neither_needs_the_other(
+    nodes: dict[str, ir.Node], data: st.DataObject
+) -> None:
+    nodes = order.topological(nodes, sorted(nodes))
+    names = data.draw(st.lists(st.sampled_from(sorted(nodes)), unique=True))
+    ancestors: dict[str, set[str]] = {}
+    for name, node in nodes.items():
+        sources = list(order.producers(node))
+        ancestors[name] = {name, *sources}.union(*(ancestors[source] for source in sources))
+    assert order.unordered(nodes, names) == {
+        one
+        for one in names
+        for other in names
+        if one not in ancestors[other] and other not in ancestors[one]
+    }
+
+
 def test_the_error_for_a_cycle_names_one_of_its_nodes() -> None:
     nodes = {
         "a": ir.Node("a", "X", (Edge("b"),)),

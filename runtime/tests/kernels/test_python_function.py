@@ -1,6 +1,8 @@
 """`py_func` calls Python functions in sessions, with the values and errors of TensorFlow."""
 
 import gc
+import itertools
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +11,8 @@ import pytest
 
 import capstan as tf
 from capstan.api import function, script_ops
+
+PATIENCE_S = 60.0
 
 
 def run(fetches: Any) -> Any:
@@ -69,6 +73,7 @@ def test_a_function_may_return_nothing() -> None:
     for _ in range(2):
         run(call)
     assert calls == [1, 1]
+    assert script_ops.py_func(lambda: None, [], [], stateful=False) == []
 
 
 def test_a_function_may_change_and_return_its_argument() -> None:
@@ -166,6 +171,90 @@ def test_a_python_function_runs_inside_of_a_function_of_the_graph() -> None:
         return script_ops.py_func(lambda value: value * 2, [x], tf.float32)
 
     assert run(doubled(2.0)) == 4.0
+
+
+def test_functions_that_wait_for_each_other_run_at_the_same_time() -> None:
+    meeting = threading.Barrier(3, timeout=PATIENCE_S)
+
+    def meet() -> Any:
+        return np.int64(meeting.wait())
+
+    places = [script_ops.py_func(meet, [], tf.int64) for _ in range(3)]
+    assert run(tf.reduce_sum(tf.stack(places))) == 3
+
+
+def test_functions_that_the_graph_orders_run_in_the_thread_of_the_step() -> None:
+    def note(*_: Any) -> Any:
+        return np.int64(threading.get_ident())
+
+    first = script_ops.py_func(note, [], tf.int64)
+    second = script_ops.py_func(note, [first + 1], tf.int64)
+    with tf.control_dependencies([second]):
+        third = script_ops.py_func(note, [], tf.int64)
+    assert set(run([first, second, third])) == {threading.get_ident()}
+
+
+def test_an_error_ends_the_step_after_the_other_functions() -> None:
+    begun, failed, ended = threading.Event(), threading.Event(), []
+
+    def slow() -> Any:
+        begun.set()
+        assert failed.wait(PATIENCE_S)
+        ended.append(1)
+        return np.int64(0)
+
+    def fail() -> Any:
+        assert begun.wait(PATIENCE_S)
+        failed.set()
+        raise ValueError("v")
+
+    calls = [
+        script_ops.py_func(slow, [], tf.int64, name="slow"),
+        script_ops.py_func(fail, [], tf.int64, name="fail"),
+    ]
+    with pytest.raises(tf.errors.InvalidArgumentError, match="ValueError: v") as raised:
+        run(calls)
+    assert raised.value.op.name == "fail"
+    assert ended == [1]
+
+
+def test_a_function_of_a_branch_that_is_not_taken_is_not_called() -> None:
+    calls: list[str] = []
+
+    def called(name: str) -> Callable[[], Any]:
+        def call() -> Any:
+            return script_ops.py_func(lambda: (calls.append(name), 1)[1], [], tf.int64)
+
+        return call
+
+    taken = tf.placeholder(tf.bool, [])
+    chosen = tf.cond(taken, called("taken"), called("not taken"))
+    with tf.Session() as session:
+        assert session.run(chosen, {taken: True}) == 1
+    assert calls == ["taken"]
+
+
+def test_functions_of_one_step_leave_their_arguments_alone() -> None:
+    def double(x: Any) -> Any:
+        x *= 2
+        return x
+
+    x = tf.Variable([1.0, 2.0])
+    y = tf.identity(x) + 1
+    calls = [script_ops.py_func(double, [each], tf.float32) for each in (x, x, y, y)]
+    with tf.Session() as session:
+        session.run(x.initializer)
+        for _ in range(2):
+            doubled = session.run(calls)
+            assert [value.tolist() for value in doubled] == [[2, 4], [2, 4], [4, 6], [4, 6]]
+
+
+@pytest.mark.parametrize("inputs", [[], [1.0]])
+def test_a_stateless_function_of_constants_is_called_once(inputs: list[float]) -> None:
+    numbers = itertools.count()
+    number = script_ops.py_func(lambda *_: next(numbers), inputs, tf.int64, stateful=False)
+    with tf.Session() as session:
+        assert [session.run(number) for _ in range(3)] == [0, 0, 0]
 
 
 def test_a_value_that_is_not_callable_is_refused() -> None:

@@ -15,7 +15,6 @@ from capstan.framework import graph as graphs
 from capstan.graph import infer
 
 _SHAPES = "_output_shapes"
-_C_NAMES = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
 _TYPE_NAMES = frozenset(dtype.name for dtype in dtypes.BASE_DTYPES)
 
 
@@ -220,16 +219,17 @@ class Import:
             attrs = infer.attributes(each)
             expected, outputs = _types(each, full_name), None
         if len(expected) != len(inputs):
-            kinds = ", ".join(_c_name(dtype) for dtype, _ in expected)
+            kinds = ", ".join(dtypes.cpp_name(dtype) for dtype, _ in expected)
             raise ValueError(
                 f"NodeDef expected inputs '{kinds}' do not match {len(inputs)} inputs specified; "
                 f"Op<name={each.op}>; NodeDef: {{{{node {full_name}}}}}"
             )
         for place, (tensor, (dtype, is_ref)) in enumerate(zip(inputs, expected, strict=True)):
             if tensor.dtype.base_dtype is not dtype or (is_ref and not tensor.dtype.is_ref_dtype):
-                wanted = _c_name(dtype.ref_dtype if is_ref else dtype)
+                wanted = dtypes.cpp_name(dtype.ref_dtype if is_ref else dtype)
+                found = dtypes.cpp_name(tensor.dtype)
                 raise ValueError(
-                    f"Input {place} of node {full_name} was passed {_c_name(tensor.dtype)} from "
+                    f"Input {place} of node {full_name} was passed {found} from "
                     f"{tensor.name} incompatible with expected {wanted}."
                 )
         return attrs, outputs
@@ -274,12 +274,6 @@ def _restrict(op: graphs.Operation, index: int, shape: tensor_shape.TensorShape)
     op.outputs[index].set_shape(merged)
 
 
-def _c_name(dtype: dtypes.DType) -> str:
-    """Return the name of a dtype in the messages of TensorFlow's C++ code."""
-    name = _C_NAMES.get(dtype.base_dtype, dtype.base_dtype.name)
-    return f"{name}_ref" if dtype.is_ref_dtype else name
-
-
 def _types(each: node.Node, full_name: str) -> Any:
     """Return the type of each input of a node, and whether it is a reference.
 
@@ -300,9 +294,10 @@ def _types(each: node.Node, full_name: str) -> Any:
         value = attrs.get(name)
         for dtype in value if isinstance(value, list | tuple) else [value]:
             if dtype is not None and dtype not in allowed:
-                kinds = ", ".join(map(_c_name, allowed))
+                kinds = ", ".join(map(dtypes.cpp_name, allowed))
+                found = dtypes.cpp_name(dtype)
                 raise ValueError(
-                    f"Value for attr '{name}' of {_c_name(dtype)} is not in the list of allowed "
+                    f"Value for attr '{name}' of {found} is not in the list of allowed "
                     f"values: {kinds}\n\t; NodeDef: {{{{node {full_name}}}}}; Op<name={each.op}>"
                 )
     if wrong := _wrong_value(row, attrs):

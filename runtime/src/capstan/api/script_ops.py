@@ -21,9 +21,13 @@ def py_func(
     """Return the results of `func`, which gets the values of the tensors `inp` as NumPy arrays.
 
     `Tout` is the type of the result. If `Tout` is a list of types, the return value is a list of
-    results. If the list is empty, the return value is the operation. `func` gets a scalar as a
-    NumPy scalar, and a string as bytes. `func` runs in the process that builds the graph, so the
-    task that runs the operation must be in this process. The graph keeps `func` alive.
+    results. If the list is empty and `func` is stateful, the return value is the operation. `func`
+    gets a scalar as a NumPy scalar, and a string as bytes. `func` runs in the process that builds
+    the graph, so the task that runs the operation must be in this process. The graph keeps `func`
+    alive.
+
+    Functions that do not depend on each other run at the same time, in other threads. If `func` is
+    not stateful and its arguments are known before the step, it may run only once.
 
     If `func` raises, the step fails. A ValueError or TypeError becomes an InvalidArgumentError,
     StopIteration an OutOfRangeError, MemoryError a ResourceExhaustedError, and NotImplementedError
@@ -53,7 +57,7 @@ def py_func(
         kinds = [tensor.dtype.base_dtype for tensor in tensors]
         attrs = {"token": registered.token.encode(), "Tin": kinds, "Tout": types}
         op = graph.create_op(op_type, tensors, name=scope, attrs=attrs)
-    if not types:
+    if stateful and not types:
         return op
     return op.outputs if is_list else op.outputs[0]
 

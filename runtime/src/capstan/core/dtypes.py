@@ -227,6 +227,13 @@ _BY_TYPE.update({float: float32, bool: bool_, int: int64, complex: complex128})
 _BY_TYPE.update(dict.fromkeys((object, str, bytes, np.object_, np.str_, np.bytes_), string))
 
 
+def cpp_name(dtype: DType) -> str:
+    """Return the name of a type in the error messages of TensorFlow's C++ code, such as `float`."""
+    names = {float16: "half", float32: "float", float64: "double"}
+    name = names.get(dtype.base_dtype, dtype.base_dtype.name)
+    return f"{name}_ref" if dtype.is_ref_dtype else name
+
+
 def as_dtype(value: Any) -> DType:
     """Return the type that `value` names: a DType, a name, a number, a NumPy or a Python type.
 

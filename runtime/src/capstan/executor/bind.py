@@ -1,5 +1,7 @@
 """Choose the kernel of a node, and make the function that runs the node."""
 
+import contextvars
+import functools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -88,6 +90,41 @@ def blocking(
         return outputs[0] if count == 1 else tuple(outputs)
 
     return call
+
+
+def beside(
+    function: registry.Function,
+    outputs: infer.Tensors,
+    submit: Callable[[Callable[[], None]], None],
+) -> registry.Function:
+    """Return a `start` (`registry.Kernel`) that calls `function` in a thread of `submit`."""
+
+    def work(
+        inputs: Sequence[Any], done: registry.Done, cancelled: cancellation.Cancellation
+    ) -> None:
+        if cancelled.error is not None:
+            done((), cancelled.error)
+            return
+        try:
+            found = results(function(*inputs), outputs)
+        except BaseException as fault:  # noqa: BLE001 - the step's error
+            done((), errors.from_exception(fault))
+        else:
+            done(found, None)
+
+    def start(*inputs: Any, done: registry.Done, cancellation: cancellation.Cancellation) -> None:
+        run = functools.partial(contextvars.copy_context().run, work, inputs, done, cancellation)
+        try:
+            submit(run)
+        except RuntimeError as fault:
+            done((), errors.from_exception(fault))
+
+    return start
+
+
+def holds_thread(node: ir.Node) -> bool:
+    """Return whether `node` may block its thread. It then runs beside nodes that also may."""
+    return registry.holds_thread(node.op, devices.parse(node.device).device_type or "CPU")
 
 
 def waits(node: ir.Node) -> bool:

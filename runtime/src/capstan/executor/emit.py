@@ -261,7 +261,11 @@ class _Emission:
         if self._is_function and bound.kernel.is_asynchronous:
             function = bind.blocking(bound.function, len(bound.outputs), self._cancelled)
             return replace(bound, function=function)
-        if bound.kernel.is_asynchronous != (node.name in self._part.answers):
+        waits = node.name in self._part.answers
+        if waits and bound.kernel.holds_thread:
+            submit = self._resources.devices.submit
+            return replace(bound, function=bind.beside(bound.function, bound.outputs, submit))
+        if bound.kernel.is_asynchronous != waits:
             raise errors.InternalError(
                 None,
                 None,

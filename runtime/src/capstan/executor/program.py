@@ -20,7 +20,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation
 from capstan.core.arrays import Array
-from capstan.executor import callee, emit, faults, listing, state
+from capstan.executor import bind, callee, emit, faults, listing, state
 from capstan.graph import infer
 from capstan.kernels import registry
 from capstan.partition import parts
@@ -47,7 +47,7 @@ The number is a guess.
 
 
 _LARGE_FEED_BYTES: Final = 1 << 20
-_NO_FEED: Final = np.empty(0)
+_NO_FEED: Final[Any] = np.float32(0)
 
 
 class Context:
@@ -106,6 +106,13 @@ class Program:
         """The smallest number of free contexts since the last `_shrink`."""
         self._returned = 0
         self._starts = [(name, self.code.starts[name]) for name in self.layout.waiting]
+        ops = {node.name: node for node in part.nodes}
+        self.beside = frozenset(
+            number
+            for number, name in enumerate(self.layout.waiting)
+            if bind.holds_thread(ops[name])
+        )
+        """The waiting nodes that run in inter-op threads."""
         ran = (node.device for node in part.nodes if not infer.is_constant(node))
         self.is_parallel = len(set(ran)) > 1
         """Whether several devices run the part, so that segments may run at the same time."""

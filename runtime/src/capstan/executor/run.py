@@ -295,9 +295,30 @@ class PartRun:
 
     def _start(self, waiting: int, waits: flight.Waits) -> None:
         """Start a waiting node. A node in a branch that is not taken answers at once."""
-        done = functools.partial(self._answer, waits, waiting)
+        answer = self._answer
+        if waiting in self._program.beside:
+            answer = self._answer_beside
+            with self._lock:
+                waits.running_beside += 1
+        done = functools.partial(answer, waits, waiting)
         if not self._program.start(self._context, waiting, done, waits.flight):
             done(None, None)
+
+    def _answer_beside(
+        self,
+        waits: flight.Waits,
+        waiting: int,
+        outputs: Sequence[Any] | None,
+        error: errors.OpError | None,
+        give_back: waiters.GiveBack | None = None,
+    ) -> bool:
+        """Record the answer of a node that ran in an inter-op thread, as `registry.Done`."""
+        with self._lock:
+            waits.running_beside -= 1
+        is_taken = self._answer(waits, waiting, outputs, error, give_back)
+        if self._is_over:
+            self._report()
+        return is_taken
 
     def _take_answers(self, waits: flight.Waits) -> None:
         while waits.answers:

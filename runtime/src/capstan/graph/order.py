@@ -1,6 +1,6 @@
 """The topological order of nodes, which every later pass relies on."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from capstan import errors
 from capstan.core import node as ir
@@ -17,6 +17,30 @@ def producers(node: ir.Node) -> Iterator[str]:
     for edge in node.inputs:
         yield edge.node
     yield from node.control
+
+
+def unordered(nodes: Mapping[str, ir.Node], names: Sequence[str]) -> frozenset[str]:
+    """Return the names of the nodes that may run at the same time as another node of `names`.
+
+    `nodes` are in topological order. Two nodes may run at the same time if neither needs the other.
+    """
+    if len(names) < 2:
+        return frozenset()
+    bits = {name: 1 << place for place, name in enumerate(names)}
+    before: dict[str, int] = {}
+    seen = found = 0
+    for name, node in nodes.items():
+        needed = 0
+        for source in producers(node):
+            needed |= before.get(source, 0)
+        if name in bits:
+            if needed != seen:
+                found |= seen & ~needed | bits[name]
+            seen |= bits[name]
+            needed |= bits[name]
+        if needed:
+            before[name] = needed
+    return frozenset(name for name, bit in bits.items() if bit & found)
 
 
 def topological(nodes: Nodes, roots: Iterable[str]) -> Nodes:

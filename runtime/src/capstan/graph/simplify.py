@@ -190,10 +190,10 @@ def _fold(
     used: Mapping[str, object],
 ) -> list[ir.Node]:
     """Return a constant for each output of `node`, or an empty list if it cannot be folded."""
-    if not opdef.is_defined(node.op) or not node.inputs or node.control or control is None:
+    if not opdef.is_defined(node.op) or node.control or control is None:
         return []
     row = opdef.lookup(node.op)
-    if not row.is_pure:
+    if not row.is_pure or not row.input_arguments:
         return []
     values: Sequence[Array] | None = None
     if row.role is facts.Role.METADATA:

@@ -109,16 +109,26 @@ class Device(abc.ABC):
         return copy
 
 
+_MOST_THREADS = 64
+"""The number of inter-op threads, unless the program sets it. The number is a guess.
+
+TensorFlow starts one thread for each core. Python functions that wait for each other need a thread
+each, and a thread that waits needs no core.
+"""
+
+
 class Devices:
     """The devices of a task, by name, and the threads that run their segments. Thread-safe."""
 
     def __init__(self, found: Iterable[Device], inter_op_threads: int = 0) -> None:
         """`found` must hold at least one device. The first is the default.
 
-        By default, there is one thread for each device.
+        A thread starts when all others are busy. By default, there are at most 64, or one for each
+        device if there are more devices.
         """
         self._devices = tuple(found)
-        self._threads = inter_op_threads if inter_op_threads > 0 else len(self._devices)
+        most = max(_MOST_THREADS, len(self._devices))
+        self._threads = inter_op_threads if inter_op_threads > 0 else most
         self._lock = threading.Lock()
         self._pool: threads.DaemonThreads | None = None
         self._by_name = {device.name: device for device in self._devices}

@@ -13,14 +13,12 @@ from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
-_CPP_NAMES = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
-
 
 def _placeholder(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0]
     message = (
         f"You must feed a value for placeholder tensor '{node.name}' with dtype "
-        f"{_CPP_NAMES.get(dtype, dtype.name)}"
+        f"{dtypes.cpp_name(dtype)}"
     )
     shape = node.output_shapes[0]
     if shape:

@@ -10,7 +10,6 @@ from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.kernels.resources import type_name
 from capstan.kernels.stack import retained
 from capstan.resources import variant
 from capstan.resources.optional import Optional
@@ -70,7 +69,7 @@ def _check_component(
     if kind is not wanted:
         raise invalid(
             f"The given optional does not match the expected type for component {index}. Expected: "
-            f"{type_name(wanted)}. Actual: {type_name(kind)}."
+            f"{dtypes.cpp_name(wanted)}. Actual: {dtypes.cpp_name(kind)}."
         )
     if not shapes.is_compatible(shape, value.shape):
         raise invalid(

@@ -19,7 +19,6 @@ _ERRORS: tuple[tuple[type[BaseException], type[errors.OpError]], ...] = (
     (MemoryError, errors.ResourceExhaustedError),
     (NotImplementedError, errors.UnimplementedError),
 )
-_C_NAMES = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
 
 
 def _python_function(node: NodeContext) -> Function:
@@ -78,8 +77,8 @@ def _results(token: str, returned: Any, expected: list[dtypes.DType]) -> tuple[A
         found = dtypes.as_dtype(array.dtype)
         if found is not dtype:
             raise invalid(
-                f"{place}-th value returned by {token} is {_c_name(found)}, but expects "
-                f"{_c_name(dtype)}"
+                f"{place}-th value returned by {token} is {dtypes.cpp_name(found)}, but expects "
+                f"{dtypes.cpp_name(dtype)}"
             )
         arrays.append(array)
     return tuple(arrays)
@@ -105,9 +104,5 @@ def _is_text(array: Array) -> bool:
     return all(isinstance(element, str | bytes) for element in array.ravel().tolist())
 
 
-def _c_name(dtype: dtypes.DType) -> str:
-    return _C_NAMES.get(dtype, dtype.name)
-
-
 for _op in ("PyFunc", "PyFuncStateless"):
-    register(Kernel(_op, _python_function))
+    register(Kernel(_op, _python_function, holds_thread=True))

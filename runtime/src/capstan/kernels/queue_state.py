@@ -60,8 +60,8 @@ def _read(target: queue.Queue, row: list[bytes]) -> elements.Batch:
         if dtypes.as_dtype(proto.dtype) is not dtype:
             raise invalid(
                 f"Component {index} of a saved element of queue '{target.name}' has type "
-                f"{resources.type_name(dtypes.as_dtype(proto.dtype))}, but the queue has type "
-                f"{resources.type_name(dtype)}"
+                f"{dtypes.cpp_name(dtypes.as_dtype(proto.dtype))}, but the queue has type "
+                f"{dtypes.cpp_name(dtype)}"
             )
         components.append(component)
     target.check(tuple(components))

@@ -80,6 +80,10 @@ class Kernel:
     the call. Loops use `operator`, the operator of Python that computes the same of two NumPy
     scalars. `types` maps a type attribute to the dtypes that this row serves. A type attribute that
     is not in `types` may have any dtype.
+
+    With `holds_thread=True`, the function of `make` may block its thread, as a Python function that
+    waits for another one does. If several such nodes of a step do not depend on each other, they
+    run at the same time, in the inter-op threads of the task.
     """
 
     op: str
@@ -91,6 +95,7 @@ class Kernel:
     emit: Callable[[Sequence[str]], str] | None = None
     start: Callable[[NodeContext], Function] | None = None
     operator: str = ""
+    holds_thread: bool = False
 
     def __post_init__(self) -> None:
         if (self.make is None) == (self.start is None):
@@ -144,6 +149,11 @@ def find(op: str, device: str, attrs: Mapping[str, Any]) -> Kernel | None:
 def has_asynchronous(op: str, device: str) -> bool:
     """Return whether any row of `op` for a device type may wait."""
     return any(kernel.is_asynchronous for kernel in _ROWS.get((op, device), ()))
+
+
+def holds_thread(op: str, device: str) -> bool:
+    """Return whether any row of `op` for a device type may block its thread."""
+    return any(kernel.holds_thread for kernel in _ROWS.get((op, device), ()))
 
 
 def supports(op: str, device: str, attrs: Mapping[str, Any]) -> bool:

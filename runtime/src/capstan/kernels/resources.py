@@ -12,8 +12,6 @@ from capstan.resources import resource
 
 Kind = TypeVar("Kind", bound=resource.Resource)
 
-_CPP_NAMES = {"float32": "float", "float64": "double", "float16": "half"}
-
 
 def named(
     node: NodeContext,
@@ -47,13 +45,8 @@ def behind(handle: Any) -> Any:
     return handle.item() if isinstance(handle, np.ndarray) else handle
 
 
-def type_name(dtype: dtypes.DType) -> str:
-    """Return the name of a type in the messages of TensorFlow's kernels."""
-    return _CPP_NAMES.get(dtype.name, dtype.name)
-
-
 def type_names(types: Sequence[dtypes.DType]) -> str:
-    return ", ".join(map(type_name, types))
+    return ", ".join(map(dtypes.cpp_name, types))
 
 
 def shape_list(known: Sequence[shapes.Shape]) -> str:
@@ -73,8 +66,8 @@ def check_signature(node: NodeContext, inputs: Sequence[Any], outputs: Sequence[
         return
     handle = node.input_dtypes[0]
     kind = "resource" if handle is dtypes.resource else "string_ref"
-    have = ", ".join([kind, *map(type_name, node.input_dtypes[1:])])
-    expected = ", ".join([kind, *map(type_name, inputs)])
+    have = ", ".join([kind, *map(dtypes.cpp_name, node.input_dtypes[1:])])
+    expected = ", ".join([kind, *map(dtypes.cpp_name, inputs)])
     raise invalid(
         f"Signature mismatch, have: {have}->{type_names(node.output_dtypes)} expected: "
         f"{expected}->{type_names(outputs)}"

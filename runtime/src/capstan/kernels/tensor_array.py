@@ -1,5 +1,6 @@
 """Kernels of TensorArrays (core/kernels/tensor_array_ops.cc)."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +24,7 @@ def _make(node: NodeContext) -> Function:
     attrs = node.attrs
     name = (attrs["tensor_array_name"] or node.name.encode()).decode(errors="replace")
     element_shape = attrs["element_shape"].internal
+    numbers = itertools.count()
 
     def make(size: Array) -> tuple[TensorArray, Array]:
         if size.ndim:
@@ -30,7 +32,7 @@ def _make(node: NodeContext) -> Function:
         if size < 0:
             raise invalid("Size should be >= 0.")
         made = TensorArray(
-            name,
+            f"{name}_{next(numbers)}",
             attrs["dtype"],
             element_shape,
             is_dynamic=attrs["dynamic_size"],
@@ -62,8 +64,8 @@ def _index(index: Array) -> int:
 def _require_dtype(handle: TensorArray, dtype: dtypes.DType, verb: str) -> None:
     if handle.dtype is not dtype:
         raise invalid(
-            f"TensorArray dtype is {handle.dtype.name} but Op is trying to {verb} dtype "
-            f"{dtype.name}."
+            f"TensorArray dtype is {dtypes.cpp_name(handle.dtype)} but Op is trying to {verb} "
+            f"dtype {dtypes.cpp_name(dtype)}."
         )
 
 

@@ -6,7 +6,6 @@ from typing import Any
 from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.kernels.rejection import invalid
-from capstan.kernels.resources import type_name
 from capstan.resources.tensor_list import TensorList, shown
 
 
@@ -27,8 +26,8 @@ def list_in(tensor: Any, dtype: dtypes.DType | None = None) -> TensorList:
         )
     if dtype is not None and found.element_dtype is not dtype:
         raise invalid(
-            f"Invalid data types; op elements {type_name(dtype)} but list elements "
-            f"{type_name(found.element_dtype)}"
+            f"Invalid data types; op elements {dtypes.cpp_name(dtype)} but list elements "
+            f"{dtypes.cpp_name(found.element_dtype)}"
         )
     return found
 

@@ -8,8 +8,6 @@ from capstan.core import node as ir
 
 _PRIORITY = {"GPU": 0, "CPU": 1}
 
-_ENUM_NAMES = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
-
 Runners = frozenset[tuple[int, str]]
 """Pairs of the identity of a list of kernels, and a device type of one of its kernels."""
 
@@ -74,4 +72,4 @@ def _describe(kernel: kernel_list.KernelDef) -> str:
 
 def _names(allowed: Iterable[dtypes.DType]) -> str:
     ordered: Sequence[dtypes.DType] = sorted(allowed, key=lambda dtype: dtype.as_datatype_enum)
-    return ", ".join(f"DT_{_ENUM_NAMES.get(dtype, dtype.name).upper()}" for dtype in ordered)
+    return ", ".join(f"DT_{dtypes.cpp_name(dtype).upper()}" for dtype in ordered)

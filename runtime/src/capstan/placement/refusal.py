@@ -38,7 +38,7 @@ def _reason(node: ir.Node, group: groups.Group, found: available.Available) -> s
     notes = _colocation_notes(group, found)
     asked = devices.parse(node.device)
     if not group.spec.to_string():
-        inputs = ", ".join(_cpp_name(dtype) for dtype, _ in infer.arguments(node)[0])
+        inputs = ", ".join(dtypes.cpp_name(dtype) for dtype, _ in infer.arguments(node)[0])
         return (
             "Node had no OpKernel registered to support this operation: Operation was "
             f"{node.op} and inputs were {inputs}{notes}"
@@ -75,8 +75,3 @@ def _colocation_notes(group: groups.Group, found: available.Available) -> str:
         "\nColocation Debug Info:\nColocation group had the following types and devices: "
         + "".join(lines)
     )
-
-
-def _cpp_name(dtype: dtypes.DType) -> str:
-    names = {dtypes.float16: "half", dtypes.float32: "float", dtypes.float64: "double"}
-    return names.get(dtype.base_dtype, dtype.base_dtype.name)

@@ -37,6 +37,10 @@ class PythonFunctions:
             self._registered[registered.token] = registered
         return registered
 
+    def size(self) -> int:
+        """Return the number of functions that a graph keeps alive."""
+        return len(self._registered)
+
     def find(self, token: str) -> Registered | None:
         """Return the function of a token, or None if this process has none."""
         return self._registered.get(token)

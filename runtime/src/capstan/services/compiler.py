@@ -9,7 +9,7 @@ from dataclasses import replace
 from capstan import errors
 from capstan.core import devices, function, node
 from capstan.executor import bind, fold
-from capstan.graph import infer, inline, lift, prune, simplify, specialise, verify
+from capstan.graph import infer, inline, lift, order, prune, simplify, specialise, verify
 from capstan.partition import copies, partition, parts
 from capstan.placement import bodies, place
 from capstan.services import loop_parts, registrations, session_graph, signature, step_run
@@ -65,7 +65,7 @@ class Compiler:
         )
         needed = loop_steps.replaced(needed, fetches)
         tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
-        waiting = [name for name, found in needed.items() if bind.waits(found)]
+        waiting = _waiting(needed)
         cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home, waiting)
         if special.made:
             cut = {
@@ -82,6 +82,13 @@ class Compiler:
     ) -> dict[str, node.Node]:
         """Choose devices for the nodes of function bodies, as `bodies.place_bodies`."""
         return bodies.place_bodies(nodes, callers, self._placer)
+
+
+def _waiting(nodes: Mapping[str, node.Node]) -> list[str]:
+    """Return the nodes that may answer late, or run beside the other nodes of their task."""
+    holders = [name for name, found in nodes.items() if bind.holds_thread(found)]
+    beside = order.unordered(nodes, holders)
+    return [name for name, found in nodes.items() if name in beside or bind.waits(found)]
 
 
 def _check_fetches(fetches: Sequence[node.Edge], known: infer.Knowledge) -> None:

@@ -9,8 +9,7 @@ def _unknown(ctx: ShapeContext) -> rules.Shapes:
     return (None,) * len(ctx.attrs["Tout"])
 
 
-# A stateless function is external too, because only its own process can call it.
-for _op in ("PyFunc", "PyFuncStateless"):
+for _op, _effect in (("PyFunc", facts.EXTERNAL), ("PyFuncStateless", facts.PURE)):
     define(
         OpDef(
             _op,
@@ -19,6 +18,6 @@ for _op in ("PyFunc", "PyFuncStateless"):
             attrs={"token": bytes, "Tin": list, "Tout": list},
             shape=_unknown,
             not_differentiable=True,
-            effect=facts.EXTERNAL,
+            effect=_effect,
         )
     )
