@@ -287,6 +287,27 @@ def switch_cases(tf: Any) -> Sequence[Any]:
     return results
 
 
+def composite_values(tf: Any) -> Sequence[Any]:
+    values, two = tf.constant([2.0, 4.0]), tf.constant(2.0)
+    x = tf.SparseTensor(tf.constant([[0], [3]], tf.int64), values, tf.constant([10], tf.int64))
+
+    def with_values(x: Any, values: Any) -> Any:
+        return tf.SparseTensor(x.indices, values, x.dense_shape)
+
+    def body(i: Any, x: Any, rows: Any) -> Any:
+        chosen = tf.cond(
+            tf.equal(i % 2, 0),
+            lambda: with_values(x, x.values * two),
+            lambda: with_values(x, x.values + 1.0),
+        )
+        return i + 1, chosen, tf.IndexedSlices(rows.values * two, rows.indices)
+
+    rows = tf.IndexedSlices(values, tf.constant([1, 2]))
+    _, y, rows = tf.while_loop(lambda i, x, rows: i < 5, body, [0, x, rows])
+    results = [y.indices, y.values, y.dense_shape, rows.values, rows.indices]
+    return [*results, *tf.gradients([y.values, rows.values], [values, two])]
+
+
 PROGRAMS: dict[str, Program] = {
     program.__name__.replace("_", " "): program
     for program in (
@@ -297,6 +318,7 @@ PROGRAMS: dict[str, Program] = {
         control_dependencies_in_loop, sparse_gradient, without_gradient, gradient_inside_loop,
         loop_inside_loop_gradient, stop_gradients, two_gradients, loop_after_loop, cases,
         second_order_of_cond, variable_in_loop, gradient_of_variable, switch_cases,
+        composite_values,
         *array_programs.PROGRAMS,
     )
 }  # fmt: skip

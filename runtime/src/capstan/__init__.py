@@ -94,6 +94,7 @@ _MODULES = {
     "logging": "capstan.api.logging",
     "losses": "capstan.api.losses",
     "metrics": "capstan.api.metrics",
+    "nest": "capstan.api.nest",
     "nn": "capstan.api.nn",
     "python": "capstan.python",
     "python_io": "capstan.api.python_io",

@@ -147,7 +147,7 @@ def test_results_keep_their_structure() -> None:
         ((None, lambda: 1, lambda: 2.0), ValueError, "Received int32 from 'true_fn' and float32"),
         ((None, lambda: [1, 2], lambda: [2]), ValueError, "same nested structure"),
         ((None, lambda: (1, 2), lambda: [2, 3]), TypeError, "same nested structure"),
-        ((None, lambda: {"a": 1}, lambda: {"b": 1}), ValueError, "different keys"),
+        ((None, lambda: {"a": 1}, lambda: {"b": 1}), ValueError, "same set of keys"),
         ((None, list, list), ValueError, "must return at least one result"),
     ],
 )

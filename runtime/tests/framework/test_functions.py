@@ -7,6 +7,7 @@ import pytest
 
 import capstan as tf
 from capstan.api import function
+from capstan.python.framework import function as aliases
 
 
 @pytest.fixture(autouse=True)
@@ -128,14 +129,53 @@ def test_a_gradient_function_takes_the_place_of_the_derivative() -> None:
     assert run(found) == [100.0, 30.0]
 
 
+def test_a_session_refuses_a_gradient_function_with_another_number_of_results() -> None:
+    @function.Defun(tf.float32, tf.float32)
+    def two(x: Any, grad: Any) -> Any:
+        return x, grad
+
+    @function.Defun(tf.float32, grad_func=two)
+    def square(x: Any) -> Any:
+        return x * x
+
+    x = tf.constant(3.0)
+    gradients = tf.gradients(square(x), x)
+    with pytest.raises(
+        tf.errors.InvalidArgumentError,
+        match=r"SymGrad expects to return 1 tensor\(s\), but get 2 tensor\(s\) instead",
+    ):
+        run(gradients)
+
+
+def test_a_function_may_differentiate_by_the_variables_that_it_asks_for() -> None:
+    @function.Defun(tf.float32)
+    def slope(x: Any) -> Any:
+        y = x * x * tf.get_variable("weight", initializer=3.0)
+        (weight,) = aliases.get_extra_args()
+        assert aliases.get_extra_inputs() == [
+            variable.value() for variable in aliases.get_extra_vars()
+        ]
+        return tf.gradients(y, weight)
+
+    assert run(slope(2.0)) == 4.0
+    assert [variable.name for variable in tf.global_variables()] == ["weight:0"]
+    assert aliases.get_extra_vars() == aliases.get_extra_args() == aliases.get_extra_inputs() == []
+
+
 def test_functions_are_in_the_graph_def_and_can_be_imported() -> None:
     @function.Defun(tf.float32, func_name="Square")
     def square(x: Any) -> Any:
+        """Multiply a number by itself."""
         return x * x
 
     y = tf.identity(square(3.0), name="y")
     message = tf.get_default_graph().as_graph_def()
-    assert [each.signature.name for each in message.library.function] == ["Square"]
+    (described,) = message.library.function
+    assert described.signature.name == "Square"
+    assert described.signature.description == "Multiply a number by itself."
+    with tf.Graph().as_default() as again:
+        tf.import_graph_def(message)
+        assert again.as_graph_def().library == message.library
     with tf.Graph().as_default():
         (again,) = tf.import_graph_def(message, return_elements=["y:0"])
         (gradient,) = tf.gradients(
@@ -167,7 +207,7 @@ def test_functions_are_in_the_graph_def_and_can_be_imported() -> None:
         (
             lambda: function.Defun(tf.float32)(lambda x: x)(1.0, 2.0),
             ValueError,
-            "Expected 1 arguments, got 2",
+            "Expected number of arguments: 1, received: 2",
         ),
     ],
 )

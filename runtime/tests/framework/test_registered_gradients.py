@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.python.framework import ops
 
 
 @tf.RegisterGradient("TestOfSevenfold")
@@ -48,6 +49,21 @@ def test_a_gradient_has_one_name_and_a_name_one_gradient() -> None:
             tf.RegisterGradient(taken)(_sevenfold)
     with pytest.raises(TypeError, match="op_type must be a string"):
         tf.RegisterGradient(_sevenfold)  # type: ignore[arg-type]
+
+
+def test_the_gradient_of_an_operation_can_be_called() -> None:
+    with tf.Graph().as_default() as graph:
+        x = tf.constant(3.0)
+        with graph.gradient_override_map({"Identity": "TestOfSevenfold"}):
+            named = tf.identity(x)
+        by_rule = ops.get_gradient_function(tf.square(x).op)
+        assert ops.get_gradient_function(named.op) is _sevenfold
+        assert ops.get_gradient_function(x.op) is None
+        assert ops.get_gradient_function(tf.floor(x).op) is None
+        assert run(by_rule(tf.square(x).op, tf.constant(1.0))) == 6.0
+        unknown = graph.create_op("TestOfAnUnknownOp", [x], [tf.float32])
+        with pytest.raises(LookupError, match="op type: TestOfAnUnknownOp"):
+            ops.get_gradient_function(unknown)
 
 
 def test_a_block_requires_a_map_from_strings_to_strings() -> None:

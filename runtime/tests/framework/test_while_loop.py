@@ -217,3 +217,12 @@ def test_a_stack_of_a_gradient_is_colocated_with_one_value() -> None:
     stacks = [op for op in tf.get_default_graph().get_operations() if op.type == "StackV2"]
     assert stacks
     assert [len(op.colocation_groups()) for op in stacks] == [1] * len(stacks)
+
+
+def test_the_errors_of_an_array_name_the_array_and_the_types_as_in_tensorflow() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        array = tf.TensorArray(tf.float32, 3, tensor_array_name="foo", infer_shape=False)
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"TensorArray foo_\d+: Tried to"):
+            session.run(array.write(3, 1.0).flow)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="dtype is float but .* string"):
+            session.run(array.write(0, "text").flow)

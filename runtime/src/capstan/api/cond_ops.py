@@ -28,10 +28,10 @@ def cond(
 
     `cond` calls each function once, and the function builds a part of the graph. A step runs only
     the selected part. Tensors that a function uses from outside are computed in either case. Both
-    functions return tensors, values, operations, TensorArrays, or a nest of these, with the same
-    structure and dtypes. In the result, a boolean tensor replaces an operation. A list or tuple
-    with one element is unpacked unless `strict` is true or control flow v2 is enabled. `fn1` and
-    `fn2` are older names of the functions.
+    functions return tensors, values, operations, TensorArrays, IndexedSlices, SparseTensors, or a
+    nest of these, with the same structure and dtypes. In the result, a boolean tensor replaces an
+    operation. A list or tuple with one element is unpacked unless `strict` is true or control flow
+    v2 is enabled. `fn1` and `fn2` are older names of the functions.
 
     Raises:
         TypeError: `pred` is a Python bool or is not boolean, a function is missing or not
@@ -58,7 +58,7 @@ def cond(
         true_result, true_tensors = _built(on_true, true_fn, "true_fn", strict)
         on_false = cond_context.CondContext(chosen, pivots[False], False)
         false_result, false_tensors = _built(on_false, false_fn, "false_fn", strict)
-        nest.check_same(true_result, false_result)
+        nest.check_same(true_result, false_result, composites=True)
         if not true_tensors:
             raise ValueError("'true_fn' and 'false_fn' must return at least one result.")
         _check_types(true_tensors, false_tensors)
@@ -69,8 +69,9 @@ def cond(
         if on_true.outer is None:
             for side in (on_true, on_false):
                 side.graph.add_to_collection(collections.GraphKeys.COND_CONTEXT, side)
-        leaves = array_flows.with_flows(nest.flatten(true_result), merged)
-        return nest.packed(true_result, leaves)
+        old = nest.flatten(true_result, composites=True)
+        leaves = array_flows.with_flows(old, merged)
+        return nest.packed(true_result, leaves, composites=True)
 
 
 def _function(
@@ -97,7 +98,7 @@ def _built(
             raise ValueError(f"'{name}' must have a return value.")
         if not strict and isinstance(result, list | tuple) and len(result) == 1:
             (result,) = result
-        tensors = [_out_of(side, leaf) for leaf in nest.flatten(result)]
+        tensors = [_out_of(side, leaf) for leaf in nest.flatten(result, composites=True)]
         side.left(tensors)
         return result, tensors
 
@@ -192,7 +193,7 @@ def _checked(pred: Any, earlier: Sequence[Any], function: _Function) -> _Functio
         check = control_flow_ops.Assert(pred, [message, values], summarize=len(earlier) + 1)
         result = function()
         with check.graph.control_dependencies([check]):
-            return nest.mapped(_after, result)
+            return nest.mapped(_after, result, composites=True)
 
     return last
 

@@ -39,8 +39,8 @@ def traced(body: body_graph.BodyGraph, function: Callable[[], Any], returned: An
     `returned`, a tensor. If `returned` is None, operations are no results.
     """
     with body.as_default():
-        result = nest.mapped(lambda leaf: _result(leaf, returned), function())
-        leaves = [leaf for leaf in nest.flatten(result) if leaf is not None]
+        result = nest.mapped(lambda leaf: _result(leaf, returned), function(), composites=True)
+        leaves = [leaf for leaf in nest.flatten(result, composites=True) if leaf is not None]
         body.outputs += [body.capture(array_flows.flow_of(leaf)) for leaf in leaves]
     return result
 
@@ -67,6 +67,7 @@ def results(structure: Any, outputs: Sequence[graphs.Tensor]) -> Any:
     return nest.mapped(
         lambda leaf: None if leaf is None else array_flows.with_flows([leaf], [next(copies)])[0],
         structure,
+        composites=True,
     )
 
 

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from capstan.api import data_structure
-from capstan.api import function as graph_functions
+from capstan.api import data_structure, function_body
 from capstan.core import dtypes, function
 from capstan.framework import facts, func_graph
 from capstan.framework import graph as graphs
@@ -39,7 +38,7 @@ def trace(
     outer = graphs.get_default_graph()
     body = func_graph.FuncGraph()
     body.seed = outer.seed
-    with graph_functions.building(body):
+    with function_body.building(body):
         arguments = [
             data_structure.element(
                 spec,

@@ -9,13 +9,12 @@ def add_and_subtract(x, y):
 total, difference = add_and_subtract(1.0, 2.0)
 """
 
-import contextlib
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from capstan.api import scope_block, variable_scope
+from capstan.api.function_body import building
 from capstan.core import dtypes, function
 from capstan.framework import convert, func_graph, function_def
 from capstan.framework import graph as graphs
@@ -156,7 +155,9 @@ class _DefinedFunction:
         self.add_to_graph(graph)
         tensors = [convert.convert_to_tensor(value) for value in inputs] + self.captured_inputs
         if len(tensors) != len(made.arguments):
-            raise ValueError(f"Expected {len(made.arguments)} arguments, got {len(tensors)}.")
+            raise ValueError(
+                f"Expected number of arguments: {len(made.arguments)}, received: {len(tensors)}"
+            )
         for place, (tensor, argument) in enumerate(zip(tensors, made.arguments, strict=True)):
             if tensor.dtype.base_dtype is not argument.dtype:
                 raise ValueError(
@@ -192,7 +193,7 @@ class _DefinedFunction:
             if self._grad_func is not None:
                 base += f"_{self._grad_func.name}"
             made = body.finished(self._func_name, base, self._out_names, _attrs(self._attributes))
-            self._made = made, body
+            self._made = replace(made, description=self._func.__doc__ or ""), body
         return self._made
 
     def _body(self) -> func_graph.FuncGraph:
@@ -213,21 +214,6 @@ class _DefinedFunction:
                 raise ValueError(f"Function {self._func.__name__} can not return None.")
             body.outputs = [body.capture(convert.convert_to_tensor(value)) for value in results]
         return body
-
-
-@contextlib.contextmanager
-def building(body: func_graph.FuncGraph) -> Iterator[None]:
-    """Make `body` the default graph. A variable that it asks for belongs to the outer graph."""
-    outer_scope = variable_scope.get_variable_scope()
-
-    def from_outside(getter: Any, name: str, **requested: Any) -> Any:
-        """Return the value of the variable, which belongs to the graph around the function."""
-        requested.pop("reuse", None)
-        with body.outer_graph.as_default(), scope_block.variable_scope(outer_scope):
-            return convert.convert_to_tensor(variable_scope.get_variable(name, **requested))
-
-    with body.as_default(), scope_block.variable_scope("", custom_getter=from_outside):
-        yield
 
 
 class _OverloadedFunction:

@@ -79,7 +79,7 @@ def _difference(
     first: body_graph.BodyGraph, other: body_graph.BodyGraph, structure: Any, expected: Any
 ) -> str | None:
     try:
-        nest.check_same(structure, expected)
+        nest.check_same(structure, expected, composites=True)
     except (TypeError, ValueError) as fault:
         return str(fault)
     if len(first.outputs) != len(other.outputs):

@@ -11,7 +11,6 @@ from capstan.api import control_flow_bodies
 from capstan.core import function, tensor_shape
 from capstan.framework import array_flows, body_graph, convert, nest, while_loop
 from capstan.framework import graph as graphs
-from capstan.framework import indexed_slices as slices
 from capstan.framework.raw import raw
 
 _OWN = 2
@@ -34,7 +33,8 @@ def build(
         ValueError: `body` changes a shape that must stay the same.
     """
     graph = graphs.get_default_graph()
-    loop_vars = nest.mapped(while_loop.converted, loop_vars)
+    loop_vars = nest.mapped(while_loop.converted, loop_vars, composites=True)
+    leaves = nest.flatten(loop_vars, composites=True)
     invariants = while_loop.invariants(loop_vars, shape_invariants)
     with graph.name_scope(name or "while") as scope:
         limit = -1 if maximum_iterations is None else maximum_iterations
@@ -42,7 +42,7 @@ def build(
         if most.shape.ndims != 0:
             raise ValueError(f"'maximum_iterations' must be a scalar. Received shape: {most.shape}")
         counter = convert.constant(0, most.dtype.base_dtype, name="loop_counter")
-        starts = [counter, most, *map(array_flows.flow_of, nest.flatten(loop_vars))]
+        starts = [counter, most, *map(array_flows.flow_of, leaves)]
         shapes = [tensor_shape.TensorShape([])] * _OWN + invariants
         test = _Part(loop_vars, starts, shapes)
         step = _Part(loop_vars, starts, shapes)
@@ -65,11 +65,11 @@ class _Part:
 
     def trace(self, function: Callable[..., Any]) -> None:
         """Build the results of `function` of the loop variables."""
-        count, most, *flows = self.body.inputs[: _OWN + len(nest.flatten(self._loop_vars))]
-        leaves = array_flows.with_flows(nest.flatten(self._loop_vars), flows)
-        values = nest.packed(self._loop_vars, leaves)
-        arguments = (values,) if isinstance(values, slices.IndexedSlices) else values
-        control_flow_bodies.traced(self.body, lambda: function(count, most, *arguments))
+        starts = nest.flatten(self._loop_vars, composites=True)
+        count, most, *flows = self.body.inputs[: _OWN + len(starts)]
+        leaves = array_flows.with_flows(starts, flows)
+        values = nest.packed(self._loop_vars, leaves, composites=True)
+        control_flow_bodies.traced(self.body, lambda: function(count, most, *values))
 
 
 def _goes_on(pred: Any, count: graphs.Tensor, most: graphs.Tensor, limit: Any) -> graphs.Tensor:
@@ -81,9 +81,9 @@ def _goes_on(pred: Any, count: graphs.Tensor, most: graphs.Tensor, limit: Any) -
 
 
 def _following(result: Any, loop_vars: Any, count: graphs.Tensor, most: graphs.Tensor) -> list[Any]:
-    if isinstance(result, slices.IndexedSlices) or not nest.is_nested(result):
+    if not nest.is_nested(result):
         result = [result]
-    nest.check_same(list(result), list(loop_vars))
+    nest.check_same(list(result), list(loop_vars), composites=True)
     return [raw.AddV2(count, 1, name="add"), most, *result]
 
 

@@ -30,11 +30,13 @@ def while_loop(
 
     `while_loop` calls `cond` and `body` once, with the loop variables as arguments. Each call
     builds a part of the graph. `cond` returns a boolean scalar. `body` returns the next values, in
-    the structure of `loop_vars`: tensors, TensorArrays and IndexedSlices in lists, tuples and
-    dicts. A tensor from outside has the same value in every iteration.
+    the structure of `loop_vars`: tensors, TensorArrays, IndexedSlices and SparseTensors in lists,
+    tuples and dicts. A tensor from outside has the same value in every iteration.
 
     A loop variable keeps its shape and its type. `shape_invariants` has the structure of
-    `loop_vars` and gives the part of each shape that all iterations share. If `maximum_iterations`
+    `loop_vars` and gives the part of each shape that all iterations share. The invariant of an
+    IndexedSlices is the shape of its values, and that of a SparseTensor the shape of its dense
+    shape. If `maximum_iterations`
     is given, the loop runs at most that many times. `tf.gradients` goes through the loop unless
     `back_prop` is false. `parallel_iterations` and `swap_memory` are kept in the graph. Capstan
     runs one iteration after the other.
@@ -57,9 +59,10 @@ def while_loop(
         result = functional_loops.build(
             cond, body, loop_vars, shape_invariants, maximum_iterations, parallel_iterations, name
         )
-        leaves = nest.flatten(result)
+        leaves = nest.flatten(result, composites=True)
         return leaves[0] if len(leaves) == 1 and not return_same_structure else result
-    with scoped(name, "while", [getattr(leaf, "flow", leaf) for leaf in nest.flatten(loop_vars)]):
+    leaves = nest.flatten(loop_vars, composites=True)
+    with scoped(name, "while", [getattr(leaf, "flow", leaf) for leaf in leaves]):
         unpacks = len(loop_vars) == 1 and not return_same_structure
         limit = None
         if maximum_iterations is not None:
@@ -74,7 +77,7 @@ def while_loop(
         if context.outer is None:
             graph.add_to_collection(collections.GraphKeys.WHILE_CONTEXT, context)
         structure, results = builder.build(context, cond, body, loop_vars, shape_invariants)
-        packed = nest.packed(structure, results)
+        packed = nest.packed(structure, results, composites=True)
         if limit is not None:
             return packed[1]
         return packed[0] if len(results) == 1 and not return_same_structure else packed

@@ -41,7 +41,7 @@ alias.grow(
                 list_variables=_CHECKPOINTS,
                 load_checkpoint=_CHECKPOINTS,
                 load_variable=_CHECKPOINTS,
-                nest="capstan.framework",
+                nest="capstan",
             ),
         ),
         "layers": ("capstan.api.contrib_layers",),

@@ -40,7 +40,8 @@ class Function:
     function that no node calls by its name. `attrs` are the attributes of the function, such as
     `_noinline`. `gradient` names the function that computes the gradient of this function. It is
     empty if no such function was defined. `template` is the FunctionDef of a function whose types
-    are attributes of the call. Such a function has neither arguments nor nodes.
+    are attributes of the call. Such a function has neither arguments nor nodes. `description` is a
+    text for people.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Function:
     gradient: str = ""
     result_dtypes: tuple[dtypes.DType, ...] = ()
     template: bytes = b""
+    description: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,12 +28,19 @@ class FuncGraph(graphs.Graph):
         self.outer_graph = graphs.get_default_graph()
         self.inputs: list[graphs.Tensor] = []
         self.outputs: list[graphs.Tensor] = []
+        self.variables: list[Any] = []
+        """The variables of the outer graph that the body has asked for."""
         self._captured: dict[graphs.Tensor, graphs.Tensor] = {}
 
     @property
     def captured_inputs(self) -> list[graphs.Tensor]:
         """The tensors of other graphs that the body reads, in the order of their arguments."""
         return list(self._captured)
+
+    @property
+    def captured_arguments(self) -> list[graphs.Tensor]:
+        """The arguments that stand for `captured_inputs`, in the same order."""
+        return list(self._captured.values())
 
     def named_function(self, name: str) -> function.Function | None:
         """Return the function called `name` of this graph or of a graph around it."""

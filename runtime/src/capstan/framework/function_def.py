@@ -72,6 +72,7 @@ def encode_function(source: function.Function, library: function.Library) -> Any
     message = function_pb2.FunctionDef()
     signature = message.signature
     signature.name, signature.is_stateful = source.name, source.is_stateful
+    signature.description = source.description
     for index, argument in enumerate(source.arguments):
         signature.input_arg.add(
             name=argument.name, type=argument.dtype.as_datatype_enum, is_ref=argument.is_ref
@@ -126,6 +127,7 @@ class _Decoder:
             signature.is_stateful,
             {name: attr_value.decode(message.attr[name]) for name in message.attr},
             result_dtypes=tuple(map(self._dtype, signature.output_arg)),
+            description=signature.description,
         )
 
     def _check(self) -> None:

@@ -58,6 +58,11 @@ def of_call(
         forward_call.check_second_run(callee, library)
     filled = _filled(op, grads)
     around = graphs.get_default_graph()
+    if gradient is not None and len(gradient.result_dtypes) != len(op.inputs):
+        # A session refuses this operation, as in TensorFlow.
+        types = [tensor.dtype.base_dtype for tensor in op.inputs]
+        called_by = function.Reference(name)
+        return list(raw.SymbolicGradient([*op.inputs, *filled], Tout=types, f=called_by))
     if gradient is None:
         *called, gradient = symbolic(callee, library, differentiate)
         for each in (*called, gradient):

@@ -1,82 +1,135 @@
-"""Nested structures of lists, tuples, dicts and IndexedSlices (python/util/nest.py).
+"""Nested structures of lists, tuples and dicts (python/util/nest.py).
 
-The values of a dict are in the order of its sorted keys. Any other value is a leaf.
+The values of a dict are in the order of its sorted keys. Any other value is a leaf. An
+IndexedSlices or a SparseTensor is a leaf too, unless `composites` is true: then it is a structure
+of its tensors.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from capstan.framework import indexed_slices
+from capstan.framework import composite
 
 
-def is_nested(value: Any) -> bool:
+def is_nested(value: Any, *, composites: bool = False) -> bool:
     """Return whether `value` is a structure, and not a leaf."""
-    return _parts(value) is not None
+    return _parts(value, composites) is not None
 
 
-def flatten(structure: Any) -> list[Any]:
+def flatten(structure: Any, *, composites: bool = False) -> list[Any]:
     """Return the leaves, in order.
 
     >>> flatten({"b": (1, [2]), "a": 3})
     [3, 1, 2]
     """
-    parts = _parts(structure)
+    parts = _parts(structure, composites)
     if parts is None:
         return [structure]
-    return [leaf for part in parts for leaf in flatten(part)]
+    return [leaf for part in parts for leaf in flatten(part, composites=composites)]
 
 
-def mapped(function: Callable[[Any], Any], structure: Any) -> Any:
+def mapped(function: Callable[[Any], Any], structure: Any, *, composites: bool = False) -> Any:
     """Return the structure with each leaf replaced by `function(leaf)`.
 
     >>> mapped(str, {"a": [1, (2,)]})
     {'a': ['1', ('2',)]}
     """
-    parts = _parts(structure)
+    parts = _parts(structure, composites)
     if parts is None:
         return function(structure)
-    return _like(structure, [mapped(function, part) for part in parts])
+    return _like(structure, [mapped(function, part, composites=composites) for part in parts])
 
 
-def packed(structure: Any, leaves: Sequence[Any]) -> Any:
+def packed(structure: Any, leaves: Sequence[Any], *, composites: bool = False) -> Any:
     """Return the structure with its leaves replaced by `leaves`, in order."""
     rest: Iterator[Any] = iter(leaves)
-    return mapped(lambda leaf: next(rest), structure)
+    return mapped(lambda leaf: next(rest), structure, composites=composites)
 
 
-def check_same(one: Any, other: Any) -> None:
+def check_same(one: Any, other: Any, *, check_types: bool = True, composites: bool = False) -> None:
     """Check that two structures differ only in their leaves.
+
+    Two dicts, and two namedtuples with the same name and fields, have the same type. Without
+    `check_types`, only the numbers of parts and the keys matter.
 
     Raises:
         TypeError: a sequence or dict has another type.
         ValueError: a structure has another number of parts or other keys.
     """
-    differ = f"The two structures don't have the same nested structure: {one!r} and {other!r}."
-    parts, others = _parts(one), _parts(other)
+    fault = _difference(one, other, check_types, composites)
+    if fault is not None:
+        raise type(fault)(
+            "The two structures don't have the same nested structure.\n\nFirst structure: "
+            f"{_described(one)}\n\nSecond structure: {_described(other)}\n\nMore specifically: "
+            f"{fault}"
+        )
+
+
+def _difference(
+    one: Any, other: Any, check_types: bool, composites: bool
+) -> TypeError | ValueError | None:
+    """Return the error for the first difference between two structures, or None."""
+    parts, others = _parts(one, composites), _parts(other, composites)
     if parts is None and others is None:
-        return
-    if parts is None or others is None or len(parts) != len(others):
-        raise ValueError(differ)
-    if type(one) is not type(other):
-        raise TypeError(f"{differ} One is a {type(one).__name__}, not a {type(other).__name__}.")
-    if isinstance(one, Mapping) and one.keys() != other.keys():
-        raise ValueError(f"{differ} They have different keys.")
+        return None
+    if parts is None or others is None:
+        nested, leaf = (one, other) if others is None else (other, one)
+        return ValueError(
+            f'Substructure "{_described(nested)}" is a sequence, while substructure '
+            f'"{_described(leaf)}" is not'
+        )
+    if check_types and not _have_same_type(one, other):
+        return TypeError(
+            "The two structures don't have the same sequence type. First structure has type "
+            f"{type(one).__name__}, while second structure has type {type(other).__name__}."
+        )
+    if isinstance(one, Mapping) and isinstance(other, Mapping) and one.keys() != other.keys():
+        return ValueError(
+            "The two dictionaries don't have the same set of keys. First structure has keys "
+            f"{sorted(one)}, while second structure has keys {sorted(other)}."
+        )
+    if len(parts) != len(others):
+        return ValueError(
+            "The two structures don't have the same number of elements. First structure: "
+            f"{_described(one)}. Second structure: {_described(other)}"
+        )
     for part, other_part in zip(parts, others, strict=True):
-        check_same(part, other_part)
+        fault = _difference(part, other_part, check_types, composites)
+        if fault is not None:
+            return fault
+    return None
 
 
-def _parts(structure: Any) -> list[Any] | None:
+def _have_same_type(one: Any, other: Any) -> bool:
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return True
+    if _is_named(one) and _is_named(other):
+        return type(one).__name__ == type(other).__name__ and one._fields == other._fields
+    return type(one) is type(other)
+
+
+def _described(value: Any) -> str:
+    return f"type={type(value).__name__} str={value}"
+
+
+def _parts(structure: Any, composites: bool) -> list[Any] | None:
     if isinstance(structure, Mapping):
         return [structure[key] for key in sorted(structure)]
-    if isinstance(structure, indexed_slices.IndexedSlices):
-        return indexed_slices.parts(structure)
-    return list(structure) if isinstance(structure, list | tuple) else None
+    if isinstance(structure, list | tuple):
+        return list(structure)
+    return composite.parts(structure) if composites else None
 
 
 def _like(structure: Any, parts: Sequence[Any]) -> Any:
     if isinstance(structure, Mapping):
         by_key = dict(zip(sorted(structure), parts, strict=True))
         return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
-    if isinstance(structure, indexed_slices.IndexedSlices) or hasattr(structure, "_fields"):
+    if _is_named(structure):
         return type(structure)(*parts)
-    return type(structure)(parts)
+    if isinstance(structure, list | tuple):
+        return type(structure)(parts)
+    return composite.like(structure, parts)
+
+
+def _is_named(value: Any) -> bool:
+    return isinstance(value, tuple) and hasattr(value, "_fields")

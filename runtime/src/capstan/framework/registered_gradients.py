@@ -4,6 +4,7 @@ An operation that is created in a block of `Graph.gradient_override_map` names i
 attribute.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -56,6 +57,32 @@ def register_unnamed(gradient: Gradient) -> str:
     while _REGISTERED.setdefault(f"CustomGradient-{number}", gradient) is not gradient:
         number += 1
     return f"CustomGradient-{number}"
+
+
+def get_gradient_function(op: Any) -> Gradient | None:
+    """Return the function `gradient(op, *gradients)` of an operation, or None if it has none.
+
+    The function returns the gradient of the input, or a tuple if there are several inputs.
+
+    Raises:
+        LookupError: no gradient is defined for the op, or the operation names one that is not
+            registered.
+    """
+    if not op.inputs:
+        return None
+    registered = of(op)
+    if registered is not None:
+        return registered
+    row = opdef.lookup(op.type) if opdef.is_defined(op.type) else None
+    if row is None or not (row.gradient or row.not_differentiable):
+        raise LookupError(f"No gradient defined for operation '{op.name}' (op type: {op.type})")
+    return None if row.gradient is None else functools.partial(_by_rule, row.gradient)
+
+
+def _by_rule(rule: opdef.GradientRule, op: Any, *gradients: Any) -> Any:
+    """Return the gradient of the only input of `op`, or a tuple of the gradients of all inputs."""
+    found = rule(op, gradients, raw)
+    return found[0] if len(found) == 1 else found
 
 
 def of(op: Any) -> Gradient | None:

@@ -11,10 +11,10 @@ from typing import Any
 from capstan.core import tensor_shape
 from capstan.framework import (
     array_flows,
+    composite,
     cond_context,
     control_context,
     convert,
-    indexed_slices,
     nest,
     tensor_array,
     while_context,
@@ -37,25 +37,25 @@ def build(
         ValueError: the shape of a loop variable contradicts its shape invariant, or the body
             returns another number of values or a value of another type.
     """
-    loop_vars = nest.mapped(converted, loop_vars)
-    leaves = nest.flatten(loop_vars)
+    loop_vars = nest.mapped(converted, loop_vars, composites=True)
+    leaves = nest.flatten(loop_vars, composites=True)
     flows = [array_flows.flow_of(leaf) for leaf in leaves]
     allowed = invariants(loop_vars, shape_invariants)
     with context.entered():
         merges = _entered(context, flows, allowed)
-        condition_vars = nest.packed(loop_vars, array_flows.with_flows(leaves, merges))
+        condition_vars = _packed(loop_vars, leaves, merges)
         context.pivot = raw.LoopCond(
             convert.convert_to_tensor(condition(*condition_vars)), name="LoopCond"
         )
         switches = [cond_context.switched(merge, context.pivot) for merge in merges]
         values = [raw.Identity(switch[1]) for switch in switches]
         context.pivot_for_body = values[0]
-        body_vars = nest.packed(loop_vars, array_flows.with_flows(leaves, values))
+        body_vars = _packed(loop_vars, leaves, values)
         result = body(*body_vars)
-        if isinstance(result, indexed_slices.IndexedSlices) or not nest.is_nested(result):
+        if not nest.is_nested(result):
             result = [result]
-        nest.check_same(list(body_vars), list(result))
-        results = nest.flatten(result)
+        nest.check_same(list(body_vars), list(result), composites=True)
+        results = nest.flatten(result, composites=True)
         if len(results) != len(merges):
             raise ValueError(
                 "Number of inputs and outputs of 'body' must match 'loop_vars'. Got "
@@ -69,6 +69,11 @@ def build(
     return result, array_flows.with_flows(results, exits)
 
 
+def _packed(loop_vars: Any, leaves: Sequence[Any], tensors: Sequence[graphs.Tensor]) -> Any:
+    """Return `tensors` in the structure of the loop variables, whose leaves are `leaves`."""
+    return nest.packed(loop_vars, array_flows.with_flows(leaves, tensors), composites=True)
+
+
 def converted(leaf: Any) -> Any:
     """Return the initial value of a loop variable: a TensorArray or a tensor."""
     if isinstance(leaf, tensor_array.TensorArray):
@@ -80,30 +85,28 @@ def converted(leaf: Any) -> Any:
 
 def invariants(loop_vars: Any, given: Any) -> list[tensor_shape.TensorShape]:
     """Return the shape invariant of each leaf. The default is the shape that enters the loop."""
-    if given is None:
-        return [array_flows.flow_of(leaf).shape for leaf in nest.flatten(loop_vars)]
     found: list[tensor_shape.TensorShape] = []
     for variable, invariant in _pairs(loop_vars, given):
-        if not isinstance(invariant, tensor_shape.TensorShape):
+        if not isinstance(invariant, tensor_shape.TensorShape | None):
             raise TypeError(
                 f"'shape' must be one of TypeSpec, TensorShape or None. Received: {type(invariant)}"
             )
-        if isinstance(variable, indexed_slices.IndexedSlices):
-            rank = invariant.ndims
-            parts = [invariant, tensor_shape.TensorShape([None] if rank is None else invariant[:1])]
-            dense = [] if variable.dense_shape is None else [tensor_shape.TensorShape([rank])]
-            found += [*parts, *dense]
+        if composite.is_composite(variable):
+            found += composite.invariants(variable, invariant)
         else:
-            found.append(invariant)
+            found.append(array_flows.flow_of(variable).shape if invariant is None else invariant)
     return found
 
 
 def _pairs(variables: Any, invariants: Any) -> list[tuple[Any, Any]]:
-    """Return each loop variable with its shape invariant. Both structures must be the same."""
-    if isinstance(variables, indexed_slices.IndexedSlices) or not nest.is_nested(variables):
-        if invariants is None:
-            invariants = array_flows.flow_of(variables).shape
+    """Return each loop variable with its shape invariant. Both structures must be the same.
+
+    In place of a structure of invariants, None stands for the default of all its variables.
+    """
+    if not nest.is_nested(variables):
         return [(variables, invariants)]
+    if invariants is None:
+        return [(variable, None) for variable in nest.flatten(variables)]
     if not nest.is_nested(invariants) or len(variables) != len(invariants):
         raise ValueError(
             "The two structures don't have the same nested structure: "

@@ -21,6 +21,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from capstan.core import function
 from capstan.core import node as ir
+from capstan.framework import opdef
 from capstan.framework.ops import nodes as build
 from capstan.graph import frames, loop_frame, loop_functions, order
 from capstan.graph.frames import Role, refused, role_of
@@ -81,7 +82,13 @@ def _unwrap(members: Mapping[str, ir.Node], graph: dict[str, ir.Node]) -> None:
         if role_of(node) is Role.NEXT_ITERATION:
             raise refused(node, "a NextIteration must be in a loop that has a LoopCond")
         if role_of(node) in (Role.ENTER, Role.EXIT):
-            graph[name] = _identity(node, node.inputs[0], node.control)
+            make = build.ref_identity if _is_reference(node) else build.identity
+            source, dtype = node.inputs[0], node.attrs["T"]
+            graph[name] = make(name, source, dtype, node.device, node.control)
+
+
+def _is_reference(node: ir.Node) -> bool:
+    return opdef.lookup(node.op).output_arguments[0].is_ref
 
 
 def _replace(

@@ -71,6 +71,15 @@ def _hidden(module: str) -> Callable[[str], Any]:
     return find
 
 
+def _python_functions(name: str) -> Any:
+    """Return the functions that `py_func` has registered in this process."""
+    from capstan.resources import python_functions
+
+    if name == "_py_funcs":
+        return python_functions.FUNCTIONS
+    raise AttributeError(name)
+
+
 def _session_layer(name: str) -> Any:
     """Return a class of sessions, whose name begins with an underscore in TensorFlow."""
     from capstan.train import hooked_session, wrapped_session
@@ -82,6 +91,7 @@ def _session_layer(name: str) -> Any:
 
 
 _TF = "capstan"
+_NODES = "capstan.api.control_flow_nodes"
 _TRAIN = ("capstan.train", _TF)
 
 _FRAMEWORK = {
@@ -90,7 +100,7 @@ _FRAMEWORK = {
     "dtypes": (_ref_dtype, "capstan.core.dtypes", _TF),
     "errors": ("capstan.errors",),
     "errors_impl": ("capstan.errors",),
-    "function": ("capstan.api.function",),
+    "function": ("capstan.api.function", "capstan.api.function_body"),
     "importer": (_TF,),
     "meta_graph": ("capstan.train.meta_graph", "capstan.train.import_graph", *_TRAIN),
     "ops": (_TF, "capstan.framework.graph", "capstan.framework.registered_gradients"),
@@ -105,8 +115,8 @@ _OPS = (
     *("array_ops", "check_ops", "clip_ops", "control_flow_ops", "data_flow_ops"),
     *("functional_ops", "gradients", "gradients_impl", "init_ops", "io_ops", "logging_ops"),
     *("math_ops", "parsing_ops", "partitioned_variables", "random_ops", "resource_variable_ops"),
-    *("script_ops", "session_ops", "sparse_ops", "state_ops", "string_ops"),
-    *("tensor_array_grad", "tensor_array_ops", "variable_scope", "variables"),
+    *("session_ops", "sparse_ops", "state_ops", "string_ops"),
+    *("tensor_array_ops", "variable_scope", "variables"),
 )
 _GENERATED = (
     *("array", "control_flow", "data_flow", "io", "logging", "math", "nn", "parsing", "random"),
@@ -127,7 +137,10 @@ alias.grow(
     {
         **{f"framework.{name}": homes for name, homes in _FRAMEWORK.items()},
         **{f"ops.{name}": (_TF, _op) for name in _OPS},
+        "ops.control_flow_ops": (_hidden(_NODES), _NODES, _TF, _op),
         "ops.data_flow_ops": (_TF, "capstan.api.barriers", _op),
+        "ops.script_ops": (_python_functions, _TF, _op),
+        "ops.tensor_array_grad": (_hidden("capstan.framework.ops.tensor_array"),),
         "ops.variable_scope": (_partition_info, _hidden("capstan.api.variable_store"), _TF, _op),
         "ops.variables": (_TF, "capstan.api.partitioned_variables", _op),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
@@ -159,7 +172,7 @@ alias.grow(
         "summary.writer.writer": ("capstan.train.summary_writer",),
         "summary.writer.writer_cache": ("capstan.train.summary_writer",),
         "util.compat": ("capstan.api.compat",),
-        "util.nest": ("capstan.framework.nest",),
+        "util.nest": ("capstan.api.nest",),
         "lib.io.file_io": ("capstan.api.file_io", "capstan.api.gfile"),
         "lib.io.python_io": ("capstan.api.python_io",),
         "lib.io.tf_record": ("capstan.api.python_io",),

@@ -39,6 +39,13 @@ def identity(
     return ir.Node(name, "Identity", (source,), tuple(control), device, {"T": dtype})
 
 
+def ref_identity(
+    name: str, source: ir.Edge, dtype: dtypes.DType, device: str, control: Control = ()
+) -> ir.Node:
+    """Return a node whose output is the reference `source`."""
+    return ir.Node(name, "RefIdentity", (source,), tuple(control), device, {"T": dtype})
+
+
 def identities(
     name: str,
     sources: Sequence[ir.Edge],

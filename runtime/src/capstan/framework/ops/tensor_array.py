@@ -58,6 +58,15 @@ def _source(op: Op, tensor: Any) -> str:
             "The gradient of a TensorArray must be in the function of the array: use tensor lists "
             "there, as TensorFlow does with control flow v2"
         )
+    return get_grad_source(tensor)
+
+
+def get_grad_source(tensor: Any) -> str:
+    """Return the name of the call of `tf.gradients` that computed `tensor`.
+
+    Raises:
+        ValueError: the name of the call does not begin with "gradients".
+    """
     parts = tensor.name.split("/")
     calls = [index for index, part in enumerate(parts) if part.startswith("gradients")]
     if not calls:

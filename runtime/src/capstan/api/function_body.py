@@ -1,0 +1,54 @@
+"""The body of a function while it is built: its variables and the tensors that it captures
+(`_FuncGraph` of python/framework/function.py).
+"""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from capstan.api import scope_block, variable_scope
+from capstan.framework import convert, func_graph
+from capstan.framework import graph as graphs
+
+__all__ = ["building", "get_extra_args", "get_extra_inputs", "get_extra_vars"]
+
+
+@contextlib.contextmanager
+def building(body: func_graph.FuncGraph) -> Iterator[None]:
+    """Make `body` the default graph. A variable that it asks for belongs to the outer graph."""
+    outer_scope = variable_scope.get_variable_scope()
+
+    def from_outside(getter: Any, name: str, **requested: Any) -> Any:
+        """Return the value of the variable, which belongs to the graph around the function."""
+        requested.pop("reuse", None)
+        with body.outer_graph.as_default(), scope_block.variable_scope(outer_scope):
+            variable = variable_scope.get_variable(name, **requested)
+            body.variables.append(variable)
+            return convert.convert_to_tensor(variable)
+
+    with body.as_default(), scope_block.variable_scope("", custom_getter=from_outside):
+        yield
+
+
+def get_extra_vars() -> list[Any]:
+    """Return the variables that the function in the default graph has asked for so far.
+
+    Outside of functions the list is empty.
+    """
+    graph = graphs.get_default_graph()
+    return list(graph.variables) if isinstance(graph, func_graph.FuncGraph) else []
+
+
+def get_extra_inputs() -> list[graphs.Tensor]:
+    """Return the outer tensors that the function in the default graph has read so far.
+
+    Outside of functions the list is empty.
+    """
+    graph = graphs.get_default_graph()
+    return graph.captured_inputs if isinstance(graph, func_graph.FuncGraph) else []
+
+
+def get_extra_args() -> list[graphs.Tensor]:
+    """Return the tensors that stand for `get_extra_inputs` in the function, in the same order."""
+    graph = graphs.get_default_graph()
+    return graph.captured_arguments if isinstance(graph, func_graph.FuncGraph) else []
