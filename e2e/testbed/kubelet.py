@@ -107,6 +107,11 @@ class Kubelet:
         """Let the pod run and be ready."""
         self._write(pod, lambda old: podstatus.running(old, now()))
 
+    def run_at(self, pod: Json | str, address: str) -> None:
+        """Let the pod run and be ready at this IP address."""
+        place = {"podIP": address, "podIPs": [{"ip": address}]}
+        self._write(pod, lambda old: podstatus.running(old, now()) | place)
+
     def at_start(self, pod: str, act: Act | None) -> None:
         """Call `act(manifest)` instead of `run` whenever a pod of this name starts.
 

@@ -28,6 +28,8 @@ class Operator:
     ) -> None:
         """Start the operator with these flags and a free port for --listen. Returns at once.
 
+        It asks no job for its progress, unless `flags` have --progress-seconds.
+
         `env` is its environment, by default that of this process.
         """
         self.log = log
@@ -48,6 +50,8 @@ class Operator:
             [
                 *(sys.executable, "-m", "capstan_operator"),
                 *("--kubeconfig", self._kubeconfig, "--listen", f"127.0.0.1:{self._port}"),
+                # The pods of the simulated kubelet have addresses of other networks.
+                "--progress-seconds=0",
                 *self._flags,
             ],
             self.log,

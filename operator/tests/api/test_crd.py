@@ -128,6 +128,9 @@ def test_a_column_shows_a_field_of_its_type(column: tuple[str, str, str, int]) -
     _, kind, path, _ = column
     if path == ".metadata.creationTimestamp":
         assert kind == "date"
+    elif path == ".status.progress.metrics.loss":
+        values = at(".status.progress.metrics")["additionalProperties"]
+        assert values == {"x-kubernetes-preserve-unknown-fields": True}
     else:
         assert at(path)["type"] == kind
 
@@ -136,7 +139,7 @@ def test_columns_are_those_of_the_table_of_jobs() -> None:
     heads = [(name.upper(), wide) for name, _, _, wide in crd.COLUMNS]
     always = ["PHASE", "PS", "WORKERS", "RESTARTS", "STEP", "AGE"]
     assert heads == [(name, 0) for name in always] + [
-        (name, 1) for name in ("EPOCH", "STEPS/S", "REASON")
+        (name, 1) for name in ("EPOCH", "STEPS/S", "LOSS", "REASON")
     ]
 
 

@@ -16,6 +16,7 @@ from capstan_operator.app.controller import Controller
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.recorder import Recorder
+from capstan_operator.app.reports import Reports
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
@@ -70,6 +71,13 @@ class Setting:
         self.cache: Cache
         self.recorder: Recorder
         self.controller: Controller
+        self.reports: Reports
+        self.woken = asyncio.Event()
+        """Set when a report has woken the job."""
+        self.questions: asyncio.Queue[str] = asyncio.Queue()
+        """The addresses of the tasks that were asked for their progress."""
+        self.progress: dict[str, bytes] = {}
+        """The answers of the tasks that are asked for their progress, by address."""
 
     def start(self) -> None:
         """Begin with a cache that has only the job, as a new process would."""
@@ -77,10 +85,22 @@ class Setting:
         nodes = Nodes(self.rest, lambda: self.now.timestamp(), 300)
         metrics = Metrics(WorkQueue(asyncio.get_running_loop().time))
         self.recorder = Recorder(self.rest, lambda: self.now, "me")
+        self.reports = Reports(
+            self.ask,
+            lambda _: self.woken.set(),
+            asyncio.get_running_loop().time,
+            lambda: self.now,
+            shortest_seconds=0.001,
+        )
         self.controller = Controller(
-            self.rest, self.cache, nodes, metrics, self.recorder, lambda: self.now
-        )  # fmt: skip
+            self.rest, self.cache, nodes, metrics, self.recorder, self.reports, lambda: self.now
+        )
         self.cache.job_event("ADDED", self.job)
+
+    async def ask(self, address: str) -> bytes | None:
+        """Answer as the task at this address."""
+        self.questions.put_nowait(address)
+        return self.progress.get(address)
 
     def answer(self, asked: Asked) -> web.StreamResponse:
         special = self.refuse.get(f"{asked.method} {asked.path}")

@@ -15,6 +15,8 @@ from capstan_operator.api import parse
 from capstan_operator.api.status import Status
 from capstan_operator.app.observer import Look, Observer
 from capstan_operator.app.refused_starts import RefusedStarts
+from capstan_operator.app.reports import Reports
+from capstan_operator.app.service import now
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
@@ -47,11 +49,18 @@ def look(folder: Path, pod: Json, node: web.Response | None = None) -> tuple[Loo
             async with await Rest.connect(config) as rest:
                 cache = Cache()
                 cache.pod_event("ADDED", pod)
-                observer = Observer(cache, Nodes(rest, lambda: 0.0, 300), RefusedStarts())
+                clock = asyncio.get_running_loop().time
+                reports = Reports(_silent, lambda _: None, clock, now, 0)
+                nodes = Nodes(rest, lambda: 0.0, 300)
+                observer = Observer(cache, nodes, RefusedStarts(), reports)
                 found = await observer.look(KEY, parse.admitted(make_job()), Status(), None)
                 return found, [request.path for request in server.asked]
 
     return asyncio.run(scenario())
+
+
+async def _silent(_: str) -> None:
+    """Answer as a task that does not answer."""
 
 
 def silent_node() -> web.Response:

@@ -8,29 +8,34 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from capstan_operator.api import report as reports
 from capstan_operator.api.names import TaskName
+from capstan_operator.api.report import Report
 from capstan_operator.local import progress
 
 PS, WORKER_0, WORKER_1 = map(TaskName.parse, ("ps-0", "worker-0", "worker-1"))
 NOON = datetime(2026, 11, 2, 12, tzinfo=UTC)
 
 
-def report(step: int, second: int, **metrics: float) -> progress.Report:
-    return progress.Report(step, None, metrics, NOON.replace(second=second))
+def report(step: int, second: int, saved: int | None = None, **metrics: float) -> Report:
+    return Report(step, None, metrics, saved, NOON.replace(second=second))
 
 
 def test_a_report_is_read(tmp_path: Path) -> None:
     file = tmp_path / "progress.json"
     file.write_text(
         '{"step": 12, "stepsPerSecond": 3, "metrics": {"accuracy": 0.5, "loss": 2},'
-        ' "updatedAt": "2026-11-02T12:00:00Z"}'
+        ' "lastCheckpointStep": 10, "updatedAt": "2026-11-02T12:00:00Z"}'
     )
-    assert progress.read(file) == progress.Report(12, 3.0, {"accuracy": 0.5, "loss": 2.0}, NOON)
+    assert progress.read(file) == Report(12, 3.0, {"accuracy": 0.5, "loss": 2.0}, 10, NOON)
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "{", "[]", "null", "{}", '{"step": "1"}', '{"step": true}', '{"step": -1}', "[" * 9999],
+    [
+        *("", "{", "[]", "null", "{}", "[" * 9999),
+        *('{"step": "1"}', '{"step": true}', '{"step": -1}', '{"step": 9223372036854775808}'),
+    ],
 )
 def test_a_file_without_a_step_is_not_a_report(tmp_path: Path, text: str) -> None:
     file = tmp_path / "progress.json"
@@ -50,12 +55,13 @@ def test_metrics_that_repeat_the_step_are_left_out(tmp_path: Path) -> None:
 def test_values_that_are_not_finite_numbers_are_left_out(tmp_path: Path) -> None:
     file = tmp_path / "progress.json"
     file.write_text(
-        '{"step": 1, "stepsPerSecond": "fast", "updatedAt": "now",'
+        '{"step": 1, "stepsPerSecond": "fast", "updatedAt": "now", "lastCheckpointStep": "1",'
         ' "metrics": {"a": NaN, "b": Infinity, "c": "1", "d": true, "e": 1e3, "f": [1]}}'
     )
     read = progress.read(file)
     assert read is not None
     assert (read.steps_per_second, read.metrics) == (None, {"e": 1000.0})
+    assert read.last_checkpoint_step is None
     assert read.updated_at.timestamp() == pytest.approx(file.stat().st_mtime)
 
 
@@ -64,7 +70,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     max_leaves=5,
 )
-FIELDS = st.sampled_from(["step", "stepsPerSecond", "metrics", "updatedAt"])
+FIELDS = st.sampled_from(["step", "stepsPerSecond", "metrics", "lastCheckpointStep", "updatedAt"])
 
 
 @pytest.mark.e2e
@@ -90,6 +96,19 @@ def test_the_step_of_a_job_is_that_of_the_latest_report() -> None:
     job = progress.of_job(reports)
     assert job is not None
     assert (job.step, job.updated_at) == (1800, NOON.replace(second=5))
+
+
+def test_the_last_checkpoint_of_a_job_is_the_newest_that_a_task_reports() -> None:
+    job = progress.of_job({WORKER_0: report(9, 1, 8), WORKER_1: report(9, 2), PS: report(9, 3, 4)})
+    assert job is not None
+    assert job.last_checkpoint_step == 8
+
+
+def test_a_report_has_a_bounded_number_of_metrics_with_short_printable_names() -> None:
+    metrics = {"a" * 129: 1, "b\n": 1, "": 1, **{str(number): number for number in range(99)}}
+    found = reports.parse(json.dumps({"step": 1, "metrics": metrics}), NOON)
+    assert found is not None
+    assert found.metrics == {str(number): number for number in range(reports.MAX_METRICS)}
 
 
 @pytest.mark.parametrize(

@@ -347,3 +347,20 @@ def test_names_and_label_values_of_any_length_are_valid(
     for value in made["metadata"]["labels"].values():
         assert LABEL_VALUE.fullmatch(value)
     assert re.fullmatch(names.DNS_LABEL, made["spec"]["hostname"])
+
+
+def test_a_probed_task_asks_its_server_and_keeps_a_probe_of_its_template() -> None:
+    def probes(*containers: dict[str, Any], **spec: Any) -> list[object]:
+        job = job_of(template(containers=list(containers)), **spec)
+        made = pod.pod(job, task("worker-1"), pod.environment(job), attempt=1, epoch=1, probed=True)
+        return [container.get("readinessProbe") for container in made["spec"]["containers"]]
+
+    own = {"exec": {"command": ["true"]}}
+    [given] = probes({"name": "trainer"}, cluster={"port": 7000})
+    assert isinstance(given, dict)
+    assert given["grpc"] == {"port": 7000}
+    assert probes({"name": "trainer", "readinessProbe": own}) == [own]
+    proxy, trainer = probes({"name": "proxy"}, {"name": "trainer"})
+    assert proxy is None
+    assert isinstance(trainer, dict)
+    assert trainer["grpc"] == {"port": 2222}

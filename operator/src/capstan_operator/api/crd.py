@@ -22,11 +22,11 @@ COLUMNS = (
     ("Age", "date", ".metadata.creationTimestamp", 0),
     ("Epoch", "integer", ".status.epoch", 1),
     ("Steps/s", "number", ".status.progress.stepsPerSecond", 1),
+    ("Loss", "number", ".status.progress.metrics.loss", 1),
     ("Reason", "string", ".status.summary.reason", 1),
 )
 """The name, type, field and priority of each column. Priority 1 is shown only by `-o wide`."""
 
-SPEC = f"The desired job. Once the job exists, only {', '.join(sorted(MUTABLE))} can be changed."
 SCALE = {
     "specReplicasPath": ".spec.replicaSpecs.worker.replicas",
     "statusReplicasPath": ".status.replicaStatuses.worker.running",
@@ -34,6 +34,7 @@ SCALE = {
 }
 """The scale subresource acts on the workers."""
 
+SPEC = f"The desired job. Once the job exists, only {', '.join(sorted(MUTABLE))} can be changed."
 
 
 def definition() -> dict[str, Any]:

@@ -172,6 +172,8 @@ class Progress(Model):
     metrics: Mapping[str, Metric] = {}
     """The metrics of the evaluator, else of the chief, else of a worker, for example
     `loss: 0.25`."""
+    last_checkpoint_step: int | None = None
+    """The training step of the last checkpoint."""
     updated_at: AwareDatetime | None = None
     """When the step was reported."""
 

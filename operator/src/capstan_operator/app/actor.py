@@ -107,7 +107,12 @@ class Actor:
         after any error of the API server, the pass fails and is repeated after a pause that grows.
         """
         manifest = pod_manifests.pod(
-            job, start.task, environment, attempt=start.attempt, epoch=start.epoch
+            job,
+            start.task,
+            environment,
+            attempt=start.attempt,
+            epoch=start.epoch,
+            probed=start.probed,
         )
         pods, name = paths.pods(key.namespace), manifest["metadata"]["name"]
         try:

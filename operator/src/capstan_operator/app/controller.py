@@ -27,6 +27,7 @@ from capstan_operator.app.pace import Pace
 from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.recorder import Recorder
 from capstan_operator.app.refused_starts import RefusedStarts
+from capstan_operator.app.reports import Reports
 from capstan_operator.errors import Invalid, OperatorError
 from capstan_operator.kube import paths, pod_fields
 from capstan_operator.kube.cache import Cache, Key
@@ -58,7 +59,7 @@ class Controller:
 
     def __init__(
         self, rest: Rest, cache: Cache, nodes: Nodes, metrics: Metrics, recorder: Recorder,
-        clock: Callable[[], datetime],
+        reports: Reports, clock: Callable[[], datetime],
     ) -> None:  # fmt: skip
         self._rest = rest
         self._cache = cache
@@ -67,7 +68,8 @@ class Controller:
         self._recorder = recorder
         self._refused_starts = RefusedStarts()
         self._pace = Pace()
-        self._observer = Observer(cache, nodes, self._refused_starts)
+        self._reports = reports
+        self._observer = Observer(cache, nodes, self._refused_starts, reports)
         self._cluster_files = ClusterFiles(rest, clock)
         self._actor = Actor(rest, cache, self._refused_starts, clock)
         self.preparations = Preparations(rest, clock)
@@ -247,6 +249,7 @@ class Controller:
         self._refused_starts.forget(key)
         self._pace.forget(key)
         self._metrics.forget(key)
+        self._reports.forget(key)
         self.preparations.forget(key)
         self._cluster_files.forget(key)
 

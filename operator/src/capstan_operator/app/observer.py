@@ -1,21 +1,25 @@
-"""Look at one job: its cached pods, the starts that were refused, and nodes in doubt."""
+"""Look at one job: its cached pods, the starts that were refused, nodes in doubt, its progress."""
 
 import asyncio
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from capstan_operator.api import names
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.api.status import Status
+from capstan_operator.api.status import Progress, Status, TaskStatus
 from capstan_operator.app.refused_starts import RefusedStarts
+from capstan_operator.app.reports import Reports, Target
 from capstan_operator.kube import owners, pods
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.nodes import Nodes
+from capstan_operator.manifests import cluster
 from capstan_operator.manifests import pod as pod_manifests
-from capstan_operator.reconcile.observe import Deletion, Observed, Obstacle, TaskView
+from capstan_operator.reconcile import rows
+from capstan_operator.reconcile.observe import Deletion, Observed, Obstacle, TaskPhase, TaskView
+from capstan_operator.reconcile.policies import reporter
 from capstan_operator.reconcile.rows import ENDED
 
 Pod = Mapping[str, Any]
@@ -37,8 +41,11 @@ class Look:
 class Observer:
     """Looks at jobs. It reads only the nodes of doubtful pods from the API server."""
 
-    def __init__(self, cache: Cache, nodes: Nodes, refused_starts: RefusedStarts) -> None:
+    def __init__(
+        self, cache: Cache, nodes: Nodes, refused_starts: RefusedStarts, reports: Reports
+    ) -> None:
         self._cache = cache
+        self._reports = reports
         self._nodes = nodes
         self._refused_starts = refused_starts
 
@@ -62,8 +69,39 @@ class Observer:
         gone = self._gone(key, job, status)
         refused = self._refused_starts.of(key, job.metadata.uid)
         views = (*self._views(job, tasks, lost), *gone, *refused)
+        views, progress = self._with_progress(key, job, status, views)
         again = [sight.again_seconds for sight in sights if sight.again_seconds is not None]
-        return Look(Observed(views, obstacle=obstacle), min(again, default=None), bool(gone))
+        return Look(Observed(views, progress, obstacle), min(again, default=None), bool(gone))
+
+    def _with_progress(
+        self, key: Key, job: TrainingJob, status: Status, views: tuple[TaskView, ...]
+    ) -> tuple[tuple[TaskView, ...], Progress | None]:
+        """Return the views with the step that the job's reporter has reported, and the progress.
+
+        Have the reporter asked while its task runs.
+        """
+        current = None if status.phase.is_final else _reporter(job, status, views)
+        if current is None:
+            self._reports.follow(key, None)
+            return views, None
+        self._reports.follow(key, self._target(key, job, current))
+        report = self._reports.last(key, current.uid)
+        if report is None:
+            return views, None
+        with_step = dataclasses.replace(current, step=report.step)
+        views = tuple(with_step if view is current else view for view in views)
+        return views, report.progress()
+
+    def _target(self, key: Key, job: TrainingJob, view: TaskView) -> Target | None:
+        """Return the address at which a task's server listens, or None if the task does not run."""
+        if view.phase is not TaskPhase.RUNNING:
+            return None
+        for pod in self._cache.pods(key):
+            ip = pod["status"].get("podIP")
+            if pod["metadata"]["uid"] == view.uid and ip:
+                host = f"[{ip}]" if ":" in ip else ip
+                return Target(view.uid, f"{host}:{cluster.port(job)}")
+        return None
 
     def _views(self, job: TrainingJob, tasks: Sequence[Pod], lost: set[str]) -> Iterator[TaskView]:
         for pod in tasks:
@@ -110,3 +148,10 @@ def _trainer(pod: Pod, job: TrainingJob) -> str:
     task = task_of(pod, job)
     replica = None if task is None else job.spec.replica_specs.get(task.type)
     return names.TRAINER if replica is None else replica.template.trainer.name
+
+
+def _reporter(job: TrainingJob, status: Status, views: Iterable[TaskView]) -> TaskView | None:
+    """Return the current instance of the task that reports the progress of the job."""
+    name = reporter.of(job)
+    row = next((row for row in status.tasks if row.name == name), TaskStatus(name=name))
+    return rows.sort(row, (view for view in views if view.name == name)).current

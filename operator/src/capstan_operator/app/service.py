@@ -6,12 +6,14 @@ from collections.abc import Coroutine
 from datetime import UTC, datetime
 from typing import Any
 
+from capstan_operator.app import task_client
 from capstan_operator.app.controller import Controller
 from capstan_operator.app.health import Health
 from capstan_operator.app.informer import Informer
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.recorder import Recorder
+from capstan_operator.app.reports import Reports
 from capstan_operator.app.resync import Resync
 from capstan_operator.app.settings import Settings
 from capstan_operator.app.watches import Watches
@@ -49,7 +51,12 @@ class Operator:
         self._metrics = metrics
         self._health = health
         self._recorder = Recorder(rest, now, settings.identity)
-        self._controller = Controller(rest, cache, nodes, metrics, self._recorder, now)
+        self._reports = Reports(
+            task_client.progress, queue.add, clock, now, settings.progress_seconds
+        )
+        self._controller = Controller(
+            rest, cache, nodes, metrics, self._recorder, self._reports, now
+        )
         watches = Watches(settings.namespaces, clock)
         self._resync = Resync(
             rest, cache, self._controller.preparations, metrics, settings.namespaces, queue.add,
@@ -66,6 +73,7 @@ class Operator:
             *(self._work() for _ in range(WORKERS)),
             self._compare_for_ever(),
             self._recorder.run(),
+            self._reports.run(),
             self._informer.watch(self._rest.connection, self._settings.namespaces),
         )
 

@@ -32,6 +32,8 @@ class Settings:
     listen_port: int
     node_lost_seconds: float
     resync_seconds: float
+    progress_seconds: float
+    """The shortest time between two questions to a job for its progress; 0 asks no job."""
     verbose: bool
     identity: str
 
@@ -58,6 +60,12 @@ def read(arguments: Sequence[str]) -> Settings:
         if not 0 < seconds <= LONGEST_SECONDS:  # This form also refuses nan.
             message = f"must be more than 0 and at most {LONGEST_SECONDS} seconds, not {seconds:g}"
             raise Invalid((Fault(f"--{flag.replace('_', '-')}", message),))
+    if not 0 <= options.progress_seconds <= LONGEST_SECONDS:
+        message = (
+            f"must be from 0 to {LONGEST_SECONDS} seconds, not {options.progress_seconds:g};"
+            " 0 asks no job"
+        )
+        raise Invalid((Fault("--progress-seconds", message),))
     return Settings(
         kubeconfig=options.kubeconfig,
         context=options.context,
@@ -69,6 +77,7 @@ def read(arguments: Sequence[str]) -> Settings:
         listen_port=int(port),
         node_lost_seconds=options.node_lost_seconds,
         resync_seconds=options.resync_seconds,
+        progress_seconds=options.progress_seconds,
         verbose=options.verbose,
         # The identity must differ between two processes on one machine, and between restarts of
         # one pod.
@@ -112,6 +121,9 @@ def _parser() -> argparse.ArgumentParser:
         " (default: %(default)g)")  # fmt: skip
     add("--resync-seconds", metavar="SECONDS", type=float, default=300.0,
         help="the time between two comparisons of the cache with the cluster"
+        " (default: %(default)g)")  # fmt: skip
+    add("--progress-seconds", metavar="SECONDS", type=float, default=5.0,
+        help="the shortest time between two questions to a job for its progress; 0 asks no job"
         " (default: %(default)g)")  # fmt: skip
     add("--verbose", action="store_true", help="log every pass")
     return parser

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from capstan_operator.api.names import TaskName, Uid
+from capstan_operator.api.report import Report
 from capstan_operator.local import process, progress
 from capstan_operator.local.folder import Folder
 from capstan_operator.local.process import Command, Process
@@ -46,7 +47,7 @@ class Tasks:
         self._command = command
         self._clock = clock
         self._instances: dict[TaskName, _Instance] = {}
-        self._reports: dict[TaskName, progress.Report] = {}
+        self._reports: dict[TaskName, Report] = {}
         self._started = 0
 
     def start(self, action: StartTask) -> bool:
@@ -96,7 +97,7 @@ class Tasks:
         """Return the process id of every task that runs."""
         return {instance.name: instance.process.pid for instance in self.living()}
 
-    def reports(self) -> Mapping[TaskName, progress.Report]:
+    def reports(self) -> Mapping[TaskName, Report]:
         """Return the report of each task's current instance, as the last `observe` read it."""
         return {
             name: report
@@ -141,7 +142,7 @@ class Tasks:
             progress.of_job(self._reports),
         )
 
-    def _view(self, instance: _Instance, report: progress.Report | None) -> TaskView:
+    def _view(self, instance: _Instance, report: Report | None) -> TaskView:
         """Return the view of an instance, which has the step of its report."""
         view = TaskView(
             name=instance.name,

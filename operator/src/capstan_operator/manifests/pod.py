@@ -16,6 +16,10 @@ from capstan_operator.manifests.cluster import Address, Environment
 
 CHECKPOINT_VOLUME = "capstan-checkpoints"
 
+_PROBE = {"periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 12}
+"""A task that computes on all its cores may take long to answer, so a task that was ready counts as
+unready only after a minute without an answer."""
+
 NOT_OF_A_TEMPLATE = frozenset(
     {
         "creationTimestamp",
@@ -63,13 +67,23 @@ def environment(job: TrainingJob) -> Environment:
 
 
 def pod(
-    job: TrainingJob, task: TaskName, environment: Environment, *, attempt: int, epoch: int
+    job: TrainingJob,
+    task: TaskName,
+    environment: Environment,
+    *,
+    attempt: int,
+    epoch: int,
+    probed: bool = False,
 ) -> dict[str, Any]:
     """Return the manifest of the pod of one attempt of a task.
 
-    `environment` is the result of the function `environment` for this job.
+    `environment` is the result of the function `environment` for this job. If `probed`, a trainer
+    without a readiness probe gets one, which asks the task's server whether it serves.
     """
-    template = job.replica(task.type).template.manifest()
+    replica = job.replica(task.type)
+    template = replica.template.manifest()
+    if probed:
+        template["spec"] = _probed(template["spec"], replica.template.trainer_index, job)
     variables = _variables(environment.of(task, attempt=attempt, epoch=epoch))
     return {
         **template,
@@ -86,6 +100,14 @@ def probe(job: TrainingJob, kind: ReplicaType) -> dict[str, Any]:
     del manifest["metadata"]["name"]
     manifest["metadata"]["generateName"] = f"{job.metadata.name}-{kind}-"
     return manifest
+
+
+def _probed(spec: Mapping[str, Any], trainer: int, job: TrainingJob) -> dict[str, Any]:
+    """Return the spec of a pod with a readiness probe for its trainer."""
+    containers = list(spec["containers"])
+    probe = {"grpc": {"port": cluster.port(job)}, **_PROBE}
+    containers[trainer] = {"readinessProbe": probe, **containers[trainer]}
+    return {**spec, "containers": containers}
 
 
 def _metadata(

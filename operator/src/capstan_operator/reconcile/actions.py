@@ -21,6 +21,8 @@ class StartTask:
     task: TaskName
     attempt: int
     epoch: int
+    probed: bool = False
+    """Whether a pod without a readiness probe gets one (`policies.readiness`)."""
 
 
 class StopReason(enum.StrEnum):

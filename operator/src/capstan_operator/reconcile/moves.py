@@ -18,7 +18,7 @@ from capstan_operator.api.status import Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.actions import Action, StartTask, StopReason, StopTask
 from capstan_operator.reconcile.observe import InstanceState, TaskView
-from capstan_operator.reconcile.policies import grace, sparing, stopping
+from capstan_operator.reconcile.policies import grace, readiness, sparing, stopping
 
 Views = Mapping[TaskName, tuple[TaskView, ...]]
 """All instances that exist, by task, in table order."""
@@ -55,7 +55,8 @@ def go_on(
         actions += _force_deletions(job, views)
         actions += _stops_of_stale(job, instances.stale, make_room=may_start)
         if may_start and instances.current is None and all(map(_goes_at_once, instances.stale)):
-            actions.append(StartTask(row.name, row.attempt, status.epoch))
+            probed = readiness.is_probed(job, status, row.name)
+            actions.append(StartTask(row.name, row.attempt, status.epoch, probed))
             row = rows.start(row)
         elif is_due and instances.current is None:
             row = rows.wait_for(row, instances.stale)

@@ -11,12 +11,12 @@ from collections.abc import Collection
 
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import TrainingJob
+from capstan_operator.reconcile.policies import reporter
 
 
 def next_group(job: TrainingJob, running: Collection[TaskName]) -> frozenset[TaskName]:
     """Return which of the running tasks are stopped now. Empty if none runs."""
-    trainers = (ReplicaType.CHIEF, ReplicaType.WORKER)
-    saver = next(task for task in job.tasks() if task.type in trainers)
+    saver = reporter.of(job)
     ranks = {task: _rank(task, saver) for task in running}
     first = min(ranks.values(), default=0)
     return frozenset(task for task, rank in ranks.items() if rank == first)
