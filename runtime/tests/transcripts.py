@@ -3,12 +3,12 @@
 import contextlib
 import inspect
 import io
-import itertools
 import linecache
 import os
 import pathlib
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import capstan as tf
@@ -23,10 +23,28 @@ def printed(program: str, **names: Any) -> list[str]:
     file = "<program of a test>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     tf.reset_default_graph()
-    with contextlib.redirect_stdout(io.StringIO()) as output:
+    with contextlib.redirect_stdout(_Output()) as output:
         exec(compile(source, file, "exec"), {"__name__": "__main__", "tf": tf, **names})
     tf.reset_default_graph()
-    return [line.rstrip() for line in output.getvalue().splitlines()]
+    return output.all_lines()
+
+
+class _Output(io.TextIOBase):
+    """The standard output of a program. The lines of its threads are not mixed."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._begun: dict[int, str] = {}
+
+    def write(self, text: str) -> int:
+        thread = threading.get_ident()
+        *ended, self._begun[thread] = (self._begun.get(thread, "") + text).split("\n")
+        self._lines += [line.rstrip() for line in ended]
+        return len(text)
+
+    def all_lines(self) -> list[str]:
+        """Return the lines in the order of their ends. Lines without an end are the last ones."""
+        return self._lines + [line.rstrip() for line in self._begun.values() if line]
 
 
 def lines(text: str) -> list[str]:
@@ -59,10 +77,13 @@ class Script:
         self._process.stdin.flush()
 
     def read(self, count: int = 1) -> list[str]:
-        """Wait for the next lines. Lines that repeat the line before them do not count."""
+        """Wait for the next lines. Among lines that say `waiting`, repetitions do not count."""
         assert self._process.stdout is not None
-        different = (line for line, _ in itertools.groupby(self._process.stdout))
-        return [line.rstrip() for line in itertools.islice(different, count)]
+        found: list[str] = []
+        while len(found) < count and (line := self._process.stdout.readline()):
+            if not (found and "waiting" in line and line.rstrip() == found[-1]):
+                found.append(line.rstrip())
+        return found
 
     def kill(self) -> None:
         """End the process at once."""

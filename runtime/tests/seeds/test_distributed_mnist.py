@@ -1,5 +1,6 @@
 """The tutorial script for MNIST trains with the command lines of the tutorials."""
 
+import logging
 import os
 import pathlib
 import re
@@ -7,9 +8,13 @@ import struct
 import subprocess
 import sys
 
+import background
 import clusters
 import numpy as np
 import pytest
+
+import capstan as tf
+from capstan.services import master
 
 ROOT = pathlib.Path(__file__).parents[3]
 PROGRAM = ROOT / "examples/digits/mnist.py"
@@ -90,3 +95,23 @@ def test_two_workers_train_on_two_parameter_servers(tmp_path: pathlib.Path) -> N
         assert found is not None, last
         # Ten images and a random guess have a cross entropy of 10 * ln(10) = 23.
         assert float(found[1]) < 1
+
+
+@pytest.mark.e2e
+def test_a_session_names_the_task_for_which_it_waits(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(master, "_COMPLAIN_SECONDS", 0.0)
+    cluster = tf.train.ClusterSpec(clusters.spec(ps=1, worker=1))
+    worker = tf.train.Server(cluster, job_name="worker", task_index=0)
+    waits = "CreateSession still waiting for response from worker: /job:ps/replica:0/task:0"
+    with tf.Graph().as_default(), tf.Session(worker.target) as session:
+        one = tf.constant(1)
+        with caplog.at_level(logging.INFO, "capstan"):
+            call = background.Background(lambda: session.run(one))
+            background.until(lambda: waits in caplog.messages)
+            server = tf.train.Server(cluster, job_name="ps", task_index=0)
+            call.join()
+    assert call.result == 1
+    server.stop()
+    worker.stop()

@@ -31,8 +31,8 @@ def make_saveable_from_queue(queue: QueueBase, name: str | None = None) -> savea
     Add the result to the collection SAVEABLE_OBJECTS, or to the `var_list` of a saver. A checkpoint
     then holds the elements in their order, including the elements that a waiting dequeue has taken
     so far, and whether the queue is closed. `restore` replaces the elements of the queue by the
-    elements in the checkpoint. It does this before the variables of the same task get their values,
-    so a worker that waits for the variables finds the queue complete.
+    elements in the checkpoint. It does this before any variable of the saver gets its value, so a
+    worker that waits for the variables finds the queue complete.
 
     An element that an enqueue has not put into the queue yet is not in the checkpoint. Elements of
     a RandomShuffleQueue leave in another random order after `restore`. `name` is the name in the
