@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import capstan as tf
+from capstan.services import members
 
 DOCUMENT = json.loads(
     (Path(__file__).parents[2] / "e2e" / "contract" / "cluster.json").read_text(encoding="utf-8")
@@ -55,6 +56,20 @@ def test_the_evaluator_is_not_in_the_cluster_and_still_reaches_the_chief(
     assert "evaluator" not in found.cluster_spec().jobs
     chief = MEMBERS["chief-0"]["address"]
     assert found.master("chief", 0) == f"grpc://{chief}"
+
+
+def test_a_running_task_follows_the_cluster_file_of_its_scaled_job(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    resolver(monkeypatch, MEMBERS["ps-0"])
+    file = tmp_path / "cluster.json"
+    monkeypatch.setenv("CAPSTAN_CLUSTER_FILE", str(file))
+    start = tf.train.ClusterSpec(DOCUMENT["cluster"])
+    found = members.of_process(start, "/job:ps/replica:0/task:0")
+    assert found.present() == tuple(start.tasks())
+    file.write_text(json.dumps(DOCUMENT["clusterFile"]))
+    scaled = tf.train.ClusterSpec(DOCUMENT["clusterFile"]["cluster"])
+    assert found.present() == tuple(scaled.tasks())
 
 
 @pytest.mark.e2e

@@ -57,7 +57,9 @@ class Cluster:
 
     def __init__(self) -> None:
         self.home, self.ps = Task(HOME), Task(PS)
-        self.master = master.Master(self.home, (HOME, PS), lambda name: self.ps, targets.NoLinks())
+        self.master = master.Master(
+            self.home, lambda: (HOME, PS), lambda name: self.ps, targets.NoLinks()
+        )
 
     def open(self) -> str:
         return self.master.create_session(NODES, config.SessionConfig())

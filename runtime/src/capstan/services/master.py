@@ -1,7 +1,8 @@
 """The master of a task: sessions over the cluster (TensorFlow: master.cc, master_session.cc).
 
 A session opens once every task that its device filters allow has answered. A step contacts only the
-tasks that run a part of the step, so it succeeds even if another task is dead.
+tasks that run a part of the step, so it succeeds even if another task is dead. A session keeps the
+tasks with which it opened. Only later sessions have tasks that join the cluster.
 """
 
 import itertools
@@ -21,6 +22,8 @@ from capstan.transport import api, interfaces
 from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
+Tasks = Callable[[], Sequence[str]]
+"""Returns the names of the tasks that the cluster has now."""
 Connect = Callable[[str], interfaces.WorkerApi]
 """Takes the name of a task. Returns its worker service, which may not be reachable yet."""
 
@@ -34,7 +37,7 @@ class Master:
     def __init__(
         self,
         home: worker.Worker,
-        tasks: Sequence[str],
+        tasks: Tasks,
         connect: Connect,
         links: api.Links,
         late_message: str | None = None,
@@ -42,7 +45,7 @@ class Master:
         """`late_message` is as for `step.Steps`."""
         self._late_message = late_message
         self._home = home
-        self._names = tuple(tasks)
+        self._tasks = tasks
         self._connect = connect
         self._links = links
         self._lock = threading.Lock()
@@ -245,16 +248,17 @@ class Master:
     ) -> list[registrations.Task]:
         limit = settings.operation_timeout_ms
         deadline = time.monotonic() + limit / 1000 if limit else None
-        return [
+        answers = [
             self._await(name, deadline, cancellation)
-            for name in self._names
+            for name in self._tasks()
             if name == self._home.task or devices.matches_any(settings.device_filters, name)
         ]
+        return [task for task in answers if task is not None]
 
     def _await(
         self, name: str, deadline: float | None, cancellation: cancellations.Cancellation
-    ) -> registrations.Task:
-        """Ask a task for its status until it answers."""
+    ) -> registrations.Task | None:
+        """Ask a task for its status until it answers. Return None if it leaves the cluster."""
         complain = time.monotonic() + _COMPLAIN_SECONDS
         while True:
             peer = self._worker(name)
@@ -262,6 +266,8 @@ class Master:
                 return registrations.Task(name, peer, peer.get_status())
             except (errors.UnavailableError, errors.DeadlineExceededError):
                 now = time.monotonic()
+            if name not in self._tasks():
+                return None
             if deadline is not None and now > deadline:
                 raise errors.DeadlineExceededError(
                     None, None, f"CreateSession: no answer from worker: {name}"

@@ -26,6 +26,7 @@ from capstan.services import (
     limits,
     master,
     masters,
+    members,
     progress,
     step_server,
     targets,
@@ -144,7 +145,7 @@ class Server:
         devices_here = factories.create(self._task, self.settings)
         held = containers.ResourceManager(self._def.job_name, devices_here)
         home = worker.Worker(self._task, incarnation, held)
-        addresses = self._def.cluster.tasks()
+        addresses = members.of_process(self._def.cluster, self._task)
         usable = cores.usable()
         cores.limit(cores.threads_for(self.settings, self._task, addresses, usable))
         self._peers = peers = client.Peers(addresses, identity.of_task(self._task), self._tls)
@@ -156,7 +157,7 @@ class Server:
         self._masters = masters.Masters(home, peers.worker)
         reachable = host if listener.TCP in self._planes else None
         self._listener = listener.Listener(reachable, incarnation, self._steps.serve)
-        self.master = master.Master(home, list(addresses), peers.worker, links)
+        self.master = master.Master(home, addresses.present, peers.worker, links)
         try:
             self._control = server.ControlServer(
                 host,

@@ -108,7 +108,7 @@ def _direct(settings: config.SessionConfig) -> master.Master:
     home = worker.Worker(LOCALHOST, incarnation, held)
     links = NoLinks()
     held.iterate = iterations.Iterations(home, links).start
-    return master.Master(home, [LOCALHOST], _no_peer, links, _LATE)
+    return master.Master(home, lambda: (LOCALHOST,), _no_peer, links, _LATE)
 
 
 def _no_peer(task: str) -> interfaces.WorkerApi:

@@ -37,11 +37,11 @@ class LinkDialer(api.Dialer):
     ) -> None:
         """Open links on behalf of `task`, over one of `planes`, which are in order of preference.
 
-        `addresses` gives the `host:port` of every task. `peers` returns the control plane of a
-        task.
+        `addresses` gives the `host:port` of every task, and may get new tasks. `peers` returns the
+        control plane of a task.
         """
         self._task = task
-        self._addresses = dict(addresses)
+        self._addresses = addresses
         self._peers = peers
         self._planes = tuple(planes)
         self._limit = max_message_bytes

@@ -289,10 +289,10 @@ class Peers:
         caller: fence.Caller | None = None,
         tls: certificates.Folder | None = None,
     ) -> None:
-        """`addresses` gives the `host:port` of every task. `caller` is this process, and `tls` has
-        its certificates.
+        """`addresses` gives the `host:port` of every task, and may get new tasks. `caller` is this
+        process, and `tls` has its certificates.
         """
-        self._addresses = dict(addresses)
+        self._addresses = addresses
         self._caller = caller
         self._tls = tls
         self._lock = threading.Lock()
