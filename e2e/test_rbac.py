@@ -289,6 +289,15 @@ def a_job_starts(proof: Proof) -> Condition:
     )
 
 
+def a_protected_job_starts(proof: Proof) -> Condition:
+    """A job that asks for a NetworkPolicy has one, and starts."""
+    document = job()
+    document["spec"]["cluster"] = {"networkPolicy": True}
+    proof.story.submit(document)
+    policy = f"/apis/networking.k8s.io/v1/namespaces/{proof.story.namespace}/networkpolicies/{NAME}"
+    return lambda: is_running(proof.story) and bool(proof.story.cluster.api.get(policy))
+
+
 def a_scaled_job_has_its_cluster_file(proof: Proof) -> Condition:
     wait.until(a_job_starts(proof))
     story = proof.story
@@ -406,6 +415,8 @@ NEEDED_FOR: Mapping[str, Promise] = {
     "create services": a_job_starts,
     "watch services": a_deleted_service_is_recreated,
     "get services": a_taken_name_is_reported,
+    "get networkpolicies": a_protected_job_starts,
+    "create networkpolicies": a_protected_job_starts,
     "create configmaps": a_scaled_job_has_its_cluster_file,
     "patch configmaps": a_scaled_job_has_its_cluster_file,
     "create events": events_are_reported,

@@ -1,4 +1,4 @@
-"""Before the first pod of a job, its templates are checked and its Service is created."""
+"""Before the first pod of a job, its templates are checked and its other objects are created."""
 
 import asyncio
 import contextlib
@@ -18,17 +18,23 @@ from capstan_operator.app.preparations import Preparations
 from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import ApiError
 from capstan_operator.kube.rest import Rest
-from capstan_operator.manifests import service
+from capstan_operator.manifests import network_policy, service
 
 PODS = "/api/v1/namespaces/space/pods"
 SERVICES = "/api/v1/namespaces/space/services"
+POLICIES = "/apis/networking.k8s.io/v1/namespaces/space/networkpolicies"
 KEY = Key("space", "digits")
 
 Json = dict[str, Any]
 
 
 def make_job(
-    name: str = "digits", uid: str = "job-1", tag: str = "dev", **metadata: Any
+    name: str = "digits",
+    uid: str = "job-1",
+    tag: str = "dev",
+    *,
+    network_policy: bool = False,
+    **metadata: Any,
 ) -> TrainingJob:
     def replica(kind: str, count: int) -> Json:
         containers = [{"name": "trainer", "image": f"{kind}:{tag}"}]
@@ -39,16 +45,24 @@ def make_job(
         "apiVersion": "capstan.dev/v1alpha1",
         "kind": "TrainingJob",
         "metadata": {"name": name, "namespace": "space", "uid": uid, **metadata},
-        "spec": {"replicaSpecs": {kind: replica(kind, count) for kind, count in counts.items()}},
+        "spec": {
+            "replicaSpecs": {kind: replica(kind, count) for kind, count in counts.items()},
+            "cluster": {"networkPolicy": network_policy},
+        },
     }
     return parse.admitted(document)
 
 
 class Setting:
-    """A server with at most one Service. `wrong` has the refusal of pods by their replica type."""
+    """A server with at most one Service and one NetworkPolicy.
+
+    `wrong` has the refusal of pods by their replica type.
+    """
 
     def __init__(self) -> None:
         self.service: Json | None = None
+        self.policy: Json | None = None
+        self.policies_refused = False
         self.wrong: dict[str, web.Response] = {}
         self.on_the_way: Callable[[], None] = lambda: None
         """Called after each GET of the Service, before its answer is sent."""
@@ -61,6 +75,8 @@ class Setting:
         if asked.path == PODS:
             kind = body["metadata"]["labels"]["capstan.dev/replica-type"]
             return clone(self.wrong[kind]) if kind in self.wrong else web.json_response(body)
+        if asked.path.startswith(POLICIES):
+            return self.answer_about_the_policy(asked)
         if asked.method == "POST" and self.service is None:
             self.service = body
             return web.json_response(body)
@@ -69,6 +85,13 @@ class Setting:
         answer = web.json_response(self.service) if self.service else refusal(404, "NotFound")
         self.on_the_way()
         return answer
+
+    def answer_about_the_policy(self, asked: Asked) -> web.StreamResponse:
+        if self.policies_refused:
+            return refusal(403, "Forbidden", "no rights on networkpolicies")
+        if asked.method == "POST":
+            self.policy = asked.body
+        return web.json_response(self.policy) if self.policy else refusal(404, "NotFound")
 
     def lose(self) -> None:
         """Delete the Service, and report that as a watch would."""
@@ -187,6 +210,57 @@ def test_a_service_that_a_comparison_misses_is_created_again(tmp_path: Path) -> 
             here.preparations.recheck({}, ())
             assert await here.preparations.obstacle(job, started=True) is None
             assert here.service is not None
+
+    asyncio.run(scenario())
+
+
+def test_a_network_policy_is_created_before_the_service_if_the_job_asks_for_one(
+    tmp_path: Path,
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            job = make_job(network_policy=True)
+            for _ in range(2):
+                assert await here.preparations.obstacle(job, started=True) is None
+            assert here.policy == network_policy.network_policy(job)
+            policy = f"{POLICIES}/digits"
+            assert here.asked() == [f"GET {policy}", f"POST {POLICIES}", f"POST {SERVICES}"]
+            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            assert await here.preparations.obstacle(job, started=True) is None
+            assert here.asked() == [f"GET {policy}"], "it is there after a comparison"
+            here.policy = None
+            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            assert await here.preparations.obstacle(job, started=True) is None
+            assert here.asked() == [f"GET {policy}", f"POST {POLICIES}"]
+
+    asyncio.run(scenario())
+
+
+def test_a_foreign_network_policy_is_an_obstacle_and_is_not_changed(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.policy = foreign = {"metadata": {"name": "digits"}}
+            found = await here.preparations.obstacle(make_job(network_policy=True), started=True)
+            assert found is not None
+            assert found.reason == "NameConflict"
+            assert "there is a NetworkPolicy digits that is not this job's" in found.message
+            assert here.policy == foreign
+            assert f"POST {SERVICES}" not in here.asked()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize("started", [False, True])
+def test_a_job_does_not_start_without_the_network_policy_that_it_asks_for(
+    started: bool, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.policies_refused = True
+            found = await here.preparations.obstacle(make_job(network_policy=True), started=started)
+            assert found is not None
+            assert found.reason == "NetworkPolicyMissing"
+            assert found.message == "NetworkPolicy digits: no rights on networkpolicies"
 
     asyncio.run(scenario())
 

@@ -175,6 +175,10 @@ class Cluster(Model):
     consecutive ports that begin with this port, or free ports if this field is unset."""
     domain: Subdomain = "cluster.local"
     """The DNS domain of this Kubernetes cluster."""
+    network_policy: StrictBool = False
+    """Whether a NetworkPolicy lets only the tasks of the job connect to the tasks. The network of
+    the Kubernetes cluster must enforce such policies. No effect on one machine, where tasks listen
+    on 127.0.0.1 only."""
 
 
 class Checkpoint(Model):

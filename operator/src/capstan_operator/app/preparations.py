@@ -1,18 +1,20 @@
-"""Prepare a job for its first pod: check its pod templates, and create its Service.
+"""Prepare a job for its first pod: check its templates, and create its Service and NetworkPolicy.
 
-Rule 1: the operator does not touch objects of other owners. It creates a Service and never changes
-one. A Service that already exists either belongs to the job or is an obstacle.
+Rule 1: the operator does not touch objects of other owners. It creates a Service or a NetworkPolicy
+and never changes one. One that already exists either belongs to the job or is an obstacle.
 Rule 2: results are remembered. A sound template is not tried again, and an existing Service is not
 read again until a watch or a comparison reports that it may be gone. An obstacle is checked again
 after a pause that grows (`policies.recheck`), or at once when the job or its Service has changed.
 Rule 3: if the job's Service is reported gone while a pass looks for it, the result of that look is
 not remembered. The result may be older than the report.
+Rule 4: no watch reports NetworkPolicies. After each comparison, a pass reads the policy of its job
+again, and creates it if it is gone.
 """
 
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -22,10 +24,12 @@ from capstan_operator.kube import owners, paths
 from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound, Refused
 from capstan_operator.kube.rest import Rest
+from capstan_operator.manifests import network_policy as policy_manifests
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests import service as service_manifests
 from capstan_operator.reconcile.observe import (
     NAME_CONFLICT,
+    NETWORK_POLICY_MISSING,
     SERVICE_MISSING,
     WAITING_FOR_OLD_PODS,
     Obstacle,
@@ -45,6 +49,8 @@ class Preparations:
         self._rest = rest
         self._clock = clock
         self._served: dict[Key, Uid] = {}
+        self._protected: dict[Key, Uid] = {}
+        """The jobs whose NetworkPolicies were seen since the last comparison."""
         self._sound: OrderedDict[str, None] = OrderedDict()
         self._blocked: dict[Key, Blocked] = {}
         self._looking: set[Key] = set()
@@ -63,6 +69,7 @@ class Preparations:
         served = {key: uid for key, uid in served.items() if key not in self._forgotten}
         kept = {key: uid for key, uid in self._served.items() if key.namespace in unread}
         self._served = kept | served
+        self._protected.clear()
         for key, before in list(self._blocked.items()):
             if recheck.is_disproved(before, served.get(key)):
                 del self._blocked[key]
@@ -72,6 +79,7 @@ class Preparations:
     def forget(self, key: Key) -> None:
         """Forget a job that is gone, or whose Service has changed."""
         self._served.pop(key, None)
+        self._protected.pop(key, None)
         self._blocked.pop(key, None)
         self._looking.discard(key)
         self._forgotten.add(key)
@@ -108,23 +116,24 @@ class Preparations:
         return obstacle
 
     async def _look(self, key: Key, job: TrainingJob, *, started: bool) -> Obstacle | None:
-        """Try the templates, and create the Service. Return the obstacle, or None."""
+        """Try the templates, and create the other objects. Return the obstacle, or None."""
         if not started:
             types = [kind for kind, replica in job.spec.replica_specs.items() if replica.replicas]
             wrong = template.obstacle([await self._dry_run(job, kind) for kind in types])
             if wrong is not None:
                 return wrong
+        if job.spec.cluster.network_policy and self._protected.get(key) != job.metadata.uid:
+            obstacle = await _found_or(
+                self._ensure_network_policy(key, job), NETWORK_POLICY_MISSING,
+                f"NetworkPolicy {key.name}", started=started,
+            )  # fmt: skip
+            if obstacle is not None:
+                return obstacle
         if self._served.get(key) == job.metadata.uid:
             return None
-        try:
-            return await self._ensure_service(key, job)
-        except NotFound:
-            # The Service was there and is gone by now. The next pass creates it.
-            raise
-        except ApiError as error:
-            if not (started or isinstance(error, Forbidden | Refused)):
-                raise
-            return Obstacle(SERVICE_MISSING, f"Service {job.metadata.name}: {error.message}")
+        return await _found_or(
+            self._ensure_service(key, job), SERVICE_MISSING, f"Service {key.name}", started=started
+        )
 
     async def _dry_run(self, job: TrainingJob, kind: ReplicaType) -> DryRun:
         """Have the API server check a pod of this type as if it were to be created."""
@@ -149,6 +158,21 @@ class Preparations:
             return Answer.FORBIDDEN, forbidden.message
         return Answer.ACCEPTED, ""
 
+    async def _ensure_network_policy(self, key: Key, job: TrainingJob) -> Obstacle | None:
+        """Create the job's NetworkPolicy unless it exists. Return an obstacle if another owner has
+        its name.
+        """
+        try:
+            existing = await self._rest.get(paths.network_policy(*key))
+        except NotFound:
+            manifest = policy_manifests.network_policy(job)
+            await self._rest.create(paths.network_policies(key.namespace), manifest)
+        else:
+            if owners.controller(existing, key.name) != job.metadata.uid:
+                return in_the_way("NetworkPolicy", existing, job)
+        self._protected[key] = job.metadata.uid
+        return None
+
     async def _ensure_service(self, key: Key, job: TrainingJob) -> Obstacle | None:
         """Create the job's Service. Return an obstacle if another owner has its name."""
         try:
@@ -160,6 +184,24 @@ class Preparations:
         if key in self._looking:
             self._served[key] = job.metadata.uid
         return None
+
+
+async def _found_or(
+    ensured: Coroutine[Any, Any, Obstacle | None], missing: str, name: str, *, started: bool
+) -> Obstacle | None:
+    """Return the result of `ensured`. If the API server refuses, return the obstacle `missing`.
+
+    Other errors are raised, unless the job has started.
+    """
+    try:
+        return await ensured
+    except NotFound:
+        # The object was there and is gone by now. The next pass creates it.
+        raise
+    except ApiError as error:
+        if not (started or isinstance(error, Forbidden | Refused)):
+            raise
+        return Obstacle(missing, f"{name}: {error.message}")
 
 
 def in_the_way(kind: str, manifest: Mapping[str, Any], job: TrainingJob) -> Obstacle:

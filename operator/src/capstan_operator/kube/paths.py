@@ -14,6 +14,7 @@ WITHOUT_METADATA = frozenset({VERSION, GROUP, GROUP_VERSION})
 _CORE = "/api/v1"
 _APPS = "/apis/apps/v1"
 _EVENTS = "/apis/events.k8s.io/v1"
+_NETWORKING = "/apis/networking.k8s.io/v1"
 _METRICS = "/apis/metrics.k8s.io/v1beta1"
 _COORDINATION = "/apis/coordination.k8s.io/v1"
 
@@ -60,6 +61,14 @@ def service(namespace: str, name: str) -> str:
 
 def config_map(namespace: str, name: str) -> str:
     return _namespaced(_CORE, namespace, "configmaps", name)
+
+
+def network_policies(namespace: str) -> str:
+    return _namespaced(_NETWORKING, namespace, "networkpolicies")
+
+
+def network_policy(namespace: str, name: str) -> str:
+    return _namespaced(_NETWORKING, namespace, "networkpolicies", name)
 
 
 def deployments() -> str:

@@ -11,6 +11,7 @@ from capstan_operator.api.status import Status
 from capstan_operator.reconcile.actions import Announce, NewsType
 from capstan_operator.reconcile.observe import (
     NAME_CONFLICT,
+    NETWORK_POLICY_MISSING,
     SERVICE_MISSING,
     WAITING_FOR_OLD_PODS,
     InstanceState,
@@ -19,6 +20,7 @@ from capstan_operator.reconcile.observe import (
     TaskView,
 )
 
+_REFUSED_OBJECTS = frozenset({SERVICE_MISSING, NETWORK_POLICY_MISSING})
 NAMED = 8
 """The most pods that a message names. The message only counts further pods."""
 
@@ -45,7 +47,7 @@ def news(before: Status, obstacle: Obstacle | None) -> tuple[Announce, ...]:
     else:
         ready = conditions.get("ClusterReady")
         known = ready is not None and ready.reason == obstacle.reason
-        kind = NewsType.WARNING if obstacle.reason == SERVICE_MISSING else NewsType.NORMAL
+        kind = NewsType.WARNING if obstacle.reason in _REFUSED_OBJECTS else NewsType.NORMAL
     return () if known else (Announce(kind, obstacle.reason, obstacle.message),)
 
 

@@ -30,6 +30,8 @@ _CONDITIONS = {
     "for the job.",
     observe.SERVICE_MISSING: "Change the quota, policy or webhook that the message names: it keeps "
     "the operator from creating the job's Service. The operator tries again.",
+    observe.NETWORK_POLICY_MISSING: "Let the operator create NetworkPolicies, or change the quota, "
+    "policy or webhook that the message names. The operator tries again.",
     observe.WAITING_FOR_OLD_PODS: "Nothing: the job starts when the pods of the old job are gone.",
 }
 

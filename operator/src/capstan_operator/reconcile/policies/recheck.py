@@ -16,6 +16,7 @@ from capstan_operator.api.names import Uid
 from capstan_operator.api.spec import Metadata
 from capstan_operator.reconcile.observe import (
     NAME_CONFLICT,
+    NETWORK_POLICY_MISSING,
     SERVICE_MISSING,
     TEMPLATE_INVALID,
     WAITING_FOR_OLD_PODS,
@@ -26,6 +27,7 @@ FIRST_SECONDS = {
     WAITING_FOR_OLD_PODS: 1.0,
     NAME_CONFLICT: 5.0,
     SERVICE_MISSING: 5.0,
+    NETWORK_POLICY_MISSING: 5.0,
     TEMPLATE_INVALID: 30.0,
 }
 LONGEST_SECONDS = 300.0
