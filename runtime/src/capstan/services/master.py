@@ -212,7 +212,7 @@ class Master:
         If `containers` is empty, clear the default container of each task.
         """
         self._close_sessions()
-        for name in self._names:
+        for name in self._tasks():
             self._worker(name).cleanup_all(containers)
 
     def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
