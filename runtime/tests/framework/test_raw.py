@@ -27,6 +27,16 @@ def _i(name: str = "i") -> Any:
     return tf.placeholder(tf.int32, name=name)
 
 
+def test_an_empty_name_puts_an_operation_outside_of_all_scopes(graph: graphs.Graph) -> None:
+    with graph.name_scope("outer"):
+        x = raw.Const(value=np.float32(1), dtype=tf.float32)
+        assert raw.Neg(x, name="").op.name == "Neg"
+        assert raw.Neg(x, name="").op.name == "Neg_1"
+        assert tf.group(x, name="").name == "NoOp"
+        assert tf.group(x).name == "outer/group_deps"
+        assert raw.Neg(x).op.name == "outer/Neg"
+
+
 @pytest.mark.parametrize(
     "value, kept",
     [

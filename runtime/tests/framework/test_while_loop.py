@@ -224,5 +224,5 @@ def test_the_errors_of_an_array_name_the_array_and_the_types_as_in_tensorflow() 
         array = tf.TensorArray(tf.float32, 3, tensor_array_name="foo", infer_shape=False)
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"TensorArray foo_\d+: Tried to"):
             session.run(array.write(3, 1.0).flow)
-        with pytest.raises(tf.errors.InvalidArgumentError, match="dtype is float but .* string"):
+        with pytest.raises(tf.errors.InvalidArgumentError, match=r"dtype is float but .* string"):
             session.run(array.write(0, "text").flow)

@@ -27,14 +27,14 @@ def group(*inputs: Any, name: str | None = None) -> graphs.Operation:
     by_device: dict[str, list[graphs.Operation]] = {}
     for op in ops:
         by_device.setdefault(op.device, []).append(op)
-    with graph.as_default(), graph.name_scope(name or "group_deps") as scope:
+    with graph.as_default(), graph.name_scope("group_deps" if name is None else name) as scope:
         if len(by_device) <= 1:
-            return _waiting(graph, ops, next(iter(by_device), ""), scope)
+            return _waiting(graph, ops, next(iter(by_device), ""), scope or None)
         gathered = [
             _waiting(graph, by_device[device], device, None) for device in sorted(by_device)
         ]
         with graph.control_dependencies(gathered):
-            return no_op(scope)
+            return no_op(scope or None)
 
 
 def tuple_of(

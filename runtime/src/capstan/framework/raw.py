@@ -43,6 +43,8 @@ def add(
 ) -> Any:
     """Add an operation of `row` to the graph of its tensors, or to the default graph.
 
+    The name "" puts the operation outside of all name scopes, as in TensorFlow.
+
     Raises:
         TypeError: an argument is missing or unknown, or its type does not fit.
         ValueError: the shapes do not fit, or the tensors belong to different graphs.
@@ -53,12 +55,12 @@ def add(
     with ExitStack() as blocks:
         if graph is not graphs.get_default_graph():
             blocks.enter_context(graph.as_default())
-        scope = blocks.enter_context(graph.name_scope(name or row.name))
+        scope = blocks.enter_context(graph.name_scope(row.name if name is None else name))
         tensors, refs = arguments.tensors(row, given, attrs)
         attributes.complete(row, attrs)
         for ref in refs:
             blocks.enter_context(graph.colocate_with(ref.op))
-        op = graph.create_op(row.name, tensors, name=scope, attrs=attrs)
+        op = graph.create_op(row.name, tensors, name=scope or row.name, attrs=attrs)
     return _result(row, op, attrs)
 
 
