@@ -5,7 +5,7 @@ from typing import Any
 
 from capstan.api import control_flow_nodes
 from capstan.api.scoped import scoped
-from capstan.framework import convert, grouping, indexed_slices
+from capstan.framework import convert, grouping
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -21,16 +21,13 @@ def with_dependencies(
 ) -> Any:
     """Return a copy of `output_tensor` that is available once `dependencies` have run.
 
-    `output_tensor` is a tensor or an IndexedSlices, of which only the values wait. The copy of a
-    reference is a reference.
+    `output_tensor` is a tensor or an IndexedSlices. The copy of a reference is a reference.
     """
     with scoped(name, "control_dependency", (output_tensor,)) as scope:
         value = convert.convert_to_tensor_or_indexed_slices(output_tensor)
         with value.graph.colocate_with(value.op), value.graph.control_dependencies(dependencies):
-            if isinstance(value, indexed_slices.IndexedSlices):
-                values = control_flow_nodes.identity(value.values)
-                return indexed_slices.IndexedSlices(values, value.indices, value.dense_shape)
-            return control_flow_nodes.identity(value, name=scope)
+            is_tensor = isinstance(value, graphs.Tensor)
+            return control_flow_nodes.identity(value, name=scope if is_tensor else None)
 
 
 def Assert(
