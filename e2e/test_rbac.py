@@ -517,3 +517,8 @@ def test_the_operator_breaks_a_promise_without_this_right(
 
 def test_every_right_is_needed_for_a_promise() -> None:
     assert sorted(map(str, RIGHTS)) == sorted(NEEDED_FOR)
+
+
+def test_the_operator_may_read_no_secret_and_therefore_reports_none() -> None:
+    """Its status and its events can only hold what it may read."""
+    assert not {"secrets", "*"} & {right.resource for right in RIGHTS}

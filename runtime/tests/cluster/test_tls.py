@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import socket
 import ssl
 import subprocess
@@ -14,14 +15,16 @@ from typing import Any
 import authority
 import background
 import clusters
+import grpc
 import psutil
 import pytest
 
 import capstan as tf
 from capstan.transport import certificates, interfaces
-from capstan.transport.grpc import client
+from capstan.transport.grpc import channels, client, security, wire
 
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
+HOW_TO = pathlib.Path(__file__).parents[3] / "docs/how-to/encrypt-connections.md"
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
 
@@ -189,3 +192,32 @@ def test_a_key_is_not_shown(tmp_path: pathlib.Path) -> None:
     held = certificates.Folder(str(authority.Authority().write(tmp_path / "task"))).current()
     assert b"PRIVATE KEY" in held.key
     assert "PRIVATE KEY" not in repr(held)
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_the_commands_of_the_how_to_make_certificates_for_all_tasks_of_a_job(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = HOW_TO.read_text(encoding="utf-8").partition("```sh\n")[2].partition("```")[0]
+    subprocess.run(["sh", "-ec", commands], cwd=tmp_path, check=True, capture_output=True)
+    monkeypatch.setenv("CAPSTAN_TLS_DIR", str(tmp_path))
+    server = tf.train.Server({"ps": clusters.addresses(1)})
+    held = certificates.Folder(str(tmp_path)).current()
+    names = {
+        "localhost": True,
+        "worker-1.digits.default.svc.cluster.local": True,
+        "worker-1.other.default.svc.cluster.local": False,
+    }
+    try:
+        for name, fits in names.items():
+            options = [("grpc.ssl_target_name_override", name)]
+            address = server.target.removeprefix("grpc://")
+            with security.open_channel(address, options, held) as channel:
+                check = channels.method(channel, channels.WORKER, "GetStatus")
+                if fits:
+                    assert check(wire.GetStatusRequest()).incarnation
+                    continue
+                with pytest.raises(grpc.RpcError, match="UNAVAILABLE"):
+                    check(wire.GetStatusRequest())
+    finally:
+        server.stop()

@@ -35,6 +35,15 @@ def test_a_task_is_probed_if_its_program_is_known_to_answer(
     assert readiness.is_probed(job, status, task("ps-0")) is probed
 
 
+@pytest.mark.parametrize("status", [Status(), REPORTED])
+def test_a_task_with_certificates_is_never_probed(status: Status) -> None:
+    trainer = {"command": ["python", "-m", "capstan", "serve"]}
+    encrypted = runs(**trainer, env=[{"name": "CAPSTAN_TLS_DIR", "value": "/tls"}])
+    job = make_job(each={"ps": encrypted, "worker": runs(**trainer)})
+    assert not readiness.is_probed(job, status, task("ps-0"))
+    assert readiness.is_probed(job, status, task("worker-0"))
+
+
 def test_an_evaluator_is_never_probed() -> None:
     job = make_job(evaluator=1, each={"evaluator": runs(command=["python", "-m", "capstan"])})
     assert not readiness.is_probed(job, REPORTED, task("evaluator-0"))

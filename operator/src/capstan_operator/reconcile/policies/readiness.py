@@ -8,7 +8,8 @@ The operator knows in two cases that a task answers:
     the job has reported progress on its server               a server of Capstan answered, and
                                                               all tasks of a cluster run one runtime
 
-An evaluator is not part of the cluster and has no server. A template with a probe keeps its own.
+An evaluator is not part of the cluster and has no server. A template with a probe keeps its own. A
+task with certificates gets no probe, because a kubelet asks without encryption.
 """
 
 from itertools import pairwise
@@ -20,9 +21,14 @@ from capstan_operator.api.status import Status
 
 def is_probed(job: TrainingJob, status: Status, task: TaskName) -> bool:
     """Return whether the next attempt of a task gets a readiness probe."""
-    if task.type is ReplicaType.EVALUATOR:
+    if task.type is ReplicaType.EVALUATOR or _is_encrypted(job, task):
         return False
     return status.progress is not None or _is_server(job, task)
+
+
+def _is_encrypted(job: TrainingJob, task: TaskName) -> bool:
+    trainer = job.replica(task.type).template.trainer
+    return any(variable.name == "CAPSTAN_TLS_DIR" for variable in trainer.env)
 
 
 def _is_server(job: TrainingJob, task: TaskName) -> bool:
