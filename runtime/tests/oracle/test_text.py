@@ -3,6 +3,7 @@
 from typing import Any
 
 import genuine
+import numpy as np
 import pytest
 from oracle_tables import compare, outcome
 
@@ -44,6 +45,39 @@ def test_strings_are_changed_in_the_same_way(v1: Any) -> None:
             lambda v1: v1.regex_replace(WORDS, "b", "\\\\", replace_global=False),
             lambda v1: v1.string_join([["a", "b"], "-", ["c", "d"]], separator="+"),
             lambda v1: v1.as_string([1.5, 2.0], precision=2),
+        ],
+    )
+
+
+def test_strings_are_joined_along_axes_in_the_same_order(v1: Any) -> None:
+    table = [[["a", "b"], ["c", "d"]], [["e", "f"], ["g", "h"]]]
+    compare(
+        v1,
+        [
+            lambda v1: v1.reduce_join(table),
+            lambda v1: v1.reduce_join(table, [0, 2], separator="-"),
+            lambda v1: v1.reduce_join(table, [-1, 0], keep_dims=True),
+            lambda v1: v1.reduce_join(table, []),
+            lambda v1: v1.reduce_join("a"),
+            lambda v1: v1.reduce_join(v1.placeholder_with_default([["a", "b"], ["c", "d"]], None)),
+            lambda v1: v1.reduce_join(table, v1.placeholder_with_default([0, 0], [2])),
+            lambda v1: v1.reduce_join(table, v1.placeholder_with_default([3], [1])),
+        ],
+    )
+
+
+def test_strings_of_every_length_have_the_same_hashes(v1: Any) -> None:
+    random = np.random.default_rng(0)
+    lengths = [*range(36), *range(60, 70), 127, 128, 129, 200, 1000]
+    texts = [random.bytes(length) for length in lengths]
+    most = 2**63 - 1
+    compare(
+        v1,
+        [
+            lambda v1: v1.string_to_hash_bucket(texts, most),
+            lambda v1: v1.string_to_hash_bucket_fast(texts, most),
+            lambda v1: v1.string_to_hash_bucket_strong(texts, most, [7, -9]),
+            lambda v1: v1.string_to_hash_bucket_fast([["a"], ["b"]], 10),
         ],
     )
 

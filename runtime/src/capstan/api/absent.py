@@ -20,7 +20,7 @@ _LACKED: Final = frozenset(
         "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec", "acos", "arg_max", "arg_min",
         "asin", "assert_rank_in", "atanh", "avg_pool_v2", "cosh", "decode_webp", "floor_div",
         "identity_n", "imag", "initialize_all_tables", "is_built_with_xla", "max_pool_v2",
-        "py_function", "qint16", "qint32", "qint8", "quint16", "quint8", "reduce_join",
+        "py_function", "qint16", "qint32", "qint8", "quint16", "quint8",
         "rint", "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "sinh",
         "tables_initializer", "tan", "to_complex128", "to_complex64", "types",
         "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",

@@ -35,6 +35,10 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "join": "string_join",
         "length": "string_length",
         "strip": "string_strip",
+        "reduce_join": "reduce_join",
+        "to_hash_bucket": "string_to_hash_bucket",
+        "to_hash_bucket_fast": "string_to_hash_bucket_fast",
+        "to_hash_bucket_strong": "string_to_hash_bucket_strong",
         "to_number": "string_to_number",
     },
     "random": {

@@ -3,13 +3,17 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from capstan.api import plain
-from capstan.framework import sparse_tensor
+from capstan.core import dtypes
+from capstan.framework import convert, sparse_tensor
 from capstan.framework.raw import raw
 
 __all__ = [
-    "as_string", "regex_replace", "string_join", "string_length", "string_split", "string_strip",
-    "substr",
+    "as_string", "reduce_join", "regex_replace", "string_join", "string_length", "string_split",
+    "string_strip", "string_to_hash_bucket", "string_to_hash_bucket_fast",
+    "string_to_hash_bucket_strong", "substr",
 ]  # fmt: skip
 
 string_strip = plain.function(
@@ -57,6 +61,59 @@ def regex_replace(
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Any:
     """Join the strings of several tensors of one shape, element by element. Scalars broadcast."""
     return raw.StringJoin(list(inputs), separator=separator, name=name)
+
+
+def reduce_join(
+    inputs: Any,
+    axis: Any = None,
+    keep_dims: bool | None = None,
+    separator: str = "",
+    name: str | None = None,
+    reduction_indices: Any = None,
+    keepdims: bool | None = None,
+) -> Any:
+    """Join the strings of a tensor along axes, in the order of the axes.
+
+    Without `axis`, join all strings, the last axis first. `reduction_indices` is another name of
+    `axis`, and `keep_dims` of `keepdims`.
+    """
+    strings = convert.convert_to_tensor(inputs, dtypes.string, name="inputs")
+    axes = reduction_indices if axis is None else axis
+    if axes is None:
+        count = strings.shape.ndims
+        axes = raw.Rank(strings) if count is None else np.int32(count)
+        axes = raw.Range(axes - np.int32(1), np.int32(-1), np.int32(-1))
+    keeps = keep_dims if keepdims is None else keepdims
+    return raw.ReduceJoin(strings, axes, keep_dims=bool(keeps), separator=separator, name=name)
+
+
+def string_to_hash_bucket(
+    string_tensor: Any = None,
+    num_buckets: int | None = None,
+    name: str | None = None,
+    input: Any = None,
+) -> Any:
+    """Return the hash of each string modulo `num_buckets`, as int64.
+
+    A new program should use `string_to_hash_bucket_fast`.
+    """
+    strings = string_tensor if input is None else input
+    return raw.StringToHashBucket(strings, num_buckets=num_buckets, name=name)
+
+
+def string_to_hash_bucket_fast(input: Any, num_buckets: int, name: str | None = None) -> Any:
+    """Return the hash of each string modulo `num_buckets`, as int64. The hash is farmhash's."""
+    return raw.StringToHashBucketFast(input, num_buckets=num_buckets, name=name)
+
+
+def string_to_hash_bucket_strong(
+    input: Any, num_buckets: int, key: Sequence[int], name: str | None = None
+) -> Any:
+    """Return the hash of each string modulo `num_buckets`, as int64.
+
+    `key` is a list of two integers. Without the key, nobody can find strings with equal hashes.
+    """
+    return raw.StringToHashBucketStrong(input, num_buckets=num_buckets, key=list(key), name=name)
 
 
 def as_string(

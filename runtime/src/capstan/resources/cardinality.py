@@ -45,7 +45,8 @@ def _taken(plan: Any) -> int:
     count = of(plan.source)
     if plan.count < 0 or count == UNKNOWN:
         return count
-    return plan.count if count == INFINITE else min(count, plan.count)
+    most: int = plan.count
+    return most if count == INFINITE else min(count, most)
 
 
 def _skipped(plan: Any) -> int:

@@ -9,7 +9,7 @@ from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, Sha
 from capstan.framework.ops import rules, typesets
 
 
-def _reduced(ctx: ShapeContext) -> rules.Shapes:
+def reduced(ctx: ShapeContext) -> rules.Shapes:
     shape, axes, keep = ctx.inputs[0], ctx.constant(1), ctx.attrs["keep_dims"]
     if shape is None:
         return (None,)
@@ -149,7 +149,7 @@ def _reduction(
             ("input: bool" if is_logical else "input: T", "reduction_indices: Tidx"),
             ("output: bool" if is_logical else "output: T",),
             attrs={"keep_dims": False, "Tidx": dtypes.int32},
-            shape=_reduced,
+            shape=reduced,
             gradient=gradient,
             not_differentiable=gradient is None,
             types={"Tidx": typesets.INDEX} | ({} if is_logical else {"T": types}),

@@ -2,7 +2,7 @@
 
 from capstan.core import dtypes
 from capstan.framework.opdef import OpDef, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import reduction, rules, typesets
 
 define(
     OpDef(
@@ -25,3 +25,30 @@ define(
         types={"T": (*typesets.NUMERIC, dtypes.bool_, dtypes.string)},
     )
 )
+define(
+    OpDef(
+        "ReduceJoin",
+        ("inputs: string", "reduction_indices: int32"),
+        ("output: string",),
+        attrs={"keep_dims": False, "separator": b""},
+        shape=reduction.reduced,
+        not_differentiable=True,
+        host=("reduction_indices",),
+    )
+)
+for _name, _strings, _attrs in (
+    ("StringToHashBucket", "string_tensor", {}),
+    ("StringToHashBucketFast", "input", {}),
+    ("StringToHashBucketStrong", "input", {"key": list}),
+):
+    define(
+        OpDef(
+            _name,
+            (f"{_strings}: string",),
+            ("output: int64",),
+            attrs={"num_buckets": int, **_attrs},
+            minima={"num_buckets": 1},
+            shape=rules.unchanged,
+            not_differentiable=True,
+        )
+    )

@@ -1,0 +1,74 @@
+"""Kernels that join strings along axes, and hash strings.
+
+Sources: core/kernels/{reduce_join,string_to_hash_bucket}_op.cc.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import arrays, attr_value, fingerprint
+from capstan.core.arrays import Array
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+
+def _reduce_join(node: NodeContext) -> Function:
+    separator = attr_value.text(node.attrs["separator"]).encode(errors="surrogateescape")
+    keeps = bool(node.attrs["keep_dims"])
+
+    def join(inputs: Array, reduction_indices: Array) -> Array:
+        strings = np.asarray(inputs, object)
+        axes = _axes(np.asarray(reduction_indices).ravel().tolist(), strings.ndim)
+        kept = [axis for axis in range(strings.ndim) if axis not in axes]
+        # The first of the axes varies fastest: the strings are joined along this axis first.
+        ordered = strings.transpose([*kept, *reversed(axes)])
+        count = int(np.prod([strings.shape[axis] for axis in axes], dtype=int))
+        sizes = [strings.shape[axis] for axis in kept]
+        rows = ordered.reshape(int(np.prod(sizes, dtype=int)), count)
+        if keeps:
+            sizes = [1 if axis in axes else size for axis, size in enumerate(strings.shape)]
+        return arrays.strings([separator.join(row) for row in rows.tolist()], tuple(sizes))
+
+    return join
+
+
+def _axes(given: list[int], rank: int) -> list[int]:
+    axes = []
+    for axis in given:
+        if not -rank <= axis < rank:
+            raise errors.OutOfRangeError(
+                None, None, f"Invalid reduction dimension {axis} for input with {rank} dimension(s)"
+            )
+        if axis % rank in axes:
+            raise invalid(f"Duplicate reduction dimension {axis % rank}")
+        axes.append(axis % rank)
+    return axes
+
+
+def _bucket(hashed: Callable[[bytes], int]) -> Callable[[NodeContext], Function]:
+    """Return the kernel of an op that returns a hash of each string, modulo `num_buckets`."""
+    return lambda node: functools.partial(_buckets, hashed, int(node.attrs["num_buckets"]))
+
+
+def _strong(node: NodeContext) -> Function:
+    keys = [int(key) for key in node.attrs["key"]]
+    if len(keys) != 2:
+        raise invalid("Key must have 2 elements")
+    hashed = functools.partial(fingerprint.siphash64, keys=keys)
+    return functools.partial(_buckets, hashed, int(node.attrs["num_buckets"]))
+
+
+def _buckets(hashed: Callable[[bytes], int], count: int, strings: Any) -> Array:
+    array = np.asarray(strings, object)
+    found = [hashed(text) % count for text in array.ravel().tolist()]
+    return np.array(found, np.int64).reshape(array.shape)
+
+
+register(Kernel("ReduceJoin", _reduce_join))
+register(Kernel("StringToHashBucket", _bucket(fingerprint.murmur64)))
+register(Kernel("StringToHashBucketFast", _bucket(fingerprint.farm64)))
+register(Kernel("StringToHashBucketStrong", _strong))
