@@ -83,6 +83,29 @@ def test_a_variable_of_a_branch_belongs_to_the_graph_around_it() -> None:
 
 
 @pytest.mark.usefixtures("functional")
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_a_variable_that_a_branch_or_a_body_makes_belongs_to_the_graph_around_it(
+    use_resource: bool,
+) -> None:
+    def variable(name: str, value: Any) -> Any:
+        return tf.Variable(value, name=name, use_resource=use_resource)
+
+    def body(i: Any, y: Any) -> Any:
+        with tf.name_scope("inner"):
+            return i + 1, y * variable("weight", lambda: 2.0)
+
+    with tf.name_scope("outer"):
+        _, y = tf.while_loop(lambda i, y: i < 3, body, [0, tf.constant(1.0)])
+        z = tf.cond(y > 0.0, lambda: y + variable("bias", 1.0), lambda: y)
+    names = [made.name for made in tf.global_variables()]
+    assert [name.rpartition("/")[2] for name in names] == ["weight:0", "bias:0"]
+    assert names[0].endswith("inner/weight:0")
+    assert run([z, *tf.gradients(z, tf.global_variables())]) == [9.0, 12.0, 1.0]
+    with pytest.raises(ValueError, match="is from inside a control-flow construct"):
+        tf.cond(y > 0.0, lambda: variable("copy", tf.constant(1.0)).value(), lambda: y)
+
+
+@pytest.mark.usefixtures("functional")
 def test_a_call_waits_for_the_operations_that_its_functions_wait_for() -> None:
     v = tf.get_variable("v", initializer=1.0, use_resource=True)
     change = v.assign(5.0)

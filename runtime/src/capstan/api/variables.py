@@ -10,7 +10,15 @@ from typing import Any, ClassVar, NoReturn
 
 from capstan.api import cond_ops, open_scopes, partitions
 from capstan.core import devices, dtypes, tensor_shape
-from capstan.framework import collections, convert, defaults, graph_state, names, operand
+from capstan.framework import (
+    body_graph,
+    collections,
+    convert,
+    defaults,
+    graph_state,
+    names,
+    operand,
+)
 from capstan.framework import graph as graphs
 
 _Keys = collections.GraphKeys
@@ -92,8 +100,17 @@ class Variable(operand.Operand):
         self._trainable = trainable is None or bool(trainable)
         keys = _collections(collections, self._trainable)
         graph = graphs.graph_of([initial_value])
+        around, outer_scope = body_graph.around(graph)
+        if around is not graph and getattr(initial_value, "graph", None) is graph:
+            raise ValueError(
+                f"Initializer for variable {name or 'Variable'} is from inside a control-flow "
+                "construct, such as a loop or conditional. When creating a variable inside a loop "
+                "or conditional, use a lambda as the initializer."
+            )
+        graph = around
         with (
             graph.as_default(),
+            outer_scope,
             graph.control_dependencies(None),
             graph.name_scope(name or "Variable") as scope,
         ):

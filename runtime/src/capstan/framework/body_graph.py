@@ -2,7 +2,7 @@
 (`FuncGraph` of python/framework/func_graph.py)."""
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from capstan.framework import defaults, func_graph
@@ -64,6 +64,20 @@ def is_functional(graph: Any) -> bool:
     """Return whether a conditional or a loop in `graph` is built of functions."""
     functional: bool = graph.has_functional_control_flow or defaults.BEHAVIOUR.control_flow_v2
     return functional
+
+
+def around(graph: Any) -> tuple[Any, AbstractContextManager[Any]]:
+    """Return the graph around all bodies that contain `graph`, and a block for its operations.
+
+    In the block, the operations are in the name scope that `graph` has now. If `graph` is no body,
+    return `graph` and a block without effect.
+    """
+    if not isinstance(graph, BodyGraph):
+        return graph, nullcontext()
+    scope = graph.get_name_scope()
+    while isinstance(graph, BodyGraph):
+        graph = graph.outer_graph
+    return graph, graph.name_scope(f"{scope}/" if scope else None)
 
 
 def outside(make: Callable[..., Any]) -> Callable[..., Any]:
