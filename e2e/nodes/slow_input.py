@@ -1,9 +1,10 @@
 """Train the example `digits`, and slow its input down until a test speeds it up again.
 
-Tests give this text to `python -c` as the command of a job's workers. The first attempt of a worker
-reads FAST_BATCHES batches at full speed, logs "the input is slow", and then reads two batches a
-second. The worker keeps training and writing checkpoints, but does not reach its last step before
-the test creates the file /tmp/faster. From then on it reads at full speed again.
+Tests give this text to `python -c` as the command of a job's workers. The first attempt of a
+worker, or as many attempts as the variable SLOW_ATTEMPTS says, reads FAST_BATCHES batches at full
+speed, logs "the input is slow", and then reads two batches a second. The worker keeps training and
+writing checkpoints, but does not reach its last step before the test creates the file /tmp/faster.
+From then on it reads at full speed again.
 """
 
 import itertools
@@ -35,6 +36,6 @@ def slow_batches(*args: object, **options: object) -> Iterator[digits.Examples]:
 
 
 if __name__ == "__main__":
-    if os.environ["CAPSTAN_ATTEMPT"] == "1":
+    if int(os.environ["CAPSTAN_ATTEMPT"]) <= int(os.environ.get("SLOW_ATTEMPTS", "1")):
         digits.batches = slow_batches
     runpy.run_path("train.py", run_name="__main__")

@@ -1,5 +1,6 @@
 """Jobs on a real cluster, as a user sees them: they train to their end although parts fail."""
 
+import functools
 import json
 import pathlib
 import re
@@ -120,18 +121,18 @@ class Story:
     def is_slow(self, task: str) -> bool:
         return "the input is slow" in self.log(task)
 
-    def speed_up(self) -> None:
-        """Give the workers in their first attempt fast input, so that the job ends."""
+    def speed_up(self, slow_attempts: int = 1) -> None:
+        """Give the workers fast input, so that the job ends. Later attempts have it already."""
         workers = ("worker-0", "worker-1")
-        first_attempts = [task for task in workers if self.row(task)["attempt"] == 1]
+        slow = [task for task in workers if self.row(task)["attempt"] <= slow_attempts]
         # A fast worker ends the job. A worker that is still starting at that time never gets slow
         # input.
-        for task in first_attempts:
+        for task in slow:
             self.until(
                 lambda task=task: self.is_slow(task) or self.status()["phase"] == "Succeeded",
                 f"{task} is slow, or a worker in a later attempt has ended the job",
             )
-        for task in first_attempts:
+        for task in slow:
             words = ("exec", f"digits-{task}", "-c", "trainer", "-n", self.namespace)
             # The container ends with the job.
             self.kubernetes.kubectl(*words, "--", "touch", "/tmp/faster", check=False)
@@ -311,8 +312,16 @@ def test_training_continues_from_a_checkpoint_after_the_ps_was_killed(
     story.submit(job)
     story.until_slow("worker-0")
     story.until(lambda: last_checkpoint(disk) > 100, "a checkpoint after step 100 exists")
+    story.until(
+        lambda: story.status().get("progress", {}).get("lastCheckpointStep", 0) > 100,
+        "the status shows a checkpoint after step 100",
+    )
+    assert story.status()["progress"]["step"] > 100
     nodes.kill("digits-ps-0", namespace=story.namespace)
     story.until_attempt("ps-0", 2)
+    # The server of the new ps must answer before its task is ready.
+    assert story.pod("ps-0")["spec"]["containers"][0]["readinessProbe"]["grpc"]["port"] == 2222
+    story.until(lambda: story.row("ps-0")["state"] == "Running", "the new ps is ready")
     story.speed_up()
     story.until_succeeded()
     restored = re.findall(
@@ -400,13 +409,43 @@ def test_a_job_that_requests_more_gpus_than_there_are_says_so(story: Story, gpu_
     assert cause in story.status()["conditions"][0]["message"]
 
 
+def test_workers_on_a_node_without_connection_to_the_api_server_are_replaced_and_end(
+    nodes: Nodes, story: Story, gpu_node: str
+) -> None:
+    """The node's containers still run and reach the parameter server, so two processes are
+    worker-0. The parameter server refuses the older one.
+    """
+    job = slow_example()
+    container(job, "worker")["env"] = [{"name": "SLOW_ATTEMPTS", "value": "2"}]
+    run_workers_on(gpu_node, job)
+    workers = ("worker-0", "worker-1")
+    story.submit(job)
+    story.until_slow(*workers)
+    node = nodes.nodes[gpu_node]
+    replaced = {worker: story.pod(worker) for worker in workers}
+    assert {pod["spec"]["nodeName"] for pod in replaced.values()} == {gpu_node}
+    nodes.cut_off(gpu_node)
+    for worker in workers:
+        assert story.until_attempt(worker, 2)["reason"] == "NodeLost"
+    story.until_slow(*workers)
+    for worker, pod in replaced.items():
+        [status] = pod["status"]["containerStatuses"]
+        processes = functools.partial(node.processes, status["containerID"].partition("://")[2])
+        story.until(lambda processes=processes: not processes(), f"the old {worker} has ended")
+        log = node.machine.run(f"cat /var/log/pods/*_{pod['metadata']['uid']}/trainer/0.log")
+        assert "Attempt 1 of /job:worker" in log, log
+        assert "End this process" in log, log
+    nodes.kill_node(gpu_node)
+    story.speed_up(slow_attempts=2)
+    status = story.until_succeeded()
+    assert status["restarts"]["application"] == 0
+
+
 def test_workers_of_a_node_that_lost_power_continue_on_another_node(
     nodes: Nodes, story: Story, gpu_node: str
 ) -> None:
     job = slow_example()
-    template(job, "worker")["tolerations"] = [{"key": gpus.RESOURCE, "operator": "Exists"}]
-    template(job, "worker")["affinity"] = prefers(gpu_node)
-    template(job, "ps")["nodeName"] = "node1"
+    run_workers_on(gpu_node, job)
     story.submit(job)
     story.until_slow("worker-0", "worker-1")
     assert story.pod("worker-1")["spec"]["nodeName"] == gpu_node
@@ -417,6 +456,13 @@ def test_workers_of_a_node_that_lost_power_continue_on_another_node(
         assert story.pod(worker)["spec"]["nodeName"] != gpu_node
     status = story.until_succeeded()
     assert status["restarts"]["application"] == 0
+
+
+def run_workers_on(node: str, job: Json) -> None:
+    """Let the workers of a job prefer a node, and let its parameter server run on another one."""
+    template(job, "worker")["tolerations"] = [{"key": gpus.RESOURCE, "operator": "Exists"}]
+    template(job, "worker")["affinity"] = prefers(node)
+    template(job, "ps")["nodeName"] = "node1"
 
 
 def prefers(node: str) -> Json:

@@ -16,6 +16,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import urllib.parse
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -135,6 +136,13 @@ class Nodes:
     def kill_node(self, node: str) -> None:
         """Cut a node's power: all its processes are killed at once. Its Node object remains."""
         self.nodes.pop(node).kill()
+
+    def cut_off(self, node: str) -> None:
+        """Drop what a node sends to the API server. Its containers run, and reach other nodes."""
+        server = urllib.parse.urlsplit(self.control.server)
+        self.nodes[node].machine.run(
+            f"iptables -I OUTPUT -p tcp -d {server.hostname} --dport {server.port} -j DROP"
+        )
 
     def ready(self, node: str) -> bool:
         conditions = _at(self.find("node", node, namespace=""), ("status", "conditions")) or []
