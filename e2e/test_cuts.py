@@ -149,6 +149,30 @@ def suspends(when: str, *, holds: bool) -> Callable[[Place], list[Act]]:
     return acts
 
 
+def scales(workers: int) -> Callable[[Place], list[Act]]:
+    """Return the act of a user who changes the number of workers when the job runs."""
+
+    def acts(place: Place) -> list[Act]:
+        def change(served: ServedJob, _: Found) -> None:
+            spec = {"replicaSpecs": {"worker": {"replicas": workers}}}
+            place.api.patch(paths.job(*served.key), {"spec": spec})
+
+        return [Act(phase("Running"), change)]
+
+    return acts
+
+
+def with_workers(workers: int) -> Callable[[Found], bool]:
+    """Return a condition: the job runs with exactly these workers and their pods."""
+
+    def holds(found: Found) -> bool:
+        counted = found.status.get("replicaStatuses", {}).get("worker", {})
+        pods = len(found.pods) == workers + 1
+        return phase("Running")(found) and counted.get("running") == workers and pods
+
+    return holds
+
+
 def suspended(found: Found) -> bool:
     held = condition(found.status, "Suspended")
     return held.get("status") == "True" and not found.pods
@@ -206,6 +230,10 @@ SCRIPTS = {
     "success": Script(a_job(), exits("worker-0", 0), over("Succeeded", "Stopped", "Succeeded")),
     "failure": Script(
         a_job(restartPolicy="ExitCode"), exits("worker-0", 1), over("Failed", "Stopped", "Failed")
+    ),
+    "more workers": Script(a_job(), scales(3), with_workers(3)),
+    "fewer workers": Script(
+        lambda name: job(name, ps=replica(), worker=replica(3)), scales(1), with_workers(1)
     ),
     "a suspension": Script(a_job(), suspends("Running", holds=True), suspended),
     "a continuation": Script(

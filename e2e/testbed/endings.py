@@ -20,6 +20,7 @@ _WORDS = (
     (re.compile(r"\bfake-\d+\b|\bJOB-[ab]\b"), "NODE"),
     (re.compile(r"\bin \d+(\.\d+)? s\b"), "SOON"),
     (re.compile(r"\bkube-api-access-\w+"), "kube-api-access"),
+    (re.compile(r"\bJOB-cluster-[0-9a-f]{8}\b"), "JOB-cluster-UID"),
 )
 
 

@@ -19,6 +19,7 @@ from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.pace import APART
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.recorder import Recorder
+from capstan_operator.app.reports import Reports
 from capstan_operator.kube import paths
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.errors import ApiError
@@ -159,7 +160,10 @@ class ServedJob:
         clock = asyncio.get_running_loop().time
         nodes, queue = Nodes(rest, clock, NODE_LOST_SECONDS), WorkQueue(clock)
         recorder = Recorder(rest, self.now, "one of many")
-        controller = Controller(rest, self.cache, nodes, Metrics(queue), recorder, self.now)
+        reports = Reports(_no_answer, queue.add, clock, self.now, 5.0)
+        controller = Controller(
+            rest, self.cache, nodes, Metrics(queue), recorder, reports, self.now
+        )
         async with asyncio.timeout(WITHIN_SECONDS):
             while True:
                 self._woken.clear()
@@ -225,3 +229,7 @@ async def _lists(rest: Rest, namespace: str) -> tuple[Listed, Listed]:
     # Pods are read last, so that no status is newer than the pods.
     jobs = await rest.list(paths.jobs(namespace))
     return jobs, await rest.list(paths.pods(namespace), labelSelector=LABEL)
+
+
+async def _no_answer(_: str) -> None:
+    """Answer as a task that no network reaches."""

@@ -110,7 +110,16 @@ class Tally:
 
     def suspend(self, observed: Observed) -> None:
         """Count no instance that exists during a suspension as failed, unless it failed before."""
-        self.stopped |= self.known | {instance.uid for instance in observed.tasks}
+        self.stop(self.known | {instance.uid for instance in observed.tasks})
+
+    def remove(self, job: TrainingJob, observed: Observed) -> None:
+        """Count no instance of a task that the job no longer has, unless it failed before."""
+        tasks = {str(task) for task in job.tasks()}
+        uids = self.known | {instance.uid for instance in observed.tasks}
+        self.stop({uid for uid in uids if uid.partition("#")[0] not in tasks})
+
+    def stop(self, uids: set[Uid]) -> None:
+        self.stopped |= uids
         self.stopped -= self.failed
         self.done |= self.stopped
 
@@ -124,6 +133,7 @@ class Histories(stateful.RuleBasedStateMachine):
         self.tally = Tally()
         self.last = Status()
         self.resumes = 0
+        self.restarts_of_removed = 0
 
     def living(self) -> list[TaskView]:
         return [instance for instance in self.world.instances.values() if not instance.has_ended]
@@ -171,6 +181,15 @@ class Histories(stateful.RuleBasedStateMachine):
     def a_user_suspends_or_continues_the_job(self, holds: bool) -> None:
         job = self.world.job
         spec = job.spec.model_copy(update={"suspend": holds})
+        self.world.job = job.model_copy(update={"spec": spec})
+
+    @stateful.rule(workers=st.integers(1, 3))
+    def a_user_scales_the_workers(self, workers: int) -> None:
+        job = self.world.job
+        assert job.spec.replica_specs.worker is not None
+        worker = job.spec.replica_specs.worker.model_copy(update={"replicas": workers})
+        specs = job.spec.replica_specs.model_copy(update={"worker": worker})
+        spec = job.spec.model_copy(update={"replica_specs": specs})
         self.world.job = job.model_copy(update={"spec": spec})
 
     @stateful.rule(seconds=SECONDS)
@@ -233,6 +252,8 @@ class Histories(stateful.RuleBasedStateMachine):
         if not after.phase.is_final and after.phase is not Phase.SUSPENDED:
             assert_no_current_instance_is_stopped(decided, after, observed)
         if decided.status is None or effects != 0:
+            if not before.phase.is_final:
+                self.tally.remove(world.job, observed)
             if after.phase is Phase.SUSPENDED:
                 self.tally.suspend(observed)
             elif not before.phase.is_final and not after.phase.is_final:
@@ -264,12 +285,22 @@ class Histories(stateful.RuleBasedStateMachine):
             <= after.restarts.infrastructure
             <= policy.infrastructure_backoff_limit
         )
-        assert tuple(row.name for row in after.tasks) == self.world.job.tasks()
+        rows = {row.name: row for row in after.tasks}
+        if not before.phase.is_final:
+            assert tuple(rows) == self.world.job.tasks()
         for row in before.tasks:
-            more = after.task(row.name).attempt - row.attempt
+            if row.name not in rows:
+                assert after.removed[row.name] == row.attempt
+                self.restarts_of_removed += row.attempt - 1 - row.refused
+                continue
+            more = rows[row.name].attempt - row.attempt
             assert 0 <= more <= 1
             if before.phase is Phase.SUSPENDED:
                 self.resumes += more
+        for name, attempt in before.removed.items():
+            assert name not in rows or rows[name].attempt > attempt
+        is_scaled = bool(before.tasks) and rows.keys() != {row.name for row in before.tasks}
+        assert after.cluster_version - before.cluster_version == is_scaled
         if before.phase.is_final:
             assert (after.phase, after.failure) == (before.phase, before.failure)
             assert after.completion_time == before.completion_time
@@ -288,18 +319,21 @@ class Histories(stateful.RuleBasedStateMachine):
             return
         counted = status.restarts.application + status.restarts.infrastructure
         assert counted == len(self.tally.failed)
-        again = sum(row.attempt - 1 for row in status.tasks)
-        assert counted == again - self.resumes
+        again = sum(row.attempt - 1 - row.refused for row in status.tasks)
+        assert counted == again + self.restarts_of_removed - self.resumes
         shown = sum(replicas.restarts for replicas in status.replica_statuses.values())
         assert again == shown
 
 
 def assert_no_current_instance_is_stopped(decided: Plan, after: Status, observed: Observed) -> None:
     instances = {instance.uid: instance for instance in observed.tasks}
+    rows = {row.name: row for row in after.tasks}
     for action in decided.actions:
         if isinstance(action, StopTask):
-            row, instance = after.task(action.task), instances[action.uid]
-            assert not (instance.attempt == row.attempt and row.uid in (None, instance.uid))
+            row, instance = rows.get(action.task), instances[action.uid]
+            assert row is None or not (
+                instance.attempt == row.attempt and row.uid in (None, instance.uid)
+            )
 
 
 TestHistories = pytest.mark.timeout(240)(Histories.TestCase)  # many examples on a busy machine
