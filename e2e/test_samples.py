@@ -151,7 +151,10 @@ def test_the_times_and_the_suspension_of_a_job_can_be_changed(
     cluster: Cluster, namespace: str
 ) -> None:
     create(cluster, namespace, job())
-    fields = ("activeDeadlineSeconds", "pendingDeadlineSeconds", "ttlSecondsAfterFinished")
+    fields = (
+        *("activeDeadlineSeconds", "pendingDeadlineSeconds", "progressDeadlineSeconds"),
+        "ttlSecondsAfterFinished",
+    )
     for seconds in (60, 30, None):
         times = {"spec": {"runPolicy": dict.fromkeys(fields, seconds), "suspend": seconds == 60}}
         assert patched(cluster, namespace, times) == ""

@@ -164,6 +164,7 @@ def test_the_spec_is_immutable_except_its_times_and_the_number_of_workers() -> N
         "spec.replicaSpecs.worker.replicas",
         "spec.runPolicy.activeDeadlineSeconds",
         "spec.runPolicy.pendingDeadlineSeconds",
+        "spec.runPolicy.progressDeadlineSeconds",
         "spec.runPolicy.ttlSecondsAfterFinished",
         "spec.suspend",
     }

@@ -165,6 +165,7 @@ def test_fields_for_clusters_are_named_as_without_effect() -> None:
             "cleanPodPolicy": "None",
             "ttlSecondsAfterFinished": 0,
             "pendingDeadlineSeconds": 60,
+            "progressDeadlineSeconds": 60,
         },
     }
     written = parse(json.dumps(document))
@@ -177,7 +178,8 @@ def test_fields_for_clusters_are_named_as_without_effect() -> None:
         "runPolicy.ttlSecondsAfterFinished",
     )
     spec = command.without_ignored(written).spec
-    assert spec.run_policy == RunPolicy(pending_deadline_seconds=60)
+    deadlines = {"pending_deadline_seconds": 60, "progress_deadline_seconds": 60}
+    assert spec.run_policy == RunPolicy(**deadlines)
     assert not spec.suspend
 
 

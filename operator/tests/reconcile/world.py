@@ -100,6 +100,7 @@ class World:
         self.instances: dict[Uid, TaskView] = {}
         self.memory = json.dumps(status_json.render(Status()))
         self.progress: Progress | None = None
+        self.reported_at: datetime | None = None
         self.news: list[Announce] = []
         self.done: list[Action] = []
         self.writes = 0
@@ -111,7 +112,8 @@ class World:
         return status_json.load(json.loads(self.memory))
 
     def observed(self) -> Observed:
-        return Observed(tuple(self.instances.values()), self.progress, self.obstacle)
+        instances = tuple(self.instances.values())
+        return Observed(instances, self.progress, self.obstacle, self.reported_at)
 
     def decide(self) -> Plan:
         """Return the plan of a pass at this moment, and change nothing."""

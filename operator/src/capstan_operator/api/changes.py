@@ -16,6 +16,7 @@ MUTABLE = frozenset(
         "spec.replicaSpecs.worker.replicas",
         "spec.runPolicy.activeDeadlineSeconds",
         "spec.runPolicy.pendingDeadlineSeconds",
+        "spec.runPolicy.progressDeadlineSeconds",
         "spec.runPolicy.ttlSecondsAfterFinished",
         "spec.suspend",
     }

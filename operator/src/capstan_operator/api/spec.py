@@ -156,6 +156,11 @@ class RunPolicy(Model):
     """The maximum time in which not all tasks run, counted from the start and from each moment at
     which a task fails while all others run. Waits before restarts are part of this time. The job
     fails if the time is longer. This field may be changed at any time."""
+    progress_deadline_seconds: PositiveSeconds | None = None
+    """The maximum time without a new training step while all tasks run. After this time, the chief
+    (or worker 0) counts as failed, with the reason `Stalled`, and its `onFailure` decides what is
+    restarted. No effect on a job that reports no progress. This field may be changed at any
+    time."""
     clean_pod_policy: CleanPodPolicy = CleanPodPolicy.RUNNING
     """The pods to delete when the job is over. `Running`: the pods that still run; the others stay
     with their logs. `All`: all pods. `None`: no pod, not even a parameter server that runs."""

@@ -176,6 +176,8 @@ class Progress(Model):
     """The training step of the last checkpoint."""
     updated_at: AwareDatetime | None = None
     """When the step was reported."""
+    advanced_at: AwareDatetime | None = None
+    """When the operator first saw this step."""
 
 
 class Condition(Model):

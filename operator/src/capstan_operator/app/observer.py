@@ -9,9 +9,9 @@ from typing import Any
 from capstan_operator.api import names
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.api.status import Progress, Status, TaskStatus
+from capstan_operator.api.status import Status, TaskStatus
 from capstan_operator.app.refused_starts import RefusedStarts
-from capstan_operator.app.reports import Reports, Target
+from capstan_operator.app.reports import Received, Reports, Target
 from capstan_operator.kube import owners, pods
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.nodes import Nodes
@@ -69,14 +69,18 @@ class Observer:
         gone = self._gone(key, job, status)
         refused = self._refused_starts.of(key, job.metadata.uid)
         views = (*self._views(job, tasks, lost), *gone, *refused)
-        views, progress = self._with_progress(key, job, status, views)
+        views, received = self._with_report(key, job, status, views)
         again = [sight.again_seconds for sight in sights if sight.again_seconds is not None]
-        return Look(Observed(views, progress, obstacle), min(again, default=None), bool(gone))
+        observed = Observed(views, obstacle=obstacle)
+        if received is not None:
+            progress = received.report.progress()
+            observed = dataclasses.replace(observed, progress=progress, reported_at=received.at)
+        return Look(observed, min(again, default=None), bool(gone))
 
-    def _with_progress(
+    def _with_report(
         self, key: Key, job: TrainingJob, status: Status, views: tuple[TaskView, ...]
-    ) -> tuple[tuple[TaskView, ...], Progress | None]:
-        """Return the views with the step that the job's reporter has reported, and the progress.
+    ) -> tuple[tuple[TaskView, ...], Received | None]:
+        """Return the views with the step that the job's reporter has reported, and the report.
 
         Have the reporter asked while its task runs.
         """
@@ -85,12 +89,11 @@ class Observer:
             self._reports.follow(key, None)
             return views, None
         self._reports.follow(key, self._target(key, job, current))
-        report = self._reports.last(key, current.uid)
-        if report is None:
+        received = self._reports.last(key, current.uid)
+        if received is None:
             return views, None
-        with_step = dataclasses.replace(current, step=report.step)
-        views = tuple(with_step if view is current else view for view in views)
-        return views, report.progress()
+        with_step = dataclasses.replace(current, step=received.report.step)
+        return tuple(with_step if view is current else view for view in views), received
 
     def _target(self, key: Key, job: TrainingJob, view: TaskView) -> Target | None:
         """Return the address at which a task's server listens, or None if the task does not run."""

@@ -34,6 +34,15 @@ class Target:
     address: str
 
 
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A report of the pod with this UID, and when it was received last."""
+
+    uid: Uid
+    report: Report
+    at: datetime
+
+
 class Reports:
     """The last report of each job, for one event loop.
 
@@ -56,7 +65,7 @@ class Reports:
         self._clock = clock
         self._queue = WorkQueue(loop_clock)
         self._targets: dict[Key, Target] = {}
-        self._reports: dict[Key, tuple[Uid, Report]] = {}
+        self._reports: dict[Key, Received] = {}
 
     def follow(self, key: Key, target: Target | None) -> None:
         """Ask this task for the progress of a job from now on. None asks nobody."""
@@ -66,10 +75,10 @@ class Reports:
             self._targets[key] = target
             self._queue.add_after(key, self._pause())
 
-    def last(self, key: Key, uid: Uid) -> Report | None:
+    def last(self, key: Key, uid: Uid) -> Received | None:
         """Return the last report of a job's pod, or None if the pod has not reported."""
-        reporter, found = self._reports.get(key, (uid, None))
-        return found if reporter == uid else None
+        found = self._reports.get(key)
+        return found if found is not None and found.uid == uid else None
 
     def forget(self, key: Key) -> None:
         """Ask nobody for the progress of a job, and forget its last report."""
@@ -104,8 +113,8 @@ class Reports:
         if found is None or self._targets.get(key) != target:
             return
         before = self._reports.get(key)
-        self._reports[key] = target.uid, found
-        if before is None or before[1] != found:
+        self._reports[key] = Received(target.uid, found, self._clock())
+        if before is None or before.report != found:
             self._wake(key)
 
     def _pause(self) -> float:

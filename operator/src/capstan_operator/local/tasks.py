@@ -140,6 +140,7 @@ class Tasks:
                 for instance in self._instances.values()
             ),
             progress.of_job(self._reports),
+            reported_at=self._clock() if current else None,
         )
 
     def _view(self, instance: _Instance, report: Report | None) -> TaskView:

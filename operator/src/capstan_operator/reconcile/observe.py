@@ -145,3 +145,5 @@ class Observed:
     obstacle: Obstacle | None = None
     """While there is an obstacle, no task is started. No task is stopped because of it, and no
     limit is charged."""
+    reported_at: datetime | None = None
+    """When `progress` was observed."""

@@ -22,7 +22,7 @@ from capstan_operator.manifests import labels
 from capstan_operator.reconcile import aggregate, invalid, moves, obstacle, recovery, rows, suspend
 from capstan_operator.reconcile.actions import Action, Announce, NewsType, Plan, changed
 from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, Obstacle, TaskView
-from capstan_operator.reconcile.policies import deadline, restart, success, trouble, ttl
+from capstan_operator.reconcile.policies import deadline, restart, stall, success, trouble, ttl
 from capstan_operator.reconcile.policies.failure import Failure, Fatal
 
 
@@ -57,7 +57,7 @@ class Pass:
                 "tasks": tuple(table),
                 "observed_generation": self.job.metadata.generation,
                 "start_time": self.before.start_time or self.now,
-                "progress": self.observed.progress or self.before.progress,
+                "progress": stall.advanced(self.before.progress, self.observed.progress, self.now),
                 "selector": labels.workers(self.job),
             }
         )
@@ -119,7 +119,9 @@ def _update(this: Pass) -> tuple[Status, list[Failure]]:
         "removed": rows.removed(this.job, this.before),
         "cluster_version": this.before.cluster_version + _is_scaled(this.before, table),
     }
-    return this.status_with(table).model_copy(update=members), failures
+    updated = this.status_with(table).model_copy(update=members)
+    stalled = stall.failure(this.job, updated, this.observed.reported_at, this.now)
+    return updated, [*failures, *([stalled] if stalled else [])]
 
 
 def _is_scaled(before: Status, table: Iterable[TaskStatus]) -> bool:
@@ -148,7 +150,8 @@ def _go_on(
     if after.phase is Phase.RUNNING and this.before.phase is not Phase.RUNNING:
         news = (*news, Announce(NewsType.NORMAL, "Running", _running(after)))
     late_at = None if late is None else late.at
-    times = [time for time in (late_at, moved.again_at) if time is not None]
+    stall_at = stall.look_again(this.job, after, this.now)
+    times = [time for time in (late_at, moved.again_at, stall_at) if time is not None]
     return this.outcome(after, moved.actions, news, min(times, default=None))
 
 

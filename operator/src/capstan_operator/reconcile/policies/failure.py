@@ -36,6 +36,8 @@ OOM_KILLED = "OOMKilled"
 COMPLETED = "Completed"
 DELETED = "Deleted"
 LOST = "Lost"
+STALLED = "Stalled"
+"""The reason of a task that ran without a new step for too long (`policies.stall`)."""
 
 REFUSED = frozenset({CREATE_FAILED, NAME_CONFLICT})
 """Reasons of an attempt that was never started, because its start was refused."""
