@@ -113,6 +113,8 @@ from capstan.train.supervisor import Supervisor
 from capstan.train.sync_replicas import SyncReplicasOptimizer
 from capstan.train.timer import SecondOrStepTimer
 from capstan.train.training_session import MonitoredTrainingSession
+from capstan.train.vocabulary import VocabInfo
+from capstan.train.warm_start import warm_start
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.cluster_pb2 import ClusterDef, JobDef
@@ -193,6 +195,7 @@ __all__ = [
     "SummarySaverHook",
     "Supervisor",
     "SyncReplicasOptimizer",
+    "VocabInfo",
     "WorkerSessionCreator",
     "add_queue_runner",
     "assert_global_step",
@@ -243,6 +246,7 @@ __all__ = [
     "string_input_producer",
     "summary_iterator",
     "update_checkpoint_state",
+    "warm_start",
     "write_graph",
 ]
 

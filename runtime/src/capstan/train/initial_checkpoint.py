@@ -32,7 +32,7 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
         ValueError: the checkpoint has no such tensor, a tensor has another shape than its variable,
             or a scope is mapped to a single tensor.
     """
-    path = _path(ckpt_dir_or_file)
+    path = path_of(ckpt_dir_or_file)
     shapes = checkpoint_reader.NewCheckpointReader(path).get_variable_to_shape_map()
     store = _with_parts_joined(variable_store.get_default_variable_store().by_name())
     for tensor, target in sorted(assignment_map.items(), key=lambda pair: pair[0]):
@@ -92,7 +92,12 @@ def _next_checkpoint(folder: str, last: str | None, timeout: float | None) -> st
         threading.Event().wait(_PERIOD)
 
 
-def _path(ckpt_dir_or_file: str) -> str:
+def path_of(ckpt_dir_or_file: str) -> str:
+    """Return the name of a checkpoint, or of the newest checkpoint of a folder.
+
+    Raises:
+        ValueError: the folder has no checkpoints.
+    """
     path = os.fspath(ckpt_dir_or_file)
     newest = checkpoint_state.latest_checkpoint(path) if os.path.isdir(path) else path
     if newest is None:
