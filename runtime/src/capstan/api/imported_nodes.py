@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from capstan.core import attr_value, dtypes, node, shapes, tensor_shape
+from capstan.api import imported_types
+from capstan.core import attr_value, node, shapes, tensor_shape
 from capstan.framework import facts, opdef
 from capstan.framework import graph as graphs
 from capstan.graph import infer
 
 _SHAPES = "_output_shapes"
-_TYPE_NAMES = frozenset(dtype.name for dtype in dtypes.BASE_DTYPES)
 
 
 class Import:
@@ -217,21 +217,8 @@ class Import:
             attrs = dict(each.attrs)
         else:
             attrs = infer.attributes(each)
-            expected, outputs = _types(each, full_name), None
-        if len(expected) != len(inputs):
-            kinds = ", ".join(dtypes.cpp_name(dtype) for dtype, _ in expected)
-            raise ValueError(
-                f"NodeDef expected inputs '{kinds}' do not match {len(inputs)} inputs specified; "
-                f"Op<name={each.op}>; NodeDef: {{{{node {full_name}}}}}"
-            )
-        for place, (tensor, (dtype, is_ref)) in enumerate(zip(inputs, expected, strict=True)):
-            if tensor.dtype.base_dtype is not dtype or (is_ref and not tensor.dtype.is_ref_dtype):
-                wanted = dtypes.cpp_name(dtype.ref_dtype if is_ref else dtype)
-                found = dtypes.cpp_name(tensor.dtype)
-                raise ValueError(
-                    f"Input {place} of node {full_name} was passed {found} from "
-                    f"{tensor.name} incompatible with expected {wanted}."
-                )
+            expected, outputs = imported_types.inputs_of(each, full_name), None
+        imported_types.check_inputs(each, full_name, inputs, expected)
         return attrs, outputs
 
     def _colocate(self, op: graphs.Operation, each: node.Node) -> None:
@@ -272,62 +259,3 @@ def _restrict(op: graphs.Operation, index: int, shape: tensor_shape.TensorShape)
             f"output #{index}: {error}"
         ) from None
     op.outputs[index].set_shape(merged)
-
-
-def _types(each: node.Node, full_name: str) -> Any:
-    """Return the type of each input of a node, and whether it is a reference.
-
-    Raises:
-        NotFoundError: Capstan does not have the op.
-        ValueError: an attribute is missing or has a wrong value.
-    """
-    row = opdef.lookup(each.op)
-    attrs = infer.attributes(each)
-    needed = [*row.attrs, *_implied(row)]
-    for name in needed:
-        if name not in attrs:
-            raise ValueError(
-                f"NodeDef missing attr '{name}' from Op<name={each.op}>; NodeDef: "
-                f"{{{{node {full_name}}}}}"
-            )
-    for name, allowed in row.types.items():
-        value = attrs.get(name)
-        for dtype in value if isinstance(value, list | tuple) else [value]:
-            if dtype is not None and dtype not in allowed:
-                kinds = ", ".join(map(dtypes.cpp_name, allowed))
-                found = dtypes.cpp_name(dtype)
-                raise ValueError(
-                    f"Value for attr '{name}' of {found} is not in the list of allowed "
-                    f"values: {kinds}\n\t; NodeDef: {{{{node {full_name}}}}}; Op<name={each.op}>"
-                )
-    if wrong := _wrong_value(row, attrs):
-        raise ValueError(f"{wrong}\n\t; NodeDef: {{{{node {full_name}}}}}; Op<name={each.op}>")
-    return opdef.expand(row.input_arguments, attrs)
-
-
-def _wrong_value(row: opdef.OpDef, attrs: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the value of an attribute (framework/op_def_util.cc), or None."""
-    counts = [argument.number for argument in (*row.input_arguments, *row.output_arguments)]
-    least = {**{name: 1 for name in counts if name and name not in row.attrs}, **row.minima}
-    for name, minimum in least.items():
-        value = attrs[name]
-        is_list = isinstance(value, list | tuple)
-        size = len(value) if is_list else value
-        if size < minimum:
-            kind = "Length" if is_list else "Value"
-            return f"{kind} for attr '{name}' of {size} must be at least minimum {minimum}"
-    for name, choices in row.choices.items():
-        if attrs[name] not in choices:
-            allowed = ", ".join(f'"{attr_value.text(choice)}"' for choice in choices)
-            return (
-                f"Value for attr '{name}' of \"{attr_value.text(attrs[name])}\" is not in the list "
-                f"of allowed values: {allowed}"
-            )
-    return None
-
-
-def _implied(row: opdef.OpDef) -> list[str]:
-    """Return the attributes that the arguments of an op name as their types and counts."""
-    arguments = (*row.input_arguments, *row.output_arguments)
-    found = [name for each in arguments for name in (each.type, each.number) if name is not None]
-    return [name for name in dict.fromkeys(found) if name not in _TYPE_NAMES]
