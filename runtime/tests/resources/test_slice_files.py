@@ -77,9 +77,7 @@ def test_a_missing_tensor_or_file_is_a_not_found_error(tmp_path: pathlib.Path):
 
 def test_a_file_that_is_no_checkpoint_is_a_data_loss_error(tmp_path: pathlib.Path):
     (tmp_path / "m").write_bytes(b"hello" * 99)
-    with pytest.raises(
-        errors.DataLossError, match=r"Unable to open table file .*different"
-    ):
+    with pytest.raises(errors.DataLossError, match=r"Unable to open table file .*different"):
         checkpoints.opened(str(tmp_path / "m"))
 
 
