@@ -74,7 +74,8 @@ def test_a_resumed_job_continues_with_the_next_attempts_and_epoch() -> None:
     assert [row.attempt for row in world.status.tasks] == [2, 2, 2]
     assert world.status.epoch == 2
     assert world.status.progress == Progress(step=700)
-    assert {condition.type for condition in world.status.conditions} == {"ClusterReady"}
+    types = {condition.type for condition in world.status.conditions}
+    assert types == {"ClusterReady", "Progressing"}
 
 
 def test_an_attempt_that_never_started_keeps_its_number() -> None:

@@ -44,7 +44,8 @@ BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type
 """Members have different types. Server-side apply of one member does not change the others."""
 
 ConditionType = Literal[
-    "Invalid", "NameConflict", "Suspended", "PodsScheduled", "ClusterReady", "Succeeded", "Failed"
+    "Invalid", "NameConflict", "Suspended", "PodsScheduled", "ClusterReady", "Progressing",
+    "Succeeded", "Failed",
 ]  # fmt: skip
 
 
@@ -184,8 +185,8 @@ class Condition(Model):
     """A metav1.Condition. `last_transition_time` changes only when `status` changes."""
 
     type: ConditionType
-    """`Invalid`, `NameConflict`, `Suspended`, `PodsScheduled`, `ClusterReady`, `Succeeded`,
-    `Failed`."""
+    """`Invalid`, `NameConflict`, `Suspended`, `PodsScheduled`, `ClusterReady`, `Progressing`,
+    `Succeeded`, `Failed`."""
     status: Literal["True", "False"]
     """Whether the condition holds."""
     reason: str

@@ -17,7 +17,7 @@ from capstan_operator.api.status import (
 from capstan_operator.reconcile import words
 from capstan_operator.reconcile.observe import NAME_CONFLICT, Obstacle
 from capstan_operator.reconcile.policies import phase
-from capstan_operator.reconcile.policies.failure import REFUSED, last_words
+from capstan_operator.reconcile.policies.failure import REFUSED, STALLED, last_words
 
 ALIVE = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.STOPPING})
 TO_COME = frozenset({TaskState.PENDING, TaskState.BACK_OFF, TaskState.CREATE_FAILED})
@@ -68,6 +68,7 @@ def ongoing(
         *_name_conflict(status, obstacle, now),
         *_pods_scheduled(status, unscheduled, now),
         _ready(now_phase, status, obstacle, now),
+        *_progressing(now_phase, status, now),
     )
     return _completed(status, now_phase, conditions, now)
 
@@ -145,6 +146,19 @@ def _ready(now_phase: Phase, status: Status, obstacle: Obstacle | None, now: dat
     if now_phase is Phase.RUNNING:
         return condition("ClusterReady", True, "AllTasksRun", "every task runs", now)
     return condition("ClusterReady", False, now_phase.value, waiting(status), now)
+
+
+def _progressing(now_phase: Phase, status: Status, now: datetime) -> Iterator[Condition]:
+    """Yield the condition Progressing. Yield nothing if the job has reported no progress."""
+    if status.progress is None:
+        return
+    stalled = next((row for row in status.tasks if row.reason == STALLED and row.uid is None), None)
+    if stalled is not None:
+        yield condition("Progressing", False, STALLED, f"{stalled.name}: {stalled.message}", now)
+    elif now_phase is Phase.RUNNING:
+        yield condition("Progressing", True, "Training", "the training reports its steps", now)
+    else:
+        yield condition("Progressing", False, now_phase.value, waiting(status), now)
 
 
 def _name_conflict(status: Status, obstacle: Obstacle | None, now: datetime) -> Iterator[Condition]:

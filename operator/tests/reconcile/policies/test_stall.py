@@ -73,6 +73,7 @@ def test_a_stalled_task_is_stopped_and_started_again_and_counts_once() -> None:
     world.wait(59)
     report(world, 41)
     assert world.row("worker-0").attempt == 1
+    assert progressing(world) == ("True", "Training")
     world.wait(1)
     report(world, 41)
     row = world.row("worker-0")
@@ -80,6 +81,15 @@ def test_a_stalled_task_is_stopped_and_started_again_and_counts_once() -> None:
     assert world.status.restarts.application == 1
     assert "Stalled: no new step after step 41 for 60 s" in world.news[-1].message
     assert world.row("worker-1").attempt == 1
+    assert progressing(world) == ("False", "Stalled")
+    world.wait_for_retry()
+    assert progressing(world) == ("True", "Training")
+
+
+def progressing(world: World) -> tuple[str, str]:
+    """Return the status and the reason of the condition Progressing."""
+    [found] = [shown for shown in world.status.conditions if shown.type == "Progressing"]
+    return found.status, found.reason
 
 
 def test_a_job_is_looked_at_again_when_it_may_have_stalled() -> None:
