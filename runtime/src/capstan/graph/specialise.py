@@ -14,7 +14,7 @@ from capstan.core import devices, dtypes, function, shapes, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
-from capstan.graph import infer, inline, lift, loop_copies, order, simplify, verify
+from capstan.graph import infer, inline, lift, loop_callees, loop_copies, order, simplify, verify
 
 
 @dataclass(slots=True)
@@ -49,10 +49,13 @@ class Specialiser:
             return self._with_kept_functions(node, known)
         if role is not facts.Role.WHILE:
             return node
-        cond, body = _deciding(self._function(node, "cond")), self._function(node, "body")
+        cond, body = (
+            loop_callees.deciding(self._function(node, "cond")),
+            self._function(node, "body"),
+        )
         kinds: Sequence[dtypes.DType] = node.attrs["T"]
         for called, results in ((cond, (dtypes.bool_,)), (body, kinds)):
-            _check_fit(node, called, kinds, results)
+            loop_callees.check_fit(node, called, kinds, results)
         invariant = {
             index: edge
             for index, edge in enumerate(node.inputs)
@@ -172,7 +175,7 @@ class Specialiser:
         copies: Mapping[int, ir.Node],
     ) -> tuple[function.Function, infer.Knowledge]:
         """Return `called` compiled for the arguments `given`, and the facts about its tensors."""
-        called = loop_copies.with_copies(_without_waits(called), copies, node.device)
+        called = loop_copies.with_copies(loop_callees.without_waits(called), copies, node.device)
         fed = {
             argument.edge: infer.Fed(argument.dtype, fact.shape, argument.is_ref, fact.elements)
             for argument, fact in zip(called.arguments, given, strict=True)
@@ -272,55 +275,3 @@ def _with_element(node: ir.Node, known: infer.Knowledge) -> ir.Node:
         return node
     shape = tensor_shape.TensorShape(elements.shape)
     return replace(node, attrs={**node.attrs, "_element_shape": shape})
-
-
-def _deciding(cond: function.Function) -> function.Function:
-    """Return the condition `cond` of a loop, changed so that its first result is a bool."""
-    if not cond.results or cond.result_dtypes in ((), (dtypes.bool_,)):
-        return cond
-    name = "condition"
-    while name in cond.nodes or name in {argument.name for argument in cond.arguments}:
-        name += "_"
-    node = build.to_bool(name, cond.results[0], cond.result_dtypes[0], "")
-    return replace(
-        cond,
-        results=(ir.Edge(name), *cond.results[1:]),
-        result_dtypes=(dtypes.bool_, *cond.result_dtypes[1:]),
-        nodes={**cond.nodes, name: node},
-    )
-
-
-def _without_waits(called: function.Function) -> function.Function:
-    """Return `called` without control dependencies on arguments.
-
-    All arguments are known when an iteration begins.
-    """
-    names = {argument.name for argument in called.arguments}
-    nodes = {
-        name: replace(node, control=tuple(each for each in node.control if each not in names))
-        if not names.isdisjoint(node.control)
-        else node
-        for name, node in called.nodes.items()
-    }
-    return replace(called, nodes=nodes)
-
-
-def _check_fit(
-    node: ir.Node,
-    called: function.Function,
-    arguments: Sequence[dtypes.DType],
-    results: Sequence[dtypes.DType],
-) -> None:
-    taken = [argument.dtype for argument in called.arguments]
-    if taken != list(arguments) or len(called.results) != len(results):
-        raise errors.InvalidArgumentError(
-            None,
-            None,
-            f"Node '{node.name}' ({node.op}) passes {_names(arguments)} and expects "
-            f"{_names(results)}, but function '{called.name}' takes {_names(taken)} and returns "
-            f"{len(called.results)} results",
-        )
-
-
-def _names(kinds: Sequence[dtypes.DType]) -> str:
-    return f"({', '.join(kind.name for kind in kinds)})"
