@@ -4,9 +4,11 @@ import json
 import re
 from typing import Any
 
+from capstan_operator.api import parse
+from capstan_operator.manifests import cluster_file
 from conftest import ROOT
 from testbed import wait
-from testbed.story import NAME, TRAINER, Story, job, replica, row
+from testbed.story import JOBS, NAME, PODS, TRAINER, Story, job, replica, row
 
 DIGITS = ROOT / "examples/digits/job.yaml"
 AGE = r"\d+[ms](?:\d+s)?"
@@ -112,6 +114,35 @@ def test_tasks_of_all_types_get_the_cluster_and_the_checkpoints(story: Story) ->
         volumes = {volume["name"]: volume for volume in evaluator["volumes"]}
         volume = volumes[mounted["/checkpoints"]]
         assert volume["persistentVolumeClaim"] == {"claimName": "shared"}
+
+
+def test_kubectl_scales_the_workers_up_and_down_and_no_other_task_restarts(story: Story) -> None:
+    story.started(job(ps=replica(1), worker=replica(1)))
+    started = {pod["metadata"]["uid"] for pod in story.pods().values()}
+    story.kubectl("scale", f"tjob/{NAME}", "--replicas=3", "--timeout=5m")
+    grown = story.until(lambda status: status["replicaStatuses"]["worker"]["ready"] == 3)
+    scale = story.cluster.api.get(f"{JOBS.format(story.namespace)}/{NAME}/scale")
+    assert (scale["spec"]["replicas"], scale["status"]["replicas"]) == (3, 3)
+    selected = story.cluster.api.list(
+        PODS.format(story.namespace), labelSelector=scale["status"]["selector"]
+    )
+    workers = {f"{NAME}-worker-{index}" for index in range(3)}
+    assert {pod["metadata"]["name"] for pod in selected} == workers
+    known = json.loads(environment_of(story.pod("worker-2"))["TF_CONFIG"])["cluster"]["worker"]
+    assert known == addresses(story.namespace, "worker-0", "worker-1", "worker-2")
+    story.kubectl("scale", f"tjob/{NAME}", "--replicas=1")
+    remaining = {f"{NAME}-ps-0", f"{NAME}-worker-0"}
+    wait.until(lambda: story.pods().keys() == remaining, else_show=lambda: str(story.status()))
+    shrunk = story.until(lambda status: status["phase"] == "Running")
+    assert {pod["metadata"]["uid"] for pod in story.pods().values()} == started
+    assert shrunk["epoch"] == grown["epoch"] == 1
+    assert shrunk["restarts"] == {"application": 0, "infrastructure": 0}
+    name = cluster_file.name(parse.admitted(story.job()))
+    path = f"/api/v1/namespaces/{story.namespace}/configmaps/{name}"
+    file = json.loads(story.cluster.api.get(path)["data"]["cluster.json"])
+    assert file["version"] == 2
+    assert file["cluster"]["worker"] == addresses(story.namespace, "worker-0")
+    wait.until(lambda: story.notes("Scaled") == ["workers: 1 to 3", "workers: 3 to 1"])
 
 
 def test_kubectl_get_shows_phase_ready_tasks_restarts_and_reason(story: Story) -> None:

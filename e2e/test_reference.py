@@ -38,7 +38,7 @@ def fields(model: type[pydantic.BaseModel]) -> set[str]:
         ("## metadata", fields(spec.Metadata)),
         ("## spec", fields(spec.Spec)),
         ("### spec.replicaSpecs", fields(spec.ReplicaSpecs)),
-        ("### spec.replicaSpecs.TYPE", fields(spec.ReplicaSpec)),
+        ("### spec.replicaSpecs.TYPE", fields(spec.WorkerSpec)),
         ("### spec.cluster", fields(spec.Cluster)),
         ("### spec.checkpoint", fields(spec.Checkpoint)),
         ("### spec.runPolicy", fields(spec.RunPolicy)),
@@ -81,7 +81,7 @@ def test_every_variable_that_a_task_gets_is_documented() -> None:
         "spec: {replicaSpecs: {worker: {template: {spec: {containers: [{name: trainer, "
         "image: any, command: [python]}]}}}}}\n"
     )
-    environment = cluster.environment(job, lambda _: "127.0.0.1:1", "/any")
+    environment = cluster.environment(job, lambda _: "127.0.0.1:1", "/any", "/any")
     given = environment.of(names.TaskName(names.ReplicaType.WORKER, 0), attempt=1, epoch=1)
     documented = first_column(section("environment.md", "# The environment of a task"))
     # Local mode adds the progress file, because it is a path on the user's machine.
