@@ -23,7 +23,6 @@ from capstan.services import (
     first_process,
     identity,
     iterations,
-    limits,
     master,
     masters,
     members,
@@ -32,7 +31,7 @@ from capstan.services import (
     targets,
     worker,
 )
-from capstan.transport import dialer, listener, pool
+from capstan.transport import dialer, limits, listener, pool
 from capstan.transport.grpc import client, server
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1"})

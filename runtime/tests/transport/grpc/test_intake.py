@@ -12,8 +12,7 @@ import pytest
 import recording
 
 from capstan import errors
-from capstan.services import limits
-from capstan.transport import interfaces
+from capstan.transport import interfaces, limits
 from capstan.transport.grpc import channels, client, health, server, wire
 
 LIMIT = 4 << 20

@@ -18,9 +18,7 @@ from typing import Final
 import grpc
 
 from capstan import errors
-
-VARIABLE: Final = "CAPSTAN_MAX_REQUEST_BYTES"
-"""The environment variable that sets the bound. `services.limits` reads it."""
+from capstan.transport import limits
 
 SMALL_BYTES: Final = 64 << 10
 """Smaller requests are never refused, so that a full server still closes sessions and answers
@@ -86,7 +84,7 @@ class Intake:
                     None,
                     f"A request needs {size} bytes, but this server holds {self._held} bytes of "
                     f"other requests, and its bound is {self._limit}. Send less at once, send "
-                    f"again later, or start the server with a larger {VARIABLE}",
+                    f"again later, or start the server with a larger {limits.VARIABLE}",
                 )
             self._held += size
 

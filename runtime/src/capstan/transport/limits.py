@@ -3,7 +3,8 @@
 import os
 from typing import Final
 
-from capstan.transport.grpc import intake
+VARIABLE: Final = "CAPSTAN_MAX_REQUEST_BYTES"
+"""The environment variable that bounds the requests which a server holds at once, in bytes."""
 
 DEFAULT_REQUEST_BYTES: Final = 512 << 20
 
@@ -14,10 +15,9 @@ def request_bytes() -> int:
     Raises:
         ValueError: the variable is no positive number.
     """
-    text = os.environ.get(intake.VARIABLE, "") or str(DEFAULT_REQUEST_BYTES)
+    text = os.environ.get(VARIABLE, "") or str(DEFAULT_REQUEST_BYTES)
     if not (text.isascii() and text.isdigit() and int(text)):
         raise ValueError(
-            f"{intake.VARIABLE} must be a number of bytes, such as {DEFAULT_REQUEST_BYTES}, not "
-            f"{text!r}"
+            f"{VARIABLE} must be a number of bytes, such as {DEFAULT_REQUEST_BYTES}, not {text!r}"
         )
     return int(text)
