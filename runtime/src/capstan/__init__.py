@@ -38,6 +38,7 @@ from capstan.api.parsing_ops import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *
 from capstan.api.script_ops import *
+from capstan.api.sequence_example_ops import *
 from capstan.api.session_ops import *
 from capstan.api.sparse_ops import *
 from capstan.api.state_ops import *

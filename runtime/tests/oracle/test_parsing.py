@@ -178,3 +178,78 @@ def test_sparse_features_are_parsed_for_tensorflows_clients(tf: Any, tasks: Any)
             found.append(session.run([*batch[:3], *single[:3]]))
     for theirs, ours in zip(*(tf.nest.flatten(each) for each in found), strict=True):
         np.testing.assert_array_equal(theirs, ours)
+
+
+def sequence(v1: Any) -> bytes:
+    """Return a SequenceExample with a context and two lists of features."""
+    train = v1.train
+
+    def number(*values: int) -> Any:
+        return train.Feature(int64_list=train.Int64List(value=values))
+
+    text = train.Feature(bytes_list=train.BytesList(value=[b"x", b"y"]))
+    lists = {"a": [number(1, 2), number(3, 4)], "b": [number(), number(5), number(6, 7)]}
+    made = train.SequenceExample(
+        context=train.Features(feature={"length": number(3), "text": text}),
+        feature_lists=train.FeatureLists(
+            feature_list={
+                key: train.FeatureList(feature=features) for key, features in lists.items()
+            }
+        ),
+    )
+    serialized: bytes = made.SerializeToString()
+    return serialized
+
+
+def parsed_sequence(v1: Any, context: Any, lists: Any) -> list[Any]:
+    found = v1.io.parse_single_sequence_example(sequence(capstan), context, lists, "name")
+    values = [tensors[key] for tensors in found for key in sorted(tensors)]
+    return [
+        part
+        for value in values
+        for part in (
+            (value.indices, value.values, value.dense_shape)
+            if hasattr(value, "dense_shape")
+            else (value,)
+        )
+    ]
+
+
+def rows(v1: Any, shape: list[int], *, allow_missing: bool = False) -> Any:
+    return v1.FixedLenSequenceFeature(shape, v1.int64, allow_missing=allow_missing)
+
+
+def test_sequences_are_parsed_in_the_same_way(v1: Any) -> None:
+    def parsed(v1: Any) -> list[Any]:
+        context = {
+            "length": v1.FixedLenFeature([], v1.int64),
+            "size": v1.FixedLenFeature([2], v1.float32, default_value=[1, 2]),
+            "text": v1.VarLenFeature(v1.string),
+            "none": v1.VarLenFeature(v1.int64),
+        }
+        lists = {
+            "a": rows(v1, [2]),
+            "b": v1.VarLenFeature(v1.int64),
+            "c": rows(v1, [3], allow_missing=True),
+            "d": v1.VarLenFeature(v1.string),
+        }
+        return parsed_sequence(v1, context, lists)
+
+    compare(v1, [parsed])
+
+
+@pytest.mark.parametrize(
+    "context, lists, message",
+    [
+        ({"size": capstan.FixedLenFeature([], capstan.int64)}, None, "Name: name, Context feature"),
+        ({"length": capstan.VarLenFeature(capstan.string)}, None, "Name: name, Context feature: l"),
+        (None, {"c": rows(capstan, [])}, "Name: name, Feature list 'c' is required but could not"),
+        (None, {"b": rows(capstan, [2])}, "Name: name, Key: b, Index: 0.  Number of int64 values"),
+        (None, None, "Missing features."),
+        ({"a": 3}, None, "Invalid feature a:3."),
+    ],
+)
+def test_wrong_features_of_sequences_are_refused(context: Any, lists: Any, message: str) -> None:
+    # TensorFlow 2 has other words for these errors.
+    found = outcome(capstan, lambda tf: parsed_sequence(tf, context, lists))
+    assert found[1].startswith(message)

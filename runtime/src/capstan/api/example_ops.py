@@ -48,7 +48,7 @@ class FixedLenSequenceFeature(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Columns:
+class Columns:
     """The features to read, in the form in which the operations take them."""
 
     keys: list[str] = field(default_factory=list)
@@ -60,12 +60,15 @@ class _Columns:
 
     def results(self, outputs: Any) -> dict[str, Any]:
         """Return the outputs of an operation by the names of the features."""
-        parts = zip(
-            outputs.sparse_indices, outputs.sparse_values, outputs.sparse_shapes, strict=True
-        )
+        sparse = outputs.sparse_indices, outputs.sparse_values, outputs.sparse_shapes
+        return self.named(*sparse, outputs.dense_values)
+
+    def named(self, indices: Any, values: Any, shapes: Any, dense: Any) -> dict[str, Any]:
+        """Return tensors by the names of the features: the parts of sparse tensors, and tensors."""
+        parts = zip(indices, values, shapes, strict=True)
         sparse = [sparse_tensor.SparseTensor(*part) for part in parts]
         names = [*self.sparse_keys, *self.keys]
-        return dict(zip(names, [*sparse, *outputs.dense_values], strict=True))
+        return dict(zip(names, [*sparse, *dense], strict=True))
 
 
 def parse_example(
@@ -84,7 +87,7 @@ def parse_example(
     """
     if not features:
         raise ValueError(f"Missing: features was {features}.")
-    columns = _columns(features)
+    columns = columns_of(features)
     with scoped(name, "ParseExample", [serialized, example_names]) as scope:
         names: Any = convert.constant([], dtypes.string)
         outputs = raw.ParseExample(
@@ -92,7 +95,7 @@ def parse_example(
             names if example_names is None else example_names,
             columns.sparse_keys,
             columns.keys,
-            _default_tensors(columns),
+            default_tensors(columns),
             Nsparse=len(columns.sparse_keys),
             Ndense=len(columns.keys),
             sparse_types=columns.sparse_types,
@@ -122,11 +125,11 @@ def parse_single_example(
         strings = [array_ops.expand_dims(value, 0) for value in (serialized, example_names)]
         batch = parse_example(strings[0], features, name, strings[1])
         return {key: _first_row(tensor) for key, tensor in batch.items()}
-    columns = _columns(features)
+    columns = columns_of(features)
     with scoped(name, "ParseSingleExample", [serialized]) as scope:
         outputs = raw.ParseSingleExample(
             serialized,
-            _default_tensors(columns),
+            default_tensors(columns),
             num_sparse=len(columns.sparse_keys),
             sparse_keys=columns.sparse_keys,
             dense_keys=columns.keys,
@@ -138,13 +141,13 @@ def parse_single_example(
         return columns.results(outputs)
 
 
-def _columns(features: Mapping[str, Any]) -> _Columns:
+def columns_of(features: Mapping[str, Any]) -> Columns:
     """Return the features in the order of their names.
 
     Raises:
         ValueError: a feature is invalid.
     """
-    columns = _Columns()
+    columns = Columns()
     for key in sorted(features):
         feature = features[key]
         if not isinstance(feature, FixedLenFeature | FixedLenSequenceFeature | VarLenFeature):
@@ -193,7 +196,7 @@ def _shape(key: str, feature: FixedLenFeature | FixedLenSequenceFeature) -> Any:
     return shape
 
 
-def _default_tensors(columns: _Columns) -> list[Any]:
+def default_tensors(columns: Columns) -> list[Any]:
     """Return the defaults as tensors. A feature without default has an empty tensor."""
     tensors = []
     for key, dtype, shape, value in zip(

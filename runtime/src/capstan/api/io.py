@@ -19,12 +19,13 @@ from capstan.api.python_io import (
     TFRecordWriter,
     tf_record_iterator,
 )
+from capstan.api.sequence_example_ops import parse_single_sequence_example
 
 __all__ = [
     "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordCompressionType", "TFRecordOptions",
     "TFRecordWriter", "VarLenFeature", "decode_csv", "decode_raw", "gfile", "matching_files",
-    "parse_example", "parse_single_example", "parse_tensor", "read_file", "serialize_tensor",
-    "tf_record_iterator", "write_file",
+    "parse_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor",
+    "read_file", "serialize_tensor", "tf_record_iterator", "write_file",
 ]  # fmt: skip
 
 

@@ -12,9 +12,9 @@ from capstan.core.arrays import Array
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
 
-_LISTS = {"float_list": dtypes.float32, "int64_list": dtypes.int64, "bytes_list": dtypes.string}
-_CPP_NAMES = {dtypes.float32: "float", dtypes.int64: "int64", dtypes.string: "string"}
-_COUNTED = {**_CPP_NAMES, dtypes.string: "bytes"}
+LISTS = {"float_list": dtypes.float32, "int64_list": dtypes.int64, "bytes_list": dtypes.string}
+CPP_NAMES = {dtypes.float32: "float", dtypes.int64: "int64", dtypes.string: "string"}
+COUNTED = {**CPP_NAMES, dtypes.string: "bytes"}
 
 _Features = Mapping[str, Any]
 _Complaint = Callable[[str, str], Exception]
@@ -46,12 +46,12 @@ def _values(features: _Features, key: str, dtype: dtypes.DType, fault: _Complain
     kind = None if feature is None else feature.WhichOneof("kind")
     if kind is None:
         return None
-    found = _LISTS[kind]
+    found = LISTS[kind]
     if found is not dtype:
         raise fault(
             key,
-            f"Data types don't match. Data type: {_CPP_NAMES[found]} but expected type: "
-            f"{_CPP_NAMES[dtype]}",
+            f"Data types don't match. Data type: {CPP_NAMES[found]} but expected type: "
+            f"{CPP_NAMES[dtype]}",
         )
     return getattr(feature, kind).value
 
@@ -64,11 +64,11 @@ def _dense_values(spec: _Dense, features: _Features, fault: _Complaint, prefix: 
             return []
         if not spec.default.size:
             raise invalid(
-                f"{prefix}Feature: {spec.key} (data type: {_CPP_NAMES[spec.dtype]}) is required "
+                f"{prefix}Feature: {spec.key} (data type: {CPP_NAMES[spec.dtype]}) is required "
                 "but could not be found."
             )
         return list(np.broadcast_to(spec.default.ravel(), (spec.stride,)))
-    count, kind = len(values), _COUNTED[spec.dtype]
+    count, kind = len(values), COUNTED[spec.dtype]
     if spec.is_variable:
         if count % max(spec.stride, 1):
             raise fault(
@@ -99,7 +99,7 @@ def _batch_of(spec: _Dense, rows: Sequence[list[Any]]) -> Array:
     return batch.reshape(len(rows), *lengths, *(size or 0 for size in rest))
 
 
-def _sparse_of(dtype: dtypes.DType, rows: Sequence[Sequence[Any]]) -> tuple[Array, Array, Array]:
+def sparse_rows(dtype: dtypes.DType, rows: Sequence[Sequence[Any]]) -> tuple[Array, Array, Array]:
     """Return the indices, the values and the shape of a sparse tensor with these rows."""
     indices = [(row, place) for row, values in enumerate(rows) for place in range(len(values))]
     flat = np.empty(len(indices), dtype.as_numpy_dtype)
@@ -158,7 +158,7 @@ def _parse_example(node: NodeContext) -> Function:
             for rows, key, dtype in zip(sparse, keys, sparse_types, strict=False):
                 rows.append(_values(features, key, dtype, fault) or [])
         columns = [
-            _sparse_of(dtype, rows) for dtype, rows in zip(sparse_types, sparse, strict=True)
+            sparse_rows(dtype, rows) for dtype, rows in zip(sparse_types, sparse, strict=True)
         ]
         batches = [_batch_of(spec, rows) for spec, rows in zip(specs, dense, strict=True)]
         return _outputs(columns, batches)
@@ -193,7 +193,7 @@ def _parse_single_example(node: NodeContext) -> Function:
         sparse = []
         for key, dtype in zip(sparse_keys, sparse_types, strict=True):
             rows = [_values(features, key, dtype, fault) or []]
-            indices, values, shape = _sparse_of(dtype, rows)
+            indices, values, shape = sparse_rows(dtype, rows)
             sparse.append((indices[:, 1:], values, shape[1:]))
         return _outputs(sparse, dense)
 

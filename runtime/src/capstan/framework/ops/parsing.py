@@ -65,3 +65,54 @@ define(
         not_differentiable=True,
     )
 )
+
+
+def _sequence(ctx: ShapeContext) -> rules.Shapes:
+    shapes.with_rank(ctx.inputs[0], 0)
+    shapes.with_rank(ctx.inputs[1], 1)
+    attrs = ctx.attrs
+    return [
+        *_sparse(attrs["Ncontext_sparse"], 1),
+        *[shape.internal for shape in attrs["context_dense_shapes"]],
+        *_sparse(attrs["Nfeature_list_sparse"], 2),
+        *[
+            shapes.concatenate((None,), each.internal)
+            for each in attrs["feature_list_dense_shapes"]
+        ],
+    ]
+
+
+_KEYS = ("context_sparse", "context_dense", "feature_list_sparse", "feature_list_dense")
+define(
+    OpDef(
+        "ParseSingleSequenceExample",
+        (
+            "serialized: string",
+            "feature_list_dense_missing_assumed_empty: string",
+            *(f"{each}_keys: N{each} * string" for each in _KEYS),
+            "context_dense_defaults: Tcontext_dense",
+            "debug_name: string",
+        ),
+        (
+            "context_sparse_indices: Ncontext_sparse * int64",
+            "context_sparse_values: context_sparse_types",
+            "context_sparse_shapes: Ncontext_sparse * int64",
+            "context_dense_values: Tcontext_dense",
+            "feature_list_sparse_indices: Nfeature_list_sparse * int64",
+            "feature_list_sparse_values: feature_list_sparse_types",
+            "feature_list_sparse_shapes: Nfeature_list_sparse * int64",
+            "feature_list_dense_values: feature_list_dense_types",
+        ),
+        attrs={
+            **{f"N{each}": 0 for each in _KEYS},
+            "context_sparse_types": [],
+            "Tcontext_dense": [],
+            "feature_list_dense_types": [],
+            "context_dense_shapes": [],
+            "feature_list_sparse_types": [],
+            "feature_list_dense_shapes": [],
+        },
+        shape=_sequence,
+        not_differentiable=True,
+    )
+)
