@@ -154,7 +154,7 @@ def test_kubectl_get_shows_phase_ready_tasks_restarts_and_reason(story: Story) -
     story.kubelet.exit(story.pod_key("worker-1"), 1)
     story.until(lambda status: "ImagePullBackOff" in status["summary"]["reason"])
     head, line = story.kubectl("get", "tjob", "-o", "wide").splitlines()
-    assert head.split()[-3:] == ["EPOCH", "STEPS/S", "REASON"]
+    assert head.split()[-4:] == ["EPOCH", "STEPS/S", "LOSS", "REASON"]
     match = re.fullmatch(rf"{NAME} +(\w+) +1/1 +1/2 +1 +{AGE} +1 +(waiting for worker-1.*)", line)
     assert match, line
     assert 'ImagePullBackOff: Back-off pulling image "capstan/digits:dev"' in match[2]

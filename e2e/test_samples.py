@@ -250,7 +250,7 @@ def test_a_status_is_stored_completely_and_shown_in_columns(
     by_phase = ("get", "tjob", "-n", namespace, "--field-selector", "status.phase=Failed")
     table = cluster.kubectl(*by_phase, "-o", "wide").stdout.splitlines()
     assert " ".join(table[0].split()) == (
-        "NAME PHASE PS WORKERS RESTARTS STEP AGE EPOCH STEPS/S REASON"
+        "NAME PHASE PS WORKERS RESTARTS STEP AGE EPOCH STEPS/S LOSS REASON"
     )
     row = re.split(r"\s{2,}", table[1].strip())
     age = row.pop(6)

@@ -8,7 +8,7 @@ table. The bound (bound.py) makes the same requests without the operator's decis
 the limit of the machine. etcd, the API server, the scheduler and the fake nodes share the machine
 with the measured program. The controller manager is stopped while speed is measured: the operator
 does not need it then, and in a cluster it runs on another machine. The last rows show the load of
-an operator whose API server refuses requests.
+an operator that asks its jobs for their progress, and of one whose API server refuses requests.
 
 This folder must not be a package, and no module of `bench/` may be called `operator`: the standard
 library has that name.
@@ -35,6 +35,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "e2e"))
 
+from progress import progress
 from sightings import Sightings
 from storms import storms
 
@@ -44,21 +45,21 @@ from testbed.operator import Operator
 
 
 @contextlib.contextmanager
-def world() -> Iterator[control.Cluster]:
+def world(*address: str) -> Iterator[control.Cluster]:
     """Run a control plane with fake nodes, for one measurement. A control plane that had served an
-    earlier measurement would hold more data.
+    earlier measurement would hold more data. All pods have the address, if one is given.
     """
     with control.running() as cluster:
         cluster.apply(ROOT / "crds/trainingjobs.capstan.dev.yaml")
-        with beside("fake_nodes.py", cluster):
+        with beside("fake_nodes.py", cluster, *address):
             yield cluster
 
 
 @contextlib.contextmanager
-def beside(script: str, cluster: control.Cluster) -> Iterator[None]:
+def beside(script: str, cluster: control.Cluster, *words: str) -> Iterator[None]:
     """Run a script of this folder. It prints `ready`, and ends when its standard input ends."""
     process = subprocess.Popen(
-        [sys.executable, HERE / script, cluster.kubeconfig],
+        [sys.executable, HERE / script, cluster.kubeconfig, *words],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -108,6 +109,13 @@ def patience() -> Iterator[Measured]:
         yield from storms(cluster, pathlib.Path(folder))
 
 
+def questions(size: Size) -> Iterator[Measured]:
+    """Yield the rows of an operator that asks its jobs for their progress."""
+    with world("127.0.0.1") as cluster, tempfile.TemporaryDirectory() as folder:
+        cluster.hold_controllers()
+        yield from progress(cluster, size, pathlib.Path(folder))
+
+
 def _restart(served: Operator, jobs: int, within: float = 600) -> float:
     served.stop()
     began = time.monotonic()
@@ -124,7 +132,7 @@ def _restart(served: Operator, jobs: int, within: float = 600) -> float:
 def rows(size: Size) -> Iterator[dict[str, Any]]:
     """Yield all rows. The bound of a row that only the operator has is None."""
     bounds = bound(size)
-    for measured in itertools.chain(operator(size), patience()):
+    for measured in itertools.chain(operator(size), questions(size), patience()):
         yield measured.line() | {"bound": bounds.get(measured.row)}
 
 

@@ -1,4 +1,6 @@
-"""`fake_nodes.py KUBECONFIG` runs the test bed's fake kubelet, which starts no containers.
+"""`fake_nodes.py KUBECONFIG [ADDRESS]` runs the test bed's fake kubelet. It starts no containers.
+
+With an address, all pods have this address.
 
 The process ends when its standard input ends, so it never outlives the bench.
 """
@@ -11,7 +13,7 @@ import yaml
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "e2e"))
 
 from testbed.api import Api
-from testbed.kubelet import Kubelet
+from testbed.kubelet import Json, Kubelet
 
 
 def connect(kubeconfig: pathlib.Path) -> Api:
@@ -21,8 +23,21 @@ def connect(kubeconfig: pathlib.Path) -> Api:
     return Api(cluster["server"], pathlib.Path(cluster["certificate-authority"]), user["token"])
 
 
+class OneAddress(Kubelet):
+    """A kubelet whose pods all have the address `self.address`."""
+
+    address = ""
+
+    def run(self, pod: Json | str) -> None:
+        self.run_at(pod, self.address)
+
+
 def main() -> None:
-    kubelet = Kubelet(connect(pathlib.Path(sys.argv[1])))
+    kubeconfig, *address = sys.argv[1:]
+    api = connect(pathlib.Path(kubeconfig))
+    kubelet = OneAddress(api) if address else Kubelet(api)
+    if isinstance(kubelet, OneAddress):
+        [kubelet.address] = address
     kubelet.start()
     print("ready", flush=True)
     sys.stdin.read()

@@ -68,19 +68,19 @@ def creations(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
     """Submit one job, then all others at once. Return when all jobs run."""
     # An API server delays the creation of objects whose CRD is less than two seconds old. The
     # delay must not be measured, so a dry run waits for its end.
-    api.post(JOBS, _job("first", size), dryRun="All")
+    api.post(JOBS, job("first", size), dryRun="All")
     began = time.monotonic()
-    api.post(JOBS, _job("first", size))
+    api.post(JOBS, job("first", size))
     times = [seen.wait(size.tasks)[-1] - began]
     yield Measured(f"one job of {size.tasks}: all pods created", "s", times, 1)
     began = time.monotonic()
     with ThreadPoolExecutor(16) as pool:
-        list(pool.map(lambda i: api.post(JOBS, _job(f"j{i}", size)), range(size.jobs)))
+        list(pool.map(lambda i: api.post(JOBS, job(f"j{i}", size)), range(size.jobs)))
     pods = seen.wait((size.jobs + 1) * size.tasks)[size.tasks :]
     rate = len(pods) / (pods[-1] - began)
     yield Measured(f"{size.jobs} jobs at once: pods created", "1/s", [rate], 90, more=True)
     seen.all_run()
-    _until_running(api, *("first", *(f"j{i}" for i in range(size.jobs))))
+    until_running(api, *("first", *(f"j{i}" for i in range(size.jobs))))
 
 
 def replacements(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
@@ -90,7 +90,7 @@ def replacements(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
         name = f"j{i % size.jobs}"
         pod = f"{name}-worker-{i // size.jobs}"
         alone.append(_replace(api, seen, pod, seen.running(pod)) * 1e3)
-        _until_running(api, name)
+        until_running(api, name)
     yield Measured("a failed pod to its replacement, one at a time", "ms", alone, 25)
     together: list[float] = []
     for turn in range(3):
@@ -100,11 +100,11 @@ def replacements(api: Api, seen: Sightings, size: Size) -> Iterator[Measured]:
         uids = [seen.running(pod) for pod in pods]
         with ThreadPoolExecutor(TOGETHER) as pool:
             together += pool.map(lambda pod, uid: _replace(api, seen, pod, uid) * 1e3, pods, uids)
-        _until_running(api, *names)
+        until_running(api, *names)
     yield Measured(f"the same, {TOGETHER} at once", "ms", together, 350)
 
 
-def _job(name: str, size: Size) -> Json:
+def job(name: str, size: Size) -> Json:
     template = {"spec": {"containers": [{"name": "trainer", "image": "none", "command": ["x"]}]}}
     return {
         "apiVersion": "capstan.dev/v1alpha1",
@@ -130,7 +130,7 @@ def _replace(api: Api, seen: Sightings, name: str, uid: str) -> float:
     return seen.replaced(name, uid) - failed
 
 
-def _until_running(api: Api, *names: str, within: float = 300) -> None:
+def until_running(api: Api, *names: str, within: float = 300) -> None:
     """Wait until the status of each job has the phase Running."""
     deadline, never = time.monotonic() + within, threading.Event()
     for name in names:

@@ -18,7 +18,7 @@ from capstan_operator.api.report import Report
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.kube.cache import Key
 
-PER_SECOND = 4.0
+PER_SECOND = 3.0
 """The most questions a second. Each new report also costs a pass and a write of the status."""
 ASKERS = 8
 """The number of tasks that are asked at once. A task that hangs keeps one asker waiting."""
