@@ -8,7 +8,7 @@ Clients share the state if their graphs have a variable of the same name on the 
 
 from typing import Any
 
-from capstan.api import state_ops, variables
+from capstan.api import state_ops, variable_arguments, variable_defs, variables
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -31,9 +31,9 @@ class RefVariable(variables.Variable, is_resource=False):
         if callable(value):
             group = graph.colocation_group(scope[:-1])
             with group, graph.device(None), graph.name_scope("Initializer"):
-                initial = variables.initial_tensor(value, dtype)
+                initial = variable_arguments.initial_tensor(value, dtype)
         else:
-            initial = variables.initial_tensor(value, dtype)
+            initial = variable_arguments.initial_tensor(value, dtype)
         shape = initial.shape if validate_shape else tensor_shape.unknown_shape()
         if validate_shape and not shape.is_fully_defined():
             raise ValueError(f"initial_value must have a shape specified: {initial}")
@@ -46,7 +46,9 @@ class RefVariable(variables.Variable, is_resource=False):
         self._snapshot = self._read("read", caching_device)
 
     def _read_def(self, variable_def: Any, import_scope: str | None) -> None:
-        state, initializer, snapshot, initial = variables.named_elements(variable_def, import_scope)
+        state, initializer, snapshot, initial = variable_defs.named_elements(
+            variable_def, import_scope
+        )
         self._ref_tensor, self._initializer = state, initializer
         self._snapshot = state if snapshot is None else snapshot
         self._initial_value = initializer.inputs[1] if initial is None else initial

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from capstan.api import row_changes, variables
+from capstan.api import row_changes, variable_arguments, variable_defs, variables
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, defaults, indexed_slices
 from capstan.framework import graph as graphs
@@ -42,7 +42,7 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
         name = scope[:-1]
         with graph.colocation_group(name):
             with graph.name_scope("Initializer"), graph.device(None):
-                initial = variables.initial_tensor(value, dtype)
+                initial = variable_arguments.initial_tensor(value, dtype)
             self._initial_value, self._shape = initial, initial.shape
             self._handle = raw.VarHandleOp(
                 dtype=initial.dtype.base_dtype, shape=initial.shape, shared_name=name, name=scope
@@ -68,7 +68,9 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
     def _read_def(self, variable_def: Any, import_scope: str | None) -> None:
         if not variable_def.is_resource:
             raise ValueError("Trying to restore Variable as ResourceVariable.")
-        state, initializer, snapshot, initial = variables.named_elements(variable_def, import_scope)
+        state, initializer, snapshot, initial = variable_defs.named_elements(
+            variable_def, import_scope
+        )
         self._handle, self._initializer, self._initial_value = state, initializer, initial
         self._shape = tensor_shape.as_shape(state.op.get_attr("shape"))
         if snapshot is None:

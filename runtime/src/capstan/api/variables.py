@@ -8,20 +8,16 @@ it, so control dependencies decide which value an op sees.
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from capstan.api import cond_ops, open_scopes, partitions
+from capstan.api import cond_ops, open_scopes, partitions, variable_arguments, variable_defs
 from capstan.core import devices, dtypes, tensor_shape
 from capstan.framework import (
     body_graph,
-    collections,
-    convert,
     defaults,
     graph_state,
-    names,
     operand,
 )
 from capstan.framework import graph as graphs
 
-_Keys = collections.GraphKeys
 _KIND = "tf.Variable makes a reference variable or a resource variable, which define this"
 
 
@@ -88,7 +84,7 @@ class Variable(operand.Operand):
                 raise ValueError("variable_def and initial_value are mutually exclusive.")
             self._constraint = None
             self._trainable = variable_def.trainable
-            self._save_slice_info = _slice_of(variable_def, import_scope)
+            self._save_slice_info = variable_defs.slice_of(variable_def, import_scope)
             self._read_def(variable_def, import_scope)
             return
         if initial_value is None:
@@ -98,7 +94,7 @@ class Variable(operand.Operand):
         self._constraint = constraint
         self._save_slice_info = None
         self._trainable = trainable is None or bool(trainable)
-        keys = _collections(collections, self._trainable)
+        keys = variable_arguments.collection_keys(collections, self._trainable)
         graph = graphs.graph_of([initial_value])
         around, outer_scope = body_graph.around(graph)
         if around is not graph and getattr(initial_value, "graph", None) is graph:
@@ -253,20 +249,18 @@ class Variable(operand.Operand):
 
         The names in the VariableDef do not contain `export_scope`.
         """
-        from tensorboard.compat.proto import variable_pb2
-
         if export_scope is not None and not self.name.startswith(export_scope):
             return None
-        message = variable_pb2.VariableDef(
-            variable_name=names.without_scope(self.name, export_scope),
-            initializer_name=names.without_scope(self._initializer.name, export_scope),
-            snapshot_name=names.without_scope(self._snapshot_name(), export_scope),
-            trainable=self._trainable,
+        initial = self._initial_value
+        message = variable_defs.make(
+            self.name,
+            self._initializer.name,
+            self._snapshot_name(),
+            None if initial is None else initial.name,
+            self._save_slice_info,
+            export_scope,
         )
-        if self._initial_value is not None:
-            message.initial_value_name = names.without_scope(self._initial_value.name, export_scope)
-        if self._save_slice_info is not None:
-            message.save_slice_info_def.MergeFrom(self._save_slice_info.to_proto(export_scope))
+        message.trainable = self._trainable
         return message
 
     @staticmethod
@@ -298,49 +292,3 @@ class Variable(operand.Operand):
 
     def __repr__(self) -> str:
         return f"<tf.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
-
-
-def initial_tensor(value: Any, dtype: Any) -> graphs.Tensor:
-    """Return the tensor of an initial value, which may be a function."""
-    given = value() if callable(value) else value
-    return convert.convert_to_tensor(given, dtype, "initial_value")
-
-
-def named_elements(
-    variable_def: Any, import_scope: str | None
-) -> tuple[graphs.Tensor, graphs.Operation, graphs.Tensor | None, graphs.Tensor | None]:
-    """Return the state, the initializer, the snapshot and the initial value of a VariableDef.
-
-    The snapshot and the initial value are None if the VariableDef does not name them.
-    """
-    graph = graphs.get_default_graph()
-
-    def element(name: str) -> Any:
-        return graph.as_graph_element(names.within_scope(name, import_scope)) if name else None
-
-    return (
-        element(variable_def.variable_name),
-        element(variable_def.initializer_name),
-        element(variable_def.snapshot_name),
-        element(variable_def.initial_value_name),
-    )
-
-
-def _slice_of(variable_def: Any, import_scope: str | None) -> partitions.SaveSliceInfo | None:
-    if not variable_def.HasField("save_slice_info_def"):
-        return None
-    return partitions.SaveSliceInfo(
-        save_slice_info_def=variable_def.save_slice_info_def, import_scope=import_scope
-    )
-
-
-def _collections(given: Sequence[str] | None, trainable: bool) -> list[str]:
-    keys = [_Keys.GLOBAL_VARIABLES] if given is None else given
-    if not isinstance(keys, list | tuple | set):
-        raise ValueError(  # noqa: TRY004 - what TensorFlow raises
-            "collections argument to Variable constructor must be a list, tuple, or set. Got "
-            f"{keys!r} of type {type(keys).__name__}"
-        )
-    if trainable and _Keys.TRAINABLE_VARIABLES not in keys:
-        return [*keys, _Keys.TRAINABLE_VARIABLES]
-    return list(keys)
