@@ -20,23 +20,25 @@ def hessians(
 ) -> list[Any]:
     """Return the second derivatives of the sum of all `ys` with respect to each of `xs`.
 
-    The shape of each result is the shape of its x, followed by the same shape. `name` has no
-    effect, as in TensorFlow. `tf.gradients` describes the other arguments.
+    An x of shape [2, 3] gives a result of shape [2, 3, 2, 3]. `name` has no effect, as in
+    TensorFlow. `tf.gradients` describes the other arguments.
 
     Raises:
         LookupError: an operation between the xs and the ys has no gradient.
-        ValueError: the ys do not depend on an x, or their gradient does not.
+        ValueError: the ys, or their gradient with respect to an x, do not depend on that x.
     """
     del name
     sources = list(xs) if isinstance(xs, list | tuple) else [xs]
-    firsts = gradients.gradients(
+    first_derivatives = gradients.gradients(
         ys,
         sources,
         colocate_gradients_with_ops=colocate_gradients_with_ops,
         gate_gradients=gate_gradients,
         aggregation_method=aggregation_method,
     )
-    return [_derivatives(first, x) for first, x in zip(firsts, sources, strict=True)]
+    return [
+        _derivatives(gradient, x) for gradient, x in zip(first_derivatives, sources, strict=True)
+    ]
 
 
 def _derivatives(gradient: Any, x: Any) -> Any:

@@ -38,11 +38,12 @@ def convert_to_tensor_or_sparse_tensor(
 def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
     """Return a SparseTensor whose value must be fed: a SparseTensorValue or a triple of arrays.
 
-    A `shape` of None accepts every shape. If all its sizes are known, it is the dense shape unless
-    another one is fed.
+    A `shape` of None accepts every shape. If `shape` is a tensor, or a list of known sizes, `shape`
+    is the dense shape unless the feed replaces it. If `shape` is a list with an unknown size, the
+    dense shape must be fed.
     """
 
-    def part(suffix: str) -> str | None:
+    def part_name(suffix: str) -> str | None:
         return None if name is None else f"{name}/{suffix}"
 
     rank: Any = None
@@ -54,11 +55,11 @@ def sparse_placeholder(dtype: Any, shape: Any = None, name: str | None = None) -
         sizes = list(shape)
         rank = len(sizes)
         if None not in sizes:
-            dense_shape = convert.convert_to_tensor(sizes, dtypes.int64, part("shape"))
+            dense_shape = convert.convert_to_tensor(sizes, dtypes.int64, part_name("shape"))
     if dense_shape is None:
-        dense_shape = creation_ops.placeholder(dtypes.int64, [rank], part("shape"))
+        dense_shape = creation_ops.placeholder(dtypes.int64, [rank], part_name("shape"))
     return SparseTensor(
-        values=creation_ops.placeholder(dtype, [None], part("values")),
-        indices=creation_ops.placeholder(dtypes.int64, [None, rank], part("indices")),
+        values=creation_ops.placeholder(dtype, [None], part_name("values")),
+        indices=creation_ops.placeholder(dtypes.int64, [None, rank], part_name("indices")),
         dense_shape=dense_shape,
     )

@@ -118,7 +118,8 @@ def _converter(position: int, dtype: dtypes.DType) -> Callable[[bytes, int], Any
 
 
 def _column(values: Sequence[Any], dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
-    if not shape:  # a program that reads lines through queues decodes one line in each step
+    # A fast path for one string: programs that read lines through queues decode one line per step.
+    if not shape:
         return np.array(values[0], dtype.as_numpy_dtype)
     column = np.empty(len(values), dtype.as_numpy_dtype)
     column[:] = values

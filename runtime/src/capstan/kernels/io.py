@@ -46,7 +46,7 @@ def piece(name: str, spec: str, tensor: Array) -> bundle_writer.Piece:
     """Return a tensor to write. `spec` is empty, or says of which slice it holds the values.
 
     Raises:
-        InvalidArgumentError: `spec` is malformed, or the slice has another shape than the tensor.
+        InvalidArgumentError: `spec` is malformed, or the tensor does not have the slice's shape.
     """
     value = np.asarray(tensor)
     if not spec:
@@ -58,7 +58,9 @@ def piece(name: str, spec: str, tensor: Array) -> bundle_writer.Piece:
     )
     if value.shape != expected:
         raise errors.InvalidArgumentError(
-            None, None, f"Slice {spec!r} of {name} has shape {expected}, its tensor {value.shape}"
+            None,
+            None,
+            f"Slice {spec!r} of {name} has shape {expected}, but its tensor has {value.shape}",
         )
     return bundle_writer.Piece(name, value, full_shape, extents)
 
@@ -83,13 +85,13 @@ def read(reader: checkpoints.Checkpoint, name: str, spec: str, dtype: dtypes.DTy
         InvalidArgumentError: the tensor has another dtype, or another shape than `spec` says.
         DataLossError: the checkpoint is damaged.
     """
-    stored = reader.dtype(name)
-    if stored is not dtype.base_dtype:
+    stored_dtype = reader.dtype(name)
+    if stored_dtype is not dtype.base_dtype:
         raise errors.InvalidArgumentError(
             None,
             None,
             f"tensor_name = {name}; expected dtype {dtype.base_dtype.name} does not equal "
-            f"original dtype {stored.name}",
+            f"original dtype {stored_dtype.name}",
         )
     if not spec:
         return reader.read(name)

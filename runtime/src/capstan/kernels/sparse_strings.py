@@ -1,4 +1,6 @@
-"""Kernels that keep sparse tensors in vectors (core/kernels/{de,}serialize_sparse*_op.cc).
+"""Kernels that keep sparse tensors in vectors.
+
+They follow core/kernels/serialize_sparse_op.cc and deserialize_sparse*_op.cc.
 
 A sparse tensor is a vector of three elements: its indices, values and shape. An element is either a
 variant, or a string with the bytes of a TensorProto.
@@ -18,7 +20,9 @@ from capstan.resources import tensor_variant
 
 def _check(indices: Array, values: Array, shape: Array) -> None:
     if indices.ndim != 2 or values.ndim != 1 or shape.ndim != 1:
-        raise invalid("A sparse tensor has a matrix of indices, and vectors of values and sizes")
+        raise invalid(
+            "The indices of a sparse tensor must be a matrix, and its values and shape vectors"
+        )
     if indices.shape != (len(values), len(shape)):
         raise invalid(
             f"Indices of shape {list(indices.shape)} do not fit {len(values)} values and "
@@ -56,11 +60,11 @@ def _serialize_many(node: NodeContext) -> Function:
         if len(shape) < 2:
             raise invalid(f"Rank of input SparseTensor should be > 1, but saw rank: {len(shape)}")
         count = int(shape[0])
-        found = []
-        for row in range(count):
-            is_here = indices[:, 0] == row
-            found += stored(indices[is_here, 1:], values[is_here], shape[1:])
-        return _array(found, (count, 3))
+        rows: list[Any] = []
+        for number in range(count):
+            in_row = indices[:, 0] == number
+            rows += stored(indices[in_row, 1:], values[in_row], shape[1:])
+        return _array(rows, (count, 3))
 
     return serialize
 

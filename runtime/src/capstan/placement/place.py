@@ -55,10 +55,10 @@ class Placer:
         Each new node gets a device or a fault in `placement`.
         """
         fresh = {node.name: node for node in new}
-        found = self._groups(list(fresh.values()), nodes, placement)
+        colocated = self._groups(list(fresh.values()), nodes, placement)
         choices = [
             (group, candidates)
-            for group in found
+            for group in colocated
             if (candidates := self._candidates(group, placement))
         ]
         leaders = [_leader(group.members) for group, _ in choices]
@@ -66,14 +66,16 @@ class Placer:
         consumers: Mapping[str, Sequence[str]] | None = None
         for index in order:
             (group, candidates), leader = choices[index], leaders[index]
-            near: set[str | None] = set()
+            neighbour_devices: set[str | None] = set()
             if _turn(leader) == _METADATA:
-                near = {_device_of_input(leader, fresh, placement)}
+                neighbour_devices = {_device_of_input(leader, fresh, placement)}
             elif _turn(leader) == _GENERATOR:
                 consumers = _consumers(nodes) if consumers is None else consumers
-                near = {placement.devices.get(name) for name in consumers.get(leader.name, ())}
-            chosen = near.pop() if len(near) == 1 else None
-            device = chosen if chosen in candidates else candidates[0]
+                neighbour_devices = {
+                    placement.devices.get(name) for name in consumers.get(leader.name, ())
+                }
+            preferred = neighbour_devices.pop() if len(neighbour_devices) == 1 else None
+            device = preferred if preferred in candidates else candidates[0]
             placement.devices.update((node.name, device) for node in group.members)
 
     def _groups(

@@ -130,7 +130,7 @@ def _start(function: Callable[[], None], name: str) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ParallelMap(dataset_functions.Map):
-    """The results of the function, in order, of which up to `parallel` are computed at a time."""
+    """The results of the function, in order. Up to `parallel` results are computed at a time."""
 
     parallel: int
 
@@ -141,7 +141,7 @@ class ParallelMap(dataset_functions.Map):
     def start(self, run: Run) -> Iterator[Element]:
         count = AUTOTUNED if self.parallel == AUTOTUNE else self.parallel
         source, function = self.source.start(run), self.function.bound(run)
-        return _Parallel(function, source, count, run, is_patient=self.function.may_block)
+        return _Parallel(function, source, count, run, may_block=self.function.may_block)
 
 
 class _Parallel(Iterator[Element]):
@@ -154,20 +154,20 @@ class _Parallel(Iterator[Element]):
         count: int,
         run: Run,
         *,
-        is_patient: bool,
+        may_block: bool,
     ) -> None:
         self._function, self._source, self._count, self._run = function, source, count, run
         self._calls: _Calls | None = None
         self._pending: deque[futures.Future[Element]] = deque()
         self._is_over = False
-        self._tries = 0 if is_patient else 3
+        self._calls_before_threads = 0 if may_block else 3
 
     def __next__(self) -> Element:
-        if self._tries:
+        if self._calls_before_threads:
             began = time.perf_counter()
             element = self._function(*next(self._source))
             is_short = time.perf_counter() - began < _WORTH_A_THREAD_S
-            self._tries = 3 if is_short else self._tries - 1
+            self._calls_before_threads = 3 if is_short else self._calls_before_threads - 1
             return element
         while not self._is_over and len(self._pending) < self._count:
             try:
@@ -204,22 +204,25 @@ class _Calls:
         self._work: queue.SimpleQueue[tuple[futures.Future[Element], Element] | None] = (
             queue.SimpleQueue()
         )
-        self._unread: set[futures.Future[Element]] = set()
+        self._unfinished: set[futures.Future[Element]] = set()
         self._threads = 0
         self._is_closed = False
 
     def submit(self, arguments: Element) -> "futures.Future[Element]":
-        """Call the function soon. After `close`, the future is cancelled."""
+        """Queue a call with `arguments` and return its future.
+
+        If `close` was called before, the future is already cancelled.
+        """
         future: futures.Future[Element] = futures.Future()
         with self._lock:
             if self._is_closed:
                 future.cancel()
                 return future
-            self._unread.add(future)
-            is_new = self._threads < self._count
-            self._threads += is_new
+            self._unfinished.add(future)
+            needs_thread = self._threads < self._count
+            self._threads += needs_thread
         self._work.put((future, arguments))
-        if is_new:
+        if needs_thread:
             _start(self._run, "capstan-map")
         return future
 
@@ -229,9 +232,9 @@ class _Calls:
             future, arguments = task
             result, fault = _outcome(functools.partial(self._function, *arguments))
             with self._lock:
-                if future not in self._unread:
+                if future not in self._unfinished:
                     return  # closed
-                self._unread.remove(future)
+                self._unfinished.remove(future)
             if fault is not None:
                 future.set_exception(fault)
             else:
@@ -242,9 +245,9 @@ class _Calls:
         """Cancel the futures that have no result, and end the threads as their calls return."""
         with self._lock:
             self._is_closed = True
-            unread, self._unread = self._unread, set()
+            unfinished, self._unfinished = self._unfinished, set()
             threads = self._threads
-        for future in unread:
+        for future in unfinished:
             future.cancel()
         for _ in range(threads):
             self._work.put(None)

@@ -40,13 +40,13 @@ class FIFOQueue(queue.Queue):
         self._size -= count
         taken = []
         while count:
-            first, batch = self._held.popleft()
-            found = len(batch[0])
-            if found > count:
-                self._held.appendleft((first + count, elements.part(batch, count)))
-                batch, found = elements.part(batch, 0, count), count
-            taken.append((first, batch))
-            count -= found
+            position, batch = self._held.popleft()
+            size = len(batch[0])
+            if size > count:
+                self._held.appendleft((position + count, elements.part(batch, count)))
+                batch, size = elements.part(batch, 0, count), count
+            taken.append((position, batch))
+            count -= size
         return taken
 
     def restore(self, entries: Sequence[queue.Entry]) -> None:

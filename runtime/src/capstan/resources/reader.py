@@ -222,7 +222,7 @@ class Reader(resource.Resource):
         """Return the state as a ReaderBaseState.
 
         Raises:
-            UnimplementedError: the reader is inside a file.
+            UnimplementedError: readers of this kind cannot save their state.
         """
         if not self._is_whole:
             raise errors.UnimplementedError(None, None, "Reader SerializeState")
@@ -235,8 +235,8 @@ class Reader(resource.Resource):
         """Set the state that `serialized` returned. After an error the reader is reset.
 
         Raises:
-            InvalidArgumentError: `state` is no state of a reader between two work units.
-            UnimplementedError: readers of this kind have no such state.
+            InvalidArgumentError: `state` is not a valid state, or was saved inside a work unit.
+            UnimplementedError: readers of this kind cannot restore a state.
         """
         with self._lock:
             try:

@@ -149,16 +149,16 @@ def _attributes(
     devices: Iterable[device.Device], incarnation: int
 ) -> tuple[interfaces.Device, ...]:
     return tuple(
-        interfaces.Device(found.name, found.device_type, found.memory_limit, incarnation)
-        for found in devices
+        interfaces.Device(entry.name, entry.device_type, entry.memory_limit, incarnation)
+        for entry in devices
     )
 
 
-def _compiled(part: parts.Part, held: containers.SessionResources) -> program.Program:
+def _compiled(part: parts.Part, resources: containers.SessionResources) -> program.Program:
     try:
         if parts.is_traced(part):
-            return traced_program.TracedProgram(part, held)
-        return program.Program(part, held)
+            return traced_program.TracedProgram(part, resources)
+        return program.Program(part, resources)
     except errors.OpError:
         raise
     except Exception as fault:

@@ -185,9 +185,10 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Any]:
-    """Return one slice of each tensor along axis 0. Each step takes the next slices.
+    """Return one slice of each tensor along axis 0. Each step takes the slices of another index.
 
-    All tensors have the same length along axis 0.
+    All tensors must have the same length along axis 0. With `shuffle`, the order of the indices is
+    random in each epoch.
 
     Raises:
         ValueError: there are no tensors.

@@ -140,8 +140,9 @@ def assign_moving_average(
 ) -> Any:
     """Set `variable` to its moving average with `value`. Return the new value.
 
-    With `zero_debias`, the variable holds the average divided by 1 - decay^updates, which removes
-    the weight of a first value of zero. For this, two variables `biased` and `local_step` are made.
+    With `zero_debias`, the variable holds the average divided by 1 - decay^updates, which corrects
+    for the initial value 0. Two new variables are made for this: `biased` holds the average without
+    the correction, and `local_step` the number of updates.
     """
     graph = graphs.get_default_graph()
     with graph.name_scope(name or "AssignMovingAvg") as scope:
@@ -149,7 +150,7 @@ def assign_moving_average(
         if rate.dtype != variable.dtype.base_dtype:
             rate = math_ops.cast(rate, variable.dtype.base_dtype)
         if zero_debias:
-            return _without_zero(variable, value, rate)
+            return _assign_debiased(variable, value, rate)
         with graph.colocate_with(variable.op):
             return state_ops.assign_sub(variable, (variable - value) * rate, name=scope)
 
@@ -171,13 +172,13 @@ def weighted_moving_average(
         averages = [
             variable_scope.get_variable(
                 own_name,
-                shape=average.get_shape(),
-                dtype=average.dtype,
+                shape=like.get_shape(),
+                dtype=like.dtype,
                 initializer=init_ops.Zeros(),
                 trainable=False,
                 collections=collections,
             )
-            for own_name, average in (("value_x_weight", value), ("weight", weight))
+            for own_name, like in (("value_x_weight", value), ("weight", weight))
         ]
         samples = (value * weight, weight)
         numerator, denominator = (
@@ -188,7 +189,11 @@ def weighted_moving_average(
         return divide(numerator, denominator, name=scope.name)
 
 
-def _without_zero(variable: Any, value: Any, rate: Any) -> Any:
+def _assign_debiased(variable: Any, value: Any, rate: Any) -> Any:
+    """Update the average in `biased`, and set `variable` to it, corrected for the initial value 0.
+
+    Return the new value of `variable`.
+    """
     graph = graphs.get_default_graph()
     with scope_block.variable_scope(variable.op.name), graph.colocate_with(variable.op):
         zeros = init_ops.Zeros()
@@ -208,12 +213,12 @@ def _without_zero(variable: Any, value: Any, rate: Any) -> Any:
         )
         updated = state_ops.assign_sub(biased, (biased - value) * rate)
         count = local_step.assign_add(1)
-        factor = 1 - raw.Pow(1.0 - rate, count)
-        return state_ops.assign(variable, updated / factor, name=graph.get_name_scope() + "/")
+        divisor = 1 - raw.Pow(1.0 - rate, count)
+        return state_ops.assign(variable, updated / divisor, name=graph.get_name_scope() + "/")
 
 
 def _unused(name: str) -> str:
-    """Return `name`, or with a number if the variable scope has a variable of that name."""
+    """Return `name`, with a number appended if the variable scope has a variable of that name."""
     scope = variable_scope.get_variable_scope()
     if scope.reuse:
         return name

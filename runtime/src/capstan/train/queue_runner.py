@@ -25,8 +25,8 @@ _LOST = (errors.AbortedError, errors.UnavailableError)
 class QueueRunner:
     """The enqueue operations of a queue, each run by a thread of its own. Thread-safe.
 
-    `close_op` closes the queue once all threads have ended because a queue is closed. By default it
-    is `queue.close()`, which keeps the pending enqueues. `cancel_op` closes the queue when the
+    `close_op` closes the queue after every thread has ended with a queue-closed error. By default
+    it is `queue.close()`, which keeps the pending enqueues. `cancel_op` closes the queue when the
     coordinator stops. By default it also cancels the pending enqueues. Errors of
     `queue_closed_exception_types` tell a thread that a queue is closed; the default is
     OutOfRangeError. `queue_runner_def` is a QueueRunnerDef from which to make the queue runner
@@ -156,7 +156,7 @@ class QueueRunner:
         return threads
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """Return the QueueRunnerDef, without `export_scope` before the names.
+        """Return a QueueRunnerDef. The prefix `export_scope/` is removed from its names.
 
         Return None if the queue is not in `export_scope`.
         """

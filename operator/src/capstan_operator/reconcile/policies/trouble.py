@@ -6,7 +6,7 @@
     CONFIG      CreateContainerConfigError                              ContainerConfigError
     START       CreateContainerError, RunContainerError, StartError     ContainerStartFailed
 
-Any other reason is no trouble: the pod is about to run.
+Any other reason is not a trouble, because the pod is about to run.
 """
 
 import enum
@@ -41,9 +41,9 @@ _REASONS = {
 }
 
 
-def of(row: TaskStatus) -> Trouble | None:
+def of(task: TaskStatus) -> Trouble | None:
     """Return the trouble of a task that waits, or None if its reason is not in the table."""
-    return _REASONS.get(row.waiting.partition(":")[0])
+    return _REASONS.get(task.waiting.partition(":")[0])
 
 
 def news(before: Iterable[TaskStatus], after: Iterable[TaskStatus]) -> tuple[Announce, ...]:
@@ -52,17 +52,17 @@ def news(before: Iterable[TaskStatus], after: Iterable[TaskStatus]) -> tuple[Ann
     The first task with the trouble is named. A kubelet alternates between reasons of one kind
     when it tries again. Therefore each kind is announced once, and not each reason.
     """
-    known = {of(row) for row in before}
-    found: dict[Trouble, list[TaskStatus]] = {}
-    for row in after:
-        if (trouble := of(row)) is not None and trouble not in known:
-            found.setdefault(trouble, []).append(row)
+    known = {of(task) for task in before}
+    new: dict[Trouble, list[TaskStatus]] = {}
+    for task in after:
+        if (trouble := of(task)) is not None and trouble not in known:
+            new.setdefault(trouble, []).append(task)
     return tuple(
-        Announce(NewsType.WARNING, trouble.value, _line(rows)) for trouble, rows in found.items()
+        Announce(NewsType.WARNING, trouble.value, _line(tasks)) for trouble, tasks in new.items()
     )
 
 
-def _line(rows: list[TaskStatus]) -> str:
-    others = len(rows) - 1
+def _line(tasks: list[TaskStatus]) -> str:
+    others = len(tasks) - 1
     more = "" if not others else f" (and {others} more task{'s' if others > 1 else ''})"
-    return f"{rows[0].name}: {rows[0].waiting}{more}"
+    return f"{tasks[0].name}: {tasks[0].waiting}{more}"

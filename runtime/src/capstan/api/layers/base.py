@@ -233,7 +233,10 @@ class Layer:
             pass
 
     def _entered(self, reuse: Any) -> ExitStack:
-        """Enter the variable scope and the name scope of the layer."""
+        """Enter the variable scope and the name scope of the layer.
+
+        The end of the returned context leaves both.
+        """
         with ExitStack() as blocks:
             block = scope_block.variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False)
             self._current_scope = blocks.enter_context(block)
