@@ -469,6 +469,7 @@ def test_parsed_examples_with_sparse_features_are_elements() -> None:
         parsed.padded_batch(2)
 
 
+@pytest.mark.e2e
 @pytest.mark.parametrize("initial", [[0.9, 0.1], None], ids=["known", "estimated"])
 def test_resampled_elements_have_the_wanted_classes(initial: Any) -> None:
     numbers = Dataset.range(200).repeat().shuffle(200, seed=1)

@@ -298,6 +298,7 @@ def all_batches(session: Any, batch: Any) -> list[float]:
         return values
 
 
+@pytest.mark.e2e
 def test_a_queue_runner_reads_several_lines_in_a_step(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,6 +323,7 @@ def test_a_queue_runner_reads_several_lines_in_a_step(
     assert len(steps) == 4, "two for the first file, one for the second, and one at the end"
 
 
+@pytest.mark.e2e
 def test_the_lines_before_a_damaged_line_arrive(tmp_path: pathlib.Path) -> None:
     batch, _ = lines_of(tmp_path, [*map(str, range(30)), "x", "31"])
     with tf.Session() as session:
