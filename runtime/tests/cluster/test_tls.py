@@ -24,6 +24,8 @@ from capstan.transport import certificates, interfaces
 from capstan.transport.grpc import channels, client, security, wire
 
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
+START_S = 200.0
+"""The longest time in which a process starts, on a busy machine."""
 HOW_TO = pathlib.Path(__file__).parents[3] / "docs/how-to/encrypt-connections.md"
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(300)]
@@ -67,17 +69,21 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
     made = Job(tmp_path_factory.mktemp("tls"))
     try:
         with made.connected(made.folders["worker"]) as ps:
-            background.until(lambda: answers(ps))
+            background.until(lambda: answers(ps), START_S)
         yield made
     finally:
         made.end()
 
 
 def answers(worker: client.GrpcWorker) -> bool:
-    try:
-        return isinstance(worker.get_status(), interfaces.WorkerStatus)
-    except tf.errors.UnavailableError:
-        return False
+    """Return whether a task answers. A late task is asked again, and a failed connection is not."""
+    while True:
+        try:
+            return isinstance(worker.get_status(), interfaces.WorkerStatus)
+        except tf.errors.DeadlineExceededError:
+            continue
+        except tf.errors.UnavailableError:
+            return False
 
 
 def test_a_step_crosses_tasks_over_encrypted_connections_only(
@@ -107,8 +113,8 @@ def test_clients_without_a_certificate_of_the_job_are_refused(
     trusting = authority.Authority().write(tmp_path / "trusting")
     (trusting / "ca.crt").write_bytes((job.folders["ps"] / "ca.crt").read_bytes())
     for folder in (None, stranger, trusting):
-        with job.connected(folder) as refused, pytest.raises(tf.errors.UnavailableError):
-            refused.get_status()
+        with job.connected(folder) as refused:
+            assert not answers(refused)
     with job.connected(job.folders["worker"]) as admitted:
         assert answers(admitted)
 
