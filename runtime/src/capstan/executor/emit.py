@@ -27,28 +27,27 @@ the list instead.
 """
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from capstan import errors
-from capstan.core import cancellation, devices, dtypes
+from capstan.core import cancellation, dtypes
 from capstan.core import node as ir
 from capstan.executor import (
     aliases,
     bind,
     branches,
     exchange,
-    lifetimes,
     loops,
+    segments,
     source,
     state,
     trace,
     values,
 )
 from capstan.framework import facts, opdef
-from capstan.graph import guards, hazards, infer, schedule
-from capstan.kernels import registry
+from capstan.graph import guards, infer
 from capstan.partition import memories, parts
 from capstan.resources import containers, dataset
 
@@ -129,12 +128,9 @@ class _Emission:
         self._constants: dict[ir.Edge, Any] = {}
         if out is None and parts.is_traced(part):
             trace.begin(self._out)
-        self._segments = _segments(part, self._layout)
+        self._plan = segments.plan(part, self._layout, resources.default_container)
         self._numbers = {name: number for number, name in enumerate(self._layout.waiting)}
-        self._is_ordered = _is_ordered(self._layout)
-        self._copied = self._copied_reads()
         self._buffers: dict[ir.Edge, str] = {}
-        self._released = lifetimes.released(self._segments, _kept(part), _shares)
 
     def write(self) -> source.Code:
         """Write the whole module."""
@@ -144,9 +140,9 @@ class _Emission:
             f"{message.number}: {exchanges.arrival(message)}" for message in self._part.incoming
         ]
         functions = []
-        for index, segment in enumerate(self._segments):
+        for index, segment in enumerate(self._plan.nodes):
             functions.append(f"segment{index}")
-            if not self._is_ordered:
+            if not self._plan.is_ordered:
                 self._out.free.clear()  # another segment may run before this one or after it
             with self._out.function(functions[-1]):
                 for node in segment:
@@ -168,7 +164,7 @@ class _Emission:
 
     def write_nodes(self) -> None:
         """Write the nodes of a function, which all run in one segment."""
-        for segment in self._segments:
+        for segment in self._plan.nodes:
             for node in segment:
                 self._node(node)
 
@@ -185,7 +181,7 @@ class _Emission:
         return [self._aliases.separate(edge) for edge in self._part.fetches]
 
     def _enter(self, called: parts.Part, out: source.Writer) -> "_Emission":
-        carried = loops.carried_edges(called, _shares, called.fetches)
+        carried = loops.carried_edges(called, segments.shares, called.fetches)
         return _Emission(called, self._resources, out, carried, self._keep, self._cancelled)
 
     def _node(self, node: ir.Node) -> None:
@@ -194,7 +190,7 @@ class _Emission:
             self._write(node)
         else:
             trace.write(node, self._write, self.scope)
-        for edge in self._released.get(node.name, ()):
+        for edge in self._plan.released.get(node.name, ()):
             if edge in self._buffers:
                 self._out.release(self._buffers.pop(edge))
 
@@ -220,21 +216,6 @@ class _Emission:
                 self._aliases.share(edge, ir.Edge(node.name, index))
         else:
             self._computed(node)
-
-    def _copied_reads(self) -> frozenset[str]:
-        """Return the names of the reads of resource variables that must be copies."""
-        sent = [
-            [edge for message in messages for edge in message.edges]
-            for messages in self._layout.sends
-        ]
-        return hazards.copied_reads(
-            self._segments,
-            sent,
-            self._part.fetches,
-            _shares,
-            self._resources.default_container,
-            is_ordered=self._is_ordered,
-        )
 
     def _waiting(self, node: ir.Node, exchanges: exchange.Exchange) -> None:
         """Write the line that takes the inputs of a waiting node."""
@@ -296,7 +277,7 @@ class _Emission:
                 node,
                 output,
                 is_ref=is_ref,
-                shares_input=shares_input and node.name not in self._copied,
+                shares_input=shares_input and node.name not in self._plan.copied,
             )
 
     def _call(self, node: ir.Node, bound: bind.Bound, outputs: Sequence[ir.Edge]) -> str:
@@ -305,7 +286,7 @@ class _Emission:
             self._aliases.argument(edge, takes_ref=takes_ref)
             for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
         ]
-        if node.name in self._copied:
+        if node.name in self._plan.copied:
             return f"{arguments[0]}.snapshot({', '.join(self._planned(node, outputs))})"
         if bound.kernel.emit is not None:
             return bound.kernel.emit(arguments)
@@ -346,43 +327,5 @@ class _Emission:
         return names
 
 
-def _segments(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:
-    """Return the nodes of each segment, in the order in which they run.
-
-    The nodes that wait come last: a segment hands them their inputs at its end.
-    """
-    found: dict[state.Key, list[ir.Node]] = {key: [] for key in layout.keys}
-    for node in part.nodes:
-        found[state.segment_key(part, node.name)].append(node)
-    return [
-        sorted(schedule.reads_first(nodes), key=lambda node: node.name in part.answers)
-        for nodes in found.values()
-    ]
-
-
-def _kept(part: parts.Part) -> Iterator[ir.Edge]:
-    """Yield the tensors that leave the part, and those that a waiting node reads."""
-    yield from part.fetches
-    for message in part.outgoing:
-        yield from message.edges
-    for node in part.nodes:
-        if node.name in part.answers:
-            yield from node.inputs
-
-
 def _is_variable(dtype: dtypes.DType, is_ref: bool) -> bool:
     return is_ref or dtype is dtypes.resource
-
-
-def _is_ordered(layout: state.Layout) -> bool:
-    """Return whether the segments always run in the order of their numbers."""
-    return all(index - 1 in before for index, before in enumerate(layout.before) if index)
-
-
-def _shares(node: ir.Node) -> bool:
-    """Return whether the outputs of `node` may lie in the memory of its inputs."""
-    if guards.is_switch(node) or guards.is_merge(node):
-        return True
-    kind = devices.parse(node.device).device_type or "CPU"
-    kernel = registry.find(node.op, kind, infer.attributes(node))
-    return kernel is not None and kernel.alias
