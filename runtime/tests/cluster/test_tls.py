@@ -155,30 +155,26 @@ def test_a_server_whose_certificate_names_another_host_is_not_trusted(
 def test_new_connections_use_new_certificates_and_open_ones_stay(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    old = authority.Authority()
+    old, new = authority.Authority(), authority.Authority()
+    spec = {"ps": clusters.addresses(1)}
     monkeypatch.setenv("CAPSTAN_TLS_DIR", str(old.write(tmp_path / "task")))
-    server = tf.train.Server({"ps": clusters.addresses(1)})
-    address = server.target.replace("grpc://localhost", "127.0.0.1")
-    rotated = old.write(tmp_path / "client")
+    server = tf.train.Server(spec)
+    rotated = certificates.Folder(str(old.write(tmp_path / "rotated")))
     kept = certificates.Folder(str(old.write(tmp_path / "kept")))
-    try:
-        with (
-            contextlib.closing(client.GrpcWorker(address, tls=kept)) as open_before,
-            contextlib.closing(
-                client.GrpcWorker(address, tls=certificates.Folder(str(rotated)))
-            ) as following,
-        ):
-            assert answers(open_before)
-            assert answers(following)
-            new = authority.Authority()
+    with (
+        contextlib.closing(client.GrpcWorker(spec["ps"][0], tls=rotated)) as following,
+        contextlib.closing(client.GrpcWorker(spec["ps"][0], tls=kept)) as staying,
+        contextlib.closing(client.GrpcWorker(spec["ps"][0], tls=kept)) as late,
+    ):
+        try:
+            assert answers(staying)
             new.write(tmp_path / "task")
-            new.write(rotated)
-            assert answers(open_before), "its connection is open"
-            background.until(lambda: answers(following))
-            with contextlib.closing(client.GrpcWorker(address, tls=kept)) as late:
-                assert not answers(late)
-    finally:
-        server.stop()
+            assert answers(staying), "its connection is open"
+            assert not answers(late), "the server has the new certificate"
+            new.write(tmp_path / "rotated")
+            assert answers(following), "its channel was made with the old ones"
+        finally:
+            server.stop()
 
 
 def test_certificates_that_are_missing_or_do_not_fit_together_are_reported(
