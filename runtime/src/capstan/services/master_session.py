@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, devices, function, node
-from capstan.graph import infer, portion, prune, rows
+from capstan.core import config, function, node
+from capstan.graph import infer, portion, prune
 from capstan.placement import available, place
 from capstan.services import (
     compiler,
@@ -163,28 +163,14 @@ class MasterSession:
             OpError: as `run`. The steps before the one that failed are done.
         """
         if requested not in self._repeated:
-            self._repeated[requested] = self._widened(requested)
+            self._repeated[requested] = repeated.find(
+                self._graph, requested, self._home, self._compile, self._compile_whole
+            )
         found = self._repeated[requested]
         if found is None:
             return False
         found.run(self._steps, deadline, cancellation)
         return True
-
-    def _widened(self, requested: signature.Signature) -> repeated.Repeated | None:
-        """Return the steps that do the work of several steps, or None if there are none."""
-        if requested.feeds or requested.fetches or len(requested.targets) != 1:
-            return None
-        (target,), graph = requested.targets, self._graph
-        try:
-            nodes = graph.needed(graph.nodes, (), (), requested.targets)
-            is_here = all(devices.task_of(each.device) == self._home for each in nodes.values())
-            found = rows.widen(nodes, target) if is_here else None
-        except errors.OpError:
-            return None  # the step raises the error
-        if found is None:
-            return None
-        compile_wide = functools.partial(self._compile, found.nodes, graph.functions)
-        return repeated.Repeated.of(found, target, compile_wide, self._compile_whole)
 
     def run_with_metadata(
         self,
@@ -237,7 +223,7 @@ class MasterSession:
         return found
 
     def release_callable(self, handle: int) -> None:
-        """Forget a remembered signature. An unknown handle is no error."""
+        """Forget a remembered signature. An unknown handle is not an error."""
         self._callables.pop(handle, None)
 
     def partial_run_setup(self, requested: signature.Signature) -> str:

@@ -1,10 +1,13 @@
 """A step that a client repeats until it fails, as a queue runner does (`graph.rows`)."""
 
+import functools
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from capstan import errors
+from capstan.core import devices
 from capstan.graph import rows
-from capstan.services import signature, step
+from capstan.services import session_graph, signature, step, step_run
 from capstan.transport import cancellation as cancellations
 
 
@@ -18,28 +21,6 @@ class Repeated:
     read: signature.Request
     enqueue: signature.Request
     single: signature.Request
-
-    @classmethod
-    def of(
-        cls,
-        found: rows.Rows,
-        target: str,
-        compile_wide: signature.Compile,
-        compile_single: signature.Compile,
-    ) -> "Repeated":
-        """Return the steps of `target`.
-
-        `compile_wide` compiles steps over the nodes of `found`, and `compile_single` those of the
-        session's graph.
-        """
-        record, records = (
-            tuple(edge.tensor for edge in edges) for edges in (found.record, found.records)
-        )
-        return cls(
-            _request(signature.Signature((), records, ()), compile_wide),
-            _request(signature.Signature(records, (), (target,)), compile_wide),
-            _request(signature.Signature(record, (), (target,)), compile_single),
-        )
 
     def run(
         self,
@@ -62,6 +43,41 @@ class Repeated:
             for index in range(len(keys)):
                 record = keys[index, ...], values[index, ...]
                 self.single.run(record, steps, deadline, cancellation)
+
+
+def find(
+    graph: session_graph.SessionGraph,
+    requested: signature.Signature,
+    home: str,
+    compile_nodes: Callable[..., step_run.CompiledStep],
+    compile_whole: signature.Compile,
+) -> Repeated | None:
+    """Return the steps that do the work of several steps, or None if there are none.
+
+    All nodes must be on the task `home`. `compile_nodes` takes the nodes and the functions of a
+    step, and then the arguments of a `signature.Compile`. `compile_whole` compiles steps over the
+    nodes of `graph`.
+    """
+    if requested.feeds or requested.fetches or len(requested.targets) != 1:
+        return None
+    (target,) = requested.targets
+    try:
+        nodes = graph.needed(graph.nodes, (), (), requested.targets)
+        is_here = all(devices.task_of(each.device) == home for each in nodes.values())
+        found = rows.widen(nodes, target) if is_here else None
+    except errors.OpError:
+        return None  # the step raises the error
+    if found is None:
+        return None
+    compile_wide = functools.partial(compile_nodes, found.nodes, graph.functions)
+    record, records = (
+        tuple(edge.tensor for edge in edges) for edges in (found.record, found.records)
+    )
+    return Repeated(
+        _request(signature.Signature((), records, ()), compile_wide),
+        _request(signature.Signature(records, (), (target,)), compile_wide),
+        _request(signature.Signature(record, (), (target,)), compile_whole),
+    )
 
 
 def _request(requested: signature.Signature, compile_step: signature.Compile) -> signature.Request:
