@@ -520,5 +520,5 @@ def test_every_right_is_needed_for_a_promise() -> None:
 
 
 def test_the_operator_may_read_no_secret_and_therefore_reports_none() -> None:
-    """Its status and its events can only hold what it may read."""
+    """Its status and its events can only hold values that the operator may read."""
     assert not {"secrets", "*"} & {right.resource for right in RIGHTS}

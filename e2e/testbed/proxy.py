@@ -76,7 +76,7 @@ class Proxy:
             self._do(self._change(self._faults.remove, fault))
 
     def cut_watches(self) -> None:
-        """Break all watches that have begun, also those that have no answer yet."""
+        """Break all watches that have begun, including watches that have no answer yet."""
         self._do(self._change(self._cut_watches))
 
     def faults_done(self) -> int:

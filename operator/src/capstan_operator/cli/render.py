@@ -30,6 +30,6 @@ def objects(job: TrainingJob) -> list[dict[str, Any]]:
 
 
 def _in_order(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Return an object with the fields first that say what it is."""
+    """Return an object whose identifying fields, such as its kind and name, come first."""
     head = {field: manifest[field] for field in ("apiVersion", "kind", "metadata")}
     return head | manifest

@@ -50,7 +50,7 @@ def _close(module: str, name: str) -> str | None:
     if home is None or name.startswith("_") or name in _LACKED:
         return None
     names = [known for known in dir(home) if not known.startswith("_")]
-    # A digit is no misspelling: TensorFlow has both conv2d and conv3d.
+    # A digit is not a misspelling: TensorFlow has both conv2d and conv3d.
     digits = [each for each in name if each.isdigit()]
     for known in difflib.get_close_matches(name, names, 3, _CLOSE):
         is_as_long = abs(len(known) - len(name)) <= 1

@@ -25,9 +25,9 @@ def shape_list(
     If `may_be_partial` is true, dimensions may be unknown, and `given` must be a list of shapes.
 
     Raises:
-        TypeError: `given` is no list of shapes.
+        TypeError: `given` is not a list of shapes.
         ValueError: a rank is unknown, or a dimension is unknown and `may_be_partial` is false, or
-            `given` is no list of shapes and `may_be_partial` is true.
+            `given` is not a list of shapes and `may_be_partial` is true.
     """
     if may_be_partial and (
         not isinstance(given, list | tuple)

@@ -228,7 +228,7 @@ def get_single_element(dataset: Dataset) -> Any:
     more than one.
 
     Raises:
-        TypeError: `dataset` is no dataset.
+        TypeError: `dataset` is not a dataset.
     """
     if not isinstance(dataset, Dataset):
         raise TypeError("`dataset` must be a `tf.data.Dataset` object.")

@@ -33,7 +33,7 @@ def trace(
     If there is one structure and it is a tuple, `func` gets its parts as arguments.
 
     Raises:
-        TypeError: `func` returns a value that is no element of a dataset.
+        TypeError: `func` returns a value that is not an element of a dataset.
     """
     outer = graphs.get_default_graph()
     body = func_graph.FuncGraph()

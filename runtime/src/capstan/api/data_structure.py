@@ -199,17 +199,17 @@ def from_legacy(output_types: Any, output_shapes: Any = None, output_classes: An
     kinds = mapped(dtypes.as_dtype, output_types)
     leaves = flatten(kinds)
     if output_shapes is None:
-        found = [tensor_shape.TensorShape(None)] * len(leaves)
+        leaf_shapes = [tensor_shape.TensorShape(None)] * len(leaves)
     else:
-        found = shapes_up_to(kinds, output_shapes)
+        leaf_shapes = shapes_up_to(kinds, output_shapes)
     classes = [graphs.Tensor] * len(leaves) if output_classes is None else flatten(output_classes)
-    rest = iter(zip(found, classes, strict=True))
+    rest = iter(zip(leaf_shapes, classes, strict=True))
     return mapped(lambda kind: _of_class(kind, *next(rest)), kinds)
 
 
-def _of_class(kind: dtypes.DType, shape: tensor_shape.TensorShape, found: Any) -> Any:
-    is_sparse = found is sparse_tensor.SparseTensor
-    return SparseTensorSpec(kind, shape) if is_sparse else TensorSpec(kind, shape)
+def _of_class(dtype: dtypes.DType, shape: tensor_shape.TensorShape, tensor_class: Any) -> Any:
+    is_sparse = tensor_class is sparse_tensor.SparseTensor
+    return SparseTensorSpec(dtype, shape) if is_sparse else TensorSpec(dtype, shape)
 
 
 def shapes_up_to(structure: Any, given: Any) -> list[tensor_shape.TensorShape]:

@@ -112,7 +112,7 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
         It ends when one of the datasets ends.
 
         Raises:
-            TypeError: a leaf of `datasets` is no dataset.
+            TypeError: a leaf of `datasets` is not a dataset.
         """
         leaves = data_structure.flatten(datasets)
         for leaf in leaves:

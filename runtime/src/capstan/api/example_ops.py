@@ -117,7 +117,7 @@ def parse_single_example(
     `serialized` is a scalar. With `example_names`, a scalar, error messages have this name.
 
     Raises:
-        ValueError: `features` is empty, a feature is invalid, or `serialized` is no scalar.
+        ValueError: `features` is empty, a feature is invalid, or `serialized` is not a scalar.
     """
     if not features:
         raise ValueError("Missing features.")

@@ -124,7 +124,7 @@ def parse(argv: Sequence[str]) -> list[str]:
 def _warn_if_misspelled(argument: str) -> None:
     """Log a warning if an argument is not a flag but resembles the name of a flag.
 
-    The argument is no error, because the program itself may parse it.
+    The argument is not an error, because the program itself may parse it.
     """
     name = argument.removeprefix("--").partition("=")[0]
     similar = difflib.get_close_matches(name, list(_absl.FLAGS), n=1)

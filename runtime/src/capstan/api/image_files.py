@@ -15,7 +15,7 @@ def decode_png(
     """Return the image in a PNG file, as uint8 or uint16.
 
     `channels` is 1 (grey), 3 (RGB), 4 (RGBA), or 0 for the channels of the file. The step
-    fails with InvalidArgumentError if the content is no image.
+    fails with InvalidArgumentError if the content is not an image.
     """
     return raw.DecodePng(contents, channels=channels, dtype=dtypes.as_dtype(dtype), name=name)
 

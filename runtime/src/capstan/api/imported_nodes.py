@@ -96,7 +96,7 @@ class Import:
         A node comes after the nodes that it reads, and otherwise keeps its place in the GraphDef.
 
         Raises:
-            ValueError: the nodes form a cycle that is no loop.
+            ValueError: the nodes form a cycle that is not a loop.
         """
         position = {name: place for place, name in enumerate(self._nodes)}
         readers: dict[str, list[str]] = {}

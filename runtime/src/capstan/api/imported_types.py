@@ -34,9 +34,9 @@ def check_inputs(
     for place, (tensor, (dtype, is_ref)) in enumerate(zip(inputs, expected, strict=True)):
         if tensor.dtype.base_dtype is not dtype or (is_ref and not tensor.dtype.is_ref_dtype):
             wanted = dtypes.cpp_name(dtype.ref_dtype if is_ref else dtype)
-            found = dtypes.cpp_name(tensor.dtype)
+            actual = dtypes.cpp_name(tensor.dtype)
             raise ValueError(
-                f"Input {place} of node {full_name} was passed {found} from "
+                f"Input {place} of node {full_name} was passed {actual} from "
                 f"{tensor.name} incompatible with expected {wanted}."
             )
 
@@ -62,9 +62,9 @@ def inputs_of(each: node.Node, full_name: str) -> Any:
         for dtype in value if isinstance(value, list | tuple) else [value]:
             if dtype is not None and dtype not in allowed:
                 kinds = ", ".join(map(dtypes.cpp_name, allowed))
-                found = dtypes.cpp_name(dtype)
+                actual = dtypes.cpp_name(dtype)
                 raise ValueError(
-                    f"Value for attr '{name}' of {found} is not in the list of allowed "
+                    f"Value for attr '{name}' of {actual} is not in the list of allowed "
                     f"values: {kinds}\n\t; NodeDef: {{{{node {full_name}}}}}; Op<name={each.op}>"
                 )
     if wrong := _wrong_value(row, attrs):

@@ -34,7 +34,7 @@ class TestCase(testing_compare.Assertions):
         np.random.seed(random_seed.DEFAULT_GRAPH_SEED)
         graphs.reset_default_graph()
         random_seed.set_random_seed(random_seed.DEFAULT_GRAPH_SEED)
-        # The method of this name is no test, although its name begins like one.
+        # The method of this name is not a test, although its name begins like one.
         if self._testMethodName == "test_session":
             self.skipTest("Not a test.")
 

@@ -19,7 +19,7 @@ def collection_keys(given: Sequence[str] | None, trainable: bool) -> list[str]:
     """Return the collections of a new variable. `given` is None, or the argument `collections`.
 
     Raises:
-        ValueError: `given` is no list.
+        ValueError: `given` is not a list.
     """
     keys = [_Keys.GLOBAL_VARIABLES] if given is None else given
     if not isinstance(keys, list | tuple | set):

@@ -57,7 +57,7 @@ def report_uninitialized_variables(
     """Return a string vector with the names of the variables that have no value yet.
 
     The default for `var_list` is all global and local variables. The operations run on a CPU,
-    except those that ask the variables.
+    except the operations that check the variables.
     """
     graph = graphs.get_default_graph()
     if var_list is None:

@@ -31,7 +31,7 @@ class Output(NamedTuple):
 
 
 class Execution(NamedTuple):
-    """One execution of a node. Times are in ns since 1970. An output that is no array is None.
+    """One execution of a node. Times are in ns since 1970. An output that is not an array is None.
 
     It is a named tuple, because a step has one for each node.
     """

@@ -116,7 +116,7 @@ class _Reader:
         return self.attrs.get(argument.type)
 
     def _preferred(self, argument: opdef.Argument, value: Any) -> dtypes.DType | None:
-        """Return the type to try for a value that is no tensor: an array's own, if it is allowed.
+        """Return the type to try for a value that is not a tensor: an array's, if it is allowed.
 
         A Python number takes the attribute's default.
         """

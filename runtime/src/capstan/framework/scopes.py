@@ -155,10 +155,10 @@ class Scoped:
             ValueError: the device name is not valid.
         """
         outer = self._scopes.devices
-        chosen = device_name_or_function
-        if chosen is not None and not callable(chosen):
-            chosen = _merging(devices.parse(chosen))
-        self._scopes.devices = (*outer, chosen)
+        device_function = device_name_or_function
+        if device_function is not None and not callable(device_function):
+            device_function = _merging(devices.parse(device_function))
+        self._scopes.devices = (*outer, device_function)
         try:
             yield
         finally:

@@ -116,11 +116,12 @@ def _gradient(
     if source is None:
         raise _invalid(node, f"its function '{name}' is not in the library of the graph")
     if source.gradient in library:
-        wanted, found = len(node.attrs["Tout"]), len(library[source.gradient].results)
-        if wanted != found:
+        expected, actual = len(node.attrs["Tout"]), len(library[source.gradient].results)
+        if expected != actual:
             raise _invalid(
                 node,
-                f"SymGrad expects to return {wanted} tensor(s), but get {found} tensor(s) instead.",
+                f"SymGrad expects to return {expected} tensor(s), but get {actual} tensor(s) "
+                "instead.",
             )
         return source.gradient, library
     if function.gradient_name(name) in library:

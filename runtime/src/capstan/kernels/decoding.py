@@ -216,10 +216,11 @@ def _parse_tensor(node: NodeContext) -> Function:
             raise invalid(
                 f"Could not parse `serialized` as TensorProto, base64: {encoded}"
             ) from None
-        found = dtypes.as_dtype(proto.dtype) if proto.dtype else None
-        if found is not dtype:
+        parsed = dtypes.as_dtype(proto.dtype) if proto.dtype else None
+        if parsed is not dtype:
             raise invalid(
-                f"Type mismatch between parsed tensor ({_shown(found)}) and dtype ({_shown(dtype)})"
+                f"Type mismatch between parsed tensor ({_shown(parsed)}) and dtype "
+                f"({_shown(dtype)})"
             )
         try:
             return np.asarray(tensor_proto.ndarray(proto))

@@ -27,7 +27,7 @@ def _float64(text: bytes) -> float:
 def all_of(dtype: dtypes.DType, texts: Sequence[bytes]) -> list[Any] | None:
     """Return the numbers in strings, as `PARSERS` reads them. It takes less time for many strings.
 
-    Return None if the strings have to be read one by one, for example because one is no number.
+    Return None if the strings have to be read one by one, for example because one is not a number.
     """
     joined = b"".join(texts)
     if b"_" in joined or b"x" in joined or b"X" in joined:

@@ -62,7 +62,7 @@ def _results(token: str, returned: Any, expected: list[dtypes.DType]) -> tuple[A
 
     Raises:
         InvalidArgumentError: the number of values or the type of a value is wrong.
-        InternalError: a value is no array.
+        InternalError: a value is not an array.
     """
     if returned is None:
         returned = ()
@@ -74,11 +74,11 @@ def _results(token: str, returned: Any, expected: list[dtypes.DType]) -> tuple[A
     arrays = []
     for place, (value, dtype) in enumerate(zip(values, expected, strict=True)):
         array = _array(value)
-        found = dtypes.as_dtype(array.dtype)
-        if found is not dtype:
+        returned_dtype = dtypes.as_dtype(array.dtype)
+        if returned_dtype is not dtype:
             raise invalid(
-                f"{place}-th value returned by {token} is {dtypes.cpp_name(found)}, but expects "
-                f"{dtypes.cpp_name(dtype)}"
+                f"{place}-th value returned by {token} is {dtypes.cpp_name(returned_dtype)}, but "
+                f"expects {dtypes.cpp_name(dtype)}"
             )
         arrays.append(array)
     return tuple(arrays)

@@ -90,7 +90,7 @@ def _source(handle: Any) -> queue.Queue:
     """Return the queue of work units behind a handle."""
     found = resources.behind(handle)
     if not isinstance(found, queue.Queue):
-        raise invalid("The handle of the work units is no handle of a queue on this task")
+        raise invalid("The handle of the work units is not the handle of a queue on this task")
     if len(found.types) != 1:
         raise invalid("Expected single component queue")
     if found.types[0] is not dtypes.string:

@@ -14,7 +14,8 @@ def list_in(tensor: Any, dtype: dtypes.DType | None = None) -> TensorList:
     dtype.
 
     Raises:
-        InvalidArgumentError: the tensor is no scalar, holds no list, or its list has another dtype.
+        InvalidArgumentError: the tensor is not a scalar, holds no list, or the list has another
+            dtype.
     """
     if tensor.ndim:
         raise invalid(f"Input list must be a scalar saw: {shapes.show(tensor.shape)}")

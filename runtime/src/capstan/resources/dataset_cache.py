@@ -136,8 +136,8 @@ def _tensor(record: bytes, dtype: dtypes.DType, name: str) -> Any:
     except (message.DecodeError, TypeError, ValueError) as fault:
         raise _damaged(name, str(fault)) from None
     if dtypes.as_dtype(array.dtype) is not dtype:
-        found = dtypes.as_dtype(array.dtype).name
-        raise _damaged(name, f"it has a component of the type {found}, not {dtype.name}")
+        stored_type = dtypes.as_dtype(array.dtype).name
+        raise _damaged(name, f"it has a component of the type {stored_type}, not {dtype.name}")
     return array
 
 

@@ -30,7 +30,7 @@ thread would take as long. The number is a guess."""
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prefetch(dataset.Dataset):
-    """The elements of `source`, of which a thread holds up to `size` ready."""
+    """The elements of `source`. A thread keeps up to `size` elements ready."""
 
     spec: Spec
     source: Dataset

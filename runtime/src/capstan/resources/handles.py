@@ -52,7 +52,7 @@ class Handles:
     def received(self, value: Any) -> Any:
         """Return the object that `value` stands for.
 
-        Return `value` itself if it is no handle, or if the object is on another task or is gone.
+        Return `value` itself if it is not a handle, or if the object is on another task or is gone.
 
         Raises:
             InvalidArgumentError: `value` is a handle that cannot be read. A client may feed any

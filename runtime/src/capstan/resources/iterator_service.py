@@ -240,7 +240,7 @@ class Service:
         return current.made - 1, element
 
     def _replay(self, current: _Pass) -> None:
-        """Make the elements before the start of the pass. Keep those that no step has taken."""
+        """Make the elements before the start of the pass. Keep the elements that no step took."""
         while current.made < current.start.made:
             current.run.check()
             try:

@@ -31,7 +31,7 @@ def parse(text: bytes, label: str) -> ReaderState:
     """Return the state in a ReaderBaseState. `label` names the reader in errors.
 
     Raises:
-        InvalidArgumentError: `text` is no state of a reader between two work units.
+        InvalidArgumentError: `text` is not a state of a reader between two work units.
     """
     from google.protobuf import message
 

@@ -13,7 +13,7 @@ _EPOCH = "CAPSTAN_EPOCH"
 def epoch() -> int | None:
     """Return the epoch of the job with which its launcher started this process.
 
-    Return None without a launcher, or if CAPSTAN_EPOCH is no number.
+    Return None without a launcher, or if CAPSTAN_EPOCH is not a number.
     """
     text = os.environ.get(_EPOCH, "")
     return int(text) if text.isascii() and text.isdigit() else None
@@ -23,7 +23,7 @@ def of_task(task: str) -> fence.Caller | None:
     """Return this process as `task`. Without the variable CAPSTAN_ATTEMPT, return None.
 
     Raises:
-        ValueError: CAPSTAN_ATTEMPT is no number.
+        ValueError: CAPSTAN_ATTEMPT is not a number.
     """
     attempt = os.environ.get(_ATTEMPT, "")
     if not attempt:
@@ -37,7 +37,7 @@ def of_process() -> fence.Caller | None:
     """Return this process as the task of TF_CONFIG, or None if no launcher of a job started it.
 
     Raises:
-        ValueError: CAPSTAN_ATTEMPT is no number, or TF_CONFIG is malformed.
+        ValueError: CAPSTAN_ATTEMPT is not a number, or TF_CONFIG is malformed.
     """
     if not os.environ.get(_ATTEMPT):
         return None

@@ -69,7 +69,7 @@ class Server:
 
         Raises:
             ValueError: the job or the task is not named, or not in the cluster. Or CAPSTAN_ATTEMPT,
-                which the launcher of a job sets, or CAPSTAN_MAX_REQUEST_BYTES is no number. Or
+                which the launcher of a job sets, or CAPSTAN_MAX_REQUEST_BYTES is not a number. Or
                 the folder CAPSTAN_TLS_DIR has no valid certificates.
             InvalidArgumentError: the task is not in the cluster, or its address has no port.
             NotFoundError: the protocol is unknown.

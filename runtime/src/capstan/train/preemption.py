@@ -87,7 +87,7 @@ class SaveOnSigtermHook(hook.SessionRunHook):
         os.kill(os.getpid(), signal.SIGTERM)
 
     def _save(self) -> None:
-        """Save a checkpoint, once. The loss of a task, which is likely now, is no error."""
+        """Save a checkpoint, once. The loss of a task, which is likely now, is not an error."""
         with self._saving:
             if self._is_over:
                 return

@@ -89,7 +89,7 @@ def _slice_of(slot: Any, primary: variables_.Variable) -> partitions.SaveSliceIn
     """Return the place of the slot of a part in the slot of the full variable.
 
     A saver then saves the slots of all parts as one tensor. A slot may lack the last axes of its
-    variable. Return None if the variable is no part, or the slot is a scalar.
+    variable. Return None if the variable is not a part, or the slot is a scalar.
     """
     info = primary._get_save_slice_info()
     rank = slot.shape.ndims

@@ -275,7 +275,7 @@ class Supervisor(supervised_model.SupervisedModel, supervised_threads.Supervised
         """Return a block with a session whose model is ready. Its end stops all threads.
 
         The end of the block closes the session. It raises the first error of the block or of a
-        thread. The end of the input, an OutOfRangeError, is no error.
+        thread. The end of the input, an OutOfRangeError, is not an error.
         """
         session = None
         try:

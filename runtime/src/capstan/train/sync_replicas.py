@@ -42,9 +42,9 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
     `stall_timeout_secs`, an update waits at most this time after its first gradient. It then takes
     the mean of the gradients that have arrived. Later updates need `replicas_to_aggregate`
     gradients again: the live replicas also compute the batches of the dead replica, so a dead
-    replica delays training only once. A replica that continues or
-    restarts takes part again. Its gradients of earlier steps are dropped. The time should be longer
-    than a replica needs for a batch.
+    replica delays training only once. A replica that continues or restarts takes part again. Its
+    gradients of earlier steps are dropped. `stall_timeout_secs` should be longer than a replica
+    needs for a batch.
 
     Raises:
         ValueError: `stall_timeout_secs` is negative.

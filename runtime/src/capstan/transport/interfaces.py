@@ -223,7 +223,7 @@ class MasterApi(Protocol):
         """
 
     def release_callable(self, handle: str, callable_handle: int) -> None:
-        """Forget a step that `make_callable` remembered. An unknown callable is no error."""
+        """Forget a step that `make_callable` remembered. An unknown callable is not an error."""
 
     def partial_run_setup(
         self, handle: str, feeds: Sequence[str], fetches: Sequence[str], targets: Sequence[str]

@@ -53,7 +53,7 @@ def identities(
     device: str,
     control: Control = (),
 ) -> ir.Node:
-    """Return a node whose outputs are the values of `sources`, of which there is at least one."""
+    """Return a node whose outputs are the values of `sources`. There must be at least one."""
     attrs = {"T": list(types)}
     return ir.Node(name, "IdentityN", tuple(sources), tuple(control), device, attrs)
 
