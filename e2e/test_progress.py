@@ -11,7 +11,7 @@ import pytest
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
-from testbed.story import NAME, TRAINER, Story, job, replica
+from testbed.story import NAME, TRAINER, Story, job, replica, row
 
 Json = dict[str, Any]
 
@@ -42,13 +42,13 @@ def server() -> Iterator[TaskServer]:
     started.close()
 
 
-def test_kubectl_shows_the_progress_of_the_chief_and_later_pods_are_probed(
+def test_kubectl_shows_the_progress_later_pods_are_probed_and_a_stall_restarts_the_chief(
     start_operator: Callable[..., Operator], cluster: Cluster, kubelet: Kubelet, namespace: str,
     server: TaskServer,
 ) -> None:  # fmt: skip
     story = Story(cluster, kubelet, start_operator("--progress-seconds=0.2"), namespace)
-    chief = f"{namespace}/{NAME}-chief-0"
-    kubelet.at_start(chief, lambda pod: kubelet.run_at(pod, "127.0.0.1"))
+    pod_name = f"{namespace}/{NAME}-chief-0"
+    kubelet.at_start(pod_name, lambda pod: kubelet.run_at(pod, "127.0.0.1"))
     probed = [{**TRAINER, "command": ["python", "-m", "capstan", "serve"]}]
     manifest = job(chief=replica(), ps=replica(containers=probed), worker=replica())
     manifest["spec"]["cluster"] = {"port": server.port}
@@ -66,8 +66,8 @@ def test_kubectl_shows_the_progress_of_the_chief_and_later_pods_are_probed(
     }
     status = story.until(lambda status: "progress" in status)
     assert status["progress"].items() >= server.progress.items()
-    head, row = story.kubectl("get", "tjob", NAME, "-o", "wide").splitlines()
-    shown = dict(zip(head.split(), row.split(), strict=False))
+    head, line = story.kubectl("get", "tjob", NAME, "-o", "wide").splitlines()
+    shown = dict(zip(head.split(), line.split(), strict=False))
     assert (shown["STEP"], shown["STEPS/S"], shown["LOSS"]) == ("1200", "8.5", "0.25")
 
     story.kubelet.exit(story.pod("worker-0"), 1)
@@ -75,6 +75,14 @@ def test_kubectl_shows_the_progress_of_the_chief_and_later_pods_are_probed(
     assert _probe(story, "worker-0") == probe
     server.progress["step"] = 1300
     story.until(lambda status: status["progress"]["step"] == 1300)
+
+    # The server goes on to answer, and shows no new step.
+    change = {"spec": {"runPolicy": {"progressDeadlineSeconds": 1}}}
+    story.kubectl("patch", "tjob", NAME, "--type=merge", "-p", json.dumps(change))
+    status = story.until(lambda status: row(status, "chief-0")["attempt"] > 1)
+    chief = row(status, "chief-0")
+    end = (chief["reason"], chief["message"])
+    assert end == ("Stalled", "no new step after step 1300 for 1 s")
 
 
 def _probe(story: Story, task: str) -> Json | None:

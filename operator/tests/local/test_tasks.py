@@ -166,7 +166,10 @@ def test_steps_are_of_the_current_instance_and_progress_is_of_the_job(stage: Sta
     stage.stop(stage.view(WORKER))
     stage.report(WORKER, 120, NOON - timedelta(hours=1))
     view = stage.start(WORKER, 2)
-    progress = stage.tasks.observe().progress
+    observed = stage.tasks.observe()
+    progress = observed.progress
+    # No running task has reported, so nothing is known about the steps of now.
+    assert observed.reported_at is None
     assert (view.step, progress and progress.step) == (None, 120)
     assert stage.tasks.reports() == {}
 
@@ -176,9 +179,10 @@ def test_the_metrics_of_the_first_worker_come_before_those_of_a_ps(stage: Stage)
         stage.start(name)
         file = stage.folder.progress(str(name))
         file.write_text(json.dumps({"step": 1, "metrics": {"loss": value}}))
-    progress = stage.tasks.observe().progress
-    assert progress is not None
-    assert progress.metrics == {"loss": 2}
+    observed = stage.tasks.observe()
+    assert observed.reported_at is not None
+    assert observed.progress is not None
+    assert observed.progress.metrics == {"loss": 2}
 
 
 def test_waiting_ends_at_its_time_or_when_another_file_is_readable(stage: Stage) -> None:

@@ -84,7 +84,10 @@ class Observer:
 
         Have the reporter asked while its task runs.
         """
-        current = None if status.phase.is_final else _reporter(job, status, views)
+        if status.phase.is_final:
+            self._reports.forget(key)
+            return views, None
+        current = _reporter(job, status, views)
         if current is None:
             self._reports.follow(key, None)
             return views, None
