@@ -79,8 +79,8 @@ class ReplicaSpec(Model):
     """The condition for restarting an ended task: `Always`, `OnFailure`, `Never`, or `ExitCode`.
     `ExitCode` restarts a task after an infrastructure failure, after it ran out of memory, or after
     exit code 130, 137, 138 or 143. `Always` also restarts a task after exit code 0, unless the
-    success policy waits for that task. No limit counts these restarts, but the pauses between them
-    grow."""
+    success policy waits for that task. These restarts do not count against any limit, but the
+    pauses between them grow."""
     on_failure: OnFailure = OnFailure.RESTART_TASK
     """The effect of a failure on the job: `RestartTask`, `RestartJob` (all tasks restart),
     `FailJob`, or `Ignore`."""

@@ -49,7 +49,7 @@ class Filter(_Calling):
 
     @property
     def may_block(self) -> bool:
-        return True  # no element may be true
+        return True  # the function may return false for every element
 
     def start(self, run: Run) -> Iterator[Element]:
         return _Filtered(self.function.bound(run), self.source.start(run), run)
@@ -93,7 +93,7 @@ class FlatMap(_Calling):
 
     @property
     def may_block(self) -> bool:
-        return True  # the datasets are not known before
+        return True  # the datasets are only known when the function has returned them
 
     def start(self, run: Run) -> Iterator[Element]:
         function = self.function.bound(run)
@@ -111,12 +111,12 @@ def dataset_in(results: Element) -> Dataset:
     Raises:
         InvalidArgumentError: the function has returned something else.
     """
-    found = results[0].item()
-    if not isinstance(found, Dataset):
+    returned = results[0].item()
+    if not isinstance(returned, Dataset):
         raise errors.InvalidArgumentError(
             None, None, "The function of a dataset must return a dataset"
         )
-    return found
+    return returned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
