@@ -8,16 +8,16 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from capstan.api import logging, variables
+from capstan.api import logging
 from capstan.framework import collections
 from capstan.framework import graph as graphs
 from capstan.train import (
     checkpoint_fence,
+    checkpoint_names,
     checkpoint_state,
     meta_graph,
     retention,
     saver_builder,
-    steps,
 )
 from capstan.train import saver_def as saver_defs
 
@@ -181,7 +181,14 @@ class Saver:
         """
         self._check_built()
         self._check_fence()
-        path = self._checkpoint_name(sess, str(save_path), global_step, latest_filename)
+        path = checkpoint_names.named(
+            sess,
+            str(save_path),
+            global_step,
+            latest_filename,
+            is_sharded=self._sharded,
+            is_padded=self._pad_step_number,
+        )
         definition = self.saver_def
         written = None if definition is None else saver_defs.save(sess, definition, path)
         self._check_fence()
@@ -297,23 +304,6 @@ class Saver:
     def _check_built(self) -> None:
         if not self._is_built:
             raise RuntimeError("`build()` should be called before save if defer_build==True")
-
-    def _checkpoint_name(
-        self, sess: Any, save_path: str, global_step: Any, latest_filename: str | None
-    ) -> str:
-        state_file = latest_filename or "checkpoint"
-        if os.path.split(state_file)[0]:
-            raise ValueError("'latest_filename' must not contain path components")
-        if global_step is None:
-            if os.path.basename(save_path) == state_file and not self._sharded:
-                raise ValueError(
-                    f"'latest_filename' collides with 'save_path': '{state_file}' and '{save_path}'"
-                )
-            return save_path
-        if isinstance(global_step, graphs.Tensor | variables.Variable):
-            global_step = steps.global_step(sess, global_step)
-        number = f"{int(global_step):08d}" if self._pad_step_number else str(int(global_step))
-        return f"{save_path}-{number}"
 
     def _record(
         self, path: str, folder: str, latest_filename: str | None, meta_graph_suffix: str
