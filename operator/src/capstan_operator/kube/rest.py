@@ -155,7 +155,7 @@ class Rest:
 
         Fields that another manager had set now belong to `manager`. Fields that `manager` had set
         before are dropped if `body` lacks them. Raises errors.Conflict if the body has a
-        resourceVersion and the object has another one.
+        resourceVersion and the object has another resourceVersion.
         """
         query = {"fieldManager": manager, "force": "true"}
         return await self._send(_Request("patch", "PATCH", path, query, body, _APPLY))
@@ -176,7 +176,7 @@ class Rest:
 
         Does nothing if the object is gone already, or if another object has its name by now.
         Returns when the deletion is under way. A pod is gone only later. Raises errors.Conflict if
-        a `resource_version` is given and the object has another one.
+        a `resource_version` is given and the object has another resourceVersion.
         """
         options: Manifest = {
             "apiVersion": "v1",

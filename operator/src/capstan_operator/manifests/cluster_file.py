@@ -2,7 +2,7 @@
 
 It is a ConfigMap, which the kubelet shows as a file in every container of every task. The operator
 creates it when the number of workers changes for the first time. Until then there is no file, and
-the cluster is the one in TF_CONFIG. The name of the ConfigMap contains the UID of the job, so that
+TF_CONFIG describes the cluster. The name of the ConfigMap contains the UID of the job, so that
 a task never reads the file of a deleted job of the same name.
 """
 

@@ -44,8 +44,8 @@ class Batching(data_base.Base):
     ) -> Any:
         """Return windows: datasets of `size` elements, one dataset for each component.
 
-        A window begins `shift` elements (by default `size`) after the one before, and takes
-        every `stride`-th element.
+        A window begins `shift` elements (by default `size`) after the previous window, and
+        takes every `stride`-th element.
         """
         spec = data_structure.mapped(
             lambda leaf: data_base.DatasetSpec(leaf, self._kind), self._spec

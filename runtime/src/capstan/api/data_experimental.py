@@ -178,7 +178,7 @@ def parallel_interleave(
 ) -> Transformation:
     """Return the transformation `interleave(map_func, cycle_length, block_length)`.
 
-    The order is always deterministic: `sloppy` only allows another one.
+    The order is always deterministic: `sloppy` allows another order, but does not demand it.
     """
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
 

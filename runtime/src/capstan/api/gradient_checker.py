@@ -67,7 +67,7 @@ def _gradient(x: Any, y: Any, y_shape: Any) -> tuple[Any, Any]:
     """Return the gradient of `y` by `x`, and the tensor to feed with the gradient of `y`."""
     with x.graph.as_default():
         grad_y = convert.constant(1.0, shape=y_shape, dtype=y.dtype)
-        # Through the identity, the gradient is another tensor than the one that is fed.
+        # Because of the identity, the gradient is not the tensor that is fed.
         return gradients.gradients(y, x, array_ops.identity(grad_y))[0], grad_y
 
 

@@ -106,8 +106,8 @@ class FixedLengthRecordReader(ReaderBase):
     """A reader whose records have `record_bytes` bytes each. The key is `file:record`, from 0.
 
     The reader ignores the first `header_bytes` and the last `footer_bytes` of a file. A record
-    begins `hop_bytes` after the one before; 0 stands for `record_bytes`. `encoding` is None, `ZLIB`
-    or `GZIP`.
+    begins `hop_bytes` bytes after the start of the previous record. A `hop_bytes` of 0 stands for
+    `record_bytes`. `encoding` is None, `ZLIB` or `GZIP`.
     """
 
     def __init__(

@@ -5,7 +5,7 @@ A segment is a group of nodes that a task runs without a pause (`executor.state`
 A read shares the variable's memory. If the graph does not order a read and a change, TensorFlow
 runs them in any order, and scripts use `gate_gradients` to prevent that. Here such a read gets the
 value from before the changes of its segment. If the segment sends a reference variable, or a step
-fetches one, the value is the one after the changes.
+fetches a reference variable, the value is from after the changes.
 """
 
 import heapq

@@ -81,9 +81,9 @@ class Kernel:
     scalars. `types` maps a type attribute to the dtypes that this row serves. A type attribute that
     is not in `types` may have any dtype.
 
-    With `holds_thread=True`, the function of `make` may block its thread, as a Python function that
-    waits for another one does. If several such nodes of a step do not depend on each other, they
-    run at the same time, in the inter-op threads of the task.
+    With `holds_thread=True`, the function of `make` may block its thread, for example in a Python
+    function that waits for another Python function. If several such nodes of a step do not depend
+    on each other, they run at the same time, in the inter-op threads of the task.
     """
 
     op: str

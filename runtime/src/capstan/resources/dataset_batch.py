@@ -226,7 +226,7 @@ class Unbatch(dataset.Dataset):
 class Window(dataset.Dataset):
     """Elements that are datasets, one per component, with `size` consecutive values each.
 
-    A window begins `shift` elements after the one before, and takes every element number `stride`.
+    A window begins `shift` elements after the previous window, and takes every `stride`-th element.
     """
 
     spec: Spec

@@ -14,7 +14,7 @@ from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _OfOne(dataset.Dataset):
-    """A dataset that reads another one, with the same types."""
+    """A dataset that reads another dataset, with the same types."""
 
     spec: Spec
     source: Dataset

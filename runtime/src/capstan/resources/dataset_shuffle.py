@@ -1,4 +1,4 @@
-"""The dataset that shuffles another one (core/kernels/data/shuffle_dataset_op.cc)."""
+"""The dataset that shuffles another dataset (core/kernels/data/shuffle_dataset_op.cc)."""
 
 import functools
 import itertools

@@ -2,10 +2,10 @@
 of a loop needs (core/kernels/tensor_list.h).
 
 A list is a value: an operation on it returns another list. All versions of a list share one Python
-list, which holds the elements of the version that was used last. Every other version knows the one
-change that leads to it from a newer version. A loop that pushes, pops or sets one element in each
-iteration therefore takes the same time for each. If versions that are far from each other are used
-in turn, each gets a list of its own.
+list, which holds the elements of the version that was used last. Every other version stores a
+single change, by which it differs from a newer version. A loop that pushes, pops or sets one
+element in each iteration therefore takes the same time for every iteration. If versions that are
+many changes apart are used in turn, each gets a list of its own.
 """
 
 import threading

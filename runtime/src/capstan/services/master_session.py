@@ -160,7 +160,7 @@ class MasterSession:
         Return False if nothing was done, because a run of the signature has to be one step.
 
         Raises:
-            OpError: as `run`. The steps before the one that failed are done.
+            OpError: like `run`. The steps before the failed step are done.
         """
         if requested not in self._repeated:
             self._repeated[requested] = repeated.find(

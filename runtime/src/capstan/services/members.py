@@ -2,7 +2,7 @@
 
 The launcher of a job may name a file in the variable CAPSTAN_CLUSTER_FILE. The file appears when
 the number of workers changes for the first time, and is replaced at every further change. Until it
-appears, the cluster is the one with which the task started.
+appears, the cluster is the cluster with which the task started.
 """
 
 import json

@@ -30,8 +30,8 @@ class Repeated:
     ) -> None:
         """Read and enqueue several records.
 
-        If the computation fails, enqueue the records before the one that fails, and raise its
-        error. The records after it are lost.
+        If the computation of a record fails, enqueue the records before this record, and raise
+        the error. The records after this record are lost.
 
         Raises:
             OpError: as `step.Steps.run`.

@@ -43,7 +43,7 @@ class Scaffold:
         def given_or_copied(given: Any, name: str) -> Any:
             return getattr(copy_from_scaffold, name, None) if given is None else given
 
-        # The function gets this scaffold, even if it is copied from another one.
+        # The function gets this scaffold, even if the function is copied from another scaffold.
         self._user_init_fn = given_or_copied(init_fn, "_user_init_fn")
         self._init_op = given_or_copied(init_op, "init_op")
         self._init_feed_dict = given_or_copied(init_feed_dict, "init_feed_dict")

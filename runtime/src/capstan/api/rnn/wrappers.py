@@ -11,7 +11,7 @@ from capstan.framework.raw import raw
 
 
 class MultiRNNCell(cells.RNNCell):
-    """Cells in sequence: each takes the outputs of the one before.
+    """Cells in sequence: each takes the outputs of the previous cell.
 
     Raises:
         ValueError: there are no cells, or the states are no tuples and a cell has a tuple.
@@ -63,7 +63,7 @@ class MultiRNNCell(cells.RNNCell):
 
 
 class _Wrapper(cells.RNNCell):
-    """A cell that changes the arguments or results of another one. It has no variables."""
+    """A cell that changes the arguments or results of another cell. It has no variables."""
 
     def __init__(self, cell: Any) -> None:
         super().__init__()

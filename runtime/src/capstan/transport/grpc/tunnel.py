@@ -30,8 +30,8 @@ Admit = Callable[[socket.socket], None]
 class _GrpcEnd(Iterator[bytes]):
     """The gRPC side of a socket pair: an iterator of the bytes that the link sends.
 
-    `copy_from` gives the link the bytes that arrive. One thread iterates, and another one copies.
-    When either direction ends, the other one ends too.
+    `copy_from` gives the link the bytes that arrive. One thread iterates, and another thread
+    copies. When either direction ends, the other direction ends too.
     """
 
     def __init__(self, sock: socket.socket) -> None:
