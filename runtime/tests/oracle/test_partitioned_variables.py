@@ -273,3 +273,37 @@ def test_sparse_lookups_have_tensorflows_values(
         looked_up(tf, combiner, **options), looked_up(v1, combiner, **options), strict=True
     ):
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def values_of_slices(tf: Any, target: str, folder: pathlib.Path) -> list[Any]:
+    """Write checkpoints of format V1 with their operations, and read them again."""
+    v1, raw = tf.compat.v1, tf.raw_ops
+    path = str(folder / "model")
+    with v1.Graph().as_default(), v1.Session(target) as session:
+        shards = raw.ShardedFilespec(basename=path, num_shards=2)
+        written = [
+            raw.SaveSlices(
+                filename=f"{path}-00000-of-00002",
+                tensor_names=["v", "v"],
+                shapes_and_slices=["7 2 0,3:-", "7 2 3,4:-"],
+                data=[ROWS[:3], ROWS[3:]],
+            ),
+            raw.Save(filename=f"{path}-00001-of-00002", tensor_names=["x"], data=[np.arange(3)]),
+        ]
+        read = [
+            raw.Restore(file_pattern=shards, tensor_name="v", dt=tf.float32),
+            raw.RestoreSlice(
+                file_pattern=shards, tensor_name="v", shape_and_slice="7 2 2,3:1,1", dt=tf.float32
+            ),
+            raw.Restore(file_pattern=shards, tensor_name="x", dt=tf.int64),
+        ]
+        session.run(written)
+        return [value.tolist() for value in session.run(read)]
+
+
+def test_the_operations_of_format_v1_have_tensorflows_values(
+    tf: Any, tasks: genuine.Tasks, tmp_path: pathlib.Path
+) -> None:
+    expected = values_of_slices(tf, "", tmp_path)
+    assert expected[0] == ROWS.tolist()
+    assert values_of_slices(tf, tasks.target(), tmp_path) == expected
