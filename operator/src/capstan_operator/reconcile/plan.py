@@ -121,7 +121,10 @@ def _update(this: Pass) -> tuple[Status, list[Failure]]:
     }
     updated = this.status_with(table).model_copy(update=members)
     stalled = stall.failure(this.job, updated, this.observed.reported_at, this.now)
-    return updated, [*failures, *([stalled] if stalled else [])]
+    # A task whose end is already seen has failed once, whatever it reported before.
+    if stalled and all(failed.task != stalled.task for failed in failures):
+        failures.append(stalled)
+    return updated, failures
 
 
 def _is_scaled(before: Status, table: Iterable[TaskStatus]) -> bool:

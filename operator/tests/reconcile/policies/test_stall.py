@@ -108,3 +108,12 @@ def test_a_stalled_job_without_restarts_left_fails() -> None:
     assert world.status.failure is not None
     assert "Stalled" in world.status.failure
     assert task("worker-0") in {row.name for row in world.status.tasks}
+
+
+def test_a_task_that_stalls_and_ends_before_the_next_pass_is_counted_once() -> None:
+    world = trained()
+    world.wait(60)
+    world.progress, world.reported_at = Progress(step=40), world.now
+    world.fail("worker-0")
+    world.settle()
+    assert (world.row("worker-0").attempt, world.status.restarts.application) == (2, 1)

@@ -59,7 +59,7 @@ def failure(
 def look_again(job: TrainingJob, status: Status, now: datetime) -> datetime | None:
     """Return when a job may have stalled, or None if it cannot stall."""
     deadline = _deadline(job, status)
-    if deadline is None:
+    if deadline is None or status.task(reporter.of(job)).state is not TaskState.RUNNING:
         return None
     return deadline if deadline > now else now + RECHECK
 
