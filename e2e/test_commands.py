@@ -215,6 +215,7 @@ def test_render_prints_the_objects_that_the_operator_has_created(
     _, out, _ = call("render job.yaml")
     uid = jobs.job("running")["metadata"]["uid"]
     text = out.replace("00000000-0000-0000-0000-000000000000", uid)
+    text = text.replace("running-cluster-00000000", f"running-cluster-{uid[:8]}")
     created = [
         jobs.service("running"),
         jobs.pod("ps-0", "running"),
