@@ -153,9 +153,9 @@ class Rest:
     async def apply(self, path: str, body: Manifest, *, manager: str) -> Manifest:
         """Set the fields of `body` by server-side apply, and return the changed object.
 
-        Fields that another manager had set now belong to `manager`. Fields that `manager` had set
-        before are dropped if `body` lacks them. Raises errors.Conflict if the body has a
-        resourceVersion and the object has another resourceVersion.
+        `manager` takes over the fields of `body` that another manager had set to other values.
+        Fields that `manager` had set before are dropped if `body` lacks them. Raises
+        errors.Conflict if the body has a resourceVersion and the object has another one.
         """
         query = {"fieldManager": manager, "force": "true"}
         return await self._send(_Request("patch", "PATCH", path, query, body, _APPLY))

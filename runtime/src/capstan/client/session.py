@@ -233,7 +233,8 @@ class Session:
     def reset(
         cls, target: str, containers: Sequence[str] | None = None, config: Any = None
     ) -> None:
-        """Close every session of the master at `target` and clear `containers` on all its tasks.
+        """Close every session of the master at `target`, and delete the variables, queues and other
+        resources that `containers` hold on the tasks of its cluster.
 
         Without `containers`, it clears the default container of each task. For the in-process
         target (an empty string) it does nothing.

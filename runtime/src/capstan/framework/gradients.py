@@ -45,8 +45,11 @@ def gradients(
 
     Raises:
         LookupError: an operation between the xs and the ys has no gradient.
-        TypeError: a y or a gradient has a type that cannot be differentiated.
-        ValueError: `grad_ys` does not match `ys`, or the tensors belong to different graphs.
+        TypeError: a y is complex or a string and has no weight in `grad_ys`, or a weight is not a
+            number.
+        ValueError: `grad_ys` does not match `ys`, the tensors belong to different graphs, or
+            `aggregation_method` is not a constant of `tf.AggregationMethod`, which has no other
+            effect.
     """
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")

@@ -201,7 +201,7 @@ def _tile(x: Array, repeats: Array, out: Array | None = None) -> Array:
     if out is None:
         sizes = tuple(size * count for size, count in zip(x.shape, counts, strict=True))
         out = np.empty_like(x, shape=sizes, order="C")
-    # Give each axis an extra axis before it, for the repeats. A broadcast then does the tiling.
+    # Put an axis for the repeats before each axis. A broadcast then does the tiling.
     pairs = list(zip(counts, x.shape, strict=True))
     np.copyto(
         out.reshape([length for pair in pairs for length in pair]),

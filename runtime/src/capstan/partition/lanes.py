@@ -3,8 +3,8 @@
 Nodes with different wait sets are in different lanes, so that they never delay each other. Nodes on
 different devices of a task are in different lanes too, so that their segments can run at the same
 time. A tensor that goes from one device to another and back needs a third lane, because the
-segments of a part must not depend on each other in a cycle. The depth of a node is the number of
-such crossings before the node within one leg.
+segments of a part must not depend on each other in a cycle. The depth of a node is the
+largest number of such crossings on any path to the node through nodes of the same leg and wait set.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

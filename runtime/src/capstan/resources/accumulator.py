@@ -41,7 +41,7 @@ class Accumulator(waiters.Waited, abc.ABC):
         self._alarm: float | None = None
 
     def set_global_step(self, step: int) -> None:
-        """Drop the gradients of earlier steps from now on."""
+        """From now on, drop gradients that were computed before `step`."""
         with self._lock:
             if step < self.step:
                 logging.getLogger("capstan").warning(
