@@ -298,6 +298,22 @@ def a_protected_job_starts(proof: Proof) -> Condition:
     return lambda: is_running(proof.story) and bool(proof.story.cluster.api.get(policy))
 
 
+def a_job_with_a_claim_starts(proof: Proof) -> Condition:
+    """A job that asks for a PersistentVolumeClaim has one, and then its Service.
+
+    Its pods wait for a volume, which no part of this cluster provides.
+    """
+    document = job()
+    claim = {"storage": "1Gi", "accessModes": ["ReadWriteOnce"]}
+    document["spec"]["checkpoint"] = {"path": "/checkpoints", "volumeClaim": claim}
+    story = proof.story
+    story.submit(document)
+    path = f"/api/v1/namespaces/{story.namespace}/persistentvolumeclaims/{NAME}-checkpoints"
+    return lambda: (
+        story.find_service(NAME) is not None and story.cluster.api.find(path) is not None
+    )
+
+
 def a_scaled_job_has_its_cluster_file(proof: Proof) -> Condition:
     wait.until(a_job_starts(proof))
     story = proof.story
@@ -417,6 +433,8 @@ NEEDED_FOR: Mapping[str, Promise] = {
     "get services": a_taken_name_is_reported,
     "get networkpolicies": a_protected_job_starts,
     "create networkpolicies": a_protected_job_starts,
+    "get persistentvolumeclaims": a_job_with_a_claim_starts,
+    "create persistentvolumeclaims": a_job_with_a_claim_starts,
     "create configmaps": a_scaled_job_has_its_cluster_file,
     "patch configmaps": a_scaled_job_has_its_cluster_file,
     "create events": events_are_reported,

@@ -158,3 +158,28 @@ def test_a_fault_is_shown_as_path_and_message() -> None:
     assert str(Fault("--port", "is in use")) == "--port: is in use"
     assert str(Fault("", "is empty")) == "is empty"
     assert str(Invalid((Fault("a", "x"), Fault("b", "y")))) == "a: x; b: y"
+
+
+CLAIM = {"volumeClaim": {"storage": "10Gi"}}
+
+
+@pytest.mark.parametrize(
+    "claims, count",
+    [
+        ({}, 0),
+        (CLAIM, 1),
+        ({"existingClaim": "models"}, 1),
+        ({"existingClaim": None, **CLAIM}, 1),
+        ({"existingClaim": "models", **CLAIM}, 2),
+    ],
+)
+def test_a_checkpoint_names_exactly_one_claim(claims: dict[str, Any], count: int) -> None:
+    document = yaml.safe_load(job(worker=1))
+    document["spec"]["checkpoint"] = {"path": "/checkpoints", **claims}
+    if count == 1:
+        parse(yaml.safe_dump(document))
+        return
+    with pytest.raises(Invalid) as refused:
+        parse(yaml.safe_dump(document))
+    message = "set either existingClaim or volumeClaim"
+    assert refused.value.faults == (Fault("spec.checkpoint", message),)

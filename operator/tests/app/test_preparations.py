@@ -23,6 +23,7 @@ from capstan_operator.manifests import network_policy, service
 PODS = "/api/v1/namespaces/space/pods"
 SERVICES = "/api/v1/namespaces/space/services"
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/space/networkpolicies"
+CLAIMS = "/api/v1/namespaces/space/persistentvolumeclaims"
 KEY = Key("space", "digits")
 
 Json = dict[str, Any]
@@ -34,6 +35,7 @@ def make_job(
     tag: str = "dev",
     *,
     network_policy: bool = False,
+    claim: Json | None = None,
     **metadata: Any,
 ) -> TrainingJob:
     def replica(kind: str, count: int) -> Json:
@@ -48,13 +50,14 @@ def make_job(
         "spec": {
             "replicaSpecs": {kind: replica(kind, count) for kind, count in counts.items()},
             "cluster": {"networkPolicy": network_policy},
+            "checkpoint": claim and {"path": "/checkpoints", "volumeClaim": claim},
         },
     }
     return parse.admitted(document)
 
 
 class Setting:
-    """A server with at most one Service and one NetworkPolicy.
+    """A server with at most one Service, one NetworkPolicy and one PersistentVolumeClaim.
 
     `wrong` has the refusal of pods by their replica type.
     """
@@ -62,6 +65,8 @@ class Setting:
     def __init__(self) -> None:
         self.service: Json | None = None
         self.policy: Json | None = None
+        self.claim: Json | None = None
+        self.claims_refused = False
         self.policies_refused = False
         self.wrong: dict[str, web.Response] = {}
         self.on_the_way: Callable[[], None] = lambda: None
@@ -77,6 +82,8 @@ class Setting:
             return clone(self.wrong[kind]) if kind in self.wrong else web.json_response(body)
         if asked.path.startswith(POLICIES):
             return self.answer_about_the_policy(asked)
+        if asked.path.startswith(CLAIMS):
+            return self.answer_about_the_claim(asked)
         if asked.method == "POST" and self.service is None:
             self.service = body
             return web.json_response(body)
@@ -92,6 +99,13 @@ class Setting:
         if asked.method == "POST":
             self.policy = asked.body
         return web.json_response(self.policy) if self.policy else refusal(404, "NotFound")
+
+    def answer_about_the_claim(self, asked: Asked) -> web.StreamResponse:
+        if asked.method == "POST" and self.claims_refused:
+            return refusal(403, "Forbidden", "exceeded quota: storage")
+        if asked.method == "POST":
+            self.claim = asked.body
+        return web.json_response(self.claim) if self.claim else refusal(404, "NotFound")
 
     def lose(self) -> None:
         """Delete the Service, and report that as a watch would."""
@@ -261,6 +275,57 @@ def test_a_job_does_not_start_without_the_network_policy_that_it_asks_for(
             assert found is not None
             assert found.reason == "NetworkPolicyMissing"
             assert found.message == "NetworkPolicy digits: no rights on networkpolicies"
+
+    asyncio.run(scenario())
+
+
+def test_the_claim_that_a_job_asks_for_is_created_once(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            job = make_job(claim={"storage": "10Gi"})
+            for _ in range(2):
+                assert await here.preparations.obstacle(job, started=True) is None
+            assert here.claim is not None
+            assert here.claim["metadata"]["ownerReferences"][0]["uid"] == job.metadata.uid
+            claim = f"{CLAIMS}/digits-checkpoints"
+            assert here.asked() == [f"GET {claim}", f"POST {CLAIMS}", f"POST {SERVICES}"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "owner, reason", [({}, "NameConflict"), ({"uid": "job-0"}, "WaitingForOldPods")]
+)
+def test_a_claim_of_another_owner_is_an_obstacle_and_is_not_changed(
+    owner: Json, reason: str, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            owners = [{**OURS, **owner, "controller": True}] if owner else []
+            metadata = {"name": "digits-checkpoints", "ownerReferences": owners}
+            here.claim = foreign = {"metadata": metadata}
+            job = make_job(claim={"storage": "10Gi"})
+            found = await here.preparations.obstacle(job, started=False)
+            assert found is not None
+            assert found.reason == reason
+            assert "PersistentVolumeClaim digits-checkpoints" in found.message
+            assert here.claim == foreign
+            assert f"POST {SERVICES}" not in here.asked()
+
+    asyncio.run(scenario())
+
+
+def test_a_job_does_not_start_without_the_claim_that_it_asks_for(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.claims_refused = True
+            job = make_job(claim={"storage": "10Gi"})
+            found = await here.preparations.obstacle(job, started=False)
+            assert found is not None
+            assert found.reason == "VolumeClaimMissing"
+            assert found.message == (
+                "PersistentVolumeClaim digits-checkpoints: exceeded quota: storage"
+            )
 
     asyncio.run(scenario())
 

@@ -24,6 +24,8 @@ Subdomain = Annotated[StrictStr, Field(pattern=names.DNS_SUBDOMAIN, max_length=n
 Manager = Annotated[StrictStr, Field(pattern=names.DOMAIN_PREFIXED, max_length=names.MAX_MANAGER)]
 AbsolutePath = Annotated[StrictStr, Field(pattern=names.ABSOLUTE_PATH, max_length=names.MAX_PATH)]
 
+Quantity = Annotated[StrictStr, Field(pattern=names.QUANTITY, max_length=names.MAX_QUANTITY)]
+
 
 class Model(BaseModel):
     """Frozen; camelCase in documents. An unset field may be written as null, as in Kubernetes."""

@@ -43,6 +43,9 @@ DOMAIN_PREFIXED = r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[-A-Za-z0-9._~/]+$"
 MAX_MANAGER = 63
 """The most characters of `spec.managedBy`, as in Kubernetes' Job."""
 
+QUANTITY = r"^[0-9]{1,18}(\.[0-9]{1,9})?(k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$"
+"""A size of storage, as Kubernetes writes it."""
+MAX_QUANTITY = 30
 ABSOLUTE_PATH = r"^/[^:]*$"
 MAX_PATH = 1024
 """The most characters of a mount path. Kubernetes allows no colon in a mount path."""

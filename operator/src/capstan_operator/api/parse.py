@@ -147,6 +147,7 @@ EXPECTED = {
 """pydantic's error types, in words for YAML."""
 
 PATTERNS = {
+    names.QUANTITY: "a size, such as 10Gi or 500Mi",
     names.ABSOLUTE_PATH: "an absolute path without colons, such as /checkpoints",
     names.DOMAIN_PREFIXED: "a name with a domain, such as capstan.dev/operator",
     names.DNS_LABEL: "a DNS label: lowercase letters, digits and '-', beginning with a letter and"

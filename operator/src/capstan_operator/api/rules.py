@@ -16,6 +16,7 @@ from capstan_operator.api.spec import ReplicaSpec, RestartBackoff
 Document = Mapping[str, Any]
 
 _WORKER = f"self.spec.replicaSpecs.{ReplicaType.WORKER}"
+_CHECKPOINT = "self.spec.checkpoint"
 DEFAULTS = RestartBackoff()
 DEFAULT_REPLICAS: int = ReplicaSpec.model_fields["replicas"].default
 
@@ -180,6 +181,14 @@ def _in_its_range(document: Document) -> bool:
     return not (_is_count(least) and count < least) and not (_is_count(most) and count > most)
 
 
+def _names_one_claim(document: Document) -> bool:
+    checkpoint = _at(document, "spec", "checkpoint")
+    if not isinstance(checkpoint, Mapping):
+        return True
+    claims = (checkpoint.get("existingClaim"), checkpoint.get("volumeClaim"))
+    return sum(claim is not None for claim in claims) == 1
+
+
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_REPLICAS
 
@@ -211,6 +220,13 @@ RULES: tuple[Rule, ...] = (
     *map(_trainer_of, ReplicaType),
     *map(_no_restart_in_place, ReplicaType),
     *map(_no_restart_of_all, ReplicaType),
+    Rule(
+        path="spec.checkpoint",
+        cel=f"!has({_CHECKPOINT})"
+        f" || has({_CHECKPOINT}.existingClaim) != has({_CHECKPOINT}.volumeClaim)",
+        message="set either existingClaim or volumeClaim",
+        holds=_names_one_claim,
+    ),
     Rule(
         path="spec.runPolicy.restartBackoff",
         cel="!has(self.spec.runPolicy) || !has(self.spec.runPolicy.restartBackoff)"

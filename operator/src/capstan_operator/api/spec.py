@@ -23,6 +23,7 @@ from capstan_operator.api.fields import (
     Model,
     Port,
     PositiveSeconds,
+    Quantity,
     Replicas,
     Seconds,
     Subdomain,
@@ -66,6 +67,18 @@ class CleanPodPolicy(enum.StrEnum):
     RUNNING = "Running"
     ALL = "All"
     NONE = "None"
+
+
+class AccessMode(enum.StrEnum):
+    """The nodes and pods that may mount a volume at the same time, in Kubernetes' words."""
+
+    READ_WRITE_ONCE = "ReadWriteOnce"
+    READ_ONLY_MANY = "ReadOnlyMany"
+    READ_WRITE_MANY = "ReadWriteMany"
+    READ_WRITE_ONCE_POD = "ReadWriteOncePod"
+
+
+AccessModes = Annotated[tuple[AccessMode, ...], Field(min_length=1, max_length=len(AccessMode))]
 
 
 class ReplicaSpec(Model):
@@ -186,14 +199,29 @@ class Cluster(Model):
     on 127.0.0.1 only."""
 
 
+class VolumeClaim(Model):
+    """The PersistentVolumeClaim that the operator creates for the job."""
+
+    storage: Quantity
+    """The size of the volume, for example `10Gi`."""
+    storage_class_name: Subdomain | None = None
+    """The StorageClass that provides the volume. Unset: the default class of the cluster."""
+    access_modes: AccessModes = (AccessMode.READ_WRITE_MANY,)
+    """The access modes of the volume. Tasks on several nodes need `ReadWriteMany`."""
+
+
 class Checkpoint(Model):
     """The volume for checkpoints, which all tasks share."""
 
     path: AbsolutePath
     """The mount path of the volume in every container of every task: an absolute path. Tasks read
     it from CAPSTAN_CHECKPOINT_DIR."""
-    existing_claim: Subdomain
-    """The PersistentVolumeClaim to mount, in the job's namespace."""
+    existing_claim: Subdomain | None = None
+    """The PersistentVolumeClaim to mount, in the job's namespace. The operator never deletes
+    it."""
+    volume_claim: VolumeClaim | None = None
+    """A PersistentVolumeClaim `<job>-checkpoints` that the operator creates for the job.
+    Kubernetes deletes it, and its checkpoints, together with the job."""
 
 
 class Spec(Model):

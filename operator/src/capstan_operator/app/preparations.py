@@ -1,20 +1,23 @@
-"""Prepare a job for its first pod: check its templates, and create its Service and NetworkPolicy.
+"""Prepare a job for its first pod: check its templates, and create its other objects.
 
-Rule 1: the operator does not touch objects of other owners. It creates a Service or a NetworkPolicy
-and never changes one. One that already exists either belongs to the job or is an obstacle.
+These are its Service and, if the job asks for them, its NetworkPolicy and PersistentVolumeClaim.
+
+Rule 1: the operator does not touch objects of other owners. It creates an object and never changes
+it. An object that already exists either belongs to the job or is an obstacle.
 Rule 2: results are remembered. A sound template is not tried again, and an existing Service is not
 read again until a watch or a comparison reports that it may be gone. An obstacle is checked again
 after a pause that grows (`policies.recheck`), or at once when the job or its Service has changed.
 Rule 3: if the job's Service is reported gone while a pass looks for it, the result of that look is
 not remembered. The result may be older than the report.
-Rule 4: no watch reports NetworkPolicies. After each comparison, a pass reads the policy of its job
-again, and creates it if it is gone.
+Rule 4: no watch reports NetworkPolicies and claims. After each comparison, a pass reads those of
+its job again, and creates them if they are gone.
 """
 
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -27,10 +30,12 @@ from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import network_policy as policy_manifests
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests import service as service_manifests
+from capstan_operator.manifests import volume_claim as claim_manifests
 from capstan_operator.reconcile.observe import (
     NAME_CONFLICT,
     NETWORK_POLICY_MISSING,
     SERVICE_MISSING,
+    VOLUME_CLAIM_MISSING,
     WAITING_FOR_OLD_PODS,
     Obstacle,
 )
@@ -42,6 +47,20 @@ REMEMBERED = 1024
 """The most valid templates that are remembered. Series of jobs often differ only in their names."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Unwatched:
+    """An object that a job needs and that no watch reports. `missing` is the reason without it."""
+
+    missing: str
+    path: str
+    collection: str
+    manifest: dict[str, Any]
+
+    @property
+    def title(self) -> str:
+        return f"{self.manifest['kind']} {self.manifest['metadata']['name']}"
+
+
 class Preparations:
     """The preparations of all jobs. Only one pass of a job at a time may call `obstacle`."""
 
@@ -49,8 +68,8 @@ class Preparations:
         self._rest = rest
         self._clock = clock
         self._served: dict[Key, Uid] = {}
-        self._protected: dict[Key, Uid] = {}
-        """The jobs whose NetworkPolicies were seen since the last comparison."""
+        self._equipped: dict[Key, Uid] = {}
+        """The jobs whose unwatched objects were seen since the last comparison."""
         self._sound: OrderedDict[str, None] = OrderedDict()
         self._blocked: dict[Key, Blocked] = {}
         self._looking: set[Key] = set()
@@ -69,7 +88,7 @@ class Preparations:
         served = {key: uid for key, uid in served.items() if key not in self._forgotten}
         kept = {key: uid for key, uid in self._served.items() if key.namespace in unread}
         self._served = kept | served
-        self._protected.clear()
+        self._equipped.clear()
         for key, before in list(self._blocked.items()):
             if recheck.is_disproved(before, served.get(key)):
                 del self._blocked[key]
@@ -79,7 +98,7 @@ class Preparations:
     def forget(self, key: Key) -> None:
         """Forget a job that is gone, or whose Service has changed."""
         self._served.pop(key, None)
-        self._protected.pop(key, None)
+        self._equipped.pop(key, None)
         self._blocked.pop(key, None)
         self._looking.discard(key)
         self._forgotten.add(key)
@@ -122,13 +141,14 @@ class Preparations:
             wrong = template.obstacle([await self._dry_run(job, kind) for kind in types])
             if wrong is not None:
                 return wrong
-        if job.spec.cluster.network_policy and self._protected.get(key) != job.metadata.uid:
-            obstacle = await _found_or(
-                self._ensure_network_policy(key, job), NETWORK_POLICY_MISSING,
-                f"NetworkPolicy {key.name}", started=started,
-            )  # fmt: skip
-            if obstacle is not None:
-                return obstacle
+        if self._equipped.get(key) != job.metadata.uid:
+            for wanted in _unwatched(job):
+                obstacle = await _found_or(
+                    self._ensure(wanted, job), wanted.missing, wanted.title, started=started
+                )
+                if obstacle is not None:
+                    return obstacle
+            self._equipped[key] = job.metadata.uid
         if self._served.get(key) == job.metadata.uid:
             return None
         return await _found_or(
@@ -158,19 +178,15 @@ class Preparations:
             return Answer.FORBIDDEN, forbidden.message
         return Answer.ACCEPTED, ""
 
-    async def _ensure_network_policy(self, key: Key, job: TrainingJob) -> Obstacle | None:
-        """Create the job's NetworkPolicy unless it exists. Return an obstacle if another owner has
-        its name.
-        """
+    async def _ensure(self, wanted: _Unwatched, job: TrainingJob) -> Obstacle | None:
+        """Create the object unless it exists. Return an obstacle if another owner has its name."""
         try:
-            existing = await self._rest.get(paths.network_policy(*key))
+            existing = await self._rest.get(wanted.path)
         except NotFound:
-            manifest = policy_manifests.network_policy(job)
-            await self._rest.create(paths.network_policies(key.namespace), manifest)
-        else:
-            if owners.controller(existing, key.name) != job.metadata.uid:
-                return in_the_way("NetworkPolicy", existing, job)
-        self._protected[key] = job.metadata.uid
+            await self._rest.create(wanted.collection, wanted.manifest)
+            return None
+        if owners.controller(existing, job.metadata.name) != job.metadata.uid:
+            return in_the_way(wanted.manifest["kind"], existing, job)
         return None
 
     async def _ensure_service(self, key: Key, job: TrainingJob) -> Obstacle | None:
@@ -184,6 +200,26 @@ class Preparations:
         if key in self._looking:
             self._served[key] = job.metadata.uid
         return None
+
+
+def _unwatched(job: TrainingJob) -> Iterator[_Unwatched]:
+    """Yield the unwatched objects of a job."""
+    name, namespace = job.metadata.name, job.metadata.namespace
+    if job.spec.cluster.network_policy:
+        yield _Unwatched(
+            NETWORK_POLICY_MISSING,
+            paths.network_policy(namespace, name),
+            paths.network_policies(namespace),
+            policy_manifests.network_policy(job),
+        )
+    checkpoint = job.spec.checkpoint
+    if checkpoint is not None and checkpoint.volume_claim is not None:
+        yield _Unwatched(
+            VOLUME_CLAIM_MISSING,
+            paths.volume_claim(namespace, claim_manifests.name(job)),
+            paths.volume_claims(namespace),
+            claim_manifests.volume_claim(job, checkpoint.volume_claim),
+        )
 
 
 async def _found_or(

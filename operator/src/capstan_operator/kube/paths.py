@@ -63,6 +63,14 @@ def config_map(namespace: str, name: str) -> str:
     return _namespaced(_CORE, namespace, "configmaps", name)
 
 
+def volume_claims(namespace: str) -> str:
+    return _namespaced(_CORE, namespace, "persistentvolumeclaims")
+
+
+def volume_claim(namespace: str, name: str) -> str:
+    return _namespaced(_CORE, namespace, "persistentvolumeclaims", name)
+
+
 def network_policies(namespace: str) -> str:
     return _namespaced(_NETWORKING, namespace, "networkpolicies")
 

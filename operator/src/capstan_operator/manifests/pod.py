@@ -11,7 +11,7 @@ from typing import Any
 
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import Checkpoint, TrainingJob
-from capstan_operator.manifests import cluster, cluster_file, labels
+from capstan_operator.manifests import cluster, cluster_file, labels, volume_claim
 from capstan_operator.manifests.cluster import Address, Environment
 
 CHECKPOINT_VOLUME = "capstan-checkpoints"
@@ -141,7 +141,7 @@ def _spec(
             spec[kind] = [_container(container, variables, checkpoint) for container in given[kind]]
     spec["volumes"] = [*(given.get("volumes") or []), cluster_file.volume(job)]
     if checkpoint is not None:
-        claim = {"claimName": checkpoint.existing_claim}
+        claim = {"claimName": volume_claim.mounted(job, checkpoint)}
         volume = {"name": CHECKPOINT_VOLUME, "persistentVolumeClaim": claim}
         spec["volumes"].append(volume)
     return spec

@@ -114,13 +114,15 @@ class TaskView:
 TEMPLATE_INVALID = "TemplateInvalid"
 """The API server would refuse every pod of a type."""
 NAME_CONFLICT = "NameConflict"
-"""The name of the job's Service or NetworkPolicy, or of a task's pod, is taken by an object of
-another owner."""
+"""The name of the job's Service, NetworkPolicy or PersistentVolumeClaim, or of a task's pod, is
+taken by an object of another owner."""
 SERVICE_MISSING = "ServiceMissing"
 """The job's Service could not be created: a quota, a policy or a webhook forbids it, or the API
 server is in trouble."""
 NETWORK_POLICY_MISSING = "NetworkPolicyMissing"
 """The job's NetworkPolicy could not be created, for the same reasons."""
+VOLUME_CLAIM_MISSING = "VolumeClaimMissing"
+"""The job's PersistentVolumeClaim could not be created, for the same reasons."""
 WAITING_FOR_OLD_PODS = "WaitingForOldPods"
 """Pods of a deleted job of the same name still exist."""
 

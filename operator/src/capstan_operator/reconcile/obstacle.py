@@ -13,6 +13,7 @@ from capstan_operator.reconcile.observe import (
     NAME_CONFLICT,
     NETWORK_POLICY_MISSING,
     SERVICE_MISSING,
+    VOLUME_CLAIM_MISSING,
     WAITING_FOR_OLD_PODS,
     InstanceState,
     Observed,
@@ -20,7 +21,7 @@ from capstan_operator.reconcile.observe import (
     TaskView,
 )
 
-_REFUSED_OBJECTS = frozenset({SERVICE_MISSING, NETWORK_POLICY_MISSING})
+_REFUSED_OBJECTS = frozenset({SERVICE_MISSING, NETWORK_POLICY_MISSING, VOLUME_CLAIM_MISSING})
 NAMED = 8
 """The most pods that a message names. The message only counts further pods."""
 

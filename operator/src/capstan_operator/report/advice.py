@@ -32,6 +32,8 @@ _CONDITIONS = {
     "the operator from creating the job's Service. The operator tries again.",
     observe.NETWORK_POLICY_MISSING: "Let the operator create NetworkPolicies, or change the quota, "
     "policy or webhook that the message names. The operator tries again.",
+    observe.VOLUME_CLAIM_MISSING: "Let the operator create PersistentVolumeClaims, or change the "
+    "quota, policy or webhook that the message names. The operator tries again.",
     observe.WAITING_FOR_OLD_PODS: "Nothing: the job starts when the pods of the old job are gone.",
 }
 
