@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from capstan.core import dtypes, windows
+from capstan.core import dtypes, tensor_shape, windows
 from capstan.framework import opdef
 from capstan.framework.ops import training
 
@@ -612,6 +612,181 @@ def unique(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     return Case([np.concatenate([values, values[::2]]).astype(values.dtype)])
 
 
+@st.composite
+def between(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw one operand between -1 and 1, or above 1 for Acosh."""
+    value = np.asarray(draw(numbers(row, dtype)).array(draw(small_shapes)) / 10.5)
+    return Case([np.asarray(np.abs(value) + 1.25 if row.name == "Acosh" else value)])
+
+
+@st.composite
+def off_integers(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw one operand that is no integer, because Digamma and Lgamma have poles there."""
+    value = draw(numbers(row, dtype)).array(draw(small_shapes))
+    return Case([np.asarray(np.abs(value) + value.dtype.type(0.3))])
+
+
+def _places(draw: Draw, give: Numbers, shape: Sequence[int], is_distinct: bool) -> Any:
+    """Draw coordinates of slices of an array, as the last axis of an array."""
+    depth = draw(st.integers(1, len(shape)))
+    total = int(np.prod(shape[:depth]))
+    flat = give.random.permutation(total)[: draw(st.integers(0, 3))]
+    if not is_distinct and total and flat.size:
+        flat = np.append(flat, flat[0])
+    found = np.stack(np.unravel_index(flat, shape[:depth]), -1)
+    return found.astype(draw(st.sampled_from([np.int32, np.int64])))
+
+
+@st.composite
+def gather_nd(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype, "Tparams"))
+    params = give.array(draw(solid_shapes))
+    return Case([params, _places(draw, give, params.shape, False)], structural=frozenset({1}))
+
+
+@st.composite
+def scatter_nd(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    kind = dtype or draw(st.sampled_from([dtypes.float32, dtypes.float64, dtypes.int32]))
+    give, shape = draw(numbers(row, kind)), draw(solid_shapes)
+    places = _places(draw, give, shape, False)
+    updates = give.array((*places.shape[:-1], *shape[places.shape[-1] :]))
+    sizes = np.array(shape, places.dtype)
+    return Case([places, updates, sizes], structural=frozenset({0, 2}))
+
+
+@st.composite
+def changed_nd(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    kind = dtype or draw(st.sampled_from([dtypes.float32, dtypes.float64, dtypes.int32]))
+    give, shape = draw(numbers(row, kind)), draw(solid_shapes)
+    places = _places(draw, give, shape, row.name == "TensorScatterUpdate")
+    updates = give.array((*places.shape[:-1], *shape[places.shape[-1] :]))
+    return Case([give.array(shape), places, updates], structural=frozenset({1}))
+
+
+@st.composite
+def sorted_segments(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype))
+    shape = draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=0, max_side=3))
+    ids = np.sort(give.random.integers(0, 4, shape[0])).astype(np.int32)
+    value = give.array(shape)
+    if row.name == "SegmentProd":
+        value = np.asarray(value / 4 if value.dtype.kind == "f" else value % 3)
+    return Case([value, ids], structural=frozenset({1}))
+
+
+@st.composite
+def unsorted_segments(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw rows of which each segment has at least one. An empty one would have a huge value."""
+    give, shape = draw(numbers(row, dtype)), draw(solid_shapes)
+    ids_shape = shape[: draw(st.integers(1, len(shape)))]
+    size = int(np.prod(ids_shape))
+    count = draw(st.integers(1, min(size, 4)))
+    ids = give.random.permutation(np.arange(size) % count).reshape(ids_shape).astype(np.int32)
+    value = give.array(shape)
+    if row.name == "UnsortedSegmentProd":
+        value = np.asarray(value / 4 if value.dtype.kind == "f" else value % 3)
+    return Case([value, ids, np.asarray(np.int32(count))], structural=frozenset({1, 2}))
+
+
+@st.composite
+def looked_up_segments(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    kind = dtype or draw(st.sampled_from([dtypes.float32, dtypes.float64]))
+    give, shape = draw(numbers(row, kind)), draw(solid_shapes)
+    count = draw(st.integers(1, 5))
+    indices = give.random.integers(0, shape[0], count).astype(np.int32)
+    ids = np.sort(give.random.integers(0, 3, count)).astype(np.int32)
+    return Case([give.array(shape), indices, ids], structural=frozenset({1, 2}))
+
+
+@st.composite
+def partitions(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, shape, count = draw(numbers(row, dtype)), draw(small_shapes), draw(st.integers(1, 3))
+    parts = give.random.integers(0, count, shape[: draw(st.integers(0, len(shape)))])
+    operands = [give.array(shape), np.asarray(parts).astype(np.int32)]
+    return Case(operands, {"num_partitions": count}, frozenset({1}))
+
+
+@st.composite
+def reversal(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(small_shapes))
+    axes = draw(st.lists(st.sampled_from(range(value.ndim)), unique=True)) if value.ndim else []
+    signed = [axis - draw(st.sampled_from([0, value.ndim])) for axis in axes]
+    return Case([value, np.array(signed, np.int32)], structural=frozenset({1}))
+
+
+@st.composite
+def sequences(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    kind = dtype or draw(st.sampled_from([dtypes.float32, dtypes.float64, dtypes.int32]))
+    give = draw(numbers(row, kind))
+    shape = draw(arrays.array_shapes(min_dims=2, max_dims=3, min_side=1, max_side=3))
+    batch, along = draw(st.permutations(range(len(shape))))[:2]
+    lengths = give.random.integers(0, shape[along] + 1, shape[batch])
+    index = draw(st.sampled_from([np.int32, np.int64]))
+    attrs = {"seq_dim": along, "batch_dim": batch}
+    return Case([give.array(shape), lengths.astype(index)], attrs, frozenset({1}))
+
+
+@st.composite
+def line(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype))
+    count = np.asarray(np.int32(draw(st.integers(1, 5))))
+    return Case([give.array(()), give.array(()), count], structural=frozenset({0, 1, 2}))
+
+
+@st.composite
+def difference(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    x = draw(numbers(row, dtype)).array((draw(st.integers(0, 5)),))
+    return Case([x, x[::2].copy()])
+
+
+@st.composite
+def bins(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, shape = draw(numbers(row, dtype)), draw(small_shapes)
+    values = np.asarray(give.random.integers(0, 5, shape)).astype(np.int32)
+    weights = give.array(draw(st.sampled_from([shape, (0,)])))
+    size = np.asarray(np.int32(draw(st.integers(1, 6))))
+    return Case([values, size, weights], structural=frozenset({1}))
+
+
+@st.composite
+def matrices(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw matrices, with the diagonal that MatrixSetDiag sets, or the width of a band."""
+    give = draw(numbers(row, dtype))
+    shape = draw(arrays.array_shapes(min_dims=2, max_dims=3, min_side=1, max_side=3))
+    if row.name == "MatrixSetDiag":
+        return Case([give.array(shape), give.array((*shape[:-2], min(shape[-2:])))])
+    if row.name == "MatrixBandPart":
+        widths = [np.asarray(np.int64(draw(st.integers(-1, side)))) for side in shape[-2:]]
+        return Case([give.array(shape), *widths], structural=frozenset({1, 2}))
+    return Case([give.array(shape)])
+
+
+@st.composite
+def square_matrices(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw matrices with an inverse: their diagonals outweigh all other elements."""
+    give, side = draw(numbers(row, dtype)), draw(st.integers(1, 3))
+    batch = draw(st.sampled_from([(), (2,)]))
+    matrix = give.array((*batch, side, side)) / 20 + np.eye(side) * 3
+    return Case([matrix.astype(give.dtype)], {} if row.name != "MatrixInverse" else
+                {"adjoint": draw(st.booleans())})  # fmt: skip
+
+
+@st.composite
+def doubled(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw a tensor whose shape has two equal halves."""
+    half = draw(arrays.array_shapes(min_dims=1, max_dims=2, min_side=1, max_side=3))
+    return Case([draw(numbers(row, dtype)).array(half * 2)])
+
+
+@st.composite
+def checked(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(small_shapes))
+    if row.name == "CheckNumerics":
+        return Case([value], {"message": b"values"})
+    sizes = [draw(st.sampled_from([size, None])) for size in value.shape]
+    return Case([value], {"shape": tensor_shape.TensorShape(sizes)})
+
+
 def assertion(row: opdef.OpDef, dtype: Any = None) -> st.SearchStrategy[Case]:
     data = [np.array([1, 2], np.int32), np.array([b"x"], object)]
     return st.just(Case([np.asarray(np.bool_(True)), data]))
@@ -678,6 +853,28 @@ CASES: dict[str, Strategy] = {
     "StridedSliceGrad": strided_grad, "Fill": fill, "Range": range_,
     "UnsortedSegmentSum": segment_sum, "DynamicStitch": stitch, "InvertPermutation": permutation,
     "OneHot": one_hot, "Unique": unique, "Assert": assertion,
+    **dict.fromkeys(
+        ("Asinh", "Atan", "Cosh", "Erf", "Erfc", "Expm1", "Rint", "Sinh"), unary
+    ),
+    **dict.fromkeys(("Acos", "Acosh", "Asin", "Atanh", "Tan"), between),
+    **dict.fromkeys(("Digamma", "Lgamma"), off_integers),
+    **dict.fromkeys(("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub"), changed_nd),
+    **dict.fromkeys(
+        ("SegmentSum", "SegmentMean", "SegmentProd", "SegmentMax", "SegmentMin"), sorted_segments
+    ),
+    **dict.fromkeys(
+        ("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"), unsorted_segments
+    ),
+    **dict.fromkeys(
+        ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"), looked_up_segments
+    ),
+    **dict.fromkeys(("MatrixDiagPart", "MatrixSetDiag", "MatrixBandPart"), matrices),
+    **dict.fromkeys(("MatrixInverse", "MatrixDeterminant"), square_matrices),
+    **dict.fromkeys(("CheckNumerics", "EnsureShape"), checked),
+    "Atan2": binary, "GatherNd": gather_nd, "ScatterNd": scatter_nd,
+    "DynamicPartition": partitions, "ReverseV2": reversal, "ReverseSequence": sequences,
+    "LinSpace": line, "UniqueWithCounts": unique, "ListDiff": difference, "Bincount": bins,
+    "MatrixDiag": ranked, "Diag": ranked, "DiagPart": doubled,
 }  # fmt: skip
 
 _READERS = (
@@ -755,6 +952,11 @@ ELSEWHERE = {
     "kernels/test_state.py": {
         "VariableV2", "IsVariableInitialized", "Assign", "AssignAdd", "AssignSub", "ScatterAdd",
         "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul", "ScatterSub", "ScatterUpdate",
+    },
+    "api/test_nd_ops.py": {
+        f"{prefix}ScatterNd{kind}"
+        for prefix in ("", "Resource")
+        for kind in ("Add", "Sub", "Update")
     },
     "kernels/test_resource.py": {
         "VarHandleOp", "ReadVariableOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp",

@@ -16,6 +16,7 @@ from capstan import errors as errors
 from capstan.api.absent import absent as _absent
 from capstan.api.accumulators import *
 from capstan.api.array_ops import *
+from capstan.api.arrays_ops import *
 from capstan.api.check_ops import *
 from capstan.api.clip_ops import *
 from capstan.api.cond_ops import *
@@ -34,13 +35,17 @@ from capstan.api.input_ops import *
 from capstan.api.io_ops import *
 from capstan.api.logic_ops import *
 from capstan.api.math_ops import *
+from capstan.api.matrix_ops import *
+from capstan.api.nd_ops import *
 from capstan.api.parsing_ops import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *
 from capstan.api.script_ops import *
+from capstan.api.segment_ops import *
 from capstan.api.sequence_example_ops import *
 from capstan.api.session_ops import *
 from capstan.api.sparse_ops import *
+from capstan.api.special_ops import *
 from capstan.api.state_ops import *
 from capstan.api.string_ops import *
 from capstan.api.switch_case_ops import *

@@ -17,14 +17,11 @@ _RENAMED: Final = {
 """Names of before TensorFlow 1.0 that 1.x no longer had, with their successors."""
 _LACKED: Final = frozenset(
     (
-        "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec", "acos", "arg_max", "arg_min",
-        "asin", "assert_rank_in", "atanh", "avg_pool_v2", "cosh", "decode_webp", "floor_div",
-        "identity_n", "imag", "initialize_all_tables", "is_built_with_xla", "max_pool_v2",
-        "py_function", "qint16", "qint32", "qint8", "quint16", "quint8",
-        "rint", "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update", "sinh",
-        "tables_initializer", "tan", "to_complex128", "to_complex64", "types",
-        "unsorted_segment_max", "unsorted_segment_mean", "unsorted_segment_min",
-        "variable_op_scope",
+        "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec", "arg_max", "arg_min",
+        "assert_rank_in", "avg_pool_v2", "decode_webp", "floor_div", "identity_n", "igamma",
+        "igammac", "imag", "initialize_all_tables", "is_built_with_xla", "max_pool_v2",
+        "py_function", "qint16", "qint32", "qint8", "quint16", "quint8", "tables_initializer",
+        "to_complex128", "to_complex64", "types", "variable_op_scope",
     )
 )  # fmt: skip
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""

@@ -17,19 +17,38 @@ def _same(names: str) -> dict[str, str]:
 
 
 _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
-    "math": _same(
-        """
-        abs accumulate_n add add_n argmax argmin ceil cos count_nonzero cumprod cumsum divide equal
-        exp floor floordiv floormod greater greater_equal invert_permutation is_finite is_inf is_nan
-        less less_equal log log1p log_sigmoid logical_and logical_not logical_or logical_xor maximum
-        minimum mod multiply negative not_equal pow reciprocal reduce_all reduce_any
-        reduce_logsumexp reduce_max reduce_mean reduce_min reduce_prod reduce_sum round rsqrt
-        scalar_mul sigmoid sign sin sqrt square squared_difference subtract tanh truediv
-        unsorted_segment_sum
-        nn.in_top_k nn.l2_normalize nn.log_softmax nn.softmax nn.zero_fraction
-        """
-    ),
-    "linalg": _same("global_norm matmul transpose nn.l2_normalize"),
+    "math": {
+        **_same(
+            """
+            abs accumulate_n acos acosh add add_n argmax argmin asin asinh atan atan2 atanh bincount
+            ceil confusion_matrix cos cosh count_nonzero cumprod cumsum digamma divide equal erf
+            erfc exp expm1 floor floordiv floormod greater greater_equal invert_permutation
+            is_finite is_inf is_nan less less_equal lgamma log log1p log_sigmoid logical_and
+            logical_not logical_or logical_xor maximum minimum mod multiply negative not_equal pow
+            reciprocal reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
+            reduce_prod reduce_sum rint round rsqrt scalar_mul segment_max segment_mean segment_min
+            segment_prod segment_sum sigmoid sign sin sinh sqrt square squared_difference subtract
+            tan tanh truediv unsorted_segment_max unsorted_segment_mean unsorted_segment_min
+            unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum nn.in_top_k
+            nn.l2_normalize nn.log_softmax nn.softmax nn.softplus nn.softsign nn.top_k
+            nn.zero_fraction
+            """
+        ),
+        "divide_no_nan": "div_no_nan",
+    },
+    "linalg": {
+        **_same(
+            "eye global_norm matmul matrix_transpose tensordot trace transpose nn.l2_normalize"
+        ),
+        "band_part": "matrix_band_part",
+        "det": "matrix_determinant",
+        "diag": "matrix_diag",
+        "diag_part": "matrix_diag_part",
+        "inv": "matrix_inverse",
+        "set_diag": "matrix_set_diag",
+        "tensor_diag": "diag",
+        "tensor_diag_part": "diag_part",
+    },
     "strings": {
         **_same("as_string regex_replace"),
         "join": "string_join",
@@ -68,7 +87,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         """
         Assert assert_equal assert_greater assert_greater_equal assert_less assert_less_equal
         assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
-        assert_rank is_finite is_inf is_nan
+        assert_rank check_numerics is_finite is_inf is_nan
         """
     ),
 }

@@ -217,6 +217,11 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
         change = getattr(raw, op)(self._handle, sparse_delta.indices, values, name=name)
         return self._after(change, read_value=True)
 
+    def _scattered_nd(self, op: str, indices: Any, updates: Any, name: str | None) -> Any:
+        values = convert.convert_to_tensor(updates, self.dtype)
+        change = getattr(raw, op)(self._handle, indices, values, name=name)
+        return self._after(change, read_value=True)
+
     def _after(self, change: graphs.Operation, read_value: bool) -> Any:
         return UnreadVariable(self, change) if read_value else change
 

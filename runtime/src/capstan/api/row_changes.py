@@ -1,4 +1,4 @@
-"""Changes of rows of a resource variable (python/ops/resource_variable_ops.py)."""
+"""Changes of rows and slices of a resource variable (python/ops/resource_variable_ops.py)."""
 
 import abc
 from typing import Any
@@ -16,6 +16,22 @@ class RowChanges:
     @abc.abstractmethod
     def _scattered(self, op: str, sparse_delta: Any, name: str | None) -> Any:
         """Return the variable after an operation `op` with the rows of `sparse_delta`."""
+
+    @abc.abstractmethod
+    def _scattered_nd(self, op: str, indices: Any, updates: Any, name: str | None) -> Any:
+        """Return the variable after an operation `op` with `updates` at `indices`."""
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Add to the slices at multi-dimensional indices."""
+        return self._scattered_nd("ResourceScatterNdAdd", indices, updates, name)
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Subtract from the slices at multi-dimensional indices."""
+        return self._scattered_nd("ResourceScatterNdSub", indices, updates, name)
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Any:
+        """Set the slices at multi-dimensional indices."""
+        return self._scattered_nd("ResourceScatterNdUpdate", indices, updates, name)
 
     def scatter_add(
         self, sparse_delta: Any, use_locking: bool = False, name: str | None = None

@@ -1,0 +1,117 @@
+"""TensorFlow 1's functions for diagonals, bands and inverses of matrices.
+
+Sources: python/ops/array_ops.py, python/ops/linalg_ops.py, python/ops/math_ops.py.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.api import plain
+from capstan.api.scoped import scoped
+from capstan.core import dtypes
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+__all__ = [
+    "diag", "diag_part", "eye", "matrix_band_part", "matrix_determinant", "matrix_diag",
+    "matrix_diag_part", "matrix_inverse", "matrix_set_diag", "matrix_transpose", "trace",
+]  # fmt: skip
+
+diag = plain.function(
+    "diag", "Diag", "Return a tensor of twice the rank with these elements on its diagonal."
+)
+matrix_band_part = plain.function(
+    "matrix_band_part",
+    "MatrixBandPart",
+    "Set the elements outside of a band to 0. A negative width keeps a whole triangle.",
+)
+matrix_determinant = plain.function(
+    "matrix_determinant", "MatrixDeterminant", "Return the determinant of each matrix."
+)
+
+
+def diag_part(input: Any, name: str | None = None) -> Any:
+    """Return the diagonal of a tensor whose shape has two equal halves."""
+    return raw.DiagPart(input, name=name)
+
+
+def matrix_diag(diagonal: Any, name: str | None = None) -> Any:
+    """Return square matrices with these diagonals, and 0 elsewhere."""
+    return raw.MatrixDiag(diagonal, name=name)
+
+
+def matrix_diag_part(input: Any, name: str | None = None) -> Any:
+    """Return the main diagonal of each matrix."""
+    return raw.MatrixDiagPart(input, name=name)
+
+
+def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Any:
+    """Return copies of the matrices with other main diagonals."""
+    return raw.MatrixSetDiag(input, diagonal, name=name)
+
+
+def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Any:
+    """Return the inverse of each matrix, or the inverse of its adjoint.
+
+    A matrix without an inverse makes the step raise InvalidArgumentError.
+    """
+    return raw.MatrixInverse(input, adjoint=adjoint, name=name)
+
+
+def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:
+    """Swap the last two axes. `conjugate` has no effect, because no dtype is complex.
+
+    Raises:
+        ValueError: `a` has fewer than two axes.
+    """
+    with scoped(name, "matrix_transpose", (a,)):
+        a = convert.convert_to_tensor(a, name="a")
+        rank = a.shape.ndims
+        if rank is None:
+            count = raw.Rank(a)
+            order = raw.ConcatV2(
+                [
+                    raw.Range(0, raw.Sub(count, 2), 1),
+                    raw.Pack([raw.Sub(count, 1), raw.Sub(count, 2)]),
+                ],
+                0,
+            )
+            return raw.Transpose(a, order)
+        if rank < 2:
+            raise ValueError(
+                f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {a.shape}"
+            )
+        return raw.Transpose(a, np.array([*range(rank - 2), rank - 1, rank - 2], np.int32))
+
+
+def trace(x: Any, name: str | None = None) -> Any:
+    """Return the sum of the main diagonal of each matrix."""
+    with scoped(name, "Trace", (x,)) as scope:
+        return raw.Sum(raw.MatrixDiagPart(x), np.array([-1], np.int32), name=scope)
+
+
+def eye(
+    num_rows: Any,
+    num_columns: Any = None,
+    batch_shape: Any = None,
+    dtype: Any = dtypes.float32,
+    name: str | None = None,
+) -> Any:
+    """Return identity matrices. `batch_shape` is the shape before the last two axes."""
+    with scoped(name, "eye", (num_rows,)):
+        columns = num_rows if num_columns is None else num_columns
+        kind = dtypes.as_dtype(dtype).base_dtype
+        rows_and_columns = raw.Pack([_size(num_rows), _size(columns)])
+        batch = np.zeros(0, np.int32) if batch_shape is None else batch_shape
+        batch = convert.convert_to_tensor(batch, dtypes.int32)
+        shorter = raw.Minimum(_size(num_rows), _size(columns))
+        ones = raw.Fill(raw.ConcatV2([batch, raw.Reshape(shorter, [1])], 0), raw.Cast(1, DstT=kind))
+        if num_columns is None:
+            return raw.MatrixDiag(ones)
+        sizes = raw.ConcatV2([batch, rows_and_columns], 0)
+        return raw.MatrixSetDiag(raw.Fill(sizes, raw.Cast(0, DstT=kind)), ones)
+
+
+def _size(value: Any) -> Any:
+    return convert.convert_to_tensor(value, dtypes.int32)

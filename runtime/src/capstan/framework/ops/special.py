@@ -1,0 +1,106 @@
+"""Rows of the inverse and hyperbolic functions, and of the error and gamma functions."""
+
+import math
+
+from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, define
+from capstan.framework.ops import rules, typesets, unbroadcast
+
+
+def _acos(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.Neg(raw.RealDiv(grads[0], _root(op, raw, -1, 1))),)
+
+
+def _asin(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.RealDiv(grads[0], _root(op, raw, -1, 1)),)
+
+
+def _asinh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.RealDiv(grads[0], _root(op, raw, 1, 1)),)
+
+
+def _acosh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.RealDiv(grads[0], _root(op, raw, 1, -1)),)
+
+
+def _root(op: Op, raw: Raw, factor: int, constant: int) -> object:
+    """Return the square root of factor * x * x + constant."""
+    square = raw.Square(op.inputs[0])
+    return raw.Sqrt(raw.Add(square if factor > 0 else raw.Neg(square), constant))
+
+
+def _atan(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.RealDiv(grads[0], raw.Add(raw.Square(op.inputs[0]), 1)),)
+
+
+def _atanh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.RealDiv(grads[0], raw.Sub(1, raw.Square(op.inputs[0]))),)
+
+
+def _cosh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.Mul(grads[0], raw.Sinh(op.inputs[0])),)
+
+
+def _sinh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.Mul(grads[0], raw.Cosh(op.inputs[0])),)
+
+
+def _tan(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.RealDiv(grads[0], raw.Square(raw.Cos(op.inputs[0]))),)
+
+
+def _expm1(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.Mul(grads[0], raw.Exp(op.inputs[0])),)
+
+
+def _erf(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.Mul(grads[0], _bell(op, raw, 2 / math.sqrt(math.pi))),)
+
+
+def _erfc(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.Mul(grads[0], _bell(op, raw, -2 / math.sqrt(math.pi))),)
+
+
+def _bell(op: Op, raw: Raw, factor: float) -> object:
+    """Return factor * exp(-x * x)."""
+    return raw.Mul(raw.Exp(raw.Neg(raw.Square(op.inputs[0]))), factor)
+
+
+def _lgamma(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.Mul(grads[0], raw.Digamma(op.inputs[0])),)
+
+
+def _atan2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    y, x = op.inputs
+    scaled = raw.RealDiv(grads[0], raw.Add(raw.Square(x), raw.Square(y)))
+    return unbroadcast.summed(op, [raw.Mul(x, scaled), raw.Mul(raw.Neg(y), scaled)], raw)
+
+
+_GRADIENTS: dict[str, GradientRule | None] = {
+    "Acos": _acos, "Acosh": _acosh, "Asin": _asin, "Asinh": _asinh, "Atan": _atan,
+    "Atanh": _atanh, "Cosh": _cosh, "Digamma": None, "Erf": _erf, "Erfc": _erfc,
+    "Expm1": _expm1, "Lgamma": _lgamma, "Rint": None, "Sinh": _sinh, "Tan": _tan,
+}  # fmt: skip
+
+for _name, _gradient in _GRADIENTS.items():
+    define(
+        OpDef(
+            _name,
+            ("x: T",),
+            ("y: T",),
+            shape=rules.unchanged,
+            gradient=_gradient,
+            not_differentiable=_name == "Rint",
+            types={"T": typesets.FLOATING},
+        )
+    )
+
+define(
+    OpDef(
+        "Atan2",
+        ("y: T", "x: T"),
+        ("z: T",),
+        shape=rules.broadcast,
+        gradient=_atan2,
+        types={"T": typesets.FLOATING},
+    )
+)

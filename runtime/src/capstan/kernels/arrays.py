@@ -1,0 +1,237 @@
+"""Kernels that reverse, list and count elements, and kernels of diagonals and bands of matrices."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.core import shapes
+from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, number
+
+
+def _reverse(tensor: Array, axes: Array) -> Array:
+    rank = tensor.ndim
+    places = [int(axis) for axis in axes]
+    for index, axis in enumerate(places):
+        if not -rank <= axis < rank:
+            raise invalid(f"'axis'[{index}] = {axis} is out of valid range [0, {rank - 1}")
+    if len({axis % rank for axis in places}) < len(places):
+        raise invalid("axis specified more than once.")
+    return np.array(np.flip(tensor, tuple(places)))
+
+
+def _reverse_sequence(node: NodeContext) -> Function:
+    along, batch = node.attrs["seq_dim"], node.attrs["batch_dim"]
+
+    def reverse(x: Array, lengths: Array) -> Array:
+        if lengths.shape != (x.shape[batch],):
+            raise invalid(
+                f"Length of seq_lengths != input.dims({batch}), ({lengths.size} vs. "
+                f"{x.shape[batch]})"
+            )
+        made = np.array(x)
+        source, target = (
+            np.moveaxis(x, (batch, along), (0, 1)),
+            np.moveaxis(made, (batch, along), (0, 1)),
+        )
+        for at, length in enumerate(lengths.tolist()):
+            if not 0 <= length <= x.shape[along]:
+                raise invalid(f"seq_lens({at}) > input.dims({along})")
+            target[at, :length] = source[at, :length][::-1]
+        return made
+
+    return reverse
+
+
+def _line(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def line(start: Array, stop: Array, num: Array) -> Array:
+        for name, value in (("start", start), ("stop", stop)):
+            if value.ndim:
+                raise invalid(f"{name} must be a scalar, not shape {show(value.shape)}")
+        count = number(num, "num")
+        if count <= 0:
+            raise invalid(f"Requires num > 0: {count}")
+        return np.linspace(start.item(), stop.item(), count, dtype=dtype)
+
+    return line
+
+
+def _in_order(x: Array, dtype: Any) -> tuple[Array, Array, Array]:
+    """Return the distinct elements in the order of their first appearance, the place of each
+    element among them, and how often each occurs.
+    """
+    if x.ndim != 1:
+        raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
+    values, first, place, counts = np.unique(x, True, True, True)
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype)
+    rank[order] = np.arange(len(order))
+    return values[order], rank[place], counts[order].astype(dtype)
+
+
+def _unique(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[1].as_numpy_dtype
+    return lambda x: _in_order(x, dtype)
+
+
+def _difference(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[1].as_numpy_dtype
+
+    def difference(x: Array, y: Array) -> tuple[Array, Array]:
+        for name, array in (("x", x), ("y", y)):
+            if array.ndim != 1:
+                raise invalid(f"{name} should be a 1D vector.")
+        excluded = set(y.tolist())
+        kept = [at for at, element in enumerate(x.tolist()) if element not in excluded]
+        places = np.array(kept, np.intp)
+        return x[places], places.astype(dtype)
+
+    return difference
+
+
+def _bincount(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def count(values: Array, size: Array, weights: Array) -> Array:
+        length, flat = number(size, "size"), values.reshape(-1)
+        if length < 0:
+            raise invalid(f"size ({length}) must be non-negative")
+        if flat.size and flat.min() < 0:
+            raise invalid("Input arr must be non-negative!")
+        if weights.size not in (0, flat.size):
+            raise invalid("weights must have the shape of arr, or be empty")
+        bins = np.zeros(length, dtype)
+        is_in = flat < length
+        np.add.at(bins, flat[is_in], weights.reshape(-1)[is_in] if weights.size else dtype(1))
+        return bins
+
+    return count
+
+
+def _diagonal_of(matrix: Array) -> Any:
+    count = min(matrix.shape[-2:])
+    places = np.arange(count)
+    return matrix[..., places, places]
+
+
+def _matrix_diag(diagonal: Array) -> Array:
+    count = diagonal.shape[-1]
+    made = np.zeros((*diagonal.shape, count), diagonal.dtype)
+    return _with_diagonal(made, diagonal)
+
+
+def _with_diagonal(matrix: Array, diagonal: Array) -> Array:
+    count = min(matrix.shape[-2:])
+    if diagonal.shape != (*matrix.shape[:-2], count):
+        raise invalid(
+            f"diagonal must have the shape {show((*matrix.shape[:-2], count))}, got "
+            f"{show(diagonal.shape)}"
+        )
+    places = np.arange(count)
+    matrix[..., places, places] = diagonal
+    return matrix
+
+
+def _set_diag(matrix: Array, diagonal: Array) -> Array:
+    return _with_diagonal(np.array(matrix), diagonal)
+
+
+def _diag(diagonal: Array) -> Array:
+    return np.diag(diagonal.reshape(-1)).reshape(diagonal.shape * 2)
+
+
+def _diag_part(tensor: Array) -> Any:
+    half = tensor.ndim // 2
+    if tensor.ndim % 2 or not half or tensor.shape[:half] != tensor.shape[half:]:
+        raise invalid(f"the halves of the shape must be equal, got {show(tensor.shape)}")
+    count = int(np.prod(tensor.shape[:half]))
+    return np.array(np.diagonal(tensor.reshape(count, count))).reshape(tensor.shape[:half])
+
+
+def _band(matrix: Array, lower: Array, upper: Array) -> Array:
+    if matrix.ndim < 2:
+        raise invalid(f"input must be at least 2-dim, received shape: {show(matrix.shape)}")
+    rows, columns = matrix.shape[-2:]
+    below, above = number(lower, "num_lower"), number(upper, "num_upper")
+    if below > rows or above > columns:
+        raise invalid(
+            f"num_lower must be at most {rows} and num_upper at most {columns}, got {below} and "
+            f"{above}"
+        )
+    offset = np.arange(columns) - np.arange(rows)[:, None]
+    is_in = ((below < 0) | (-offset <= below)) & ((above < 0) | (offset <= above))
+    return np.where(is_in, matrix, matrix.dtype.type(0))
+
+
+def _inverse(node: NodeContext) -> Function:
+    is_adjoint = node.attrs["adjoint"]
+
+    def invert(matrix: Array) -> Any:
+        _check_square(matrix)
+        try:
+            inverse = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            raise invalid("Input is not invertible.") from None
+        return np.swapaxes(inverse, -1, -2).copy() if is_adjoint else inverse
+
+    return invert
+
+
+def _determinant(matrix: Array) -> Any:
+    _check_square(matrix)
+    return np.asarray(np.linalg.det(matrix), matrix.dtype)
+
+
+def _check_square(matrix: Array) -> None:
+    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
+        raise invalid(f"Input matrix must be square, got shape {show(matrix.shape)}")
+
+
+def _check_numerics(node: NodeContext) -> Function:
+    message = node.attrs["message"].decode("utf-8", "replace")
+
+    def check(tensor: Array) -> Array:
+        if not np.isfinite(tensor).all():
+            has_nan, has_inf = np.isnan(tensor).any(), np.isinf(tensor).any()
+            found = "Inf and NaN" if has_nan and has_inf else "NaN" if has_nan else "Inf"
+            raise invalid(f"{message} : Tensor had {found} values")
+        return tensor
+
+    return check
+
+
+def _ensure(node: NodeContext) -> Function:
+    expected = node.attrs["shape"].internal
+
+    def ensure(tensor: Array) -> Array:
+        if not shapes.is_compatible(expected, tensor.shape):
+            raise invalid(
+                f"Shape of tensor {show(tensor.shape)} is not compatible with expected shape "
+                f"{shapes.show(expected)}."
+            )
+        return tensor
+
+    return ensure
+
+
+register(Kernel("ReverseV2", constantly(_reverse)))
+register(Kernel("ReverseSequence", _reverse_sequence))
+register(Kernel("LinSpace", _line))
+register(Kernel("UniqueWithCounts", _unique))
+register(Kernel("ListDiff", _difference))
+register(Kernel("Bincount", _bincount))
+register(Kernel("MatrixDiag", constantly(_matrix_diag)))
+register(Kernel("MatrixDiagPart", constantly(_diagonal_of)))
+register(Kernel("MatrixSetDiag", constantly(_set_diag)))
+register(Kernel("Diag", constantly(_diag)))
+register(Kernel("DiagPart", constantly(_diag_part)))
+register(Kernel("MatrixBandPart", constantly(_band)))
+register(Kernel("MatrixInverse", _inverse))
+register(Kernel("MatrixDeterminant", constantly(_determinant)))
+register(Kernel("CheckNumerics", _check_numerics, alias=True))
+register(Kernel("EnsureShape", _ensure, alias=True))

@@ -1,0 +1,132 @@
+"""Kernels that read or change the slices of a tensor at multi-dimensional indices.
+
+As in TensorFlow (core/kernels/scatter_nd_op.cc), an index that is repeated adds each of its values,
+and an update keeps the last one.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels import rows
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+from capstan.resources import variable
+
+Change = Callable[[Array, Array, Array], None]
+"""Change rows of a table, as `rows.accumulate` does with one ufunc."""
+
+
+def _flat(shape: tuple[int, ...], indices: Array) -> tuple[Array, int, tuple[int, ...]]:
+    """Return the number of each slice of an array of this shape, the number of slices that the
+    array has, and the shape of a slice.
+
+    Raises:
+        InvalidArgumentError: an index is out of range, or has too many coordinates.
+    """
+    if not indices.ndim:
+        raise invalid("indices must be at least a vector, got shape: []")
+    depth = indices.shape[-1]
+    if depth > len(shape):
+        raise invalid(
+            "index innermost dimension length must be <= params rank; saw: "
+            f"{depth} vs. {len(shape)}"
+        )
+    bounds = np.array(shape[:depth], np.int64)
+    is_out = ((indices < 0) | (indices >= bounds)).any(-1)
+    if is_out.any():
+        at = np.unravel_index(int(np.flatnonzero(is_out)[0]), is_out.shape)
+        place = ",".join(map(str, at))
+        wrong = ", ".join(map(str, indices[at].tolist()))
+        raise invalid(f"indices[{place}] = [{wrong}] does not index into param shape {show(shape)}")
+    steps = np.ones(depth, np.int64)
+    steps[:-1] = np.cumprod(bounds[:0:-1])[::-1]
+    numbers = np.asarray((indices.astype(np.int64) * steps).sum(-1, dtype=np.int64))
+    return numbers, int(np.prod(bounds, dtype=np.int64)), shape[depth:]
+
+
+def _gather(params: Array, indices: Array) -> Any:
+    numbers, count, rest = _flat(params.shape, indices)
+    taken: Any = params.reshape(count, *rest)[numbers]
+    return taken if isinstance(taken, np.ndarray | np.generic) else np.array(taken, object)
+
+
+def _apply(change: Change, array: Array, indices: Array, updates: Array) -> None:
+    """Change `array` in place, which must be contiguous.
+
+    Raises:
+        InvalidArgumentError: an index is out of range, or the shapes do not fit.
+    """
+    numbers, count, rest = _flat(array.shape, indices)
+    expected = (*indices.shape[:-1], *rest)
+    if updates.shape != expected:
+        raise invalid(
+            f"updates must have the shape {show(expected)} = indices.shape[:-1] + "
+            f"params.shape[indices.shape[-1]:], got {show(updates.shape)}"
+        )
+    flat = numbers.reshape(-1)
+    change(array.reshape(count, *rest), flat, updates.reshape(flat.size, *rest))
+
+
+def _add(table: Array, indices: Array, values: Array) -> None:
+    rows.accumulate(table, indices, values, np.add)
+
+
+def _subtract(table: Array, indices: Array, values: Array) -> None:
+    rows.accumulate(table, indices, values, np.subtract)
+
+
+def _replace(table: Array, indices: Array, values: Array) -> None:
+    table[indices] = values
+
+
+def _scatter(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+    empty: Any = b"" if dtype is object else 0
+
+    def scatter(indices: Array, updates: Array, shape: Array) -> Array:
+        if (shape < 0).any():
+            raise invalid(f"shape must have no negative size, got {shape.tolist()}")
+        made = np.full(tuple(shape.tolist()), empty, dtype)
+        _apply(_replace if dtype is object else _add, made, indices, updates)
+        return made
+
+    return scatter
+
+
+def _updated(change: Change) -> Any:
+    def update(tensor: Array, indices: Array, updates: Array) -> Array:
+        made = np.array(tensor, order="C")
+        _apply(change, made, indices, updates)
+        return made
+
+    return constantly(update)
+
+
+def _changed(change: Change) -> Any:
+    def update(cell: variable.Variable, indices: Array, updates: Array) -> variable.Variable:
+        with cell.lock:
+            _apply(change, cell.writable(), indices, updates)
+        return cell
+
+    return constantly(update)
+
+
+def _changed_resource(change: Change) -> Any:
+    def update(cell: variable.Variable, indices: Array, updates: Array) -> None:
+        with cell.lock:
+            _apply(change, cell.writable(), indices, updates)
+
+    return constantly(update)
+
+
+register(Kernel("GatherNd", constantly(_gather)))
+register(Kernel("ScatterNd", _scatter))
+for _kind, _change in (("Update", _replace), ("Add", _add), ("Sub", _subtract)):
+    register(Kernel(f"TensorScatter{_kind}", _updated(_change)))
+    register(Kernel(f"ScatterNd{_kind}", _changed(_change)))
+    register(Kernel(f"ResourceScatterNd{_kind}", _changed_resource(_change)))

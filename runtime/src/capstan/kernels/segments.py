@@ -1,0 +1,131 @@
+"""Kernels that combine the rows of a tensor that have the same id.
+
+Sources: core/kernels/segment_reduction_ops_impl.h, dynamic_partition_op.cc.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels import rows
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, number
+
+
+def _starts(ids: Array, count: int) -> Array:
+    """Return the place of the first row of each segment.
+
+    Raises:
+        InvalidArgumentError: the ids do not match the rows, decrease or are negative.
+    """
+    if ids.ndim != 1:
+        raise invalid(f"segment_ids should be a vector, but got shape {show(ids.shape)}")
+    if len(ids) != count:
+        raise invalid("segment_ids should be the same size as dimension 0 of input.")
+    if not count:
+        return np.zeros(0, np.intp)
+    if ids[0] < 0:
+        raise invalid("segment ids must be >= 0")
+    steps = np.diff(ids)
+    if (steps < 0).any():
+        raise invalid("segment ids are not increasing")
+    return np.flatnonzero(np.concatenate([[True], steps > 0]))
+
+
+def _reduced(data: Array, ids: Array, ufunc: np.ufunc, empty: Any) -> tuple[Array, Array, Array]:
+    """Return one row for each id up to the last, the ids that occur, and their counts of rows."""
+    starts = _starts(ids, len(data))
+    total = int(ids[-1]) + 1 if len(ids) else 0
+    result = np.full((total, *data.shape[1:]), empty, data.dtype)
+    found = ids[starts]
+    if len(starts):
+        result[found] = ufunc.reduceat(data, starts, 0, data.dtype)
+    return result, found, np.diff(np.append(starts, len(ids)))
+
+
+def _sorted(ufunc: np.ufunc, empty: int) -> Any:
+    def reduce(data: Array, ids: Array) -> Array:
+        return _reduced(data, ids, ufunc, empty)[0]
+
+    return constantly(reduce)
+
+
+def _divided(sums: Array, found: Array, divisors: Array) -> Array:
+    """Divide the rows `found` of `sums` by one number each, in place."""
+    shape = (len(found), *(1,) * (sums.ndim - 1))
+    quotients = sums[found] / divisors.reshape(shape)
+    sums[found] = np.trunc(quotients) if sums.dtype.kind in "iu" else quotients
+    return sums
+
+
+def _mean(data: Array, ids: Array) -> Array:
+    return _divided(*_reduced(data, ids, np.add, 0))
+
+
+def _sparse(scale: Callable[[Array], Array] | None) -> Any:
+    def reduce(data: Array, indices: Array, ids: Array) -> Array:
+        rows.check(indices, len(data))
+        sums, found, counts = _reduced(data[indices], ids, np.add, 0)
+        return sums if scale is None else _divided(sums, found, scale(counts))
+
+    return constantly(reduce)
+
+
+def _unsorted(ufunc: np.ufunc, bound: Callable[[Any], Any]) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        empty = bound(node.output_dtypes[0])
+
+        def reduce(data: Array, ids: Array, count: Array) -> Array:
+            segments = number(count, "num_segments")
+            if data.shape[: ids.ndim] != ids.shape:
+                raise invalid(
+                    f"data.shape = {show(data.shape)} does not start with segment_ids.shape = "
+                    f"{show(ids.shape)}"
+                )
+            flat = ids.reshape(-1)
+            is_kept = flat >= 0
+            values = data.reshape(ids.size, *data.shape[ids.ndim :])
+            result = np.full((segments, *data.shape[ids.ndim :]), empty, data.dtype)
+            rows.check(flat[is_kept], segments, "segment_ids", "is out of range")
+            ufunc.at(result, flat[is_kept], values[is_kept])
+            return result
+
+        return reduce
+
+    return make
+
+
+def _partition(node: NodeContext) -> Function:
+    count = node.attrs["num_partitions"]
+
+    def partition(data: Array, partitions: Array) -> Any:
+        if data.shape[: partitions.ndim] != partitions.shape:
+            raise invalid(
+                "data.shape must start with partitions.shape, got data.shape = "
+                f"{show(data.shape)}, partitions.shape = {show(partitions.shape)}"
+            )
+        rows.check(partitions, count, "partitions")
+        values = data.reshape(partitions.size, *data.shape[partitions.ndim :])
+        flat = partitions.reshape(-1)
+        parts = tuple(values[flat == index] for index in range(count))
+        return parts if count > 1 else parts[0]
+
+    return partition
+
+
+register(Kernel("SegmentSum", _sorted(np.add, 0)))
+register(Kernel("SegmentProd", _sorted(np.multiply, 1)))
+register(Kernel("SegmentMax", _sorted(np.maximum, 0)))
+register(Kernel("SegmentMin", _sorted(np.minimum, 0)))
+register(Kernel("SegmentMean", constantly(_mean)))
+register(Kernel("SparseSegmentSum", _sparse(None)))
+register(Kernel("SparseSegmentMean", _sparse(lambda counts: counts)))
+register(Kernel("SparseSegmentSqrtN", _sparse(np.sqrt)))
+register(Kernel("UnsortedSegmentMax", _unsorted(np.maximum, lambda dtype: dtype.min)))
+register(Kernel("UnsortedSegmentMin", _unsorted(np.minimum, lambda dtype: dtype.max)))
+register(Kernel("UnsortedSegmentProd", _unsorted(np.multiply, lambda dtype: 1)))
+register(Kernel("DynamicPartition", _partition))
