@@ -19,9 +19,10 @@ _LACKED: Final = frozenset(
     (
         "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec", "arg_max", "arg_min",
         "assert_rank_in", "avg_pool_v2", "decode_webp", "floor_div", "identity_n", "igamma",
-        "igammac", "imag", "initialize_all_tables", "is_built_with_xla", "max_pool_v2",
+        "igammac", "imag", "initialize_all_tables", "is_built_with_xla", "max_pool_v2", "print",
         "py_function", "qint16", "qint32", "qint8", "quint16", "quint8", "tables_initializer",
-        "to_complex128", "to_complex64", "types", "variable_op_scope",
+        "tensor_scatter_nd_max", "tensor_scatter_nd_min", "to_complex128", "to_complex64", "types",
+        "variable_op_scope",
     )
 )  # fmt: skip
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
