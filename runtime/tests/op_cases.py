@@ -787,6 +787,61 @@ def checked(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     return Case([value], {"shape": tensor_shape.TensorShape(sizes)})
 
 
+def _sorted_places(draw: Draw, give: Numbers, shape: Sequence[int]) -> Any:
+    """Draw distinct places of a sparse tensor, in order, as a matrix of int64."""
+    total = int(np.prod(shape))
+    flat = np.sort(give.random.permutation(total)[: draw(st.integers(1, 4))])
+    return np.stack(np.unravel_index(flat, shape), -1).astype(np.int64)
+
+
+@st.composite
+def dense(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, shape = draw(numbers(row, dtype)), draw(solid_shapes)
+    places = _sorted_places(draw, give, shape)
+    operands = [places, np.array(shape, np.int64), give.array((len(places),)), give.array(())]
+    return Case(operands, structural=frozenset({0, 1}))
+
+
+@st.composite
+def sparse_product(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, shape = draw(numbers(row, dtype)), (draw(st.integers(1, 3)), draw(st.integers(1, 3)))
+    places = _sorted_places(draw, give, shape)
+    turns_a, turns_b = draw(st.booleans()), draw(st.booleans())
+    b_shape = (shape[0] if turns_a else shape[1], draw(st.integers(1, 3)))
+    b = give.array(b_shape[::-1] if turns_b else b_shape)
+    operands = [places, give.array((len(places),)), np.array(shape, np.int64), b]
+    return Case(operands, {"adjoint_a": turns_a, "adjoint_b": turns_b}, frozenset({0, 2}))
+
+
+@st.composite
+def sparse(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw a sparse matrix, with the default value that fills its empty rows."""
+    kind = dtype or draw(st.sampled_from([dtypes.float32, dtypes.float64, dtypes.int64]))
+    give, shape = draw(numbers(row, kind)), (draw(st.integers(1, 4)), draw(st.integers(1, 3)))
+    places = _sorted_places(draw, give, shape)
+    if row.name == "SparseReorder":
+        places = np.ascontiguousarray(places[::-1])
+    operands = [places, give.array((len(places),)), np.array(shape, np.int64)]
+    if row.name == "SparseFillEmptyRows":
+        operands.append(give.array(()))
+    return Case(operands, structural=frozenset({0, 2}))
+
+
+@st.composite
+def filled_grad(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, size = draw(numbers(row, dtype)), draw(st.integers(1, 4))
+    places = np.sort(give.random.permutation(size)[: draw(st.integers(1, size))]).astype(np.int64)
+    return Case([places, give.array((size,))], structural=frozenset({0}))
+
+
+@st.composite
+def accidental_hits(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    random = np.random.default_rng(draw(st.integers(0, 1000)))
+    labels = random.integers(0, 5, (draw(st.integers(1, 3)), 1)).astype(np.int64)
+    drawn = random.permutation(5)[: draw(st.integers(1, 4))].astype(np.int64)
+    return Case([labels, drawn], {"num_true": 1})
+
+
 def assertion(row: opdef.OpDef, dtype: Any = None) -> st.SearchStrategy[Case]:
     data = [np.array([1, 2], np.int32), np.array([b"x"], object)]
     return st.just(Case([np.asarray(np.bool_(True)), data]))
@@ -874,6 +929,9 @@ CASES: dict[str, Strategy] = {
     "Atan2": binary, "GatherNd": gather_nd, "ScatterNd": scatter_nd,
     "DynamicPartition": partitions, "ReverseV2": reversal, "ReverseSequence": sequences,
     "LinSpace": line, "UniqueWithCounts": unique, "ListDiff": difference, "Bincount": bins,
+    **dict.fromkeys(("SparseFillEmptyRows", "SparseReorder"), sparse),
+    "SparseToDense": dense, "SparseTensorDenseMatMul": sparse_product,
+    "SparseFillEmptyRowsGrad": filled_grad, "ComputeAccidentalHits": accidental_hits,
     "MatrixDiag": ranked, "Diag": ranked, "DiagPart": doubled,
 }  # fmt: skip
 
@@ -1041,6 +1099,9 @@ ELSEWHERE = {
     "oracle/test_decoding.py": {
         "DecodeCSV", "DecodePaddedRaw", "DecodeRaw", "ParseTensor", "SerializeTensor",
         "StringToNumber",
+    },
+    "oracle/test_candidates.py": {
+        "LogUniformCandidateSampler", "Multinomial", "UniformCandidateSampler",
     },
     "kernels/test_sampling.py": {
         "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt",

@@ -44,6 +44,7 @@ from capstan.api.script_ops import *
 from capstan.api.segment_ops import *
 from capstan.api.sequence_example_ops import *
 from capstan.api.session_ops import *
+from capstan.api.sparse_math_ops import *
 from capstan.api.sparse_ops import *
 from capstan.api.special_ops import *
 from capstan.api.state_ops import *
@@ -150,6 +151,7 @@ _ATTRIBUTES = {
     "make_tensor_proto": "capstan.api.tensor_messages",
     "math": "capstan.api.namespaces",
     "random": "capstan.api.namespaces",
+    "sparse": "capstan.api.namespaces",
     "strings": "capstan.api.namespaces",
 }
 

@@ -26,9 +26,10 @@ from capstan.kernels import registry
 all_ops = pytest.mark.parametrize("op", sorted(op_cases.CASES))
 few = settings(max_examples=examples.share(7), deadline=None)
 DATA_DECIDES = {
-    "BroadcastGradientArgs", "DynamicPartition", "ListDiff", "SegmentMax", "SegmentMean",
-    "SegmentMin", "SegmentProd", "SegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN",
-    "SparseSegmentSum", "Unique", "UniqueWithCounts", "Where",
+    "BroadcastGradientArgs", "ComputeAccidentalHits", "DynamicPartition", "ListDiff", "SegmentMax",
+    "SegmentMean", "SegmentMin", "SegmentProd", "SegmentSum", "SparseFillEmptyRows",
+    "SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSum", "Unique", "UniqueWithCounts",
+    "Where",
 }  # fmt: skip
 """Ops whose shapes depend on values that the compiler does not know."""
 

@@ -10,6 +10,7 @@ from capstan.api import (
     math_ops,
     partitioned_variables,
     reduce_ops,
+    sparse_math_ops,
 )
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
@@ -83,3 +84,86 @@ def _combined(
     is_empty = math_ops.cast(logic_ops.equal(divisor, 0.0), rows.dtype)
     # A row without ids is 0 / 1.
     return total * (1.0 - is_empty) / (divisor + is_empty)
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: Any,
+    sparse_ids: Any,
+    sparse_weights: Any = None,
+    combiner: str = "mean",
+    default_id: int | None = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: Any = None,
+) -> Any:
+    """Look up and combine sparse ids, as `embedding_lookup_sparse`, for ids as they come.
+
+    Negative ids are left out, and so are ids whose weight is not above 0, unless the combiner is
+    "sum". A row without ids gets the row
+    of `default_id`, or zeros. The ids may have more than two axes: the last one is combined.
+
+    Raises:
+        ValueError: there is no table, or the combiner is unknown.
+    """
+    is_cut = isinstance(embedding_weights, list | partitioned_variables.PartitionedVariable)
+    tables = list(embedding_weights) if is_cut else [embedding_weights]
+    if not tables or tables[0] is None:
+        raise ValueError(f"Missing embedding_weights {embedding_weights}.")
+    with scoped(name, "embedding_lookup", (*tables, sparse_ids.values)) as scope:
+        shape = sparse_ids.dense_shape
+        rank = array_ops.size(shape)
+        outer = array_ops.slice(shape, [0], [rank - 1])
+        ids = _as_matrix(sparse_ids, outer)
+        weights = None if sparse_weights is None else SparseTensor(
+            ids.indices, sparse_weights.values, ids.dense_shape
+        )  # fmt: skip
+        ids, weights = _sound(ids, weights, combiner)
+        ids, is_empty = sparse_math_ops.sparse_fill_empty_rows(ids, default_id or 0)
+        if weights is not None:
+            weights, _ = sparse_math_ops.sparse_fill_empty_rows(weights, 1.0)
+        rows = embedding_lookup_sparse(
+            tables, ids, weights, partition_strategy, None if default_id is None else scope,
+            combiner, max_norm,
+        )  # fmt: skip
+        if default_id is None:
+            blank = logic_ops.logical_and(
+                array_ops.reshape(is_empty, [-1, 1]), creation_ops.ones_like(rows, dtypes.bool_)
+            )
+            rows = gather_ops.where(blank, creation_ops.zeros_like(rows), rows, name=scope)
+        last = array_ops.slice(array_ops.shape(rows), [1], [-1])
+        return array_ops.reshape(
+            rows, array_ops.concat([math_ops.cast(outer, dtypes.int32), last], 0)
+        )
+
+
+def _as_matrix(ids: SparseTensor, outer: Any) -> SparseTensor:
+    """Return sparse ids with all axes but the last one joined into one."""
+    if ids.dense_shape.shape.as_list() == [2]:
+        return ids
+    # The number of a row is the sum of its coordinates, each times the sizes of the later axes.
+    steps = reduce_ops.cumprod(outer, exclusive=True, reverse=True)
+    depth = array_ops.size(outer)
+    row = reduce_ops.reduce_sum(
+        array_ops.slice(ids.indices, [0, 0], array_ops.stack([-1, depth])) * steps, 1
+    )
+    columns = array_ops.slice(ids.indices, array_ops.stack([0, depth]), [-1, 1])
+    column = array_ops.reshape(columns, [-1])
+    last = array_ops.slice(ids.dense_shape, [depth], [1])
+    count = array_ops.reshape(reduce_ops.reduce_prod(outer), [1])
+    return SparseTensor(
+        array_ops.stack([row, column], 1), ids.values, array_ops.concat([count, last], 0)
+    )
+
+
+def _sound(
+    ids: SparseTensor, weights: SparseTensor | None, combiner: str
+) -> tuple[SparseTensor, SparseTensor | None]:
+    """Leave out negative ids and, unless rows are summed, ids whose weight is not above 0."""
+    keeps = logic_ops.greater_equal(ids.values, 0)
+    if weights is None:
+        return sparse_math_ops.sparse_retain(ids, keeps), None
+    if combiner != "sum":
+        keeps = logic_ops.logical_and(keeps, logic_ops.greater(weights.values, 0))
+    return (
+        sparse_math_ops.sparse_retain(ids, keeps), sparse_math_ops.sparse_retain(weights, keeps)
+    )  # fmt: skip

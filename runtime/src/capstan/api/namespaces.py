@@ -36,6 +36,15 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         ),
         "divide_no_nan": "div_no_nan",
     },
+    "sparse": {
+        "fill_empty_rows": "sparse_fill_empty_rows",
+        "placeholder": "sparse_placeholder",
+        "reorder": "sparse_reorder",
+        "retain": "sparse_retain",
+        "sparse_dense_matmul": "sparse_tensor_dense_matmul",
+        "to_dense": "sparse_tensor_to_dense",
+        **_same("SparseTensor"),
+    },
     "linalg": {
         **_same(
             "eye global_norm matmul matrix_transpose tensordot trace transpose nn.l2_normalize"
@@ -61,10 +70,13 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "to_number": "string_to_number",
     },
     "random": {
-        **_same("set_random_seed truncated_normal get_seed"),
+        **_same("multinomial set_random_seed truncated_normal get_seed"),
+        "categorical": "multinomial",
+        "log_uniform_candidate_sampler": "nn.log_uniform_candidate_sampler",
         "normal": "random_normal",
         "shuffle": "random_shuffle",
         "uniform": "random_uniform",
+        "uniform_candidate_sampler": "nn.uniform_candidate_sampler",
     },
     "initializers": {
         name.removesuffix("_initializer"): name

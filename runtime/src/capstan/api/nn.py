@@ -223,13 +223,19 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
 
 
 _LATE = {
+    "compute_accidental_hits": "capstan.api.candidate_ops",
     "dynamic_rnn": "capstan.api.rnn.loops",
+    "log_uniform_candidate_sampler": "capstan.api.candidate_ops",
+    "nce_loss": "capstan.api.candidate_ops",
+    "safe_embedding_lookup_sparse": "capstan.api.embedding_ops",
+    "sampled_softmax_loss": "capstan.api.candidate_ops",
     "static_rnn": "capstan.api.rnn.loops",
+    "uniform_candidate_sampler": "capstan.api.candidate_ops",
 }
 
 
 def __getattr__(name: str) -> Any:
-    """Import the recurrent networks at their first use: their cells are layers, which use `nn`."""
+    """Import rarely used functions, and cells, which use `nn` themselves, at their first use."""
     if name == "rnn_cell":
         value: Any = importlib.import_module("capstan.api.rnn")
     elif name in _LATE:

@@ -11,7 +11,7 @@ from capstan.core import dtypes
 from capstan.framework import convert, random_seed
 from capstan.framework.raw import raw
 
-__all__ = ["random_normal", "random_uniform", "set_random_seed", "truncated_normal"]
+__all__ = ["multinomial", "random_normal", "random_uniform", "set_random_seed", "truncated_normal"]
 
 set_random_seed = random_seed.set_random_seed
 
@@ -38,10 +38,10 @@ def random_uniform(
         sizes = _sizes(shape)
         low = convert.convert_to_tensor(minval, kind, "min")
         high = convert.convert_to_tensor(maxval, kind, "max")
-        seeds = _seeds(seed)
+        numbers = seeds(seed)
         if kind.is_integer:
-            return raw.RandomUniformInt(sizes, low, high, **seeds, name=scope)
-        drawn = raw.RandomUniform(sizes, dtype=kind, **seeds)
+            return raw.RandomUniformInt(sizes, low, high, **numbers, name=scope)
+        drawn = raw.RandomUniform(sizes, dtype=kind, **numbers)
         return raw.Add(raw.Mul(drawn, raw.Sub(high, low)), low, name=scope)
 
 
@@ -77,6 +77,21 @@ def truncated_normal(
     return _normal("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
 
+def multinomial(
+    logits: Any,
+    num_samples: Any,
+    seed: int | None = None,
+    name: str | None = None,
+    output_dtype: Any = None,
+) -> Any:
+    """Draw classes with the probabilities softmax(logits), for each row of logits.
+
+    The result has `num_samples` classes for each row, of dtype int64 or `output_dtype`.
+    """
+    kind = dtypes.int64 if output_dtype is None else dtypes.as_dtype(output_dtype)
+    return raw.Multinomial(logits, num_samples, output_dtype=kind, name=name, **seeds(seed))
+
+
 _FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
 
 
@@ -95,7 +110,7 @@ def _normal(
         sizes = _sizes(shape)
         centre = convert.convert_to_tensor(mean, kind, "mean")
         width = convert.convert_to_tensor(stddev, kind, "stddev")
-        drawn = getattr(raw, op)(sizes, dtype=kind, **_seeds(seed))
+        drawn = getattr(raw, op)(sizes, dtype=kind, **seeds(seed))
         return raw.Add(raw.Mul(drawn, width), centre, name=scope)
 
 
@@ -112,6 +127,7 @@ def _sizes(shape: Any) -> Any:
     return convert.convert_to_tensor(shape, preferred_dtype=dtypes.int32, name="shape")
 
 
-def _seeds(seed: int | None) -> dict[str, int]:
+def seeds(seed: int | None) -> dict[str, int]:
+    """Return the attributes of a random op: its two seeds, or zeros for fresh numbers."""
     first, second = random_seed.get_seed(seed)
     return {"seed": first or 0, "seed2": second or 0}

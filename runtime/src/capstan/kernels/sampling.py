@@ -23,7 +23,7 @@ _BOUND = 2.0
 """A truncated normal distribution has no values beyond this many standard deviations."""
 
 
-def _generator(node: NodeContext) -> np.random.Generator:
+def generator(node: NodeContext) -> np.random.Generator:
     """Return the stream of a node, which continues through all steps of the session."""
     return cast("np.random.Generator", node.resources.keep(node.name, lambda: _stream(node)))
 
@@ -64,7 +64,7 @@ def _truncated(generator: np.random.Generator) -> Draw:
 
 def _sampler(kind: Callable[[np.random.Generator], Draw]) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
-        draw = kind(_generator(node))
+        draw = kind(generator(node))
         dtype = np.dtype(node.output_dtypes[0].as_numpy_dtype)
         # NumPy cannot draw float16, so float32 numbers are drawn and converted.
         drawn = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
@@ -86,13 +86,13 @@ def _sampler(kind: Callable[[np.random.Generator], Draw]) -> Callable[[NodeConte
 
 
 def _integers(node: NodeContext) -> Function:
-    generator, dtype = _generator(node), node.output_dtypes[0].as_numpy_dtype
+    stream, dtype = generator(node), node.output_dtypes[0].as_numpy_dtype
 
     def sample(sizes: Array, low: Array, high: Array) -> Array:
         first, last = low.item(), high.item()
         if first >= last:
             raise invalid(f"Need minval < maxval, got {first} >= {last}")
-        return np.asarray(generator.integers(first, last, sizes_in(sizes), dtype))
+        return np.asarray(stream.integers(first, last, sizes_in(sizes), dtype))
 
     return sample
 

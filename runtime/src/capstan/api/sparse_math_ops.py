@@ -1,0 +1,123 @@
+"""TensorFlow 1's functions that compute with sparse tensors (python/ops/sparse_ops.py)."""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.api.scoped import scoped
+from capstan.core import dtypes
+from capstan.framework import convert
+from capstan.framework.raw import raw
+from capstan.framework.sparse_tensor import SparseTensor, SparseTensorValue
+
+__all__ = [
+    "sparse_fill_empty_rows", "sparse_reorder", "sparse_retain", "sparse_tensor_dense_matmul",
+    "sparse_tensor_to_dense", "sparse_to_dense",
+]  # fmt: skip
+
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any = 0,
+    validate_indices: bool = True,
+    name: str | None = None,
+) -> Any:
+    """Return a dense tensor with values at the places in `sparse_indices`, and else the default.
+
+    With `validate_indices`, the indices must be sorted and distinct. Otherwise the step raises
+    InvalidArgumentError.
+    """
+    values = convert.convert_to_tensor(sparse_values, name="sparse_values")
+    default = convert.convert_to_tensor(default_value, values.dtype.base_dtype, "default_value")
+    return raw.SparseToDense(
+        sparse_indices, output_shape, values, default, validate_indices=validate_indices, name=name
+    )
+
+
+def sparse_tensor_to_dense(
+    sp_input: Any, default_value: Any = None, validate_indices: bool = True, name: str | None = None
+) -> Any:
+    """Return a SparseTensor as a dense tensor. `default_value` is 0, or "" for strings.
+
+    Raises:
+        TypeError: `sp_input` is not a SparseTensor.
+    """
+    sparse = _sparse(sp_input)
+    if default_value is None:
+        default_value = b"" if sparse.dtype == dtypes.string else 0
+    return sparse_to_dense(
+        sparse.indices, sparse.dense_shape, sparse.values, default_value, validate_indices, name
+    )
+
+
+def sparse_tensor_dense_matmul(
+    sp_a: Any, b: Any, adjoint_a: bool = False, adjoint_b: bool = False, name: str | None = None
+) -> Any:
+    """Multiply a sparse matrix by a dense one. The transpose of a matrix is its adjoint.
+
+    Raises:
+        TypeError: `sp_a` is not a SparseTensor.
+    """
+    sparse = _sparse(sp_a)
+    with scoped(name, "SparseTensorDenseMatMul", (sparse.indices, sparse.values, b)) as scope:
+        return raw.SparseTensorDenseMatMul(
+            sparse.indices, sparse.values, sparse.dense_shape, b, adjoint_a=adjoint_a,
+            adjoint_b=adjoint_b, name=scope,
+        )  # fmt: skip
+
+
+def sparse_fill_empty_rows(
+    sp_input: Any, default_value: Any, name: str | None = None
+) -> tuple[SparseTensor, Any]:
+    """Give each row without values one value, `default_value`, in its first column.
+
+    Returns the SparseTensor, and a vector that is true for each row that was empty.
+
+    Raises:
+        TypeError: `sp_input` is not a SparseTensor.
+    """
+    sparse = _sparse(sp_input)
+    with scoped(name, "SparseFillEmptyRows", (sparse.values,)):
+        default = convert.convert_to_tensor(default_value, sparse.dtype)
+        indices, values, is_empty, _ = raw.SparseFillEmptyRows(
+            sparse.indices, sparse.values, sparse.dense_shape, default
+        )
+        return SparseTensor(indices, values, sparse.dense_shape), is_empty
+
+
+def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
+    """Sort the values of a SparseTensor by their indices.
+
+    Raises:
+        TypeError: `sp_input` is not a SparseTensor.
+    """
+    sparse = _sparse(sp_input)
+    indices, values = raw.SparseReorder(
+        sparse.indices, sparse.values, sparse.dense_shape, name=name
+    )
+    return SparseTensor(indices, values, sparse.dense_shape)
+
+
+def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
+    """Return a SparseTensor with those values for which the vector `to_retain` is true.
+
+    Raises:
+        TypeError: `sp_input` is not a SparseTensor.
+    """
+    sparse = _sparse(sp_input)
+    kept = raw.Reshape(raw.Where(convert.convert_to_tensor(to_retain)), [-1])
+    return SparseTensor(
+        raw.GatherV2(sparse.indices, kept, np.int32(0)),
+        raw.GatherV2(sparse.values, kept, np.int32(0)),
+        raw.Identity(sparse.dense_shape),
+    )
+
+
+def _sparse(value: Any) -> SparseTensor:
+    if isinstance(value, SparseTensorValue):
+        return SparseTensor.from_value(value)
+    if not isinstance(value, SparseTensor):
+        raise TypeError("Input must be a SparseTensor.")
+    return value

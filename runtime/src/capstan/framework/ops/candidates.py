@@ -1,0 +1,80 @@
+"""Rows of the ops that draw classes for a loss over few of many classes, and of `Multinomial`.
+
+Source: core/ops/candidate_sampling_ops.cc, core/ops/random_ops.cc.
+"""
+
+from capstan.core import dtypes, shapes
+from capstan.framework import facts
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules, typesets
+
+
+def _sampled(ctx: ShapeContext) -> rules.Shapes:
+    count, true_count = ctx.attrs["num_sampled"], ctx.attrs["num_true"]
+    if count < 1:
+        raise ValueError(f"num_sampled must be at least 1, not {count}")
+    classes = rules.with_rank(ctx.inputs[0], 2)
+    shapes.merge(classes[1:], (true_count,))
+    return ((count,), (classes[0], true_count), (count,))
+
+
+def _hits(ctx: ShapeContext) -> rules.Shapes:
+    classes = rules.with_rank(ctx.inputs[0], 2)
+    shapes.merge(classes[1:], (ctx.attrs["num_true"],))
+    rules.with_rank(ctx.inputs[1], 1)
+    return ((None,),) * 3
+
+
+def _drawn(ctx: ShapeContext) -> rules.Shapes:
+    rows = rules.with_rank(ctx.inputs[0], 2)
+    count = ctx.constant(1)
+    return ((rows[0], None if count is None else int(count)),)
+
+
+for _name in ("UniformCandidateSampler", "LogUniformCandidateSampler"):
+    define(
+        OpDef(
+            _name,
+            ("true_classes: int64",),
+            (
+                "sampled_candidates: int64",
+                "true_expected_count: float32",
+                "sampled_expected_count: float32",
+            ),
+            attrs={
+                "num_true": int,
+                "num_sampled": int,
+                "unique": bool,
+                "range_max": int,
+                "seed": 0,
+                "seed2": 0,
+            },
+            shape=_sampled,
+            not_differentiable=True,
+            effect=facts.RANDOM,
+            minima={"num_true": 1, "num_sampled": 1, "range_max": 1},
+        )
+    )
+define(
+    OpDef(
+        "ComputeAccidentalHits",
+        ("true_classes: int64", "sampled_candidates: int64"),
+        ("indices: int32", "ids: int64", "weights: float32"),
+        attrs={"num_true": int, "seed": 0, "seed2": 0},
+        shape=_hits,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "Multinomial",
+        ("logits: T", "num_samples: int32"),
+        ("output: output_dtype",),
+        attrs={"seed": 0, "seed2": 0, "output_dtype": dtypes.int64},
+        shape=_drawn,
+        not_differentiable=True,
+        effect=facts.RANDOM,
+        types={"T": typesets.NUMERIC, "output_dtype": typesets.INDEX},
+        host=("num_samples",),
+    )
+)

@@ -1,0 +1,146 @@
+"""Kernels of sparse tensors: their indices, values and dense shape.
+
+Sources: core/kernels/sparse_to_dense_op.cc, sparse_tensor_dense_matmul_op.cc,
+sparse_fill_empty_rows_op.cc, sparse_reorder_op.cc.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels import rows
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+
+def _to_dense(node: NodeContext) -> Function:
+    checks_order = node.attrs["validate_indices"]
+
+    def fill(indices: Array, shape: Array, values: Array, default: Array) -> Array:
+        if shape.ndim != 1 or indices.ndim > 2 or values.ndim > 1 or default.ndim:
+            raise invalid(
+                "output_shape must be a vector, sparse_indices at most a matrix, sparse_values at "
+                f"most a vector and default_value a scalar, got shapes {show(shape.shape)}, "
+                f"{show(indices.shape)}, {show(values.shape)} and {show(default.shape)}"
+            )
+        sizes = tuple(shape.tolist())
+        places = indices.reshape(-1, 1) if indices.ndim < 2 else indices
+        if places.shape[1] != len(sizes):
+            raise invalid(
+                f"sparse_indices must have {len(sizes)} columns, got shape {show(indices.shape)}"
+            )
+        if values.ndim and len(values) != len(places):
+            raise invalid(
+                f"sparse_values has incorrect shape {show(values.shape)}, should be [] or "
+                f"[{len(places)}]"
+            )
+        _check_places(places, sizes, checks_order)
+        dense = np.full(sizes, default[()], values.dtype)
+        dense[tuple(places.T)] = values
+        return dense
+
+    return fill
+
+
+def _check_places(places: Array, sizes: tuple[int, ...], checks_order: bool) -> None:
+    """Raise InvalidArgumentError for a place out of bounds, out of order or repeated."""
+    is_out = ((places < 0) | (places >= np.array(sizes, np.int64))).any(1)
+    if is_out.any():
+        at = int(np.flatnonzero(is_out)[0])
+        raise invalid(f"indices[{at}] = {places[at].tolist()} is out of bounds: need 0 <= index < "
+                      f"{list(sizes)}")  # fmt: skip
+    if checks_order and len(places) > 1:
+        numbers = np.ravel_multi_index(tuple(places.T), sizes) if sizes else np.zeros(len(places))
+        steps = np.diff(numbers)
+        if (steps <= 0).any():
+            at = int(np.flatnonzero(steps <= 0)[0]) + 1
+            fault = "is repeated" if steps[at - 1] == 0 else "is out of order"
+            raise invalid(f"indices[{at}] = {places[at].tolist()} {fault}")
+
+
+def _matmul(node: NodeContext) -> Function:
+    turns_a, turns_b = node.attrs["adjoint_a"], node.attrs["adjoint_b"]
+
+    def multiply(indices: Array, values: Array, shape: Array, b: Array) -> Array:
+        _check_parts(indices, values, shape)
+        if len(shape) != 2 or b.ndim != 2:
+            raise invalid(f"Tensors must be matrices, got {shape.tolist()} and {show(b.shape)}")
+        count, inner = shape.tolist()
+        at, across = indices[:, 0], indices[:, 1]
+        if turns_a:
+            count, inner, at, across = inner, count, across, at
+        dense = b.T if turns_b else b
+        if len(dense) != inner:
+            raise invalid(
+                f"Cannot multiply A and B because inner dimension does not match: {inner} vs. "
+                f"{len(dense)}"
+            )
+        rows.check(at, count)
+        rows.check(across, inner)
+        product = np.zeros((count, dense.shape[1]), values.dtype)
+        rows.accumulate(product, at, dense[across] * values[:, None], np.add)
+        return product
+
+    return multiply
+
+
+def _fill_empty_rows(
+    indices: Array, values: Array, shape: Array, default: Array
+) -> tuple[Array, Array, Array, Array]:
+    _check_parts(indices, values, shape)
+    if default.ndim:
+        raise invalid(f"default_value must be a scalar, saw: {show(default.shape)}")
+    count = int(shape[0])
+    owners = indices[:, 0]
+    rows.check(owners, count)
+    is_empty = np.ones(count, np.bool_)
+    is_empty[owners] = False
+    added = np.zeros((int(is_empty.sum()), indices.shape[1]), np.int64)
+    added[:, 0] = np.flatnonzero(is_empty)
+    all_places = np.concatenate([indices, added])
+    all_values = np.concatenate([values, np.full(len(added), default[()], values.dtype)])
+    order = np.argsort(all_places[:, 0], kind="stable")
+    went = np.empty(len(order), np.int64)
+    went[order] = np.arange(len(order))
+    return all_places[order], all_values[order], is_empty, went[: len(values)]
+
+
+def _check_parts(indices: Array, values: Array, shape: Array) -> None:
+    """Raise InvalidArgumentError unless the parts of a sparse tensor fit together."""
+    if (
+        indices.ndim != 2 or values.ndim != 1 or shape.ndim != 1 or not shape.size
+        or indices.shape != (len(values), len(shape))
+    ):  # fmt: skip
+        raise invalid(
+            "indices must be a matrix with a row for each value and a column for each size of the "
+            f"dense shape, got shapes {show(indices.shape)}, {show(values.shape)} and "
+            f"{show(shape.shape)}"
+        )
+
+
+def _fill_empty_rows_grad(places: Array, grad: Array) -> tuple[Array, Any]:
+    if places.ndim != 1 or grad.ndim != 1:
+        raise invalid(
+            "reverse_index_map and grad_values must be vectors, got shapes "
+            f"{show(places.shape)} and {show(grad.shape)}"
+        )
+    rows.check(places, len(grad))
+    is_default = np.ones(len(grad), np.bool_)
+    is_default[places] = False
+    return grad[places], np.asarray(grad[is_default].sum(dtype=grad.dtype))
+
+
+def _reorder(indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
+    _check_parts(indices, values, shape)
+    order = np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
+    return indices[order], values[order]
+
+
+register(Kernel("SparseToDense", _to_dense))
+register(Kernel("SparseTensorDenseMatMul", _matmul))
+register(Kernel("SparseFillEmptyRows", constantly(_fill_empty_rows)))
+register(Kernel("SparseFillEmptyRowsGrad", constantly(_fill_empty_rows_grad)))
+register(Kernel("SparseReorder", constantly(_reorder)))
