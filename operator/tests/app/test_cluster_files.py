@@ -91,3 +91,31 @@ def test_a_new_pod_starts_even_if_the_file_is_refused(tmp_path: Path) -> None:
             assert SECOND in here.pods
 
     asyncio.run(scenario())
+
+
+def test_a_refused_file_is_written_again_half_a_minute_later(tmp_path: Path) -> None:
+    def refused(_: Asked) -> web.StreamResponse:
+        return refusal(403, "Forbidden", "no ConfigMaps here")
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.runs()
+            here.refuse[f"PATCH {FILE}"] = refused
+            scale(here, 2)
+            await here.settle()
+            tries = len(written(here))
+            await here.controller.reconcile(KEY)
+            assert len(written(here)) == tries
+            here.now += timedelta(seconds=31)
+            again = await here.controller.reconcile(KEY)
+            assert len(written(here)) == tries + 1
+            assert again is not None
+            assert again <= 30
+            del here.refuse[f"PATCH {FILE}"]
+            here.now += timedelta(seconds=31)
+            await here.controller.reconcile(KEY)
+            here.now += timedelta(seconds=31)
+            await here.controller.reconcile(KEY)
+            assert len(written(here)) == tries + 2
+
+    asyncio.run(scenario())

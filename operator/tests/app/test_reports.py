@@ -9,9 +9,12 @@ from typing import Any
 
 import grpc.aio
 import pytest
-from app.one_job import NOW, Setting, running, setting
+from app.one_job import KEY, NOW, Setting, running, setting
 
+from capstan_operator.api.names import Uid
 from capstan_operator.app import task_client
+from capstan_operator.app.reports import Target
+from capstan_operator.kube.cache import Key
 
 ADDRESS = "10.0.0.7:2222"
 REPORT = {
@@ -151,5 +154,38 @@ def test_an_answer_without_a_step_changes_nothing(tmp_path: Any) -> None:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
             assert not here.woken.is_set()
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "changed", [{"managedBy": "example.com/other"}, {"replicaSpecs": {}}], ids=["other", "invalid"]
+)
+def test_a_job_that_the_operator_does_not_run_is_not_asked(
+    tmp_path: Any, changed: dict[str, Any]
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.settle()
+            here.has(podIP="10.0.0.7", **running())
+            here.progress[ADDRESS] = json.dumps(REPORT).encode()
+            await here.settle()
+            await asked(here)
+            here.job = json.loads(json.dumps(here.job))
+            here.job["spec"] |= changed
+            here.version += 1
+            here.job["metadata"]["resourceVersion"] = str(here.version)
+            here.cache.job_event("MODIFIED", here.job)
+            await here.controller.reconcile(KEY)
+            while not here.questions.empty():
+                here.questions.get_nowait()
+            # Another task is asked several times meanwhile.
+            here.reports.follow(Key("space", "other"), Target(Uid("u"), "10.0.0.8:2222"))
+            asking = asyncio.create_task(here.reports.run())
+            async with asyncio.timeout(45):
+                questions = [await here.questions.get() for _ in range(3)]
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+            assert ADDRESS not in questions
 
     asyncio.run(scenario())

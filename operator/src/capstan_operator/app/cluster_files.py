@@ -22,6 +22,8 @@ from capstan_operator.manifests import cluster_file, pod
 
 TRUSTED = timedelta(minutes=4)
 """No watch reports ConfigMaps. A pass later than this writes the same content again."""
+AGAIN = timedelta(seconds=30)
+"""The pause before a ConfigMap that the API server refused is written again."""
 
 log = logging.getLogger(__name__)
 
@@ -41,23 +43,26 @@ class ClusterFiles:
     def __init__(self, rest: Rest, clock: Callable[[], datetime]) -> None:
         self._rest = rest
         self._clock = clock
-        self._written: dict[Key, tuple[_Content, datetime]] = {}
+        self._settled: dict[Key, tuple[_Content, datetime]] = {}
+        """The last content that was sent, and when a pass has to send the same content again."""
 
     def forget(self, key: Key) -> None:
         """Forget a job that is gone."""
-        self._written.pop(key, None)
+        self._settled.pop(key, None)
 
-    async def write(self, key: Key, job: TrainingJob, status: Status) -> None:
+    async def write(self, key: Key, job: TrainingJob, status: Status) -> float | None:
         """Write the cluster of an unfinished job whose number of workers has ever changed.
 
-        Raises kube.errors.ApiError if the API server does not answer.
+        Return the seconds until the next try if the API server refused the ConfigMap, and else
+        None. Raises kube.errors.ApiError if the API server does not answer.
         """
         if not status.cluster_version or status.phase.is_final:
-            return
+            return None
         content = _Content(job.metadata.uid, status.cluster_version, status.epoch)
         now = self._clock()
-        if self._is_written(key, content, now):
-            return
+        sent, until = self._settled.get(key, (None, now))
+        if sent == content and until - TRUSTED <= now < until:
+            return None
         manifest = cluster_file.config_map(
             job, pod.address(job), version=content.version, epoch=content.epoch
         )
@@ -66,8 +71,7 @@ class ClusterFiles:
             await self._rest.apply(path, manifest, manager=names.FIELD_MANAGER)
         except (Forbidden, Refused, NotFound) as error:
             log.warning("%s/%s: its cluster file was not written: %s", *key, error)
-        self._written[key] = content, now
-
-    def _is_written(self, key: Key, content: _Content, now: datetime) -> bool:
-        written, at = self._written.get(key, (None, now))
-        return written == content and at <= now < at + TRUSTED
+            self._settled[key] = content, now + AGAIN
+            return AGAIN.total_seconds()
+        self._settled[key] = content, now + TRUSTED
+        return None

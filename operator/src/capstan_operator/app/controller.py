@@ -86,12 +86,14 @@ class Controller:
             self._forget(key)
             return None
         if not managed.is_ours(manifest):
+            self._reports.forget(key)
             return None
         status = _status_of(manifest)
         self._metrics.note_phase(key, status.phase)
         try:
             job = parse.admitted(manifest)
         except Invalid as refused:
+            self._reports.follow(key, None)
             decided = invalid.plan(status, refused.faults, _generation(manifest), self._clock())
             if not await self._write(key, manifest, status, decided):
                 return 0.0
@@ -108,7 +110,7 @@ class Controller:
             return 0.0
         status = decided.status or found.status
         try:
-            await self._cluster_files.write(found.key, found.job, status)
+            file_again = await self._cluster_files.write(found.key, found.job, status)
             again = await self._actor.act(found.key, found.job, decided.actions)
         finally:
             self._tell(found.key, decided)
@@ -120,7 +122,8 @@ class Controller:
         if look.gone and decided.status is not None:
             # The end of a deleted pod was counted. No event reports that the pod's name is free.
             return 0.0
-        return self._again_seconds(found, look, decided)
+        seconds = self._again_seconds(found, look, decided)
+        return min((each for each in (seconds, file_again) if each is not None), default=None)
 
     async def _decide(self, found: Found) -> tuple[Look, Plan]:
         """Plan from the cache, after pods that should be gone by now have been read.
