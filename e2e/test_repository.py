@@ -79,7 +79,8 @@ def test_no_file_names_a_package_index() -> None:
     naming = [
         str(path.relative_to(ROOT))
         for path in tracked()
-        if path != pathlib.Path(__file__) and hosts.search(path.read_text(encoding="utf-8"))
+        if path != pathlib.Path(__file__)
+        and hosts.search(path.read_text(encoding="utf-8", errors="replace"))
     ]
     assert naming == []
 
@@ -91,7 +92,7 @@ def test_no_file_has_a_mark_of_unfinished_work() -> None:
     unfinished = [
         str(path.relative_to(ROOT))
         for path in tracked()
-        if marks.search(path.read_text(encoding="utf-8"))
+        if marks.search(path.read_text(encoding="utf-8", errors="replace"))
     ]
     assert unfinished == []
 
