@@ -309,9 +309,7 @@ def a_job_with_a_claim_starts(proof: Proof) -> Condition:
     story = proof.story
     story.submit(document)
     path = f"/api/v1/namespaces/{story.namespace}/persistentvolumeclaims/{NAME}-checkpoints"
-    return lambda: (
-        story.find_service(NAME) is not None and story.cluster.api.find(path) is not None
-    )
+    return lambda: story.find_service(NAME) is not None and story.cluster.api.find(path) is not None
 
 
 def a_scaled_job_has_its_cluster_file(proof: Proof) -> Condition:
