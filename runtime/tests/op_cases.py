@@ -1011,7 +1011,7 @@ ELSEWHERE = {
         "VariableV2", "IsVariableInitialized", "Assign", "AssignAdd", "AssignSub", "ScatterAdd",
         "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul", "ScatterSub", "ScatterUpdate",
     },
-    "api/test_nd_ops.py": {
+    "oracle/test_nd_ops.py": {
         f"{prefix}ScatterNd{kind}"
         for prefix in ("", "Resource")
         for kind in ("Add", "Sub", "Update")
