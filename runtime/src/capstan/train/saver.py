@@ -173,7 +173,7 @@ class Saver:
 
         Raises:
             ValueError: the folder does not exist and cannot be made, `latest_filename` is a path,
-                or `save_path` has the name of the state file.
+                `save_path` has the name of the state file, or it is a URL such as `s3://`.
             RuntimeError: the saver has not been built.
             FailedPreconditionError: `claim` was called, and another process claimed the folder
                 since.
@@ -181,6 +181,12 @@ class Saver:
         """
         self._check_built()
         self._check_fence()
+        if "://" in str(save_path):
+            # The parent of a URL would be made as a folder of this machine.
+            raise ValueError(
+                f"save_path {save_path}: a Saver writes files of this machine only; mount the "
+                "store as a folder, or save to a local folder and copy the files"
+            )
         path = checkpoint_names.named(
             sess,
             str(save_path),
