@@ -33,6 +33,13 @@ from xml.etree import ElementTree as ET
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOWEST = 10
 ERROR_LINES = 8
+HUNG_S = {"runtime": 900, "operator": 900, "e2e": 1800}
+"""The time in seconds after which a test has certainly hung, by folder. No test of `make test`
+takes nearly as long.
+
+The limit of a test cannot interrupt C++ code. Therefore a process whose test has hung shows the
+stacks of its threads and ends. pytest-xdist reports the test as failed and starts another process.
+"""
 WORKERS = str(os.cpu_count() or 1)
 CHECKERS, GO, ORACLE = ".venv/.dev", ".venv/.testbed", ".venv/.oracle"
 STEPS = (CHECKERS, GO, ORACLE)
@@ -95,6 +102,14 @@ def stages(mode: str, seed: int) -> list[Stage]:
     return [[[style]], [[programs]], [[*halves, strict, commands], [control_plane, nodes]]]
 
 
+def ended_if_hung(folder: str, mode: str) -> tuple[str, ...]:
+    """Return the options that end a process whose test has hung. Tests of `soak` take hours."""
+    if mode == "soak":
+        return ()
+    limit = f"faulthandler_timeout={HUNG_S[folder]}"
+    return "-o", limit, "-o", "faulthandler_exit_on_timeout=true"
+
+
 def half(name: str, needs: str, mode: str, seed: int) -> tuple[Suite, Suite]:
     """Return the suite of a half that uses all processors, and the suite that uses one process:
     tests that count memory and threads, or kill processes.
@@ -103,6 +118,7 @@ def half(name: str, needs: str, mode: str, seed: int) -> tuple[Suite, Suite]:
     words = (
         *(f"--hypothesis-profile={profile}", f"--hypothesis-seed={seed}"),
         *("-p", "randomly", f"--randomly-seed={seed}"),
+        *ended_if_hung(name, mode),
     )
     selection = "" if mode == "soak" else " and not soak"
     return (
@@ -128,6 +144,7 @@ def on_the_strict_device(seed: int) -> Suite:
         *("runtime-strict", "runtime", CHECKERS, "-p", "tests.strict_everywhere"),
         *("--hypothesis-profile=fast", f"--hypothesis-seed={seed}"),
         *("-p", "randomly", f"--randomly-seed={seed}"),
+        *ended_if_hung("runtime", "gate"),
         *("-n", WORKERS, "-m", "not alone and not soak"),
         *(f"tests/{path}" for path in (*paths, "train")),
         *(f"--ignore=tests/{file}" for file in ignored),
@@ -136,7 +153,7 @@ def on_the_strict_device(seed: int) -> Suite:
 
 def e2e(mode: str, seed: int) -> tuple[Suite, Suite, Suite]:
     """Return the suites without Kubernetes, with a control plane, and with nodes."""
-    words = (f"--seed={seed}", "-m")
+    words = (f"--seed={seed}", *ended_if_hung("e2e", mode), "-m")
     selection = "soak" if mode == "soak" else "not soak"
     return (
         pytest("commands", "e2e", ORACLE, *words, f"{selection} and not cluster", "--ignore=nodes"),

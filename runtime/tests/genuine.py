@@ -3,6 +3,7 @@
 TensorFlow's client calls the tasks over the network, as its users do.
 """
 
+import functools
 import importlib.util
 import json
 import os
@@ -23,6 +24,12 @@ MARKS = [
         reason="needs TensorFlow: pip install -r requirements/oracle.txt, which `make test` does",
     ),
 ]
+
+CALL_LIMIT_MS = 200_000
+"""The time after which TensorFlow's client ends a call that has no limit of its own.
+
+The client waits in C++, where the limit of a test cannot interrupt it.
+"""
 
 _TASK = """
 import json, sys
@@ -45,7 +52,35 @@ def tensorflow() -> Any:
         import tensorflow as tf
     tf.compat.v1.disable_v2_behavior()
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
+    _limit_calls(tf)
     return tf
+
+
+def _limit_calls(tf: Any) -> None:
+    """Give each call without a limit `CALL_LIMIT_MS`, also in sessions that TensorFlow makes."""
+    from tensorflow.python.client import session
+
+    create, reset = session.BaseSession.__init__, session.Session.reset
+    if getattr(create, "limits_calls", False):
+        return
+
+    def limited(config: Any) -> Any:
+        found = tf.compat.v1.ConfigProto(operation_timeout_in_ms=CALL_LIMIT_MS)
+        if config is not None:
+            found.MergeFrom(config)
+        return found
+
+    @functools.wraps(create)
+    def limited_create(self: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
+        create(self, target, graph, limited(config))
+
+    @functools.wraps(reset)
+    def limited_reset(target: str, containers: Any = None, config: Any = None) -> None:
+        reset(target, containers, limited(config))
+
+    limited_create.limits_calls = True  # type: ignore[attr-defined]
+    session.BaseSession.__init__ = limited_create
+    session.Session.reset = staticmethod(limited_reset)
 
 
 class Tasks:
