@@ -1,8 +1,11 @@
 """Calls in threads of their own, and conditions to wait for."""
 
+import gc
+import sys
 import threading
 import time
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 # Shorter than the limit of a test, which would end the test without saying what it waited for.
@@ -16,6 +19,21 @@ def until(condition: Callable[[], object], patience_s: float = PATIENCE_S) -> No
     while not condition():
         assert time.monotonic() < limit, "the condition did not become true"
         pause.wait(0.01)
+
+
+def frame_of(thread: int) -> FrameType | None:
+    """Return the frame that a thread executes now, or None if there is no such thread.
+
+    The garbage collector rests meanwhile. While Python holds the lock of its list of threads, the
+    collector may wait for that lock for ever (python/cpython, issue 106883).
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return sys._current_frames().get(thread)
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class Background:

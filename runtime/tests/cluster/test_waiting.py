@@ -1,7 +1,6 @@
 """Steps whose nodes wait: they hold no thread, delay no other node, and end when the step ends."""
 
 import signal
-import sys
 import threading
 import traceback
 from collections.abc import Iterator
@@ -242,7 +241,7 @@ def interrupt_step(thread: int) -> None:
     """Send SIGINT to a thread when it waits in a step."""
 
     def waits() -> bool:
-        frames = traceback.walk_stack(sys._current_frames()[thread])
+        frames = traceback.walk_stack(background.frame_of(thread))
         return any(frame.f_code in WAITS for frame, _ in frames)
 
     background.until(waits)

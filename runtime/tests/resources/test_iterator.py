@@ -1,7 +1,6 @@
 """Iterators: the order of elements, passes that end while a step waits, and their threads."""
 
 import itertools
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -99,7 +98,7 @@ class Call:
 
 def is_inside(thread: threading.Thread, function: str) -> bool:
     """Return whether a thread is in a call of a function."""
-    frame = sys._current_frames().get(thread.ident or 0)
+    frame = background.frame_of(thread.ident or 0)
     while frame is not None and frame.f_code.co_name != function:
         frame = frame.f_back
     return frame is not None
