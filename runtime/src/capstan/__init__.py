@@ -60,11 +60,11 @@ if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import RunOptions as RunOptions
     from tensorboard.compat.proto.graph_pb2 import GraphDef as GraphDef
 
+    from capstan import compat as compat
     from capstan import contrib as contrib
     from capstan import python as python
     from capstan import train as train
     from capstan.api import app as app
-    from capstan.api import compat as compat
     from capstan.api import data as data
     from capstan.api import distribute as distribute
     from capstan.api import flags as flags
@@ -89,7 +89,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "app": "capstan.api.app",
-    "compat": "capstan.api.compat",
+    "compat": "capstan.compat",
     "contrib": "capstan.contrib",
     "data": "capstan.api.data",
     "distribute": "capstan.api.distribute",
@@ -139,9 +139,16 @@ _ATTRIBUTES = {
     "__compiler_version__": "capstan.api.version",
     "__git_version__": "capstan.api.version",
     "all_variables": "capstan.api.old_names",
+    "arg_max": "capstan.api.old_names",
+    "arg_min": "capstan.api.old_names",
     "assert_variables_initialized": "capstan.api.old_names",
     "debugging": "capstan.api.namespaces",
+    "disable_eager_execution": "capstan.api.behavior",
+    "disable_tensor_equality": "capstan.api.behavior",
+    "disable_v2_behavior": "capstan.api.behavior",
+    "disable_v2_tensorshape": "capstan.api.behavior",
     "dtypes": "capstan.api.namespaces",
+    "executing_eagerly": "capstan.api.behavior",
     "initialize_all_variables": "capstan.api.old_names",
     "initialize_local_variables": "capstan.api.old_names",
     "initialize_variables": "capstan.api.old_names",

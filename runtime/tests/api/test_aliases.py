@@ -29,6 +29,11 @@ NAMES = [
     ("python.framework.test_util", "create_local_cluster", tf.test.create_local_cluster),
     ("python.framework.dtypes", "float16_ref", tf.as_dtype("float16_ref")),
     ("python.ops.array_ops", "reshape", tf.reshape),
+    ("contrib.rnn", "BasicLSTMCell", tf.nn.rnn_cell.BasicLSTMCell),
+    ("contrib.rnn", "static_rnn", tf.nn.static_rnn),
+    ("compat.v1", "Session", tf.Session),
+    ("compat.v1", "layers", tf.layers),
+    ("compat", "as_str", tf.compat.as_text),
     ("python.ops.data_flow_ops", "Barrier", barriers.Barrier),
     ("python.ops.math_ops", "matmul", tf.matmul),
     ("python.ops.control_flow_ops", "group", tf.group),
@@ -113,3 +118,28 @@ def test_the_import_of_an_alias_imports_nothing_else() -> None:
     )
     command = [sys.executable, "-c", program]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "\n"
+
+
+def test_a_program_that_keeps_tensorflow_2_to_version_1_runs_unchanged() -> None:
+    v1 = importlib.import_module("capstan.compat.v1")
+    assert v1 is tf
+    tf.enable_resource_variables()
+    tf.enable_control_flow_v2()
+    v1.disable_v2_behavior()
+    v1.disable_eager_execution()
+    v1.disable_v2_tensorshape()
+    v1.disable_tensor_equality()
+    assert not tf.resource_variables_enabled()
+    assert not tf.control_flow_v2_enabled()
+    assert not v1.executing_eagerly()
+    with pytest.raises(AttributeError, match="Capstan lacks this part"):
+        v1.enable_eager_execution()
+
+
+def test_the_deprecated_names_of_argmax_and_argmin_work() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        matrix = tf.constant([[1.0, 3.0], [5.0, 2.0]])
+        largest, smallest = tf.arg_max(matrix, 0), tf.arg_min(matrix, 1, tf.int32)
+        assert (largest.dtype, smallest.dtype) == (tf.int64, tf.int32)
+        assert session.run(largest).tolist() == [1, 0]
+        assert session.run(smallest).tolist() == [0, 1]

@@ -75,3 +75,26 @@ def test_weights_of_another_shape_are_refused(v1: Any) -> None:
             message = "weights can not be broadcast to values."
             with pytest.raises(ValueError, match=message):
                 tf.losses.mean_squared_error(LABELS, x, np.ones([2, 3], np.float32))
+
+
+@pytest.mark.parametrize("logits_type", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("labels_type", ["int32", "float32", "float64"])
+@pytest.mark.parametrize("suffix", ["", "_v2"])
+def test_labels_of_any_type_give_the_loss_of_tensorflow(
+    v1: Any, suffix: str, labels_type: str, logits_type: str
+) -> None:
+    results = []
+    for tf in (v1, capstan):
+        with tf.Graph().as_default(), tf.Session() as session:
+            labels = tf.constant(np.eye(3, dtype=labels_type))
+            logits = tf.constant(np.arange(9).reshape(3, 3).astype(logits_type))
+            function = getattr(tf.nn, f"softmax_cross_entropy_with_logits{suffix}")
+            losses = function(labels=labels, logits=logits)
+            sparse = tf.nn.sparse_softmax_cross_entropy_with_logits(labels=[0, 1, 2], logits=logits)
+            slope = tf.gradients(losses, logits)[0]
+            results.append([losses.dtype.name, *session.run([losses, sparse, slope])])
+    (kind, *found), (expected_kind, *expected) = results
+    assert kind == expected_kind
+    for value, other in zip(found, expected, strict=True):
+        assert value.dtype == other.dtype
+        np.testing.assert_allclose(value, other, rtol=1e-3 if logits_type == "float16" else 1e-6)

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api import math_ops
 from capstan.api.scoped import scoped
-from capstan.core import shapes, tensor_shape
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -52,7 +53,8 @@ def softmax_cross_entropy_with_logits_v2(
 ) -> Any:
     """Return -sum(labels * log(softmax(logits))) along an axis.
 
-    The loss has gradients with respect to both the labels and the logits.
+    The loss has gradients with respect to both the labels and the logits. The labels may have any
+    type of numbers. The loss of logits of half precision is computed in float32.
 
     Raises:
         ValueError: labels or logits are missing, or their shapes differ.
@@ -60,20 +62,35 @@ def softmax_cross_entropy_with_logits_v2(
     _check_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     with scoped(name, "softmax_cross_entropy_with_logits", (logits, labels)) as scope:
         logits = convert.convert_to_tensor(logits, name="logits")
-        labels = convert.convert_to_tensor(labels, logits.dtype.base_dtype, "labels")
-        along, rank = dim if axis is None else axis, logits.shape.ndims
-        if rank == 2 and along in (-1, 1):
-            return raw.SoftmaxCrossEntropyWithLogits(logits, labels, name=scope)[0]
-        if along != -1:
-            order = _to_back(along, rank)
-            logits, labels = raw.Transpose(logits, order), raw.Transpose(labels, order)
-        sizes = raw.Shape(logits)
-        rows = raw.Slice(sizes, [0], raw.Reshape(raw.Sub(raw.Rank(logits), 1), [1]))
-        losses, _ = raw.SoftmaxCrossEntropyWithLogits(_as_matrix(logits), _as_matrix(labels))
-        result = raw.Reshape(losses, rows, name=scope)
-        static = logits.shape.internal
-        result.set_shape(tensor_shape.TensorShape(None if static is None else static[:-1]))
-        return result
+        labels = convert.convert_to_tensor(labels, name="labels")
+        precise = _precise(logits)
+        labels = math_ops.cast(labels, precise.dtype)
+        losses = _softmax_losses(
+            precise, labels, dim if axis is None else axis, scope if precise is logits else None
+        )
+        return losses if precise is logits else math_ops.cast(losses, logits.dtype, scope)
+
+
+def _precise(logits: Any) -> Any:
+    """Return logits of half precision as float32, and other logits unchanged."""
+    is_half = logits.dtype.base_dtype in (dtypes.float16, dtypes.bfloat16)
+    return math_ops.cast(logits, dtypes.float32) if is_half else logits
+
+
+def _softmax_losses(logits: Any, labels: Any, along: int, name: str | None) -> Any:
+    rank = logits.shape.ndims
+    if rank == 2 and along in (-1, 1):
+        return raw.SoftmaxCrossEntropyWithLogits(logits, labels, name=name)[0]
+    if along != -1:
+        order = _to_back(along, rank)
+        logits, labels = raw.Transpose(logits, order), raw.Transpose(labels, order)
+    sizes = raw.Shape(logits)
+    rows = raw.Slice(sizes, [0], raw.Reshape(raw.Sub(raw.Rank(logits), 1), [1]))
+    losses, _ = raw.SoftmaxCrossEntropyWithLogits(_as_matrix(logits), _as_matrix(labels))
+    result = raw.Reshape(losses, rows, name=name)
+    static = logits.shape.internal
+    result.set_shape(tensor_shape.TensorShape(None if static is None else static[:-1]))
+    return result
 
 
 def _as_matrix(value: Any) -> Any:
@@ -127,13 +144,20 @@ def sparse_softmax_cross_entropy_with_logits(
                 f"Rank mismatch: Rank of labels (received {label_rank}) should equal rank of "
                 f"logits minus 1 (received {rank})."
             )
-        build = raw.SparseSoftmaxCrossEntropyWithLogits
-        if rank == 2:
-            return build(logits, labels, name=scope)[0]
-        losses, _ = build(_as_matrix(logits), raw.Reshape(labels, [-1]))
-        result = raw.Reshape(losses, raw.Shape(labels), name=scope)
-        result.set_shape(labels.shape)
-        return result
+        precise = _precise(logits)
+        losses = _sparse_losses(precise, labels, scope if precise is logits else None)
+        return losses if precise is logits else math_ops.cast(losses, logits.dtype, scope)
+
+
+def _sparse_losses(logits: Any, labels: Any, name: str | None) -> Any:
+    if logits.shape.ndims == 2:
+        return raw.SparseSoftmaxCrossEntropyWithLogits(logits, labels, name=name)[0]
+    losses, _ = raw.SparseSoftmaxCrossEntropyWithLogits(
+        _as_matrix(logits), raw.Reshape(labels, [-1])
+    )
+    result = raw.Reshape(losses, raw.Shape(labels), name=name)
+    result.set_shape(labels.shape)
+    return result
 
 
 def sigmoid_cross_entropy_with_logits(

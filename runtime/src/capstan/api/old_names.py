@@ -1,14 +1,17 @@
-"""Names of before TensorFlow 1.0 that TensorFlow 1.15 still has (python/ops/variables.py)."""
+"""Old names that TensorFlow 1.15 still has (python/ops/variables.py, gen_math_ops.py)."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import variable_collections
+from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = [
     "all_variables",
+    "arg_max",
+    "arg_min",
     "assert_variables_initialized",
     "initialize_all_variables",
     "initialize_local_variables",
@@ -19,6 +22,20 @@ __all__ = [
 def all_variables() -> list[Any]:
     """Return the global variables. The new name is `tf.global_variables`."""
     return variable_collections.global_variables()
+
+
+def arg_max(
+    input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
+) -> Any:
+    """Return the index of the largest value along a dimension. The new name is `tf.argmax`."""
+    return raw.ArgMax(input, dimension, output_type=output_type, name=name)
+
+
+def arg_min(
+    input: Any, dimension: Any, output_type: Any = dtypes.int64, name: str | None = None
+) -> Any:
+    """Return the index of the smallest value along a dimension. The new name is `tf.argmin`."""
+    return raw.ArgMin(input, dimension, output_type=output_type, name=name)
 
 
 def assert_variables_initialized(var_list: Sequence[Any] | None = None) -> Any:

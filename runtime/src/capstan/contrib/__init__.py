@@ -1,8 +1,9 @@
 """`tf.contrib`: the names of TensorFlow 1's contrib that programs of Capstan use.
 
 `tf.contrib.training` has the strategies for parameter servers, `tf.contrib.framework` the global
-step and the readers of checkpoints, and `tf.contrib.testing` what tests of summaries need. The
-modules are aliases: nothing is imported before a name is asked for.
+step and the readers of checkpoints, `tf.contrib.rnn` the cells of recurrent networks, and
+`tf.contrib.testing` what tests of summaries need. The modules are aliases: nothing is imported
+before a name is asked for.
 """
 
 import importlib
@@ -45,6 +46,7 @@ alias.grow(
             ),
         ),
         "layers": ("capstan.api.contrib_layers",),
+        "rnn": ("capstan.api.rnn", _only(static_rnn="capstan.api.nn")),
         "staging": ("capstan.api.staging",),
         "testing": (
             _only(

@@ -1,0 +1,30 @@
+"""`tf.compat`, as a package: programs import `capstan.compat.v1` by its path."""
+
+from typing import Any
+
+from capstan.api import compat
+from capstan.api.compat import (
+    as_bytes,
+    as_str,
+    as_str_any,
+    as_text,
+    bytes_or_text_types,
+    complex_types,
+    integral_types,
+    real_types,
+)
+
+__all__ = [
+    "as_bytes",
+    "as_str",
+    "as_str_any",
+    "as_text",
+    "bytes_or_text_types",
+    "complex_types",
+    "integral_types",
+    "real_types",
+]
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(compat, name)
