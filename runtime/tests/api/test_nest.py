@@ -82,3 +82,14 @@ def test_a_function_and_a_structure_are_needed() -> None:
         tf.nest.map_structure(1, [1])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="at least one structure"):
         tf.nest.map_structure(max)
+
+
+def test_a_view_of_a_dict_is_a_list_in_its_order() -> None:
+    values = {"b": 1, "a": [2, 3]}.values()
+    assert tf.nest.flatten(values) == [1, 2, 3]
+    assert tf.nest.map_structure(lambda leaf: leaf + 1, values) == [2, [3, 4]]
+    with tf.Graph().as_default():
+        variables = {name: tf.get_variable(name, []) for name in "ba"}
+        optimizer = tf.train.GradientDescentOptimizer(1.0)
+        pairs = optimizer.compute_gradients(variables["a"] * variables["b"], variables.values())
+        assert [variable for _, variable in pairs] == list(variables.values())

@@ -98,3 +98,14 @@ def test_labels_of_any_type_give_the_loss_of_tensorflow(
     for value, other in zip(found, expected, strict=True):
         assert value.dtype == other.dtype
         np.testing.assert_allclose(value, other, rtol=1e-3 if logits_type == "float16" else 1e-6)
+
+
+def test_the_labels_may_have_another_rank_than_the_logits(v1: Any) -> None:
+    losses = []
+    for tf in (v1, capstan):
+        with tf.Graph().as_default(), tf.Session() as session:
+            loss = tf.nn.softmax_cross_entropy_with_logits_v2(
+                labels=[np.eye(3, dtype=np.float32)], logits=tf.constant(np.eye(3), tf.float32)
+            )
+            losses.append(session.run(loss))
+    np.testing.assert_allclose(losses[1], losses[0], rtol=1e-6)

@@ -79,7 +79,7 @@ def _precise(logits: Any) -> Any:
 
 def _softmax_losses(logits: Any, labels: Any, along: int, name: str | None) -> Any:
     rank = logits.shape.ndims
-    if rank == 2 and along in (-1, 1):
+    if rank == 2 and labels.shape.ndims == 2 and along in (-1, 1):
         return raw.SoftmaxCrossEntropyWithLogits(logits, labels, name=name)[0]
     if along != -1:
         order = _to_back(along, rank)

@@ -1,11 +1,11 @@
 """Nested structures of lists, tuples and dicts (python/util/nest.py).
 
-The values of a dict are in the order of its sorted keys. Any other value is a leaf. An
-IndexedSlices or a SparseTensor is a leaf too, unless `composites` is true: then it is a structure
-of its tensors.
+The values of a dict are in the order of its sorted keys. A view of a dict, such as `dict.values()`,
+is a list in the order of the view. Any other value is a leaf. An IndexedSlices or a SparseTensor is
+a leaf too, unless `composites` is true: then it is a structure of its tensors.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
 from typing import Any
 
 from capstan.framework import composite
@@ -115,7 +115,7 @@ def _described(value: Any) -> str:
 def _parts(structure: Any, composites: bool) -> list[Any] | None:
     if isinstance(structure, Mapping):
         return [structure[key] for key in sorted(structure)]
-    if isinstance(structure, list | tuple):
+    if isinstance(structure, list | tuple | MappingView):
         return list(structure)
     return composite.parts(structure) if composites else None
 
@@ -126,6 +126,8 @@ def _like(structure: Any, parts: Sequence[Any]) -> Any:
         return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
     if _is_named(structure):
         return type(structure)(*parts)
+    if isinstance(structure, MappingView):
+        return list(parts)  # a view cannot be made without its dict
     if isinstance(structure, list | tuple):
         return type(structure)(parts)
     return composite.like(structure, parts)
