@@ -183,7 +183,7 @@ LABEL = (
             {},
             "spec.workers: is not a field; there are replicaSpecs, cluster, checkpoint,"
             " successPolicy, runPolicy,"
-            " suspend, managedBy",
+            " scheduling, suspend, managedBy",
         ),
         (
             ("spec", "replicaSpecs", "workers"),

@@ -169,5 +169,6 @@ def test_an_unknown_field_of_each_part_is_refused() -> None:
         "spec.cluster",
         "spec.checkpoint",
         "spec.runPolicy",
+        "spec.scheduling",
         "spec.runPolicy.restartBackoff",
     }

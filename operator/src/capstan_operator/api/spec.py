@@ -224,6 +224,14 @@ class Checkpoint(Model):
     Kubernetes deletes it, and its checkpoints, together with the job."""
 
 
+class Scheduling(Model):
+    """Wishes for the nodes of the tasks."""
+
+    spread_parameter_servers: StrictBool = True
+    """Whether the scheduler prefers different nodes for the parameter servers. They share a node if
+    there is no other room."""
+
+
 class Spec(Model):
     replica_specs: ReplicaSpecs
     """The tasks, by type. A job has a chief or at least one worker, and at most one chief and one
@@ -237,6 +245,8 @@ class Spec(Model):
     worker 0 if the job has no chief. `AllWorkers`: every worker, and the chief if there is one."""
     run_policy: RunPolicy = RunPolicy()
     """Limits on the restarts and on the duration of the job."""
+    scheduling: Scheduling = Scheduling()
+    """Wishes for the nodes of the tasks. No effect on one machine."""
     suspend: StrictBool = False
     """Whether no task may run. If the field becomes true, the operator stops the tasks: first the
     workers and the evaluator, then the chief (or worker 0), which saves a checkpoint, then the

@@ -11,7 +11,7 @@ from typing import Any
 
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import Checkpoint, TrainingJob
-from capstan_operator.manifests import cluster, cluster_file, labels, volume_claim
+from capstan_operator.manifests import cluster, cluster_file, labels, spread, volume_claim
 from capstan_operator.manifests.cluster import Address, Environment
 
 CHECKPOINT_VOLUME = "capstan-checkpoints"
@@ -144,7 +144,7 @@ def _spec(
         claim = {"claimName": volume_claim.mounted(job, checkpoint)}
         volume = {"name": CHECKPOINT_VOLUME, "persistentVolumeClaim": claim}
         spec["volumes"].append(volume)
-    return spec
+    return spread.with_preference(job, task.type, spec)
 
 
 def _container(
