@@ -4,10 +4,41 @@ Each program takes the module `v1` and returns steps: a fetch, or a fetch and it
 fails, the tests compare its error.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+import capstan
+
 Program = Callable[[Any], Sequence[Any]]
+_NOISE = re.compile(
+    r"\s|Graph execution|Detected at|Original stack|From /job|Additional|\[\[|Node: |\d+ root"
+)
+_PRIVATE = re.compile(r"\b_\d+_")
+
+
+def outcome(session: Any, step: Any) -> Any:
+    """Return the values of a step, or the class and the first line of its error."""
+    fetch, feeds = step if isinstance(step, tuple) else (step, {})
+    options = type(session).__module__.startswith("capstan") and capstan.RunOptions()
+    try:
+        values = session.run(fetch, feeds, options=options or None)
+    except Exception as error:  # noqa: BLE001 - the errors are compared
+        message = str(getattr(error, "message", error))
+        lines = [line for line in message.split("\n") if line and not _NOISE.match(line)]
+        # A queue without a shared name has a private name with a number.
+        return type(error).__name__, _PRIVATE.sub("", lines[0])
+    return [
+        value if value is None else (np.asarray(value).dtype.name, np.asarray(value).tolist())
+        for value in (values if isinstance(values, list) else [values])
+    ]
+
+
+def outcomes(v1: Any, program: Program, target: str, device: str) -> list[Any]:
+    with v1.Graph().as_default(), v1.device(device), v1.Session(target) as session:
+        return [outcome(session, step) for step in program(v1)]
 
 
 def fifo(v1: Any) -> Sequence[Any]:

@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from capstan.api import io as io
     from capstan.api import layers as layers
     from capstan.api import logging as logging
+    from capstan.api import lookup as lookup
     from capstan.api import losses as losses
     from capstan.api import metrics as metrics
     from capstan.api import nn as nn
@@ -99,6 +100,7 @@ _MODULES = {
     "io": "capstan.api.io",
     "layers": "capstan.api.layers",
     "logging": "capstan.api.logging",
+    "lookup": "capstan.api.lookup",
     "losses": "capstan.api.losses",
     "metrics": "capstan.api.metrics",
     "nest": "capstan.api.nest",
@@ -149,6 +151,7 @@ _ATTRIBUTES = {
     "disable_v2_tensorshape": "capstan.api.behavior",
     "dtypes": "capstan.api.namespaces",
     "executing_eagerly": "capstan.api.behavior",
+    "initialize_all_tables": "capstan.api.lookup.factories",
     "initialize_all_variables": "capstan.api.old_names",
     "initialize_local_variables": "capstan.api.old_names",
     "initialize_variables": "capstan.api.old_names",
@@ -160,6 +163,7 @@ _ATTRIBUTES = {
     "random": "capstan.api.namespaces",
     "sparse": "capstan.api.namespaces",
     "strings": "capstan.api.namespaces",
+    "tables_initializer": "capstan.api.lookup.factories",
 }
 
 

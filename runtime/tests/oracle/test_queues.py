@@ -1,45 +1,18 @@
 """Queues, accumulators, barriers and staging areas behave as in TensorFlow."""
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import genuine
-import numpy as np
 import oracle_data_flow
 import pytest
+from oracle_data_flow import outcome, outcomes
 
 import capstan
 
 pytestmark = genuine.MARKS
 
 PS = "/job:ps/task:0"
-_NOISE = re.compile(
-    r"\s|Graph execution|Detected at|Original stack|From /job|Additional|\[\[|Node: |\d+ root"
-)
-_PRIVATE = re.compile(r"\b_\d+_")
-
-
-def outcome(session: Any, step: Any) -> Any:
-    """Return the values of a step, or the class and the first line of its error."""
-    fetch, feeds = step if isinstance(step, tuple) else (step, {})
-    options = type(session).__module__.startswith("capstan") and capstan.RunOptions()
-    try:
-        values = session.run(fetch, feeds, options=options or None)
-    except Exception as error:  # noqa: BLE001 - the errors are compared
-        message = str(getattr(error, "message", error))
-        lines = [line for line in message.split("\n") if line and not _NOISE.match(line)]
-        # A queue without a shared name has a private name with a number.
-        return type(error).__name__, _PRIVATE.sub("", lines[0])
-    return [
-        value if value is None else (np.asarray(value).dtype.name, np.asarray(value).tolist())
-        for value in (values if isinstance(values, list) else [values])
-    ]
-
-
-def outcomes(v1: Any, program: oracle_data_flow.Program, target: str, device: str) -> list[Any]:
-    with v1.Graph().as_default(), v1.device(device), v1.Session(target) as session:
-        return [outcome(session, step) for step in program(v1)]
 
 
 @pytest.mark.parametrize("name", oracle_data_flow.PROGRAMS)

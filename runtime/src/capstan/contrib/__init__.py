@@ -47,6 +47,7 @@ alias.grow(
         ),
         "layers": ("capstan.api.contrib_layers",),
         "rnn": ("capstan.api.rnn", _only(static_rnn="capstan.api.nn")),
+        "lookup": ("capstan.contrib.lookup_tables",),
         "staging": ("capstan.api.staging",),
         "testing": (
             _only(

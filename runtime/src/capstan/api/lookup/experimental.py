@@ -1,0 +1,3 @@
+"""`tf.lookup.experimental`: tables that change."""
+
+from capstan.api.lookup.mutable import MutableHashTable as MutableHashTable

@@ -1,0 +1,194 @@
+"""Lookup tables: TensorFlow's HashTable and MutableHashTable (core/kernels/lookup_table_op.cc).
+
+A table maps a key to a value of the shape `value_shape`. Keys are numbers or strings.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import dtypes, resource_name, shapes
+from capstan.core.arrays import Array
+from capstan.resources import resource
+
+KIND: Final = "lookup table"
+"""The kind of all tables, for `resource.Registry.find`."""
+
+
+class LookupTable(resource.Resource):
+    """A table from keys to values. Thread-safe. No method blocks."""
+
+    def __init__(
+        self,
+        name: resource_name.ResourceName,
+        key_dtype: dtypes.DType,
+        value_dtype: dtypes.DType,
+        value_shape: tuple[int, ...] = (),
+    ) -> None:
+        super().__init__(name)
+        self.key_dtype = key_dtype
+        self.value_dtype = value_dtype
+        self.value_shape = value_shape
+        self._lock = threading.Lock()
+        self._values: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def find(self, keys: Array, default: Array) -> Array:
+        """Return the values of `keys`, and `default` for the keys that the table lacks.
+
+        `default` has the shape of one value, or of the result, which has a default for each key.
+
+        Raises:
+            InvalidArgumentError: `default` has another shape.
+        """
+        shape = (*keys.shape, *self.value_shape)
+        if default.shape == self.value_shape:
+            with self._lock:
+                get, one = self._values.get, self._cells(default[np.newaxis])[0]
+                return self._array([get(key, one) for key in keys.ravel().tolist()], shape)
+        if default.shape != shape:
+            raise _invalid(
+                f"Expected shape {shapes.show(self.value_shape)} or {shapes.show(shape)} for "
+                f"default value, got {shapes.show(default.shape)}"
+            )
+        with self._lock:
+            get = self._values.get
+            each = self._cells(default.reshape(keys.size, *self.value_shape))
+            pairs = zip(keys.ravel().tolist(), each, strict=True)
+            return self._array([get(key, other) for key, other in pairs], shape)
+
+    def export(self) -> tuple[Array, Array]:
+        """Return all keys, and their values in the same order."""
+        with self._lock:
+            keys, values = list(self._values), list(self._values.values())
+        array = np.empty(len(keys), self.key_dtype.as_numpy_dtype)
+        array[:] = keys
+        return array, self._array(values, (len(keys), *self.value_shape))
+
+    def initialize(self, keys: Sequence[Any], values: Array) -> None:
+        """Fill an empty table for good."""
+        raise _invalid(f"Table {self.container} {self.name} is not initializable")
+
+    def insert(self, keys: Array, values: Array) -> None:
+        """Set the values of some keys."""
+        raise errors.UnimplementedError(
+            None, None, "Insert not supported by InitializableLookupTable implementations"
+        )
+
+    def remove(self, keys: Array) -> None:
+        """Forget some keys. A key that the table lacks is ignored."""
+        raise errors.UnimplementedError(
+            None, None, "Remove not supported by InitializableLookupTable implementations"
+        )
+
+    def replace(self, keys: Array, values: Array) -> None:
+        """Forget everything, and hold the given keys and values."""
+        raise NotImplementedError
+
+    def _cells(self, values: Array) -> list[Any]:
+        """Return the values along the first axis, as the table holds them."""
+        if self.value_shape:
+            return [row.copy() for row in values]
+        cells: list[Any] = values.tolist()
+        return cells
+
+    def _array(self, cells: list[Any], shape: tuple[int, ...]) -> Array:
+        array = np.empty((len(cells), *self.value_shape), self.value_dtype.as_numpy_dtype)
+        if cells:
+            array[...] = np.stack(cells) if self.value_shape else _column(cells, array.dtype)
+        return array.reshape(shape)
+
+
+class HashTable(LookupTable):
+    """A table that is filled once."""
+
+    _is_initialized = False
+
+    def find(self, keys: Array, default: Array) -> Array:
+        if not self._is_initialized:
+            raise errors.FailedPreconditionError(None, None, "Table not initialized.")
+        if not default.size:
+            raise _invalid("The default value has no elements, but a lookup needs one")
+        # As in TensorFlow, the first element is the default for every key.
+        return super().find(keys, default.ravel()[0:1].reshape(()))
+
+    def export(self) -> tuple[Array, Array]:
+        if not self._is_initialized:
+            raise errors.AbortedError(None, None, "HashTable is not initialized.")
+        return super().export()
+
+    def initialize(self, keys: Sequence[Any], values: Array) -> None:
+        """Fill the table. If the table is filled already, compare only the number of keys.
+
+        Raises:
+            FailedPreconditionError: a key has two values, or the table has another number of keys.
+        """
+        found: dict[Any, Any] = {}
+        for key, value in zip(keys, values.tolist(), strict=True):
+            if found.setdefault(key, value) != value:
+                raise errors.FailedPreconditionError(
+                    None,
+                    None,
+                    f"HashTable has different value for same key. Key {_shown(key)} has "
+                    f"{_shown(found[key])} and trying to add value {_shown(value)}",
+                )
+        with self._lock:
+            if self._is_initialized and len(keys) != len(self._values):
+                raise errors.FailedPreconditionError(
+                    None, None, "Table was already initialized with different data."
+                )
+            if not self._is_initialized:
+                self._values = found
+                self._is_initialized = True
+
+    def replace(self, keys: Array, values: Array) -> None:
+        self.initialize(keys.tolist(), values)
+
+
+class MutableHashTable(LookupTable):
+    """A table that changes."""
+
+    def insert(self, keys: Array, values: Array) -> None:
+        self._check(keys, values)
+        cells = self._cells(values.reshape(keys.size, *self.value_shape))
+        with self._lock:
+            self._values.update(zip(keys.ravel().tolist(), cells, strict=True))
+
+    def remove(self, keys: Array) -> None:
+        with self._lock:
+            for key in keys.ravel().tolist():
+                self._values.pop(key, None)
+
+    def replace(self, keys: Array, values: Array) -> None:
+        self._check(keys, values)
+        cells = self._cells(values.reshape(keys.size, *self.value_shape))
+        with self._lock:
+            self._values = dict(zip(keys.ravel().tolist(), cells, strict=True))
+
+    def _check(self, keys: Array, values: Array) -> None:
+        expected = (*keys.shape, *self.value_shape)
+        if values.shape != expected:
+            raise _invalid(
+                f"Expected shape {shapes.show(expected)} for value, got {shapes.show(values.shape)}"
+            )
+
+
+def _column(cells: list[Any], dtype: Any) -> Array:
+    if not dtype.hasobject:
+        return np.array(cells, dtype)
+    column = np.empty(len(cells), object)
+    column[:] = cells
+    return column
+
+
+def _shown(cell: Any) -> str:
+    return cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
+
+
+def _invalid(message: str) -> errors.OpError:
+    return errors.InvalidArgumentError(None, None, message)
