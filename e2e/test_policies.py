@@ -221,3 +221,15 @@ def _change(story: Story, **fields: object) -> None:
 
 def _deleted(pod: Json) -> Json | None:
     return pod if "deletionTimestamp" in pod["metadata"] else None
+
+
+def test_an_evaluator_outlives_the_success_until_it_has_evaluated(story: Story) -> None:
+    story.started(job(ps=replica(1), worker=replica(1), evaluator=replica(1)))
+    story.kubelet.exit(story.pod_key("worker-0"), 0)
+    story.until(lambda status: status["phase"] == "Succeeded")
+    assert story.wait_note("Evaluating") == "evaluator-0 has 300 s to evaluate the last checkpoint"
+    wait.until(lambda: story.find_pod("ps-0") is None)
+    assert "deletionTimestamp" not in story.pod("evaluator-0")["metadata"]
+    story.kubelet.exit(story.pod_key("evaluator-0"), 0)
+    story.until_row("evaluator-0", state="Succeeded")
+    assert "deletionTimestamp" not in story.pod("evaluator-0")["metadata"]

@@ -1,4 +1,4 @@
-"""Where the pods of a job run: the wishes of spec.scheduling, on a real API server and scheduler."""
+"""The wishes of spec.scheduling, on a real API server and scheduler."""
 
 import pytest
 

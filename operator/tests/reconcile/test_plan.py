@@ -1,5 +1,6 @@
 """Scenarios: the plan after each event of a job."""
 
+import copy
 import dataclasses
 from datetime import timedelta
 
@@ -420,7 +421,6 @@ def test_success_stops_all_tasks_and_gives_the_ps_its_own_grace_period() -> None
     assert decided.actions == (
         StopTask(task("ps-0"), Uid("ps-0#1"), 99, StopReason.JOB_OVER),
         StopTask(task("worker-1"), Uid("worker-1#3"), 7, StopReason.JOB_OVER),
-        StopTask(task("evaluator-0"), Uid("evaluator-0#4"), 30, StopReason.JOB_OVER),
     )
     assert world.states() == {
         "ps-0": "Stopping",
@@ -433,15 +433,40 @@ def test_success_stops_all_tasks_and_gives_the_ps_its_own_grace_period() -> None
         "ps-0": "Stopped",
         "worker-0": "Succeeded",
         "worker-1": "Stopped",
-        "evaluator-0": "Stopped",
+        "evaluator-0": "Stopping",
     }
     assert world.status.phase is Phase.SUCCEEDED
     assert world.status.completion_time == START + timedelta(seconds=60)
     assert world.status.failure is None
     (_, done) = world.status.conditions
     assert (done.type, done.status, done.message) == ("Succeeded", "True", "worker-0 succeeded")
-    assert reasons(world) == ["Running", "Succeeded"]
+    assert reasons(world) == ["Running", "Succeeded", "Evaluating"]
     assert world.instance("worker-0").has_ended
+
+
+def test_an_evaluator_may_evaluate_the_last_checkpoint_and_is_then_stopped() -> None:
+    job = make_job(workers=1, evaluator=1, run={"evaluatorGracePeriodSeconds": 60})
+    world = World(job, pods=True).settle().succeed("worker-0").settle()
+    assert world.states() == {
+        "ps-0": "Stopped", "worker-0": "Succeeded", "evaluator-0": "Stopping",
+    }  # fmt: skip
+    assert world.news[-1].message == "evaluator-0 has 60 s to evaluate the last checkpoint"
+    assert world.again_at == START + timedelta(seconds=60)
+    ended = copy.deepcopy(world)
+    ended.wait(30).succeed("evaluator-0").settle()
+    assert ended.states()["evaluator-0"] == "Succeeded"
+    assert ended.again_at is None
+    world.wait_for_retry()
+    assert world.states()["evaluator-0"] == "Stopped"
+    assert not any(view.name == task("evaluator-0") for view in world.instances.values())
+
+
+def test_an_evaluator_without_time_is_stopped_with_its_job() -> None:
+    run = {"evaluatorGracePeriodSeconds": 0}
+    world = World(make_job(workers=1, evaluator=1, run=run), pods=True).settle()
+    world.succeed("worker-0").settle()
+    assert world.states()["evaluator-0"] == "Stopped"
+    assert "Evaluating" not in reasons(world)
 
 
 def test_a_restart_of_the_job_gives_a_ps_the_grace_period_of_its_template() -> None:

@@ -183,6 +183,9 @@ class RunPolicy(Model):
     time."""
     ps_grace_period_seconds: WholeSeconds = 30
     """The time between SIGTERM and SIGKILL for parameter servers when the job is over."""
+    evaluator_grace_period_seconds: WholeSeconds = 300
+    """The time in which a running evaluator may evaluate the last checkpoint after the job has
+    succeeded. If it has not ended by itself then, it gets SIGTERM."""
 
 
 class Cluster(Model):

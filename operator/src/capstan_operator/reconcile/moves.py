@@ -79,13 +79,13 @@ def clean_up(job: TrainingJob, status: Status, by_task: Views, now: datetime) ->
         return Moves(status.tasks, (), None)
     views = [view for some in by_task.values() for view in some]
     remaining = [view for view in views if _still_runs(view)]
-    spared = sparing.spared(status, remaining, now)
+    spared = sparing.spared(job, status, remaining, now)
     stops = (_stop(job, view, StopReason.JOB_OVER) for view in remaining if view.uid not in spared)
     ended = (view for view in views if view.state is InstanceState.ENDED)
     deletions = (_stop(job, view, StopReason.JOB_OVER) for view in ended)
     cleaned = deletions if job.spec.run_policy.clean_pod_policy is CleanPodPolicy.ALL else ()
     actions = (*_force_deletions(job, views), *stops, *cleaned)
-    again_at = sparing.until(status) if spared else None
+    again_at = min(spared.values(), default=None)
     names = _names([*remaining, *filter(_is_stopping, views)])
     return Moves(status.tasks, actions, again_at, names)
 

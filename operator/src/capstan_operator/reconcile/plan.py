@@ -22,7 +22,15 @@ from capstan_operator.manifests import labels
 from capstan_operator.reconcile import aggregate, invalid, moves, obstacle, recovery, rows, suspend
 from capstan_operator.reconcile.actions import Action, Announce, NewsType, Plan, changed
 from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, Obstacle, TaskView
-from capstan_operator.reconcile.policies import deadline, restart, stall, success, trouble, ttl
+from capstan_operator.reconcile.policies import (
+    deadline,
+    restart,
+    sparing,
+    stall,
+    success,
+    trouble,
+    ttl,
+)
 from capstan_operator.reconcile.policies.failure import Failure, Fatal
 
 
@@ -195,7 +203,18 @@ def _succeed(this: Pass, updated: Status, failures: list[Failure]) -> Plan:
     outcome = aggregate.condition("Succeeded", True, "TrainingDone", line, this.now)
     after = aggregate.finished(_finalised(this, updated, failures), outcome, this.now)
     news = Announce(NewsType.NORMAL, "Succeeded", line)
-    return _clean_up(this, after, (news,))
+    return _clean_up(this, after, (news, *_evaluating(this, after)))
+
+
+def _evaluating(this: Pass, after: Status) -> tuple[Announce, ...]:
+    """Return the news that an evaluator may go on although the job has succeeded."""
+    seconds = this.job.spec.run_policy.evaluator_grace_period_seconds
+    views = (view for row in after.tasks if (view := this.view_of(row)) is not None)
+    evaluator = next((view.name for view in views if sparing.evaluates(view)), None)
+    if evaluator is None or not seconds or not moves.stops_living(this.job):
+        return ()
+    line = f"{evaluator} has {seconds} s to evaluate the last checkpoint"
+    return (Announce(NewsType.NORMAL, "Evaluating", line),)
 
 
 def _fail(this: Pass, updated: Status, failures: list[Failure], why: Fatal, line: str) -> Plan:
