@@ -146,6 +146,107 @@ def test_a_recurrent_network_trains_as_in_tensorflow(v1: Any, name: str) -> None
             np.testing.assert_allclose(variables[key], value, rtol=1e-3, atol=1e-5, err_msg=key)
 
 
+class Cell:
+    """A cell for both libraries, as TensorFlow 2 has none. `tf` is the module of its operations."""
+
+    output_size = state_size = UNITS
+
+    def __init__(self, tf: Any) -> None:
+        self._tf = tf
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        return self._tf.zeros([batch_size, UNITS], dtype)
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        with self._tf.variable_scope("cell"):
+            kernel = self._tf.get_variable("kernel", [GATES, UNITS])
+        output = self._tf.tanh(self._tf.matmul(self._tf.concat([inputs, state], 1), kernel))
+        return output, output
+
+
+class Saver:
+    """Keeps the states of `static_state_saving_rnn` in variables."""
+
+    def __init__(self, tf: Any) -> None:
+        self._states = {"s": tf.Variable(values([3, UNITS]), name="s", trainable=False)}
+
+    def state(self, name: str) -> Any:
+        return self._states[name].read_value()
+
+    def save_state(self, name: str, value: Any) -> Any:
+        return self._states[name].assign(value)
+
+
+def chosen_inputs(tf: Any, *, emits: bool) -> Any:
+    """Return a `loop_fn` for `raw_rnn` that reads ROWS, and counts its calls."""
+    rows = tf.TensorArray(tf.float32, 5).unstack(ROWS.swapaxes(0, 1))
+
+    def loop_fn(time: Any, output: Any, state: Any, count: Any) -> Any:
+        finished = time >= LENGTHS
+        following = tf.cond(
+            tf.reduce_all(finished), lambda: tf.zeros([3, 4]), lambda: rows.read(time)
+        )
+        following.set_shape([3, 4])
+        if output is None:
+            first = tf.constant(values([3, UNITS]))
+            shapes = (tf.zeros([UNITS]), tf.zeros([], tf.int32)) if emits else None
+            return finished, following, first, shapes, tf.constant(1) if emits else None
+        kept = (output * 2, tf.fill([3], time)) if emits else output
+        return finished, following, state, kept, count + 1 if emits else None
+
+    return loop_fn
+
+
+def both_ways(tf: Any, form: str) -> Any:
+    """Return the outputs of one form of a network, and a list of its states."""
+    cells, dynamic = (Cell(tf), Cell(tf)), tf.nn.bidirectional_dynamic_rnn
+    fed = tf.placeholder_with_default(ROWS, [None, None, 4])
+    listed = tf.unstack(tf.constant(ROWS), axis=1)
+    if form == "dynamic":
+        outputs, states = dynamic(*cells, fed, LENGTHS, dtype=tf.float32)
+    elif form == "unlimited":
+        outputs, states = dynamic(*cells, fed, dtype=tf.float32)
+    elif form == "time major":
+        start = tf.constant(values([3, UNITS]))
+        turned = tf.constant(ROWS.swapaxes(0, 1))
+        outputs, states = dynamic(*cells, turned, LENGTHS, start, start, time_major=True)
+    elif form == "saved":
+        outputs, state = tf.nn.static_state_saving_rnn(cells[0], listed, Saver(tf), "s", LENGTHS)
+        return tf.stack(outputs), [state]
+    elif form.startswith("raw"):
+        loop_fn = chosen_inputs(tf, emits=form == "raw with outputs")
+        arrays, state, count = tf.nn.raw_rnn(cells[0], loop_fn)
+        if count is None:
+            return arrays.stack(), [state]
+        return arrays[0].stack(), [tf.cast(arrays[1].stack() + count, tf.float32), state]
+    else:
+        lengths = LENGTHS if form == "static" else None
+        outputs, *states = tf.nn.static_bidirectional_rnn(
+            *cells, listed, dtype=tf.float32, sequence_length=lengths
+        )
+        return tf.stack(outputs), states
+    return tf.concat(outputs, 2), list(states)
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *("dynamic", "unlimited", "time major", "static", "unlimited list", "saved", "raw"),
+        "raw with outputs",
+    ],
+)
+def test_a_network_of_another_form_trains_as_in_tensorflow(v1: Any, form: str) -> None:
+    expected, wanted = trained(v1, lambda: both_ways(v1, form))
+    found, variables = trained(capstan, lambda: both_ways(capstan, form))
+    assert variables.keys() == wanted.keys()
+    for step, expected_step in zip(found, expected, strict=True):
+        np.testing.assert_allclose(step[0], expected_step[0], rtol=1e-3, atol=1e-5)
+        for one, other in zip(step[1], expected_step[1], strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5)
+    for key, value in wanted.items():
+        np.testing.assert_allclose(variables[key], value, rtol=1e-3, atol=1e-5, err_msg=key)
+
+
 def test_cells_in_sequence_have_tensorflows_variables() -> None:
     tf = capstan
     with tf.Graph().as_default():

@@ -223,13 +223,17 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
 
 
 _LATE = {
+    "bidirectional_dynamic_rnn": "capstan.api.rnn.bidirectional",
     "compute_accidental_hits": "capstan.api.candidate_ops",
     "dynamic_rnn": "capstan.api.rnn.loops",
     "log_uniform_candidate_sampler": "capstan.api.candidate_ops",
     "nce_loss": "capstan.api.candidate_ops",
+    "raw_rnn": "capstan.api.rnn.raw_loop",
     "safe_embedding_lookup_sparse": "capstan.api.embedding_ops",
     "sampled_softmax_loss": "capstan.api.candidate_ops",
+    "static_bidirectional_rnn": "capstan.api.rnn.bidirectional",
     "static_rnn": "capstan.api.rnn.loops",
+    "static_state_saving_rnn": "capstan.api.rnn.saved_states",
     "uniform_candidate_sampler": "capstan.api.candidate_ops",
 }
 
