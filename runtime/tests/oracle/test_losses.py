@@ -105,7 +105,7 @@ def test_the_labels_may_have_another_rank_than_the_logits(v1: Any) -> None:
     for tf in (v1, capstan):
         with tf.Graph().as_default(), tf.Session() as session:
             loss = tf.nn.softmax_cross_entropy_with_logits_v2(
-                labels=[np.eye(3, dtype=np.float32)], logits=tf.constant(np.eye(3), tf.float32)
+                labels=tf.expand_dims(np.eye(3), 0), logits=tf.constant(np.eye(3), tf.float32)
             )
             losses.append(session.run(loss))
     np.testing.assert_allclose(losses[1], losses[0], rtol=1e-6)

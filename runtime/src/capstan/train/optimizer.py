@@ -15,7 +15,7 @@ from capstan.api import (
     variables,
 )
 from capstan.core import dtypes
-from capstan.framework import collections, convert, gradients, indexed_slices
+from capstan.framework import collections, convert, gradients, indexed_slices, nest
 from capstan.framework import graph as graphs
 from capstan.train import optimizer_slots, updates
 
@@ -108,7 +108,9 @@ class Optimizer(optimizer_slots.SlotOwner):
             )
         self._assert_valid_dtypes([loss] if grad_loss is None else [loss, grad_loss])
         targets = (
-            variable_collections.trainable_variables() if var_list is None else _flat(var_list)
+            variable_collections.trainable_variables()
+            if var_list is None
+            else nest.flatten(var_list)
         )
         if not targets:
             raise ValueError("No variables to optimize.")
@@ -258,9 +260,3 @@ def _as_gradient(grad: Any) -> Any:
         raise TypeError(
             f"Gradient must be convertible to a Tensor or IndexedSlices, or None: {grad}"
         ) from error
-
-
-def _flat(var_list: Any) -> list[Any]:
-    if isinstance(var_list, list | tuple):
-        return [var for entry in var_list for var in _flat(entry)]
-    return [var_list]
