@@ -1100,6 +1100,10 @@ ELSEWHERE = {
         "DecodeCSV", "DecodePaddedRaw", "DecodeRaw", "ParseTensor", "SerializeTensor",
         "StringToNumber",
     },
+    "oracle/test_sets.py": {
+        "DenseToDenseSetOperation", "DenseToSparseSetOperation", "SetSize",
+        "SparseToSparseSetOperation",
+    },
     "oracle/test_lookup.py": {
         "LookupTableRemoveV2",
         *(

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from capstan.api import python_io as python_io
     from capstan.api import queue as queue
     from capstan.api import resource_loader as resource_loader
+    from capstan.api import sets as sets
     from capstan.api import test as test
     from capstan.api import version as version
     from capstan.client.interactive_session import InteractiveSession as InteractiveSession
@@ -109,6 +110,7 @@ _MODULES = {
     "python_io": "capstan.api.python_io",
     "queue": "capstan.api.queue",
     "resource_loader": "capstan.api.resource_loader",
+    "sets": "capstan.api.sets",
     "summary": "capstan.train.summary",
     "test": "capstan.api.test",
     "train": "capstan.train",

@@ -1,0 +1,282 @@
+"""Metrics that compare predictions with many thresholds (python/ops/metrics_impl.py).
+
+Predictions are in [0, 1]. A step with another prediction fails with InvalidArgumentError.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.api import check_ops, gather_ops, math_ops, reduce_ops, scope_block, state_ops
+from capstan.api import metric_state as state
+from capstan.core import dtypes
+from capstan.core.arrays import Array
+from capstan.framework import convert
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+
+__all__ = [
+    "auc", "false_negatives_at_thresholds", "false_positives_at_thresholds",
+    "precision_at_thresholds", "recall_at_thresholds", "sensitivity_at_specificity",
+    "specificity_at_sensitivity", "true_negatives_at_thresholds", "true_positives_at_thresholds",
+]  # fmt: skip
+
+Result = state.Result
+Counts = Mapping[str, Any]
+"""Weighted numbers of elements for each threshold, by kind."""
+
+_TINY = 1e-7
+_KINDS: dict[str, Callable[[Any, Any], Any]] = {
+    "true_positives": raw.LogicalAnd,
+    "false_negatives": lambda is_true, found: raw.LogicalAnd(is_true, raw.LogicalNot(found)),
+    "true_negatives": lambda is_true, found: raw.LogicalNot(raw.LogicalOr(is_true, found)),
+    "false_positives": lambda is_true, found: raw.LogicalAnd(raw.LogicalNot(is_true), found),
+}
+
+
+def _counts(
+    labels: Any, predictions: Any, thresholds: Any, weights: Any, kinds: Sequence[str]
+) -> tuple[Counts, Counts]:
+    """Return the counts of all batches, and the operations that add a batch to them."""
+    predictions = math_ops.cast(convert.convert_to_tensor(predictions), dtypes.float32)
+    message = "predictions must be in [0, 1]"
+    checks = [
+        check_ops.assert_greater_equal(predictions, 0.0, message=message),
+        check_ops.assert_less_equal(predictions, 1.0, message=message),
+    ]
+    with graphs.get_default_graph().control_dependencies(checks):
+        predictions, labels = state.alike(raw.Identity(predictions), labels)
+    limits = np.asarray(thresholds, np.float32)
+    is_found = raw.Greater(raw.Reshape(predictions, [1, -1]), limits[:, None])
+    is_true = raw.Reshape(math_ops.cast(labels, dtypes.bool_), [1, -1])
+    share = None
+    if weights is not None:
+        wide, _ = state.weighted(raw.OnesLike(predictions), weights)
+        share = raw.Reshape(wide, [1, -1])
+    values, updates = {}, {}
+    for kind, chosen in _KINDS.items():
+        if kind in kinds:
+            numbers = math_ops.cast(chosen(is_true, is_found), dtypes.float32)
+            numbers = numbers if share is None else raw.Mul(numbers, share)
+            variable = state.metric_variable([len(limits)], kind)
+            updates[kind] = state_ops.assign_add(variable, reduce_ops.reduce_sum(numbers, 1))
+            values[kind] = raw.Identity(variable)
+    return values, updates
+
+
+def _between(number: int, last: float = 1.0 + _TINY) -> Array:
+    """Return `number` thresholds from just below 0 to `last`."""
+    rates = np.arange(1, number - 1, dtype=np.float64) / (number - 1)
+    return np.concatenate([[-_TINY], rates, [last]]).astype(np.float32)
+
+
+_Metric = Callable[..., Result]
+
+
+def _at_thresholds(
+    name: str, kinds: Sequence[str], scope: str, purpose: str, metric: Callable[[Counts, str], Any]
+) -> _Metric:
+    """Return the metric that computes `metric(counts, "value" or "update_op")`."""
+
+    def at_thresholds(
+        labels: Any,
+        predictions: Any,
+        thresholds: Any,
+        weights: Any = None,
+        metrics_collections: Any = None,
+        updates_collections: Any = None,
+        name: str | None = None,
+    ) -> Result:
+        with scope_block.variable_scope(name, scope, (predictions, labels, weights)):
+            values, updates = _counts(labels, predictions, thresholds, weights, kinds)
+            value, update = metric(values, "value"), metric(updates, "update_op")
+            return state.finished(value, update, metrics_collections, updates_collections)
+
+    at_thresholds.__name__ = at_thresholds.__qualname__ = name
+    at_thresholds.__doc__ = purpose
+    return at_thresholds
+
+
+def _counted(kind: str, purpose: str) -> _Metric:
+    return _at_thresholds(
+        f"{kind}_at_thresholds", [kind], kind, purpose, lambda counts, _: counts[kind]
+    )
+
+
+def _shared(name: str, other: str, purpose: str) -> _Metric:
+    def share(counts: Counts, part: str) -> Any:
+        right = counts["true_positives"]
+        return raw.RealDiv(right, _TINY + right + counts[other], name=f"{name}_{part}")
+
+    long_name = f"{name}_at_thresholds"
+    return _at_thresholds(long_name, ["true_positives", other], long_name, purpose, share)
+
+
+true_positives_at_thresholds = _counted(
+    "true_positives", "Return the number of predictions that are rightly above each threshold."
+)
+true_negatives_at_thresholds = _counted(
+    "true_negatives", "Return the number of predictions that are rightly not above each threshold."
+)
+false_positives_at_thresholds = _counted(
+    "false_positives", "Return the number of predictions that are wrongly above each threshold."
+)
+false_negatives_at_thresholds = _counted(
+    "false_negatives", "Return the number of predictions that wrongly are not above each threshold."
+)
+precision_at_thresholds = _shared(
+    "precision",
+    "false_positives",
+    "Return the share of predictions above each threshold that are right.",
+)
+recall_at_thresholds = _shared(
+    "recall",
+    "false_negatives",
+    "Return the share of true labels whose predictions are above each threshold.",
+)
+
+
+_SENSITIVITY = ("true_positives", "false_negatives")
+_SPECIFICITY = ("true_negatives", "false_positives")
+
+
+def _share(counts: Counts, kinds: tuple[str, str]) -> Any:
+    """Return the share of the first kind in both."""
+    first, second = (counts[kind] for kind in kinds)
+    return raw.RealDiv(first, first + second + _TINY)
+
+
+def _check_share(name: str, value: float) -> None:
+    if value < 0 or value > 1:
+        raise ValueError(f"`{name}` must be in the range [0, 1]. Currently, `{name}` is {value}.")
+
+
+def sensitivity_at_specificity(
+    labels: Any,
+    predictions: Any,
+    specificity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Return the share of true labels that are found, at the threshold for `specificity`.
+
+    Raises:
+        ValueError: `specificity` is not in [0, 1].
+    """
+    _check_share("specificity", specificity)
+    with scope_block.variable_scope(
+        name, "sensitivity_at_specificity", (predictions, labels, weights)
+    ):
+        limits = _between(num_thresholds)
+        results = []
+        for counts in _counts(labels, predictions, limits, weights, tuple(_KINDS)):
+            distances = raw.Abs(_share(counts, _SPECIFICITY) - specificity)
+            place = raw.ArgMin(distances, 0)
+            results.append(gather_ops.gather(_share(counts, _SENSITIVITY), place))
+        return state.finished(results[0], results[1], metrics_collections, updates_collections)
+
+
+def specificity_at_sensitivity(
+    labels: Any,
+    predictions: Any,
+    sensitivity: float,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> Result:
+    """Return the share of false labels that are not found, at the threshold for `sensitivity`.
+
+    Raises:
+        ValueError: `sensitivity` is not in [0, 1].
+    """
+    _check_share("sensitivity", sensitivity)
+    with scope_block.variable_scope(
+        name, "specificity_at_sensitivity", (predictions, labels, weights)
+    ):
+        limits = _between(num_thresholds, 1.0 - _TINY)
+        results = []
+        for counts in _counts(labels, predictions, limits, weights, tuple(_KINDS)):
+            distances = raw.Abs(_share(counts, _SENSITIVITY) - sensitivity)
+            # Of several equally good thresholds, the last one counts.
+            from_end = raw.ArgMin(raw.ReverseV2(distances, [0]), 0)
+            place = num_thresholds - 1 - from_end
+            results.append(gather_ops.gather(_share(counts, _SPECIFICITY), place))
+        return state.finished(results[0], results[1], metrics_collections, updates_collections)
+
+
+_HEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
+    "trapezoidal": lambda one, other: (one + other) / 2.0,
+    "careful_interpolation": lambda one, other: (one + other) / 2.0,
+    "minoring": raw.Minimum,
+    "majoring": raw.Maximum,
+}
+
+
+def auc(
+    labels: Any,
+    predictions: Any,
+    weights: Any = None,
+    num_thresholds: int = 200,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    curve: str = "ROC",
+    name: str | None = None,
+    summation_method: str = "trapezoidal",
+) -> Result:
+    """Return the area under the curve `ROC` or `PR`, summed over thresholds.
+
+    `summation_method` is `trapezoidal`, `careful_interpolation`, `minoring` or `majoring`.
+
+    Raises:
+        ValueError: the curve or the method is unknown.
+    """
+    if curve not in ("ROC", "PR"):
+        raise ValueError(f"curve must be either ROC or PR, {curve} unknown")
+    if summation_method not in _HEIGHTS:
+        raise ValueError(f"Invalid summation_method: {summation_method}")
+    with scope_block.variable_scope(name, "auc", (labels, predictions, weights)):
+        limits = _between(num_thresholds)
+        value, update = (
+            _area(counts, curve, summation_method, operation)
+            for counts, operation in zip(
+                _counts(labels, predictions, limits, weights, tuple(_KINDS)),
+                ("value", "update_op"),
+                strict=True,
+            )
+        )
+        return state.finished(value, update, metrics_collections, updates_collections)
+
+
+def _area(counts: Counts, curve: str, method: str, name: str) -> Any:
+    """Return the area under the curve of counts for each threshold."""
+    right, wrong = counts["true_positives"], counts["false_positives"]
+    if curve == "PR" and method == "careful_interpolation":
+        return _interpolated(right, wrong, counts["false_negatives"], name)
+    epsilon = 1.0e-6
+    recall = (right + epsilon) / (right + counts["false_negatives"] + epsilon)
+    if curve == "ROC":
+        places, heights = wrong / (wrong + counts["true_negatives"] + epsilon), recall
+    else:
+        places, heights = recall, (right + epsilon) / (right + wrong + epsilon)
+    widths = places[:-1] - places[1:]
+    means = _HEIGHTS[method](heights[:-1], heights[1:])
+    return reduce_ops.reduce_sum(raw.Mul(widths, means), name=name)
+
+
+def _interpolated(right: Any, wrong: Any, missed: Any, name: str) -> Any:
+    """Return the area under the PR curve of Davis and Goadrich (2006)."""
+    found = right + wrong
+    change = right[:-1] - right[1:]
+    slope = raw.DivNoNan(change, raw.Maximum(found[:-1] - found[1:], 0.0))
+    intercept = right[1:] - slope * found[1:]
+    are_both = raw.LogicalAnd(raw.Greater(found[:-1], 0.0), raw.Greater(found[1:], 0.0))
+    quotient = raw.DivNoNan(found[:-1], found[1:])
+    quotient = gather_ops.where(are_both, quotient, raw.OnesLike(quotient))
+    gain = slope * (change + intercept * raw.Log(quotient))
+    return reduce_ops.reduce_sum(raw.DivNoNan(gain, right[1:] + missed[1:]), name=name)
