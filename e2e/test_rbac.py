@@ -387,6 +387,21 @@ def is_answered(proof: Proof, verb: str, resource: str) -> bool:
     )
 
 
+def a_finished_job_gives_back_its_quota(proof: Proof) -> Condition:
+    """Without Kueue, the gate of the pod is removed here."""
+    document = job(worker=replica(1))
+    document["spec"]["scheduling"] = {"queueName": "training"}
+    story = proof.story
+    story.submit(document)
+    story.until(lambda status: status["phase"] == "Queued")
+    story.admit()
+    story.until(lambda status: status["phase"] == "Running")
+    story.kubelet.exit(story.pod_key("worker-0"), 0)
+    story.until(lambda status: status["phase"] == "Succeeded")
+    mark = "kueue.x-k8s.io/retriable-in-group"
+    return lambda: mark in (story.pod("worker-0")["metadata"].get("annotations") or {})
+
+
 def a_finished_job_is_deleted(proof: Proof) -> Condition:
     proof.story.started(job(worker=replica(1), run_policy={"ttlSecondsAfterFinished": 0}))
     proof.story.kubelet.exit(proof.story.pod_key("worker-0"), 0)
@@ -425,6 +440,7 @@ NEEDED_FOR: Mapping[str, Promise] = {
     "create pods": a_job_starts,
     "get pods": a_task_whose_pod_vanished_is_restarted,
     "delete pods": a_failed_task_is_restarted,
+    "patch pods": a_finished_job_gives_back_its_quota,
     "list services": a_job_starts,
     "create services": a_job_starts,
     "watch services": a_deleted_service_is_recreated,

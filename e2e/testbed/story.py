@@ -122,6 +122,13 @@ class Story:
     def delete_pod(self, task: str, **options: Any) -> None:
         self.cluster.api.delete(f"{self._pods}/{NAME}-{task}", options)
 
+    def admit(self) -> None:
+        """Remove the gates of all pods, as Kueue does when a queue has quota for them."""
+        for name, pod in self.pods().items():
+            if pod["spec"].get("schedulingGates"):
+                path = f"{self._pods}/{name}"
+                self.cluster.api.patch(path, {"spec": {"schedulingGates": None}})
+
     def service(self, name: str = NAME) -> Json:
         return self.cluster.api.get(f"{self._services}/{name}")
 

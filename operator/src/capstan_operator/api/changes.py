@@ -65,3 +65,15 @@ def _model(annotation: object) -> type[BaseModel]:
 
 
 CHANGES: tuple[Change, ...] = tuple(_immutable(Spec, "spec"))
+
+_WORKER = "replicaSpecs.worker"
+
+SIZE_IN_QUEUE = Change(
+    path=f"spec.{_WORKER}.replicas",
+    cel="!has(self.spec.scheduling) || !has(self.spec.scheduling.queueName)"
+    f" || !has(self.spec.{_WORKER}) || !has(oldSelf.spec.{_WORKER})"
+    f" || self.spec.{_WORKER}.replicas == oldSelf.spec.{_WORKER}.replicas",
+    message="cannot be changed while spec.scheduling.queueName is set, because Kueue admits a fixed"
+    " number of pods; delete the job and create it again",
+)
+"""Kueue knows no group of pods whose size changes."""

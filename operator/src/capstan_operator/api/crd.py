@@ -7,7 +7,7 @@ rules are at the root of the schema, where they can see the job's name. Each rul
 from typing import Any
 
 from capstan_operator.api import names, schema
-from capstan_operator.api.changes import CHANGES, MUTABLE
+from capstan_operator.api.changes import CHANGES, MUTABLE, SIZE_IN_QUEUE
 from capstan_operator.api.rules import RULES
 from capstan_operator.api.schema import Schema
 from capstan_operator.api.spec import Metadata, Spec
@@ -82,7 +82,9 @@ def _job() -> Schema:
         **schema.output_schema(Status),
     }
     rules = [_rule(rule.cel, rule.message, rule.path) for rule in RULES]
-    rules += [_rule(change.cel, change.message, change.path) for change in CHANGES]
+    rules += [
+        _rule(change.cel, change.message, change.path) for change in (*CHANGES, SIZE_IN_QUEUE)
+    ]
     return {
         "description": "A distributed training job: its parameter servers and workers, and their"
         " state.",

@@ -21,6 +21,7 @@ Factor = Annotated[float, Field(strict=True, ge=1, le=1000, allow_inf_nan=False)
 Port = Annotated[int, Field(strict=True, ge=1, le=65535)]
 Text = Annotated[StrictStr, Field(min_length=1)]
 Subdomain = Annotated[StrictStr, Field(pattern=names.DNS_SUBDOMAIN, max_length=names.MAX_SUBDOMAIN)]
+QueueName = Annotated[StrictStr, Field(pattern=names.DNS_SUBDOMAIN, max_length=names.MAX_NAME)]
 Manager = Annotated[StrictStr, Field(pattern=names.DOMAIN_PREFIXED, max_length=names.MAX_MANAGER)]
 AbsolutePath = Annotated[StrictStr, Field(pattern=names.ABSOLUTE_PATH, max_length=names.MAX_PATH)]
 

@@ -24,6 +24,9 @@ LABEL_REPLICA_INDEX = f"{GROUP}/replica-index"
 LABEL_ATTEMPT = f"{GROUP}/attempt"
 LABEL_EPOCH = f"{GROUP}/epoch"
 
+KUEUE = "kueue.x-k8s.io"
+"""The domain of Kueue's labels and annotations."""
+
 Uid = NewType("Uid", str)
 """The identity of one instance of a task: the UID of a pod, or of a process. Opaque."""
 

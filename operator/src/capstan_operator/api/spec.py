@@ -24,6 +24,7 @@ from capstan_operator.api.fields import (
     Port,
     PositiveSeconds,
     Quantity,
+    QueueName,
     Replicas,
     Seconds,
     Subdomain,
@@ -228,7 +229,11 @@ class Checkpoint(Model):
 
 
 class Scheduling(Model):
-    """Wishes for the nodes of the tasks."""
+    """Wishes for the time and the nodes at which the tasks start."""
+
+    queue_name: QueueName | None = None
+    """The LocalQueue of Kueue in which the job waits, in the namespace of the job. Kueue admits all
+    tasks together. The number of workers of such a job cannot be changed."""
 
     spread_parameter_servers: StrictBool = True
     """Whether the scheduler prefers different nodes for the parameter servers. They share a node if
@@ -249,7 +254,7 @@ class Spec(Model):
     run_policy: RunPolicy = RunPolicy()
     """Limits on the restarts and on the duration of the job."""
     scheduling: Scheduling = Scheduling()
-    """Wishes for the nodes of the tasks. No effect on one machine."""
+    """Wishes for the time and the nodes at which the tasks start. No effect on one machine."""
     suspend: StrictBool = False
     """Whether no task may run. If the field becomes true, the operator stops the tasks: first the
     workers and the evaluator, then the chief (or worker 0), which saves a checkpoint, then the

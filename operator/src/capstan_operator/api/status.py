@@ -44,8 +44,8 @@ BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type
 """Members have different types. Server-side apply of one member does not change the others."""
 
 ConditionType = Literal[
-    "Invalid", "NameConflict", "Suspended", "PodsScheduled", "ClusterReady", "Progressing",
-    "Succeeded", "Failed",
+    "Invalid", "NameConflict", "Suspended", "Queued", "PodsScheduled", "ClusterReady",
+    "Progressing", "Succeeded", "Failed",
 ]  # fmt: skip
 
 
@@ -53,6 +53,7 @@ class Phase(enum.StrEnum):
     """The phase of a job (`policies.phase`; `reconcile.suspend` for Suspended)."""
 
     INVALID = "Invalid"
+    QUEUED = "Queued"
     PENDING = "Pending"
     STARTING = "Starting"
     RUNNING = "Running"
@@ -233,7 +234,7 @@ class Status(Model):
     observed_generation: int | None = None
     """The generation of the spec that this status is based on."""
     phase: Phase = Phase.PENDING
-    """`Invalid` (no task is started; a condition names the cause), `Pending`, `Starting`,
+    """`Invalid` (no task is started; a condition names the cause), `Queued`, `Pending`, `Starting`,
     `Running`, `Degraded`, `Restarting`, `Suspended`, `Succeeded` or `Failed`. The last two are
     final."""
     conditions: Annotated[

@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from capstan_operator.api import names
 from capstan_operator.api.names import TaskName, Uid
@@ -30,10 +30,17 @@ from capstan_operator.reconcile.policies import failure
 MOST_AT_ONCE = MAX_IN_FLIGHT
 """The most pods of one job that are created at once. The first batches are of 1, 2, 4 ... pods, as
 in Kubernetes' Job controller. A template that is refused is therefore tried once and not a thousand
-times. `Rest` sends at most this many requests at once, and sends requests of other jobs in
-between."""
+times. If a queue or a scheduler waits for all pods of a group, there are no smaller batches. `Rest`
+sends at most this many requests at once, and sends requests of other jobs in between."""
 
 log = logging.getLogger(__name__)
+
+
+class Group(Protocol):
+    """Pods that start together."""
+
+    def joined(self, pod: dict[str, Any], task: TaskName) -> dict[str, Any]:
+        """Return the manifest of a pod as a member of the group."""
 
 
 class Actor:
@@ -51,8 +58,12 @@ class Actor:
         self._refused_starts = refused_starts
         self._clock = clock
 
-    async def act(self, key: Key, job: TrainingJob, actions: Sequence[Action]) -> bool:
+    async def act(
+        self, key: Key, job: TrainingJob, actions: Sequence[Action], groups: Sequence[Group] = ()
+    ) -> bool:
         """Carry out the actions of a pass. Return whether another pass must follow at once.
+
+        The pods that are created join the `groups`.
 
         Raises a kube.errors.ApiError that does not concern a pod itself, but only after all
         requests that were sent have ended. The next pass finds out which of them succeeded. A pod
@@ -73,7 +84,7 @@ class Actor:
             if isinstance(action, StartTask) and action.task not in failed
         ]
         try:
-            again = await self._start_all(key, job, starts)
+            again = await self._start_all(key, job, starts, groups)
         except ApiError:
             # Only one error can end the pass. The log shows the others.
             for task, error in failed.items():
@@ -83,22 +94,28 @@ class Actor:
             raise error
         return again or any(stopped)
 
-    async def _start_all(self, key: Key, job: TrainingJob, starts: Sequence[StartTask]) -> bool:
+    async def _start_all(
+        self, key: Key, job: TrainingJob, starts: Sequence[StartTask], groups: Sequence[Group]
+    ) -> bool:
         """Create pods in batches that grow. Return whether another pass must follow."""
         if not starts:
             return False  # The environment of a large job takes milliseconds to make.
         environment = pod_manifests.environment(job)
-        size = 1
+
+        def manifest(start: StartTask) -> dict[str, Any]:
+            return _manifest(job, start, environment, groups)
+
+        size = MOST_AT_ONCE if groups else 1
         while starts:
             batch, starts = starts[:size], starts[size:]
-            if any(await _all([self._start(key, job, environment, start) for start in batch])):
+            if any(await _all([self._start(key, job, start, manifest(start)) for start in batch])):
                 self._refuse_alike(key, job.metadata.uid, batch, starts)
                 return True
             size = min(2 * size, MOST_AT_ONCE)
         return False
 
     async def _start(
-        self, key: Key, job: TrainingJob, environment: Environment, start: StartTask
+        self, key: Key, job: TrainingJob, start: StartTask, manifest: dict[str, Any]
     ) -> bool:
         """Create a pod. Return whether another pass must follow, because the pod exists already or
         was refused.
@@ -106,14 +123,6 @@ class Actor:
         Raises kube.errors.Conflict if a quota was charged for another pod at the same moment. As
         after any error of the API server, the pass fails and is repeated after a pause that grows.
         """
-        manifest = pod_manifests.pod(
-            job,
-            start.task,
-            environment,
-            attempt=start.attempt,
-            epoch=start.epoch,
-            probed=start.probed,
-        )
         pods, name = paths.pods(key.namespace), manifest["metadata"]["name"]
         try:
             # Validate strictly here too, because a quota may have stopped the dry run of this
@@ -174,6 +183,23 @@ class Actor:
         await self._rest.delete(path, uid=stop.uid, grace_seconds=seconds)
         log.info("%s/%s: deleted the pod of %s (%s)", *key, stop.task, stop.why)
         return False
+
+
+def _manifest(
+    job: TrainingJob, start: StartTask, environment: Environment, groups: Sequence[Group]
+) -> dict[str, Any]:
+    """Return the pod of a start, as a member of all groups."""
+    manifest = pod_manifests.pod(
+        job,
+        start.task,
+        environment,
+        attempt=start.attempt,
+        epoch=start.epoch,
+        probed=start.probed,
+    )
+    for group in groups:
+        manifest = group.joined(manifest, start.task)
+    return manifest
 
 
 async def _all(calls: Sequence[Coroutine[Any, Any, bool]]) -> list[bool]:

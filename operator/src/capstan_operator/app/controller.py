@@ -25,6 +25,7 @@ from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.observer import Look, Observer, task_of
 from capstan_operator.app.pace import Pace
 from capstan_operator.app.preparations import Preparations
+from capstan_operator.app.queues import Queues
 from capstan_operator.app.recorder import Recorder
 from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.app.reports import Reports
@@ -35,6 +36,7 @@ from capstan_operator.kube.errors import Conflict, NotFound
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import pod as pod_manifests
+from capstan_operator.manifests import queue
 from capstan_operator.reconcile import invalid
 from capstan_operator.reconcile.actions import Plan
 from capstan_operator.reconcile.observe import Obstacle
@@ -71,6 +73,7 @@ class Controller:
         self._reports = reports
         self._observer = Observer(cache, nodes, self._refused_starts, reports)
         self._cluster_files = ClusterFiles(rest, clock)
+        self._queues = Queues(rest, cache)
         self._actor = Actor(rest, cache, self._refused_starts, clock)
         self.preparations = Preparations(rest, clock)
 
@@ -111,7 +114,10 @@ class Controller:
         status = decided.status or found.status
         try:
             file_again = await self._cluster_files.write(found.key, found.job, status)
-            again = await self._actor.act(found.key, found.job, decided.actions)
+            await self._queues.end(found.key, found.job, status)
+            group = queue.group(found.job, status)
+            groups = () if group is None else (group,)
+            again = await self._actor.act(found.key, found.job, decided.actions, groups)
         finally:
             self._tell(found.key, decided)
         if decided.delete_job:

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 
 from capstan_operator.api import names
 from capstan_operator.kube import pod_fields, shortage
+from capstan_operator.manifests import queue
 
 Manifest = dict[str, Any]
 
@@ -198,6 +199,8 @@ def thin(pod: Mapping[str, Any]) -> Manifest:
     if containers := list(filter(None, map(shortage.only_devices, spec.get("containers") or []))):
         kept["containers"] = containers
     metadata = {name: pod["metadata"][name] for name in _POD_METADATA if name in pod["metadata"]}
+    if queue.is_last(pod):
+        metadata["annotations"] = {queue.LAST: "false"}
     return {"metadata": metadata, "spec": kept, "status": pod.get("status") or {}}
 
 

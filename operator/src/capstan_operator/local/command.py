@@ -87,6 +87,8 @@ def ignored(job: TrainingJob) -> tuple[str, ...]:
         names["checkpoint"] = None
     if "domain" in job.spec.cluster.model_fields_set:
         names["cluster.domain"] = None
+    if job.spec.scheduling.queue_name is not None:
+        names["scheduling.queueName"] = None
     if job.spec.suspend:
         names["suspend"] = None
     if job.spec.managed_by is not None:

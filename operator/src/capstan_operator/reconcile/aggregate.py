@@ -16,8 +16,9 @@ from capstan_operator.api.status import (
 )
 from capstan_operator.reconcile import words
 from capstan_operator.reconcile.observe import NAME_CONFLICT, Obstacle
-from capstan_operator.reconcile.policies import phase
+from capstan_operator.reconcile.policies import phase, queue
 from capstan_operator.reconcile.policies.failure import REFUSED, STALLED, last_words
+from capstan_operator.reconcile.policies.queue import Queued
 
 ALIVE = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.STOPPING})
 TO_COME = frozenset({TaskState.PENDING, TaskState.BACK_OFF, TaskState.CREATE_FAILED})
@@ -60,14 +61,19 @@ def counts(rows: tuple[TaskStatus, ...]) -> dict[ReplicaType, ReplicaStatus]:
 
 
 def ongoing(
-    status: Status, unscheduled: Collection[TaskName], obstacle: Obstacle | None, now: datetime
+    status: Status,
+    unscheduled: Collection[TaskName],
+    queued: Queued | None,
+    obstacle: Obstacle | None,
+    now: datetime,
 ) -> Status:
     """Complete the status of a job that is not finished."""
-    now_phase = phase.phase(status.tasks)
+    now_phase = queue.phase(phase.phase(status.tasks), queued)
     conditions = (
         *_name_conflict(status, obstacle, now),
+        *_queued(status, queued, now),
         *_pods_scheduled(status, unscheduled, now),
-        _ready(now_phase, status, obstacle, now),
+        _ready(now_phase, status, queued, obstacle, now),
         *_progressing(now_phase, status, now),
     )
     return _completed(status, now_phase, conditions, now)
@@ -140,11 +146,19 @@ def _since(before: Condition | None, after: Condition, generation: int | None) -
     return after.model_copy(update=update)
 
 
-def _ready(now_phase: Phase, status: Status, obstacle: Obstacle | None, now: datetime) -> Condition:
+def _ready(
+    now_phase: Phase,
+    status: Status,
+    queued: Queued | None,
+    obstacle: Obstacle | None,
+    now: datetime,
+) -> Condition:
     if obstacle is not None:
         return condition("ClusterReady", False, obstacle.reason, obstacle.message, now)
     if now_phase is Phase.RUNNING:
         return condition("ClusterReady", True, "AllTasksRun", "every task runs", now)
+    if now_phase is Phase.QUEUED and queued is not None:
+        return condition("ClusterReady", False, now_phase.value, _waiting_in(queued), now)
     return condition("ClusterReady", False, now_phase.value, waiting(status), now)
 
 
@@ -172,6 +186,21 @@ def _name_conflict(status: Status, obstacle: Obstacle | None, now: datetime) -> 
         taken = [obstacle.message]
     if taken:
         yield condition("NameConflict", True, NAME_CONFLICT, taken[0], now)
+
+
+def _queued(status: Status, queued: Queued | None, now: datetime) -> Iterator[Condition]:
+    """Yield the condition Queued. Yield nothing if no task has a pod, or if there is no queue."""
+    if queued is None or not any(row.pod for row in status.tasks):
+        return
+    if queued.tasks:
+        yield condition("Queued", True, "WaitingForAdmission", _waiting_in(queued), now)
+    else:
+        line = f"queue {queued.queue} has admitted every pod"
+        yield condition("Queued", False, "Admitted", line, now)
+
+
+def _waiting_in(queued: Queued) -> str:
+    return f"waiting until Kueue admits {_named(queued.tasks)} from queue {queued.queue}"
 
 
 def _pods_scheduled(

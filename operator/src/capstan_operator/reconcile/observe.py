@@ -15,6 +15,10 @@ NODE_LOST = "NodeLost"
 """The reason of a task whose node is gone or silent for too long. The task may still run there."""
 
 
+SCHEDULING_GATED = "SchedulingGated"
+"""The reason of a task whose pod has scheduling gates, for example the gate of a queue."""
+
+
 class TaskPhase(enum.StrEnum):
     """The phase of an instance, as of a pod. A process is `Running` from its start to its end."""
 

@@ -24,6 +24,7 @@ from capstan_operator.reconcile.actions import Action, Announce, NewsType, Plan,
 from capstan_operator.reconcile.observe import TEMPLATE_INVALID, Observed, Obstacle, TaskView
 from capstan_operator.reconcile.policies import (
     deadline,
+    queue,
     restart,
     sparing,
     stall,
@@ -32,6 +33,7 @@ from capstan_operator.reconcile.policies import (
     ttl,
 )
 from capstan_operator.reconcile.policies.failure import Failure, Fatal
+from capstan_operator.reconcile.policies.queue import Queued
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,11 @@ class Pass:
         """Return the tasks whose current pod has no node."""
         views = map(self.view_of, status.tasks)
         return frozenset(view.name for view in views if view is not None and view.is_unscheduled)
+
+    def queued(self, status: Status) -> Queued | None:
+        """Return the queue in which current pods wait, or None if the job has no queue."""
+        views = map(self.view_of, status.tasks)
+        return queue.find(self.job, (view for view in views if view is not None))
 
     def status_with(self, table: Iterable[TaskStatus]) -> Status:
         """Return the remembered status with this table and the observed progress."""
@@ -146,7 +153,8 @@ def _next(this: Pass, recovered: Status) -> tuple[Status, moves.Moves, Obstacle 
     blocked = found is not None
     moved = moves.go_on(this.job, recovered, this.views, this.now, blocked=blocked)
     after = recovered.model_copy(update={"tasks": moved.tasks})
-    return aggregate.ongoing(after, this.unscheduled(after), found, this.now), moved, found
+    unscheduled, queued = this.unscheduled(after), this.queued(after)
+    return aggregate.ongoing(after, unscheduled, queued, found, this.now), moved, found
 
 
 def _go_on(
@@ -158,6 +166,9 @@ def _go_on(
 ) -> Plan:
     """Make the moves of a job that goes on. `late` is its next deadline."""
     news = (*_scaled(this.before, after), *news, *trouble.news(this.before.tasks, after.tasks))
+    if after.phase is Phase.QUEUED and this.before.phase is not Phase.QUEUED:
+        name = this.job.spec.scheduling.queue_name
+        news = (*news, Announce(NewsType.NORMAL, "Queued", f"the job waits in queue {name}"))
     if after.phase is Phase.RUNNING and this.before.phase is not Phase.RUNNING:
         news = (*news, Announce(NewsType.NORMAL, "Running", _running(after)))
     late_at = None if late is None else late.at

@@ -1,0 +1,60 @@
+"""Table of the jobs that wait in a queue, and the story of such a wait."""
+
+from datetime import timedelta
+
+import pytest
+from reconcile.world import START, World, make_job, view
+
+from capstan_operator.api.status import Condition, Phase
+from capstan_operator.reconcile.observe import TaskPhase, TaskView
+from capstan_operator.reconcile.policies import queue
+
+JOB = make_job(workers=1, scheduling={"queueName": "training"})
+GATED = view("worker-0", TaskPhase.PENDING, reason="SchedulingGated")
+ENDED = view("worker-0", TaskPhase.FAILED, reason="SchedulingGated")
+OTHER = view("worker-0", TaskPhase.PENDING, reason="Unschedulable")
+
+
+@pytest.mark.parametrize(
+    "instance, by_rows, phase",
+    [
+        (GATED, Phase.PENDING, Phase.QUEUED),
+        (GATED, Phase.STARTING, Phase.STARTING),
+        (GATED, Phase.DEGRADED, Phase.DEGRADED),
+        (GATED, Phase.RESTARTING, Phase.RESTARTING),
+        (ENDED, Phase.PENDING, Phase.PENDING),
+        (OTHER, Phase.PENDING, Phase.PENDING),
+    ],
+)
+def test_a_job_that_has_not_begun_is_queued_while_a_pod_waits(
+    instance: TaskView, by_rows: Phase, phase: Phase
+) -> None:
+    assert queue.phase(by_rows, queue.find(JOB, [instance])) is phase
+    assert queue.phase(by_rows, queue.find(make_job(), [instance])) is by_rows
+
+
+def queued(world: World) -> Condition:
+    return next(found for found in world.status.conditions if found.type == "Queued")
+
+
+def test_the_wait_in_a_queue_is_shown_and_counts_against_no_deadline() -> None:
+    job = JOB.spec.run_policy.model_copy(update={"pending_deadline_seconds": 60})
+    spec = JOB.spec.model_copy(update={"run_policy": job})
+    world = World(JOB.model_copy(update={"spec": spec}), pods=True)
+    world.tick()
+    for name in ("ps-0", "worker-0"):
+        world.change(name, phase=TaskPhase.PENDING, ready=False, reason="SchedulingGated", node="")
+    world.settle()
+    assert (world.status.phase, world.status.pending_since) == (Phase.QUEUED, None)
+    assert (queued(world).status, queued(world).reason) == ("True", "WaitingForAdmission")
+    assert [news.reason for news in world.news] == ["Queued"]
+    assert world.status.summary is not None
+    assert world.status.summary.reason == (
+        "waiting until Kueue admits ps-0, worker-0 from queue training"
+    )
+    world.wait(1000).settle()
+    for name in ("ps-0", "worker-0"):
+        world.change(name, reason="", node="n1")
+    world.settle()
+    assert (world.status.phase, queued(world).status) == (Phase.PENDING, "False")
+    assert world.again_at == START + timedelta(seconds=1060)
