@@ -1084,7 +1084,8 @@ ELSEWHERE = {
         ),
     },
     "oracle/test_parsing.py": {
-        "ParseExample", "ParseSingleExample", "ParseSingleSequenceExample",
+        "ParseExample", "ParseSequenceExample", "ParseSingleExample",
+        "ParseSingleSequenceExample",
     },
     "oracle/test_images.py": {
         "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "DecodeBmp", "DecodeGif",

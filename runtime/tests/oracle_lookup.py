@@ -23,20 +23,10 @@ FILES = {
 def _module(v1: Any) -> Any:
     """Return the functions that only `tf.contrib.lookup` of TensorFlow 1 has."""
     if v1 is capstan:
-        from capstan.api.lookup import buckets, factories, mutable, tables
-
-        return _Modules(factories, buckets, tables, mutable)
+        return capstan.contrib.lookup
     from tensorflow.python.ops import lookup_ops
 
     return lookup_ops
-
-
-class _Modules:
-    def __init__(self, *modules: Any) -> None:
-        self._modules = modules
-
-    def __getattr__(self, name: str) -> Any:
-        return next(getattr(each, name) for each in self._modules if hasattr(each, name))
 
 
 def static(v1: Any, folder: str) -> Sequence[Any]:
@@ -155,11 +145,7 @@ def vocabularies(v1: Any, folder: str) -> Sequence[Any]:
 
 
 def mutable(v1: Any, folder: str) -> Sequence[Any]:
-    kind = (
-        _module(v1).MutableHashTable
-        if v1 is not capstan
-        else v1.lookup.experimental.MutableHashTable
-    )
+    kind = _module(v1).MutableHashTable
     t = kind(v1.string, v1.int64, -1, name="t")
     rows = kind(v1.int64, v1.float32, [0.0, 1.0], name="rows")
     texts = kind(v1.int64, v1.string, ["x", "y"], name="texts")

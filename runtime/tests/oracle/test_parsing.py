@@ -253,3 +253,121 @@ def test_wrong_features_of_sequences_are_refused(context: Any, lists: Any, messa
     # TensorFlow 2 has other words for these errors.
     found = outcome(capstan, lambda tf: parsed_sequence(tf, context, lists))
     assert found[1].startswith(message)
+
+
+def sequences(v1: Any) -> list[bytes]:
+    """Return three SequenceExamples, of which the last is empty."""
+    train = v1.train
+    number = train.Feature(int64_list=train.Int64List(value=[9, 8]))
+    text = train.Feature(bytes_list=train.BytesList(value=[b"z"]))
+    other = train.SequenceExample(
+        context=train.Features(
+            feature={"text": text, "length": train.Feature(int64_list=train.Int64List(value=[1]))}
+        ),
+        feature_lists=train.FeatureLists(
+            feature_list={
+                "a": train.FeatureList(feature=[number]),
+                "b": train.FeatureList(feature=[number]),
+            }
+        ),
+    )
+    empty = train.SequenceExample()
+    return [sequence(v1), other.SerializeToString(), empty.SerializeToString()]
+
+
+def flat(found: Any) -> list[Any]:
+    """Return the tensors of dicts, in order, with the parts of sparse ones."""
+    return [
+        part
+        for tensors in found
+        for key in sorted(tensors)
+        for part in (
+            [getattr(tensors[key], name) for name in ("indices", "values", "dense_shape")]
+            if hasattr(tensors[key], "dense_shape")
+            else [tensors[key]]
+        )
+    ]
+
+
+def test_batches_of_sequences_are_parsed_in_the_same_way(v1: Any) -> None:
+    def parsed(v1: Any, given: list[bytes]) -> list[Any]:
+        context = {
+            "length": v1.FixedLenFeature([], v1.int64, default_value=-1),
+            "text": v1.VarLenFeature(v1.string),
+        }
+        lists = {
+            "a": rows(v1, [2], allow_missing=True),
+            "b": v1.VarLenFeature(v1.int64),
+            "d": v1.VarLenFeature(v1.string),
+        }
+        return flat(v1.io.parse_sequence_example(given, context, lists))
+
+    def only(v1: Any, *features: Any) -> list[Any]:
+        return flat(v1.io.parse_sequence_example(sequences(capstan)[:2], *features))
+
+    compare(
+        v1,
+        [
+            lambda v1: parsed(v1, sequences(capstan)),
+            lambda v1: parsed(v1, sequences(capstan)[:1]),
+            lambda v1: only(v1, {"length": v1.FixedLenFeature([1], v1.int64)}),
+            lambda v1: only(v1, None, {"a": rows(v1, [2])}),
+        ],
+    )
+
+
+def test_batches_of_sequences_are_parsed_for_tensorflows_clients(tf: Any, tasks: Any) -> None:
+    v1 = tf.compat.v1
+    found = []
+    for target in ("", tasks.target()):
+        with v1.Graph().as_default(), v1.Session(target) as session:
+            parsed = tf.raw_ops.ParseSequenceExample(
+                serialized=sequences(capstan),
+                debug_name=v1.constant([], v1.string),
+                context_dense_defaults=[],
+                feature_list_dense_missing_assumed_empty=["a"],
+                context_sparse_keys=["text"],
+                context_dense_keys=[],
+                feature_list_sparse_keys=["b"],
+                feature_list_dense_keys=["a"],
+                Ncontext_sparse=1,
+                Nfeature_list_sparse=1,
+                Nfeature_list_dense=1,
+                context_sparse_types=[v1.string],
+                feature_list_dense_types=[v1.int64],
+                feature_list_sparse_types=[v1.int64],
+                feature_list_dense_shapes=[[2]],
+            )
+            found.append(session.run([part for part in tf.nest.flatten(list(parsed))]))
+    for theirs, ours in zip(*found, strict=True):
+        np.testing.assert_array_equal(theirs, ours)
+
+
+def test_places_and_values_make_sparse_tensors(v1: Any) -> None:
+    given = [
+        example(capstan, x=[1, 0], y=[3, 1], v=[0.5, 0.25]).SerializeToString(),
+        example(capstan, x=[2], y=[0], v=[7.0]).SerializeToString(),
+    ]
+
+    def specs(v1: Any) -> list[Any]:
+        flat, one = v1.SparseFeature("x", "v", v1.float32, 3), v1.VarLenFeature(v1.int64)
+        box = v1.SparseFeature(["x", "y"], "v", v1.float32, [3, 4], already_sorted=True)
+        return [{"s": flat}, {"s": flat, "x": one}, {"s": box, "t": flat}]
+
+    def merged(v1: Any) -> Any:
+        indices, shape = [[0, 0], [0, 1], [2, 0]], [3, 2]
+        ids = v1.SparseTensor(indices, v1.constant([4, 1, 3]), shape)
+        values = v1.SparseTensor(indices, [0.5, 1.5, 2.5], shape)
+        return flat([{"merged": v1.sparse_merge(ids, values, 5)}])
+
+    compare(
+        v1,
+        [
+            *(lambda v1, at=at: flat([v1.parse_example(given, specs(v1)[at])]) for at in range(3)),
+            *(
+                lambda v1, at=at: flat([v1.parse_single_example(given[0], specs(v1)[at])])
+                for at in range(3)
+            ),
+            merged,
+        ],
+    )

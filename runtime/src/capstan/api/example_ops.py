@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from capstan.api import array_ops
+from capstan.api import array_ops, sparse_math_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, sparse_tensor
 from capstan.framework.raw import raw
 
 __all__ = [
-    "FixedLenFeature", "FixedLenSequenceFeature", "VarLenFeature", "parse_example",
+    "FixedLenFeature", "FixedLenSequenceFeature", "SparseFeature", "VarLenFeature", "parse_example",
     "parse_single_example",
 ]  # fmt: skip
 
@@ -45,6 +45,20 @@ class FixedLenSequenceFeature(NamedTuple):
     dtype: Any
     allow_missing: bool = False
     default_value: Any = None
+
+
+class SparseFeature(NamedTuple):
+    """A sparse vector in two features: the places and the values. It becomes a SparseTensor.
+
+    With a list of keys and a list of sizes, it is a sparse tensor with as many axes. If
+    `already_sorted`, the places are in order.
+    """
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
 
 
 @dataclass(slots=True)
@@ -87,7 +101,7 @@ def parse_example(
     """
     if not features:
         raise ValueError(f"Missing: features was {features}.")
-    columns = columns_of(features)
+    columns = columns_of(_stored(features))
     with scoped(name, "ParseExample", [serialized, example_names]) as scope:
         names: Any = convert.constant([], dtypes.string)
         outputs = raw.ParseExample(
@@ -103,7 +117,7 @@ def parse_example(
             dense_shapes=columns.shapes,
             name=scope,
         )
-        return columns.results(outputs)
+        return _composed(features, columns.results(outputs))
 
 
 def parse_single_example(
@@ -125,7 +139,7 @@ def parse_single_example(
         strings = [array_ops.expand_dims(value, 0) for value in (serialized, example_names)]
         batch = parse_example(strings[0], features, name, strings[1])
         return {key: _first_row(tensor) for key, tensor in batch.items()}
-    columns = columns_of(features)
+    columns = columns_of(_stored(features))
     with scoped(name, "ParseSingleExample", [serialized]) as scope:
         outputs = raw.ParseSingleExample(
             serialized,
@@ -138,7 +152,56 @@ def parse_single_example(
             dense_shapes=columns.shapes,
             name=scope,
         )
-        return columns.results(outputs)
+        return _composed(features, columns.results(outputs))
+
+
+def _stored(features: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the features that an Example holds, with the parts of each SparseFeature.
+
+    Raises:
+        ValueError: a SparseFeature is invalid, or two features have one key and differ.
+    """
+    stored = {
+        key: feature for key, feature in features.items() if not isinstance(feature, SparseFeature)
+    }
+    for key, feature in features.items():
+        if not isinstance(feature, SparseFeature):
+            continue
+        for part in ("index_key", "value_key", "dtype"):
+            if not getattr(feature, part):
+                raise ValueError(f"Missing {part} for SparseFeature {feature}.")
+        parts = [(each, dtypes.int64) for each in _index_keys(feature)]
+        for part, dtype in [*parts, (feature.value_key, feature.dtype)]:
+            wanted = VarLenFeature(dtypes.as_dtype(dtype))
+            other = stored.setdefault(part, wanted)
+            if not isinstance(other, VarLenFeature) or dtypes.as_dtype(other.dtype) != wanted.dtype:
+                raise ValueError(
+                    f"Feature {part} of SparseFeature {key} is {wanted} here and {other} elsewhere"
+                )
+    return stored
+
+
+def _index_keys(feature: SparseFeature) -> list[str]:
+    return [feature.index_key] if isinstance(feature.index_key, str) else list(feature.index_key)
+
+
+def _composed(features: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tensors of `features`, for which `found` has the tensors of `_stored`."""
+    composed = {}
+    for key in sorted(features):
+        feature = features[key]
+        if isinstance(feature, SparseFeature):
+            places = [found[each] for each in _index_keys(feature)]
+            is_list = not isinstance(feature.index_key, str)
+            composed[key] = sparse_math_ops.sparse_merge(
+                places if is_list else places[0],
+                found[feature.value_key],
+                feature.size,
+                already_sorted=feature.already_sorted,
+            )
+        else:
+            composed[key] = found[key]
+    return composed
 
 
 def columns_of(features: Mapping[str, Any]) -> Columns:

@@ -7,6 +7,7 @@ from capstan.api.absent import absent
 from capstan.api.example_ops import (
     FixedLenFeature,
     FixedLenSequenceFeature,
+    SparseFeature,
     VarLenFeature,
     parse_example,
     parse_single_example,
@@ -19,13 +20,32 @@ from capstan.api.python_io import (
     TFRecordWriter,
     tf_record_iterator,
 )
-from capstan.api.sequence_example_ops import parse_single_sequence_example
+from capstan.api.sequence_example_ops import (
+    parse_sequence_example,
+    parse_single_sequence_example,
+)
 
 __all__ = [
-    "FixedLenFeature", "FixedLenSequenceFeature", "TFRecordCompressionType", "TFRecordOptions",
-    "TFRecordWriter", "VarLenFeature", "decode_csv", "decode_raw", "gfile", "matching_files",
-    "parse_example", "parse_single_example", "parse_single_sequence_example", "parse_tensor",
-    "read_file", "serialize_tensor", "tf_record_iterator", "write_file",
+    "FixedLenFeature",
+    "FixedLenSequenceFeature",
+    "SparseFeature",
+    "TFRecordCompressionType",
+    "TFRecordOptions",
+    "TFRecordWriter",
+    "VarLenFeature",
+    "decode_csv",
+    "decode_raw",
+    "gfile",
+    "matching_files",
+    "parse_example",
+    "parse_sequence_example",
+    "parse_single_example",
+    "parse_single_sequence_example",
+    "parse_tensor",
+    "read_file",
+    "serialize_tensor",
+    "tf_record_iterator",
+    "write_file",
 ]  # fmt: skip
 
 

@@ -38,6 +38,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "sparse": {
         "fill_empty_rows": "sparse_fill_empty_rows",
+        "merge": "sparse_merge",
         "placeholder": "sparse_placeholder",
         "reorder": "sparse_reorder",
         "retain": "sparse_retain",

@@ -1,9 +1,11 @@
 """TensorFlow 1's functions that compute with sparse tensors (python/ops/sparse_ops.py)."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
+from capstan.api import math_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -11,8 +13,8 @@ from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor, SparseTensorValue
 
 __all__ = [
-    "sparse_fill_empty_rows", "sparse_reorder", "sparse_retain", "sparse_tensor_dense_matmul",
-    "sparse_tensor_to_dense", "sparse_to_dense",
+    "sparse_fill_empty_rows", "sparse_merge", "sparse_reorder", "sparse_retain",
+    "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
 ]  # fmt: skip
 
 
@@ -113,6 +115,45 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
         raw.GatherV2(sparse.values, kept, np.int32(0)),
         raw.Identity(sparse.dense_shape),
     )
+
+
+def sparse_merge(
+    sp_ids: Any,
+    sp_values: Any,
+    vocab_size: Any,
+    name: str | None = None,
+    already_sorted: bool = False,
+) -> SparseTensor:
+    """Return a SparseTensor whose last index is the value of `sp_ids` in the same place.
+
+    `sp_ids` and `sp_values` have the same indices. Each row of the result has the size
+    `vocab_size`. With lists of ids and sizes, the result has an axis for each of them. The result
+    is sorted, unless `already_sorted` is true.
+
+    Raises:
+        TypeError: an argument has the wrong type, such as one size for a list of ids.
+        ValueError: the lists have different lengths.
+    """
+    is_list = not isinstance(sp_ids, SparseTensor | SparseTensorValue)
+    if is_list and not isinstance(sp_ids, Iterable):
+        raise TypeError(f"sp_ids has to be a SparseTensor or list thereof. Found {type(sp_ids)}")
+    if is_list and not isinstance(vocab_size, Iterable):
+        raise TypeError(
+            f"vocab_size has to be a list of Tensors or Python ints. Found {type(vocab_size)}"
+        )
+    columns = [_sparse(each) for each in (sp_ids if is_list else [sp_ids])]
+    sizes = list(vocab_size) if is_list else [vocab_size]
+    if len(columns) != len(sizes):
+        raise ValueError("sp_ids and vocab_size have to have equal lengths.")
+    values = _sparse(sp_values)
+    with scoped(name, "SparseMerge", [values.values]):
+        first = columns[0]
+        ids = [raw.ExpandDims(math_ops.cast(each.values, dtypes.int64), 1) for each in columns]
+        lengths = [raw.Reshape(math_ops.cast(size, dtypes.int64), [1]) for size in sizes]
+        indices = raw.ConcatV2([first.indices[:, :-1], *ids], 1)
+        shape = raw.ConcatV2([first.dense_shape[:-1], *lengths], 0)
+        merged = SparseTensor(indices, values.values, shape)
+        return merged if already_sorted else sparse_reorder(merged)
 
 
 def _sparse(value: Any) -> SparseTensor:

@@ -5,7 +5,7 @@ Source: tensorflow/contrib/lookup/lookup_ops.py.
 
 from typing import Any
 
-from capstan.api.lookup import factories
+from capstan.api.lookup import factories, mutable
 from capstan.api.lookup.buckets import FastHashSpec as FastHashSpec
 from capstan.api.lookup.buckets import HasherSpec as HasherSpec
 from capstan.api.lookup.buckets import IdTableWithHashBuckets as IdTableWithHashBuckets
@@ -22,12 +22,13 @@ from capstan.api.lookup.initializers import TextFileInitializer as TextFileIniti
 from capstan.api.lookup.initializers import (
     TextFileStringTableInitializer as TextFileStringTableInitializer,
 )
-from capstan.api.lookup.mutable import SharedMutableHashTable as MutableHashTable
 from capstan.api.lookup.tables import HashTable as HashTable
 from capstan.api.lookup.tables import InitializableLookupTableBase as InitializableLookupTableBase
 from capstan.api.lookup.tables import LookupInterface as LookupInterface
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
+
+MutableHashTable = mutable.SharedMutableHashTable
 
 
 def index_table_from_tensor(

@@ -1,4 +1,4 @@
-"""The kernel that reads a SequenceExample (core/kernels/example_parsing_ops.cc)."""
+"""The kernels that read SequenceExamples (core/kernels/example_parsing_ops.cc)."""
 
 import itertools
 import math
@@ -47,6 +47,97 @@ def _parse_single_sequence_example(node: NodeContext) -> Function:
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     return parse
+
+
+def _parse_sequence_example(node: NodeContext) -> Function:
+    attrs = node.attrs
+    context_types, list_types = attrs["context_sparse_types"], attrs["feature_list_sparse_types"]
+    dense_context, dense_lists = (
+        [tuple(shape.internal) for shape in attrs[name]]
+        for name in ("context_dense_shapes", "feature_list_dense_shapes")
+    )
+    keys = {
+        part: [attr_value.text(key) for key in attrs[f"{part}_keys"]]
+        for part in ("context_sparse", "context_dense", "feature_list_sparse", "feature_list_dense")
+    }
+    missing = attrs["feature_list_dense_missing_assumed_empty"]
+    may_lack = set(map(attr_value.text, missing))
+
+    def parse(serialized: Array, names: Array, *defaults: Array) -> Any:
+        texts: list[bytes] = serialized.tolist()
+        shown = list(map(attr_value.text, names.tolist())) or ["<unknown>"] * len(texts)
+        if len(shown) != len(texts):
+            raise invalid(f"Expected {len(texts)} names of examples, but got {len(shown)}")
+        batch = [_Sequence(*pair) for pair in zip(texts, shown, strict=True)]
+        sparse = [
+            [row for found in batch for row in found.context_values(key, dtype)]
+            for key, dtype in zip(keys["context_sparse"], context_types, strict=True)
+        ]
+        outputs = [*_columns(iter(sparse), context_types, rank=2)]
+        for key, dtype, shape, default in zip(
+            keys["context_dense"], attrs["Tcontext_dense"], dense_context, defaults, strict=True
+        ):
+            rows = [found.dense(key, dtype, shape, default).reshape(shape) for found in batch]
+            outputs.append(_stacked(rows, shape, dtype))
+        lists = [
+            [found.rows(key, dtype) for found in batch]
+            for key, dtype in zip(keys["feature_list_sparse"], list_types, strict=True)
+        ]
+        outputs += _sparse_lists(lists, list_types)
+        dense = [
+            _padded(
+                [found.dense_rows(key, dtype, shape, may_lack=key in may_lack) for found in batch],
+                shape,
+                dtype,
+            )
+            for key, dtype, shape in zip(
+                keys["feature_list_dense"],
+                attrs["feature_list_dense_types"],
+                dense_lists,
+                strict=True,
+            )
+        ]
+        outputs += [*(values for values, _ in dense), *(lengths for _, lengths in dense)]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    return parse
+
+
+def _stacked(rows: Sequence[Array], shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
+    result = np.empty((len(rows), *shape), dtype.as_numpy_dtype)
+    for index, row in enumerate(rows):
+        result[index] = row
+    return result
+
+
+def _padded(
+    lists: Sequence[Array], shape: tuple[int, ...], dtype: dtypes.DType
+) -> tuple[Array, Array]:
+    """Return lists of rows as one tensor, in which zeros or "" follow a short list."""
+    lengths = np.array([len(each) for each in lists], np.int64)
+    size = (len(lists), max(lengths.tolist(), default=0), *shape)
+    result = np.full(size, b"" if dtype is dtypes.string else 0, dtype.as_numpy_dtype)
+    for index, each in enumerate(lists):
+        result[index, : len(each)] = each
+    return result, lengths
+
+
+def _sparse_lists(
+    lists: Sequence[Sequence[Sequence[Sequence[Any]]]], types: Sequence[dtypes.DType]
+) -> list[Array]:
+    """Return the indices, the values and the shapes of sparse tensors of examples, times, places."""
+    parts = []
+    for batch, dtype in zip(lists, types, strict=True):
+        places = [
+            (example, time) for example, rows in enumerate(batch) for time in range(len(rows))
+        ]
+        rows = [row for each in batch for row in each]
+        inner, values, shape = parsing.sparse_rows(dtype, rows)
+        outer = np.array(places, np.int64).reshape(-1, 2)
+        indices = np.concatenate([outer[inner[:, 0]], inner[:, 1:]], 1)
+        longest = max(map(len, batch), default=0)
+        parts.append((indices, values, np.array([len(batch), longest, shape[1]], np.int64)))
+    return [part[index] for index in range(3) for part in parts]
 
 
 def _columns(
@@ -146,4 +237,5 @@ class _Sequence:
         return values
 
 
+register(Kernel("ParseSequenceExample", _parse_sequence_example))
 register(Kernel("ParseSingleSequenceExample", _parse_single_sequence_example))

@@ -82,7 +82,40 @@ def _sequence(ctx: ShapeContext) -> rules.Shapes:
     ]
 
 
+def _sequences(ctx: ShapeContext) -> rules.Shapes:
+    batch = shapes.with_rank(ctx.inputs[0], 1)
+    shapes.with_rank(ctx.inputs[1], 1)
+    attrs = ctx.attrs
+    padded = shapes.concatenate(batch, (None,))
+    return [
+        *_sparse(attrs["Ncontext_sparse"], 2),
+        *[shapes.concatenate(batch, each.internal) for each in attrs["context_dense_shapes"]],
+        *_sparse(attrs["Nfeature_list_sparse"], 3),
+        *[shapes.concatenate(padded, each.internal) for each in attrs["feature_list_dense_shapes"]],
+        *[batch] * attrs["Nfeature_list_dense"],
+    ]
+
+
 _KEYS = ("context_sparse", "context_dense", "feature_list_sparse", "feature_list_dense")
+_LISTS = (
+    "context_sparse_indices: Ncontext_sparse * int64",
+    "context_sparse_values: context_sparse_types",
+    "context_sparse_shapes: Ncontext_sparse * int64",
+    "context_dense_values: Tcontext_dense",
+    "feature_list_sparse_indices: Nfeature_list_sparse * int64",
+    "feature_list_sparse_values: feature_list_sparse_types",
+    "feature_list_sparse_shapes: Nfeature_list_sparse * int64",
+    "feature_list_dense_values: feature_list_dense_types",
+)
+_LIST_ATTRS = {
+    **{f"N{each}": 0 for each in _KEYS},
+    "context_sparse_types": [],
+    "Tcontext_dense": [],
+    "feature_list_dense_types": [],
+    "context_dense_shapes": [],
+    "feature_list_sparse_types": [],
+    "feature_list_dense_shapes": [],
+}
 define(
     OpDef(
         "ParseSingleSequenceExample",
@@ -93,26 +126,23 @@ define(
             "context_dense_defaults: Tcontext_dense",
             "debug_name: string",
         ),
-        (
-            "context_sparse_indices: Ncontext_sparse * int64",
-            "context_sparse_values: context_sparse_types",
-            "context_sparse_shapes: Ncontext_sparse * int64",
-            "context_dense_values: Tcontext_dense",
-            "feature_list_sparse_indices: Nfeature_list_sparse * int64",
-            "feature_list_sparse_values: feature_list_sparse_types",
-            "feature_list_sparse_shapes: Nfeature_list_sparse * int64",
-            "feature_list_dense_values: feature_list_dense_types",
-        ),
-        attrs={
-            **{f"N{each}": 0 for each in _KEYS},
-            "context_sparse_types": [],
-            "Tcontext_dense": [],
-            "feature_list_dense_types": [],
-            "context_dense_shapes": [],
-            "feature_list_sparse_types": [],
-            "feature_list_dense_shapes": [],
-        },
+        _LISTS,
+        attrs=_LIST_ATTRS,
         shape=_sequence,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "ParseSequenceExample",
+        ("serialized: string", "debug_name: string", "context_dense_defaults: Tcontext_dense"),
+        (*_LISTS, "feature_list_dense_lengths: Nfeature_list_dense * int64"),
+        attrs={
+            **_LIST_ATTRS,
+            "feature_list_dense_missing_assumed_empty": list,
+            **{f"{each}_keys": list for each in _KEYS},
+        },
+        shape=_sequences,
         not_differentiable=True,
     )
 )
