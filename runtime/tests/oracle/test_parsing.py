@@ -338,7 +338,7 @@ def test_batches_of_sequences_are_parsed_for_tensorflows_clients(tf: Any, tasks:
                 feature_list_sparse_types=[v1.int64],
                 feature_list_dense_shapes=[[2]],
             )
-            found.append(session.run([part for part in tf.nest.flatten(list(parsed))]))
+            found.append(session.run(tf.nest.flatten(list(parsed))))
     for theirs, ours in zip(*found, strict=True):
         np.testing.assert_array_equal(theirs, ours)
 

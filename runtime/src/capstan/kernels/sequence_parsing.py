@@ -125,7 +125,7 @@ def _padded(
 def _sparse_lists(
     lists: Sequence[Sequence[Sequence[Sequence[Any]]]], types: Sequence[dtypes.DType]
 ) -> list[Array]:
-    """Return the indices, the values and the shapes of sparse tensors of examples, times, places."""
+    """Return the indices, values and shapes of sparse tensors by example, time and place."""
     parts = []
     for batch, dtype in zip(lists, types, strict=True):
         places = [
