@@ -1101,6 +1101,7 @@ ELSEWHERE = {
         "DecodeCSV", "DecodePaddedRaw", "DecodeRaw", "ParseTensor", "SerializeTensor",
         "StringToNumber",
     },
+    "oracle/test_printing.py": {"PrintV2", "StringFormat"},
     "oracle/test_sets.py": {
         "DenseToDenseSetOperation", "DenseToSparseSetOperation", "SetSize",
         "SparseToSparseSetOperation",

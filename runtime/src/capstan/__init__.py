@@ -162,6 +162,7 @@ _ATTRIBUTES = {
     "make_ndarray": "capstan.api.tensor_messages",
     "make_tensor_proto": "capstan.api.tensor_messages",
     "math": "capstan.api.namespaces",
+    "print": "capstan.api.printing",
     "random": "capstan.api.namespaces",
     "sparse": "capstan.api.namespaces",
     "strings": "capstan.api.namespaces",

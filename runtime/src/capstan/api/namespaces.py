@@ -61,6 +61,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "strings": {
         **_same("as_string regex_replace"),
+        "format": "printing.string_format",
         "join": "string_join",
         "length": "string_length",
         "strip": "string_strip",
@@ -113,7 +114,7 @@ def _finder(names: Mapping[str, str]) -> Callable[[str], Any]:
         if name not in homes:
             raise AttributeError(name)
         module, _, wanted = homes[name].rpartition(".")
-        home = "capstan.api.nn" if module else "capstan"
+        home = f"capstan.api.{module}" if module else "capstan"
         return getattr(importlib.import_module(home), wanted)
 
     return find
