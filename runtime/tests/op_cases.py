@@ -1119,6 +1119,7 @@ ELSEWHERE = {
         ),
     },
     "oracle/test_candidates.py": {
+        "AllCandidateSampler", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
         "LogUniformCandidateSampler", "Multinomial", "UniformCandidateSampler",
     },
     "kernels/test_sampling.py": {

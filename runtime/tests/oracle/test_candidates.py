@@ -1,10 +1,12 @@
 """Losses over drawn classes, the classes that are drawn, and lookups of sparse ids."""
 
+import pathlib
 from typing import Any
 
 import genuine
 import numpy as np
 import pytest
+from oracle_tables import outcome
 
 import capstan
 from capstan.framework import opdef
@@ -47,33 +49,71 @@ def test_losses_and_their_gradients_are_those_of_tensorflow(
         np.testing.assert_allclose(value, other, rtol=2e-5, atol=1e-6)
 
 
-def draws(tf: Any, name: str, runs: int, **arguments: Any) -> list[Any]:
+def draws(tf: Any, name: str, runs: int, true: Any = ([2], [0]), **arguments: Any) -> list[Any]:
     with tf.Graph().as_default(), tf.Session() as session:
-        sampled = getattr(tf.nn, name)([[2], [0]], 1, 4, range_max=10, seed=5, **arguments)
+        sampled = getattr(tf.nn, name)(
+            tf.constant(true, tf.int64), 1, 4, range_max=10, seed=5, **arguments
+        )
         return [session.run(list(sampled)) for _ in range(runs)]
 
 
-@pytest.mark.parametrize("name", ["uniform_candidate_sampler", "log_uniform_candidate_sampler"])
-def test_expected_counts_are_those_of_tensorflow(v1: Any, name: str) -> None:
-    (found,), (expected,) = (draws(tf, name, 1, unique=False) for tf in (capstan, v1))
-    np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
-    assert [value.dtype for value in found] == [value.dtype for value in expected]
-    assert [value.shape for value in found] == [value.shape for value in expected]
+UNIGRAMS = [0.1, 3.0, 0.5, 2.0, 7.0, 1.0, 0.25, 4.0, 2.5, 1.5]
+SAMPLERS: list[tuple[str, dict[str, Any]]] = [
+    ("uniform_candidate_sampler", {}),
+    ("log_uniform_candidate_sampler", {}),
+    ("fixed_unigram_candidate_sampler", {"unigrams": UNIGRAMS, "distortion": 0.75}),
+    ("fixed_unigram_candidate_sampler", {"unigrams": UNIGRAMS[:8], "num_reserved_ids": 2}),
+    ("learned_unigram_candidate_sampler", {}),
+]
 
 
-@pytest.mark.parametrize("name", ["uniform_candidate_sampler", "log_uniform_candidate_sampler"])
-def test_classes_occur_as_often_as_the_expected_counts_say(name: str) -> None:
+@pytest.mark.parametrize("name, more", SAMPLERS)
+def test_expected_counts_are_those_of_tensorflow(v1: Any, name: str, more: dict[str, Any]) -> None:
+    runs = (draws(tf, name, 3, unique=False, **more) for tf in (capstan, v1))
+    for found, expected in zip(*runs, strict=True):
+        np.testing.assert_allclose(found[1], expected[1], rtol=1e-6)
+        assert [value.dtype for value in found] == [value.dtype for value in expected]
+        assert [value.shape for value in found] == [value.shape for value in expected]
+
+
+def test_fixed_weights_come_from_a_file_and_a_shard(v1: Any, tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "words"
+    file.write_text("".join(f"word,{weight}\n" for weight in UNIGRAMS))
+    found, expected = [], []
+    for tf, results in ((capstan, found), (v1, expected)):
+        for more in (
+            {"vocab_file": str(file), "range_max": 10},
+            {"unigrams": UNIGRAMS, "num_shards": 2, "shard": 1, "range_max": 5},
+            {"unigrams": UNIGRAMS, "vocab_file": str(file), "range_max": 10},
+            {"range_max": 10},
+        ):
+
+            def drawn(tf: Any, more: Any = more) -> Any:
+                sampler = tf.nn.fixed_unigram_candidate_sampler
+                return [tf.to_int32(sampler([[2], [0]], 1, 4, False, **more)[1] * 1e4)]
+
+            results.append(outcome(tf, drawn))
+        results.append(
+            outcome(tf, lambda tf: list(tf.nn.all_candidate_sampler([[2], [0]], 1, 4, True)))
+        )
+    assert found == expected
+
+
+@pytest.mark.parametrize("name, more", SAMPLERS)
+def test_classes_occur_as_often_as_the_expected_counts_say(name: str, more: dict[str, Any]) -> None:
     counts, expected = np.zeros(10), np.zeros(10)
-    for classes, _, often in draws(capstan, name, 2000, unique=False):
+    if name.startswith("learned"):
+        more = {"true": np.zeros([0, 1])}  # nothing is learned between the runs
+    for classes, _, often in draws(capstan, name, 2000, unique=False, **more):
         np.add.at(counts, classes, 1)
         expected[classes] = often
     # Five standard errors of 2000 runs.
-    assert (np.abs(counts / 2000 - expected) < 5 * np.sqrt(expected / 2000)).all()
+    assert (np.abs(counts / 2000 - expected) <= 5 * np.sqrt(expected / 2000)).all()
 
 
-@pytest.mark.parametrize("name", ["uniform_candidate_sampler", "log_uniform_candidate_sampler"])
-def test_unique_classes_are_distinct(name: str) -> None:
-    for classes, _, counts in draws(capstan, name, 50, unique=True):
+@pytest.mark.parametrize("name, more", SAMPLERS)
+def test_unique_classes_are_distinct(name: str, more: dict[str, Any]) -> None:
+    for classes, _, counts in draws(capstan, name, 50, unique=True, **more):
         assert len(set(classes.tolist())) == 4
         assert (counts > 0).all()
 

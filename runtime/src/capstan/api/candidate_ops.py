@@ -3,6 +3,7 @@
 Sources: python/ops/candidate_sampling_ops.py, python/ops/nn_impl.py.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -54,14 +55,79 @@ def log_uniform_candidate_sampler(
     )  # fmt: skip
 
 
+def learned_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draw `num_sampled` classes below `range_max`, as often as they were true classes before.
+
+    Each session counts for itself, and begins with one for each class. Returns what
+    `uniform_candidate_sampler` returns.
+    """
+    return _drawn(
+        "LearnedUnigramCandidateSampler", true_classes, num_true, num_sampled, unique, range_max,
+        seed, name,
+    )  # fmt: skip
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Sequence[float] = (),
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draw `num_sampled` classes below `range_max` with given probabilities.
+
+    The weights of the classes are `unigrams`, or the last column of the CSV file `vocab_file`, to
+    the power of `distortion`. Before them, there are `num_reserved_ids` classes that are never
+    drawn. With `num_shards`, only the classes of one shard are drawn. Returns what
+    `uniform_candidate_sampler` returns.
+    """
+    return _drawn(
+        "FixedUnigramCandidateSampler", true_classes, num_true, num_sampled, unique, range_max,
+        seed, name, vocab_file=vocab_file, distortion=distortion,
+        num_reserved_ids=num_reserved_ids, num_shards=num_shards, shard=shard,
+        unigrams=list(unigrams),
+    )  # fmt: skip
+
+
+def all_candidate_sampler(
+    true_classes: Any,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Return the classes 0 to `num_sampled` - 1. Each of them is expected once."""
+    return raw.AllCandidateSampler(
+        convert.convert_to_tensor(true_classes, dtypes.int64), num_true=num_true,
+        num_sampled=num_sampled, unique=unique, name=name, **random_ops.seeds(seed),
+    )  # fmt: skip
+
+
 def _drawn(
     op: str, classes: Any, num_true: int, num_sampled: int, unique: bool, range_max: int,
-    seed: int | None, name: str | None,
+    seed: int | None, name: str | None, **attrs: Any,
 ) -> Any:  # fmt: skip
     return getattr(raw, op)(
         convert.convert_to_tensor(classes, dtypes.int64), num_true=num_true,
         num_sampled=num_sampled, unique=unique, range_max=range_max, name=name,
-        **random_ops.seeds(seed),
+        **attrs, **random_ops.seeds(seed),
     )  # fmt: skip
 
 

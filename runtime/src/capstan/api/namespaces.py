@@ -74,6 +74,9 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "random": {
         **_same("multinomial set_random_seed truncated_normal get_seed"),
         "categorical": "multinomial",
+        "all_candidate_sampler": "nn.all_candidate_sampler",
+        "fixed_unigram_candidate_sampler": "nn.fixed_unigram_candidate_sampler",
+        "learned_unigram_candidate_sampler": "nn.learned_unigram_candidate_sampler",
         "log_uniform_candidate_sampler": "nn.log_uniform_candidate_sampler",
         "normal": "random_normal",
         "shuffle": "random_shuffle",

@@ -223,9 +223,12 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
 
 
 _LATE = {
+    "all_candidate_sampler": "capstan.api.candidate_ops",
     "bidirectional_dynamic_rnn": "capstan.api.rnn.bidirectional",
     "compute_accidental_hits": "capstan.api.candidate_ops",
     "dynamic_rnn": "capstan.api.rnn.loops",
+    "fixed_unigram_candidate_sampler": "capstan.api.candidate_ops",
+    "learned_unigram_candidate_sampler": "capstan.api.candidate_ops",
     "log_uniform_candidate_sampler": "capstan.api.candidate_ops",
     "nce_loss": "capstan.api.candidate_ops",
     "raw_rnn": "capstan.api.rnn.raw_loop",

@@ -42,7 +42,7 @@ def string_format(
     return text
 
 
-def print(  # noqa: A001 - TensorFlow's name
+def print(
     *inputs: Any,
     output_stream: Any = None,
     name: str | None = None,

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from capstan.core import attr_value
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import sampling
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
+from capstan.resources import files
 
 Draw = Callable[[np.random.Generator, int], Any]
 """Return this many classes."""
@@ -46,13 +48,108 @@ def _log_uniform(bound: int) -> tuple[Draw, Probability]:
     return draw, probability
 
 
-def _sampler(kind: Callable[[int], tuple[Draw, Probability]]) -> Callable[[NodeContext], Function]:
+def _by_weight(weights: Array) -> tuple[Draw, Probability]:
+    """Class k has the probability weights[k] / sum(weights). Later changes of `weights` count."""
+
+    def draw(generator: np.random.Generator, count: int) -> Any:
+        steps = np.cumsum(weights)
+        drawn = np.searchsorted(steps, generator.random(count) * steps[-1], "right")
+        # Rounding may give the end itself.
+        return np.minimum(drawn, np.flatnonzero(weights)[-1])
+
+    def probability(classes: Array) -> Any:
+        is_known = (classes >= 0) & (classes < len(weights))
+        return np.where(is_known, weights[np.where(is_known, classes, 0)], 0) / weights.sum()
+
+    return draw, probability
+
+
+def _fixed_unigram(node: NodeContext) -> tuple[Draw, Probability]:
+    file, given = attr_value.text(node.attrs["vocab_file"]), list(node.attrs["unigrams"])
+    if not file and not given:
+        raise invalid("Must provide either vocab_file or unigrams.")
+    if file and given:
+        raise invalid("Must only provide one of vocab_file and unigrams.")
+    frequencies = _frequencies(file) if file else given
+    reserved, shards, shard = (
+        int(node.attrs[name]) for name in ("num_reserved_ids", "num_shards", "shard")
+    )
+    weights = [0.0] * len(range(shard, reserved, shards))
+    # As in TensorFlow, the classes after the reserved ones are numbered within the shard.
+    for number_of_class, frequency in enumerate(frequencies, len(weights)):
+        if number_of_class % shards == shard:
+            weights.append(frequency ** node.attrs["distortion"])
+    if len(weights) != node.attrs["range_max"]:
+        raise invalid(
+            f"range_max is {node.attrs['range_max']}, but there are weights for {len(weights)} "
+            "classes"
+        )
+    return _by_weight(np.array(weights))
+
+
+def _frequencies(file: str) -> list[float]:
+    """Return the number in the last column of each line of a CSV file."""
+    found = []
+    for line in files.read_all(file).splitlines():
+        try:
+            found.append(float(line.rpartition(b",")[2]))
+        except ValueError:
+            text = line.decode(errors="replace")
+            raise invalid(f"Wrong vocabulary format at line: {text}") from None
+    return found
+
+
+def _learned_unigram(node: NodeContext) -> Function:
+    """A class is the more probable, the more often it was a true class of earlier steps."""
+    weights: Array = node.resources.keep(
+        f"{node.name}/unigrams", lambda: np.ones(node.attrs["range_max"])
+    )
+    sample = _sampler(lambda _: _by_weight(weights))(node)
+
+    def sample_and_learn(true_classes: Array) -> Any:
+        results = sample(true_classes)
+        if ((true_classes < 0) | (true_classes >= len(weights))).any():
+            raise invalid(f"true_classes must be from 0 to {len(weights) - 1}")
+        np.add.at(weights, true_classes.ravel(), 1)
+        return results
+
+    return sample_and_learn
+
+
+def _all(node: NodeContext) -> Function:
+    count = node.attrs["num_sampled"]
+
+    def sample(true_classes: Array) -> tuple[Array, Array, Array]:
+        _check_true_classes(true_classes, node.attrs["num_true"])
+        ones = np.ones(true_classes.shape, np.float32)
+        return np.arange(count), ones, np.ones(count, np.float32)
+
+    return sample
+
+
+def _check_true_classes(true_classes: Array, count: int) -> None:
+    if true_classes.ndim != 2 or true_classes.shape[1] != count:
+        raise invalid(
+            f"true_classes must have the shape [batch_size, {count}], got "
+            f"{show(true_classes.shape)}"
+        )
+
+
+def _in_range(
+    kind: Callable[[int], tuple[Draw, Probability]],
+) -> Callable[[NodeContext], tuple[Draw, Probability]]:
+    return lambda node: kind(node.attrs["range_max"])
+
+
+def _sampler(
+    kind: Callable[[NodeContext], tuple[Draw, Probability]],
+) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
         count, true_count = node.attrs["num_sampled"], node.attrs["num_true"]
         is_unique, bound = node.attrs["unique"], node.attrs["range_max"]
         if is_unique and count > bound:
             raise invalid(f"Sampler's range is too small: {count} unique classes of {bound}")
-        draw, probability = kind(bound)
+        draw, probability = kind(node)
         generator = sampling.generator(node)
 
         def expected(classes: Array, tries: int) -> Any:
@@ -63,11 +160,7 @@ def _sampler(kind: Callable[[int], tuple[Draw, Probability]]) -> Callable[[NodeC
                 return (-np.expm1(tries * np.log1p(-chance))).astype(np.float32)
 
         def sample(true_classes: Array) -> tuple[Array, Array, Array]:
-            if true_classes.ndim != 2 or true_classes.shape[1] != true_count:
-                raise invalid(
-                    f"true_classes must have the shape [batch_size, {true_count}], got "
-                    f"{show(true_classes.shape)}"
-                )
+            _check_true_classes(true_classes, true_count)
             if is_unique:
                 classes, tries = _distinct(lambda size: draw(generator, size), count)
             else:
@@ -133,7 +226,10 @@ def _multinomial(node: NodeContext) -> Function:
     return sample
 
 
-register(Kernel("UniformCandidateSampler", _sampler(_uniform)))
-register(Kernel("LogUniformCandidateSampler", _sampler(_log_uniform)))
+register(Kernel("UniformCandidateSampler", _sampler(_in_range(_uniform))))
+register(Kernel("LogUniformCandidateSampler", _sampler(_in_range(_log_uniform))))
+register(Kernel("FixedUnigramCandidateSampler", _sampler(_fixed_unigram)))
+register(Kernel("LearnedUnigramCandidateSampler", _learned_unigram))
+register(Kernel("AllCandidateSampler", _all))
 register(Kernel("ComputeAccidentalHits", _hits))
 register(Kernel("Multinomial", _multinomial))

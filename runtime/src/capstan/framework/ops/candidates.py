@@ -31,7 +31,28 @@ def _drawn(ctx: ShapeContext) -> rules.Shapes:
     return ((rows[0], None if count is None else int(count)),)
 
 
-for _name in ("UniformCandidateSampler", "LogUniformCandidateSampler"):
+_SAMPLER = {"num_true": int, "num_sampled": int, "unique": bool, "seed": 0, "seed2": 0}
+_RANGE = {**_SAMPLER, "range_max": int}
+_LEAST = {"num_true": 1, "num_sampled": 1}
+for _name, _attrs, _minima in (
+    ("UniformCandidateSampler", _RANGE, {"range_max": 1}),
+    ("LogUniformCandidateSampler", _RANGE, {"range_max": 1}),
+    ("LearnedUnigramCandidateSampler", _RANGE, {"range_max": 1}),
+    (
+        "FixedUnigramCandidateSampler",
+        {
+            **_RANGE,
+            "vocab_file": b"",
+            "distortion": 1.0,
+            "num_reserved_ids": 0,
+            "num_shards": 1,
+            "shard": 0,
+            "unigrams": [],
+        },
+        {"range_max": 1, "num_shards": 1, "shard": 0},
+    ),
+    ("AllCandidateSampler", _SAMPLER, {}),
+):
     define(
         OpDef(
             _name,
@@ -41,18 +62,11 @@ for _name in ("UniformCandidateSampler", "LogUniformCandidateSampler"):
                 "true_expected_count: float32",
                 "sampled_expected_count: float32",
             ),
-            attrs={
-                "num_true": int,
-                "num_sampled": int,
-                "unique": bool,
-                "range_max": int,
-                "seed": 0,
-                "seed2": 0,
-            },
+            attrs=_attrs,
             shape=_sampled,
             not_differentiable=True,
             effect=facts.RANDOM,
-            minima={"num_true": 1, "num_sampled": 1, "range_max": 1},
+            minima={**_LEAST, **_minima},
         )
     )
 define(
