@@ -112,3 +112,13 @@ def test_the_number_of_workers_in_a_queue_cannot_be_changed(story: Story) -> Non
         "scale", f"tjob/{NAME}", "--replicas=3", "-n", story.namespace, check=False
     ).stderr
     assert "spec.scheduling.queueName is set, because Kueue admits a fixed number" in refused
+
+
+def test_a_job_that_names_a_missing_scheduler_of_pod_groups_does_not_start(story: Story) -> None:
+    document = job()
+    document["spec"]["scheduling"] = {"gang": "Volcano"}
+    story.submit(document)
+    note = story.wait_note("GangUnavailable")
+    assert "no PodGroups of scheduling.volcano.sh/v1beta1" in note
+    assert condition(story.status(), "ClusterReady")["reason"] == "GangUnavailable"
+    assert not story.pods()

@@ -27,6 +27,12 @@ ISSUER = "https://kubernetes.default.svc.cluster.local"
 _PATIENCE = 120.0
 """The seconds that a program has for its start."""
 
+_POD_GROUPS = (
+    "--feature-gates=GenericWorkload=true",
+    "--runtime-config=scheduling.k8s.io/v1alpha2=true",
+)
+"""The flags with which the API server serves PodGroups."""
+
 _WORDS = (
     *("amber", "brisk", "cedar", "delta", "ember", "fjord", "grove", "heron", "indigo", "jade"),
     *("kelp", "larch", "maple", "north", "ochre", "pine", "quartz", "reed", "sage", "tidal"),
@@ -43,13 +49,17 @@ class Cluster:
         node_grace: str,
         address: str = LOOPBACK,
         users: Mapping[str, str] | None = None,
+        *,
+        pod_groups: bool = False,
     ) -> None:
         """Prepare the folder. Nothing runs yet.
 
-        The API server listens on `address`. Besides the administrator it knows `users`, a mapping
+        With `pod_groups`, Kubernetes schedules pods in groups, which is an alpha feature. The API
+        server listens on `address`. Besides the administrator it knows `users`, a mapping
         from user to group.
         """
         self.folder = folder
+        self._pod_groups = pod_groups
         self._address = address
         self._binaries = binaries
         self._node_grace = node_grace
@@ -97,7 +107,9 @@ class Cluster:
             *("--kube-api-qps=1000", "--kube-api-burst=2000"),
         )
         scheduler = self._write_json("scheduler.yaml", configs.scheduler(self.kubeconfig))
-        self._start("kube-scheduler", f"--config={scheduler}", "--secure-port=0")
+        gates = ["--feature-gates=GenericWorkload=true,GangScheduling=true"]
+        gates = gates if self._pod_groups else []
+        self._start("kube-scheduler", f"--config={scheduler}", "--secure-port=0", *gates)
         self._until(lambda: self._default_account("default"), "the controller manager works")
 
     def stop(self) -> None:
@@ -306,6 +318,7 @@ class Cluster:
             "--service-cluster-ip-range=10.96.0.0/16",
             f"--audit-policy-file={self._write_json('audit.yaml', configs.AUDIT_POLICY)}",
             f"--audit-log-path={self._audit}",
+            *(_POD_GROUPS if self._pod_groups else ()),
         )
 
     def _write_kubeconfig(self, user: str, token: str, namespace: str = "default") -> pathlib.Path:
@@ -321,7 +334,10 @@ class Cluster:
 
 @contextlib.contextmanager
 def running(
-    *crds: pathlib.Path, node_grace: str = "24h", tell: programs.Tell | None = None
+    *crds: pathlib.Path,
+    node_grace: str = "24h",
+    pod_groups: bool = False,
+    tell: programs.Tell | None = None,
 ) -> Iterator[Cluster]:
     """Run a control plane that knows these CRDs from the start. It leaves nothing behind when the
     block ends or this process is killed.
@@ -332,7 +348,7 @@ def running(
     """
     binaries = programs.folder(tell)
     with state_folder("control") as folder:
-        cluster = Cluster(folder, binaries, node_grace)
+        cluster = Cluster(folder, binaries, node_grace, pod_groups=pod_groups)
         try:
             cluster.start(*crds)
             yield cluster

@@ -22,8 +22,9 @@ from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.errors import Conflict, Forbidden, Unavailable
 from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import pod as pods
+from capstan_operator.manifests.gang import BACK_ENDS, PodGroup
 from capstan_operator.reconcile.actions import StartTask, StopReason, StopTask
-from capstan_operator.reconcile.observe import TaskView
+from capstan_operator.reconcile.observe import Obstacle, TaskView
 
 NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
 KEY = Key("space", "digits")
@@ -125,6 +126,48 @@ def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -
         async with setting(answer, tmp_path) as here, asyncio.timeout(30):
             assert not await here.actor.act(KEY, job, starts(job))
             assert begun == sum(sizes)
+
+    asyncio.run(scenario())
+
+
+GANG = PodGroup(BACK_ENDS[-1], "digits", 3)
+
+
+@pytest.mark.e2e
+def test_the_pods_of_a_gang_are_created_at_once_and_join_it(tmp_path: Path) -> None:
+    """The server answers the first request only when the last has arrived."""
+
+    async def scenario() -> None:
+        job, arrived = make_job(workers=9), asyncio.Semaphore(0)
+        all_arrived = asyncio.Event()
+
+        async def answer(asked: Asked) -> web.StreamResponse:
+            arrived.release()
+            if asked.body and asked.body["spec"]["schedulerName"] == "volcano":
+                await all_arrived.wait()
+            return created(asked)
+
+        async with setting(answer, tmp_path) as here, asyncio.timeout(30):
+            acting = asyncio.create_task(here.actor.act(KEY, job, starts(job), [GANG]))
+            for _ in job.tasks():
+                await arrived.acquire()
+            all_arrived.set()
+            assert not await acting
+
+    asyncio.run(scenario())
+
+
+def test_without_its_pod_group_no_pod_of_a_gang_is_created(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        job = make_job(workers=2)
+        why = Obstacle("CreateFailed", "PodGroup digits: no rights")
+        async with setting(created, tmp_path) as here:
+            assert await here.actor.act(KEY, job, starts(job), [why])
+            assert here.asked() == []
+            assert {name: view.message for name, view in here.refused().items()} == {
+                "worker-0": why.message,
+                "worker-1": why.message,
+            }
 
     asyncio.run(scenario())
 

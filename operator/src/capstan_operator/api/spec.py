@@ -70,6 +70,19 @@ class CleanPodPolicy(enum.StrEnum):
     NONE = "None"
 
 
+class Gang(enum.StrEnum):
+    """The schedulers that start all pods of a group together or none (`policies.gang`).
+
+    The last one is not called `Off`, because YAML reads `Off` as false.
+    """
+
+    AUTO = "Auto"
+    NATIVE = "Native"
+    COSCHEDULING = "Coscheduling"
+    VOLCANO = "Volcano"
+    NONE = "None"
+
+
 class AccessMode(enum.StrEnum):
     """The nodes and pods that may mount a volume at the same time, in Kubernetes' words."""
 
@@ -231,6 +244,11 @@ class Checkpoint(Model):
 class Scheduling(Model):
     """Wishes for the time and the nodes at which the tasks start."""
 
+    gang: Gang = Gang.AUTO
+    """The scheduler of pod groups that starts all tasks together or none: `Native` (Kubernetes'
+    own, if `scheduling.k8s.io` has PodGroups), `Coscheduling`, `Volcano`, or `None`. `Auto` chooses
+    the first of these that the cluster has. In a queue, `Auto` means `None`, because Kueue admits
+    all tasks together."""
     queue_name: QueueName | None = None
     """The LocalQueue of Kueue in which the job waits, in the namespace of the job. Kueue admits all
     tasks together. The number of workers of such a job cannot be changed."""

@@ -59,11 +59,15 @@ class Actor:
         self._clock = clock
 
     async def act(
-        self, key: Key, job: TrainingJob, actions: Sequence[Action], groups: Sequence[Group] = ()
+        self,
+        key: Key,
+        job: TrainingJob,
+        actions: Sequence[Action],
+        groups: Sequence[Group | Obstacle] = (),
     ) -> bool:
         """Carry out the actions of a pass. Return whether another pass must follow at once.
 
-        The pods that are created join the `groups`.
+        The pods that are created join the `groups`. An obstacle in place of a group refuses them.
 
         Raises a kube.errors.ApiError that does not concern a pod itself, but only after all
         requests that were sent have ended. The next pass finds out which of them succeeded. A pod
@@ -95,11 +99,21 @@ class Actor:
         return again or any(stopped)
 
     async def _start_all(
-        self, key: Key, job: TrainingJob, starts: Sequence[StartTask], groups: Sequence[Group]
+        self,
+        key: Key,
+        job: TrainingJob,
+        starts: Sequence[StartTask],
+        wanted: Sequence[Group | Obstacle],
     ) -> bool:
         """Create pods in batches that grow. Return whether another pass must follow."""
         if not starts:
             return False  # The environment of a large job takes milliseconds to make.
+        refusal = next((each for each in wanted if isinstance(each, Obstacle)), None)
+        if refusal is not None:
+            for start in starts:
+                self._refused_starts.add(key, job.metadata.uid, start, refusal, self._clock())
+            return True
+        groups = [each for each in wanted if not isinstance(each, Obstacle)]
         environment = pod_manifests.environment(job)
 
         def manifest(start: StartTask) -> dict[str, Any]:

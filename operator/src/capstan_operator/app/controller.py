@@ -21,6 +21,7 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.app.actor import Actor
 from capstan_operator.app.cluster_files import ClusterFiles
+from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.observer import Look, Observer, task_of
 from capstan_operator.app.pace import Pace
@@ -74,8 +75,9 @@ class Controller:
         self._observer = Observer(cache, nodes, self._refused_starts, reports)
         self._cluster_files = ClusterFiles(rest, clock)
         self._queues = Queues(rest, cache)
+        self._gangs = Gangs(rest, clock)
         self._actor = Actor(rest, cache, self._refused_starts, clock)
-        self.preparations = Preparations(rest, clock)
+        self.preparations = Preparations(rest, self._gangs, clock)
 
     async def reconcile(self, key: Key) -> float | None:
         """Make one pass over a job, and return the seconds until the next pass.
@@ -115,8 +117,9 @@ class Controller:
         try:
             file_again = await self._cluster_files.write(found.key, found.job, status)
             await self._queues.end(found.key, found.job, status)
-            group = queue.group(found.job, status)
-            groups = () if group is None else (group,)
+            gang = await self._gangs.group(found.key, found.job, status)
+            wanted = (queue.group(found.job, status), gang)
+            groups = [group for group in wanted if group is not None]
             again = await self._actor.act(found.key, found.job, decided.actions, groups)
         finally:
             self._tell(found.key, decided)
@@ -260,6 +263,7 @@ class Controller:
         self._metrics.forget(key)
         self._reports.forget(key)
         self.preparations.forget(key)
+        self._gangs.forget(key)
         self._cluster_files.forget(key)
 
 

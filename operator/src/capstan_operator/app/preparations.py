@@ -23,6 +23,7 @@ from typing import Any
 
 from capstan_operator.api.names import ReplicaType, Uid
 from capstan_operator.api.spec import TrainingJob
+from capstan_operator.app.gangs import Gangs
 from capstan_operator.kube import owners, paths
 from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound, Refused
@@ -64,8 +65,9 @@ class _Unwatched:
 class Preparations:
     """The preparations of all jobs. Only one pass of a job at a time may call `obstacle`."""
 
-    def __init__(self, rest: Rest, clock: Callable[[], datetime]) -> None:
+    def __init__(self, rest: Rest, gangs: Gangs, clock: Callable[[], datetime]) -> None:
         self._rest = rest
+        self._gangs = gangs
         self._clock = clock
         self._served: dict[Key, Uid] = {}
         self._equipped: dict[Key, Uid] = {}
@@ -139,6 +141,7 @@ class Preparations:
         if not started:
             types = [kind for kind, replica in job.spec.replica_specs.items() if replica.replicas]
             wrong = template.obstacle([await self._dry_run(job, kind) for kind in types])
+            wrong = wrong or await self._gangs.obstacle(job)
             if wrong is not None:
                 return wrong
         if self._equipped.get(key) != job.metadata.uid:

@@ -3,13 +3,18 @@
 from urllib.parse import quote
 
 from capstan_operator.api import names
+from capstan_operator.manifests import gang
 
 VERSION = "/version"
 GROUP = f"/apis/{names.GROUP}"
 """The path of the group, which lists its served versions. Answers 404 without the CRD."""
 GROUP_VERSION = f"{GROUP}/{names.VERSION}"
 """The path of the list of the group's resources. Answers 404 while the CRD is not installed."""
-WITHOUT_METADATA = frozenset({VERSION, GROUP, GROUP_VERSION})
+GROUPS = "/apis"
+"""The path of the list of all groups and their versions."""
+WITHOUT_METADATA = frozenset(
+    {VERSION, GROUP, GROUP_VERSION, GROUPS, *(f"/apis/{each.version}" for each in gang.BACK_ENDS)}
+)
 """Paths whose answers are not objects."""
 _CORE = "/api/v1"
 _APPS = "/apis/apps/v1"
@@ -94,6 +99,19 @@ def leases(namespace: str) -> str:
 
 def lease(namespace: str, name: str) -> str:
     return _namespaced(_COORDINATION, namespace, "leases", name)
+
+
+def group_version(version: str) -> str:
+    """Return the path of the list of the resources of a version, such as `apps/v1`."""
+    return f"{GROUPS}/{version}"
+
+
+def pod_groups(version: str, namespace: str) -> str:
+    return _namespaced(group_version(version), namespace, "podgroups")
+
+
+def pod_group(version: str, namespace: str, name: str) -> str:
+    return _namespaced(group_version(version), namespace, "podgroups", name)
 
 
 def node(name: str) -> str:

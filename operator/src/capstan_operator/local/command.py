@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from capstan_operator.api.spec import CleanPodPolicy, TrainingJob
+from capstan_operator.api.spec import CleanPodPolicy, Gang, TrainingJob
 from capstan_operator.api.template import Container, PodModel, PodTemplate
 from capstan_operator.local import interpreter
 from capstan_operator.local.process import GRACE_SECONDS, Command
@@ -87,6 +87,8 @@ def ignored(job: TrainingJob) -> tuple[str, ...]:
         names["checkpoint"] = None
     if "domain" in job.spec.cluster.model_fields_set:
         names["cluster.domain"] = None
+    if job.spec.scheduling.gang not in (Gang.AUTO, Gang.NONE):
+        names["scheduling.gang"] = None
     if job.spec.scheduling.queue_name is not None:
         names["scheduling.queueName"] = None
     if job.spec.suspend:

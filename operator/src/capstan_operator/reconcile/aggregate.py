@@ -18,10 +18,8 @@ from capstan_operator.reconcile import words
 from capstan_operator.reconcile.observe import NAME_CONFLICT, Obstacle
 from capstan_operator.reconcile.policies import phase, queue
 from capstan_operator.reconcile.policies.failure import REFUSED, STALLED, last_words
+from capstan_operator.reconcile.policies.phase import ALIVE, TO_COME
 from capstan_operator.reconcile.policies.queue import Queued
-
-ALIVE = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.STOPPING})
-TO_COME = frozenset({TaskState.PENDING, TaskState.BACK_OFF, TaskState.CREATE_FAILED})
 
 WAITING = frozenset({Phase.PENDING, Phase.STARTING, Phase.DEGRADED, Phase.RESTARTING})
 """The phases in which not all tasks run, although they should."""

@@ -127,6 +127,8 @@ NETWORK_POLICY_MISSING = "NetworkPolicyMissing"
 """The job's NetworkPolicy could not be created, for the same reasons."""
 VOLUME_CLAIM_MISSING = "VolumeClaimMissing"
 """The job's PersistentVolumeClaim could not be created, for the same reasons."""
+GANG_UNAVAILABLE = "GangUnavailable"
+"""The job names a scheduler of pod groups that the cluster does not have."""
 WAITING_FOR_OLD_PODS = "WaitingForOldPods"
 """Pods of a deleted job of the same name still exist."""
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from capstan_operator.api.status import Status
 from capstan_operator.reconcile.actions import Announce, NewsType
 from capstan_operator.reconcile.observe import (
+    GANG_UNAVAILABLE,
     NAME_CONFLICT,
     NETWORK_POLICY_MISSING,
     SERVICE_MISSING,
@@ -21,7 +22,10 @@ from capstan_operator.reconcile.observe import (
     TaskView,
 )
 
-_REFUSED_OBJECTS = frozenset({SERVICE_MISSING, NETWORK_POLICY_MISSING, VOLUME_CLAIM_MISSING})
+_FAULTS = frozenset(
+    {SERVICE_MISSING, NETWORK_POLICY_MISSING, VOLUME_CLAIM_MISSING, GANG_UNAVAILABLE}
+)
+"""The obstacles that need the help of a user or of an administrator."""
 NAMED = 8
 """The most pods that a message names. The message only counts further pods."""
 
@@ -48,7 +52,7 @@ def news(before: Status, obstacle: Obstacle | None) -> tuple[Announce, ...]:
     else:
         ready = conditions.get("ClusterReady")
         known = ready is not None and ready.reason == obstacle.reason
-        kind = NewsType.WARNING if obstacle.reason in _REFUSED_OBJECTS else NewsType.NORMAL
+        kind = NewsType.WARNING if obstacle.reason in _FAULTS else NewsType.NORMAL
     return () if known else (Announce(kind, obstacle.reason, obstacle.message),)
 
 

@@ -15,6 +15,8 @@ from capstan_operator.api.status import Phase, TaskState, TaskStatus
 SETTLED = frozenset({TaskState.RUNNING, TaskState.SUCCEEDED, TaskState.FAILED})
 RETURNING = frozenset({TaskState.BACK_OFF, TaskState.STOPPING})
 NOT_MADE = frozenset({TaskState.PENDING, TaskState.CREATE_FAILED})
+ALIVE = frozenset({TaskState.STARTING, TaskState.RUNNING, TaskState.STOPPING})
+TO_COME = frozenset({TaskState.PENDING, TaskState.BACK_OFF, TaskState.CREATE_FAILED})
 
 
 def phase(rows: Collection[TaskStatus]) -> Phase:
