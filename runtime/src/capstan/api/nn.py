@@ -222,7 +222,12 @@ def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) ->
         return raw.InTopK(predictions, targets, k=k, name="InTopK")
 
 
+_VOLUMES = (
+    "avg_pool3d", "conv3d", "conv3d_backprop_filter", "conv3d_backprop_filter_v2",
+    "conv3d_transpose", "max_pool3d",
+)  # fmt: skip
 _LATE = {
+    **dict.fromkeys(_VOLUMES, "capstan.api.nn_volumes"),
     "all_candidate_sampler": "capstan.api.candidate_ops",
     "bidirectional_dynamic_rnn": "capstan.api.rnn.bidirectional",
     "compute_accidental_hits": "capstan.api.candidate_ops",

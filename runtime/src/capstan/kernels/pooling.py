@@ -20,11 +20,12 @@ def _windows(node: NodeContext, shape: tuple[int, ...]) -> tuple[windows.Windows
     """Return the windows over each axis of a tensor.
 
     Raises:
-        InvalidArgumentError: the tensor is not a batch of images, or a window is too wide.
+        InvalidArgumentError: the tensor is not a batch of images or volumes, or a window is too
+            wide.
     """
-    if len(shape) != 4:
-        raise invalid(f"tensor_in must be 4-dimensional, but has shape {show(shape)}")
     ksize, strides = node.attrs["ksize"], node.attrs["strides"]
+    if len(shape) != len(ksize):
+        raise invalid(f"tensor_in must be {len(ksize)}-dimensional, but has shape {show(shape)}")
     if ksize[0] != 1 or strides[0] != 1:
         raise invalid("Pooling is not yet supported on the batch dimension.")
     try:
@@ -162,10 +163,11 @@ def _mean_grad(node: NodeContext) -> Function:
 
 
 for _op, _make in (
-    ("MaxPool", _max),
-    ("MaxPoolGrad", _max_grad),
-    ("MaxPoolGradGrad", _max_grad_grad),
-    ("AvgPool", _mean),
-    ("AvgPoolGrad", _mean_grad),
+    ("MaxPool{}", _max),
+    ("MaxPool{}Grad", _max_grad),
+    ("MaxPool{}GradGrad", _max_grad_grad),
+    ("AvgPool{}", _mean),
+    ("AvgPool{}Grad", _mean_grad),
 ):
-    register(Kernel(_op, _make))
+    for _kind in ("", "3D"):
+        register(Kernel(_op.format(_kind), _make))

@@ -1,0 +1,122 @@
+"""Convolutions and pools over volumes, and their gradients, give the values of TensorFlow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+
+def values(*shape: int) -> Any:
+    """Return distinct numbers in an order that looks random."""
+    count = int(np.prod(shape))
+    order = np.arange(count) * 7919 % (count + 1)
+    return (np.asarray(order, np.float32) / count - 0.5).reshape(shape).astype(np.float32)
+
+
+VOLUMES, FILTERS = values(2, 5, 4, 6, 3), values(3, 2, 3, 3, 4)
+CASES: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "same": lambda v1, x, w: v1.nn.conv3d(x, w, [1, 1, 1, 1, 1], "SAME"),
+    "valid": lambda v1, x, w: v1.nn.conv3d(x, w, strides=[1, 1, 2, 1, 1], padding="VALID"),
+    "strided": lambda v1, x, w: v1.nn.conv3d(x, w, [1, 2, 1, 3, 1], "SAME"),
+    "transposed": lambda v1, x, w: v1.nn.conv3d_transpose(
+        x, v1.transpose(w, [0, 1, 2, 4, 3]), [2, 10, 8, 12, 4], [1, 2, 2, 2, 1]
+    ),
+    "max": lambda v1, x, w: v1.nn.max_pool3d(x, [1, 2, 2, 2, 1], [1, 2, 2, 2, 1], "SAME"),
+    "max overlapping": lambda v1, x, w: v1.nn.max_pool3d(
+        x, [1, 3, 2, 3, 1], [1, 1, 2, 2, 1], "VALID"
+    ),
+    "mean": lambda v1, x, w: v1.nn.avg_pool3d(x, [1, 2, 2, 2, 1], [1, 2, 2, 2, 1], "VALID"),
+    "mean overlapping": lambda v1, x, w: v1.nn.avg_pool3d(
+        x, [1, 3, 3, 2, 1], [1, 2, 1, 2, 1], "SAME"
+    ),
+}
+
+
+def run(v1: Any, target: str, build: Any, x: Any, w: Any, *, known: bool) -> Any:
+    """Return the static shape, the value, the gradients and second gradients of a graph."""
+    with v1.Graph().as_default(), v1.Session(target) as session:
+        fed = [
+            v1.placeholder(v1.float32, each.shape if known else [None] * each.ndim)
+            for each in (x, w)
+        ]
+        y = build(v1, *fed)
+        loss = v1.reduce_sum(y * y) + 0 * v1.reduce_sum(fed[1])
+        slopes = v1.gradients(loss, fed)
+        second = v1.gradients(v1.reduce_sum(slopes[0] * v1.cos(fed[0])), fed)
+        fetches = [y, *slopes, *(each for each in second if each is not None)]
+        return y.shape.as_list(), session.run(fetches, dict(zip(fed, (x, w), strict=True)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_values_and_gradients_are_those_of_tensorflow(
+    v1: Any, tasks: genuine.Tasks, name: str
+) -> None:
+    shape, expected = run(v1, "", CASES[name], VOLUMES, FILTERS, known=True)
+    found_shape, found = run(capstan, "", CASES[name], VOLUMES, FILTERS, known=True)
+    assert found_shape == shape
+    unknown_shape, unknown = run(capstan, "", CASES[name], VOLUMES, FILTERS, known=False)
+    wanted = run(v1, "", CASES[name], VOLUMES, FILTERS, known=False)[0]
+    assert unknown_shape == wanted
+    _, client = run(v1, tasks.target(), CASES[name], VOLUMES, FILTERS, known=True)
+    for results in (found, unknown, client):
+        for value, other in zip(results, expected, strict=True):
+            np.testing.assert_allclose(value, other, rtol=2e-4, atol=2e-4, strict=True)
+
+
+def test_the_largest_of_equal_elements_is_the_same(v1: Any) -> None:
+    def build(v1: Any, x: Any, w: Any) -> Any:
+        return v1.nn.max_pool3d(x, [1, 2, 2, 2, 1], [1, 1, 1, 1, 1], "VALID") + 1.0
+
+    x = np.zeros([1, 3, 3, 3, 1], np.float32)
+    (_, expected), (_, found) = (run(tf, "", build, x, FILTERS, known=True) for tf in (v1, capstan))
+    for value, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, other)
+
+
+@pytest.mark.parametrize("name", ["conv", "max", "mean"])
+def test_the_format_with_channels_first_gives_the_same_values(name: str) -> None:
+    """The CPU of TensorFlow has no such kernels."""
+    layouts = {
+        "NDHWC": ([1, 2, 1, 1, 1], [1, 2, 2, 1, 1]),
+        "NCDHW": ([1, 1, 2, 1, 1], [1, 1, 2, 2, 1]),
+    }
+
+    def built(v1: Any, x: Any, w: Any, layout: str) -> Any:
+        strides, sizes = layouts[layout]
+        if name == "conv":
+            return v1.nn.conv3d(x, w, strides, "SAME", layout)
+        pool = v1.nn.max_pool3d if name == "max" else v1.nn.avg_pool3d
+        return pool(x, sizes, strides, "SAME", layout)
+
+    def turned(v1: Any, x: Any, w: Any) -> Any:
+        first = built(v1, v1.transpose(x, [0, 4, 1, 2, 3]), w, "NCDHW")
+        return v1.transpose(first, [0, 2, 3, 4, 1])
+
+    def plain(v1: Any, x: Any, w: Any) -> Any:
+        return built(v1, x, w, "NDHWC")
+
+    found, expected = (
+        run(capstan, "", build, VOLUMES, FILTERS, known=True) for build in (turned, plain)
+    )
+    for value, other in zip(found[1], expected[1], strict=True):
+        np.testing.assert_allclose(value, other, rtol=1e-4, atol=1e-4)
+
+
+def test_shapes_that_do_not_fit_are_refused() -> None:
+    x, w = capstan.placeholder(capstan.float32), capstan.constant(FILTERS)
+    with capstan.Session() as session:
+        y = capstan.nn.conv3d(x, w, [1, 1, 1, 1, 1], "SAME")
+        for value, message in (
+            (VOLUMES[..., :2], "Input depth must match filter depth: 2 vs 3"),
+            (VOLUMES[0], "rank 5"),
+        ):
+            with pytest.raises((capstan.errors.InvalidArgumentError, ValueError), match=message):
+                session.run(y, {x: value})
+    with pytest.raises(ValueError, match="contain 5 values"):
+        capstan.nn.avg_pool3d(VOLUMES, [1, 2, 1], [1, 1, 1, 1, 1], "SAME")
