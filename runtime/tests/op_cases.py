@@ -1011,6 +1011,7 @@ ELSEWHERE = {
         "VariableV2", "IsVariableInitialized", "Assign", "AssignAdd", "AssignSub", "ScatterAdd",
         "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul", "ScatterSub", "ScatterUpdate",
     },
+    "oracle/test_sliced_assignment.py": {"ResourceStridedSliceAssign", "StridedSliceAssign"},
     "oracle/test_nd_ops.py": {
         f"{prefix}ScatterNd{kind}"
         for prefix in ("", "Resource")

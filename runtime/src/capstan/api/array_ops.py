@@ -7,7 +7,7 @@ import numpy as np
 from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes, tensor_shape
-from capstan.framework import convert
+from capstan.framework import convert, subscript
 from capstan.framework.raw import raw
 from capstan.framework.static_raw import static_raw
 
@@ -143,16 +143,24 @@ def strided_slice(
     """Return a slice, as `x[begin:end:strides, ...]` does.
 
     Bit i of a mask changes the meaning of entry i of `begin`, `end` and `strides`, as in
-    TensorFlow. `var` has no effect.
+    TensorFlow. If `var` is the variable whose value is `input_`, the result has a method
+    `assign(value)`, which changes the slice in the variable.
     """
+    masks = {
+        "begin_mask": begin_mask,
+        "end_mask": end_mask,
+        "ellipsis_mask": ellipsis_mask,
+        "new_axis_mask": new_axis_mask,
+        "shrink_axis_mask": shrink_axis_mask,
+    }
     with scoped(name, "StridedSlice", (input_, begin, end, strides)) as scope:
         begin = convert.convert_to_tensor(begin, name="begin")
         steps = raw.OnesLike(begin) if strides is None else strides
-        return raw.StridedSlice(
-            input_, begin, end, steps, begin_mask=begin_mask, end_mask=end_mask,
-            ellipsis_mask=ellipsis_mask, new_axis_mask=new_axis_mask,
-            shrink_axis_mask=shrink_axis_mask, name=scope,
-        )  # fmt: skip
+        part = raw.StridedSlice(input_, begin, end, steps, **masks, name=scope)
+    if var is not None:
+        default_name = f"{part.op.name if name is None else name}_assign"
+        subscript.make_assignable(part, var, (begin, end, steps), masks, default_name)
+    return part
 
 
 def concat(values: Any, axis: Any, name: str = "concat") -> Any:

@@ -6,6 +6,7 @@ other ops use. The task on which the variable is placed keeps the state under th
 Clients share the state if their graphs have a variable of the same name on the same task.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from capstan.api import state_ops, variable_arguments, variable_defs, variables
@@ -160,6 +161,14 @@ class RefVariable(variables.Variable, is_resource=False):
             sparse_delta.values,
             use_locking=use_locking,
             name=name,
+        )
+        return changed
+
+    def _strided_slice_assign(
+        self, bounds: Sequence[Any], value: Any, masks: Mapping[str, int], name: str
+    ) -> graphs.Tensor:
+        changed: graphs.Tensor = raw.StridedSliceAssign(
+            self._ref_tensor, *bounds, value, **masks, name=name
         )
         return changed
 

@@ -5,7 +5,7 @@ the handle: `AssignVariableOp`, `VarIsInitializedOp`, and a `ReadVariableOp` for
 sees the changes on which it depends, also by control dependencies.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
@@ -221,6 +221,16 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
         values = convert.convert_to_tensor(updates, self.dtype)
         change = getattr(raw, op)(self._handle, indices, values, name=name)
         return self._after(change, read_value=True)
+
+    def _strided_slice_assign(
+        self, bounds: Sequence[Any], value: Any, masks: Mapping[str, int], name: str
+    ) -> Any:
+        with _current(self._handle):
+            tensor = convert.convert_to_tensor(value, self.dtype)
+            change = raw.ResourceStridedSliceAssign(
+                self._handle, *bounds, tensor, **masks, name=name
+            )
+            return self._after(change, read_value=True)
 
     def _after(self, change: graphs.Operation, read_value: bool) -> Any:
         return UnreadVariable(self, change) if read_value else change

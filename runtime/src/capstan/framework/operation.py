@@ -5,7 +5,7 @@
 `core.node.Node`, which `Operation.node` returns.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from capstan.core import devices, dtypes, graph_def, node, shapes, tensor_shape
@@ -20,7 +20,11 @@ shorter."""
 class Tensor(operand.Operand):
     """Output `value_index` of an operation."""
 
-    __slots__ = ("_consumers", "_dtype", "_index", "_op", "_shape")
+    __slots__ = ("_consumers", "_dtype", "_index", "_op", "_shape", "assign")
+
+    assign: Callable[..., Any]
+    """`assign(value, name=None)` changes the part of a variable that this tensor is. Only a slice
+    of a variable has this attribute."""
 
     def __init__(
         self, op: "Operation", value_index: int, dtype: dtypes.DType, shape: shapes.Shape

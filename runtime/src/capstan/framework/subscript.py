@@ -1,5 +1,9 @@
-"""`tensor[...]`: basic indexing, translated to StridedSlice (python/ops/array_ops.py)."""
+"""`tensor[...]`: basic indexing, translated to StridedSlice (python/ops/array_ops.py).
 
+A slice of a variable has a method `assign`, which changes the slice in the variable.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +16,7 @@ _LIMITS = np.iinfo(np.int32)
 
 
 def item(tensor: Any, key: Any) -> Any:
-    """Return the part of `tensor` that a subscript selects.
+    """Return the part of `tensor` that a subscript selects. `tensor` may be a variable.
 
     `key` is an integer, a scalar tensor, a slice of either, an ellipsis, None (a new axis), or a
     tuple of these. Integers remove their axis.
@@ -37,12 +41,35 @@ def item(tensor: Any, key: Any) -> Any:
             masks[flag] |= 1 << index
     graph = graphs.graph_of((tensor, begin, end, strides))
     with graph.as_default(), graph.name_scope("strided_slice") as scope:
-        bounds = (
-            _vector(begin, "stack"),
-            _vector(end, "stack_1"),
-            _vector(strides, "stack_2"),
+        bounds = _one_type(
+            (_vector(begin, "stack"), _vector(end, "stack_1"), _vector(strides, "stack_2"))
         )
-        return raw.StridedSlice(tensor, *_one_type(bounds), **masks, name=scope)
+        part = raw.StridedSlice(tensor, *bounds, **masks, name=scope)
+    if hasattr(tensor, "_strided_slice_assign"):
+        make_assignable(part, tensor, bounds, masks, f"{scope}_assign")
+    return part
+
+
+def make_assignable(
+    part: graphs.Tensor, variable: Any, bounds: Sequence[Any], masks: Mapping[str, int], name: str
+) -> None:
+    """Give `part`, a slice of `variable`, the method `assign`.
+
+    `bounds` are the begin, the end and the strides of the slice. `name` is the default name of the
+    operation that changes the variable.
+    """
+
+    default_name = name
+
+    def assign(val: Any, name: str | None = None) -> Any:
+        """Return the variable after `val` was assigned to the slice. `val` may be broadcast.
+
+        The result is a reference, or, for a resource variable, a variable whose reads run after
+        the change.
+        """
+        return variable._strided_slice_assign(bounds, val, masks, name or default_name)
+
+    part.assign = assign
 
 
 def _bounds(key: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:

@@ -86,8 +86,8 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         "Log1p LogSoftmax MatMul MaxPool MaxPoolGrad MaxPoolGradGrad Reciprocal Relu ReluGrad "
         "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdam "
         "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyMomentum "
-        "ResourceApplyRMSProp Rsqrt Sigmoid SigmoidGrad Sin Softmax "
-        "SoftmaxCrossEntropyWithLogits Sqrt Tanh TanhGrad",
+        "ResourceApplyRMSProp ResourceStridedSliceAssign Rsqrt Sigmoid SigmoidGrad Sin Softmax "
+        "SoftmaxCrossEntropyWithLogits Sqrt StridedSliceAssign Tanh TanhGrad",
     ),
     ({"dtype": _PLAIN}, "Const Placeholder PlaceholderWithDefault"),
     # The elements of stacks and TensorArrays are in the memory of the device.

@@ -1,4 +1,7 @@
-"""Kernels of Slice and StridedSlice. Their results are views, made by NumPy's basic indexing."""
+"""Kernels of Slice and StridedSlice, and of assignments to slices of variables.
+
+The slices are views, made by NumPy's basic indexing.
+"""
 
 from typing import Any
 
@@ -9,6 +12,7 @@ from capstan.framework.ops import strides
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
+from capstan.resources import variable
 
 
 def _slice(node: NodeContext) -> Function:
@@ -83,12 +87,66 @@ def _strided_slice_grad(node: NodeContext) -> Function:
     return strided_slice_grad
 
 
+def _assign(node: NodeContext) -> Function:
+    """Return the function of an assignment to a slice of a variable.
+
+    As in TensorFlow 2 (core/kernels/strided_slice_op.cc), the value is broadcast to the slice, and
+    an assignment to an empty slice does nothing.
+    """
+    index_of = _index_reader(node)
+
+    def assign(
+        cell: variable.Variable, begin: Array, end: Array, steps: Array, value: Array
+    ) -> variable.Variable:
+        index = index_of(begin, end, steps)
+        with cell.lock:
+            try:
+                part = cell.writable()[index]
+            except IndexError as fault:
+                raise _outside(fault) from None
+            if part.size:
+                part[...] = _fitting(value, part.shape)
+        return cell
+
+    return assign
+
+
+def _fitting(value: Array, shape: tuple[int, ...]) -> Array:
+    """Return `value` without the axes of size 1 that a slice of this shape does not have.
+
+    Raises:
+        InvalidArgumentError: the value cannot be broadcast to the slice.
+    """
+    sizes = value.shape
+    while len(sizes) > len(shape) and sizes[0] == 1:
+        sizes = sizes[1:]
+    behind = shape[len(shape) - len(sizes) :] if len(sizes) <= len(shape) else ()
+    if len(sizes) != len(behind) or any(
+        size not in (1, extent) for size, extent in zip(sizes, behind, strict=True)
+    ):
+        raise invalid(
+            f"Cannot assign a value of shape {show(value.shape)} to a slice of shape {show(shape)}"
+        )
+    return value.reshape(sizes)
+
+
+def _assign_resource(node: NodeContext) -> Function:
+    assign = _assign(node)
+
+    def assign_resource(
+        cell: variable.Variable, begin: Array, end: Array, steps: Array, value: Array
+    ) -> None:
+        assign(cell, begin, end, steps, value)
+
+    return assign_resource
+
+
 def _index_reader(node: NodeContext) -> Any:
     """Return a function that reads the NumPy index. A constant index is read once, here."""
     attrs, known = node.attrs, [node.constants.get(index) for index in (1, 2, 3)]
 
     def read(begin: Array, end: Array, steps: Array) -> tuple[Any, ...]:
-        if not begin.ndim == end.ndim == steps.ndim == 1:
+        if not begin.ndim == 1 or not begin.shape == end.shape == steps.shape:
             raise invalid(
                 "Expected begin, end, and strides to be 1D equal size tensors, but got shapes "
                 f"{show(begin.shape)}, {show(end.shape)}, and {show(steps.shape)} instead."
@@ -118,3 +176,5 @@ def _outside(fault: IndexError) -> Exception:
 register(Kernel("Slice", _slice, alias=True))
 register(Kernel("StridedSlice", _strided_slice, alias=True))
 register(Kernel("StridedSliceGrad", _strided_slice_grad, out=True))
+register(Kernel("StridedSliceAssign", _assign))
+register(Kernel("ResourceStridedSliceAssign", _assign_resource))

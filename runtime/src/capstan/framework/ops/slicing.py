@@ -1,4 +1,4 @@
-"""Rows of Slice and StridedSlice."""
+"""Rows of Slice and StridedSlice, and of assignments to slices of variables."""
 
 import numpy as np
 
@@ -134,5 +134,28 @@ define(
         gradient=_strided_grad,
         types={"T": (*typesets.NUMERIC, dtypes.bool_), "Index": typesets.INDEX},
         host=("shape", "begin", "end", "strides"),
+    )
+)
+define(
+    OpDef(
+        "StridedSliceAssign",
+        ("ref: Ref(T)", "begin: Index", "end: Index", "strides: Index", "value: T"),
+        ("output_ref: Ref(T)",),
+        attrs=_MASKS,
+        shape=rules.unchanged,
+        effect=facts.changes("ref"),
+        types={"Index": typesets.INDEX},
+        host=("begin", "end", "strides"),
+    )
+)
+define(
+    OpDef(
+        "ResourceStridedSliceAssign",
+        ("ref: resource", "begin: Index", "end: Index", "strides: Index", "value: T"),
+        attrs=_MASKS,
+        shape=rules.nothing,
+        effect=facts.changes("ref"),
+        types={"Index": typesets.INDEX},
+        host=("begin", "end", "strides"),
     )
 )
