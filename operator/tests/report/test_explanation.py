@@ -193,6 +193,25 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "Nothing: kueue.x-k8s.io/multikueue runs the job, as spec.managedBy says.",
     ),
     (
+        "a queue",
+        job(
+            Phase.QUEUED,
+            row("worker-0", TaskState.PENDING, waiting="SchedulingGated: blocked"),
+            conditions=(condition("ClusterReady", False, "Queued", "waiting until Kueue admits"),),
+        ),
+        "SchedulingGated: blocked",
+        "What Kueue waits for: kubectl describe workloads.",
+    ),
+    (
+        "a missing scheduler",
+        job(
+            Phase.PENDING,
+            conditions=(condition("ClusterReady", False, "GangUnavailable", "no PodGroups"),),
+        ),
+        "no PodGroups",
+        "Install the scheduler that spec.scheduling.gang names",
+    ),
+    (
         "a deadline, locally",
         job(
             Phase.FAILED,
