@@ -34,8 +34,8 @@ _CONDITIONS = {
     "policy or webhook that the message names. The operator tries again.",
     observe.VOLUME_CLAIM_MISSING: "Let the operator create PersistentVolumeClaims, or change the "
     "quota, policy or webhook that the message names. The operator tries again.",
-    observe.GANG_UNAVAILABLE: "Install the scheduler that spec.scheduling.gang names, or delete the "
-    "job and submit it with another gang.",
+    observe.GANG_UNAVAILABLE: "Install the scheduler that spec.scheduling.gang names, or delete "
+    "the job and submit it with another gang.",
     Phase.QUEUED.value: "Nothing, if the queue is busy. What Kueue waits for: kubectl describe "
     "workloads. Without Kueue, delete the job and submit it without spec.scheduling.queueName.",
     observe.WAITING_FOR_OLD_PODS: "Nothing: the job starts when the pods of the old job are gone.",
