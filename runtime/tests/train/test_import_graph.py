@@ -175,7 +175,8 @@ def test_unknown_attributes_with_the_defaults_of_the_writer_are_left_out() -> No
         meta = tf.train.export_meta_graph()
     (node,) = meta.graph_def.node
     node.attr["new"].i = 123
-    op = meta.meta_info_def.stripped_op_list.op.add(name="NoOp")
+    (op,) = meta.meta_info_def.stripped_op_list.op
+    assert op.name == "NoOp"
     op.attr.add(name="new", type="int").default_value.i = 123
     with tf.Graph().as_default() as graph:
         tf.train.import_meta_graph(meta)

@@ -6,11 +6,11 @@ Source: tensorflow/python/framework/meta_graph.py.
 """
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from capstan.core import attr_value
-from capstan.framework import collections, names, opdef
+from capstan.framework import collections, names, op_message, opdef
 from capstan.framework import graph as graphs
 from capstan.resources import durable
 from capstan.train import collection_defs, scoped_graph
@@ -87,6 +87,7 @@ def export_scoped_meta_graph(
         if unbound_inputs_col_name:
             source.get_collection_ref(unbound_inputs_col_name)[:] = unbound
     meta = meta_graph_pb2.MetaGraphDef(graph_def=nodes)
+    meta.meta_info_def.stripped_op_list.CopyFrom(stripped_op_list_for_graph(nodes))
     _strip(meta, clear_devices=clear_devices, default_attrs=strip_default_attrs)
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
@@ -119,8 +120,46 @@ def create_meta_graph_def(
     meta = export_meta_graph(graph=source, saver_def=saver_def, collection_list=collection_list)
     meta.graph_def.CopyFrom(graph_def or source.as_graph_def(add_shapes=True))
     if meta_info_def is not None:
+        if meta_info_def.stripped_op_list.op:
+            meta.meta_info_def.ClearField("stripped_op_list")
         meta.meta_info_def.MergeFrom(meta_info_def)
     return meta
+
+
+def stripped_op_list_for_graph(graph_def: Any) -> Any:
+    """Return the OpList of the ops that a GraphDef uses, also in its functions, sorted by name.
+
+    The program that imports the graph then knows the defaults of the attributes that its own ops
+    lack. Ops that Capstan does not have are left out.
+    """
+    from tensorboard.compat.proto import op_def_pb2
+
+    used = sorted(ops_used_by_graph_def(graph_def))
+    return op_def_pb2.OpList(
+        op=[op_message.encode(opdef.lookup(op)) for op in used if opdef.is_defined(op)]
+    )
+
+
+def ops_used_by_graph_def(graph_def: Any) -> list[str]:
+    """Return the ops of a GraphDef and of the functions that it calls, without the functions."""
+    functions = {each.signature.name: each for each in graph_def.library.function}
+    used: set[str] = set()
+    waiting = [graph_def.node]
+    while waiting:
+        called = {op for node in waiting.pop() for op in _called(node)} - used
+        used |= called
+        waiting += [functions[op].node_def for op in called if op in functions]
+    return [op for op in used if op not in functions]
+
+
+def _called(node: Any) -> Iterator[str]:
+    """Yield the op of a NodeDef, and the functions that its attributes name."""
+    yield node.op
+    for value in node.attr.values():
+        if value.HasField("func"):
+            yield value.func.name
+        for each in value.list.func:
+            yield each.name
 
 
 def write(filename: str, meta: Any, *, as_text: bool = False) -> None:
