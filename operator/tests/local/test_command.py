@@ -160,6 +160,7 @@ def test_fields_for_clusters_are_named_as_without_effect() -> None:
         "checkpoint": {"path": "/checkpoints", "existingClaim": "shared"},
         "cluster": {"port": 4000, "domain": "cluster.local"},
         "managedBy": "example.com/other",
+        "scheduling": {"gang": "Volcano", "queueName": "training"},
         "suspend": True,
         "runPolicy": {
             "cleanPodPolicy": "None",
@@ -172,6 +173,8 @@ def test_fields_for_clusters_are_named_as_without_effect() -> None:
     assert command.ignored(written) == (
         "checkpoint",
         "cluster.domain",
+        "scheduling.gang",
+        "scheduling.queueName",
         "suspend",
         "managedBy",
         "runPolicy.cleanPodPolicy",

@@ -52,6 +52,7 @@ def run_policies(limits: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, 
             "pendingDeadlineSeconds": st.sampled_from([1, 60, 5000]),
             "cleanPodPolicy": st.sampled_from(CleanPodPolicy),
             "ttlSecondsAfterFinished": st.sampled_from([0, 60]),
+            "evaluatorGracePeriodSeconds": st.sampled_from([0, 60]),
         },
     )
 
@@ -77,6 +78,7 @@ def jobs(
         each=st.fixed_dictionaries({"chief": each, "ps": each, "worker": each, "evaluator": each}),
         run=run_policies(limits),
         successPolicy=st.sampled_from(SuccessPolicy),
+        scheduling=st.sampled_from([{}, {"queueName": "training"}]),
     )
 
 
