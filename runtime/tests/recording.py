@@ -112,8 +112,8 @@ class Recorder:
     ) -> int:
         return self._note("register", session, part, master)  # type: ignore[no-any-return]
 
-    def deregister_graph(self, session: str) -> None:
-        self._note("deregister", session)
+    def deregister_graph(self, session: str, handles: Sequence[int] = ()) -> None:
+        self._note("deregister", session, *handles)
 
     def cleanup_all(self, containers: Sequence[str]) -> None:
         self._note("cleanup", list(containers))

@@ -1,10 +1,14 @@
-"""A session that is closed leaves no part on any task."""
+"""A session that is closed, and a compilation that fails, leave no part on any task."""
 
-from collections.abc import Callable
+import contextlib
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
+import capstan as tf
 from capstan import errors
 from capstan.core import config, dtypes, node
 from capstan.hardware import cpu, device
@@ -33,6 +37,7 @@ class Task(worker.Worker):
         self.before: Callable[[], None] = lambda: None
         self.after: Callable[[], None] = lambda: None
         self.is_cut_off = False
+        self.registered: list[int] = []
 
     def register_graph(
         self,
@@ -43,26 +48,40 @@ class Task(worker.Worker):
     ) -> int:
         self.before()
         handle = super().register_graph(session, part, master, deadline)
+        self.registered.append(handle)
         self.after()
         return handle
 
-    def deregister_graph(self, session: str) -> None:
+    def deregister_graph(self, session: str, handles: Sequence[int] = ()) -> None:
         if self.is_cut_off:
             raise errors.UnavailableError(None, None, "cut off")
-        super().deregister_graph(session)
+        super().deregister_graph(session, handles)
+
+    def held(self) -> list[tuple[str, int]]:
+        """Return the registered parts that the task still has."""
+        found = []
+        for handle in self.registered:
+            with contextlib.suppress(errors.AbortedError):
+                self.program(handle)
+                found.append((self.task, handle))
+        return found
 
 
 class Cluster:
     """A master, its own task, and a ps."""
 
-    def __init__(self) -> None:
+    def __init__(self, nodes: Sequence[node.Node] = NODES) -> None:
+        self.nodes = nodes
         self.home, self.ps = Task(HOME), Task(PS)
         self.master = master.Master(
             self.home, lambda: (HOME, PS), lambda name: self.ps, targets.NoLinks()
         )
 
     def open(self) -> str:
-        return self.master.create_session(NODES, config.SessionConfig())
+        return self.master.create_session(self.nodes, config.SessionConfig())
+
+    def held(self) -> list[tuple[str, int]]:
+        return self.home.held() + self.ps.held()
 
     def run(self, session: str) -> None:
         """Run a step. It fails after its parts are registered, because there are no links."""
@@ -90,7 +109,7 @@ def test_a_session_that_is_closed_while_a_function_is_registered_leaves_no_part(
     registered = registrations.Registrations("session", PS, tasks, registrations.Leftovers())
     setattr(ps, moment, registered.close)
     with pytest.raises(errors.CancelledError, match=r"Session::Close\(\)"):
-        registered.register_function({PS: parts.Part(PS, (), {})}, None)
+        registered.attempt(None).register_function({PS: parts.Part(PS, (), {})})
     assert not ps.masters()
 
 
@@ -108,3 +127,49 @@ def test_a_part_of_a_task_that_a_closing_session_cannot_reach_is_removed_later()
         cluster.run(other)
     cluster.master.close_session(other)
     assert not cluster.ps.masters()
+
+
+def loop() -> list[node.Node]:
+    """Return the nodes of a loop whose body is on both tasks."""
+    with tf.Graph().as_default() as graph, tf.device("/job:worker"):
+        x = tf.placeholder(tf.float32, [], "x")
+
+        def body(number: Any, value: Any) -> Any:
+            with tf.device("/job:ps"):
+                return number + 1, tf.tanh(value)
+
+        _, y = tf.while_loop(lambda number, _: number < 3, body, [tf.constant(0), x])
+        tf.identity(y, name="y")
+        return [op.node for op in graph.get_operations()]
+
+
+def fail_at(cluster: Cluster, number: int) -> None:
+    """Let the tasks refuse the part with this number, counted from 0, over both tasks."""
+    parts_so_far = itertools.count()
+
+    def refuse() -> None:
+        if next(parts_so_far) == number:
+            raise errors.InvalidArgumentError(None, None, "refused")
+
+    cluster.home.before = cluster.ps.before = refuse
+
+
+def test_a_compilation_that_fails_leaves_no_part_on_any_task() -> None:
+    cluster = Cluster(loop())
+    session = cluster.open()
+    with pytest.raises(errors.OpError):
+        cluster.run(session)
+    earlier = cluster.held()
+    assert len(earlier) > 3  # the parts of the condition, of the body, and of the step
+    for number in range(len(earlier)):
+        fail_at(cluster, number)
+        other = cluster.open()
+        with pytest.raises(errors.InvalidArgumentError, match="refused"):
+            cluster.run(other)
+        assert cluster.held() == earlier
+        # The session still compiles the step, once.
+        with pytest.raises(errors.OpError):
+            cluster.run(other)
+        assert len(cluster.held()) == 2 * len(earlier)
+        cluster.master.close_session(other)
+        assert cluster.held() == earlier

@@ -42,6 +42,7 @@ class Compiler:
 
         Raises:
             OpError: the nodes do not fit together, or a task refuses its part or does not answer.
+                The other tasks then forget their parts of the step.
         """
         _, edges = requested.edges()
         fetches = [edge for edge in edges if edge not in facts]
@@ -57,24 +58,25 @@ class Compiler:
         needed = prune.prune(simple, fed, fetches, requested.targets)
         needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
         fetches = [copied.get(edge, edge) for edge in fetches]
-        loop_steps = loop_parts.LoopParts(
-            special,
-            lambda cut: self._registrations.register_function(
-                parts.traced(cut) if requested.traced else cut, deadline
-            ),
-        )
-        needed = loop_steps.replaced(needed, fetches)
-        tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
-        waiting = _waiting(needed)
-        cut = partition.partition(needed, tasks, list(facts), fetches, known, self._home, waiting)
-        if special.made:
-            cut = {
-                task: replace(part, functions=special.called(part.nodes))
-                for task, part in cut.items()
-            }
-        if requested.traced:
-            cut = parts.traced(cut)
-        compiled = self._registrations.register(cut, deadline)
+        with self._registrations.attempt(deadline) as attempt:
+            loop_steps = loop_parts.LoopParts(
+                special,
+                lambda cut: attempt.register_function(
+                    parts.traced(cut) if requested.traced else cut
+                ),
+            )
+            needed = loop_steps.replaced(needed, fetches)
+            tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
+            waiting = _waiting(needed)
+            cut = partition.partition(
+                needed, tasks, list(facts), fetches, known, self._home, waiting
+            )
+            if special.made:
+                cut = {
+                    task: replace(part, functions=special.called(part.nodes))
+                    for task, part in cut.items()
+                }
+            compiled = attempt.register(parts.traced(cut) if requested.traced else cut)
         return replace(compiled, copies=copied) if copied else compiled
 
     def place_bodies(

@@ -1,10 +1,12 @@
 """Registers the parts of a session with the tasks. Deregisters them when the session is closed."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
+from types import TracebackType
+from typing import Self, TypeVar
 
 from capstan import errors
 from capstan.partition import parts
@@ -61,32 +63,68 @@ class Registrations:
         self, session: str, home: str, tasks: Mapping[str, Task], leftovers: Leftovers
     ) -> None:
         """`session` is a handle. `home` names the task of the master, which is one of `tasks`."""
-        self._session = session
-        self._home = home
-        self._tasks = tasks
-        self._master = interfaces.Incarnation(home, tasks[home].status.incarnation)
-        self._leftovers = leftovers
-        self._is_closed = False
+        self.session = session
+        self.home = home
+        self.tasks = tasks
+        self.master = interfaces.Incarnation(home, tasks[home].status.incarnation)
+        self.leftovers = leftovers
+        self.is_closed = False
 
     def close(self) -> None:
         """Deregister the parts from every task. `Leftovers` keeps the tasks without an answer."""
         # A thread that registers a part from now on deregisters the part itself.
-        self._is_closed = True
-        self._deregister(self._tasks)
+        self.is_closed = True
+        self.deregister(self.tasks)
 
-    def register(
-        self, cut: Mapping[str, parts.Part], deadline: float | None
-    ) -> step_run.CompiledStep:
+    def attempt(self, deadline: float | None) -> "Attempt":
+        """Return the registrations of one compilation, which must end by `deadline`."""
+        return Attempt(self, deadline)
+
+    def deregister(self, names: Iterable[str]) -> None:
+        """Deregister the parts of the session from the named tasks, as `close` does."""
+        for name in names:
+            self.leftovers.deregister(self.tasks[name], self.session)
+
+
+class Attempt:
+    """Registers the parts of one compilation. For one thread.
+
+    It is a context manager. If the compilation raises, the tasks forget its parts: the parts of a
+    step that is never run, and those of its loops, would stay until the session is closed.
+    """
+
+    def __init__(self, registrations: Registrations, deadline: float | None) -> None:
+        self._of = registrations
+        self._deadline = deadline
+        self._made: dict[str, list[int]] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        fault: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            return
+        for name, handles in self._made.items():
+            # A task that cannot be reached forgets the parts with the session.
+            with contextlib.suppress(errors.OpError):
+                self._of.tasks[name].worker.deregister_graph(self._of.session, handles)
+
+    def register(self, cut: Mapping[str, parts.Part]) -> step_run.CompiledStep:
         """Register the parts of a step.
 
         Raises:
             CancelledError: the session was closed. Its parts were deregistered, as by `close`.
             OpError: a task refuses its part, or does not answer.
         """
-        return self._unless_closed(cut, lambda: self._register_each(cut, deadline))
+        return self._unless_closed(cut, lambda: self._register_each(cut))
 
     def register_function(
-        self, cut: Mapping[str, parts.Part], deadline: float | None
+        self, cut: Mapping[str, parts.Part]
     ) -> tuple[iterations.PlannedPart, ...]:
         """Register the parts of a function of a loop.
 
@@ -99,8 +137,8 @@ class Registrations:
             lambda: tuple(
                 iterations.PlannedPart(
                     name,
-                    self._tasks[name].status.incarnation,
-                    self._register_with(self._tasks[name], part, deadline),
+                    self._of.tasks[name].status.incarnation,
+                    self._register_with(self._of.tasks[name], part),
                     part.feeds,
                     part.fetches,
                 )
@@ -115,30 +153,28 @@ class Registrations:
         try:
             registered = register()
         except errors.OpError:
-            if not self._is_closed:
+            if not self._of.is_closed:
                 raise
         else:
-            if not self._is_closed:
+            if not self._of.is_closed:
                 return registered
-        self._deregister(cut)
+        self._of.deregister(cut)
         raise step.cancelled_by_close()
 
-    def _register_each(
-        self, cut: Mapping[str, parts.Part], deadline: float | None
-    ) -> step_run.CompiledStep:
+    def _register_each(self, cut: Mapping[str, parts.Part]) -> step_run.CompiledStep:
         local = None
         remotes = []
         for name, part in cut.items():
-            task = self._tasks[name]
-            handle = self._register_with(task, part, deadline)
-            self._leftovers.retry(task)
-            if name == self._home and isinstance(task.worker, worker.Worker):
+            task = self._of.tasks[name]
+            handle = self._register_with(task, part)
+            self._of.leftovers.retry(task)
+            if name == self._of.home and isinstance(task.worker, worker.Worker):
                 local = task.worker.program(handle)
             else:
                 remotes.append(remote_parts.Remote(name, task.status.incarnation, handle, part))
         return step_run.CompiledStep(local, tuple(remotes))
 
-    def _register_with(self, task: Task, part: parts.Part, deadline: float | None) -> int:
+    def _register_with(self, task: Task, part: parts.Part) -> int:
         """Register a part. If the task is unavailable, retry for a while: it may come back.
 
         Raises:
@@ -147,10 +183,14 @@ class Registrations:
         """
         pause = threading.Event()
         patience = time.monotonic() + step_run.RECONNECT_SECONDS
-        limit = patience if deadline is None else min(patience, deadline)
-        while not self._is_closed:
+        limit = patience if self._deadline is None else min(patience, self._deadline)
+        while not self._of.is_closed:
             try:
-                return task.worker.register_graph(self._session, part, self._master, deadline)
+                handle = task.worker.register_graph(
+                    self._of.session, part, self._of.master, self._deadline
+                )
+                self._made.setdefault(task.name, []).append(handle)
+                return handle
             except errors.UnavailableError as fault:
                 if time.monotonic() > limit:
                     raise _from(task, fault) from None
@@ -158,10 +198,6 @@ class Registrations:
                 raise _from(task, fault) from None
             pause.wait(_RETRY_SECONDS)
         raise step.cancelled_by_close()
-
-    def _deregister(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._leftovers.deregister(self._tasks[name], self._session)
 
 
 def _from(task: Task, fault: errors.OpError) -> errors.OpError:

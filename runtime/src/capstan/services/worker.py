@@ -75,9 +75,7 @@ class Worker:
         except errors.OpError:
             with self._lock:
                 registered.compiling -= 1
-                is_idle = not registered.handles and not registered.compiling
-                if is_idle and self._sessions.get(session) is registered:
-                    del self._sessions[session]
+                self._forget_idle(session, registered)
             raise
         with self._lock:
             registered.compiling -= 1
@@ -91,10 +89,13 @@ class Worker:
             registered.called = True
         return handle
 
-    def deregister_graph(self, session: str) -> None:
-        """Forget the programs of `session`. Steps in flight still finish."""
+    def deregister_graph(self, session: str, handles: Sequence[int] = ()) -> None:
+        """Forget the programs of `session` with these handles, or all. Steps in flight finish."""
         with self._lock:
-            self._remove(session)
+            if handles:
+                self._remove_some(session, handles)
+            else:
+                self._remove(session)
 
     def masters(self) -> frozenset[interfaces.Incarnation]:
         """Return the masters of other tasks that have registered parts here."""
@@ -124,6 +125,21 @@ class Worker:
         registered = self._sessions.pop(session, None)
         for handle in registered.handles if registered is not None else ():
             del self._programs[handle]
+
+    def _remove_some(self, session: str, handles: Sequence[int]) -> None:
+        registered = self._sessions.get(session)
+        if registered is None:
+            return
+        for handle in set(handles).intersection(registered.handles):
+            registered.handles.remove(handle)
+            del self._programs[handle]
+        self._forget_idle(session, registered)
+
+    def _forget_idle(self, session: str, registered: _Registered) -> None:
+        """Forget a session that has no program, unless one is compiled now."""
+        is_idle = not registered.handles and not registered.compiling
+        if is_idle and self._sessions.get(session) is registered:
+            del self._sessions[session]
 
     def cleanup_all(self, names: Sequence[str]) -> None:
         """Clear the named containers, or the default one if `names` is empty."""

@@ -277,8 +277,8 @@ class WorkerApi(Protocol):
         it is None, the call waits for ever.
         """
 
-    def deregister_graph(self, session: str) -> None:
-        """Forget all parts of a session."""
+    def deregister_graph(self, session: str, handles: Sequence[int] = ()) -> None:
+        """Forget the parts of a session with these handles, or all parts if there is no handle."""
 
     def cleanup_all(self, containers: Sequence[str]) -> None:
         """Clear the named containers, or the default one if `containers` is empty."""

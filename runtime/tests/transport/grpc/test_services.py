@@ -185,11 +185,13 @@ def test_the_other_worker_calls_arrive_as_they_were_sent(
     worker: client.GrpcWorker, task: recording.Recorder
 ) -> None:
     worker.deregister_graph("s")
+    worker.deregister_graph("s", [7, 8])
     worker.cleanup_all([])
     task.answer = interfaces.Offer("tcp", "4711", b"\x00token\xff")
     assert worker.connect("/job:worker", 2**63 + 5, ("tcp", "memory")) == task.answer
     assert task.asked == [
         ("deregister", "s"),
+        ("deregister", "s", 7, 8),
         ("cleanup", []),
         ("connect", "/job:worker", 2**63 + 5, ("tcp", "memory")),
     ]

@@ -258,8 +258,8 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
             request.master_incarnation = master.number
         return int(self._service.call("RegisterGraph", request, _seconds_to(deadline)).graph)
 
-    def deregister_graph(self, session: str) -> None:
-        request = wire.DeregisterGraphRequest(session=session)
+    def deregister_graph(self, session: str, handles: Sequence[int] = ()) -> None:
+        request = wire.DeregisterGraphRequest(session=session, graph=handles)
         self._service.call("DeregisterGraph", request, _PATIENCE_S)
 
     def cleanup_all(self, containers: Sequence[str]) -> None:

@@ -134,7 +134,7 @@ class _Worker:
         return wire.RegisterGraphResponse(graph=graph)
 
     def _deregister(self, request: Any, context: grpc.ServicerContext) -> Any:
-        self._worker.deregister_graph(request.session)
+        self._worker.deregister_graph(request.session, tuple(request.graph))
         return wire.DeregisterGraphResponse()
 
     def _cleanup(self, request: Any, context: grpc.ServicerContext) -> Any:

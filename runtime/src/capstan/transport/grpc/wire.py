@@ -51,7 +51,7 @@ RegisterGraphRequest   session:string=1 task:string=2 graph_def:GraphDef=3 leg:u
                        fetch:string*=8 tensor:TensorFacts*=9 master:string=10 \
                        master_incarnation:fixed64=11 wait_set:uint32*=12 answer:uint32*=13
 RegisterGraphResponse  graph:uint32=1
-DeregisterGraphRequest session:string=1
+DeregisterGraphRequest session:string=1 graph:uint32*=2
 DeregisterGraphResponse
 CleanupAllRequest      container:string*=1
 CleanupAllResponse
