@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from capstan.api import app as app
     from capstan.api import data as data
     from capstan.api import distribute as distribute
+    from capstan.api import feature_column as feature_column
     from capstan.api import flags as flags
     from capstan.api import gfile as gfile
     from capstan.api import image as image
@@ -95,6 +96,7 @@ _MODULES = {
     "contrib": "capstan.contrib",
     "data": "capstan.api.data",
     "distribute": "capstan.api.distribute",
+    "feature_column": "capstan.api.feature_column",
     "flags": "capstan.api.flags",
     "gfile": "capstan.api.gfile",
     "image": "capstan.api.image",

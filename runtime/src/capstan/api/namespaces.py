@@ -24,14 +24,15 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             ceil confusion_matrix cos cosh count_nonzero cumprod cumsum digamma divide equal erf
             erfc exp expm1 floor floordiv floormod greater greater_equal invert_permutation
             is_finite is_inf is_nan less less_equal lgamma log log1p log_sigmoid logical_and
-            logical_not logical_or logical_xor maximum minimum mod multiply negative not_equal pow
+            logical_not logical_or logical_xor maximum minimum mod multiply negative not_equal
+            polygamma pow
             reciprocal reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
             reduce_prod reduce_sum rint round rsqrt scalar_mul segment_max segment_mean segment_min
             segment_prod segment_sum sigmoid sign sin sinh sqrt square squared_difference subtract
             tan tanh truediv unsorted_segment_max unsorted_segment_mean unsorted_segment_min
             unsorted_segment_prod unsorted_segment_sqrt_n unsorted_segment_sum nn.in_top_k
             nn.l2_normalize nn.log_softmax nn.softmax nn.softplus nn.softsign nn.top_k
-            nn.zero_fraction
+            nn.zero_fraction zeta
             """
         ),
         "divide_no_nan": "div_no_nan",
@@ -41,7 +42,9 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "merge": "sparse_merge",
         "placeholder": "sparse_placeholder",
         "reorder": "sparse_reorder",
+        "reshape": "sparse_reshape",
         "retain": "sparse_retain",
+        "slice": "sparse_slice",
         "sparse_dense_matmul": "sparse_tensor_dense_matmul",
         "to_dense": "sparse_tensor_to_dense",
         **_same("SparseTensor"),

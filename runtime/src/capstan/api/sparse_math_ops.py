@@ -13,7 +13,8 @@ from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor, SparseTensorValue
 
 __all__ = [
-    "sparse_fill_empty_rows", "sparse_merge", "sparse_reorder", "sparse_retain",
+    "sparse_fill_empty_rows", "sparse_merge", "sparse_reorder", "sparse_reshape",
+    "sparse_retain", "sparse_slice",
     "sparse_tensor_dense_matmul", "sparse_tensor_to_dense", "sparse_to_dense",
 ]  # fmt: skip
 
@@ -100,6 +101,34 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
         sparse.indices, sparse.values, sparse.dense_shape, name=name
     )
     return SparseTensor(indices, values, sparse.dense_shape)
+
+
+def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> SparseTensor:
+    """Return the same values in a SparseTensor of another shape. One size may be -1.
+
+    Raises:
+        TypeError: `sp_input` is not a SparseTensor.
+    """
+    sparse = _sparse(sp_input)
+    with scoped(name, "SparseReshape", [sparse.values]) as scope:
+        wanted = math_ops.cast(shape, dtypes.int64)
+        indices, new_shape = raw.SparseReshape(
+            sparse.indices, sparse.dense_shape, wanted, name=scope
+        )
+        return SparseTensor(indices, raw.Identity(sparse.values), new_shape)
+
+
+def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) -> SparseTensor:
+    """Return the part of a SparseTensor that begins at `start` and has up to `size` places.
+
+    Raises:
+        TypeError: `sp_input` is not a SparseTensor.
+    """
+    sparse = _sparse(sp_input)
+    places = (math_ops.cast(each, dtypes.int64) for each in (start, size))
+    return SparseTensor(
+        *raw.SparseSlice(sparse.indices, sparse.values, sparse.dense_shape, *places, name=name)
+    )
 
 
 def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:

@@ -75,6 +75,29 @@ def _sparse(scale: Callable[[Array], Array] | None) -> Any:
     return constantly(reduce)
 
 
+def _sparse_grad(scale: Callable[[Array], Array] | None, *, of_unique: bool) -> Any:
+    """Return the kernel of the gradient by all rows, or by the rows that are looked up."""
+
+    def spread(grad: Array, indices: Array, ids: Array, rows_count: Array) -> Any:
+        count = number(rows_count, "output_dim0")
+        rows.check(indices, count)
+        rows.check(ids, len(grad), "segment_ids")
+        parts = grad[ids]
+        if scale is not None:
+            divisors = scale(np.bincount(ids, minlength=len(grad)))[ids].astype(grad.dtype)
+            parts = parts / divisors.reshape(len(ids), *(1,) * (grad.ndim - 1))
+        if not of_unique:
+            result = np.zeros((count, *grad.shape[1:]), grad.dtype)
+            np.add.at(result, indices, parts)
+            return result
+        found, places = np.unique(indices, return_inverse=True)
+        result = np.zeros((len(found), *grad.shape[1:]), grad.dtype)
+        np.add.at(result, places, parts)
+        return result, found
+
+    return constantly(spread)
+
+
 def _unsorted(ufunc: np.ufunc, bound: Callable[[Any], Any]) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
         empty = bound(node.output_dtypes[0])
@@ -122,9 +145,11 @@ register(Kernel("SegmentProd", _sorted(np.multiply, 1)))
 register(Kernel("SegmentMax", _sorted(np.maximum, 0)))
 register(Kernel("SegmentMin", _sorted(np.minimum, 0)))
 register(Kernel("SegmentMean", constantly(_mean)))
-register(Kernel("SparseSegmentSum", _sparse(None)))
-register(Kernel("SparseSegmentMean", _sparse(lambda counts: counts)))
-register(Kernel("SparseSegmentSqrtN", _sparse(np.sqrt)))
+for _name, _scale in (("Sum", None), ("Mean", np.positive), ("SqrtN", np.sqrt)):
+    register(Kernel(f"SparseSegment{_name}", _sparse(_scale)))
+    for _version in ("", "V2"):
+        _spread = _sparse_grad(_scale, of_unique=_version == "V2")
+        register(Kernel(f"SparseSegment{_name}Grad{_version}", _spread))
 register(Kernel("UnsortedSegmentMax", _unsorted(np.maximum, lambda dtype: dtype.min)))
 register(Kernel("UnsortedSegmentMin", _unsorted(np.minimum, lambda dtype: dtype.max)))
 register(Kernel("UnsortedSegmentProd", _unsorted(np.multiply, lambda dtype: 1)))

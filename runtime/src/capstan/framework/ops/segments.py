@@ -30,6 +30,20 @@ def _sparse_shape(ctx: ShapeContext) -> rules.Shapes:
     return (None if data is None else (None, *data[1:]),)
 
 
+def _sparse_grad_shape(ctx: ShapeContext) -> rules.Shapes:
+    grad, indices, ids, rows = ctx.inputs
+    shapes.merge(rules.with_rank(indices, 1), rules.with_rank(ids, 1))
+    shapes.with_rank(rows, 0)
+    count = ctx.constant(3)
+    known = None if count is None else int(count)
+    return (None if grad is None else (known, *grad[1:]),)
+
+
+def _unique_grad_shape(ctx: ShapeContext) -> rules.Shapes:
+    (grad,) = _sparse_grad_shape(ctx)
+    return (None if grad is None else (None, *grad[1:]), (None,))
+
+
 def _partition_shape(ctx: ShapeContext) -> rules.Shapes:
     data, partitions = ctx.inputs
     part: shapes.Shape = None
@@ -165,17 +179,37 @@ for _name in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"):
     define(
         OpDef(
             _name,
-            ("data: T", "indices: Tidx", "segment_ids: int32"),
+            ("data: T", "indices: Tidx", "segment_ids: Tsegmentids"),
             ("output: T",),
-            attrs={"Tidx": dtypes.int32},
+            attrs={"Tidx": dtypes.int32, "Tsegmentids": dtypes.int32},
             shape=_sparse_shape,
             gradient=_sparse,
             types={
                 "T": typesets.NUMERIC if _name.endswith("Sum") else typesets.FLOATING[1:],
                 "Tidx": typesets.INDEX,
+                "Tsegmentids": typesets.INDEX,
             },
         )
     )
+    for _version, _rows, _more, _rule in (
+        ("", "output_dim0", (), _sparse_grad_shape),
+        ("V2", "dense_output_dim0", ("sorted_unique_indices: Tidx",), _unique_grad_shape),
+    ):
+        define(
+            OpDef(
+                f"{_name}Grad{_version}",
+                ("grad: T", "indices: Tidx", "segment_ids: Tsegmentids", f"{_rows}: int32"),
+                ("output: T", *_more),
+                attrs={"Tidx": dtypes.int32, "Tsegmentids": dtypes.int32},
+                shape=_rule,
+                types={
+                    "T": typesets.FLOATING[1:],
+                    "Tidx": typesets.INDEX,
+                    "Tsegmentids": typesets.INDEX,
+                },
+                host=(_rows,),
+            )
+        )
 define(
     OpDef(
         "DynamicPartition",

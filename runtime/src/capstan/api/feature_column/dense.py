@@ -1,0 +1,327 @@
+"""Columns that turn features into numbers (python/feature_column/feature_column_v2.py)."""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capstan.api import (
+    creation_ops,
+    embedding_ops,
+    example_ops,
+    init_ops,
+    math_ops,
+    nd_ops,
+    reduce_ops,
+    sparse_math_ops,
+    variable_scope,
+)
+from capstan.api.feature_column import columns
+from capstan.core import dtypes
+from capstan.framework.raw import raw
+from capstan.framework.sparse_tensor import SparseTensor
+
+
+@dataclass(frozen=True)
+class NumericColumn(columns.DenseColumn):
+    key: str
+    shape: tuple[int, ...]
+    default_value: Any
+    dtype: dtypes.DType
+    normalizer_fn: Callable[[Any], Any] | None
+
+    @property
+    def name(self) -> str:
+        return self.key
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        feature = example_ops.FixedLenFeature(self.shape, self.dtype, self.default_value)
+        return {self.key: feature}
+
+    @property
+    def variable_shape(self) -> tuple[int, ...]:
+        return self.shape
+
+    def transformed(self, features: columns.Features) -> Any:
+        value = features.get(self.key)
+        if isinstance(value, SparseTensor):
+            raise ValueError(  # noqa: TRY004 - TensorFlow's
+                "The corresponding Tensor of numerical column must be a Tensor. SparseTensor is "
+                f"not supported. key: {self.key}"
+            )
+        if self.normalizer_fn is not None:
+            value = self.normalizer_fn(value)
+        return math_ops.cast(value, dtypes.float32)
+
+    def dense_tensor(self, features: columns.Features, collections: Any, trainable: bool) -> Any:
+        return features.get(self)
+
+
+def numeric_column(
+    key: str,
+    shape: Any = (1,),
+    default_value: Any = None,
+    dtype: Any = dtypes.float32,
+    normalizer_fn: Callable[[Any], Any] | None = None,
+) -> NumericColumn:
+    """Return the column of a feature of numbers, of `shape` in each example.
+
+    `normalizer_fn` is applied to the tensor of a batch.
+
+    Raises:
+        ValueError: the shape, the dtype or the default is wrong.
+        TypeError: `normalizer_fn` is not callable.
+    """
+    sizes = tuple(int(size) for size in (shape if isinstance(shape, Sequence) else [shape]))
+    if not all(size > 0 for size in sizes):
+        raise ValueError(f"shape dimensions must be greater than 0. shape: {sizes}, key: {key}")
+    dtype = dtypes.as_dtype(dtype)
+    if not (dtype.is_integer or dtype.is_floating):
+        raise ValueError(f"dtype must be convertible to float. dtype: {dtype}, key: {key}")
+    if normalizer_fn is not None and not callable(normalizer_fn):
+        raise TypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
+    columns.check_key(key)
+    default = _default(default_value, sizes, dtype, key)
+    return NumericColumn(key, sizes, default, dtype, normalizer_fn)
+
+
+def _default(value: Any, shape: tuple[int, ...], dtype: dtypes.DType, key: str) -> Any:
+    if value is None:
+        return None
+    array = np.asarray(value)
+    is_float = array.dtype.kind == "f"
+    if array.shape not in ((), shape) or array.dtype.kind not in "iuf":
+        raise ValueError(
+            f"The shape of default_value must be equal to given shape. default_value: {value}, "
+            f"shape: {shape}, key: {key}"
+        )
+    if is_float and dtype.is_integer:
+        raise TypeError(
+            f"default_value must be compatible with dtype. default_value: {value}, dtype: "
+            f"{dtype}, key: {key}"
+        )
+    full: list[Any] = np.broadcast_to(array.astype(dtype.as_numpy_dtype), shape).tolist()
+    return _tupled(full)
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(map(_tupled, value)) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True)
+class BucketizedColumn(columns.DenseColumn, columns.CategoricalColumn):
+    source_column: NumericColumn
+    boundaries: tuple[float, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.source_column.name}_bucketized"
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        return self.source_column.parse_example_spec
+
+    @property
+    def _count(self) -> int:
+        return len(self.boundaries) + 1
+
+    @property
+    def variable_shape(self) -> tuple[int, ...]:
+        return (*self.source_column.shape, self._count)
+
+    @property
+    def num_buckets(self) -> int:
+        return self._count * self.source_column.shape[0]
+
+    def transformed(self, features: columns.Features) -> Any:
+        return raw.Bucketize(features.get(self.source_column), boundaries=list(self.boundaries))
+
+    def dense_tensor(self, features: columns.Features, collections: Any, trainable: bool) -> Any:
+        return creation_ops.one_hot(features.get(self), self._count, 1.0, 0.0)
+
+    def sparse_tensors(self, features: columns.Features) -> columns.IdWeightPair:
+        buckets = features.get(self)
+        width = self.source_column.shape[0]
+        ids = raw.AddV2(buckets, np.arange(width, dtype=np.int32) * self._count)
+        places = raw.Where(raw.OnesLike(math_ops.cast(ids, dtypes.bool_)))
+        shape = raw.Shape(ids, out_type=dtypes.int64)
+        values = math_ops.cast(raw.Reshape(ids, [-1]), dtypes.int64)
+        return columns.IdWeightPair(SparseTensor(places, values, shape), None)
+
+
+def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float]) -> Any:
+    """Return the column of the intervals between `boundaries` in which numbers are.
+
+    An interval includes its lower boundary. The column is dense, and also a column of ids.
+
+    Raises:
+        ValueError: the source is not a numeric column of vectors, or the boundaries do not rise.
+    """
+    if not isinstance(source_column, NumericColumn):
+        raise ValueError(  # noqa: TRY004 - TensorFlow's
+            "source_column must be a column generated with numeric_column(). Given: "
+            f"{source_column}"
+        )
+    if len(source_column.shape) > 1:
+        raise ValueError(f"source_column must be one-dimensional column. Given: {source_column}")
+    if not boundaries:
+        raise ValueError("boundaries must not be empty.")
+    if not isinstance(boundaries, list | tuple) or any(
+        low >= high for low, high in itertools.pairwise(boundaries)
+    ):
+        raise ValueError("boundaries must be a sorted list.")
+    return BucketizedColumn(source_column, tuple(boundaries))
+
+
+@dataclass(frozen=True)
+class IndicatorColumn(columns.DenseColumn):
+    categorical_column: columns.CategoricalColumn
+
+    @property
+    def name(self) -> str:
+        return f"{self.categorical_column.name}_indicator"
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def variable_shape(self) -> tuple[int, ...]:
+        return (1, self.categorical_column.num_buckets)
+
+    def transformed(self, features: columns.Features) -> Any:
+        ids, weights = self.categorical_column.sparse_tensors(features)
+        size = self.categorical_column.num_buckets
+        if weights is None:
+            dense = sparse_math_ops.sparse_tensor_to_dense(ids, -1)
+            return reduce_ops.reduce_sum(creation_ops.one_hot(dense, size, 1.0, 0.0), [-2])
+        merged = sparse_math_ops.sparse_merge(ids, weights, size)
+        known = sparse_math_ops.sparse_retain(merged, raw.GreaterEqual(merged.indices[:, -1], 0))
+        return nd_ops.scatter_nd(known.indices, known.values, known.dense_shape)
+
+    def dense_tensor(self, features: columns.Features, collections: Any, trainable: bool) -> Any:
+        return features.get(self)
+
+
+def indicator_column(categorical_column: Any) -> IndicatorColumn:
+    """Return the column that has the number of times that each id occurs in an example.
+
+    If the ids have weights, the column has the sum of the weights.
+
+    Raises:
+        ValueError: the column is not a column of ids.
+    """
+    if not isinstance(categorical_column, columns.CategoricalColumn):
+        raise ValueError(  # noqa: TRY004 - TensorFlow's
+            "Unsupported input type. Input must be a CategoricalColumn. Given: "
+            f"{categorical_column}"
+        )
+    return IndicatorColumn(categorical_column)
+
+
+@dataclass(frozen=True)
+class EmbeddingColumn(columns.DenseColumn):
+    categorical_column: columns.CategoricalColumn
+    dimension: int
+    combiner: str
+    initializer: Any
+    max_norm: float | None
+    trainable: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.categorical_column.name}_embedding"
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        return self.categorical_column.parse_example_spec
+
+    @property
+    def variable_shape(self) -> tuple[int, ...]:
+        return (self.dimension,)
+
+    def dense_tensor(self, features: columns.Features, collections: Any, trainable: bool) -> Any:
+        ids, weights = self.categorical_column.sparse_tensors(features)
+        table = variable_scope.get_variable(
+            "embedding_weights",
+            (self.categorical_column.num_buckets, self.dimension),
+            dtypes.float32,
+            self.initializer,
+            trainable=self.trainable and trainable,
+            collections=collections,
+        )
+        return embedding_ops.safe_embedding_lookup_sparse(
+            table,
+            ids,
+            weights,
+            combiner=self.combiner,
+            name=f"{self.name}_weights",
+            max_norm=self.max_norm,
+        )
+
+
+def embedding_column(
+    categorical_column: columns.CategoricalColumn,
+    dimension: int,
+    combiner: str = "mean",
+    initializer: Any = None,
+    ckpt_to_load_from: str | None = None,
+    tensor_name_in_ckpt: str | None = None,
+    max_norm: float | None = None,
+    trainable: bool = True,
+    use_safe_embedding_lookup: bool = True,
+) -> EmbeddingColumn:
+    """Return the column of vectors of size `dimension`, which a model learns for each id.
+
+    The vectors of the ids of an example are combined by "mean", "sum" or "sqrtn". The initial
+    vectors are those of the tensor `tensor_name_in_ckpt` in the checkpoint `ckpt_to_load_from`, or
+    come from `initializer`, by default a truncated normal distribution. An example without ids has
+    the vector 0, with either value of `use_safe_embedding_lookup`.
+
+    Raises:
+        ValueError: `dimension` is below 1, `initializer` is not callable, or only one of the two
+            arguments for the checkpoint is given.
+    """
+    if not dimension or dimension < 1:
+        raise ValueError(f"Invalid dimension {dimension}.")
+    if (ckpt_to_load_from is None) != (tensor_name_in_ckpt is None):
+        raise ValueError(
+            "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them."
+        )
+    if initializer is not None and not callable(initializer):
+        raise ValueError(
+            f"initializer must be callable if specified. Embedding of column_name: "
+            f"{categorical_column.name}"
+        )
+    if initializer is None:
+        initializer = init_ops.truncated_normal_initializer(0.0, 1 / math.sqrt(dimension))
+    if ckpt_to_load_from is not None and tensor_name_in_ckpt is not None:
+        initializer = _Restored(ckpt_to_load_from, tensor_name_in_ckpt)
+    return EmbeddingColumn(
+        categorical_column, dimension, combiner, initializer, max_norm, trainable
+    )
+
+
+@dataclass(frozen=True)
+class _Restored:
+    """The initializer that reads a tensor, or the part of a partitioned one, of a checkpoint."""
+
+    checkpoint: str
+    tensor: str
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        sizes = [int(size) for size in shape]
+        spec = ""
+        if partition_info is not None:
+            whole = " ".join(str(size) for size in partition_info.full_shape)
+            pairs = zip(partition_info.var_offset, sizes, strict=True)
+            spec = f"{whole} " + ":".join(f"{start},{size}" for start, size in pairs)
+        found = raw.RestoreV2(
+            self.checkpoint, [self.tensor], [spec], dtypes=[dtypes.as_dtype(dtype)]
+        )
+        (value,) = found if isinstance(found, list | tuple) else (found,)
+        return raw.Reshape(value, sizes)

@@ -1,0 +1,86 @@
+"""Rows of the ops that feature columns need (core/ops/{math,sparse}_ops.cc)."""
+
+from capstan.core import dtypes, shapes
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
+from capstan.framework.ops import rules
+
+_CROSSED = (dtypes.int64, dtypes.string)
+
+
+def _crossed(ctx: ShapeContext) -> rules.Shapes:
+    return ((None, 2), (None,), (2,))
+
+
+def _reshaped(ctx: ShapeContext) -> rules.Shapes:
+    indices = rules.with_rank(ctx.inputs[0], 2)
+    shapes.with_rank(ctx.inputs[1], 1)
+    (rank,) = rules.with_rank(ctx.inputs[2], 1)
+    return ((indices[0], rank), (rank,))
+
+
+def _sliced(ctx: ShapeContext) -> rules.Shapes:
+    (_, rank), (size,) = rules.with_rank(ctx.inputs[0], 2), rules.with_rank(ctx.inputs[2], 1)
+    rank = shapes.merge_dimension(rank, size)
+    return ((None, rank), (None,), (rank,))
+
+
+def _no_gradients(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return [None] * len(op.inputs)
+
+
+define(
+    OpDef(
+        "Bucketize",
+        ("input: T",),
+        ("output: int32",),
+        attrs={"boundaries": list},
+        shape=rules.unchanged,
+        types={"T": (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)},
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "SparseCross",
+        (
+            "indices: N * int64",
+            "values: sparse_types",
+            "shapes: N * int64",
+            "dense_inputs: dense_types",
+        ),
+        ("output_indices: int64", "output_values: out_type", "output_shape: int64"),
+        attrs={
+            "N": int,
+            "sparse_types": list,
+            "dense_types": list,
+            "hashed_output": bool,
+            "num_buckets": int,
+            "hash_key": int,
+            "out_type": dtypes.DType,
+            "internal_type": dtypes.DType,
+        },
+        shape=_crossed,
+        types={"out_type": _CROSSED, "internal_type": _CROSSED},
+        minima={"N": 0, "num_buckets": 0},
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "SparseReshape",
+        ("input_indices: int64", "input_shape: int64", "new_shape: int64"),
+        ("output_indices: int64", "output_shape: int64"),
+        shape=_reshaped,
+        gradient=_no_gradients,
+        host=("input_shape", "new_shape", "output_shape"),
+    )
+)
+define(
+    OpDef(
+        "SparseSlice",
+        ("indices: int64", "values: T", "shape: int64", "start: int64", "size: int64"),
+        ("output_indices: int64", "output_values: T", "output_shape: int64"),
+        shape=_sliced,
+        host=("shape", "start", "size", "output_shape"),
+    )
+)

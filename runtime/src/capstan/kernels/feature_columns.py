@@ -1,0 +1,162 @@
+"""Kernels that feature columns need.
+
+Sources: core/kernels/{bucketize,sparse_cross,sparse_reshape}_op.cc.
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from capstan.core import fingerprint, shapes
+from capstan.core.arrays import Array
+from capstan.kernels.arithmetic import constantly
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+_BITS: Final = 2**64 - 1
+_MULTIPLIER: Final = 0xC6A4A7935BD1E995
+_MOST: Final = 2**63 - 1
+
+
+def _bucketize(node: NodeContext) -> Function:
+    boundaries = np.array(node.attrs["boundaries"], np.float32)
+    if (np.diff(boundaries) < 0).any():
+        raise invalid("Expected sorted boundaries")
+
+    def bucketize(values: Array) -> Array:
+        return np.asarray(np.searchsorted(boundaries, values, "right"), np.int32)
+
+    return bucketize
+
+
+def _features(node: NodeContext, inputs: Sequence[Array]) -> list[list[list[Any]]]:
+    """Return the features of each column, by example."""
+    count = node.attrs["N"]
+    columns = []
+    for at in range(count):
+        indices, values, shape = inputs[at], inputs[count + at], inputs[2 * count + at]
+        if indices.ndim != 2 or indices.shape[1] != 2:
+            raise invalid(
+                f"Input indices should be a matrix with 2 columns but received shape "
+                f"{shapes.show(indices.shape)} at position {at}"
+            )
+        rows: list[list[Any]] = [[] for _ in range(int(shape[0]))]
+        for (example, _), value in zip(indices.tolist(), values.tolist(), strict=True):
+            rows[example].append(value)
+        columns.append(rows)
+    for value in inputs[3 * count :]:
+        if value.ndim != 2:
+            raise invalid(
+                f"Dense inputs should be a matrix but received shape {shapes.show(value.shape)}"
+            )
+        columns.append(value.tolist())
+    if len({len(rows) for rows in columns}) > 1:
+        raise invalid(f"Expected batch sizes that agree, got {[len(rows) for rows in columns]}")
+    return columns
+
+
+def _cross(node: NodeContext) -> Function:
+    is_hashed, buckets = node.attrs["hashed_output"], int(node.attrs["num_buckets"]) or _MOST
+    key = node.attrs["hash_key"] & _BITS
+
+    def hashed(features: Sequence[int]) -> int:
+        result: int = key
+        for feature in features:
+            result = _joined(result, feature)
+        return result % buckets
+
+    def cross(*inputs: Array) -> tuple[Array, Array, Array]:
+        columns = _features(node, inputs)
+        if is_hashed:
+            columns = [[list(map(_number, row)) for row in rows] for rows in columns]
+        else:
+            columns = [[list(map(_text, row)) for row in rows] for rows in columns]
+        combine: Any = hashed if is_hashed else b"_X_".join
+        rows = [
+            [combine(each) for each in itertools.product(*features)]
+            for features in zip(*columns, strict=True)
+        ]
+        longest = max(map(len, rows), default=0)
+        places = [(example, at) for example, row in enumerate(rows) for at in range(len(row))]
+        values = np.empty(len(places), node.output_dtypes[1].as_numpy_dtype)
+        values[:] = [value for row in rows for value in row]
+        indices = np.array(places, np.int64).reshape(-1, 2)
+        return indices, values, np.array([len(rows), longest], np.int64)
+
+    return cross
+
+
+def _number(feature: Any) -> int:
+    number: int = fingerprint.farm64(feature) if isinstance(feature, bytes) else feature & _BITS
+    return number
+
+
+def _text(feature: Any) -> bytes:
+    return feature if isinstance(feature, bytes) else str(feature).encode()
+
+
+def _joined(first: int, second: int) -> int:
+    """Return the fingerprint of two fingerprints (FingerprintCat64 of core/platform)."""
+    result = first ^ _MULTIPLIER
+    result ^= _shifted(second * _MULTIPLIER & _BITS) * _MULTIPLIER & _BITS
+    result = result * _MULTIPLIER & _BITS
+    return _shifted(_shifted(result) * _MULTIPLIER & _BITS)
+
+
+def _shifted(value: int) -> int:
+    return value ^ (value >> 47)
+
+
+def _reshape(indices: Array, shape: Array, wanted: Array) -> tuple[Array, Array]:
+    size, sizes = int(np.prod(shape)), wanted.tolist()
+    if sizes.count(-1) > 1:
+        first, second = [at for at, each in enumerate(sizes) if each == -1][:2]
+        raise invalid(f"only one output dimension may be -1, not both {first} and {second}")
+    if -1 in sizes:
+        others = max(int(np.prod([each for each in sizes if each != -1])), 1)
+        if size % others:
+            raise invalid(
+                f"Input to reshape is a SparseTensor with {size} dense values, but the requested "
+                f"shape requires a multiple of {others}. input_shape="
+                f"{shapes.show(tuple(shape.tolist()))} output_shape="
+                f"{shapes.show(tuple(1 if each == -1 else each for each in sizes))}"
+            )
+        sizes[sizes.index(-1)] = size // others
+    elif int(np.prod(sizes)) != size:
+        raise invalid(
+            f"Input to reshape is a tensor with {size} dense values, but the requested shape has "
+            f"{int(np.prod(sizes))}. input_shape={shapes.show(tuple(shape.tolist()))} "
+            f"output_shape={shapes.show(tuple(sizes))}"
+        )
+    result = np.empty((len(indices), len(sizes)), np.int64)
+    flat = np.zeros(len(indices), np.int64)
+    for axis, count in enumerate(shape.tolist()):
+        flat = flat * count + indices[:, axis]
+    for axis in reversed(range(len(sizes))):
+        count = max(sizes[axis], 1)
+        result[:, axis] = flat % count
+        flat //= count
+    return result, np.array(sizes, np.int64)
+
+
+def _slice(
+    indices: Array, values: Array, shape: Array, start: Array, size: Array
+) -> tuple[Array, Array, Array]:
+    if not shape.shape == start.shape == size.shape:
+        raise invalid(
+            f"Expected start and size of length {shape.size}, got {start.size} and {size.size}"
+        )
+    is_kept = ((indices >= start) & (indices < start + size)).all(1)
+    return (
+        indices[is_kept] - start,
+        values[is_kept],
+        np.maximum(np.minimum(shape - start, size), 0),
+    )
+
+
+register(Kernel("SparseSlice", constantly(_slice)))
+register(Kernel("Bucketize", _bucketize))
+register(Kernel("SparseCross", _cross))
+register(Kernel("SparseReshape", constantly(_reshape)))
