@@ -1,10 +1,10 @@
-"""TensorFlow 1's inverse, hyperbolic, error and gamma functions (python/ops/math_ops.py)."""
+"""TensorFlow 1's inverse, hyperbolic, error, gamma and zeta functions (python/ops/math_ops.py)."""
 
 from capstan.api import plain
 
 __all__ = [
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "digamma", "erf", "erfc",
-    "expm1", "lgamma", "rint", "sinh", "tan",
+    "expm1", "lgamma", "polygamma", "rint", "sinh", "tan", "zeta",
 ]  # fmt: skip
 
 acos = plain.function("acos", "Acos", "Return the angle whose cosine is x, in radians.")
@@ -24,6 +24,10 @@ expm1 = plain.function("expm1", "Expm1", "Return exp(x) - 1, exact also for smal
 lgamma = plain.function(
     "lgamma", "Lgamma", "Return the logarithm of the absolute value of the gamma function."
 )
+polygamma = plain.function("polygamma", "Polygamma", "Return derivative number `a` of digamma.")
 rint = plain.function("rint", "Rint", "Round floats to integers. Halves become even.")
 sinh = plain.function("sinh", "Sinh", "Return the hyperbolic sine of each element.")
 tan = plain.function("tan", "Tan", "Return the tangent of each element, in radians.")
+zeta = plain.function(
+    "zeta", "Zeta", "Return the sum of 1 / (q + k)**x over k = 0, 1, 2, ..., for x above 1."
+)

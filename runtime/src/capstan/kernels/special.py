@@ -40,7 +40,8 @@ def _log_gamma(x: float) -> float:
         return math.inf
 
 
-def _digamma(x: Array, out: Array | None = None) -> Any:
+def digamma(x: Array, out: Array | None = None) -> Any:
+    """Return the derivative of the logarithm of the gamma function, computed in float64."""
     wide = np.asarray(x, np.float64)
     with np.errstate(all="ignore"):
         # For x below 0, psi(x) = psi(1 - x) - pi / tan(pi * x).
@@ -72,7 +73,7 @@ for _op, _function in (
     ("Atanh", np.arctanh),
     ("Atan2", np.arctan2),
     ("Cosh", np.cosh),
-    ("Digamma", _digamma),
+    ("Digamma", digamma),
     ("Erf", _for_each(math.erf)),
     ("Erfc", _for_each(math.erfc)),
     ("Expm1", np.expm1),

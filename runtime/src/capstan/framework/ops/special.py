@@ -1,7 +1,8 @@
-"""Rows of the inverse and hyperbolic functions, and of the error and gamma functions."""
+"""Rows of the inverse and hyperbolic functions, and of the error, gamma and zeta functions."""
 
 import math
 
+from capstan.core import dtypes
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, define
 from capstan.framework.ops import rules, typesets, unbroadcast
 
@@ -69,6 +70,23 @@ def _lgamma(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Mul(grads[0], raw.Digamma(op.inputs[0])),)
 
 
+def _digamma(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.Mul(grads[0], raw.Polygamma(1, op.inputs[0])),)
+
+
+def _polygamma(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    # As in TensorFlow, neither this function nor `_zeta` has a gradient of its first operand.
+    order, x = op.inputs
+    slope = raw.Polygamma(raw.Add(order, 1), x)
+    return unbroadcast.summed(op, [None, raw.Mul(slope, grads[0])], raw)
+
+
+def _zeta(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    x, q = op.inputs
+    slope = raw.Mul(raw.Neg(x), raw.Zeta(raw.Add(x, 1), q))
+    return unbroadcast.summed(op, [None, raw.Mul(slope, grads[0])], raw)
+
+
 def _atan2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     y, x = op.inputs
     scaled = raw.RealDiv(grads[0], raw.Add(raw.Square(x), raw.Square(y)))
@@ -77,7 +95,7 @@ def _atan2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 _GRADIENTS: dict[str, GradientRule | None] = {
     "Acos": _acos, "Acosh": _acosh, "Asin": _asin, "Asinh": _asinh, "Atan": _atan,
-    "Atanh": _atanh, "Cosh": _cosh, "Digamma": None, "Erf": _erf, "Erfc": _erfc,
+    "Atanh": _atanh, "Cosh": _cosh, "Digamma": _digamma, "Erf": _erf, "Erfc": _erfc,
     "Expm1": _expm1, "Lgamma": _lgamma, "Rint": None, "Sinh": _sinh, "Tan": _tan,
 }  # fmt: skip
 
@@ -104,3 +122,17 @@ define(
         types={"T": typesets.FLOATING},
     )
 )
+for _name, _first, _second, _rule in (
+    ("Polygamma", "a", "x", _polygamma),
+    ("Zeta", "x", "q", _zeta),
+):
+    define(
+        OpDef(
+            _name,
+            (f"{_first}: T", f"{_second}: T"),
+            ("z: T",),
+            shape=rules.broadcast,
+            gradient=_rule,
+            types={"T": (dtypes.float32, dtypes.float64)},
+        )
+    )
