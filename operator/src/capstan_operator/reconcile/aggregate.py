@@ -66,7 +66,7 @@ def ongoing(
     now: datetime,
 ) -> Status:
     """Complete the status of a job that is not finished."""
-    now_phase = queue.phase(phase.phase(status.tasks), queued)
+    now_phase = queue.phase(phase.phase(status.tasks), queued, status.tasks)
     conditions = (
         *_name_conflict(status, obstacle, now),
         *_queued(status, queued, now),

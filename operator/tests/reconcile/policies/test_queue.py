@@ -3,9 +3,9 @@
 from datetime import timedelta
 
 import pytest
-from reconcile.world import START, World, make_job, view
+from reconcile.world import START, World, make_job, task, view
 
-from capstan_operator.api.status import Condition, Phase
+from capstan_operator.api.status import Condition, Phase, TaskState, TaskStatus
 from capstan_operator.reconcile.observe import TaskPhase, TaskView
 from capstan_operator.reconcile.policies import queue
 
@@ -16,21 +16,23 @@ OTHER = view("worker-0", TaskPhase.PENDING, reason="Unschedulable")
 
 
 @pytest.mark.parametrize(
-    "instance, by_rows, phase",
+    "instance, ps, phase",
     [
-        (GATED, Phase.PENDING, Phase.QUEUED),
-        (GATED, Phase.STARTING, Phase.STARTING),
-        (GATED, Phase.DEGRADED, Phase.DEGRADED),
-        (GATED, Phase.RESTARTING, Phase.RESTARTING),
-        (ENDED, Phase.PENDING, Phase.PENDING),
-        (OTHER, Phase.PENDING, Phase.PENDING),
+        (GATED, TaskState.PENDING, Phase.QUEUED),
+        (GATED, TaskState.BACK_OFF, Phase.QUEUED),
+        (GATED, TaskState.STARTING, Phase.RESTARTING),
+        (GATED, TaskState.RUNNING, Phase.RESTARTING),
+        (ENDED, TaskState.PENDING, Phase.RESTARTING),
+        (OTHER, TaskState.PENDING, Phase.RESTARTING),
     ],
 )
-def test_a_job_that_has_not_begun_is_queued_while_a_pod_waits(
-    instance: TaskView, by_rows: Phase, phase: Phase
+def test_a_job_is_queued_while_a_pod_waits_and_no_task_runs(
+    instance: TaskView, ps: TaskState, phase: Phase
 ) -> None:
-    assert queue.phase(by_rows, queue.find(JOB, [instance])) is phase
-    assert queue.phase(by_rows, queue.find(make_job(), [instance])) is by_rows
+    rows = [TaskStatus(name=task("ps-0"), state=ps), TaskStatus(name=task("worker-0"))]
+    by_rows = Phase.RESTARTING
+    assert queue.phase(by_rows, queue.find(JOB, [instance]), rows) is phase
+    assert queue.phase(by_rows, queue.find(make_job(), [instance]), rows) is by_rows
 
 
 def queued(world: World) -> Condition:

@@ -1,11 +1,12 @@
 """Whether a job waits in a queue, and what that changes.
 
-    pods of the job                              phase by the rows    phase
-    some wait for the admission of the queue     Pending              Queued
-    some wait for the admission of the queue     any other            the same
-    none waits                                   any                  the same
+    pods that wait for the admission of the queue    tasks that run    phase
+    some                                             none              Queued
+    some                                             some              the phase by the rows
+    none                                             any               the phase by the rows
 
-A job that is Queued waits for quota, so its pendingDeadlineSeconds do not pass.
+A job that is Queued waits for quota, at its beginning or after a preemption, so its
+pendingDeadlineSeconds do not pass.
 """
 
 from collections.abc import Iterable
@@ -13,8 +14,9 @@ from dataclasses import dataclass
 
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.api.status import Phase
+from capstan_operator.api.status import Phase, TaskStatus
 from capstan_operator.reconcile.observe import SCHEDULING_GATED, TaskView
+from capstan_operator.reconcile.policies.phase import ALIVE
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +35,11 @@ def find(job: TrainingJob, views: Iterable[TaskView]) -> Queued | None:
     return Queued(name, tuple(view.name for view in views if _is_gated(view)))
 
 
-def phase(by_rows: Phase, queued: Queued | None) -> Phase:
+def phase(by_rows: Phase, queued: Queued | None, rows: Iterable[TaskStatus]) -> Phase:
     """Return the phase of an unfinished job, whose rows alone stand for `by_rows`."""
-    waits = queued is not None and bool(queued.tasks)
-    return Phase.QUEUED if waits and by_rows is Phase.PENDING else by_rows
+    if queued is None or not queued.tasks or any(row.state in ALIVE for row in rows):
+        return by_rows
+    return Phase.QUEUED
 
 
 def _is_gated(view: TaskView) -> bool:
