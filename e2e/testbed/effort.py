@@ -73,14 +73,14 @@ class Effort:
         counts = Counter(_kind(request) for request in self.requests)
         broken = Counter(_kind(request) for request in self.requests if request.broken)
         for (kind, path), count in counts.items():
-            # aiohttp at once repeats a GET, PUT or DELETE whose connection breaks. It repeats each
-            # request once, so at most half of the requests are repetitions.
+            # If the connection of a GET, PUT or DELETE breaks, aiohttp repeats the request once,
+            # without a pause. At most half of the requests are therefore repetitions.
             repeated = min(broken[kind, path], count // 2)
             if kind != "pass" and count > (most := self._allowed(*self._pauses(kind)) + repeated):
                 yield f"{count} requests to {kind} {path}, and at most {most} are allowed"
         count = sum(count for (kind, _), count in counts.items() if kind == "pass")
         passes = sum(len(life) for life in self._logged_passes())
-        # The log lacks passes that are under way, also those during which a process ended.
+        # The log lacks each pass that has not ended, because it still runs or its process ended.
         if count > (most := MOST_IN_A_PASS * (passes + BEGINNINGS * self.lives)):
             yield f"{count} requests in {passes} passes, and at most {most} are allowed"
 

@@ -43,8 +43,9 @@ class Machine:
                 path.mkdir()
         self._enter = leaf.enter()
         self._first = self._start_first()
-        # The namespace begins at the group in which its first process started. Only after the start
-        # may that process move to the leaf and the group delegate its controllers.
+        # The cgroup namespace begins at the group in which its first process starts, so the process
+        # starts in `group`. It moves to the leaf now, because a group that holds processes cannot
+        # give its controllers to its children.
         if leaf is not group:
             (leaf.folders[0] / "cgroup.procs").write_text(str(self.pid))
             (leaf.folders[0] / "cgroup.procs").write_text(str(self._first.pid))

@@ -268,9 +268,9 @@ def outcome(tf: Any, raw: Any, name: str, target: str) -> Any:
 
 
 class Hidden:
-    """TensorFlow's `raw_ops`, with arrays as tensors whose values and shapes are unknown.
+    """TensorFlow's `raw_ops`. Arrays become tensors whose values and shapes are unknown.
 
-    Otherwise TensorFlow refuses the graph before a kernel refuses the value.
+    If TensorFlow knew a wrong value, it would refuse the graph, and no kernel would see the value.
     """
 
     def __init__(self, tf: Any) -> None:

@@ -47,8 +47,9 @@ def input_schema(model: type[BaseModel]) -> Schema:
 def output_schema(model: type[BaseModel]) -> Schema:
     """Return the schema of a model's output, which has only the fields and their types.
 
-    The schema has no enums, because an older schema must not refuse a newer operator's words. It
-    has no defaults, because an unset field does not mean the default. Raises like `input_schema`.
+    The schema has no enums, because an older schema must not refuse the values of a newer operator.
+    It has no defaults, because an unset field does not mean the default. Raises the errors of
+    `input_schema`.
     """
     return _without(_of(model, "serialization"), "enum", "default")
 

@@ -83,7 +83,7 @@ class TaskState(enum.StrEnum):
 
 
 class Model(BaseModel):
-    """Frozen. Unknown fields, which a newer operator may have written, are ignored."""
+    """A frozen model. It ignores unknown fields, because a newer operator may write them."""
 
     model_config = ConfigDict(
         frozen=True,

@@ -52,10 +52,10 @@ class Resync:
         self._known: set[str | None] = set()
 
     def knows(self, namespace: str) -> bool:
-        """Return whether a namespace has ever been compared.
+        """Return whether the cache of a namespace has ever been compared with the API server.
 
-        Before the first comparison, the cache has only the objects that the watches have reported
-        so far: perhaps a job without its pods.
+        Before the first comparison, the cache has only the objects that the watches have reported.
+        It may then have a job without the pods of the job.
         """
         return None in self._known or namespace in self._known
 

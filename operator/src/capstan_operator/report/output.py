@@ -13,7 +13,7 @@ COLOURS = (36, 33, 32, 35, 34, 96, 93, 92, 95, 94)
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The output of one attempt of a task, as far as it is kept."""
+    """The place and the kept text of the output of one attempt of a task."""
 
     task: TaskName
     attempt: int
@@ -22,7 +22,7 @@ class Source:
     text: str = ""
     """The end of the output, if only the status keeps it."""
     at: datetime | None = None
-    """The time of the lines of `text`: when the attempt ended, if known."""
+    """The time at which the attempt ended, if known. It is the time of every line of `text`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,7 @@ class SessionResources:
         return kept
 
     def keep(self, node: str, make: Callable[[], Any]) -> Any:
-        """Return the object that the node called `node` keeps. The first call makes it."""
+        """Return the object that belongs to the node `node`. The first call makes the object."""
         with self._lock:
             if node not in self._kept:
                 self._kept[node] = make()

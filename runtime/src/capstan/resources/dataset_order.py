@@ -179,7 +179,10 @@ class Shard(_OfOne):
 
 
 class _Sharded(Iterator[Element]):
-    """Every element with one remainder. It goes on after an error of its source."""
+    """An iterator over the elements whose number modulo `count` is `index`.
+
+    After an error of the source, the next call continues with the next element.
+    """
 
     def __init__(self, source: Iterator[Element], count: int, index: int, run: Run) -> None:
         self._source, self._count, self._index, self._run = source, count, index, run

@@ -88,7 +88,7 @@ class StagingArea(waiters.Waited):
     def put(
         self, element: elements.Element, done: waiters.Done, cancelled: cancellation.Cancellation
     ) -> None:
-        """Add a copy of an element. Waits while the area is full."""
+        """Add a copy of an element, and call `done`: at once, or when the area has room."""
         size = elements.size_in_bytes(element)
         self._limits.check(size)
         copy = tuple(map(elements.owned, element))
@@ -104,7 +104,10 @@ class StagingArea(waiters.Waited):
         self.submit(Wait(attempt, None, done, cancelled), self._puts)
 
     def get(self, count: int, done: waiters.Done, cancelled: cancellation.Cancellation) -> None:
-        """Take the first element, which must have `count` components. Waits for an element."""
+        """Call `done` with the first element, at once or when one arrives, and remove the element.
+
+        The element must have `count` components.
+        """
         arrival = 0
 
         def attempt() -> Sequence[Any] | None:

@@ -12,12 +12,11 @@ from capstan.framework.raw import raw
 def update(
     prefix: str, algorithm: str, targets: Sequence[Any], *inputs: Any, **attrs: Any
 ) -> graphs.Operation:
-    """Return an operation that updates by an algorithm of `framework.ops.training`.
+    """Return an operation that updates variables.
 
-    `prefix` is "Apply", or "SparseApply" for rows.
-
-    `targets` are the variables that it changes. For resource variables, the operation is of the op
-    called `Resource...`.
+    The op is named `prefix` + `algorithm`, with `Resource` in front for resource variables. The
+    module `framework.ops.training` defines these ops. `prefix` is "Apply", or "SparseApply" for
+    rows. `targets` are the variables that the operation changes.
     """
     if resource_variables.is_resource_variable(targets[0]):
         handles = [var.handle for var in targets]
@@ -40,7 +39,7 @@ def hyperparameter(value: Any, name: str) -> graphs.Tensor:
 
 
 def like(value: Any, var: Any) -> Any:
-    """Return a hyperparameter, a tensor or variable, cast to the dtype of the variable `var`."""
+    """Cast a hyperparameter (a tensor or a variable) to the dtype of the variable `var`."""
     dtype = var.dtype.base_dtype
     if resource_variables.is_resource_variable(value) and value.dtype == dtype:
         return value
@@ -48,7 +47,7 @@ def like(value: Any, var: Any) -> Any:
 
 
 def without_repeats(values: Any, indices: Any) -> tuple[graphs.Tensor, graphs.Tensor]:
-    """Return values and indices that name each row once: sum the slices of a repeated row."""
+    """Sum the slices of each row. Return the sums and their indices, which name a row once."""
     rows, positions = raw.Unique(indices)
     count = array_ops.shape(rows)[0]
     return raw.UnsortedSegmentSum(values, positions, count), rows

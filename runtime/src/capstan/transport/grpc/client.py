@@ -207,7 +207,8 @@ class GrpcMaster(interfaces.MasterApi):
 class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
     """The worker of a task. Thread-safe.
 
-    Every method raises the errors of the worker, and UnavailableError if it cannot be reached.
+    Every method raises the errors that the worker returns. If the client cannot reach the worker,
+    the method raises UnavailableError.
     """
 
     def __init__(
@@ -218,7 +219,7 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
     ) -> None:
         """Open a channel to `address` (`host:port`). The channel connects when it is used.
 
-        `caller` is this process, and `tls` has its certificates.
+        `caller` names this process, and `tls` holds the certificates of this process.
         """
         self._service = calls.Service(address, channels.WORKER, caller, tls)
 
