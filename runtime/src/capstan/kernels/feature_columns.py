@@ -31,59 +31,72 @@ def _bucketize(node: NodeContext) -> Function:
     return bucketize
 
 
-def _features(node: NodeContext, inputs: Sequence[Array]) -> list[list[list[Any]]]:
-    """Return the features of each column, by example."""
+_Column = dict[int, list[Any]]
+"""The features of the examples that have any."""
+
+
+def _features(node: NodeContext, inputs: Sequence[Array]) -> tuple[list[_Column], int]:
+    """Return the features of each column, and the size of the batch."""
     count = node.attrs["N"]
-    columns = []
+    columns: list[_Column] = []
+    sizes = []
     for at in range(count):
         indices, values, shape = inputs[at], inputs[count + at], inputs[2 * count + at]
-        if indices.ndim != 2 or indices.shape[1] != 2:
+        if indices.ndim != 2 or indices.shape[1] != 2 or shape.shape != (2,):
             raise invalid(
                 f"Input indices should be a matrix with 2 columns but received shape "
                 f"{shapes.show(indices.shape)} at position {at}"
             )
-        rows: list[list[Any]] = [[] for _ in range(int(shape[0]))]
+        if values.shape != indices.shape[:1]:
+            raise invalid(
+                f"Expected {len(indices)} values at position {at}, got {shapes.show(values.shape)}"
+            )
+        column: _Column = {}
         for (example, _), value in zip(indices.tolist(), values.tolist(), strict=True):
-            rows[example].append(value)
-        columns.append(rows)
+            column.setdefault(example, []).append(value)
+        columns.append(column)
+        sizes.append(int(shape[0]))
     for value in inputs[3 * count :]:
         if value.ndim != 2:
             raise invalid(
                 f"Dense inputs should be a matrix but received shape {shapes.show(value.shape)}"
             )
-        columns.append(value.tolist())
-    if len({len(rows) for rows in columns}) > 1:
-        raise invalid(f"Expected batch sizes that agree, got {[len(rows) for rows in columns]}")
-    return columns
+        columns.append(dict(enumerate(value.tolist())))
+        sizes.append(len(value))
+    if len(set(sizes)) > 1:
+        raise invalid(f"Expected batch sizes that agree, got {sizes}")
+    return columns, sizes[0] if sizes else 0
 
 
 def _cross(node: NodeContext) -> Function:
     is_hashed, buckets = node.attrs["hashed_output"], int(node.attrs["num_buckets"]) or _MOST
     key = node.attrs["hash_key"] & _BITS
 
-    def hashed(features: Sequence[int]) -> int:
+    def hashed(features: Sequence[Any]) -> int:
         result: int = key
         for feature in features:
-            result = _joined(result, feature)
+            result = _joined(result, _number(feature))
         return result % buckets
 
+    def joined(features: Sequence[Any]) -> bytes:
+        return b"_X_".join(map(_text, features))
+
+    combine: Any = hashed if is_hashed else joined
+
     def cross(*inputs: Array) -> tuple[Array, Array, Array]:
-        columns = _features(node, inputs)
-        if is_hashed:
-            columns = [[list(map(_number, row)) for row in rows] for rows in columns]
-        else:
-            columns = [[list(map(_text, row)) for row in rows] for rows in columns]
-        combine: Any = hashed if is_hashed else b"_X_".join
+        columns, size = _features(node, inputs)
+        examples = sorted(set.intersection(*map(set, columns))) if columns else []
         rows = [
-            [combine(each) for each in itertools.product(*features)]
-            for features in zip(*columns, strict=True)
+            [combine(each) for each in itertools.product(*(column[at] for column in columns))]
+            for at in examples
         ]
-        longest = max(map(len, rows), default=0)
-        places = [(example, at) for example, row in enumerate(rows) for at in range(len(row))]
+        places = [
+            (at, place) for at, row in zip(examples, rows, strict=True) for place in range(len(row))
+        ]
         values = np.empty(len(places), node.output_dtypes[1].as_numpy_dtype)
         values[:] = [value for row in rows for value in row]
         indices = np.array(places, np.int64).reshape(-1, 2)
-        return indices, values, np.array([len(rows), longest], np.int64)
+        return indices, values, np.array([size, max(map(len, rows), default=0)], np.int64)
 
     return cross
 
@@ -110,6 +123,11 @@ def _shifted(value: int) -> int:
 
 
 def _reshape(indices: Array, shape: Array, wanted: Array) -> tuple[Array, Array]:
+    if indices.ndim != 2 or indices.shape[1:] != shape.shape or wanted.ndim != 1:
+        raise invalid(
+            f"Input indices of shape {shapes.show(indices.shape)} do not fit the input shape of "
+            f"length {shape.size}, or the new shape is not a vector"
+        )
     size, sizes = int(np.prod(shape)), wanted.tolist()
     if sizes.count(-1) > 1:
         first, second = [at for at, each in enumerate(sizes) if each == -1][:2]
@@ -147,6 +165,11 @@ def _slice(
     if not shape.shape == start.shape == size.shape:
         raise invalid(
             f"Expected start and size of length {shape.size}, got {start.size} and {size.size}"
+        )
+    if indices.shape != (len(values), shape.size):
+        raise invalid(
+            f"Input indices of shape {shapes.show(indices.shape)} do not fit {len(values)} values "
+            f"and an input shape of length {shape.size}"
         )
     is_kept = ((indices >= start) & (indices < start + size)).all(1)
     return (
