@@ -47,6 +47,13 @@ def _value_shape(node: NodeContext) -> tuple[int, ...]:
     return tuple(shape)
 
 
+def _behind(handle: Any) -> lookup_table.LookupTable:
+    table = resources.behind(handle)
+    if not isinstance(table, lookup_table.LookupTable):
+        raise invalid(f"The handle is that of a {type(table).__name__}, not of a lookup table")
+    return table
+
+
 def _with_table(
     run: Callable[..., Any], types: Callable[[lookup_table.LookupTable], Sequence[Sequence[Any]]]
 ) -> Callable[[NodeContext], Function]:
@@ -57,7 +64,7 @@ def _with_table(
 
     def make(node: NodeContext) -> Function:
         def call(handle: Any, *inputs: Array) -> Any:
-            table = resources.behind(handle)
+            table = _behind(handle)
             resources.check_signature(node, *types(table))
             return run(table, *inputs)
 
@@ -100,7 +107,7 @@ def _initialize_from_file(node: NodeContext) -> Function:
     count = int(node.attrs["vocab_size"])
 
     def initialize(handle: Any, filename: Any) -> None:
-        table = resources.behind(handle)
+        table = _behind(handle)
         name = np.asarray(filename, object)
         if name.ndim:
             raise invalid(f"filename should be a single string, but got {shapes.show(name.shape)}")
