@@ -32,8 +32,8 @@ class Queues:
     async def end(self, key: Key, job: TrainingJob, status: Status) -> None:
         """End the groups of a job that is over or suspended. Do nothing if they have ended before.
 
-        Only a pod that has ended is changed. If the API server refuses the change, it is logged and
-        tried in each pass.
+        Only a pod that has ended and stays is changed. If the API server refuses the change, it is
+        logged and tried in each pass.
         """
         rests = status.phase.is_final or status.phase is Phase.SUSPENDED
         if job.spec.scheduling.queue_name is None or not rests:
@@ -43,7 +43,7 @@ class Queues:
             if name := queue.group_of(pod):
                 groups.setdefault(name, []).append(pod)
         for pods in groups.values():
-            ended = next(filter(pod_fields.is_final, pods), None)
+            ended = next(filter(_stays, pods), None)
             if ended is not None and not any(map(queue.is_last, pods)):
                 await self._mark(key, ended)
 
@@ -65,3 +65,8 @@ class Queues:
             log.warning("%s/%s: its quota in Kueue was not given back: %s", *key, error)
         else:
             self._cache.pod_event("MODIFIED", changed)
+
+
+def _stays(pod: Manifest) -> bool:
+    """Return whether a pod has ended and is not being deleted."""
+    return pod_fields.is_final(pod) and pod_fields.due(pod) is None
