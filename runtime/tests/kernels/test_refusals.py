@@ -126,6 +126,24 @@ REFUSALS = [
     ("Unique", (PAIR,), {}, "unique expects a 1D vector"),
     ("InTopK", (PAIR, [0]), {"k": 1}, "predictions 2 must match length of targets 1"),
     ("RandomUniformInt", ([2], 5, 5), {}, "Need minval < maxval, got 5 >= 5"),
+    (
+        "MaxPool",
+        (np.ones((1, 3, 3, 1)),),
+        {"ksize": [1, 0, 1, 1], "strides": [1, 1, 1, 1], "padding": b"VALID"},
+        "A window must have at least one element, but its size is 0",
+    ),
+    (
+        "AvgPool3D",
+        (np.ones((1, 3, 3, 3, 1)),),
+        {"ksize": [1, 1, 1, 1, 1], "strides": [1, 1, -1, 1, 1], "padding": b"SAME"},
+        "Stride must be > 0, but got -1",
+    ),
+    (
+        "Conv3D",
+        (np.ones((1, 3, 3, 3, 1)), np.ones((1, 0, 1, 1, 1))),
+        {"strides": [1, 1, 1, 1, 1], "padding": b"VALID"},
+        "A window must have at least one element, but its size is 0",
+    ),
 ]  # fmt: skip
 
 

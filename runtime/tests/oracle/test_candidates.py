@@ -118,10 +118,29 @@ def test_unique_classes_are_distinct(name: str, more: dict[str, Any]) -> None:
         assert (counts > 0).all()
 
 
-def test_more_unique_classes_than_there_are_fail() -> None:
+UNUSABLE: list[tuple[str, dict[str, Any], str]] = [
+    ("uniform_candidate_sampler", {"range_max": 3}, "range is too small"),
+    (
+        "fixed_unigram_candidate_sampler",
+        {"range_max": 4, "unigrams": [1.0, 2.0, 0.5], "num_reserved_ids": 1},
+        "only 3 classes have a weight",
+    ),
+    ("fixed_unigram_candidate_sampler", {"range_max": 4, "unigrams": [0.0] * 4}, "be positive"),
+    (
+        "fixed_unigram_candidate_sampler",
+        {"range_max": 4, "unigrams": [1.0, -1.0, 2.0, 3.0], "distortion": 0.5},
+        "not negative",
+    ),
+]
+
+
+@pytest.mark.parametrize("name, more, fault", UNUSABLE)
+def test_classes_that_cannot_be_drawn_fail_the_step(
+    name: str, more: dict[str, Any], fault: str
+) -> None:
     with capstan.Graph().as_default(), capstan.Session() as session:
-        sampled = capstan.nn.uniform_candidate_sampler([[0]], 1, 4, True, 3)
-        with pytest.raises(capstan.errors.InvalidArgumentError, match="range is too small"):
+        sampled = getattr(capstan.nn, name)([[0]], 1, 4, True, **more)
+        with pytest.raises(capstan.errors.InvalidArgumentError, match=fault):
             session.run(list(sampled))
 
 

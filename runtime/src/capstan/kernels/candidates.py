@@ -74,17 +74,26 @@ def _fixed_unigram(node: NodeContext) -> tuple[Draw, Probability]:
     reserved, shards, shard = (
         int(node.attrs[name]) for name in ("num_reserved_ids", "num_shards", "shard")
     )
-    weights = [0.0] * len(range(shard, reserved, shards))
+    before = len(range(shard, reserved, shards))
     # As in TensorFlow, the classes after the reserved ones are numbered within the shard.
-    for number_of_class, frequency in enumerate(frequencies, len(weights)):
-        if number_of_class % shards == shard:
-            weights.append(frequency ** node.attrs["distortion"])
+    own = [each for index, each in enumerate(frequencies, before) if index % shards == shard]
+    with np.errstate(all="ignore"):
+        powers = np.array(own, np.float64) ** node.attrs["distortion"]
+    weights = np.concatenate([np.zeros(before), powers])
     if len(weights) != node.attrs["range_max"]:
         raise invalid(
             f"range_max is {node.attrs['range_max']}, but there are weights for {len(weights)} "
             "classes"
         )
-    return _by_weight(np.array(weights))
+    if not ((weights >= 0) & np.isfinite(weights)).all() or not weights.any():
+        raise invalid("The weights must be finite and not negative, and one must be positive")
+    possible, wanted = np.count_nonzero(weights), node.attrs["num_sampled"]
+    if node.attrs["unique"] and wanted > possible:
+        raise invalid(
+            f"Sampler's range is too small: {wanted} unique classes, but only {possible} classes "
+            "have a weight"
+        )
+    return _by_weight(weights)
 
 
 def _frequencies(file: str) -> list[float]:
