@@ -312,6 +312,18 @@ def a_job_with_a_claim_starts(proof: Proof) -> Condition:
     return lambda: story.find_service(NAME) is not None and story.cluster.api.find(path) is not None
 
 
+def an_encrypted_job_has_its_secrets(proof: Proof) -> Condition:
+    """The key of the authority and the certificate of each task are in Secrets before the pods."""
+    document = job()
+    document["spec"]["cluster"] = {"tls": {"mode": "Mutual"}}
+    story = proof.story
+    story.submit(document)
+    uid = story.job()["metadata"]["uid"][:8]
+    folder = f"/api/v1/namespaces/{story.namespace}/secrets"
+    path = f"{folder}/{NAME}-worker-0-tls-{uid}"
+    return lambda: story.find_service(NAME) is not None and story.cluster.api.find(path) is not None
+
+
 def a_scaled_job_has_its_cluster_file(proof: Proof) -> Condition:
     wait.until(a_job_starts(proof))
     story = proof.story
@@ -449,6 +461,8 @@ NEEDED_FOR: Mapping[str, Promise] = {
     "create networkpolicies": a_protected_job_starts,
     "get persistentvolumeclaims": a_job_with_a_claim_starts,
     "create persistentvolumeclaims": a_job_with_a_claim_starts,
+    "get secrets": an_encrypted_job_has_its_secrets,
+    "create secrets": an_encrypted_job_has_its_secrets,
     "create configmaps": a_scaled_job_has_its_cluster_file,
     "patch configmaps": a_scaled_job_has_its_cluster_file,
     "create events": events_are_reported,

@@ -231,5 +231,5 @@ async def _lists(rest: Rest, namespace: str) -> tuple[Listed, Listed]:
     return jobs, await rest.list(paths.pods(namespace), labelSelector=LABEL)
 
 
-async def _no_answer(_: str) -> None:
+async def _no_answer(_: str, __: object) -> None:
     """Answer as a task that no network reaches."""

@@ -81,7 +81,7 @@ def test_an_object_keeps_its_uid_and_generation() -> None:
     "path",
     [
         ("spec", "paused"),
-        ("spec", "cluster", "tls"),
+        ("spec", "cluster", "future"),
         ("spec", "replicaSpecs", "worker", "priority"),
         ("spec", "replicaSpecs", "driver"),
         ("spec", "runPolicy", "restartBackoff", "jitter"),

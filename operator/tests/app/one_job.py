@@ -97,7 +97,7 @@ class Setting:
         )
         self.cache.job_event("ADDED", self.job)
 
-    async def ask(self, address: str) -> bytes | None:
+    async def ask(self, address: str, _: object) -> bytes | None:
         """Answer as the task at this address."""
         self.questions.put_nowait(address)
         return self.progress.get(address)

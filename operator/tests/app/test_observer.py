@@ -13,6 +13,7 @@ from kube.server import refusal
 
 from capstan_operator.api import parse
 from capstan_operator.api.status import Status
+from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.observer import Look, Observer
 from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.app.reports import Reports
@@ -52,14 +53,14 @@ def look(folder: Path, pod: Json, node: web.Response | None = None) -> tuple[Loo
                 clock = asyncio.get_running_loop().time
                 reports = Reports(_silent, lambda _: None, clock, now, 0)
                 nodes = Nodes(rest, lambda: 0.0, 300)
-                observer = Observer(cache, nodes, RefusedStarts(), reports)
+                observer = Observer(cache, nodes, RefusedStarts(), reports, Certificates(rest, now))
                 found = await observer.look(KEY, parse.admitted(make_job()), Status(), None)
                 return found, [request.path for request in server.asked]
 
     return asyncio.run(scenario())
 
 
-async def _silent(_: str) -> None:
+async def _silent(_: str, __: object) -> None:
     """Answer as a task that does not answer."""
 
 

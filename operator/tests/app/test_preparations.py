@@ -14,6 +14,7 @@ from kube.server import Asked, Server, refusal
 
 from capstan_operator.api import parse
 from capstan_operator.api.spec import TrainingJob
+from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.preparations import Preparations
 from capstan_operator.kube.cache import Key
@@ -130,7 +131,12 @@ async def setting(folder: Path) -> AsyncIterator[Setting]:
     async with servers.serving(here.answer) as here.server:
         config = servers.kubeconfig(folder, f"http://127.0.0.1:{here.server.port}")
         async with await Rest.connect(config) as rest:
-            here.preparations = Preparations(rest, Gangs(rest, lambda: here.now), lambda: here.now)
+            here.preparations = Preparations(
+                rest,
+                Gangs(rest, lambda: here.now),
+                Certificates(rest, lambda: here.now),
+                lambda: here.now,
+            )
             yield here
 
 

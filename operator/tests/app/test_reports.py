@@ -63,7 +63,7 @@ def test_only_a_server_with_the_method_and_a_short_answer_is_read(
 ) -> None:
     async def scenario() -> bytes | None:
         async with task_server(answers) as address:
-            return await task_client.progress(address)
+            return await task_client.progress(address, None)
 
     assert asyncio.run(scenario()) == expected
 
@@ -73,7 +73,7 @@ def test_a_port_without_a_server_gives_no_answer() -> None:
     async def scenario() -> bytes | None:
         async with task_server({}) as address:
             pass
-        return await task_client.progress(address)
+        return await task_client.progress(address, None)
 
     assert asyncio.run(scenario()) is None
 

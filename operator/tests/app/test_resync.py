@@ -16,6 +16,7 @@ from kube.server import Asked
 
 from capstan_operator.api import parse
 from capstan_operator.app import resync as resyncs
+from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.preparations import Preparations
@@ -49,7 +50,9 @@ class World:
         self.now = 0.0
         self.watches = Watches(namespaces, lambda: self.now)
         self.metrics = Metrics(WorkQueue(lambda: 0.0))
-        self.preparations = Preparations(rest, Gangs(rest, lambda: NOW), lambda: NOW)
+        self.preparations = Preparations(
+            rest, Gangs(rest, lambda: NOW), Certificates(rest, lambda: NOW), lambda: NOW
+        )
         self.resync = Resync(
             rest,
             self.cache,

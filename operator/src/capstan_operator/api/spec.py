@@ -83,6 +83,13 @@ class Gang(enum.StrEnum):
     NONE = "None"
 
 
+class TlsMode(enum.StrEnum):
+    """Whether the connections of the tasks are encrypted (`manifests.certificates`)."""
+
+    DISABLED = "Disabled"
+    MUTUAL = "Mutual"
+
+
 class AccessMode(enum.StrEnum):
     """The nodes and pods that may mount a volume at the same time, in Kubernetes' words."""
 
@@ -202,6 +209,15 @@ class RunPolicy(Model):
     succeeded. If it has not ended by itself then, it gets SIGTERM."""
 
 
+class Tls(Model):
+    """The encryption of the connections between the tasks."""
+
+    mode: TlsMode = TlsMode.DISABLED
+    """`Disabled`, or `Mutual`: the operator makes a certificate for each task, and the tasks of the
+    job refuse all clients without one. The programs must use Capstan, because TensorFlow 1 has no
+    encryption. No effect on one machine, where tasks listen on 127.0.0.1 only."""
+
+
 class Cluster(Model):
     """The network settings of the tasks."""
 
@@ -214,6 +230,8 @@ class Cluster(Model):
     """Whether a NetworkPolicy lets only the tasks of the job connect to the tasks. The network of
     the Kubernetes cluster must enforce such policies. No effect on one machine, where tasks listen
     on 127.0.0.1 only."""
+    tls: Tls = Tls()
+    """The encryption of the connections between the tasks."""
 
 
 class VolumeClaim(Model):

@@ -20,6 +20,7 @@ from capstan_operator.api import managed, names, parse, status_json
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.app.actor import Actor
+from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.cluster_files import ClusterFiles
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.metrics import Metrics
@@ -72,12 +73,13 @@ class Controller:
         self._refused_starts = RefusedStarts()
         self._pace = Pace()
         self._reports = reports
-        self._observer = Observer(cache, nodes, self._refused_starts, reports)
+        self._certificates = Certificates(rest, clock)
+        self._observer = Observer(cache, nodes, self._refused_starts, reports, self._certificates)
         self._cluster_files = ClusterFiles(rest, clock)
         self._queues = Queues(rest, cache)
         self._gangs = Gangs(rest, clock)
         self._actor = Actor(rest, cache, self._refused_starts, clock)
-        self.preparations = Preparations(rest, self._gangs, clock)
+        self.preparations = Preparations(rest, self._gangs, self._certificates, clock)
 
     async def reconcile(self, key: Key) -> float | None:
         """Make one pass over a job, and return the seconds until the next pass.
@@ -152,6 +154,7 @@ class Controller:
 
     async def _obstacle(self, found: Found) -> Obstacle | None:
         if found.status.phase.is_final:
+            self._certificates.forget(found.key)
             return None
         started = bool(found.status.tasks) and found.status.phase is not Phase.INVALID
         return await self.preparations.obstacle(found.job, started=started)
@@ -253,6 +256,9 @@ class Controller:
             times.append(look.again_seconds)
         if decided.again_at is not None:
             times.append((decided.again_at - now).total_seconds())
+        renewal = self._certificates.again_seconds(found.key)
+        if renewal is not None and look.observed.obstacle is None:
+            times.append(renewal)
         if look.observed.obstacle is not None:
             times.append(self.preparations.again_seconds(found.key))
         return max(min(times), 0.0) if times else None
@@ -264,6 +270,7 @@ class Controller:
         self._reports.forget(key)
         self.preparations.forget(key)
         self._gangs.forget(key)
+        self._certificates.forget(key)
         self._cluster_files.forget(key)
 
 

@@ -10,11 +10,13 @@ from capstan_operator.api import names
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status, TaskStatus
+from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.app.reports import Received, Reports, Target
 from capstan_operator.kube import owners, pods
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.nodes import Nodes
+from capstan_operator.manifests import certificates as manifests
 from capstan_operator.manifests import cluster
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.reconcile import rows
@@ -42,9 +44,15 @@ class Observer:
     """Looks at jobs. It reads only the nodes of doubtful pods from the API server."""
 
     def __init__(
-        self, cache: Cache, nodes: Nodes, refused_starts: RefusedStarts, reports: Reports
+        self,
+        cache: Cache,
+        nodes: Nodes,
+        refused_starts: RefusedStarts,
+        reports: Reports,
+        certificates: Certificates,
     ) -> None:
         self._cache = cache
+        self._certificates = certificates
         self._reports = reports
         self._nodes = nodes
         self._refused_starts = refused_starts
@@ -99,14 +107,19 @@ class Observer:
         return tuple(with_step if view is current else view for view in views), received
 
     def _target(self, key: Key, job: TrainingJob, view: TaskView) -> Target | None:
-        """Return the address at which a task's server listens, or None if the task does not run."""
+        """Return how to ask a task, or None if it does not run or its certificates are missing."""
         if view.phase is not TaskPhase.RUNNING:
             return None
+        identity = None
+        if manifests.is_mutual(job):
+            identity = self._certificates.identity(key, manifests.hosts(job, view.name)[0])
+            if identity is None:
+                return None
         for pod in self._cache.pods(key):
             ip = pod["status"].get("podIP")
             if pod["metadata"]["uid"] == view.uid and ip:
                 host = f"[{ip}]" if ":" in ip else ip
-                return Target(view.uid, f"{host}:{cluster.port(job)}")
+                return Target(view.uid, f"{host}:{cluster.port(job)}", identity)
         return None
 
     def _views(self, job: TrainingJob, tasks: Sequence[Pod], lost: set[str]) -> Iterator[TaskView]:

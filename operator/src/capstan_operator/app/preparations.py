@@ -1,6 +1,7 @@
 """Prepare a job for its first pod: check its templates, and create its other objects.
 
-These are its Service and, if the job asks for them, its NetworkPolicy and PersistentVolumeClaim.
+These are its Service and, if the job asks for them, its NetworkPolicy, its PersistentVolumeClaim
+and the Secrets with its certificates, which `certificates` keeps.
 
 Rule 1: the operator does not touch objects of other owners. It creates an object and never changes
 it. An object that already exists either belongs to the job or is an obstacle.
@@ -23,16 +24,19 @@ from typing import Any
 
 from capstan_operator.api.names import ReplicaType, Uid
 from capstan_operator.api.spec import TrainingJob
+from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.kube import owners, paths
 from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound, Refused
 from capstan_operator.kube.rest import Rest
+from capstan_operator.manifests import certificates as certificate_manifests
 from capstan_operator.manifests import network_policy as policy_manifests
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests import service as service_manifests
 from capstan_operator.manifests import volume_claim as claim_manifests
 from capstan_operator.reconcile.observe import (
+    CERTIFICATES_MISSING,
     NAME_CONFLICT,
     NETWORK_POLICY_MISSING,
     SERVICE_MISSING,
@@ -65,9 +69,12 @@ class _Unwatched:
 class Preparations:
     """The preparations of all jobs. Only one pass of a job at a time may call `obstacle`."""
 
-    def __init__(self, rest: Rest, gangs: Gangs, clock: Callable[[], datetime]) -> None:
+    def __init__(
+        self, rest: Rest, gangs: Gangs, certificates: Certificates, clock: Callable[[], datetime]
+    ) -> None:
         self._rest = rest
         self._gangs = gangs
+        self._certificates = certificates
         self._clock = clock
         self._served: dict[Key, Uid] = {}
         self._equipped: dict[Key, Uid] = {}
@@ -152,6 +159,15 @@ class Preparations:
                 if obstacle is not None:
                     return obstacle
             self._equipped[key] = job.metadata.uid
+        if certificate_manifests.is_mutual(job):
+            obstacle = await _found_or(
+                self._certificates.ensure(key, job),
+                CERTIFICATES_MISSING,
+                "Secrets with the certificates of the tasks",
+                started=started,
+            )
+            if obstacle is not None:
+                return obstacle
         if self._served.get(key) == job.metadata.uid:
             return None
         return await _found_or(

@@ -16,6 +16,7 @@ from capstan_operator.api import report
 from capstan_operator.api.names import Uid
 from capstan_operator.api.report import Report
 from capstan_operator.app.queue import WorkQueue
+from capstan_operator.app.task_client import Identity
 from capstan_operator.kube.cache import Key
 
 PER_SECOND = 3.0
@@ -28,10 +29,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The task to ask: the pod's UID, and the `host:port` of its server."""
+    """The task to ask: the pod's UID, the `host:port` of its server, and certificates to use."""
 
     uid: Uid
     address: str
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,14 +48,15 @@ class Received:
 class Reports:
     """The last report of each job, for one event loop.
 
-    `ask` returns the answer of the task at an address, or None. `wake` is called with the key of a
-    job that has a new report. `loop_clock` returns the loop's time in seconds, and `clock` an aware
-    time. A job is asked at most once in `shortest_seconds`. If this is 0, no job is asked.
+    `ask` returns the answer of the task at an address, asked with certificates, or None. `wake` is
+    called with the key of a job that has a new report. `loop_clock` returns the loop's time in
+    seconds, and `clock` an aware time. A job is asked at most once in `shortest_seconds`. If this
+    is 0, no job is asked.
     """
 
     def __init__(
         self,
-        ask: Callable[[str], Awaitable[bytes | None]],
+        ask: Callable[[str, Identity | None], Awaitable[bytes | None]],
         wake: Callable[[Key], None],
         loop_clock: Callable[[], float],
         clock: Callable[[], datetime],
@@ -97,7 +100,7 @@ class Reports:
                 self._queue.done(key, None)
                 continue
             try:
-                answer = await self._ask(target.address)
+                answer = await self._ask(target.address, target.identity)
             except Exception:  # one task that cannot be asked must not stop the operator
                 log.exception("%s/%s: cannot ask %s for its progress", *key, target.address)
                 answer = None

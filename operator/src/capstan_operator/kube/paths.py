@@ -68,6 +68,14 @@ def config_map(namespace: str, name: str) -> str:
     return _namespaced(_CORE, namespace, "configmaps", name)
 
 
+def secrets(namespace: str) -> str:
+    return _namespaced(_CORE, namespace, "secrets")
+
+
+def secret(namespace: str, name: str) -> str:
+    return _namespaced(_CORE, namespace, "secrets", name)
+
+
 def volume_claims(namespace: str) -> str:
     return _namespaced(_CORE, namespace, "persistentvolumeclaims")
 

@@ -48,6 +48,7 @@ class Environment:
     """The `cluster` of `TF_CONFIG`, as JSON."""
     checkpoint_dir: str | None
     cluster_file: str | None
+    tls_dir: str | None = None
 
     def of(self, task: TaskName, *, attempt: int, epoch: int) -> dict[str, str]:
         """Return the variables of one attempt of a task, by name."""
@@ -60,6 +61,8 @@ class Environment:
             variables["CAPSTAN_CLUSTER_FILE"] = self.cluster_file
         if self.checkpoint_dir is not None:
             variables["CAPSTAN_CHECKPOINT_DIR"] = self.checkpoint_dir
+        if self.tls_dir is not None:
+            variables["CAPSTAN_TLS_DIR"] = self.tls_dir
         return variables
 
     def tf_config(self, task: TaskName) -> str:
@@ -73,6 +76,8 @@ def environment(
     address: Address,
     checkpoint_dir: str | None = None,
     cluster_file: str | None = None,
+    tls_dir: str | None = None,
 ) -> Environment:
     """Return the environment of a job's tasks. Calls `address` once for each member."""
-    return Environment(json.dumps(cluster_spec(job, address)), checkpoint_dir, cluster_file)
+    spec = json.dumps(cluster_spec(job, address))
+    return Environment(spec, checkpoint_dir, cluster_file, tls_dir)

@@ -10,8 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from capstan_operator.api.names import ReplicaType, TaskName
-from capstan_operator.api.spec import Checkpoint, TrainingJob
-from capstan_operator.manifests import cluster, cluster_file, labels, spread, volume_claim
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.manifests import (
+    certificates,
+    cluster,
+    cluster_file,
+    labels,
+    spread,
+    volume_claim,
+)
 from capstan_operator.manifests.cluster import Address, Environment
 
 CHECKPOINT_VOLUME = "capstan-checkpoints"
@@ -63,7 +70,8 @@ def environment(job: TrainingJob) -> Environment:
     """Return the environment of a job's tasks. Make it once for all pods of a pass."""
     checkpoint = job.spec.checkpoint
     folder = None if checkpoint is None else checkpoint.path
-    return cluster.environment(job, address(job), folder, cluster_file.PATH)
+    tls = certificates.FOLDER if certificates.is_mutual(job) else None
+    return cluster.environment(job, address(job), folder, cluster_file.PATH, tls)
 
 
 def pod(
@@ -103,9 +111,13 @@ def probe(job: TrainingJob, kind: ReplicaType) -> dict[str, Any]:
 
 
 def _probed(spec: Mapping[str, Any], trainer: int, job: TrainingJob) -> dict[str, Any]:
-    """Return the spec of a pod with a readiness probe for its trainer."""
+    """Return the spec of a pod with a readiness probe for its trainer.
+
+    A kubelet cannot encrypt its questions. It only connects to a task with certificates.
+    """
     containers = list(spec["containers"])
-    probe = {"grpc": {"port": cluster.port(job)}, **_PROBE}
+    kind = "tcpSocket" if certificates.is_mutual(job) else "grpc"
+    probe = {kind: {"port": cluster.port(job)}, **_PROBE}
     containers[trainer] = {"readinessProbe": probe, **containers[trainer]}
     return {**spec, "containers": containers}
 
@@ -138,8 +150,10 @@ def _spec(
     spec.pop("setHostnameAsFQDN", None)
     for kind in ("initContainers", "containers"):
         if given.get(kind):
-            spec[kind] = [_container(container, variables, checkpoint) for container in given[kind]]
+            spec[kind] = [_container(container, variables, job) for container in given[kind]]
     spec["volumes"] = [*(given.get("volumes") or []), cluster_file.volume(job)]
+    if certificates.is_mutual(job):
+        spec["volumes"].append(certificates.volume(job, task))
     if checkpoint is not None:
         claim = {"claimName": volume_claim.mounted(job, checkpoint)}
         volume = {"name": CHECKPOINT_VOLUME, "persistentVolumeClaim": claim}
@@ -148,7 +162,7 @@ def _spec(
 
 
 def _container(
-    given: Mapping[str, Any], variables: list[dict[str, str]], checkpoint: Checkpoint | None
+    given: Mapping[str, Any], variables: list[dict[str, str]], job: TrainingJob
 ) -> dict[str, Any]:
     names = {variable["name"] for variable in variables}
     own = [variable for variable in given.get("env") or [] if variable.get("name") not in names]
@@ -159,6 +173,9 @@ def _container(
         "env": [*variables, *own],
     }
     container["volumeMounts"] = [*(given.get("volumeMounts") or []), cluster_file.mount()]
+    if certificates.is_mutual(job):
+        container["volumeMounts"].append(certificates.mount())
+    checkpoint = job.spec.checkpoint
     if checkpoint is not None:
         mount = {"name": CHECKPOINT_VOLUME, "mountPath": checkpoint.path}
         container["volumeMounts"].append(mount)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from capstan_operator.api.status import Status
 from capstan_operator.reconcile.actions import Announce, NewsType
 from capstan_operator.reconcile.observe import (
+    CERTIFICATES_MISSING,
     GANG_UNAVAILABLE,
     NAME_CONFLICT,
     NETWORK_POLICY_MISSING,
@@ -23,7 +24,13 @@ from capstan_operator.reconcile.observe import (
 )
 
 _FAULTS = frozenset(
-    {SERVICE_MISSING, NETWORK_POLICY_MISSING, VOLUME_CLAIM_MISSING, GANG_UNAVAILABLE}
+    {
+        SERVICE_MISSING,
+        NETWORK_POLICY_MISSING,
+        VOLUME_CLAIM_MISSING,
+        CERTIFICATES_MISSING,
+        GANG_UNAVAILABLE,
+    }
 )
 """The obstacles that need the help of a user or of an administrator."""
 NAMED = 8

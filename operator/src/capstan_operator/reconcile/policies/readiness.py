@@ -9,7 +9,8 @@ The operator knows in two cases that a task answers:
                                                               all tasks of a cluster run one runtime
 
 An evaluator is not part of the cluster and has no server. A template with a probe keeps its own. A
-task with certificates gets no probe, because a kubelet asks without encryption.
+kubelet asks without encryption. With `tls.mode: Mutual` its probe therefore only connects, and a
+task whose template has certificates of its own gets no probe.
 """
 
 from itertools import pairwise
@@ -17,6 +18,7 @@ from itertools import pairwise
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status
+from capstan_operator.manifests import certificates
 
 
 def is_probed(job: TrainingJob, status: Status, task: TaskName) -> bool:
@@ -27,6 +29,9 @@ def is_probed(job: TrainingJob, status: Status, task: TaskName) -> bool:
 
 
 def _is_encrypted(job: TrainingJob, task: TaskName) -> bool:
+    """Return whether the template of a task has certificates of its own."""
+    if certificates.is_mutual(job):
+        return False
     trainer = job.replica(task.type).template.trainer
     return any(variable.name == "CAPSTAN_TLS_DIR" for variable in trainer.env)
 

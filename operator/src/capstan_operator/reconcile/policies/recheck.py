@@ -15,6 +15,7 @@ from datetime import datetime
 from capstan_operator.api.names import Uid
 from capstan_operator.api.spec import Metadata
 from capstan_operator.reconcile.observe import (
+    CERTIFICATES_MISSING,
     GANG_UNAVAILABLE,
     NAME_CONFLICT,
     NETWORK_POLICY_MISSING,
@@ -31,6 +32,7 @@ FIRST_SECONDS = {
     SERVICE_MISSING: 5.0,
     NETWORK_POLICY_MISSING: 5.0,
     VOLUME_CLAIM_MISSING: 5.0,
+    CERTIFICATES_MISSING: 5.0,
     TEMPLATE_INVALID: 30.0,
     GANG_UNAVAILABLE: 30.0,
 }

@@ -1,0 +1,258 @@
+"""The operator keeps the certificates of encrypted jobs in Secrets, and asks tasks with its own."""
+
+import asyncio
+import base64
+import contextlib
+import json
+import ssl
+from collections.abc import AsyncIterator, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import grpc
+import grpc.aio
+import pytest
+from aiohttp import web
+from kube import server as servers
+from kube.server import Asked, Server, refusal
+
+from capstan_operator.api import parse
+from capstan_operator.api.names import TaskName
+from capstan_operator.api.spec import TrainingJob
+from capstan_operator.app import service, task_client
+from capstan_operator.app.authority import Authority, Pair
+from capstan_operator.app.certificates import Certificates
+from capstan_operator.app.gangs import Gangs
+from capstan_operator.app.preparations import Preparations
+from capstan_operator.app.task_client import Identity
+from capstan_operator.kube.cache import Key
+from capstan_operator.kube.rest import Rest
+from capstan_operator.manifests import certificates as manifests
+from capstan_operator.manifests import pod as pods
+
+SECRETS = "/api/v1/namespaces/space/secrets"
+KEY = Key("space", "digits")
+BEGIN = datetime(2026, 11, 2, tzinfo=UTC)
+HOST = "ps-0.digits.space.svc.cluster.local"
+
+Json = dict[str, Any]
+
+
+def make_job(workers: int = 1, mode: str = "Mutual") -> TrainingJob:
+    trainer = {"name": "trainer", "image": "digits:1", "command": ["python", "-m", "capstan"]}
+    template = {"spec": {"containers": [trainer, {"name": "sidecar", "image": "digits:1"}]}}
+    replicas = {"ps": 1, "worker": workers}
+    document = {
+        "apiVersion": "capstan.dev/v1alpha1",
+        "kind": "TrainingJob",
+        "metadata": {"name": "digits", "namespace": "space", "uid": "12345678-9"},
+        "spec": {
+            "replicaSpecs": {
+                kind: {"replicas": count, "template": template} for kind, count in replicas.items()
+            },
+            "cluster": {"tls": {"mode": mode}},
+        },
+    }
+    return parse.admitted(document)
+
+
+class Setting:
+    """A server with Secrets by name. `refused` has the answer to each request for a Secret."""
+
+    def __init__(self) -> None:
+        self.secrets: dict[str, Json] = {}
+        self.refused: Callable[[], web.Response] | None = None
+        self.now = BEGIN
+        self.server: Server
+        self.rest: Rest
+        self.certificates: Certificates
+
+    def answer(self, asked: Asked) -> web.StreamResponse:
+        if not asked.path.startswith(SECRETS):
+            return web.json_response(asked.body)
+        if self.refused is not None:
+            return self.refused()
+        if asked.body is not None:
+            self.secrets[asked.body["metadata"]["name"]] = asked.body
+            return web.json_response(asked.body)
+        found = self.secrets.get(asked.path.removeprefix(f"{SECRETS}/"))
+        return web.json_response(found) if found else refusal(404, "NotFound")
+
+    def restart(self) -> None:
+        """Begin as a new process would, with nothing remembered."""
+        self.certificates = Certificates(self.rest, lambda: self.now)
+
+    def written(self) -> list[str]:
+        """Return the Secrets that were written since the last call."""
+        bodies = [asked.body for asked in self.server.asked if asked.method != "GET"]
+        self.server.asked.clear()
+        return [body["metadata"]["name"] for body in bodies if body is not None]
+
+
+@contextlib.asynccontextmanager
+async def setting(folder: Path) -> AsyncIterator[Setting]:
+    here = Setting()
+    async with servers.serving(here.answer) as here.server:
+        config = servers.kubeconfig(folder, f"http://127.0.0.1:{here.server.port}")
+        async with await Rest.connect(config) as here.rest:
+            here.restart()
+            yield here
+
+
+def test_each_task_has_a_secret_and_the_key_of_the_authority_has_its_own(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            job = make_job()
+            assert await here.certificates.ensure(KEY, job) is None
+            names = ["digits-tls-12345678", "digits-ps-0-tls-12345678"]
+            assert here.written() == [*names, "digits-worker-0-tls-12345678"]
+            for secret in here.secrets.values():
+                assert secret["metadata"]["ownerReferences"][0]["uid"] == job.metadata.uid
+                assert set(secret["data"]) == {"ca.crt", "tls.crt", "tls.key"}
+            keys = {secret["data"]["tls.key"] for secret in here.secrets.values()}
+            assert len(keys) == 3
+            mounted = json.dumps(pods.pod(job, TaskName.parse("ps-0"), pods.environment(job),
+                                          attempt=1, epoch=1))  # fmt: skip
+            assert manifests.authority_name(job) not in mounted
+            await here.certificates.ensure(KEY, job)
+            await here.certificates.ensure(KEY, make_job(workers=2))
+            assert here.written() == ["digits-worker-1-tls-12345678"], "the others are kept"
+
+    asyncio.run(scenario())
+
+
+def test_certificates_are_replaced_before_they_end_by_any_operator(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.certificates.ensure(KEY, make_job())
+            authority = here.secrets["digits-tls-12345678"]
+            here.written()
+            here.restart()
+            here.now += timedelta(days=19)
+            await here.certificates.ensure(KEY, make_job())
+            assert here.written() == []
+            here.now += timedelta(days=1)
+            await here.certificates.ensure(KEY, make_job())
+            tasks = ["digits-ps-0-tls-12345678", "digits-worker-0-tls-12345678"]
+            assert here.written() == tasks
+            assert here.secrets["digits-tls-12345678"] == authority
+            here.secrets.clear()
+            here.now += timedelta(hours=1)
+            await here.certificates.ensure(KEY, make_job())
+            kept = here.secrets["digits-tls-12345678"]["data"]
+            assert kept == authority["data"], "the key of the authority is remembered"
+            assert sorted(here.secrets) == sorted(["digits-tls-12345678", *tasks])
+            assert (here.certificates.again_seconds(KEY) or 0) <= 3600
+
+    asyncio.run(scenario())
+
+
+def test_a_secret_of_another_owner_is_an_obstacle_and_stays(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            foreign = {"metadata": {"name": "digits-ps-0-tls-12345678"}, "data": {}}
+            here.secrets["digits-ps-0-tls-12345678"] = foreign
+            found = await here.certificates.ensure(KEY, make_job())
+            assert found is not None
+            assert found.reason == "NameConflict"
+            assert here.secrets["digits-ps-0-tls-12345678"] is foreign
+
+    asyncio.run(scenario())
+
+
+def test_a_job_whose_secrets_are_refused_waits_and_says_why(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.refused = lambda: refusal(403, "Forbidden", "no rights on secrets")
+            gangs = Gangs(here.rest, lambda: here.now)
+            made = Preparations(here.rest, gangs, here.certificates, lambda: here.now)
+            found = await made.obstacle(make_job(), started=True)
+            assert found is not None
+            assert found.reason == "CertificatesMissing"
+            assert "no rights on secrets" in found.message
+
+    asyncio.run(scenario())
+
+
+def test_every_container_reads_the_certificates_of_its_task_and_the_probe_connects() -> None:
+    job, task = make_job(), TaskName.parse("ps-0")
+    spec = pods.pod(job, task, pods.environment(job), attempt=1, epoch=1, probed=True)["spec"]
+    secret = {"secretName": "digits-ps-0-tls-12345678"}
+    assert {"name": "capstan-tls", "secret": secret} in spec["volumes"]
+    for container in spec["containers"]:
+        mount = {"name": "capstan-tls", "mountPath": "/etc/capstan/tls", "readOnly": True}
+        assert mount in container["volumeMounts"]
+        assert {"name": "CAPSTAN_TLS_DIR", "value": "/etc/capstan/tls"} in container["env"]
+    assert spec["containers"][0]["readinessProbe"]["tcpSocket"] == {"port": 2222}
+    plain = make_job(mode="Disabled")
+    manifest = pods.pod(plain, task, pods.environment(plain), attempt=1, epoch=1, probed=True)
+    assert "tls" not in json.dumps(manifest).lower()
+
+
+def test_a_certificate_fits_its_authority_and_no_other(tmp_path: Path) -> None:
+    ours, other = Authority.make(BEGIN), Authority.make(BEGIN)
+    pair = ours.issue((HOST, "localhost"), BEGIN)
+    found = ours.facts(pair)
+    assert found is not None
+    assert found.hosts == {HOST, "localhost"}
+    assert found.authority == Authority.load(ours.pair).fingerprint
+    foreign = other.facts(pair)
+    assert foreign is not None
+    assert foreign.authority == b""
+    assert ours.facts(Pair(pair.chain, other.pair.key)) is None
+    assert ours.facts(Pair(b"", b"")) is None
+    assert b"PRIVATE KEY" in pair.key
+    assert "PRIVATE KEY" not in repr(pair)
+    with pytest.raises(ValueError, match="do not fit together"):
+        Authority.load(Pair(ours.chain, other.pair.key))
+    (tmp_path / "tls.crt").write_bytes(pair.chain)
+    (tmp_path / "tls.key").write_bytes(pair.key)
+    ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(
+        tmp_path / "tls.crt", tmp_path / "tls.key"
+    )
+
+
+@pytest.mark.e2e
+def test_an_encrypted_task_answers_only_the_certificate_of_its_job(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.now = service.now()
+            await here.certificates.ensure(KEY, make_job())
+            identity = here.certificates.identity(KEY, HOST)
+            assert identity is not None
+            authority = Authority.load(_stored(here.secrets["digits-tls-12345678"]))
+            server = grpc.aio.server()
+            server.add_generic_rpc_handlers((_progress(),))
+            pair = _stored(here.secrets["digits-ps-0-tls-12345678"])
+            credentials = grpc.ssl_server_credentials(
+                [(pair.key, pair.chain)], authority.chain, require_client_auth=True
+            )
+            port = server.add_secure_port("127.0.0.1:0", credentials)
+            await server.start()
+            try:
+                address = f"127.0.0.1:{port}"
+                assert await task_client.progress(address, identity) == b"{}"
+                stranger = Authority.make(here.now).issue(("operator",), here.now)
+                foreign = Identity(authority.chain, stranger.chain, stranger.key, HOST)
+                other = Identity(identity.authority, identity.chain, identity.key, "ps-1.x")
+                for refused in (None, foreign, other):
+                    assert await task_client.progress(address, refused) is None
+            finally:
+                await server.stop(None)
+
+    asyncio.run(scenario())
+
+
+def _stored(secret: Json) -> Pair:
+    return Pair(
+        base64.b64decode(secret["data"]["tls.crt"]), base64.b64decode(secret["data"]["tls.key"])
+    )
+
+
+def _progress() -> grpc.GenericRpcHandler:
+    async def answer(_: bytes, __: object) -> bytes:
+        return b"{}"
+
+    methods = {"Progress": grpc.unary_unary_rpc_method_handler(answer)}
+    return grpc.method_handlers_generic_handler("capstan.Training", methods)
