@@ -563,7 +563,10 @@ def test_the_operator_breaks_a_promise_without_this_right(
 
 def test_every_right_is_needed_for_a_promise() -> None:
     """test_gangs.py tests the rights on PodGroups, which this cluster does not serve."""
-    rights = [right for right in RIGHTS if right.resource != "podgroups"]
+    # The operator changes a Secret only after 20 days. Its tests/app/test_certificates.py does so.
+    rights = [
+        right for right in RIGHTS if right.resource != "podgroups" and str(right) != "patch secrets"
+    ]
     assert sorted(map(str, rights)) == sorted(NEEDED_FOR)
 
 
