@@ -5,7 +5,7 @@ is a list in the order of the view. Any other value is a leaf. An IndexedSlices 
 a leaf too, unless `composites` is true: then it is a structure of its tensors.
 """
 
-from collections.abc import Callable, Iterator, Mapping, MappingView, Sequence
+from collections.abc import Callable, ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from typing import Any
 
 from capstan.framework import composite
@@ -115,7 +115,7 @@ def _described(value: Any) -> str:
 def _parts(structure: Any, composites: bool) -> list[Any] | None:
     if isinstance(structure, Mapping):
         return [structure[key] for key in sorted(structure)]
-    if isinstance(structure, list | tuple | MappingView):
+    if isinstance(structure, list | tuple | KeysView | ValuesView | ItemsView):
         return list(structure)
     return composite.parts(structure) if composites else None
 
@@ -126,7 +126,7 @@ def _like(structure: Any, parts: Sequence[Any]) -> Any:
         return type(structure)((key, by_key[key]) for key in structure)  # type: ignore[call-arg]
     if _is_named(structure):
         return type(structure)(*parts)
-    if isinstance(structure, MappingView):
+    if isinstance(structure, KeysView | ValuesView | ItemsView):
         return list(parts)  # a view cannot be made without its dict
     if isinstance(structure, list | tuple):
         return type(structure)(parts)

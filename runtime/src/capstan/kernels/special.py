@@ -1,7 +1,7 @@
 """Kernels of the inverse and hyperbolic functions, and of the error and gamma functions.
 
-NumPy has no error function and no gamma function. The kernels of `Erf`, `Erfc` and `Lgamma` call
-Python's functions for each element.
+NumPy has no error function and no gamma function. `kernels.error_function` computes the former. The
+kernel of `Lgamma` calls Python's function for each element.
 """
 
 import math
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.kernels import error_function
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, register
 
@@ -74,8 +75,8 @@ for _op, _function in (
     ("Atan2", np.arctan2),
     ("Cosh", np.cosh),
     ("Digamma", digamma),
-    ("Erf", _for_each(math.erf)),
-    ("Erfc", _for_each(math.erfc)),
+    ("Erf", error_function.in_blocks(error_function.erf, math.erf)),
+    ("Erfc", error_function.in_blocks(error_function.erfc, math.erfc)),
     ("Expm1", np.expm1),
     ("Lgamma", _for_each(_log_gamma)),
     ("Rint", np.rint),
