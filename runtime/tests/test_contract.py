@@ -83,7 +83,7 @@ def test_the_evaluator_cannot_serve():
         check=False,
     )
     assert served.returncode == 2
-    assert "TF_CONFIG: 'evaluator' is no job of the cluster" in served.stderr
+    assert "TF_CONFIG: 'evaluator' is not a job of the cluster" in served.stderr
 
 
 def test_counters_in_the_environment_are_numbers_and_folders_are_absolute():

@@ -76,7 +76,7 @@ def test_a_template_keeps_fields_that_the_schema_does_not_have(kind: ReplicaType
 def test_unknown_fields_outside_of_templates_are_dropped() -> None:
     kept = {path for path, node in nodes(JOB) if "x-kubernetes-preserve-unknown-fields" in node}
     assert {path for path in kept if ".template" not in path} == {
-        # A metric that is no number is a text.
+        # A metric that is not a number is a text.
         ".status.progress.metrics.additionalProperties"
     }
 

@@ -230,7 +230,7 @@ def test_the_command_prints_the_job_and_a_line_for_each_loss(
     out, err = capsys.readouterr()
     assert parse.parse(out).metadata.name == "limits"
     assert err.splitlines() == [
-        "capstanctl: PersistentVolumeClaim data: left out, because it is no TFJob",
+        "capstanctl: PersistentVolumeClaim data: left out, because it is not a TFJob",
         *(f"capstanctl: not kept: {lost}" for lost in NOT_KEPT.findall(sample.read_text())),
     ]
     assert main.main(["convert", str(path), "-o", "json"]) == 0

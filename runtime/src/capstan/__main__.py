@@ -99,7 +99,7 @@ def _task(options: argparse.Namespace) -> cluster.TaskConfig:
         raise ValueError("no job: give --job, or a task in TF_CONFIG")
     if job not in tasks.jobs:
         where = "--job" if options.job else "TF_CONFIG"
-        raise ValueError(f"{where}: {job!r} is no job of the cluster, which has {tasks.jobs}")
+        raise ValueError(f"{where}: {job!r} is not a job of the cluster, which has {tasks.jobs}")
     return cluster.TaskConfig(tasks, job, _index(options, environment, tasks.task_indices(job)))
 
 

@@ -138,10 +138,10 @@ def test_the_evaluator_need_not_be_in_the_cluster() -> None:
         (_config({"worker": ["a"]}), ["cluster.worker[0] must be 'host:port', but is 'a'"]),
         (_config({"worker": ["a:1", 7]}), ["cluster.worker[1] must be 'host:port', but is 7"]),
         (_config({"worker": ["a:99999"]}), ["cluster.worker[0] must be 'host:port'"]),
-        (_config({"worker": {"x": "a:1"}}), ["the task index 'x', which is no number"]),
+        (_config({"worker": {"x": "a:1"}}), ["the task index 'x', which is not a number"]),
         (
             _config(CLUSTER, "chief"),
-            ["task.type 'chief' is no job of the cluster", "['ps', 'worker']"],
+            ["task.type 'chief' is not a job of the cluster", "['ps', 'worker']"],
         ),
         (_config(CLUSTER, "worker", 2), ["task.index 2 is outside the cluster", "[0, 1]"]),
         (_config(CLUSTER, "worker", -1), ["task.index must be a number, but is -1"]),

@@ -48,5 +48,5 @@ def test_a_tensor_that_is_no_handle_stays_as_it_is() -> None:
 
 def test_a_handle_that_cannot_be_read_is_refused() -> None:
     broken = np.frombuffer(b"\xff\xff\xff", dtypes.np_resource)
-    with pytest.raises(errors.InvalidArgumentError, match="no serialized ResourceHandleProto"):
+    with pytest.raises(errors.InvalidArgumentError, match="not a serialized ResourceHandleProto"):
         handles.Handles().received(broken)

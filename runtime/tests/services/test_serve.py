@@ -114,7 +114,7 @@ def test_the_error_names_a_port_in_use() -> None:
         (["--cluster", "{"], "", "--cluster: it is not JSON"),
         (["--cluster", "[1]"], "", "--cluster: cluster must map job names"),
         (["--cluster", '{"ps": ["a"]}'], "", r"--cluster: cluster.ps\[0\] must be 'host:port'"),
-        (["--cluster", PAIR, "--job", "w"], "", "--job: 'w' is no job of the cluster"),
+        (["--cluster", PAIR, "--job", "w"], "", "--job: 'w' is not a job of the cluster"),
         (["--cluster", PAIR, "--job", "ps"], "", r"no task: give --task, one of \[0, 1\]"),
         (["--cluster", PAIR, "--job", "ps", "--task", "2"], "", "--task: the job has no task 2"),
         (["--cluster", PAIR, "--job", "ps", "--task", "-"], "", "--task: '-' is not a number"),
@@ -127,7 +127,7 @@ def test_the_error_names_a_port_in_use() -> None:
         (
             ["--cluster", PAIR],
             '{"cluster": {"w": ["a:1"]}, "task": {"type": "w", "index": 0}}',
-            "TF_CONFIG: 'w' is no job of the cluster",
+            "TF_CONFIG: 'w' is not a job of the cluster",
         ),
         (
             ["--cluster", PAIR],

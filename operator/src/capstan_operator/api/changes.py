@@ -61,7 +61,7 @@ def _model(annotation: object) -> type[BaseModel]:
     for kind in (annotation, *typing.get_args(annotation)):
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             return kind
-    raise TypeError(f"{annotation} is no model")
+    raise TypeError(f"{annotation} is not a model")
 
 
 CHANGES: tuple[Change, ...] = tuple(_immutable(Spec, "spec"))

@@ -1,7 +1,7 @@
 """Check that the watches report changes, by comparing them with LISTs.
 
-A watch may be open and silent for ever. Silence is no fault if nothing happens. So each watch must
-have reported the newest object of a consistent LIST soon after that LIST.
+A watch may be open and silent for ever. Silence is not a fault if nothing happens. So each watch
+must have reported the newest object of a consistent LIST soon after that LIST.
 """
 
 from collections.abc import Callable

@@ -27,7 +27,7 @@ def convert(options: argparse.Namespace) -> int:
     if not converted:
         raise Invalid((Fault(options.file, f"has no {tfjob.KIND}"),))
     for each in (each for each in found if each is not None and not tfjob.is_tfjob(each)):
-        print(f"capstanctl: {_name(each)}: left out, because it is no TFJob", file=sys.stderr)
+        print(f"capstanctl: {_name(each)}: left out, because it is not a TFJob", file=sys.stderr)
     for result in converted:
         for lost in result.lost:
             print(f"capstanctl: not kept: {lost}", file=sys.stderr)

@@ -27,7 +27,7 @@ LONGEST_RETRY_AFTER_SECONDS = 60.0
 """The longest wait that a server may ask for. A gateway that names a day must not stop a job."""
 
 MAX_WORDS = 300
-"""The most characters of an answer that is no Kubernetes Status. A proxy's page has thousands."""
+"""The most characters of an answer without a Kubernetes Status. A proxy's page has thousands."""
 
 
 class ApiError(OperatorError):

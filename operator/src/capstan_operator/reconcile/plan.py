@@ -165,7 +165,11 @@ def _go_on(
     late: deadline.Deadline | None,
 ) -> Plan:
     """Make the moves of a job that goes on. `late` is its next deadline."""
-    news = (*_scaled(this.before, after), *news, *trouble.news(this.before.tasks, after.tasks))
+    news = (
+        *_scaling_news(this.before, after),
+        *news,
+        *trouble.news(this.before.tasks, after.tasks),
+    )
     if after.phase is Phase.QUEUED and this.before.phase is not Phase.QUEUED:
         name = this.job.spec.scheduling.queue_name
         news = (*news, Announce(NewsType.NORMAL, "Queued", f"the job waits in queue {name}"))
@@ -178,7 +182,7 @@ def _go_on(
 
 
 def _suspend(this: Pass, updated: Status) -> Plan:
-    """Stop all tasks. While the job is suspended, the end of a task is no failure."""
+    """Stop all tasks. While the job is suspended, the end of a task is not a failure."""
     table = tuple(rows.stop(row, this.view_of(row), this.now) for row in updated.tasks)
     stopped = updated.model_copy(update={"tasks": table, "start_time": None})
     moved = moves.suspend(this.job, stopped, this.views)
@@ -286,7 +290,7 @@ def _by_task(job: TrainingJob, views: Iterable[TaskView]) -> dict[TaskName, tupl
     return {name: some for name, some in found.items() if some}
 
 
-def _scaled(before: Status, after: Status) -> tuple[Announce, ...]:
+def _scaling_news(before: Status, after: Status) -> tuple[Announce, ...]:
     """Return the news that the number of workers has changed."""
     if not before.tasks:
         return ()

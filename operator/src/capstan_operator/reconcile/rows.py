@@ -94,7 +94,7 @@ def update(
 def update_after_end(
     row: TaskStatus, view: TaskView | None, *, stops: bool, now: datetime
 ) -> TaskStatus:
-    """Bring a row of a finished job in line with its instance, whose end is no failure.
+    """Bring a row of a finished job in line with its instance, whose end is not a failure.
 
     `stops` says whether an instance that runs is stopped.
     """

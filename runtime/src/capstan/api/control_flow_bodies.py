@@ -36,7 +36,10 @@ def traced(body: body_graph.BodyGraph, function: Callable[[], Any], returned: An
     """Build the results of `function` in `body`, and return them in their structure.
 
     `body.outputs` has the tensors of the results. A result that is an operation becomes a copy of
-    `returned`, a tensor. If `returned` is None, operations are no results.
+    `returned`, a tensor.
+
+    Raises:
+        TypeError: a result is an operation, and `returned` is None.
     """
     with body.as_default():
         result = nest.mapped(lambda leaf: _result(leaf, returned), function(), composites=True)

@@ -182,7 +182,7 @@ def create_dir(dirname: Any) -> None:
 
 
 def recursive_create_dir(dirname: Any) -> None:
-    """Make a folder and the folders above it. Folders that exist are no error."""
+    """Make a folder and the folders above it. A folder that exists is not an error."""
     _system(dirname).make_folders(_text(dirname))
 
 

@@ -280,7 +280,7 @@ def sparse_average_precision_at_k(
 
 
 def _in_range(labels: Any, classes: Any) -> Any:
-    """Return labels of which those that are no class are -1."""
+    """Return labels in which a label that is not a class is -1."""
     values = labels.values if isinstance(labels, SparseTensor) else labels
     values = math_ops.cast(values, dtypes.int64)
     kept = gather_ops.where(raw.GreaterEqual(values, classes), -raw.OnesLike(values), values)

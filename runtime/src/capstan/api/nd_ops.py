@@ -86,5 +86,5 @@ def scatter_nd_sub(
 
 
 def _is_resource(ref: Any) -> bool:
-    # An argument that is no variable is left to the op, whose error names it.
+    # An argument that is not a variable is left to the op, whose error names it.
     return hasattr(ref, "is_initialized")

@@ -226,7 +226,7 @@ def _read_jobs(cluster: object, faults: list[str]) -> dict[str, dict[int, str]]:
         jobs[job] = {}
         for index, address in tasks.items():
             if not str(index).isdecimal():
-                faults.append(f"cluster.{job} has the task index {index!r}, which is no number")
+                faults.append(f"cluster.{job} has the task index {index!r}, which is not a number")
             elif not _is_address(address):
                 faults.append(f"cluster.{job}[{index}] must be 'host:port', but is {address!r}")
             else:
@@ -260,7 +260,7 @@ def _read_task(
     if kind == "evaluator" and kind not in jobs:
         return kind, index
     if kind not in jobs:
-        faults.append(f"task.type {kind!r} is no job of the cluster, which has {sorted(jobs)}")
+        faults.append(f"task.type {kind!r} is not a job of the cluster, which has {sorted(jobs)}")
     elif index not in jobs[kind]:
         faults.append(
             f"task.index {index} is outside the cluster: {kind} has the tasks {sorted(jobs[kind])}"

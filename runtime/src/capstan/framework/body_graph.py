@@ -69,8 +69,8 @@ def is_functional(graph: Any) -> bool:
 def around(graph: Any) -> tuple[Any, AbstractContextManager[Any]]:
     """Return the graph around all bodies that contain `graph`, and a block for its operations.
 
-    In the block, the operations are in the name scope that `graph` has now. If `graph` is no body,
-    return `graph` and a block without effect.
+    In the block, the operations are in the name scope that `graph` has now. If `graph` is not a
+    body, return `graph` and a block without effect.
     """
     if not isinstance(graph, BodyGraph):
         return graph, nullcontext()
@@ -83,7 +83,7 @@ def around(graph: Any) -> tuple[Any, AbstractContextManager[Any]]:
 def outside(make: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls `make` in the graph around all bodies.
 
-    In a graph that is no body, return `make`.
+    In a graph that is not a body, return `make`.
     """
     graph = graphs.get_default_graph()
     if not isinstance(graph, BodyGraph):

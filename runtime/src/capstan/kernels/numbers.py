@@ -20,7 +20,7 @@ def _integer(limit: int) -> Callable[[bytes], int]:
 
 def _float64(text: bytes) -> float:
     if b"_" in text:
-        raise ValueError("Python's digit groups are no numbers")
+        raise ValueError("Python's digit groups are not numbers")
     return float.fromhex(text.decode()) if b"x" in text.lower() else float(text)
 
 

@@ -36,7 +36,7 @@ def data_file(prefix: str, shard: int, shards: int) -> str:
 
 
 def remove(prefix: str) -> None:
-    """Delete the files of bundle `prefix`, the index first. Missing files are no error."""
+    """Delete the files of bundle `prefix`, the index first. A missing file is not an error."""
     path = pathlib.Path(prefix)
     pathlib.Path(index_file(prefix)).unlink(missing_ok=True)
     for shard in path.parent.glob(f"{glob.escape(path.name)}.data-?????-of-?????"):

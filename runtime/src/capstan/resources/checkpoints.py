@@ -48,7 +48,7 @@ def first_file(prefix: str) -> str | None:
 
 
 def remove(prefix: str, version: int) -> None:
-    """Delete the files of a checkpoint of format `version`. Missing files are no error."""
+    """Delete the files of a checkpoint of format `version`. A missing file is not an error."""
     if version == bundle.VERSION:
         bundle.remove(prefix)
         return

@@ -66,7 +66,7 @@ class FileSystem(Protocol):
     def make_folder(self, name: str) -> None: ...
 
     def make_folders(self, name: str) -> None:
-        """Make a folder and the folders above it. Folders that exist are no error."""
+        """Make a folder and the folders above it. A folder that exists is not an error."""
 
     def remove(self, name: str) -> None: ...
 

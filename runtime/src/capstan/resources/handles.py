@@ -67,7 +67,9 @@ class Handles:
             proto = resource_handle_pb2.ResourceHandleProto.FromString(value.tobytes())
         except message.DecodeError:
             raise errors.InvalidArgumentError(
-                None, None, "A handle is no serialized ResourceHandleProto. Feed a fetched handle"
+                None,
+                None,
+                "A handle is not a serialized ResourceHandleProto. Feed a fetched handle",
             ) from None
         with self._lock:
             return self._objects.get(proto.hash_code, value)

@@ -73,7 +73,7 @@ def initialize(parts: Sequence[Any], path: str, tensor: str, info: VocabInfo) ->
     The parts may cut the variable along axis 0 only. The new values have the dtype float32.
 
     Raises:
-        ValueError: a part is no matrix, does not fit the vocabulary, or the vocabulary is
+        ValueError: a part is not a matrix, does not fit the vocabulary, or the vocabulary is
             incomplete.
         TypeError: the backup initializer is not callable.
     """

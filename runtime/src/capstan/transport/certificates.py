@@ -37,7 +37,7 @@ class Folder:
         """Read the certificates.
 
         Raises:
-            ValueError: a file is missing, or the files are no certificates that fit together.
+            ValueError: a file is missing, or the files are not certificates that fit together.
         """
         self._path = pathlib.Path(path)
         self._lock = threading.Lock()

@@ -13,7 +13,7 @@ def request_bytes() -> int:
     """Return the most bytes of requests that a server holds at once: CAPSTAN_MAX_REQUEST_BYTES.
 
     Raises:
-        ValueError: the variable is no positive number.
+        ValueError: the variable is not a positive number.
     """
     text = os.environ.get(VARIABLE, "") or str(DEFAULT_REQUEST_BYTES)
     if not (text.isascii() and text.isdigit() and int(text)):

@@ -47,7 +47,7 @@ class IdTableWithHashBuckets(tables.LookupInterface):
 
     Raises:
         TypeError: the table does not map integers or strings to int64, `key_dtype` does not fit it,
-            or `hasher_spec` is no HasherSpec.
+            or `hasher_spec` is not a HasherSpec.
         ValueError: there is neither a table nor a bucket.
     """
 

@@ -78,7 +78,7 @@ class KeyValueTensorInitializer(TableInitializerBase):
 
 
 class TextFileIndex:
-    """The parts of a line that are no column."""
+    """The parts of a line that are not columns."""
 
     WHOLE_LINE: Final = -2
     LINE_NUMBER: Final = -1

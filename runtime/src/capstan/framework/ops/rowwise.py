@@ -50,7 +50,7 @@ def read_up_to(node: ir.Node, name: str, count: ir.Edge) -> ir.Node:
 def room(node: ir.Node, nodes: Mapping[str, ir.Node]) -> int:
     """Return the capacity of the queue to which `node` adds an element, or -1 without a limit.
 
-    Return 0 if `node` is no such node.
+    Return 0 if `node` is not such a node.
     """
     if node.op not in _ENQUEUES:
         return 0
