@@ -1,5 +1,10 @@
-"""`tf.compat`, as a package: programs import `capstan.compat.v1` by its path."""
+"""`tf.compat`, as a package: programs import `capstan.compat.v1` by its path.
 
+`capstan.compat.v1` is `capstan` itself. There is no file of that name: a program that loads files
+by their path, as pytest does, would make a second module.
+"""
+
+import sys
 from typing import Any
 
 from capstan.api import compat
@@ -24,6 +29,8 @@ __all__ = [
     "integral_types",
     "real_types",
 ]
+
+sys.modules[f"{__name__}.v1"] = sys.modules["capstan"]
 
 
 def __getattr__(name: str) -> Any:
