@@ -1115,7 +1115,7 @@ ELSEWHERE = {
         "StringToNumber",
     },
     "oracle/test_feature_columns.py": {
-        "Bucketize", "SparseCross", "SparseReshape", "SparseSlice",
+        "Bucketize", "SparseCross", "SparseReshape", "SparseSlice", "SparseSliceGrad",
         *(
             f"SparseSegment{kind}Grad{version}"
             for kind in ("Mean", "SqrtN", "Sum")

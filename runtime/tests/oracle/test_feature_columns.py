@@ -210,6 +210,11 @@ def test_the_ops_of_columns_give_tensorflows_values(v1: Any) -> None:
         found = v1.sparse_slice(given, start, size)
         return [found.indices, found.values, found.dense_shape]
 
+    def gradient(v1: Any, start: Any) -> list[Any]:
+        values = v1.constant([1.0, 2.0, 4.0])
+        given = v1.SparseTensor([[0, 1], [0, 3], [1, 2]], values, [2, 6])
+        return v1.gradients(v1.square(v1.sparse_slice(given, start, [1, 9]).values), values)
+
     compare(
         v1,
         [
@@ -220,6 +225,7 @@ def test_the_ops_of_columns_give_tensorflows_values(v1: Any) -> None:
             lambda v1: sliced(v1, [0, 1], [1, 9]),
             lambda v1: sliced(v1, [1, 2], [5, 2]),
             lambda v1: sliced(v1, [2, 0], [1, 1]),
+            *(lambda v1, start=start: gradient(v1, start) for start in ([0, 1], [1, 0], [2, 0])),
         ],
     )
 

@@ -179,7 +179,29 @@ def _slice(
     )
 
 
+def _slice_gradient(grad: Array, indices: Array, start: Array, found: Array) -> Array:
+    """Return the gradient by the values of a sparse tensor of which a part was taken."""
+    if grad.shape != (len(found),):
+        raise invalid(
+            f"Number of gradients and of output indices do not match, got {grad.size} and "
+            f"{len(found)}"
+        )
+    if not indices.shape[1] == start.size == found.shape[1]:
+        raise invalid(
+            f"Expected indices and a start of one length, got {indices.shape[1]}, {start.size} "
+            f"and {found.shape[1]}"
+        )
+    places = {tuple(row): place for place, row in enumerate((found + start).tolist())}
+    result = np.zeros(len(indices), grad.dtype)
+    for number, row in enumerate(indices.tolist()):
+        place = places.get(tuple(row))
+        if place is not None:
+            result[number] = grad[place]
+    return result
+
+
 register(Kernel("SparseSlice", constantly(_slice)))
+register(Kernel("SparseSliceGrad", constantly(_slice_gradient)))
 register(Kernel("Bucketize", _bucketize))
 register(Kernel("SparseCross", _cross))
 register(Kernel("SparseReshape", constantly(_reshape)))

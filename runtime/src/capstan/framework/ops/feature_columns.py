@@ -2,7 +2,7 @@
 
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules
+from capstan.framework.ops import rules, typesets
 
 _CROSSED = (dtypes.int64, dtypes.string)
 
@@ -22,6 +22,16 @@ def _sliced(ctx: ShapeContext) -> rules.Shapes:
     (_, rank), (size,) = rules.with_rank(ctx.inputs[0], 2), rules.with_rank(ctx.inputs[2], 1)
     rank = shapes.merge_dimension(rank, size)
     return ((None, rank), (None,), (rank,))
+
+
+def _sliced_from(ctx: ShapeContext) -> rules.Shapes:
+    (count, _), _ = rules.with_rank(ctx.inputs[1], 2), rules.with_rank(ctx.inputs[3], 2)
+    return ((count,),)
+
+
+def _slice_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (indices, _, _, start, _), found = op.inputs, op.outputs[0]
+    return [None, raw.SparseSliceGrad(grads[1], indices, start, found), None, None, None]
 
 
 def _no_gradients(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -81,6 +91,23 @@ define(
         ("indices: int64", "values: T", "shape: int64", "start: int64", "size: int64"),
         ("output_indices: int64", "output_values: T", "output_shape: int64"),
         shape=_sliced,
+        gradient=_slice_gradient,
         host=("shape", "start", "size", "output_shape"),
+    )
+)
+define(
+    OpDef(
+        "SparseSliceGrad",
+        (
+            "backprop_val_grad: T",
+            "input_indices: int64",
+            "input_start: int64",
+            "output_indices: int64",
+        ),
+        ("val_grad: T",),
+        shape=_sliced_from,
+        types={"T": typesets.NUMERIC},
+        not_differentiable=True,
+        host=("input_start",),
     )
 )
