@@ -133,6 +133,24 @@ def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -
 GANG = PodGroup(BACK_ENDS[-1], "digits", 3)
 
 
+def test_a_pass_follows_when_the_api_server_answers_that_a_pod_waits(tmp_path: Path) -> None:
+    """No event follows: the answer has put this version of the pod into the cache."""
+    gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
+
+    def answer(asked: Asked) -> web.StreamResponse:
+        assert asked.body is not None
+        asked.body["status"] = {"phase": "Pending", "conditions": [gated]}
+        return created(asked)
+
+    async def scenario() -> None:
+        job = make_job(workers=2)
+        async with setting(answer, tmp_path) as here:
+            assert await here.actor.act(KEY, job, starts(job))
+            assert not await here.actor.act(KEY, job, [])
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.e2e
 def test_the_pods_of_a_gang_are_created_at_once_and_join_it(tmp_path: Path) -> None:
     """The server answers the first request only when the last has arrived."""

@@ -7,7 +7,7 @@ Rule 2: the answer to a POST is in the cache before the next look at the job.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -17,7 +17,7 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.app.observer import task_of
 from capstan_operator.app.preparations import in_the_way
 from capstan_operator.app.refused_starts import RefusedStarts
-from capstan_operator.kube import owners, paths
+from capstan_operator.kube import owners, paths, pod_fields
 from capstan_operator.kube.cache import Cache, Key
 from capstan_operator.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound, Refused
 from capstan_operator.kube.rest import MAX_IN_FLIGHT, Rest
@@ -105,7 +105,7 @@ class Actor:
         starts: Sequence[StartTask],
         wanted: Sequence[Group | Obstacle],
     ) -> bool:
-        """Create pods in batches that grow. Return whether another pass must follow."""
+        """Create pods in batches that grow. Return whether another pass must follow at once."""
         if not starts:
             return False  # The environment of a large job takes milliseconds to make.
         refusal = next((each for each in wanted if isinstance(each, Obstacle)), None)
@@ -119,6 +119,7 @@ class Actor:
         def manifest(start: StartTask) -> dict[str, Any]:
             return _manifest(job, start, environment, groups)
 
+        tried = [pod_manifests.pod_name(job, start.task) for start in starts]
         size = MOST_AT_ONCE if groups else 1
         while starts:
             batch, starts = starts[:size], starts[size:]
@@ -126,7 +127,18 @@ class Actor:
                 self._refuse_alike(key, job.metadata.uid, batch, starts)
                 return True
             size = min(2 * size, MOST_AT_ONCE)
-        return False
+        return self._waits(key, tried)
+
+    def _waits(self, key: Key, started: Iterable[str]) -> bool:
+        """Return whether a created pod already waits, for example for the admission of a queue.
+
+        The next pass writes this into the status. No event may report it, because the answer to the
+        POST has reported it already.
+        """
+        waiting = (
+            pod for pod in self._cache.pods(key) if pod_fields.condition(pod, "PodScheduled")
+        )
+        return not {pod["metadata"]["name"] for pod in waiting}.isdisjoint(started)
 
     async def _start(
         self, key: Key, job: TrainingJob, start: StartTask, manifest: dict[str, Any]
