@@ -3,6 +3,7 @@
 A table maps a key to a value of the shape `value_shape`. Keys are numbers or strings.
 """
 
+import abc
 import threading
 from collections.abc import Sequence
 from typing import Any, Final
@@ -86,9 +87,9 @@ class LookupTable(resource.Resource):
             None, None, "Remove not supported by InitializableLookupTable implementations"
         )
 
+    @abc.abstractmethod
     def replace(self, keys: Array, values: Array) -> None:
         """Forget everything, and hold the given keys and values."""
-        raise NotImplementedError
 
     def _cells(self, values: Array) -> list[Any]:
         """Return the values along the first axis, as the table holds them."""

@@ -1,5 +1,6 @@
 """Columns that turn a feature into ids (python/feature_column/feature_column_v2.py)."""
 
+import abc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -94,9 +95,9 @@ class _VocabularyColumn(_KeyColumn):
         ids: SparseTensor = self.table(key_dtype, f"{self.key}_lookup").lookup(found)
         return ids
 
+    @abc.abstractmethod
     def table(self, key_dtype: dtypes.DType, name: str) -> Any:
         """Return the lookup table of the vocabulary."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 Source: tensorflow/python/feature_column/feature_column.py.
 """
 
+import abc
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -12,34 +13,35 @@ from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
 
 
-class FeatureColumn:
+class FeatureColumn(abc.ABC):
     """A description of a feature. Columns are values: they belong to no graph."""
 
     @property
+    @abc.abstractmethod
     def name(self) -> str:
         """The name of the column, which is also the scope of its variables."""
-        raise NotImplementedError
 
     @property
+    @abc.abstractmethod
     def parse_example_spec(self) -> dict[str, Any]:
         """The features that the column reads, for `tf.parse_example`."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def transformed(self, features: "Features") -> Any:
         """Return the tensor of the column. `Features.get` calls this once for a batch."""
-        raise NotImplementedError
 
 
 class DenseColumn(FeatureColumn):
     """A column that has a tensor of numbers for each example, of the shape `variable_shape`."""
 
     @property
+    @abc.abstractmethod
     def variable_shape(self) -> tuple[int, ...]:
-        raise NotImplementedError
+        """The shape of the numbers of one example."""
 
+    @abc.abstractmethod
     def dense_tensor(self, features: "Features", collections: Any, trainable: bool) -> Any:
         """Return the numbers, and make the variables of the column in the current scope."""
-        raise NotImplementedError
 
 
 class IdWeightPair(NamedTuple):
@@ -53,8 +55,9 @@ class CategoricalColumn(FeatureColumn):
     """A column that has ids below `num_buckets` for each example."""
 
     @property
+    @abc.abstractmethod
     def num_buckets(self) -> int:
-        raise NotImplementedError
+        """The number of ids."""
 
     def sparse_tensors(self, features: "Features") -> IdWeightPair:
         return IdWeightPair(features.get(self), None)

@@ -244,6 +244,9 @@ class EmbeddingColumn(columns.DenseColumn):
     def variable_shape(self) -> tuple[int, ...]:
         return (self.dimension,)
 
+    def transformed(self, features: columns.Features) -> Any:
+        return features.get(self.categorical_column)
+
     def dense_tensor(self, features: columns.Features, collections: Any, trainable: bool) -> Any:
         ids, weights = self.categorical_column.sparse_tensors(features)
         table = variable_scope.get_variable(

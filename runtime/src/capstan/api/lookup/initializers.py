@@ -1,5 +1,6 @@
 """What fills a lookup table: tensors, or the lines of a text file (python/ops/lookup_ops.py)."""
 
+import abc
 from typing import Any, Final
 
 from capstan.api.scoped import scoped
@@ -21,7 +22,7 @@ def check_table_dtypes(table: Any, key_dtype: dtypes.DType, value_dtype: dtypes.
             raise TypeError(f"Invalid {part} dtype for table, expected {expected} but got {found}.")
 
 
-class TableInitializerBase:
+class TableInitializerBase(abc.ABC):
     """The keys and values of a table, which a subclass gives."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
@@ -41,9 +42,9 @@ class TableInitializerBase:
         """The name under which equal tables of several graphs are one table, or ""."""
         return ""
 
+    @abc.abstractmethod
     def initialize(self, table: Any) -> graphs.Operation:
         """Return the operation that fills `table`, and add it to `TABLE_INITIALIZERS`."""
-        raise NotImplementedError
 
 
 class KeyValueTensorInitializer(TableInitializerBase):

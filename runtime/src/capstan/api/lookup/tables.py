@@ -1,5 +1,6 @@
 """Lookup tables that are filled once (python/ops/lookup_ops.py)."""
 
+import abc
 import secrets
 from typing import Any
 
@@ -11,7 +12,7 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
-class LookupInterface:
+class LookupInterface(abc.ABC):
     """A table from keys to values that outlives a step. `resource_handle` is its handle."""
 
     def __init__(self, key_dtype: Any, value_dtype: Any) -> None:
@@ -27,17 +28,17 @@ class LookupInterface:
         return self._value_dtype
 
     @property
+    @abc.abstractmethod
     def name(self) -> str:
         """The name of the operation that makes the table, without its scope."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def size(self, name: str | None = None) -> Any:
         """Return the number of keys, an int64 scalar."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def lookup(self, keys: Any, name: str | None = None) -> Any:
         """Return the values of `keys`, a tensor or a SparseTensor."""
-        raise NotImplementedError
 
     def __getitem__(self, keys: Any) -> Any:
         return self.lookup(keys)
@@ -69,8 +70,9 @@ class InitializableLookupTableBase(LookupInterface):
             self.resource_handle = self._create_resource()
             self._init_op = initializer.initialize(self)
 
+    @abc.abstractmethod
     def _create_resource(self) -> graphs.Tensor:
-        raise NotImplementedError
+        """Return the handle of the table, the output of the operation that makes it."""
 
     @property
     def name(self) -> str:
