@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from capstan import errors
 from capstan.api import compat
-from capstan.resources import files
+from capstan.resources import file_names, files
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
 _CHUNK = 1 << 22
@@ -207,7 +207,7 @@ def rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
     """
     _check_new(newname, overwrite)
     old, new = _text(oldname), _text(newname)
-    if files.scheme(old) != files.scheme(new):
+    if file_names.scheme(old) != file_names.scheme(new):
         raise errors.UnimplementedError(
             None,
             None,

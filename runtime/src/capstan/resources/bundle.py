@@ -7,7 +7,6 @@ A bundle `model.ckpt-7` is an index, `model.ckpt-7.index`, and the bytes of the 
 import contextlib
 import functools
 import glob
-import pathlib
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,7 +15,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import bundle_entry, crc32c, dtypes, sstable, varint
 from capstan.core.arrays import Array
-from capstan.resources import bundle_variants, slices
+from capstan.resources import bundle_variants, durable, files, slices
 
 VERSION = 2
 """The number of this format in a SaverDef."""
@@ -37,10 +36,9 @@ def data_file(prefix: str, shard: int, shards: int) -> str:
 
 def remove(prefix: str) -> None:
     """Delete the files of bundle `prefix`, the index first. A missing file is not an error."""
-    path = pathlib.Path(prefix)
-    pathlib.Path(index_file(prefix)).unlink(missing_ok=True)
-    for shard in path.parent.glob(f"{glob.escape(path.name)}.data-?????-of-?????"):
-        shard.unlink(missing_ok=True)
+    durable.remove(index_file(prefix))
+    for shard in files.of(prefix).matching(f"{glob.escape(prefix)}.data-?????-of-?????"):
+        durable.remove(shard)
 
 
 def not_found(prefix: str) -> errors.NotFoundError:
@@ -64,14 +62,13 @@ class Bundle:
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
         try:
-            table = sstable.decode(pathlib.Path(index_file(prefix)).read_bytes())
+            table = sstable.decode(files.read_all(index_file(prefix)))
             self.shards = bundle_entry.decode_header(table.pop(bundle_entry.HEADER_KEY))
-        except (FileNotFoundError, NotADirectoryError) as error:
+        except (errors.NotFoundError, errors.FailedPreconditionError) as error:
+            # The name of a folder is a name of no checkpoint, and neither is a file in a file.
             raise not_found(prefix) from error
         except KeyError as error:
             raise self._damaged("the index has no header") from error
-        except OSError as error:
-            raise _from_os(error, index_file(prefix)) from error
         except errors.DataLossError as error:
             raise self._damaged(error.message) from error
         self.entries = {key: bundle_entry.Entry.decode(value) for key, value in table.items()}
@@ -131,12 +128,7 @@ class Bundle:
     def _read(self, entry: bundle_entry.Entry, name: str) -> Array:
         path = data_file(self.prefix, entry.shard, self.shards)
         buffer = np.empty(entry.size, np.uint8)
-        try:
-            with open(path, "rb") as file:
-                file.seek(entry.offset)
-                count = file.readinto(buffer.data)
-        except OSError as error:
-            raise _from_os(error, path) from error
+        count = files.of(path).read_into(path, entry.offset, buffer.data)
         if count != entry.size:
             raise self._damaged(f"{path} ends within tensor {name}")
         dtype = dtypes.as_dtype(entry.dtype)

@@ -1,21 +1,19 @@
 """Writing of checkpoints in TensorFlow's format V2: tensor bundles (core/util/tensor_bundle).
 
 Each file is written under a temporary name, synced to the disk, and renamed. Then its folder is
-synced. The index is written last. If the index can be read, all data that it names are complete,
-even after the machine lost power.
+synced. In a store such as `s3://`, each file is uploaded whole. The index is written last. If the
+index can be read, all data that it names are complete, even after the machine lost power.
 """
 
 import contextlib
-import os
-import pathlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import IO
 
 from capstan import errors
 from capstan.core import bundle_entry, crc32c, dtypes, sstable, varint
 from capstan.core.arrays import Array
-from capstan.resources import bundle, bundle_variants, durable
+from capstan.resources import bundle, bundle_variants, durable, file_names, files
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +73,17 @@ def merge(prefixes: Sequence[str], destination: str, *, delete_folders: bool) ->
     with bundle.translated(destination):
         durable.make_folder_of(destination)
         for shard, source in enumerate(moves):
-            os.replace(source, bundle.data_file(destination, shard, len(moves)))
+            durable.move(source, bundle.data_file(destination, shard, len(moves)))
         durable.sync_folder_of(destination)
         _write_index(destination, len(moves), entries)
         for prefix in prefixes:
-            pathlib.Path(bundle.index_file(prefix)).unlink()
+            durable.remove(bundle.index_file(prefix))
     if delete_folders:
-        for folder in {pathlib.Path(prefix).parent for prefix in prefixes}:
-            # Another saver may keep its parts in the same folder, which is then not empty.
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+        for folder in {file_names.folder_of(prefix) for prefix in prefixes}:
+            # Another saver may keep its parts in the same folder, which is then not empty. Object
+            # stores have no folders.
+            with contextlib.suppress(errors.OpError):
+                files.of(folder).remove_folder(folder)
 
 
 def _add(entries: dict[bytes, bundle_entry.Entry], piece: Piece, entry: bundle_entry.Entry) -> None:
@@ -98,7 +97,7 @@ def _add(entries: dict[bytes, bundle_entry.Entry], piece: Piece, entry: bundle_e
     entries[key] = entry
 
 
-def _write_tensor(file: BinaryIO, value: Array) -> bundle_entry.Entry:
+def _write_tensor(file: IO[bytes], value: Array) -> bundle_entry.Entry:
     offset = file.tell()
     dtype = dtypes.as_dtype(value.dtype)
     if bundle_variants.holds_variants(value):

@@ -1,12 +1,10 @@
 """Checkpoints of both formats by name: bundles (V2), and the files of format V1."""
 
-import os
-import pathlib
 from typing import Protocol
 
 from capstan.core import dtypes
 from capstan.core.arrays import Array
-from capstan.resources import bundle, slice_files, slices
+from capstan.resources import bundle, durable, files, slice_files, slices
 
 
 class Checkpoint(Protocol):
@@ -36,7 +34,7 @@ def opened(prefix: str) -> Checkpoint:
         NotFoundError: there is no checkpoint of that name.
         DataLossError: the index of the checkpoint, or a file of format V1, is damaged.
     """
-    if not os.path.exists(bundle.index_file(prefix)) and slice_files.matching(prefix):
+    if not _exists(bundle.index_file(prefix)) and slice_files.matching(prefix):
         return slice_files.SliceFiles(prefix)
     return bundle.Bundle(prefix)
 
@@ -44,7 +42,7 @@ def opened(prefix: str) -> Checkpoint:
 def first_file(prefix: str) -> str | None:
     """Return the index, or the first file of format V1, of a checkpoint. None if it is missing."""
     index = bundle.index_file(prefix)
-    return index if os.path.exists(index) else next(iter(slice_files.matching(prefix)), None)
+    return index if _exists(index) else next(iter(slice_files.matching(prefix)), None)
 
 
 def remove(prefix: str, version: int) -> None:
@@ -53,4 +51,8 @@ def remove(prefix: str, version: int) -> None:
         bundle.remove(prefix)
         return
     for file in slice_files.matching(prefix):
-        pathlib.Path(file).unlink(missing_ok=True)
+        durable.remove(file)
+
+
+def _exists(name: str) -> bool:
+    return files.of(name).exists(name)

@@ -1,25 +1,42 @@
-"""Files that are replaced so that a loss of power leaves the old file or the new one."""
+"""Files that are replaced so that a loss of power leaves the old file or the new one.
+
+A store that has a URL, such as `s3://`, cannot rename a file over another one and cannot sync a
+file. There, a file is written to this machine first and then uploaded. Object stores show an
+object only after its upload is complete, and keep it then.
+"""
 
 import contextlib
 import errno
 import os
 import pathlib
 import secrets
+import tempfile
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import IO
+
+from capstan import errors
+from capstan.resources import file_names, files
 
 
 @contextlib.contextmanager
-def replacing(path: str) -> Iterator[BinaryIO]:
-    """Open a temporary file, and give it the name `path` when the block ends.
+def replacing(name: str) -> Iterator[IO[bytes]]:
+    """Open a temporary file, and give it the name `name` when the block ends.
 
     When the block ends without an error, the file and its name are on the disk. If the block or the
     operating system raises an error, the temporary file is deleted, and an old file keeps its name.
-    Blocks until the disk has the data.
+    Blocks until the disk or the store has the data.
 
     Raises:
         OSError: the file cannot be written, synced or renamed.
+        OpError: the store has refused the file.
     """
+    path = file_names.local_path(name)
+    if path is None:
+        with tempfile.NamedTemporaryFile(prefix="capstan-") as content:
+            yield content.file
+            content.flush()
+            files.of(name).upload(content.name, name)
+        return
     temporary = f"{path}.tempstate{secrets.token_hex(8)}"
     try:
         with open(temporary, "xb") as file:
@@ -33,12 +50,46 @@ def replacing(path: str) -> Iterator[BinaryIO]:
     sync_folder_of(path)
 
 
-def make_folder_of(path: str) -> None:
-    """Create the folder of `path`, with its parents, and wait until their names are on the disk.
+def move(old: str, new: str) -> None:
+    """Rename a file within a file system. `sync_folder_of` then makes sure of its name.
+
+    Raises:
+        OSError: the file cannot be renamed.
+        OpError: the store has refused to copy or to delete the file.
+    """
+    source, target = file_names.local_path(old), file_names.local_path(new)
+    if source is None or target is None:
+        files.of(old).move_file(old, new)
+    else:
+        os.replace(source, target)
+
+
+def remove(name: str) -> None:
+    """Delete a file. A missing file is not an error.
+
+    Raises:
+        OSError: the file cannot be deleted.
+        OpError: the store has refused to delete the file.
+    """
+    path = file_names.local_path(name)
+    if path is not None:
+        pathlib.Path(path).unlink(missing_ok=True)
+        return
+    with contextlib.suppress(errors.NotFoundError):
+        files.of(name).remove(name)
+
+
+def make_folder_of(name: str) -> None:
+    """Create the folder of a file, with its parents, and wait until their names are on the disk.
 
     Raises:
         OSError: a folder cannot be created or synced.
+        OpError: the store has refused to create the folder.
     """
+    path = file_names.local_path(name)
+    if path is None:
+        files.of(name).make_folders(file_names.folder_of(name))
+        return
     folder = pathlib.Path(path).parent
     missing = [new for new in (folder, *folder.parents) if not new.exists()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -46,12 +97,15 @@ def make_folder_of(path: str) -> None:
         sync_folder_of(str(new))
 
 
-def sync_folder_of(path: str) -> None:
-    """Wait until the names in the folder of `path` are on the disk.
+def sync_folder_of(name: str) -> None:
+    """Wait until the names in the folder of a file are on the disk. A store needs no wait.
 
     Raises:
         OSError: the folder cannot be opened or synced.
     """
+    path = file_names.local_path(name)
+    if path is None:
+        return
     descriptor = os.open(pathlib.Path(path).parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

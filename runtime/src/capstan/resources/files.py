@@ -11,7 +11,6 @@ import errno
 import glob
 import importlib
 import os
-import re
 import shutil
 import stat
 from collections.abc import Iterator
@@ -19,8 +18,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
 from capstan import errors
-
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+from capstan.resources import file_names
 
 _CLASSES: dict[int, type[errors.OpError]] = {
     **dict.fromkeys((errno.EINVAL, errno.ENAMETOOLONG, errno.E2BIG, errno.EDOM, errno.ELOOP),
@@ -53,6 +51,12 @@ class FileSystem(Protocol):
     def open(self, name: str, mode: str) -> BinaryIO:
         """Open a file. `mode` is `rb`, `wb`, `ab`, `r+b`, `w+b` or `a+b`."""
 
+    def read_into(self, name: str, offset: int, buffer: memoryview) -> int:
+        """Fill `buffer` with the bytes from `offset` on. Return their number, less at the end."""
+
+    def upload(self, path: str, name: str) -> None:
+        """Copy the file `path` of this machine to `name`. An object store never shows a part."""
+
     def exists(self, name: str) -> bool: ...
 
     def status(self, name: str) -> FileStatus: ...
@@ -70,10 +74,16 @@ class FileSystem(Protocol):
 
     def remove(self, name: str) -> None: ...
 
+    def remove_folder(self, name: str) -> None:
+        """Remove an empty folder."""
+
     def remove_tree(self, name: str) -> None: ...
 
     def rename(self, old: str, new: str) -> None:
         """Rename a file or folder. A file at the new name is replaced."""
+
+    def move_file(self, old: str, new: str) -> None:
+        """Rename a file. A store that cannot rename copies the file, and deletes the old one."""
 
 
 def of(name: str) -> FileSystem:
@@ -82,14 +92,8 @@ def of(name: str) -> FileSystem:
     Raises:
         UnimplementedError: the scheme of the name is unknown, or its package is not installed.
     """
-    kind = scheme(name)
+    kind = file_names.scheme(name)
     return _Local() if kind == "file" else _remote(kind, name)
-
-
-def scheme(name: str) -> str:
-    """Return the scheme of a name in lower case. A name without a scheme has `file`."""
-    match = _SCHEME.match(name)
-    return "file" if match is None else match[1].lower()
 
 
 def open_file(name: str, mode: str = "rb") -> BinaryIO:
@@ -105,7 +109,7 @@ def read_all(name: str) -> bytes:
 
 def write_all(name: str, content: bytes) -> None:
     """Write a file. Replace its content if the file exists. Make its folder if there is none."""
-    folder = name.rpartition("/")[0]
+    folder = file_names.folder_of(name)
     if folder:
         of(name).make_folders(folder)
     with translated(name), open_file(name, "wb") as file:
@@ -130,6 +134,15 @@ class _Local:
         with translated(name):
             file: Any = open(_path(name), mode)  # noqa: SIM115 - the caller closes it
             return file  # type: ignore[no-any-return]
+
+    def read_into(self, name: str, offset: int, buffer: memoryview) -> int:
+        with translated(name), open(_path(name), "rb") as file:
+            file.seek(offset)
+            return file.readinto(buffer)
+
+    def upload(self, path: str, name: str) -> None:
+        with translated(name):
+            shutil.copyfile(path, _path(name))
 
     def exists(self, name: str) -> bool:
         return os.path.exists(_path(name))
@@ -158,6 +171,10 @@ class _Local:
         with translated(name):
             os.unlink(_path(name))
 
+    def remove_folder(self, name: str) -> None:
+        with translated(name):
+            os.rmdir(_path(name))
+
     def remove_tree(self, name: str) -> None:
         with translated(name):
             shutil.rmtree(_path(name))
@@ -166,9 +183,13 @@ class _Local:
         with translated(old):
             os.replace(_path(old), _path(new))
 
+    move_file = rename
+
 
 def _path(name: str) -> str:
-    return name[len("file://") :] if name[:7].lower() == "file://" else name
+    path = file_names.local_path(name)
+    assert path is not None, name
+    return path
 
 
 class _Remote:
@@ -180,15 +201,30 @@ class _Remote:
 
     def _full(self, path: str) -> str:
         """Return a name that `fsspec` returned without its scheme as a full name."""
-        return path if _SCHEME.match(path) else f"{self._scheme}://{path.lstrip('/')}"
+        return path if file_names.is_url(path) else f"{self._scheme}://{path.lstrip('/')}"
 
     def open(self, name: str, mode: str) -> BinaryIO:
         with translated(name):
             file: BinaryIO = self._filesystem.open(name, mode)
             return file
 
+    def read_into(self, name: str, offset: int, buffer: memoryview) -> int:
+        with translated(name):
+            # An open file would read ahead some megabytes.
+            found = self._filesystem.cat_file(name, offset, offset + len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def upload(self, path: str, name: str) -> None:
+        with translated(name):
+            self._filesystem.put_file(path, name)
+
     def exists(self, name: str) -> bool:
-        return bool(self._filesystem.exists(name))
+        # The file system's own `exists` also returns false if it cannot reach the store.
+        with translated(name), contextlib.suppress(FileNotFoundError):
+            self._filesystem.info(name)
+            return True
+        return False
 
     def status(self, name: str) -> FileStatus:
         with translated(name):
@@ -219,6 +255,10 @@ class _Remote:
         with translated(name):
             self._filesystem.rm_file(name)
 
+    def remove_folder(self, name: str) -> None:
+        with translated(name):
+            self._filesystem.rmdir(name)
+
     def remove_tree(self, name: str) -> None:
         with translated(name):
             self._filesystem.rm(name, recursive=True)
@@ -226,6 +266,11 @@ class _Remote:
     def rename(self, old: str, new: str) -> None:
         with translated(old):
             self._filesystem.mv(old, new, recursive=True)
+
+    def move_file(self, old: str, new: str) -> None:
+        with translated(old):
+            self._filesystem.cp_file(old, new)
+            self._filesystem.rm_file(old)
 
 
 def _modified(info: Any) -> int:

@@ -5,16 +5,13 @@ Format V2 (`bundle`) has replaced this format. TensorFlow still reads it, and wr
 """
 
 import functools
-import glob
 import math
-import os
-import pathlib
 from collections.abc import Iterable
 
 from capstan import errors
 from capstan.core import bundle_entry, dtypes, saved_slices, sstable
 from capstan.core.arrays import Array
-from capstan.resources import bundle, bundle_writer, durable, slices
+from capstan.resources import bundle, bundle_writer, durable, files, slices
 
 VERSION = 1
 """The number of this format in a SaverDef."""
@@ -22,9 +19,14 @@ VERSION = 1
 
 def matching(pattern: str) -> list[str]:
     """Return the files of a checkpoint, sorted. `?` and `*` stand for parts of a file's name."""
-    if os.path.isfile(pattern):
+    if _is_file(pattern):
         return [pattern]
-    return sorted(filter(os.path.isfile, glob.glob(pattern)))
+    return sorted(filter(_is_file, files.of(pattern).matching(pattern)))
+
+
+def _is_file(name: str) -> bool:
+    system = files.of(name)
+    return system.exists(name) and not system.status(name).is_directory
 
 
 def write(path: str, pieces: Iterable[bundle_writer.Piece]) -> None:
@@ -65,12 +67,12 @@ class SliceFiles:
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
-        files = matching(pattern)
-        if not files:
+        names = matching(pattern)
+        if not names:
             raise bundle.not_found(pattern)
         self._records: dict[bytes, bytes] = {}
         self._listed: dict[str, saved_slices.Listed] = {}
-        for file in files:
+        for file in names:
             table = _table(file)
             for tensor in saved_slices.decode_list(table.pop(saved_slices.LIST_KEY)):
                 known = self._listed.get(tensor.name)
@@ -130,8 +132,7 @@ class SliceFiles:
 
 def _table(file: str) -> dict[bytes, bytes]:
     """Return the records of a file."""
-    with bundle.translated(file):
-        data = pathlib.Path(file).read_bytes()
+    data = files.read_all(file)
     try:
         table = sstable.decode(data)
     except errors.DataLossError as error:

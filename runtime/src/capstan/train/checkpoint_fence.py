@@ -6,13 +6,12 @@ The new chief therefore claims the folder before it restores a checkpoint, and t
 its claim before it saves.
 """
 
-import pathlib
 import secrets
 from typing import Self
 
 from capstan import errors
 from capstan.core import devices
-from capstan.resources import durable
+from capstan.resources import durable, file_names, files
 from capstan.services import identity
 from capstan.transport import fence
 
@@ -27,7 +26,7 @@ class CheckpointFence:
     def __init__(self, folder: str, caller: fence.Caller) -> None:
         """Claim nothing yet."""
         task = devices.parse(caller.task)
-        self._path = pathlib.Path(folder, f".capstan-fence-{task.job}-{task.task}")
+        self._path = file_names.joined(folder, f".capstan-fence-{task.job}-{task.task}")
         self._task = caller.task
         # Attempts are counted from 1 again if a job is created again, so they cannot be compared.
         self._claim = f"attempt {caller.attempt} {secrets.token_hex(8)}\n"
@@ -40,7 +39,7 @@ class CheckpointFence:
         replaces it.
 
         Raises:
-            OSError: the folder or the file cannot be written.
+            OSError, OpError: the folder or the file cannot be written.
         """
         caller = identity.of_process()
         if caller is None:
@@ -51,8 +50,8 @@ class CheckpointFence:
 
     def take(self) -> None:
         """Write the claim to the folder, which ends the claims of other processes. Blocks."""
-        durable.make_folder_of(str(self._path))
-        with durable.replacing(str(self._path)) as file:
+        durable.make_folder_of(self._path)
+        with durable.replacing(self._path) as file:
             file.write(self._claim.encode())
 
     def check(self) -> None:
@@ -65,8 +64,8 @@ class CheckpointFence:
                 process, which must end.
         """
         try:
-            newest = self._path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+            newest = files.read_all(self._path).decode()
+        except errors.NotFoundError:
             return
         if newest != self._claim:
             mine, theirs = (" ".join(text.split()[:2]) for text in (self._claim, newest))
@@ -74,5 +73,5 @@ class CheckpointFence:
                 None,
                 None,
                 f"{mine.capitalize()} of {self._task} was replaced: {theirs} has claimed the "
-                f"checkpoints in {self._path.parent}. End this process",
+                f"checkpoints in {file_names.folder_of(self._path)}. End this process",
             )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api import file_io
 from capstan.core import dtypes
 from capstan.resources import checkpoints
 from capstan.train import checkpoint_state
@@ -74,7 +75,7 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
     """
     path = os.fspath(ckpt_dir_or_file)
     newest: str | None = path
-    if os.path.isdir(path):
+    if file_io.is_directory(path):
         newest = checkpoint_state.latest_checkpoint(path)
     if newest is None:
         raise ValueError(

@@ -9,14 +9,14 @@ Source: tensorflow/python/training/checkpoint_management.py.
 """
 
 import os
-import pathlib
 import re
 from collections.abc import Sequence
 from typing import Any
 
+from capstan import errors
 from capstan.api import logging
 from capstan.core import checkpoint_messages
-from capstan.resources import bundle, checkpoints, durable
+from capstan.resources import bundle, checkpoints, durable, file_names, files
 
 _FILE = "checkpoint"
 
@@ -35,7 +35,8 @@ def generate_checkpoint_state_proto(
 
     If `save_dir` is relative, this function rewrites relative checkpoint paths so that they start
     from `save_dir`. If `save_dir` is absolute, relative checkpoint paths stay unchanged, because
-    they count as relative to `save_dir`.
+    they count as relative to `save_dir`. If `save_dir` is a URL, the paths of checkpoints in this
+    folder become relative too.
 
     Raises:
         ValueError: the number of timestamps is not the number of checkpoints.
@@ -52,8 +53,13 @@ def generate_checkpoint_state_proto(
         paths.append(model_checkpoint_path)
         if times:
             times.append(times[-1])
-    if not os.path.isabs(save_dir):
-        paths = [path if os.path.isabs(path) else os.path.relpath(path, save_dir) for path in paths]
+    if file_names.is_url(save_dir):
+        paths = [file_names.relative(path, save_dir) for path in paths]
+    elif not os.path.isabs(save_dir):
+        paths = [
+            path if file_names.is_absolute(path) else os.path.relpath(path, save_dir)
+            for path in paths
+        ]
     return checkpoint_messages.CheckpointState(
         model_checkpoint_path=paths[-1],
         all_model_checkpoint_paths=paths,
@@ -73,21 +79,21 @@ def update_checkpoint_state(
 ) -> None:
     """Write the state file. The new file replaces the old file atomically.
 
-    The call blocks until the new file is on the disk. A loss of power therefore leaves either the
-    old file or the new one.
+    The call blocks until the new file is on the disk, or in the store if `save_dir` is a URL. A
+    loss of power therefore leaves either the old file or the new one.
 
     With `save_relative_paths`, all paths are written relative to `save_dir`, so that the folder
     can be moved.
 
     Raises:
         RuntimeError: the newest checkpoint would have the name of the state file.
-        OSError: the file cannot be written. The old file is then unchanged.
+        OSError, OpError: the file cannot be written. The old file is then unchanged.
     """
     state_path = checkpoint_filename(save_dir, latest_filename)
     newest, paths = model_checkpoint_path, list(all_model_checkpoint_paths or ())
     if save_relative_paths:
         newest, *paths = (
-            os.path.relpath(path, save_dir) if os.path.isabs(path) else path
+            file_names.relative(path, save_dir) if file_names.is_absolute(path) else path
             for path in (newest, *paths)
         )
     state = generate_checkpoint_state_proto(
@@ -109,24 +115,30 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
     Raises:
         ValueError: the state file names no newest checkpoint.
+        OpError: the store of the URL `checkpoint_dir` cannot be read. Training from the start would
+            then lose the checkpoints that the store has.
     """
     from google.protobuf import text_format
 
-    path = pathlib.Path(checkpoint_filename(checkpoint_dir, latest_filename))
+    path = checkpoint_filename(checkpoint_dir, latest_filename)
     state = checkpoint_messages.CheckpointState()
     try:
-        text_format.Merge(path.read_text(encoding="utf-8"), state)
-    except (FileNotFoundError, NotADirectoryError):
+        text_format.Merge(files.read_all(path).decode(), state)
+    except errors.NotFoundError:
         return None
-    except (OSError, UnicodeDecodeError, text_format.ParseError) as error:
+    except (errors.OpError, UnicodeDecodeError, text_format.ParseError) as error:
+        if isinstance(error.__cause__, NotADirectoryError):
+            return None
+        if isinstance(error, errors.OpError) and file_names.local_path(path) is None:
+            raise
         logging.warning("%s: %s", path, error)
         logging.warning("%s: Checkpoint ignored", path)
         return None
     if not state.model_checkpoint_path:
         raise ValueError(f"Invalid checkpoint state loaded from {path}: no model_checkpoint_path")
     folder = str(checkpoint_dir)
-    state.model_checkpoint_path = os.path.join(folder, state.model_checkpoint_path)
-    paths = [os.path.join(folder, name) for name in state.all_model_checkpoint_paths]
+    state.model_checkpoint_path = file_names.joined(folder, state.model_checkpoint_path)
+    paths = [file_names.joined(folder, name) for name in state.all_model_checkpoint_paths]
     state.all_model_checkpoint_paths[:] = paths
     return state
 
@@ -156,8 +168,8 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
 
     Checkpoints that do not exist are skipped.
     """
-    files = (checkpoints.first_file(str(prefix)) for prefix in checkpoint_prefixes)
-    return [os.path.getmtime(file) for file in files if file is not None]
+    found = (checkpoints.first_file(str(prefix)) for prefix in checkpoint_prefixes)
+    return [files.of(name).status(name).mtime_nsec / 1e9 for name in found if name is not None]
 
 
 def remove_checkpoint(
@@ -167,7 +179,7 @@ def remove_checkpoint(
 ) -> None:
     """Delete the files of a checkpoint of a format. A missing file is not an error."""
     checkpoints.remove(str(checkpoint_prefix), checkpoint_format_version)
-    pathlib.Path(meta_graph_filename(checkpoint_prefix, meta_graph_suffix)).unlink(missing_ok=True)
+    durable.remove(meta_graph_filename(checkpoint_prefix, meta_graph_suffix))
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:

@@ -12,10 +12,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from capstan.core import tfrecord
-from capstan.resources import files
+from capstan.resources import files, uploads
 
 _VERSION: Final = "brain.Event:2"
 
@@ -25,7 +25,8 @@ class EventFileWriter:
 
     `add_event` returns at once unless `max_queue` events wait to be written. Events reach the disk
     `flush_secs` seconds after the last flush, with the next event, and at `flush`, `close` and the
-    end of the process. The folder is made if it does not exist.
+    end of the process. The folder is made if it does not exist. `logdir` may be a URL such as
+    `s3://bucket/logs`. The store then has the events of the last flush.
 
     If the file cannot be written, `add_event`, `flush` and `close` raise the error.
     """
@@ -47,7 +48,7 @@ class EventFileWriter:
 
     def _open(self) -> None:
         name = new_file(self._logdir, self._suffix)
-        self._thread = _Thread(files.open_file(name, "wb"), self._max_queue, self._flush_secs)
+        self._thread = _Thread(uploads.create(name), self._max_queue, self._flush_secs)
         self._is_open = True
         # Programs often end without closing their writer.
         atexit.register(self.close)
@@ -90,7 +91,7 @@ class EventFileWriter:
 class _Thread:
     """The thread of one file. One other thread at a time calls its methods."""
 
-    def __init__(self, file: BinaryIO, max_queue: int, flush_secs: float) -> None:
+    def __init__(self, file: uploads.GrowingFile, max_queue: int, flush_secs: float) -> None:
         self._file = file
         self._flush_secs = flush_secs
         self._jobs: queue.Queue[bytes | Callable[[], object]] = queue.Queue(max(1, max_queue))

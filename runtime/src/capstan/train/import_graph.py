@@ -11,6 +11,7 @@ from capstan.api import importer, logging, variable_collections, variables
 from capstan.core import attr_value, control_flow_messages, queue_runner_messages
 from capstan.framework import collections, context_defs, names
 from capstan.framework import graph as graphs
+from capstan.resources import files
 from capstan.train import collection_defs, meta_graph, queue_runner
 from capstan.train import saver as savers
 
@@ -162,10 +163,9 @@ def _read(given: Any) -> Any:
     if hasattr(given, "SerializeToString"):
         return meta_graph_pb2.MetaGraphDef.FromString(given.SerializeToString())
     path = os.fspath(given)
-    if not os.path.exists(path):
+    if not files.of(path).exists(path):
         raise OSError(f"File does not exist. Received: {path}.")
-    with open(path, "rb") as file:
-        content = file.read()
+    content = files.read_all(path)
     try:
         return meta_graph_pb2.MetaGraphDef.FromString(content)
     except message.DecodeError:

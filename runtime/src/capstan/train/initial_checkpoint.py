@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from capstan.api import logging, partitioned_variables, variable_store, variables
+from capstan.api import file_io, logging, partitioned_variables, variable_store, variables
 from capstan.core import tensor_shape
 from capstan.framework.raw import raw
 from capstan.train import checkpoint_reader, checkpoint_state
@@ -99,7 +99,7 @@ def path_of(ckpt_dir_or_file: str) -> str:
         ValueError: the folder has no checkpoints.
     """
     path = os.fspath(ckpt_dir_or_file)
-    newest = checkpoint_state.latest_checkpoint(path) if os.path.isdir(path) else path
+    newest = checkpoint_state.latest_checkpoint(path) if file_io.is_directory(path) else path
     if newest is None:
         raise ValueError(
             f"Couldn't find 'checkpoint' file or checkpoints in given directory {path}"

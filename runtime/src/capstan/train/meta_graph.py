@@ -12,7 +12,7 @@ from typing import Any
 from capstan.core import attr_value
 from capstan.framework import collections, names, op_message, opdef
 from capstan.framework import graph as graphs
-from capstan.resources import durable
+from capstan.resources import durable, files
 from capstan.train import collection_defs, scoped_graph
 
 add_collection_def = collection_defs.add_collection_def
@@ -169,7 +169,7 @@ def write(filename: str, meta: Any, *, as_text: bool = False) -> None:
     disk.
 
     Raises:
-        OSError: the file cannot be written. An existing file is then unchanged.
+        OSError, OpError: the file cannot be written. An existing file is then unchanged.
     """
     from google.protobuf import text_format
 
@@ -205,11 +205,11 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     The folder is made if it does not exist. The call blocks until the file is on the disk.
 
     Raises:
-        OSError: the file cannot be written. An existing file is then unchanged.
+        OSError, OpError: the file cannot be written. An existing file is then unchanged.
     """
     is_graph = isinstance(graph_or_graph_def, graphs.Graph)
     message = graph_or_graph_def.as_graph_def() if is_graph else graph_or_graph_def
-    os.makedirs(logdir or ".", exist_ok=True)
+    files.of(logdir).make_folders(logdir or ".")
     path = os.path.join(logdir, name)
     write(path, message, as_text=as_text)
     return path

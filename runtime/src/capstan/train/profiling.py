@@ -1,11 +1,11 @@
 """A hook that saves timelines of training steps (python/training/basic_session_run_hooks.py)."""
 
 import os
-import pathlib
 from typing import Any
 
 from capstan.api import logging
 from capstan.client import timeline
+from capstan.resources import file_names, files
 from capstan.train import hook, steps, summary_writer, timer
 
 
@@ -30,7 +30,7 @@ class ProfilerHook(hook.SessionRunHook):
         show_memory: bool = False,
     ) -> None:
         self._timer = timer.SecondOrStepTimer(save_secs, save_steps)
-        self._output_dir = pathlib.Path(output_dir)
+        self._output_dir = os.fspath(output_dir)
         self._show_dataflow = show_dataflow
         self._show_memory = show_memory
 
@@ -70,10 +70,9 @@ class ProfilerHook(hook.SessionRunHook):
         self._next_step = step + 1
 
     def _save(self, step: int, step_stats: Any) -> None:
-        path = self._output_dir / f"timeline-{step}.json"
+        path = file_names.joined(self._output_dir, f"timeline-{step}.json")
         logging.info("Saving timeline for %d into '%s'.", step, path)
-        path.parent.mkdir(parents=True, exist_ok=True)
         trace = timeline.Timeline(step_stats).generate_chrome_trace_format(
             self._show_dataflow, self._show_memory
         )
-        path.write_text(trace)
+        files.write_all(path, trace.encode())

@@ -3,7 +3,6 @@
 Source: tensorflow/python/training/saver.py.
 """
 
-import os
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from capstan.api import logging
 from capstan.framework import collections
 from capstan.framework import graph as graphs
+from capstan.resources import file_names
 from capstan.train import (
     checkpoint_fence,
     checkpoint_names,
@@ -164,6 +164,10 @@ class Saver:
     ) -> str | None:
         """Write a checkpoint and return its name. Blocks.
 
+        `save_path` is a path, or a URL such as `s3://bucket/model` for a store that `fsspec` can
+        reach. The files of the tensors are written first, then the index of the checkpoint, then
+        the state file. A reader therefore never sees a part of a checkpoint.
+
         The name is `save_path`, followed by `-<global_step>` if `global_step` (a number or a
         tensor) is given. With `write_state`, this method then adds the checkpoint to the state
         file of the folder (`checkpoint`, or `latest_filename`) and deletes checkpoints beyond
@@ -173,7 +177,7 @@ class Saver:
 
         Raises:
             ValueError: the folder does not exist and cannot be made, `latest_filename` is a path,
-                `save_path` has the name of the state file, or it is a URL such as `s3://`.
+                or `save_path` has the name of the state file.
             RuntimeError: the saver has not been built.
             FailedPreconditionError: `claim` was called, and another process claimed the folder
                 since.
@@ -181,12 +185,6 @@ class Saver:
         """
         self._check_built()
         self._check_fence()
-        if "://" in str(save_path):
-            # The parent of a URL would be made as a folder of this machine.
-            raise ValueError(
-                f"save_path {save_path}: a Saver writes files of this machine only; mount the "
-                "store as a folder, or save to a local folder and copy the files"
-            )
         path = checkpoint_names.named(
             sess,
             str(save_path),
@@ -199,7 +197,7 @@ class Saver:
         written = None if definition is None else saver_defs.save(sess, definition, path)
         self._check_fence()
         if written is not None and write_state:
-            self._record(written, os.path.dirname(path), latest_filename, meta_graph_suffix)
+            self._record(written, file_names.folder_of(path), latest_filename, meta_graph_suffix)
         if write_meta_graph:
             name = checkpoint_state.meta_graph_filename(written or path, meta_graph_suffix)
             meta_graph.write(name, self._meta_graph(sess.graph, strip_default_attrs))

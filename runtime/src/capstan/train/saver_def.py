@@ -3,14 +3,13 @@
 Source: tensorflow/python/training/saver.py.
 """
 
-import os
 from collections.abc import Callable
 from typing import Any
 
 from capstan import errors
-from capstan.api import logging
+from capstan.api import file_io, logging
 from capstan.framework import control_context
-from capstan.resources import slice_files
+from capstan.resources import file_names, slice_files
 
 _NAMES = ("filename_tensor_name", "save_tensor_name", "restore_op_name")
 
@@ -65,8 +64,8 @@ def save(sess: Any, definition: Any, path: str) -> str:
     try:
         saved = sess.run(definition.save_tensor_name, {definition.filename_tensor_name: path})
     except (errors.FailedPreconditionError, errors.NotFoundError) as error:
-        folder = os.path.dirname(path)
-        if folder and not os.path.isdir(folder):
+        folder = file_names.folder_of(path)
+        if folder and not file_io.is_directory(folder):
             raise ValueError(f"Parent directory of {path} doesn't exist, can't save.") from error
         raise
     return saved.decode() if isinstance(saved, bytes) else str(saved)
