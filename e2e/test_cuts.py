@@ -178,6 +178,14 @@ def suspended(found: Found) -> bool:
     return held.get("status") == "True" and not found.pods
 
 
+def deleted(found: Found) -> bool:
+    return found.is_gone and not found.pods
+
+
+def deleted_at_its_end(name: str) -> Json:
+    return job(name, run_policy={"ttlSecondsAfterFinished": 0}, worker=replica())
+
+
 def created_suspended(name: str) -> Json:
     manifest = job(name, ps=replica(), worker=replica())
     return {**manifest, "spec": {**manifest["spec"], "suspend": True}}
@@ -228,6 +236,7 @@ SCRIPTS = {
         lambda found: running("ps-0", 2)(found) and running("worker-0", 2)(found),
     ),
     "success": Script(a_job(), exits("worker-0", 0), over("Succeeded", "Stopped", "Succeeded")),
+    "the deletion of a finished job": Script(deleted_at_its_end, exits("worker-0", 0), deleted),
     "failure": Script(
         a_job(restartPolicy="ExitCode"), exits("worker-0", 1), over("Failed", "Stopped", "Failed")
     ),
@@ -349,8 +358,14 @@ class Stage:
             self._jobs.discard(served)
 
     async def _ending(self, served: ServedJob) -> Ending:
-        """Return the end of the job, and delete the job."""
+        """Return the end of the job, and delete the job. Of a job that the operator has deleted,
+        only the events are left.
+        """
         space, name = served.key
+        if served.found.is_gone:
+            events = await self._rest.list(paths.events(space))
+            identity = {"metadata": served.found.job["metadata"]}
+            return Ending.of(identity, (), None, events.items)
         try:
             service = await self._rest.get(paths.service(space, name))
         except NotFound:

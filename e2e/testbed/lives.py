@@ -96,6 +96,8 @@ class Found:
 
     job: Json
     pods: list[Json]
+    is_gone: bool = False
+    """Whether the job was deleted. `job` is then its last version that was read."""
 
     @property
     def status(self) -> Json:
@@ -192,7 +194,10 @@ class ServedJob:
         space, name = self.key
         own_jobs = [job for job in jobs.items if job["metadata"]["name"] == name]
         own_pods = [pod for pod in pods.items if pod["metadata"]["labels"].get(LABEL) == name]
-        self.found = Found(own_jobs[0], own_pods) if own_jobs else self.found
+        if own_jobs:
+            self.found = Found(own_jobs[0], own_pods)
+        elif self.found.job:
+            self.found = Found(self.found.job, own_pods, is_gone=True)
         changed = self.cache.replace_jobs(own_jobs, jobs.resource_version, space)
         changed |= self.cache.replace_pods(own_pods, pods.resource_version, space)
         if changed:
