@@ -11,14 +11,14 @@ import dataclasses
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from reconcile.world import START
 
 from capstan_operator.api import status_json
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.api.status import Status
+from capstan_operator.api.status import Progress, Status
 from capstan_operator.reconcile.actions import Action, Announce, Plan, StartTask, StopTask
 from capstan_operator.reconcile.observe import Deletion, Observed, Obstacle, TaskPhase, TaskView
 from capstan_operator.reconcile.plan import plan
@@ -49,6 +49,8 @@ class Cluster:
         self.made: list[TaskView] = []
         self.changes = 0
         self.forced: list[TaskView] = []
+        self.progress: Progress | None = None
+        self.reported_at: datetime | None = None
         self.held = False
         """True if a sidecar or a finalizer delays the deletion of pods whose task has ended."""
 
@@ -58,6 +60,10 @@ class Cluster:
 
     def wait(self, seconds: float) -> None:
         self.now += timedelta(seconds=seconds)
+
+    def report(self, step: int) -> None:
+        """Report the step of the training."""
+        self.progress, self.reported_at = Progress(step=step), self.now
 
     def write(self, status: Status, version: int) -> bool:
         """Write the status if its version still is `version`. Return whether it was written."""
@@ -160,7 +166,8 @@ class Controller:
         now_lost = {pod.view.uid for pod in self.cluster.pods.values() if pod.lost}
         pods = (dataclasses.replace(pod, lost=uid in now_lost) for uid, pod in self.cache.items())
         views = (*map(self.cluster.view_of, pods), *self.refusals.values())
-        return Observed(views, obstacle=self.cluster.obstacle)
+        cluster = self.cluster
+        return Observed(views, cluster.progress, cluster.obstacle, cluster.reported_at)
 
     def decide(self) -> Plan:
         return plan(self.cluster.job, self.status, self.observed(), self.cluster.now)
@@ -214,7 +221,7 @@ def _refused(task: TaskName, attempt: int) -> TaskView:
     return TaskView(
         name=task,
         attempt=attempt,
-        uid=Uid(f"refused-{attempt}"),
+        uid=Uid(f"{task}-refused-{attempt}"),
         phase=TaskPhase.FAILED,
         reason="CreateFailed",
         message="forbidden",

@@ -10,129 +10,34 @@ import hypothesis
 import pytest
 from hypothesis import stateful
 from hypothesis import strategies as st
+from reconcile import checks, drawn, tally
+from reconcile.drawn import CODES, REASONS, SECONDS, WORDS
 from reconcile.world import START, World, make_job
 
-from capstan_operator.api.names import Uid
-from capstan_operator.api.spec import (
-    CleanPodPolicy,
-    OnFailure,
-    RestartPolicy,
-    SuccessPolicy,
-    TrainingJob,
+from capstan_operator.api.names import ReplicaType, TaskName, Uid
+from capstan_operator.api.spec import CleanPodPolicy, OnFailure, RestartPolicy, TrainingJob
+from capstan_operator.api.status import Phase, Progress, Status, TaskState
+from capstan_operator.reconcile.actions import Plan, StartTask
+from capstan_operator.reconcile.observe import (
+    SCHEDULING_GATED,
+    Deletion,
+    Observed,
+    TaskPhase,
+    TaskView,
 )
-from capstan_operator.api.status import Phase, Status, TaskState
-from capstan_operator.reconcile.actions import Plan, StopTask
-from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase, TaskView
 from capstan_operator.reconcile.plan import plan
-
-PHASES = set(hypothesis.Phase) - {hypothesis.Phase.explain}
-"""All phases except `explain`, which traces every line and takes too long."""
-
-CODES = st.sampled_from([None, 1, 2, 127, 130, 137, 138, 143, 255])
-REASONS = st.sampled_from(["", "", "", "Error", "OOMKilled", "Evicted", "InitContainerFailed"])
-SECONDS = st.sampled_from([0.0, 0.1, 1.0, 7.0, 100.0, 1000.0])
-WORDS = st.sampled_from(["", "ValueError: boom", "step 3\n\n", "\x1b[31mred\x1b[0m\n"])
-
-
-def run_policies(limits: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, object]]:
-    return st.fixed_dictionaries(
-        {
-            "backoffLimit": limits,
-            "infrastructureBackoffLimit": limits,
-            "restartBackoff": st.fixed_dictionaries(
-                {
-                    "initialSeconds": st.sampled_from([0, 1, 5]),
-                    "maxSeconds": st.sampled_from([5, 20]),
-                    "resetAfterSeconds": st.sampled_from([0, 50, 600]),
-                }
-            ),
-        },
-        optional={
-            "activeDeadlineSeconds": st.sampled_from([1, 60, 5000]),
-            "pendingDeadlineSeconds": st.sampled_from([1, 60, 5000]),
-            "cleanPodPolicy": st.sampled_from(CleanPodPolicy),
-            "ttlSecondsAfterFinished": st.sampled_from([0, 60]),
-            "evaluatorGracePeriodSeconds": st.sampled_from([0, 60]),
-        },
-    )
-
-
-def replicas(
-    restart: st.SearchStrategy[RestartPolicy], on_failure: st.SearchStrategy[OnFailure]
-) -> st.SearchStrategy[dict[str, str]]:
-    return st.fixed_dictionaries({"restartPolicy": restart, "onFailure": on_failure})
-
-
-def jobs(
-    restart: st.SearchStrategy[RestartPolicy],
-    on_failure: st.SearchStrategy[OnFailure],
-    limits: st.SearchStrategy[int],
-) -> st.SearchStrategy[TrainingJob]:
-    each = replicas(restart, on_failure)
-    return st.builds(
-        make_job,
-        chief=st.integers(0, 1),
-        ps=st.integers(0, 2),
-        workers=st.integers(1, 2),
-        evaluator=st.integers(0, 1),
-        each=st.fixed_dictionaries({"chief": each, "ps": each, "worker": each, "evaluator": each}),
-        run=run_policies(limits),
-        successPolicy=st.sampled_from(SuccessPolicy),
-        scheduling=st.sampled_from([{}, {"queueName": "training"}]),
-    )
-
-
-any_job = jobs(st.sampled_from(RestartPolicy), st.sampled_from(OnFailure), st.integers(0, 6))
-job_that_restarts_single_tasks = jobs(
-    st.just(RestartPolicy.ON_FAILURE), st.just(OnFailure.RESTART_TASK), st.integers(3, 100)
-)
-
-
-class Tally:
-    """The uids of the failed instances, from the observations of all passes."""
-
-    def __init__(self) -> None:
-        self.known: set[Uid] = set()
-        self.done: set[Uid] = set()
-        self.failed: set[Uid] = set()
-        self.stopped: set[Uid] = set()
-
-    def see(self, observed: Observed) -> None:
-        existing = {instance.uid for instance in observed.tasks}
-        self.failed |= self.known - existing - self.done
-        self.known |= existing
-        for instance in observed.tasks:
-            if (
-                instance.phase is TaskPhase.SUCCEEDED
-                and instance.deletion is not Deletion.BEFORE_END
-            ):
-                self.done |= {instance.uid} - self.failed
-            elif instance.has_ended and instance.uid not in self.stopped:
-                self.failed.add(instance.uid)
-
-    def suspend(self, observed: Observed) -> None:
-        """Count no instance that exists during a suspension as failed, unless it failed before."""
-        self.stop(self.known | {instance.uid for instance in observed.tasks})
-
-    def remove(self, job: TrainingJob, observed: Observed) -> None:
-        """Count no instance of a task that the job no longer has, unless it failed before."""
-        tasks = {str(task) for task in job.tasks()}
-        uids = self.known | {instance.uid for instance in observed.tasks}
-        self.stop({uid for uid in uids if uid.partition("#")[0] not in tasks})
-
-    def stop(self, uids: set[Uid]) -> None:
-        self.stopped |= uids
-        self.stopped -= self.failed
-        self.done |= self.stopped
+from capstan_operator.reconcile.policies import sparing
 
 
 class Histories(stateful.RuleBasedStateMachine):
     """Tasks change at random between the effects of a controller that keeps only the status."""
 
-    @stateful.initialize(job=st.one_of(any_job, job_that_restarts_single_tasks))
+    @stateful.initialize(job=st.one_of(drawn.any_job, drawn.job_that_restarts_single_tasks))
     def begin(self, job: TrainingJob) -> None:
         self.world = World(job)
-        self.tally = Tally()
+        self.tally = tally.Tally()
+        self.stopwatch = tally.Stopwatch()
+        self.begun: dict[TaskName, StartTask] = {}
         self.last = Status()
         self.resumes = 0
         self.restarts_of_removed = 0
@@ -179,24 +84,77 @@ class Histories(stateful.RuleBasedStateMachine):
         if instance := self.draw_instance(data, self.living()):
             self.put(instance, phase=phase, ready=False)
 
+    @stateful.rule(most=st.integers(1, 6))
+    def pods_wait_in_a_queue(self, most: int) -> None:
+        for instance in self.living()[:most]:
+            self.put(instance, phase=TaskPhase.PENDING, ready=False, reason=SCHEDULING_GATED)
+
+    @stateful.rule()
+    def the_queue_admits_the_pods(self) -> None:
+        for instance in self.living():
+            if instance.reason == SCHEDULING_GATED:
+                self.put(instance, phase=TaskPhase.RUNNING, ready=True, reason="")
+
     @stateful.rule(holds=st.booleans())
     def a_user_suspends_or_continues_the_job(self, holds: bool) -> None:
-        job = self.world.job
-        spec = job.spec.model_copy(update={"suspend": holds})
-        self.world.job = job.model_copy(update={"spec": spec})
+        self.world.job = drawn.changed(self.world.job, suspend=holds)
 
     @stateful.rule(workers=st.integers(1, 3))
     def a_user_scales_the_workers(self, workers: int) -> None:
-        job = self.world.job
-        assert job.spec.replica_specs.worker is not None
-        worker = job.spec.replica_specs.worker.model_copy(update={"replicas": workers})
-        specs = job.spec.replica_specs.model_copy(update={"worker": worker})
-        spec = job.spec.model_copy(update={"replica_specs": specs})
-        self.world.job = job.model_copy(update={"spec": spec})
+        self.world.job = drawn.with_workers(self.world.job, workers)
+
+    @stateful.rule(field=drawn.TIMES, seconds=st.sampled_from([None, 60, 5000]))
+    def a_user_changes_a_time(self, field: str, seconds: int | None) -> None:
+        self.world.job = drawn.with_time(self.world.job, field, seconds)
+
+    @stateful.rule(more=st.integers(-1, 1))
+    def the_job_reports_its_step(self, more: int) -> None:
+        before = 5 if self.world.progress is None else self.world.progress.step
+        self.world.progress = Progress(step=max(before + more, 0))
+        self.world.reported_at = self.world.now
+
+    @stateful.precondition(lambda self: not self.last.phase.is_final)
+    @stateful.rule()
+    def all_tasks_run(self) -> None:
+        self.a_user_suspends_or_continues_the_job(holds=False)
+        self.the_job_settles()
+        self.world.wait(20)
+        self.the_job_settles()
+        for instance in self.living():
+            self.put(instance, phase=TaskPhase.RUNNING, ready=True, reason="")
+        self.checked_pass(None)
+
+    @stateful.precondition(lambda self: not self.last.phase.is_final)
+    @stateful.rule(
+        data=st.data(),
+        seconds=st.sampled_from([59, 60, 61]),
+        more=st.sampled_from([0, 0, 1]),
+        effects=st.none() | st.integers(0, 3),
+    )
+    def the_training_makes_no_step(
+        self, data: st.DataObject, seconds: float, more: int, effects: int | None
+    ) -> None:
+        self.a_user_changes_a_time("progress_deadline_seconds", 60)
+        self.all_tasks_run()
+        self.the_job_reports_its_step(1)
+        self.checked_pass(None)
+        self.world.wait(seconds)
+        self.the_job_reports_its_step(more)
+        if data.draw(st.booleans()) and (instance := self.draw_instance(data, self.living())):
+            self.put(instance, phase=TaskPhase.FAILED, ready=False, exit_code=1)
+        self.checked_pass(effects)
 
     @stateful.rule(seconds=SECONDS)
     def time_passes(self, seconds: float) -> None:
         self.world.wait(seconds)
+
+    @stateful.rule(early=st.sampled_from([0.0, 0.5]))
+    def the_next_look_comes(self, early: float) -> None:
+        """Let the time pass until the plan asked for another pass, or until shortly before."""
+        again_at = self.checked_pass(None).again_at
+        if again_at is not None:
+            self.world.now = max(self.world.now, again_at - timedelta(seconds=early))
+            self.checked_pass(None)
 
     @stateful.rule(effects=st.none() | st.integers(0, 6))
     def the_controller_makes_a_pass(self, effects: int | None) -> None:
@@ -218,16 +176,15 @@ class Histories(stateful.RuleBasedStateMachine):
         if status.phase.is_final and policy.clean_pod_policy is CleanPodPolicy.NONE:
             return
         if status.phase.is_final:
-            assert not self.living()
-            if policy.clean_pod_policy is CleanPodPolicy.ALL:
-                assert not self.world.instances
-            ends = {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED}
-            assert {row.state for row in status.tasks} <= ends
+            self.check_that_only_an_evaluator_runs(at_rest)
             return
         if self.world.job.spec.suspend and status.phase is not Phase.INVALID:
             assert status.phase is Phase.SUSPENDED
             assert not self.living()
             return
+        assert {instance.name for instance in self.living()} <= set(self.world.job.tasks())
+        assert not self.stopwatch.has_waited(self.world.job, self.world.now)
+        assert not (self.is_overdue() and tally.reporter_runs(self.world.job, status))
         waiting = [
             row
             for row in status.tasks
@@ -240,28 +197,90 @@ class Histories(stateful.RuleBasedStateMachine):
         for row in set(status.tasks) - set(waiting):
             assert row.state is not TaskState.PENDING or row.uid is not None
 
+    def check_that_only_an_evaluator_runs(self, at_rest: Plan) -> None:
+        """Check that a finished job has no task that runs but an evaluator that has time left."""
+        status, policy = self.world.status, self.world.job.spec.run_policy
+        if self.living():
+            assert all(map(sparing.evaluates, self.living()))
+            assert status.phase is Phase.SUCCEEDED
+            assert status.completion_time is not None
+            end = status.completion_time
+            limit = end + timedelta(seconds=policy.evaluator_grace_period_seconds)
+            assert at_rest.again_at is not None
+            assert self.world.now < at_rest.again_at <= limit
+            return
+        if policy.clean_pod_policy is CleanPodPolicy.ALL:
+            assert not self.world.instances
+        ends = {TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED}
+        assert {row.state for row in status.tasks} <= ends
+
+    def is_overdue(self) -> bool:
+        world = self.world
+        return self.stopwatch.is_overdue(world.job, world.status, world.observed(), world.now)
+
     def checked_pass(self, effects: int | None) -> Plan:
         world, observed = self.world, self.world.observed()
         before, now = world.status, world.now
+        was_overdue = self.is_overdue()
         decided = world.tick(effects=effects)
         after = before if decided.status is None else decided.status
-        assert plan(world.job, before, observed, now) == decided
+        assert plan(drawn.without_objects(world.job), before, observed, now) == decided
         again = plan(world.job, after, observed, now)
         assert (again.status, again.actions, again.news) == (None, decided.actions, ())
         assert again.delete_job == decided.delete_job
         assert decided.again_at is None or decided.again_at > now
         self.check_deletion(decided, after)
-        if not after.phase.is_final and after.phase is not Phase.SUSPENDED:
-            assert_no_current_instance_is_stopped(decided, after, observed)
+        self.check_actions(decided, after, observed)
         if decided.status is None or effects != 0:
+            self.check_stall(after, observed, was_overdue=was_overdue)
             if not before.phase.is_final:
                 self.tally.remove(world.job, observed)
             if after.phase is Phase.SUSPENDED:
                 self.tally.suspend(observed)
             elif not before.phase.is_final and not after.phase.is_final:
                 self.tally.see(observed)
+            self.check_epochs(decided)
             self.check_transition(after)
         return decided
+
+    def check_actions(self, decided: Plan, after: Status, observed: Observed) -> None:
+        job = self.world.job
+        checks.each_stop_has_its_grace_period(job, decided, after)
+        checks.nothing_starts_unless_the_job_goes_on(decided, after)
+        if after.phase is Phase.SUSPENDED:
+            checks.parameter_servers_are_suspended_last(job, decided, observed)
+        elif not after.phase.is_final:
+            checks.no_current_instance_is_stopped(decided, after, observed)
+            checks.the_job_is_queued_only_while_a_pod_waits(job, after, observed)
+            checks.a_gang_is_of_tasks_that_are_to_come(job, after)
+        if not after.phase.is_final:
+            checks.workers_that_were_removed_count_nowhere(job, after)
+
+    def check_stall(self, after: Status, observed: Observed, *, was_overdue: bool) -> None:
+        """Check that a job stalls only if it is overdue, and count its stall once."""
+        before = self.last
+        uid = tally.stalled(self.world.job, before, after)
+        if uid is not None:
+            assert was_overdue
+            assert all(instance.ready for instance in observed.tasks if instance.uid == uid)
+            self.tally.known.add(uid)
+            self.tally.failed.add(uid)
+        if after.phase is Phase.FAILED and not before.phase.is_final:
+            in_time = not self.stopwatch.has_waited(self.world.job, self.world.now)
+            assert not (in_time and str(after.failure).startswith("not all tasks ran"))
+        self.stopwatch.see(before, after, observed, self.world.now)
+        if observed.progress is not None and not before.phase.is_final:
+            assert after.progress is not None
+            assert after.progress.step == observed.progress.step
+
+    def check_epochs(self, decided: Plan) -> None:
+        """Check that the next attempt of a ps begins in a later epoch: its variables are lost."""
+        for action in decided.actions:
+            if isinstance(action, StartTask) and action.task.type is ReplicaType.PS:
+                last = self.begun.get(action.task)
+                if last is not None and action.attempt > last.attempt:
+                    assert action.epoch > last.epoch
+                self.begun[action.task] = action
 
     def check_deletion(self, decided: Plan, after: Status) -> None:
         """A job is deleted at its time, and not while the operator waits for its tasks to end."""
@@ -327,19 +346,8 @@ class Histories(stateful.RuleBasedStateMachine):
         assert again == shown
 
 
-def assert_no_current_instance_is_stopped(decided: Plan, after: Status, observed: Observed) -> None:
-    instances = {instance.uid: instance for instance in observed.tasks}
-    rows = {row.name: row for row in after.tasks}
-    for action in decided.actions:
-        if isinstance(action, StopTask):
-            row, instance = rows.get(action.task), instances[action.uid]
-            assert row is None or not (
-                instance.attempt == row.attempt and row.uid in (None, instance.uid)
-            )
-
-
 TestHistories = pytest.mark.timeout(240)(Histories.TestCase)  # many examples on a busy machine
-TestHistories.settings = hypothesis.settings(phases=PHASES)
+TestHistories.settings = hypothesis.settings(phases=drawn.PHASES)
 
 
 views = st.builds(
@@ -359,7 +367,7 @@ views = st.builds(
 
 @pytest.mark.e2e
 @hypothesis.given(
-    job=any_job, found=st.lists(views, max_size=8, unique_by=lambda instance: instance.uid)
+    job=drawn.any_job, found=st.lists(views, max_size=8, unique_by=lambda instance: instance.uid)
 )
 def test_the_loop_settles_from_any_observation(job: TrainingJob, found: list[TaskView]) -> None:
     world = World(job)
@@ -380,7 +388,7 @@ def test_the_loop_settles_from_any_observation(job: TrainingJob, found: list[Tas
 
 
 @pytest.mark.e2e
-@hypothesis.given(job=any_job, found=st.lists(views, max_size=8), data=st.data())
+@hypothesis.given(job=drawn.any_job, found=st.lists(views, max_size=8), data=st.data())
 def test_the_order_and_number_of_views_do_not_matter(
     job: TrainingJob, found: list[TaskView], data: st.DataObject
 ) -> None:

@@ -9,8 +9,9 @@ import hypothesis
 import pytest
 from hypothesis import stateful
 from hypothesis import strategies as st
+from reconcile import drawn
+from reconcile.drawn import SECONDS
 from reconcile.pods import Cluster, Controller, Pod
-from reconcile.test_convergence import PHASES, SECONDS, any_job, job_that_restarts_single_tasks
 from reconcile.world import task
 
 from capstan_operator.api.names import TaskName, Uid
@@ -18,11 +19,18 @@ from capstan_operator.api.spec import CleanPodPolicy, OnFailure, RestartPolicy, 
 from capstan_operator.api.status import Phase, TaskState
 from capstan_operator.reconcile.actions import Plan
 from capstan_operator.reconcile.observe import Deletion, Obstacle, TaskPhase
+from capstan_operator.reconcile.policies import reporter
 
 CODES = st.sampled_from([0, 0, 1, 137, 138, 143, None])
 REASONS = st.sampled_from(["", "Error", "OOMKilled", "Evicted"])
 OBSTACLES = st.sampled_from(
-    [None, Obstacle("NameConflict", "x"), Obstacle("WaitingForOldPods", "y")]
+    [
+        None,
+        Obstacle("NameConflict", "x"),
+        Obstacle("WaitingForOldPods", "y"),
+        Obstacle("VolumeClaimMissing", "z"),
+        Obstacle("GangUnavailable", "g"),
+    ]
 )
 MANY = 80
 
@@ -34,7 +42,7 @@ def is_deleted(pod: Pod) -> bool:
 
 class Pods(stateful.RuleBasedStateMachine):
     @stateful.initialize(
-        job=st.one_of(job_that_restarts_single_tasks, any_job),
+        job=st.one_of(drawn.job_that_restarts_single_tasks, drawn.any_job),
         held=st.booleans(),
         suspends=st.booleans(),
     )
@@ -47,6 +55,7 @@ class Pods(stateful.RuleBasedStateMachine):
         self.succeeded: set[Uid] = set()
         self.failed: set[Uid] = set()
         self.done: set[Uid] = set()
+        self.removed: set[TaskName] = set()
 
     # Events in the cluster.
 
@@ -154,10 +163,36 @@ class Pods(stateful.RuleBasedStateMachine):
     @stateful.precondition(lambda self: self.suspends)
     @stateful.rule(holds=st.booleans())
     def a_user_suspends_or_continues_the_job(self, holds: bool) -> None:
-        job = self.cluster.job
-        spec = job.spec.model_copy(update={"suspend": holds})
-        self.cluster.job = job.model_copy(update={"spec": spec})
+        self.change(drawn.changed(self.cluster.job, suspend=holds))
+
+    @stateful.rule(workers=st.integers(1, 3))
+    def a_user_scales_the_workers(self, workers: int) -> None:
+        if not self.cluster.status.phase.is_final:
+            before = self.cluster.job.tasks()
+            self.change(drawn.with_workers(self.cluster.job, workers))
+            self.removed |= set(before) - set(self.cluster.job.tasks())
+
+    def change(self, job: TrainingJob) -> None:
+        self.cluster.job = job
         self.cluster.version += 1
+
+    @stateful.rule(steps=st.none() | st.integers(0, 5), code=st.sampled_from([None, 0, 1]))
+    def the_training_makes_no_step(self, steps: int | None, code: int | None) -> None:
+        """Show a stalled job to the controller. Its reporter may have ended meanwhile."""
+        self.change(drawn.with_time(self.cluster.job, "progress_deadline_seconds", 60))
+        self.the_tasks_start()
+        for _ in range(2):
+            self.cluster.report(step=7)
+            self.make_a_pass(None)
+            self.cluster.wait(60)
+        pod = self.cluster.pods.get(reporter.of(self.cluster.job))
+        may_end = pod is not None and not (
+            pod.view.has_ended or pod.view.is_unscheduled or pod.lost
+        )
+        if pod is not None and may_end and code is not None:
+            self.end(pod, code)
+        self.cluster.report(step=7)
+        self.the_controller_makes_a_pass(steps)
 
     @stateful.rule(seconds=SECONDS)
     def time_passes(self, seconds: float) -> None:
@@ -207,6 +242,9 @@ class Pods(stateful.RuleBasedStateMachine):
         self.check_failure_counts()
         kept = self.cluster.job.spec.run_policy.clean_pod_policy is CleanPodPolicy.NONE
         stopped = self.cluster.status.phase.is_final or self.cluster.job.spec.suspend
+        if not stopped:
+            alive = {task for task, pod in self.cluster.pods.items() if not pod.view.has_ended}
+            assert alive <= set(self.cluster.job.tasks()), "a removed worker still runs"
         if stopped and not kept:
             assert all(pod.view.has_ended for pod in self.cluster.pods.values()), (
                 "a pod of a finished or suspended job still runs"
@@ -277,11 +315,16 @@ class Pods(stateful.RuleBasedStateMachine):
         assert counted <= len(over), "a failure was counted twice"
         if self.suspends:
             return  # no end is a failure while the job is suspended
-        known = {uid for uid in self.recorded if uid not in current and uid not in self.done}
+        known = {
+            uid
+            for uid, (task, _) in self.recorded.items()
+            if uid not in current and uid not in self.done and task not in self.removed
+        }
         assert counted >= len(known), "a failure was lost"
         shown = {uid for uid in existing & self.failed if uid not in current}
+        shown -= {view.uid for view in self.cluster.made if view.name in self.removed}
         assert counted >= len(known | shown), "a failure that the cluster still shows was lost"
 
 
 TestPods = pytest.mark.timeout(240)(Pods.TestCase)  # many examples on a busy machine
-TestPods.settings = hypothesis.settings(phases=PHASES)
+TestPods.settings = hypothesis.settings(phases=drawn.PHASES)
