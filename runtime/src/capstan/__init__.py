@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from capstan.api import version as version
     from capstan.client.interactive_session import InteractiveSession as InteractiveSession
     from capstan.client.session import Session as Session
+    from capstan.train import saved_model as saved_model
     from capstan.train import summary as summary
 
 __version__ = "0.1.0"
@@ -112,6 +113,7 @@ _MODULES = {
     "python_io": "capstan.api.python_io",
     "queue": "capstan.api.queue",
     "resource_loader": "capstan.api.resource_loader",
+    "saved_model": "capstan.train.saved_model",
     "sets": "capstan.api.sets",
     "summary": "capstan.train.summary",
     "test": "capstan.api.test",

@@ -58,7 +58,7 @@ class GFile:
             raise errors.PermissionDeniedError(None, None, f"File isn't open for {purpose}")
         if self._file is None:
             first, plus = self._access[0], self._access[1:]
-            self._file = files.open_file(_text(self._name), f"{first}{plus}b")
+            self._file = files.open_file(text(self._name), f"{first}{plus}b")
             if self._access == "a+":
                 self._file.seek(0)
         return self._file
@@ -73,13 +73,13 @@ class GFile:
     def read(self, n: int = -1) -> Any:
         """Return the next `n` bytes, or all that are left."""
         file = self._opened(to_write=False)
-        with files.translated(_text(self._name)):
+        with files.translated(text(self._name)):
             return self._converted(file.read(n))
 
     def readline(self) -> Any:
         """Return the next line with its line break, or an empty string at the end of the file."""
         file = self._opened(to_write=False)
-        with files.translated(_text(self._name)):
+        with files.translated(text(self._name)):
             return self._converted(file.readline())
 
     def readlines(self) -> list[Any]:
@@ -88,7 +88,7 @@ class GFile:
     def write(self, file_content: Any) -> None:
         """Write text, as UTF-8, or bytes."""
         file = self._opened(to_write=True)
-        with files.translated(_text(self._name)):
+        with files.translated(text(self._name)):
             file.write(compat.as_bytes(file_content))
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
@@ -109,7 +109,7 @@ class GFile:
                 f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.",
             )
         file = self._opened(to_write=False)
-        with files.translated(_text(self._name)):
+        with files.translated(text(self._name)):
             file.seek(offset if position is None else position, whence)  # type: ignore[arg-type]
 
     def tell(self) -> int:
@@ -122,14 +122,14 @@ class GFile:
     def flush(self) -> None:
         """Hand all writes to the operating system."""
         if self._file is not None:
-            with files.translated(_text(self._name)):
+            with files.translated(text(self._name)):
                 self._file.flush()
 
     def close(self) -> None:
         """Close the file. A later read or write opens it again."""
         if self._file is not None:
             file, self._file = self._file, None
-            with files.translated(_text(self._name)):
+            with files.translated(text(self._name)):
                 file.close()
 
     def __enter__(self) -> "GFile":
@@ -161,35 +161,35 @@ class GFile:
 
 def file_exists(filename: Any) -> bool:
     """Return whether there is a file or folder of that name."""
-    return _system(filename).exists(_text(filename))
+    return _system(filename).exists(text(filename))
 
 
 def delete_file(filename: Any) -> None:
     """Delete a file. Raise NotFoundError if it does not exist."""
-    _system(filename).remove(_text(filename))
+    _system(filename).remove(text(filename))
 
 
 def get_matching_files(filename: Any) -> list[str]:
     """Return the sorted names of the files that match a glob pattern, or any of several."""
     patterns: Iterable[Any] = [filename] if isinstance(filename, str | bytes) else filename
-    return [name for each in patterns for name in _system(each).matching(_text(each))]
+    return [name for each in patterns for name in _system(each).matching(text(each))]
 
 
 def create_dir(dirname: Any) -> None:
     """Make a folder, if it does not exist. Raise NotFoundError if its parent does not exist."""
     with contextlib.suppress(errors.AlreadyExistsError):
-        _system(dirname).make_folder(_text(dirname))
+        _system(dirname).make_folder(text(dirname))
 
 
 def recursive_create_dir(dirname: Any) -> None:
     """Make a folder and the folders above it. A folder that exists is not an error."""
-    _system(dirname).make_folders(_text(dirname))
+    _system(dirname).make_folders(text(dirname))
 
 
 def copy(oldpath: Any, newpath: Any, overwrite: bool = False) -> None:
     """Copy a file. Raise AlreadyExistsError if the new file exists, unless `overwrite`."""
     _check_new(newpath, overwrite)
-    source, target = _text(oldpath), _text(newpath)
+    source, target = text(oldpath), text(newpath)
     with (
         files.translated(source),
         files.open_file(source) as old,
@@ -206,7 +206,7 @@ def rename(oldname: Any, newname: Any, overwrite: bool = False) -> None:
     Raise UnimplementedError if the two names belong to different file systems.
     """
     _check_new(newname, overwrite)
-    old, new = _text(oldname), _text(newname)
+    old, new = text(oldname), text(newname)
     if file_names.scheme(old) != file_names.scheme(new):
         raise errors.UnimplementedError(
             None,
@@ -225,14 +225,14 @@ def _check_new(name: Any, overwrite: bool) -> None:
 def delete_recursively(dirname: Any) -> None:
     """Delete a folder with all that is in it. Raise NotFoundError if it does not exist."""
     if not file_exists(dirname):
-        raise errors.NotFoundError(None, None, f"{_text(dirname)} not found")
-    _system(dirname).remove_tree(_text(dirname))
+        raise errors.NotFoundError(None, None, f"{text(dirname)} not found")
+    _system(dirname).remove_tree(text(dirname))
 
 
 def is_directory(dirname: Any) -> bool:
     """Return whether there is a folder of that name."""
     try:
-        return _system(dirname).status(_text(dirname)).is_directory
+        return _system(dirname).status(text(dirname)).is_directory
     except errors.NotFoundError:
         return False
 
@@ -240,8 +240,8 @@ def is_directory(dirname: Any) -> bool:
 def list_directory(dirname: Any) -> list[str]:
     """Return the names in a folder, in any order. Raise NotFoundError if there is none."""
     if not is_directory(dirname):
-        raise errors.NotFoundError(None, None, f"Could not find directory {_text(dirname)}")
-    return _system(dirname).names_in(_text(dirname))
+        raise errors.NotFoundError(None, None, f"Could not find directory {text(dirname)}")
+    return _system(dirname).names_in(text(dirname))
 
 
 def walk(top: Any, in_order: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -256,7 +256,7 @@ def walk_v2(
     top: Any, topdown: bool = True, onerror: Callable[[errors.OpError], object] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """Do what `walk` does. If there is no folder `top`, call `onerror` with the error."""
-    folder = _text(top)
+    folder = text(top)
     try:
         names = list_directory(folder)
     except errors.NotFoundError as error:
@@ -275,12 +275,13 @@ def walk_v2(
 
 def stat(filename: Any) -> files.FileStatus:
     """Return `length` (bytes), `mtime_nsec` and `is_directory` of a file."""
-    return _system(filename).status(_text(filename))
+    return _system(filename).status(text(filename))
 
 
-def _text(name: Any) -> str:
+def text(name: Any) -> str:
+    """Return the name of a file, given as text, bytes or a path, as text."""
     return compat.as_str_any(os.fspath(name) if isinstance(name, os.PathLike) else name)
 
 
 def _system(name: Any) -> files.FileSystem:
-    return files.of(_text(name))
+    return files.of(text(name))

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from typing import Any
 
 from capstan.api import imported_types
-from capstan.core import attr_value, node, shapes, tensor_shape
+from capstan.core import attr_value, dtypes, node, shapes, tensor_shape
 from capstan.framework import facts, opdef
 from capstan.framework import graph as graphs
 from capstan.graph import infer
@@ -251,6 +251,9 @@ def _partners(each: node.Node) -> list[str]:
 
 def _restrict(op: graphs.Operation, index: int, shape: tensor_shape.TensorShape) -> None:
     """Give output `index` of `op` the shape that the GraphDef gives."""
+    if op.outputs[index].dtype is dtypes.resource:
+        # A GraphDef says that a handle is a scalar. Capstan keeps the shape of the resource there.
+        return
     try:
         merged = shapes.merge(op.outputs[index].static_shape, shape.internal)
     except ValueError as error:

@@ -33,14 +33,17 @@ _BORROWED = {
 }
 
 
-def attributes(module: str, package: str, schema: str) -> Callable[[str], Any]:
+def attributes(
+    module: str, package: str, schema: str, more: Mapping[str, str] | None = None
+) -> Callable[[str], Any]:
     """Return the `__getattr__` of a module whose attributes are the classes of a table.
 
-    The module also has the classes of tensorboard's messages in `_BORROWED`. The first access makes
+    The module also has the classes of tensorboard's messages in `_BORROWED` and in `more`, which
+    gives the file of each message. The first access makes
     all classes. They are not made before, because the import of tensorboard's messages takes long.
     A process may do this once for each package, because descriptors cannot be removed.
     """
-    classes = functools.cache(lambda: _classes(package, schema))
+    classes = functools.cache(lambda: _classes(package, schema, _BORROWED | dict(more or {})))
 
     def find(name: str) -> Any:
         message_class = None if name.startswith("_") else classes().get(name)
@@ -51,12 +54,12 @@ def attributes(module: str, package: str, schema: str) -> Callable[[str], Any]:
     return find
 
 
-def _classes(package: str, schema: str) -> Mapping[str, Any]:
+def _classes(package: str, schema: str, files: Mapping[str, str]) -> Mapping[str, Any]:
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     borrowed = {
         name: getattr(importlib.import_module(f"tensorboard.compat.proto.{file}_pb2"), name)
-        for name, file in _BORROWED.items()
+        for name, file in files.items()
     }
     full_names = {name: message.DESCRIPTOR.full_name for name, message in borrowed.items()}
     file = descriptor_pb2.FileDescriptorProto(

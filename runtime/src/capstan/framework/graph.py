@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from capstan.core import dtypes, graph_def, node
+from capstan.core import dtypes, graph_def, node, tensor_shape
 from capstan.framework import (
     control_context,
     defaults,
@@ -258,7 +258,9 @@ class Graph(graph_state.GraphState):
 
 
 def _with_shapes(op: Operation) -> node.Node:
-    shapes = [tensor.shape for tensor in op.outputs]
+    # TensorFlow takes each handle for a scalar. The shape of a handle is that of its resource here.
+    scalar = tensor_shape.TensorShape(())
+    shapes = [scalar if each.dtype is dtypes.resource else each.shape for each in op.outputs]
     return replace(op.node, attrs={**op.node.attrs, "_output_shapes": shapes})
 
 

@@ -131,6 +131,17 @@ _TRAINING = (
     *("summary_io", "supervisor", "sync_replicas_optimizer", "training", "training_ops"),
     *("training_util",),
 )
+_SAVED_MODEL = "capstan.train.saved_model"
+_SAVED_MODELS = {
+    **{name: (f"{_SAVED_MODEL}.{name}",) for name in ("builder", "constants", "loader", "main_op")},
+    **{f"{name}_impl": (f"{_SAVED_MODEL}.{name}",) for name in ("builder", "loader", "main_op")},
+    "saved_model": (_SAVED_MODEL,),
+    "signature_constants": (f"{_SAVED_MODEL}.constants",),
+    "signature_def_utils": (f"{_SAVED_MODEL}.signatures",),
+    "simple_save": (f"{_SAVED_MODEL}.builder",),
+    "tag_constants": (f"{_SAVED_MODEL}.constants",),
+    "utils": (f"{_SAVED_MODEL}.tensor_infos",),
+}
 
 alias.grow(
     __name__,
@@ -157,6 +168,7 @@ alias.grow(
         "training.saver": ("capstan.train.saver_builder", *_TRAIN),
         "training.saving.saveable_object": ("capstan.train.saveable_object",),
         "training.saving.saveable_object_util": ("capstan.train.saveable_object",),
+        **{f"saved_model.{name}": homes for name, homes in _SAVED_MODELS.items()},
         "client.device_lib": ("capstan.client.device_lib",),
         "client.session": ("capstan.client.session", _TF),
         "client.timeline": ("capstan.client.timeline",),

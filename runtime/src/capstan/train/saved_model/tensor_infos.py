@@ -1,0 +1,58 @@
+"""TensorInfos: the name, dtype and shape of a tensor in a signature.
+
+Source: tensorflow/python/saved_model/utils_impl.py.
+"""
+
+from typing import Any
+
+from capstan.framework import graph as graphs
+from capstan.framework.sparse_tensor import SparseTensor
+
+
+def build_tensor_info(tensor: Any) -> Any:
+    """Return the TensorInfo of a tensor, a variable or a SparseTensor."""
+    from tensorboard.compat.proto import meta_graph_pb2
+
+    info = meta_graph_pb2.TensorInfo(
+        dtype=tensor.dtype.as_datatype_enum, tensor_shape=tensor.get_shape().as_proto()
+    )
+    if isinstance(tensor, SparseTensor):
+        info.coo_sparse.indices_tensor_name = tensor.indices.name
+        info.coo_sparse.values_tensor_name = tensor.values.name
+        info.coo_sparse.dense_shape_tensor_name = tensor.dense_shape.name
+    else:
+        info.name = tensor.name
+    return info
+
+
+def get_tensor_from_tensor_info(
+    tensor_info: Any, graph: graphs.Graph | None = None, import_scope: str | None = None
+) -> Any:
+    """Return the tensor or SparseTensor of a graph that a TensorInfo names.
+
+    The default for `graph` is the default graph. If `import_scope` is given, the names in the graph
+    begin with it and a slash.
+
+    Raises:
+        KeyError: the graph has no such tensor.
+        ValueError: the TensorInfo names no tensor, or a tensor of a kind that Capstan lacks.
+    """
+    source = graphs.get_default_graph() if graph is None else graph
+
+    def found(name: str) -> Any:
+        return source.get_tensor_by_name(f"{import_scope}/{name}" if import_scope else name)
+
+    encoding = tensor_info.WhichOneof("encoding")
+    if encoding == "name":
+        return found(tensor_info.name)
+    if encoding == "coo_sparse":
+        parts = tensor_info.coo_sparse
+        return SparseTensor(
+            found(parts.indices_tensor_name),
+            found(parts.values_tensor_name),
+            found(parts.dense_shape_tensor_name),
+        )
+    raise ValueError(
+        f"Invalid TensorInfo.encoding: {encoding}. Write a TensorInfo with `name` for a dense "
+        "tensor, or with `coo_sparse` for a SparseTensor"
+    )

@@ -1,0 +1,205 @@
+"""TensorFlow loads the SavedModels of Capstan, and Capstan loads those of TensorFlow."""
+
+import pathlib
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+WORDS = [b"mars", b"venus", b"pluto"]
+
+
+def build(v1: Any, folder: pathlib.Path) -> tuple[Any, Any, Any]:
+    """Build a model: the rows of words in a vocabulary, and their scores."""
+    (folder / "words.txt").write_text("mercury\nvenus\nmars\n")
+    table = v1.lookup.StaticVocabularyTable(
+        v1.lookup.TextFileInitializer(
+            str(folder / "words.txt"),
+            *(v1.string, v1.lookup.TextFileIndex.WHOLE_LINE),
+            *(v1.int64, v1.lookup.TextFileIndex.LINE_NUMBER),
+        ),
+        num_oov_buckets=1,
+    )
+    words = v1.placeholder(v1.string, [None], name="words")
+    rows = v1.get_variable(
+        "rows",
+        initializer=np.arange(12, dtype=np.float32).reshape(4, 3),
+        partitioner=None,
+    )
+    with v1.variable_scope("head", use_resource=True):
+        weights = v1.get_variable("weights", initializer=np.float32([[1], [-2], [3]]))
+    found = v1.nn.embedding_lookup(rows, table.lookup(words))
+    scores = v1.squeeze(v1.matmul(found, weights), 1, name="scores")
+    return words, found, scores
+
+
+def write(v1: Any, folder: pathlib.Path, kind: str) -> str:
+    """Write the model, and return its folder."""
+    path = str(folder / "model")
+    with v1.Graph().as_default(), v1.Session() as session:
+        words, found, scores = build(v1, folder)
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        session.run(
+            v1.trainable_variables()[0].assign(np.ones([4, 3], np.float32) * [[1], [2], [3], [4]])
+        )
+        saved_model = v1.saved_model
+        if kind == "simple":
+            saved_model.simple_save(
+                session, path, {"words": words}, {"rows": found, "scores": scores},
+                legacy_init_op=v1.tables_initializer(),
+            )  # fmt: skip
+            return path
+        signatures = {
+            "serving_default": saved_model.signature_def_utils.predict_signature_def(
+                {"words": words}, {"rows": found, "scores": scores}
+            ),
+            "classify": saved_model.signature_def_utils.classification_signature_def(
+                words, None, scores
+            ),
+            "regress": saved_model.signature_def_utils.regression_signature_def(words, scores),
+            "mine": saved_model.signature_def_utils.build_signature_def(
+                inputs={"in": saved_model.utils.build_tensor_info(words)},
+                outputs={"out": saved_model.utils.build_tensor_info(scores)},
+                method_name="mine",
+            ),
+        }
+        options = {
+            "signature_def_map": signatures,
+            "assets_collection": v1.get_collection(v1.GraphKeys.ASSET_FILEPATHS),
+            "main_op": v1.tables_initializer(),
+            "strip_default_attrs": True,
+        }
+        builder = saved_model.builder.SavedModelBuilder(path)
+        builder.add_meta_graph_and_variables(
+            session, [saved_model.tag_constants.SERVING], **options
+        )
+        with v1.Graph().as_default():
+            v1.get_variable("rows", [4, 3])
+            builder.add_meta_graph([saved_model.tag_constants.TRAINING, "more"])
+        builder.save(as_text=kind == "text")
+    return path
+
+
+def predictions(v1: Any, path: str, scope: str | None = None) -> list[Any]:
+    """Load the model, and return its signatures and their results."""
+    with v1.Graph().as_default(), v1.Session() as session:
+        assert v1.saved_model.loader.maybe_saved_model_directory(path)
+        meta = v1.saved_model.loader.load(session, ["serve"], path, import_scope=scope)
+        signature = meta.signature_def["serving_default"]
+        find = v1.saved_model.utils.get_tensor_from_tensor_info
+        outputs = {key: find(info, import_scope=scope) for key, info in signature.outputs.items()}
+        words = find(signature.inputs["words"], import_scope=scope)
+        values = session.run(outputs, {words: WORDS})
+        valid = v1.saved_model.signature_def_utils.is_valid_signature
+        shown = {
+            key: (each.method_name, sorted(each.inputs), sorted(each.outputs), valid(each))
+            for key, each in meta.signature_def.items()
+        }
+        return [shown, *(value.tolist() for _, value in sorted(values.items()))]
+
+
+@pytest.mark.parametrize("kind", ["simple", "builder", "text"])
+@pytest.mark.parametrize("scope", [None, "inner"])
+def test_each_loads_the_models_of_the_other(
+    v1: Any, tmp_path: pathlib.Path, kind: str, scope: str | None
+) -> None:
+    results = []
+    for name, writer in (("theirs", v1), ("ours", capstan)):
+        (tmp_path / name).mkdir()
+        path = write(writer, tmp_path / name, kind)
+        # A loaded model reads the copy of the vocabulary.
+        (tmp_path / name / "words.txt").write_text("pluto\npluto\n")
+        results += [predictions(reader, path, scope) for reader in (v1, capstan)]
+    assert results[0][2] == [6.0, 4.0, 8.0]
+    assert results == results[:1] * 4
+
+
+def test_a_graph_without_values_is_found_by_its_tags(v1: Any, tmp_path: pathlib.Path) -> None:
+    for name, writer in (("theirs", v1), ("ours", capstan)):
+        (tmp_path / name).mkdir()
+        path = write(writer, tmp_path / name, "builder")
+        for reader in (v1, capstan):
+            with reader.Graph().as_default(), reader.Session() as session:
+                reader.saved_model.loader.load(session, ["more", "train"], path)
+                assert session.run("rows:0")[:, 0].tolist() == [1, 2, 3, 4]
+                with pytest.raises(RuntimeError, match=r"associated with tags .*none"):
+                    reader.saved_model.loader.load(session, ["none"], path)
+
+
+def test_the_files_and_constants_are_tensorflows(v1: Any, tmp_path: pathlib.Path) -> None:
+    names = []
+    for name, writer in (("theirs", v1), ("ours", capstan)):
+        (tmp_path / name).mkdir()
+        path = pathlib.Path(write(writer, tmp_path / name, "builder"))
+        names.append(sorted(str(file.relative_to(path)) for file in path.rglob("*")))
+    assert names[0] == [each for each in names[1] if each in names[0]]
+    for part in ("", "constants", "signature_constants", "tag_constants"):
+        theirs, ours = (
+            getattr(library.saved_model, part) if part else library.saved_model
+            for library in (v1, capstan)
+        )
+        constants = {name: getattr(theirs, name) for name in dir(theirs) if name.isupper()}
+        known = {name: getattr(ours, name) for name in constants if not name.startswith("DEBUG_")}
+        assert known == {name: constants[name] for name in known}
+
+
+def outcome(v1: Any, case: str) -> Any:
+    """Return the type of the error of a wrong signature, or whether the signature is valid."""
+    utilities = v1.saved_model.signature_def_utils
+    info = v1.saved_model.utils.build_tensor_info
+    with v1.Graph().as_default():
+        text, number = v1.placeholder(v1.string), v1.placeholder(v1.float32)
+        makes = {
+            "no inputs": lambda: utilities.predict_signature_def({}, {"a": text}),
+            "no outputs": lambda: utilities.predict_signature_def({"a": text}, None),
+            "no examples": lambda: utilities.regression_signature_def(None, number),
+            "no predictions": lambda: utilities.regression_signature_def(text, None),
+            "numbers as examples": lambda: utilities.regression_signature_def(number, number),
+            "texts as predictions": lambda: utilities.regression_signature_def(text, text),
+            "a list of examples": lambda: utilities.regression_signature_def(["a"], number),
+            "neither": lambda: utilities.classification_signature_def(text, None, None),
+            "numbers as classes": lambda: utilities.classification_signature_def(
+                text, number, None
+            ),
+            "texts as scores": lambda: utilities.classification_signature_def(text, None, text),
+            "both": lambda: utilities.classification_signature_def(text, text, number),
+            "an empty signature": lambda: utilities.build_signature_def(),
+            "None": lambda: None,
+            "predict": lambda: utilities.predict_signature_def({"a": number}, {"b": text}),
+            "predict without outputs": lambda: utilities.build_signature_def(
+                {"a": info(text)},
+                {},
+                "tensorflow/serving/predict",
+            ),
+        }
+        try:
+            return utilities.is_valid_signature(makes[case]())
+        except ValueError:
+            return "ValueError"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("no inputs", "no outputs", "no examples", "no predictions", "numbers as examples"),
+        *("texts as predictions", "a list of examples", "neither", "numbers as classes"),
+        *("texts as scores", "both", "an empty signature", "None", "predict"),
+        "predict without outputs",
+    ],
+)
+def test_signatures_are_checked_as_in_tensorflow(v1: Any, case: str) -> None:
+    assert outcome(capstan, case) == outcome(v1, case)
+
+
+def test_tensorflow_imports_graphs_with_shapes_and_resource_variables(v1: Any) -> None:
+    with capstan.Graph().as_default() as graph:
+        capstan.get_variable("v", [3, 1], use_resource=True)
+    message = v1.GraphDef.FromString(graph.as_graph_def(add_shapes=True).SerializeToString())
+    with v1.Graph().as_default() as imported:
+        v1.import_graph_def(message, name="")
+        assert imported.get_tensor_by_name("v/Read/ReadVariableOp:0").shape.as_list() == [3, 1]
