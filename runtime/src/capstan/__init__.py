@@ -16,12 +16,12 @@ from capstan import errors as errors
 from capstan.api.absent import absent as _absent
 from capstan.api.accumulators import *
 from capstan.api.array_ops import *
-from capstan.api.arrays_ops import *
 from capstan.api.check_ops import *
 from capstan.api.clip_ops import *
 from capstan.api.cond_ops import *
 from capstan.api.control_flow_bodies import *
 from capstan.api.control_flow_ops import *
+from capstan.api.counting_ops import *
 from capstan.api.creation_ops import *
 from capstan.api.custom_gradient import *
 from capstan.api.data_flow_ops import *
@@ -37,6 +37,7 @@ from capstan.api.logic_ops import *
 from capstan.api.math_ops import *
 from capstan.api.matrix_ops import *
 from capstan.api.nd_ops import *
+from capstan.api.ordering_ops import *
 from capstan.api.parsing_ops import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *

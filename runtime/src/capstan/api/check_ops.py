@@ -1,6 +1,6 @@
-"""TensorFlow 1's assertions about values (python/ops/check_ops.py).
+"""TensorFlow 1's checks of values and shapes (python/ops/check_ops.py, numerics.py, array_ops.py).
 
-Each function returns an operation. If the assertion does not hold, the step that runs the
+Each `assert_` function returns an operation. If the assertion does not hold, the step that runs the
 operation raises InvalidArgumentError.
 """
 
@@ -9,14 +9,16 @@ from typing import Any
 
 from capstan.api import control_flow_ops, reduce_ops
 from capstan.api.scoped import scoped
-from capstan.framework import convert
+from capstan.core import tensor_shape
+from capstan.framework import convert, indexed_slices, sparse_tensor
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = [
     "assert_equal", "assert_greater", "assert_greater_equal", "assert_less", "assert_less_equal",
     "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
-    "assert_positive", "assert_rank",
+    "assert_positive", "assert_rank", "check_numerics", "ensure_shape", "is_tensor",
+    "verify_tensor_all_finite",
 ]  # fmt: skip
 
 Data = Sequence[Any] | None
@@ -140,3 +142,36 @@ def assert_rank(
                 f"rank {x.shape.ndims}, shape {x.shape}"
             )
         return assert_equal(raw.Rank(x), rank_tensor, data, summarize, message)
+
+
+def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
+    """Return `tensor`. A NaN or an infinity makes the step raise InvalidArgumentError."""
+    return raw.CheckNumerics(tensor, message=message, name=name)
+
+
+def verify_tensor_all_finite(
+    t: Any = None,
+    msg: str | None = None,
+    name: str | None = None,
+    x: Any = None,
+    message: str | None = None,
+) -> Any:
+    """Return the tensor `t`. A NaN or an infinity makes the step raise InvalidArgumentError.
+
+    `x` and `message` are newer names of `t` and `msg`.
+    """
+    tensor, text = (t if x is None else x), (msg if message is None else message)
+    with scoped(name, "VerifyFinite", (tensor,)):
+        tensor = convert.convert_to_tensor(tensor, name="x")
+        return raw.CheckNumerics(tensor, message=text or "")
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
+    """Return `x` with the static shape `shape`. Another shape in a step makes the step fail."""
+    return raw.EnsureShape(x, shape=tensor_shape.TensorShape(shape), name=name)
+
+
+def is_tensor(x: Any) -> bool:
+    """Return whether `x` is a tensor, a variable or a sparse tensor of a graph."""
+    kinds = graphs.Tensor, sparse_tensor.SparseTensor, indexed_slices.IndexedSlices
+    return isinstance(x, kinds) or hasattr(x, "is_initialized") or hasattr(x, "initialized_value")

@@ -1,20 +1,31 @@
-"""`tf.losses`: weighted losses that collect themselves (python/ops/losses/losses_impl.py, util.py).
+"""`tf.losses`: weighted losses that collect themselves (python/ops/losses/losses_impl.py).
 
 A loss is added to the collection LOSSES. `weights` multiply the loss of each element. They are a
 scalar, or have the rank of the losses with sizes that are equal or 1.
 """
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from capstan.api import losses_ops, math_ops, reduce_ops
 from capstan.api.absent import absent
+from capstan.api.loss_reduction import (
+    DEFAULT,
+    KEYS,
+    Reduction,
+    add_loss,
+    check_weights,
+    compute_weighted_loss,
+    get_losses,
+    get_regularization_loss,
+    get_regularization_losses,
+    get_total_loss,
+    without_last_one,
+)
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import collections, convert
-from capstan.framework import graph as graphs
+from capstan.framework import convert
 from capstan.framework.raw import raw
 
 __all__ = [
@@ -23,135 +34,6 @@ __all__ = [
     "hinge_loss", "huber_loss", "log_loss", "mean_pairwise_squared_error", "mean_squared_error",
     "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
 ]  # fmt: skip
-
-_KEYS = collections.GraphKeys
-
-
-class Reduction:
-    """The ways to reduce the weighted losses of elements to one loss."""
-
-    NONE = "none"
-    SUM = "weighted_sum"
-    SUM_OVER_BATCH_SIZE = "weighted_sum_over_batch_size"
-    MEAN = "weighted_mean"
-    SUM_BY_NONZERO_WEIGHTS = "weighted_sum_by_nonzero_weights"
-    SUM_OVER_NONZERO_WEIGHTS = SUM_BY_NONZERO_WEIGHTS
-
-    @classmethod
-    def all(cls) -> tuple[str, ...]:
-        return (
-            cls.NONE, cls.SUM, cls.MEAN, cls.SUM_OVER_BATCH_SIZE, cls.SUM_OVER_NONZERO_WEIGHTS,
-            cls.SUM_BY_NONZERO_WEIGHTS,
-        )  # fmt: skip
-
-    @classmethod
-    def validate(cls, key: str) -> None:
-        if key not in cls.all():
-            raise ValueError(f"Invalid Reduction Key {key}.")
-
-
-_DEFAULT = Reduction.SUM_BY_NONZERO_WEIGHTS
-
-
-def add_loss(loss: Any, loss_collection: str | None = _KEYS.LOSSES) -> None:
-    """Add a loss to a collection, unless the collection is None."""
-    if loss_collection:
-        graphs.get_default_graph().add_to_collection(loss_collection, loss)
-
-
-def get_losses(scope: str | None = None, loss_collection: str = _KEYS.LOSSES) -> list[Any]:
-    """Return the losses of a collection whose names begin with `scope`."""
-    return graphs.get_default_graph().get_collection(loss_collection, scope)
-
-
-def get_regularization_losses(scope: str | None = None) -> list[Any]:
-    return graphs.get_default_graph().get_collection(_KEYS.REGULARIZATION_LOSSES, scope)
-
-
-def get_regularization_loss(
-    scope: str | None = None, name: str = "total_regularization_loss"
-) -> Any:
-    """Return the sum of the regularization losses, or 0 if there are none."""
-    losses = get_regularization_losses(scope)
-    return math_ops.add_n(losses, name=name) if losses else convert.constant(0.0)
-
-
-def get_total_loss(
-    add_regularization_losses: bool = True, name: str = "total_loss", scope: str | None = None
-) -> Any:
-    """Return the sum of the losses, and of the regularization losses by default.
-
-    Raises:
-        ValueError: there are no losses.
-    """
-    losses = get_losses(scope)
-    if add_regularization_losses:
-        losses += get_regularization_losses(scope)
-    return math_ops.add_n(losses, name=name)
-
-
-def compute_weighted_loss(
-    losses: Any,
-    weights: Any = 1.0,
-    scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
-    reduction: str = _DEFAULT,
-) -> Any:
-    """Return the losses times the weights, reduced, in the dtype of the losses.
-
-    Raises:
-        ValueError: the shape of the weights does not fit, or the reduction is unknown.
-    """
-    Reduction.validate(reduction)
-    with scoped(scope, "weighted_loss", (losses, weights)):
-        losses = convert.convert_to_tensor(losses)
-        kind = losses.dtype.base_dtype
-        losses = math_ops.cast(losses, dtypes.float32)
-        weights = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float32)
-        _check_weights(weights.shape, losses.shape)
-        loss = raw.Mul(losses, weights)
-        if reduction != Reduction.NONE:
-            loss = _reduced(loss, losses, weights, reduction)
-        loss = math_ops.cast(loss, kind)
-        add_loss(loss, loss_collection)
-        return loss
-
-
-def _reduced(weighted: Any, losses: Any, weights: Any, reduction: str) -> Any:
-    total = reduce_ops.reduce_sum(weighted)
-    if reduction == Reduction.SUM:
-        return total
-    if reduction == Reduction.MEAN:
-        count = reduce_ops.reduce_sum(raw.Mul(raw.OnesLike(losses), weights))
-    elif reduction == Reduction.SUM_OVER_BATCH_SIZE:
-        count = math_ops.cast(raw.Size(losses), dtypes.float32)
-    else:
-        count = present(losses, weights)
-    return raw.DivNoNan(total, count, name="value")
-
-
-def present(losses: Any, weights: Any) -> Any:
-    """Return the number of losses whose weight is not 0."""
-    with scoped(None, "num_present", (losses, weights)):
-        is_present = raw.Cast(raw.NotEqual(weights, 0.0), DstT=dtypes.float32)
-        return reduce_ops.reduce_sum(raw.Mul(raw.OnesLike(losses), is_present))
-
-
-def _check_weights(weights: Any, losses: Any) -> None:
-    """Raise ValueError if weights of a known shape cannot be broadcast to the losses."""
-    if weights.ndims in (None, 0) or losses.ndims is None:
-        return
-    if weights.ndims != losses.ndims:
-        raise ValueError(
-            f"weights can not be broadcast to values. values.rank={losses.ndims}. "
-            f"weights.rank={weights.ndims}. values.shape={losses}. weights.shape={weights}."
-        )
-    for size, wanted in zip(weights.as_list(), losses.as_list(), strict=True):
-        if None not in (size, wanted) and size not in (1, wanted):
-            raise ValueError(
-                "weights can not be broadcast to values. "
-                f"values.shape={losses}. weights.shape={weights}."
-            )
 
 
 def _operands(labels: Any, predictions: Any, function: str) -> tuple[Any, Any]:
@@ -169,8 +51,8 @@ def absolute_difference(
     predictions: Any,
     weights: Any = 1.0,
     scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
-    reduction: str = _DEFAULT,
+    loss_collection: str | None = KEYS.LOSSES,
+    reduction: str = DEFAULT,
 ) -> Any:
     """Return the weighted mean of |predictions - labels|."""
     with scoped(scope, "absolute_difference", (predictions, labels, weights)) as inner:
@@ -184,8 +66,8 @@ def mean_squared_error(
     predictions: Any,
     weights: Any = 1.0,
     scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
-    reduction: str = _DEFAULT,
+    loss_collection: str | None = KEYS.LOSSES,
+    reduction: str = DEFAULT,
 ) -> Any:
     """Return the weighted mean of (predictions - labels)^2."""
     with scoped(scope, "mean_squared_error", (predictions, labels, weights)) as inner:
@@ -200,8 +82,8 @@ def cosine_distance(
     axis: int | None = None,
     weights: Any = 1.0,
     scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
-    reduction: str = _DEFAULT,
+    loss_collection: str | None = KEYS.LOSSES,
+    reduction: str = DEFAULT,
     dim: int | None = None,
 ) -> Any:
     """Return the weighted mean of 1 - labels * predictions, for vectors of length 1 along `axis`.
@@ -224,8 +106,8 @@ def hinge_loss(
     logits: Any,
     weights: Any = 1.0,
     scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
-    reduction: str = _DEFAULT,
+    loss_collection: str | None = KEYS.LOSSES,
+    reduction: str = DEFAULT,
 ) -> Any:
     """Return the weighted mean of max(0, 1 - logits * (2 * labels - 1)). Labels are 0 or 1."""
     with scoped(scope, "hinge_loss", (logits, labels, weights)) as inner:
@@ -241,8 +123,8 @@ def huber_loss(
     weights: Any = 1.0,
     delta: float = 1.0,
     scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
-    reduction: str = _DEFAULT,
+    loss_collection: str | None = KEYS.LOSSES,
+    reduction: str = DEFAULT,
 ) -> Any:
     """Return the weighted mean of a loss that is quadratic up to the error `delta`, then linear."""
     with scoped(scope, "huber_loss", (predictions, labels, weights)) as inner:
@@ -261,8 +143,8 @@ def log_loss(
     weights: Any = 1.0,
     epsilon: float = 1e-7,
     scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
-    reduction: str = _DEFAULT,
+    loss_collection: str | None = KEYS.LOSSES,
+    reduction: str = DEFAULT,
 ) -> Any:
     """Return the weighted mean of the cross-entropy of probabilities and labels of 0 or 1."""
     with scoped(scope, "log_loss", (predictions, labels, weights)) as inner:
@@ -278,13 +160,13 @@ def mean_pairwise_squared_error(
     predictions: Any,
     weights: Any = 1.0,
     scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
+    loss_collection: str | None = KEYS.LOSSES,
 ) -> Any:
     """Return the mean of (d_i - d_j)^2 over pairs of elements of an example, for the errors d."""
     with scoped(scope, "mean_pairwise_squared_error", (predictions, labels, weights)):
         labels, predictions = _operands(labels, predictions, "mean_pairwise_squared_error")
         weights = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float32)
-        _check_weights(weights.shape, labels.shape)
+        check_weights(weights.shape, labels.shape)
         errors = raw.Sub(predictions, labels)
         axes = raw.Range(np.int32(1), raw.Rank(errors), np.int32(1))
         squares = reduce_ops.reduce_sum(raw.Square(errors), axes, keepdims=True)
@@ -309,8 +191,8 @@ def sigmoid_cross_entropy(
     weights: Any = 1.0,
     label_smoothing: Any = 0,
     scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
-    reduction: str = _DEFAULT,
+    loss_collection: str | None = KEYS.LOSSES,
+    reduction: str = DEFAULT,
 ) -> Any:
     """Return the weighted mean of the sigmoid cross-entropy.
 
@@ -336,8 +218,8 @@ def softmax_cross_entropy(
     weights: Any = 1.0,
     label_smoothing: Any = 0,
     scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
-    reduction: str = _DEFAULT,
+    loss_collection: str | None = KEYS.LOSSES,
+    reduction: str = DEFAULT,
 ) -> Any:
     """Return the weighted mean of the softmax cross-entropy.
 
@@ -362,8 +244,8 @@ def sparse_softmax_cross_entropy(
     logits: Any,
     weights: Any = 1.0,
     scope: str | None = None,
-    loss_collection: str | None = _KEYS.LOSSES,
-    reduction: str = _DEFAULT,
+    loss_collection: str | None = KEYS.LOSSES,
+    reduction: str = DEFAULT,
 ) -> Any:
     """Return the weighted mean of the softmax cross-entropy for the indices of classes.
 
@@ -379,18 +261,6 @@ def sparse_softmax_cross_entropy(
         if weights.shape.ndims:
             weights = without_last_one(weights, losses, 0)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
-
-
-def without_last_one(value: Any, other: Any, difference: int) -> Any:
-    """Remove the last axis of `value` if it has size 1 and the rank is one too high.
-
-    The rank should be the rank of `other` minus `difference`.
-    """
-    rank, wanted = value.shape.ndims, other.shape.ndims
-    if rank is None or wanted is None or rank != wanted - difference + 1:
-        return value
-    sizes: Sequence[int | None] = value.shape.as_list()
-    return raw.Squeeze(value, squeeze_dims=[-1]) if sizes[-1] in (1, None) else value
 
 
 def __getattr__(name: str) -> Any:

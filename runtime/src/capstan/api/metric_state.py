@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import creation_ops, losses, math_ops, reduce_ops, variables
+from capstan.api import creation_ops, loss_reduction, math_ops, reduce_ops, variables
 from capstan.core import dtypes
 from capstan.framework import collections, convert
 from capstan.framework import graph as graphs
@@ -43,7 +43,7 @@ def weighted(values: Any, weights: Any) -> tuple[Any, Any]:
     if weights is None:
         return values, math_ops.cast(raw.Size(values), dtypes.float32)
     weights = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float32)
-    weights = losses.without_last_one(weights, values, 0)
+    weights = loss_reduction.without_last_one(weights, values, 0)
     wide = raw.Mul(weights, raw.OnesLike(values))
     return raw.Mul(values, wide), reduce_ops.reduce_sum(wide)
 
@@ -52,7 +52,7 @@ def alike(predictions: Any, labels: Any) -> tuple[Any, Any]:
     """Return tensors of one rank. An axis of size 1 at the end of only one of them is removed."""
     predictions = convert.convert_to_tensor(predictions)
     labels = convert.convert_to_tensor(labels)
-    predictions = losses.without_last_one(predictions, labels, 0)
-    labels = losses.without_last_one(labels, predictions, 0)
+    predictions = loss_reduction.without_last_one(predictions, labels, 0)
+    labels = loss_reduction.without_last_one(labels, predictions, 0)
     predictions.shape.assert_is_compatible_with(labels.shape)
     return predictions, labels

@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import (
-    arrays_ops,
+    counting_ops,
     gather_ops,
     math_ops,
     matrix_ops,
@@ -44,7 +44,7 @@ def mean_iou(
         total = state.metric_variable(
             [num_classes, num_classes], "total_confusion_matrix", dtypes.float64
         )
-        current = arrays_ops.confusion_matrix(
+        current = counting_ops.confusion_matrix(
             labels, predictions, num_classes, dtype=dtypes.float64, weights=weights
         )
         update = state_ops.assign_add(total, current)

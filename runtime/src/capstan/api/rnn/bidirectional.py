@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import arrays_ops, scope_block
+from capstan.api import ordering_ops, scope_block
 from capstan.api.rnn import loops
 from capstan.framework import nest
 from capstan.framework.raw import raw
@@ -37,7 +37,9 @@ def bidirectional_dynamic_rnn(
     def reverse(value: Any) -> Any:
         if sequence_length is None:
             return raw.ReverseV2(value, [time])
-        return arrays_ops.reverse_sequence(value, sequence_length, seq_axis=time, batch_axis=batch)
+        return ordering_ops.reverse_sequence(
+            value, sequence_length, seq_axis=time, batch_axis=batch
+        )
 
     more = {
         "dtype": dtype,
@@ -99,6 +101,6 @@ def _reversed(values: Sequence[Any], sequence_length: Any) -> list[Any]:
     if sequence_length is None:
         return list(reversed(values))
     whole = raw.Pack(list(values))
-    turned = arrays_ops.reverse_sequence(whole, sequence_length, seq_axis=0, batch_axis=1)
+    turned = ordering_ops.reverse_sequence(whole, sequence_length, seq_axis=0, batch_axis=1)
     parts: list[Any] = raw.Unpack(turned, num=len(values))
     return parts

@@ -1,6 +1,6 @@
-"""TensorFlow 1's functions that reverse, sort, list, count and check elements.
+"""TensorFlow 1's functions that count elements, and that make numbered elements.
 
-Sources: python/ops/array_ops.py, sort_ops.py, math_ops.py, confusion_matrix.py, numerics.py.
+Sources: python/ops/array_ops.py, math_ops.py, confusion_matrix.py.
 """
 
 from typing import Any
@@ -8,54 +8,14 @@ from typing import Any
 import numpy as np
 
 from capstan.api.scoped import scoped
-from capstan.core import dtypes, tensor_shape
-from capstan.framework import convert, indexed_slices, sparse_tensor
-from capstan.framework import graph as graphs
+from capstan.core import dtypes
+from capstan.framework import convert
 from capstan.framework.raw import raw
 
 __all__ = [
-    "argsort", "bincount", "check_numerics", "confusion_matrix", "ensure_shape", "is_tensor",
-    "lin_space", "linspace", "meshgrid", "reverse", "reverse_sequence", "reverse_v2",
-    "sequence_mask", "setdiff1d", "sort", "unique_with_counts",
-    "verify_tensor_all_finite",
+    "bincount", "confusion_matrix", "lin_space", "linspace", "meshgrid", "sequence_mask",
+    "setdiff1d", "unique_with_counts",
 ]  # fmt: skip
-
-
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Any:
-    """Reverse the order of the elements along each axis in the list `axis`."""
-    return raw.ReverseV2(tensor, axis, name=name)
-
-
-reverse_v2 = reverse
-
-
-def reverse_sequence(
-    input: Any,
-    seq_lengths: Any,
-    seq_axis: int | None = None,
-    batch_axis: int | None = None,
-    name: str | None = None,
-    seq_dim: int | None = None,
-    batch_dim: int | None = None,
-) -> Any:
-    """Reverse the first `seq_lengths[i]` elements of sequence i along `seq_axis`.
-
-    `seq_dim` and `batch_dim` are older names of the axes. `batch_axis` is 0 by default.
-
-    Raises:
-        ValueError: there is no axis of the sequences, or one is given under both names.
-    """
-    along = _either("seq_axis", seq_axis, "seq_dim", seq_dim)
-    batch = _either("batch_axis", batch_axis, "batch_dim", batch_dim)
-    if along is None:
-        raise ValueError("seq_axis must be given: the axis of the sequences")
-    return raw.ReverseSequence(input, seq_lengths, seq_dim=along, batch_dim=batch or 0, name=name)
-
-
-def _either(name: str, value: int | None, old_name: str, old_value: int | None) -> int | None:
-    if value is not None and old_value is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{name}'")
-    return old_value if value is None else value
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None) -> Any:
@@ -193,83 +153,3 @@ def confusion_matrix(
         if isinstance(num_classes, int):
             matrix.set_shape([num_classes, num_classes])
         return matrix
-
-
-def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:
-    """Sort the elements along an axis. `direction` is ASCENDING or DESCENDING.
-
-    Raises:
-        ValueError: the direction is unknown, or the rank is unknown or 0.
-    """
-    with scoped(name, "sort", (values,)):
-        return _sorted(values, axis, direction)[0]
-
-
-def argsort(
-    values: Any,
-    axis: int = -1,
-    direction: str = "ASCENDING",
-    stable: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Return the places of the elements in sorted order along an axis. Equal elements keep order.
-
-    Raises:
-        ValueError: the direction is unknown, or the rank is unknown or 0.
-    """
-    with scoped(name, "argsort", (values,)):
-        return _sorted(values, axis, direction)[1]
-
-
-def _sorted(values: Any, axis: int, direction: str) -> tuple[Any, Any]:
-    if direction not in ("ASCENDING", "DESCENDING"):
-        raise ValueError(f"direction should be one of ASCENDING, DESCENDING, not {direction!r}")
-    values = convert.convert_to_tensor(values, name="values")
-    rank = values.shape.ndims
-    if not rank:
-        raise ValueError("values must have a known rank of at least 1 to be sorted")
-    last = [*range(rank)]
-    last[axis % rank], last[-1] = last[-1], last[axis % rank]
-    moved = values if axis % rank == rank - 1 else raw.Transpose(values, last)
-    is_rising = direction == "ASCENDING"
-    # TopKV2 sorts downwards. The negative values of floats and signed integers sort upwards.
-    keys = raw.Neg(moved) if is_rising else moved
-    count = raw.Reshape(raw.Slice(raw.Shape(moved), [rank - 1], [1]), [])
-    found, places = raw.TopKV2(keys, count)
-    found = raw.Neg(found) if is_rising else found
-    if moved is values:
-        return found, places
-    return raw.Transpose(found, last), raw.Transpose(places, last)
-
-
-def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
-    """Return `tensor`. A NaN or an infinity makes the step raise InvalidArgumentError."""
-    return raw.CheckNumerics(tensor, message=message, name=name)
-
-
-def verify_tensor_all_finite(
-    t: Any = None,
-    msg: str | None = None,
-    name: str | None = None,
-    x: Any = None,
-    message: str | None = None,
-) -> Any:
-    """Return the tensor `t`. A NaN or an infinity makes the step raise InvalidArgumentError.
-
-    `x` and `message` are newer names of `t` and `msg`.
-    """
-    tensor, text = (t if x is None else x), (msg if message is None else message)
-    with scoped(name, "VerifyFinite", (tensor,)):
-        tensor = convert.convert_to_tensor(tensor, name="x")
-        return raw.CheckNumerics(tensor, message=text or "")
-
-
-def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Any:
-    """Return `x` with the static shape `shape`. Another shape in a step makes the step fail."""
-    return raw.EnsureShape(x, shape=tensor_shape.TensorShape(shape), name=name)
-
-
-def is_tensor(x: Any) -> bool:
-    """Return whether `x` is a tensor, a variable or a sparse tensor of a graph."""
-    kinds = graphs.Tensor, sparse_tensor.SparseTensor, indexed_slices.IndexedSlices
-    return isinstance(x, kinds) or hasattr(x, "is_initialized") or hasattr(x, "initialized_value")
