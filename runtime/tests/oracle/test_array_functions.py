@@ -55,6 +55,11 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     ],
     "tensor_scatter_update": lambda tf: tf.tensor_scatter_update(MATRIX, [[0, 1]], [9.0]),
     "trace": lambda tf: [tf.trace(MATRIX), tf.trace(MATRIX[None])],
+    "unique": lambda tf: [
+        *tf.unique(np.array([np.nan, 1, -0.0, np.nan, 0.0, 1], np.float32)),
+        *tf.unique_with_counts(np.array([np.nan, 1, np.nan, 1])),
+        *tf.unique(np.array([], np.float32), out_idx=tf.int64),
+    ],
     "unsorted_segments": lambda tf: [
         function(MATRIX.T, IDS, 4)
         for function in (tf.unsorted_segment_mean, tf.unsorted_segment_sqrt_n)

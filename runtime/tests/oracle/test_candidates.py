@@ -57,6 +57,15 @@ def draws(tf: Any, name: str, runs: int, true: Any = ([2], [0]), **arguments: An
         return [session.run(list(sampled)) for _ in range(runs)]
 
 
+@pytest.mark.parametrize("drawn", [[2, 1, 2, 7, 2], [9, 3], []])
+def test_accidental_hits_are_the_last_places_of_true_classes(v1: Any, drawn: list[int]) -> None:
+    def case(tf: Any) -> Any:
+        true = tf.constant([[1, 2], [2, 2], [7, 3]], tf.int64)
+        return list(tf.nn.compute_accidental_hits(true, tf.constant(drawn, tf.int64), 2))
+
+    assert outcome(capstan, case) == outcome(v1, case)
+
+
 UNIGRAMS = [0.1, 3.0, 0.5, 2.0, 7.0, 1.0, 0.25, 4.0, 2.5, 1.5]
 SAMPLERS: list[tuple[str, dict[str, Any]]] = [
     ("uniform_candidate_sampler", {}),

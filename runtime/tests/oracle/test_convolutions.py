@@ -88,6 +88,20 @@ def test_a_pool_and_its_gradient_are_tensorflows(v1: Any, name: str) -> None:
     check(v1, POOLS[name], IMAGES)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_the_maximum_is_that_of_the_numbers_in_a_window(v1: Any, dtype: Any, padding: str) -> None:
+    nan, low = np.nan, -np.inf
+    image = np.array([[1, nan, 2, low], [nan, nan, 3, low], [5, nan, nan, 0]], dtype)
+    images = np.stack([image, image[::-1]], -1)[None]
+    outputs = []
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            pool = tf.nn.max_pool(tf.constant(images), [1, 2, 2, 1], [1, 1, 1, 1], padding)
+            outputs.append(session.run(pool))
+    np.testing.assert_array_equal(*outputs)
+
+
 @pytest.mark.parametrize("name", ["same", "transposed", "depthwise"])
 def test_a_convolution_of_unknown_sizes_is_tensorflows(v1: Any, name: str) -> None:
     check(v1, CONVOLUTIONS[name], IMAGES, FILTERS, known=False)

@@ -3,7 +3,10 @@
 from typing import Any
 
 import genuine
+import pytest
 from oracle_tables import compare
+
+import capstan
 
 pytestmark = genuine.MARKS
 
@@ -29,6 +32,15 @@ def operations(v1: Any, a: Any, b: Any) -> list[Any]:
         sets.set_difference(a, b, aminusb=False),
     ]
     return [part for each in found for part in (*parts(each), sets.set_size(each))]
+
+
+@pytest.mark.parametrize("index", [[-1, 0], [2, 0]])
+def test_a_set_of_no_group_is_refused_even_if_indices_are_not_validated(index: list[int]) -> None:
+    """TensorFlow writes outside of its memory."""
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        sets = capstan.SparseTensor([index], capstan.constant([1]), [2, 2])
+        with pytest.raises(capstan.errors.InvalidArgumentError, match=r"is out of bounds \[0, 2\)"):
+            session.run(capstan.sets.set_size(sets, validate_indices=False))
 
 
 def test_sets_of_each_form_combine_as_in_tensorflow(v1: Any) -> None:

@@ -67,7 +67,7 @@ def _in_order(x: Array, dtype: Any) -> tuple[Array, Array, Array]:
     """
     if x.ndim != 1:
         raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
-    values, first, place, counts = np.unique(x, True, True, True)
+    values, first, place, counts = np.unique(x, True, True, True, equal_nan=False)
     order = np.argsort(first)
     rank = np.empty(len(order), dtype)
     rank[order] = np.arange(len(order))

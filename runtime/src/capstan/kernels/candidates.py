@@ -205,8 +205,13 @@ def _hits(node: NodeContext) -> Function:
                 f"sampled_candidates be a vector, got shapes {show(true_classes.shape)} and "
                 f"{show(candidates.shape)}"
             )
-        is_hit = (true_classes[:, :, None] == candidates).any(1)
-        examples, places = np.nonzero(is_hit)
+        # If a class was drawn twice, TensorFlow returns its last place.
+        drawn, reverse_places = np.unique(candidates[::-1], return_index=True)
+        flat = true_classes.reshape(-1)
+        nearest = np.minimum(np.searchsorted(drawn, flat), max(len(drawn) - 1, 0))
+        hits = np.flatnonzero(drawn[nearest] == flat) if len(drawn) else np.zeros(0, np.intp)
+        examples = hits // true_count
+        places = len(candidates) - 1 - reverse_places[nearest[hits]]
         weights = np.full(len(examples), -np.finfo(np.float32).max, np.float32)
         return examples.astype(np.int32), places.astype(np.int64), weights
 

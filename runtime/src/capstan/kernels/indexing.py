@@ -126,7 +126,7 @@ def _unique(node: NodeContext) -> Function:
     def unique(x: Array) -> tuple[Array, Array]:
         if x.ndim != 1:
             raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
-        values, first, place = np.unique(x, return_index=True, return_inverse=True)
+        values, first, place = np.unique(x, True, True, equal_nan=False)
         # np.unique sorts by value. TensorFlow keeps the order of first appearance.
         order = np.argsort(first)
         rank = np.empty(len(order), dtype)

@@ -54,7 +54,7 @@ def _check_like(name: str, value: Array, shape: tuple[int, ...]) -> None:
 
 def _max(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0]
-    lowest = -np.inf if dtype.is_floating else dtype.min
+    lowest = dtype.as_numpy_dtype(dtype.min)
 
     def max_pool(x: Array) -> Array:
         axes = _windows(node, x.shape)
@@ -62,13 +62,14 @@ def _max(node: NodeContext) -> Function:
         is_first = True
         for outputs, elements in _places(axes):
             part, target = x[elements], result[outputs]
+            # TensorFlow starts with the lowest finite number, and a NaN is not above any number.
             if is_first and part.shape == result.shape:
-                result[...] = part
+                np.fmax(part, lowest, out=result)
             elif is_first:
                 result[...] = lowest
-                np.maximum(target, part, out=target)
+                np.fmax(target, part, out=target)
             else:
-                np.maximum(target, part, out=target)
+                np.fmax(target, part, out=target)
             is_first = False
         return result
 

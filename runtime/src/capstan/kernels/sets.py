@@ -10,6 +10,7 @@ import numpy as np
 
 from capstan.core import shapes
 from capstan.core.arrays import Array
+from capstan.kernels import rows
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -24,14 +25,15 @@ _OPERATIONS: Final[dict[bytes, Callable[[set[Any], set[Any]], set[Any]]]] = {
 
 
 def _dense(values: Array) -> tuple[_Sets, tuple[int, ...]]:
-    rows = values.reshape(-1, values.shape[-1]) if values.size else np.empty((0, 0), object)
-    return {group: set(row) for group, row in enumerate(rows.tolist())}, values.shape[:-1]
+    groups = values.reshape(-1, values.shape[-1]) if values.size else np.empty((0, 0), object)
+    return {number: set(group) for number, group in enumerate(groups.tolist())}, values.shape[:-1]
 
 
 def _sparse(indices: Array, values: Array, shape: Array) -> tuple[dict[int, set[Any]], Any]:
     sizes = tuple(shape.tolist())[:-1]
     groups = np.zeros(len(indices), np.int64)
     for axis, size in enumerate(sizes):
+        rows.check(indices[:, axis], size, f"indices of axis {axis}", "is out of bounds")
         groups = groups * size + indices[:, axis]
     found: dict[int, set[Any]] = {}
     for group, value in zip(groups.tolist(), values.tolist(), strict=True):
@@ -112,8 +114,8 @@ def _result(
         values += elements
     column = np.empty(len(values), dtype)
     column[:] = values
-    rows = np.array(indices, np.int64).reshape(len(indices), len(sizes) + 1)
-    return rows, column, np.array([*sizes, largest], np.int64)
+    places = np.array(indices, np.int64).reshape(len(indices), len(sizes) + 1)
+    return places, column, np.array([*sizes, largest], np.int64)
 
 
 def _size(node: NodeContext) -> Function:
