@@ -111,8 +111,8 @@ class TaskStatus(Model):
     """How often the task has failed since it last ran for `resetAfterSeconds`. Each failure makes
     the next wait longer."""
     refused: Refusals = 0
-    """How many attempts of the task are not restarts: their start was refused, or they ended when
-    `replicas` became smaller."""
+    """How many attempts of the task are not restarts: their start was refused, their pod was
+    deleted before it had a node, or they ended when `replicas` became smaller."""
     retry_at: AwareDatetime | None = None
     """When the next attempt starts."""
     started_at: AwareDatetime | None = None
@@ -186,8 +186,8 @@ class Condition(Model):
     """A metav1.Condition. `last_transition_time` changes only when `status` changes."""
 
     type: ConditionType
-    """`Invalid`, `NameConflict`, `Suspended`, `PodsScheduled`, `ClusterReady`, `Progressing`,
-    `Succeeded`, `Failed`."""
+    """`Invalid`, `NameConflict`, `Suspended`, `Queued`, `PodsScheduled`, `ClusterReady`,
+    `Progressing`, `Succeeded`, `Failed`."""
     status: Literal["True", "False"]
     """Whether the condition holds."""
     reason: str

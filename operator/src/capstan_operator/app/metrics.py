@@ -11,7 +11,7 @@ import prometheus_client as prometheus
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
+from capstan_operator.api.status import Phase, Status, TaskStatus
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.kube.cache import Key
 
@@ -116,8 +116,8 @@ class Metrics(Collector):
 
     def _row(self, before: TaskStatus, after: TaskStatus) -> None:
         kind = after.name.type.value
-        # A refused start has run nothing, so it does not count as a restart.
-        if after.attempt > before.attempt and after.state is not TaskState.CREATE_FAILED:
+        # An attempt that has run nothing does not count as a restart.
+        if after.attempt - after.refused > before.attempt - before.refused:
             self._restarts.labels(kind, after.reason or "Error").inc()
         began = before.started_at is None and after.started_at is not None
         if began and after.attempt > 1 and after.started_at and after.finished_at:

@@ -20,6 +20,7 @@ from capstan_operator.reconcile.actions import Announce, NewsType
 from capstan_operator.reconcile.policies import backoff, budget, epoch, restart
 from capstan_operator.reconcile.policies.failure import (
     CREATE_FAILED,
+    HAS_NOT_RUN,
     Failure,
     FailureClass,
     Fatal,
@@ -149,7 +150,7 @@ def _restart_job(job: TrainingJob, status: Status, failed: Failure, now: datetim
 
 def _backed_off(job: TrainingJob, row: TaskStatus, failed: Failure, now: datetime) -> TaskStatus:
     policy = job.spec.run_policy.restart_backoff
-    if failed.kind is FailureClass.CREATE_FAILED:
+    if failed.kind in HAS_NOT_RUN:
         policy = backoff.patient(policy)
     in_a_row = backoff.failures_in_a_row(policy, row, failed.at or now)
     wait = backoff.delay(policy, failures=in_a_row, job=job.metadata.uid, task=row.name)
@@ -167,6 +168,8 @@ def _cost(job: TrainingJob, restarts: Restarts, failed: Failure) -> str:
     match failed.kind:
         case FailureClass.CREATE_FAILED:
             return " (not counted: it is tried until it starts, or until a deadline of the job)"
+        case FailureClass.WITHDRAWN:
+            return " (not counted: it has not run)"
         case FailureClass.INFRASTRUCTURE:
             used, limit = restarts.infrastructure, policy.infrastructure_backoff_limit
             return f" (infrastructure restart {used} of {limit})"

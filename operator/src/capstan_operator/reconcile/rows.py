@@ -19,7 +19,7 @@ from capstan_operator.api.status import Status, TaskState, TaskStatus
 from capstan_operator.reconcile import words
 from capstan_operator.reconcile.observe import Deletion, InstanceState, TaskPhase, TaskView
 from capstan_operator.reconcile.policies import failure
-from capstan_operator.reconcile.policies.failure import Failure, FailureClass
+from capstan_operator.reconcile.policies.failure import HAS_NOT_RUN, Failure, FailureClass
 
 MAX_MESSAGE = 1024
 """The most characters of a log's end in a row: a table of 1000 tasks must fit into one object."""
@@ -138,7 +138,7 @@ def back_off(
         update={
             "failures_in_a_row": in_a_row,
             "retry_at": retry_at,
-            "refused": row.refused + refused,
+            "refused": row.refused + (failed.kind in HAS_NOT_RUN),
         }
     )
 

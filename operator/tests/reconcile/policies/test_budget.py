@@ -30,6 +30,7 @@ NO_MORE = "BackoffLimitExceeded"
         (FailureClass.INFRASTRUCTURE, (0, 2), (0, 3)),
         (FailureClass.INFRASTRUCTURE, (0, 3), NO_MORE),
         (FailureClass.CREATE_FAILED, (2, 3), (2, 3)),
+        (FailureClass.WITHDRAWN, (2, 3), (2, 3)),
     ],
 )
 def test_a_restart_is_charged_to_its_budget_or_is_the_end(

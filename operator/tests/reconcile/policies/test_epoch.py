@@ -22,6 +22,7 @@ NODE_LOST = (FailureClass.INFRASTRUCTURE, "NodeLost")
         ([], [], 3),
         *(([failed("ps-0", kind)], ["ps-0"], 4) for kind in FailureClass if kind.value < 5),
         ([failed("ps-0", FailureClass.CREATE_FAILED)], ["ps-0"], 3),
+        ([failed("ps-0", FailureClass.WITHDRAWN)], ["ps-0"], 4),
         ([failed("ps-0")], [], 3),
         ([failed("ps-0")], ["ps-1"], 3),
         ([failed("ps-0"), failed("ps-1")], ["ps-0", "ps-1"], 4),

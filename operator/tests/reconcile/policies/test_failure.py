@@ -155,6 +155,13 @@ def test_a_stopping_task_that_is_gone_ends_with_the_reason_deleted() -> None:
     assert str(gone) == ("ps-0 attempt 3 on n7: Deleted: it was deleted, and not by the operator")
 
 
+def test_a_pod_that_is_gone_before_it_had_a_node_has_not_run() -> None:
+    row = TaskStatus(name=view("ps-0").name, attempt=3, state=TaskState.PENDING, pod="digits-ps-0")
+    gone = failure.lost(row)
+    assert (gone.kind, gone.reason) == (FailureClass.WITHDRAWN, "Deleted")
+    assert str(gone) == "ps-0 attempt 3: Deleted: its pod was deleted before it had a node"
+
+
 def test_a_failure_names_its_node() -> None:
     ended = view("worker-1", FAILED, attempt=7, exit_code=1, message="ValueError: x", node="n7")
     assert str(failure.judge(ended, may_end=True)) == (

@@ -60,3 +60,27 @@ def test_the_wait_in_a_queue_is_shown_and_counts_against_no_deadline() -> None:
     world.settle()
     assert (world.status.phase, queued(world).status) == (Phase.PENDING, "False")
     assert world.again_at == START + timedelta(seconds=1060)
+
+
+def test_a_pod_that_is_deleted_while_it_waits_starts_again_and_costs_nothing() -> None:
+    job = make_job(
+        workers=1,
+        scheduling={"queueName": "training"},
+        each={"worker": {"onFailure": "FailJob"}},
+        run={"infrastructureBackoffLimit": 0},
+    )
+    world = World(job, pods=True)
+    world.tick()
+    for name in ("ps-0", "worker-0"):
+        world.change(name, phase=TaskPhase.PENDING, ready=False, reason="SchedulingGated", node="")
+    world.settle()
+    world.vanish("ps-0").vanish("worker-0").settle()
+    assert [row.state for row in world.status.tasks] == [TaskState.BACK_OFF] * 2
+    world.wait(60).settle()
+    assert world.states() == {"ps-0": "Running", "worker-0": "Running"}
+    assert [row.attempt for row in world.status.tasks] == [2, 2]
+    assert (world.status.restarts.application, world.status.restarts.infrastructure) == (0, 0)
+    assert {count.restarts for count in world.status.replica_statuses.values()} == {0}
+    (told, *_) = [news.message for news in world.news if news.reason == "Restarting"]
+    assert "its pod was deleted before it had a node" in told
+    assert told.endswith("(not counted: it has not run)")

@@ -1,7 +1,7 @@
 """The two limits on the restarts of a job: for program failures and for infrastructure failures.
 
     failure                             charged to
-    CREATE_FAILED                       nothing: no part of the job has run
+    CREATE_FAILED, WITHDRAWN            nothing: no part of the task has run
     COMPLETED                           nothing: exit code 0 is not a failure, in Kubernetes either
     INFRASTRUCTURE                      infrastructureBackoffLimit
     RETRYABLE, PERMANENT                backoffLimit
@@ -17,7 +17,7 @@ from capstan_operator.reconcile.policies.failure import Failure, FailureClass, F
 def charge(policy: RunPolicy, restarts: Restarts, failure: Failure) -> Restarts | Fatal:
     """Return `restarts` with `failure` charged, or Fatal if its limit is used up already."""
     match failure.kind:
-        case FailureClass.CREATE_FAILED | FailureClass.COMPLETED:
+        case FailureClass.CREATE_FAILED | FailureClass.WITHDRAWN | FailureClass.COMPLETED:
             return restarts
         case FailureClass.INFRASTRUCTURE:
             limit, used = policy.infrastructure_backoff_limit, restarts.infrastructure

@@ -12,6 +12,7 @@ The first row that matches counts (`judge`). A local process has no reason, only
     Failed, any other exit code                                         PERMANENT
     Succeeded, and the task may end                                     no failure: done
     Succeeded, and the task may not end (`restart.may_end`)             COMPLETED
+    gone, before its pod had a node (`lost`)                            WITHDRAWN
     gone, although the status names the instance (`lost`)               INFRASTRUCTURE
 """
 
@@ -46,6 +47,7 @@ INFRASTRUCTURE_REASONS = frozenset(
 )
 DELETED_MESSAGE = "it was deleted, and not by the operator"
 LOST_MESSAGE = "it is gone, and its end was not seen"
+WITHDRAWN_MESSAGE = "its pod was deleted before it had a node"
 RETRYABLE_CODES = frozenset({130, 137, 138, 143})
 """The codes of SIGINT, SIGKILL and SIGTERM. With 138, a script asks for another attempt."""
 
@@ -75,6 +77,11 @@ class FailureClass(enum.Enum):
     PERMANENT = enum.auto()
     COMPLETED = enum.auto()
     CREATE_FAILED = enum.auto()
+    WITHDRAWN = enum.auto()
+
+
+HAS_NOT_RUN = frozenset({FailureClass.CREATE_FAILED, FailureClass.WITHDRAWN})
+"""The classes of attempts of which no part has run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +142,19 @@ def judge(view: TaskView, *, may_end: bool) -> Failure | None:
 
 
 def lost(row: TaskStatus) -> Failure:
-    """Return the failure of a task whose instance is gone and whose end was not seen."""
+    """Return the failure of a task whose instance is gone and whose end was not seen.
+
+    Without a node, nothing has run. Kueue deletes such pods, too: after a preemption, the Workload
+    of the old pods is deleted, and then Kueue deletes the new pods, which wait in the queue.
+    """
+    if row.pod and not row.node and row.state in (TaskState.PENDING, TaskState.STOPPING):
+        return Failure(
+            task=row.name,
+            attempt=row.attempt,
+            kind=FailureClass.WITHDRAWN,
+            reason=DELETED,
+            message=WITHDRAWN_MESSAGE,
+        )
     deleted = row.state is TaskState.STOPPING
     return Failure(
         task=row.name,

@@ -13,8 +13,9 @@
     FailJob         the job fails                        the job fails
     Ignore          none; the job goes on without the task, or fails if it needs the task
 
-Two outcomes are not failures of the task and always lead to another attempt of it, whatever
-`onFailure` says: exit code 0 under Always, and a start that was refused (CREATE_FAILED).
+Three outcomes are not failures of the task and always lead to another attempt of it, whatever
+`onFailure` says: exit code 0 under Always, a start that was refused (CREATE_FAILED), and a pod that
+was deleted before it had a node (WITHDRAWN).
 """
 
 import enum
@@ -22,7 +23,12 @@ import enum
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import OnFailure, RestartPolicy, TrainingJob
 from capstan_operator.reconcile.policies import success
-from capstan_operator.reconcile.policies.failure import Failure, FailureClass, Fatal
+from capstan_operator.reconcile.policies.failure import (
+    HAS_NOT_RUN,
+    Failure,
+    FailureClass,
+    Fatal,
+)
 
 
 class Scope(enum.Enum):
@@ -41,7 +47,7 @@ def may_end(job: TrainingJob, task: TaskName) -> bool:
 
 def decide(job: TrainingJob, failure: Failure) -> Scope | Fatal:
     """Return which tasks a failure restarts, or why it fails the job. `budget` has the limits."""
-    if failure.kind in (FailureClass.CREATE_FAILED, FailureClass.COMPLETED):
+    if failure.kind in HAS_NOT_RUN or failure.kind is FailureClass.COMPLETED:
         return Scope.TASK
     kind, replica = failure.task.type, job.replica(failure.task.type)
     field = f"spec.replicaSpecs.{kind}"
