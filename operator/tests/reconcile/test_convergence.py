@@ -3,7 +3,6 @@
 When the loop has settled, it has counted each failure once.
 """
 
-import dataclasses
 from datetime import timedelta
 
 import hypothesis
@@ -11,12 +10,13 @@ import pytest
 from hypothesis import stateful
 from hypothesis import strategies as st
 from reconcile import checks, drawn, tally
-from reconcile.drawn import CODES, REASONS, SECONDS, WORDS
+from reconcile.drawn import CODES, REASONS
+from reconcile.events import Events
 from reconcile.world import START, World, make_job
 
 from capstan_operator.api.names import ReplicaType, TaskName, Uid
 from capstan_operator.api.spec import CleanPodPolicy, OnFailure, RestartPolicy, TrainingJob
-from capstan_operator.api.status import Phase, Progress, Status, TaskState
+from capstan_operator.api.status import Phase, Status, TaskState
 from capstan_operator.reconcile.actions import Plan, StartTask
 from capstan_operator.reconcile.observe import (
     SCHEDULING_GATED,
@@ -29,89 +29,25 @@ from capstan_operator.reconcile.plan import plan
 from capstan_operator.reconcile.policies import sparing
 
 
-class Histories(stateful.RuleBasedStateMachine):
+class Histories(Events):
     """Tasks change at random between the effects of a controller that keeps only the status."""
 
-    @stateful.initialize(job=st.one_of(drawn.any_job, drawn.job_that_restarts_single_tasks))
-    def begin(self, job: TrainingJob) -> None:
-        self.world = World(job)
+    def __init__(self) -> None:
+        super().__init__()
         self.tally = tally.Tally()
         self.stopwatch = tally.Stopwatch()
         self.begun: dict[TaskName, StartTask] = {}
-        self.last = Status()
         self.resumes = 0
         self.restarts_of_removed = 0
 
-    def living(self) -> list[TaskView]:
-        return [instance for instance in self.world.instances.values() if not instance.has_ended]
-
-    def draw_instance(self, data: st.DataObject, instances: list[TaskView]) -> TaskView | None:
-        return data.draw(st.sampled_from(instances)) if instances else None
-
-    def put(self, instance: TaskView, **fields: object) -> None:
-        self.world.instances[instance.uid] = dataclasses.replace(instance, **fields)
-
-    @stateful.rule(data=st.data(), code=CODES, reason=REASONS, words=WORDS)
-    def a_task_fails(self, data: st.DataObject, code: int | None, reason: str, words: str) -> None:
-        if instance := self.draw_instance(data, self.living()):
-            self.put(
-                instance,
-                phase=TaskPhase.FAILED,
-                ready=False,
-                exit_code=code,
-                reason=reason,
-                message=words,
-                finished_at=data.draw(st.sampled_from([None, self.world.now])),
-            )
-
-    @stateful.rule(data=st.data())
-    def a_task_succeeds(self, data: st.DataObject) -> None:
-        if instance := self.draw_instance(data, self.living()):
-            self.put(instance, phase=TaskPhase.SUCCEEDED, ready=False, exit_code=0)
-
-    @stateful.rule(data=st.data())
-    def a_user_deletes_a_task(self, data: st.DataObject) -> None:
-        if instance := self.draw_instance(data, self.living()):
-            self.put(instance, deletion=Deletion.BEFORE_END, ready=False)
-
-    @stateful.rule(data=st.data())
-    def an_instance_vanishes(self, data: st.DataObject) -> None:
-        if instance := self.draw_instance(data, list(self.world.instances.values())):
-            del self.world.instances[instance.uid]
-
-    @stateful.rule(data=st.data(), phase=st.sampled_from([TaskPhase.PENDING, TaskPhase.RUNNING]))
-    def a_task_is_not_ready_yet(self, data: st.DataObject, phase: TaskPhase) -> None:
-        if instance := self.draw_instance(data, self.living()):
-            self.put(instance, phase=phase, ready=False)
-
-    @stateful.rule(most=st.integers(1, 6))
-    def pods_wait_in_a_queue(self, most: int) -> None:
+    @stateful.precondition(lambda self: not self.last.phase.is_final)
+    @stateful.rule(most=st.sampled_from([1, 9]), effects=st.none() | st.integers(0, 2))
+    def pods_wait_in_a_queue(self, most: int, effects: int | None) -> None:
+        self.a_user_suspends_or_continues_the_job(holds=False)
+        self.the_job_settles()
         for instance in self.living()[:most]:
             self.put(instance, phase=TaskPhase.PENDING, ready=False, reason=SCHEDULING_GATED)
-
-    @stateful.rule()
-    def the_queue_admits_the_pods(self) -> None:
-        for instance in self.living():
-            if instance.reason == SCHEDULING_GATED:
-                self.put(instance, phase=TaskPhase.RUNNING, ready=True, reason="")
-
-    @stateful.rule(holds=st.booleans())
-    def a_user_suspends_or_continues_the_job(self, holds: bool) -> None:
-        self.world.job = drawn.changed(self.world.job, suspend=holds)
-
-    @stateful.rule(workers=st.integers(1, 3))
-    def a_user_scales_the_workers(self, workers: int) -> None:
-        self.world.job = drawn.with_workers(self.world.job, workers)
-
-    @stateful.rule(field=drawn.TIMES, seconds=st.sampled_from([None, 60, 5000]))
-    def a_user_changes_a_time(self, field: str, seconds: int | None) -> None:
-        self.world.job = drawn.with_time(self.world.job, field, seconds)
-
-    @stateful.rule(more=st.integers(-1, 1))
-    def the_job_reports_its_step(self, more: int) -> None:
-        before = 5 if self.world.progress is None else self.world.progress.step
-        self.world.progress = Progress(step=max(before + more, 0))
-        self.world.reported_at = self.world.now
+        self.checked_pass(effects)
 
     @stateful.precondition(lambda self: not self.last.phase.is_final)
     @stateful.rule()
@@ -140,13 +76,30 @@ class Histories(stateful.RuleBasedStateMachine):
         self.checked_pass(None)
         self.world.wait(seconds)
         self.the_job_reports_its_step(more)
-        if data.draw(st.booleans()) and (instance := self.draw_instance(data, self.living())):
-            self.put(instance, phase=TaskPhase.FAILED, ready=False, exit_code=1)
+        phase = data.draw(st.sampled_from([None, TaskPhase.RUNNING, TaskPhase.FAILED]))
+        if phase is not None and (instance := self.draw_instance(data, self.living())):
+            code = 1 if phase is TaskPhase.FAILED else None
+            self.put(instance, phase=phase, ready=False, exit_code=code)
         self.checked_pass(effects)
 
-    @stateful.rule(seconds=SECONDS)
-    def time_passes(self, seconds: float) -> None:
-        self.world.wait(seconds)
+    @stateful.precondition(lambda self: not self.last.phase.is_final)
+    @stateful.rule(ended=st.integers(0, 4), effects=st.none() | st.integers(0, 3))
+    def a_user_suspends_a_running_job(self, ended: int, effects: int | None) -> None:
+        self.all_tasks_run()
+        self.a_user_suspends_or_continues_the_job(holds=True)
+        for _ in range(ended):
+            self.checked_pass(effects)
+            self.world.end_stopping_instances()
+        self.checked_pass(None)
+
+    @stateful.precondition(lambda self: not self.last.phase.is_final)
+    @stateful.rule(first=st.integers(1, 3), then=st.integers(1, 3), effects=st.integers(0, 4))
+    def a_user_scales_a_running_job_twice(self, first: int, then: int, effects: int) -> None:
+        self.all_tasks_run()
+        self.a_user_scales_the_workers(first)
+        self.checked_pass(effects)
+        self.a_user_scales_the_workers(then)
+        self.checked_pass(None)
 
     @stateful.rule(early=st.sampled_from([0.0, 0.5]))
     def the_next_look_comes(self, early: float) -> None:
@@ -311,7 +264,9 @@ class Histories(stateful.RuleBasedStateMachine):
             assert tuple(rows) == self.world.job.tasks()
         for row in before.tasks:
             if row.name not in rows:
-                assert after.removed[row.name] == row.attempt
+                # A job that continues with fewer workers has given each task its next attempt.
+                more = before.phase is Phase.SUSPENDED
+                assert row.attempt <= after.removed[row.name] <= row.attempt + more
                 self.restarts_of_removed += row.attempt - 1 - row.refused
                 continue
             more = rows[row.name].attempt - row.attempt
@@ -319,7 +274,8 @@ class Histories(stateful.RuleBasedStateMachine):
             if before.phase is Phase.SUSPENDED:
                 self.resumes += more
         for name, attempt in before.removed.items():
-            assert name not in rows or rows[name].attempt > attempt
+            last = rows[name].attempt - 1 if name in rows else after.removed.get(name, 0)
+            assert last >= attempt
         is_scaled = bool(before.tasks) and rows.keys() != {row.name for row in before.tasks}
         assert after.cluster_version - before.cluster_version == is_scaled
         if before.phase.is_final:

@@ -52,6 +52,7 @@ class Pods(stateful.RuleBasedStateMachine):
         self.cluster.held = held
         self.controller = Controller(self.cluster)
         self.recorded: dict[Uid, tuple[TaskName, int]] = {}
+        self.on_a_node: set[Uid] = set()
         self.succeeded: set[Uid] = set()
         self.failed: set[Uid] = set()
         self.done: set[Uid] = set()
@@ -274,6 +275,7 @@ class Pods(stateful.RuleBasedStateMachine):
                 if row.uid is not None:
                     known = self.recorded.setdefault(row.uid, (row.name, row.attempt))
                     assert known == (row.name, row.attempt)
+                    self.on_a_node |= {row.uid} if row.node else set()
                 if row.state is TaskState.SUCCEEDED and row.uid is not None:
                     assert row.uid in self.succeeded
                     self.done.add(row.uid)
@@ -319,7 +321,7 @@ class Pods(stateful.RuleBasedStateMachine):
             uid
             for uid, (task, _) in self.recorded.items()
             if uid not in current and uid not in self.done and task not in self.removed
-        }
+        } & self.on_a_node
         assert counted >= len(known), "a failure was lost"
         shown = {uid for uid in existing & self.failed if uid not in current}
         shown -= {view.uid for view in self.cluster.made if view.name in self.removed}
