@@ -112,6 +112,10 @@ e2e: $(VENV)/.testbed ## Run jobs on real nodes; KUBECONFIG=FILE REGISTRY=NAME o
 e2e-kind: $(VENV)/.testbed images ## Run jobs on kind, in Docker or Podman; GPU=1 adds a pool of GPUs.
 	@cd e2e && $(PY) -m pytest -q --kind $(if $(GPU),--gpus) nodes/test_stories.py
 
+.PHONY: e2e-schedulers
+e2e-schedulers: $(VENV)/.testbed ## Run jobs under the real Kueue and coscheduling, built from Go modules.
+	@cd e2e && $(PY) -m pytest -q schedulers
+
 .PHONY: programs
 programs: $(VENV)/.testbed ## Build the Kubernetes that tests run on: once, ten minutes on two cores.
 	@cd e2e && $(PY) -m testbed.programs

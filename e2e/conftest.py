@@ -48,11 +48,21 @@ def prepare_helm(tell: programs.Tell) -> None:
         tools.program(name, tell)
 
 
+def prepare_kueue(tell: programs.Tell) -> None:
+    tools.program("kueue", tell)
+
+
+def prepare_coscheduling(tell: programs.Tell) -> None:
+    tools.program("coscheduling", tell)
+
+
 PREPARED: dict[str, Callable[[programs.Tell], None]] = {
     "cluster": prepare_cluster,
     "helm": prepare_helm,
     "nodes": prepare_nodes,
     "kubernetes": prepare_nodes,
+    "with_kueue": prepare_kueue,
+    "with_coscheduling": prepare_coscheduling,
 }
 """The fixtures that need programs of the test bed, each with the function that builds them."""
 

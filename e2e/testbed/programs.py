@@ -31,6 +31,16 @@ NAMES = (
 TICK = 10.0
 """The seconds between two lines of progress."""
 
+SETTINGS = {
+    "CGO_ENABLED": "0",
+    # A Go of another version would not make the programs that the folder's name promises.
+    "GOTOOLCHAIN": "local",
+    "GOWORK": "off",
+    # The compiler collects its garbage less often, which saves a tenth of its time.
+    "GOGC": "400",
+}
+"""The environment of Go."""
+
 _BINARY = "testbed"
 """The name of the file that contains all programs."""
 
@@ -152,21 +162,13 @@ def run_go(
     """Run Go in the folder of a module. Meanwhile report `activity` and the elapsed time through
     `tell`. Return the exit status of Go and its last lines.
     """
-    settings = {
-        "CGO_ENABLED": "0",
-        # A Go of another version would not make the programs that the folder's name promises.
-        "GOTOOLCHAIN": "local",
-        "GOWORK": "off",
-        # The compiler collects its garbage less often, which saves a tenth of its time.
-        "GOGC": "400",
-    }
     began = time.monotonic()
     with (
         tempfile.TemporaryFile("w+") as output,
         subprocess.Popen(
             [go, *words],
             cwd=module,
-            env={**os.environ, **settings},
+            env={**os.environ, **SETTINGS},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=output,

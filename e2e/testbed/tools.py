@@ -6,8 +6,11 @@ has a hash of everything it is made from. A new tool therefore builds nothing el
 """
 
 import hashlib
+import json
+import os
 import pathlib
 import re
+import subprocess
 
 from testbed import programs
 from testbed.programs import BuildFailed, Tell, Unavailable
@@ -36,6 +39,22 @@ def program(name: str, tell: Tell | None = None) -> pathlib.Path:
             if not made.exists():
                 _build(go, module, made, tell)
     return made
+
+
+def sources(name: str, path: str) -> pathlib.Path:
+    """Return the folder with the files of the Go module `path`, which the program `name` is built
+    from. They are the files that go.sum pins. Raises programs.Unavailable.
+    """
+    fetched = subprocess.run(
+        [programs.compiler(), "mod", "download", "-json", path],
+        cwd=FOLDER / name,
+        env={**os.environ, **programs.SETTINGS},
+        capture_output=True,
+        text=True,
+    )
+    if fetched.returncode:
+        raise Unavailable(f"the Go module {path} cannot be fetched: {fetched.stderr}")
+    return pathlib.Path(json.loads(fetched.stdout)["Dir"])
 
 
 def _key(go: pathlib.Path, module: pathlib.Path) -> str:
