@@ -1,10 +1,11 @@
 """The load of an operator that asks its jobs for their progress: its share of a core.
 
-All chiefs have one address, at which a server of this process shows a new step at each question.
-The operator asks all jobs together a bounded number of times a second. With enough jobs to reach
-the bound, the load therefore does not depend on their number.
+All tasks have one address, at which a server of this process shows a new step at each question. The
+operator asks all jobs together a bounded number of times a second. With enough jobs to reach the
+bound, the load therefore does not depend on their number.
 """
 
+import contextlib
 import itertools
 import json
 import pathlib
@@ -14,51 +15,75 @@ from collections.abc import Iterator
 from concurrent import futures
 
 import grpc
-import psutil
 
-from measure import JOBS, Measured, Size, job, until_running
+from measure import Measured, Size, cpu_seconds
 from testbed.control import Cluster
 from testbed.operator import Operator
 
 SECONDS = 60.0
+"""How long the load is measured."""
+SETTLING_SECONDS = 5.0
+"""The time in which a started operator asks every task for the first time, if there are few."""
 
 
-def progress(cluster: Cluster, size: Size, folder: pathlib.Path) -> Iterator[Measured]:
-    """Yield the questions per second, and the share of a core that the operator uses for them."""
-    steps = itertools.count(1)
+class Tasks:
+    """The server of all tasks. It counts the questions."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.steps = itertools.count(1)
+
+    def asked(self) -> int:
+        """Return the number of the questions so far, and of the calls of this method."""
+        return next(self.steps)
+
+
+@contextlib.contextmanager
+def tasks() -> Iterator[Tasks]:
+    """Serve the progress of all tasks on a free port."""
+    server = grpc.server(futures.ThreadPoolExecutor(8))
+    served = Tasks(server.add_insecure_port("127.0.0.1:0"))
 
     def answer(_request: bytes, _context: object) -> bytes:
-        report = {"step": next(steps), "stepsPerSecond": 8.5, "metrics": {"loss": 0.25}}
+        report = {"step": next(served.steps), "stepsPerSecond": 8.5, "metrics": {"loss": 0.25}}
         return json.dumps(report).encode()
 
-    server = grpc.server(futures.ThreadPoolExecutor(8))
     method = grpc.unary_unary_rpc_method_handler(answer)
     service = grpc.method_handlers_generic_handler("capstan.Training", {"Progress": method})
     server.add_generic_rpc_handlers([service])
-    port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    served = Operator(cluster.kubeconfig, folder / "operator.log", ("--progress-seconds=5",))
     try:
-        served.wait_ready()
-        names = [f"asked-{number}" for number in range(size.jobs)]
-        for name in names:
-            manifest = job(name, size)
-            manifest["spec"]["cluster"] = {"port": port}
-            cluster.api.post(JOBS, manifest)
-        until_running(cluster.api, *names)
-        began, busy, first = time.monotonic(), _cpu_seconds(served.pid), next(steps)
-        threading.Event().wait(SECONDS)
-        seconds = time.monotonic() - began
-        share = (_cpu_seconds(served.pid) - busy) / seconds
-        asked = (next(steps) - first - 1) / seconds
+        yield served
     finally:
-        served.kill()
         server.stop(None).wait()
+
+
+def progress(
+    cluster: Cluster, size: Size, served: Tasks, folder: pathlib.Path
+) -> Iterator[Measured]:
+    """Yield the questions per second, and the share of a core that the operator uses for them.
+
+    The jobs run, and no operator serves them yet.
+    """
+    log = folder / "asking.log"
+    operator = Operator(cluster.kubeconfig, log, ("--progress-seconds=5",))
+    try:
+        operator.wait_leading()
+        never = threading.Event()
+        while operator.metrics().get(PASSES, 0) < size.jobs:
+            never.wait(0.1)
+        never.wait(SETTLING_SECONDS)
+        began, busy, first = time.monotonic(), cpu_seconds(operator.pid), served.asked()
+        never.wait(SECONDS)
+        seconds = time.monotonic() - began
+        share = (cpu_seconds(operator.pid) - busy) / seconds
+        asked = (served.asked() - first - 1) / seconds
+    finally:
+        operator.kill()
     title = f"progress of {size.jobs} jobs"
-    yield Measured(f"{title}: questions", "1/s", [asked], 3.3)
+    yield Measured(f"{title}: questions", "1/s", [asked], 3, more=True)
     yield Measured(f"{title}: share of a core", "", [share], 0.05)
 
 
-def _cpu_seconds(pid: int) -> float:
-    times = psutil.Process(pid).cpu_times()
-    return times.user + times.system
+PASSES = 'capstan_reconcile_seconds_count{result="ok"}'
+"""The counter of the passes of an operator."""

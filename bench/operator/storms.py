@@ -5,9 +5,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-import psutil
-
-from measure import Measured
+from measure import Measured, cpu_seconds
 from testbed import proxy
 from testbed.control import Cluster
 from testbed.faults import Fault
@@ -51,15 +49,10 @@ def _storm(
 ) -> tuple[float, float]:
     with between.fault(fault):
         between.cut_watches()
-        began, busy, before = time.monotonic(), _cpu_seconds(served.pid), len(between.requests)
+        began, busy, before = time.monotonic(), cpu_seconds(served.pid), len(between.requests)
         for number in range(JOBS_IN_ALL):
             cluster.api.post(JOBS.format(namespace), job(f"stormy-{number}"))
         threading.Event().wait(SECONDS)
         seconds = time.monotonic() - began
         requests = (len(between.requests) - before) / seconds
-        return requests, (_cpu_seconds(served.pid) - busy) / seconds
-
-
-def _cpu_seconds(pid: int) -> float:
-    times = psutil.Process(pid).cpu_times()
-    return times.user + times.system
+        return requests, (cpu_seconds(served.pid) - busy) / seconds
