@@ -227,3 +227,25 @@ def test_the_errors_of_an_array_name_the_array_and_the_types_as_in_tensorflow() 
             session.run(array.write(3, 1.0).flow)
         with pytest.raises(tf.errors.InvalidArgumentError, match=r"dtype is float but .* string"):
             session.run(array.write(0, "text").flow)
+
+
+@pytest.mark.parametrize("where", ["a loop", "a loop that waits", "a conditional"])
+def test_a_predicate_of_unknown_shape_must_be_a_scalar(where: str) -> None:
+    # A GPU has no queues.
+    with tf.Graph().as_default(), tf.device("/cpu:0"), tf.Session() as session:
+        predicate = tf.placeholder(tf.bool)
+        queue = tf.FIFOQueue(1, [tf.int32], [[]])
+        result = {
+            "a loop": lambda: tf.while_loop(lambda i: predicate, lambda i: i + 1, [0]),
+            "a loop that waits": lambda: tf.while_loop(
+                lambda i: predicate, lambda i: i + queue.dequeue(), [0]
+            ),
+            "a conditional": lambda: tf.cond(predicate, lambda: 1, lambda: 0),
+        }[where]()
+        assert session.run(result, {predicate: False}) == 0
+        for wrong, shape in (([False], "1"), ([[True]], "1,1"), (np.zeros((0, 2), bool), "0,2")):
+            with pytest.raises(
+                tf.errors.InvalidArgumentError,
+                match=rf"must be a scalar, but it has shape \[{shape}\]",
+            ):
+                session.run(result, {predicate: wrong})

@@ -10,6 +10,7 @@ import pytest
 
 import capstan as tf
 from capstan.services import repeated, step_run
+from capstan.transport import cancellation
 
 
 def closed_queue(*values: float) -> tuple[Any, Any]:
@@ -334,3 +335,32 @@ def test_the_lines_before_a_damaged_line_arrive(tmp_path: pathlib.Path) -> None:
             coord.join(threads)
         values = [value for _ in range(3) for value in session.run(batch)]
     assert values == [2.0 * number for number in range(30)]
+
+
+@pytest.mark.e2e
+def test_the_steps_that_were_sought_in_an_old_graph_are_sought_again(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seek = repeated.find
+    sought = []
+    lines_of(tmp_path, [str(n) for n in range(20)], ["20"])
+    names, reading = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+    variable = tf.get_variable("later", initializer=1.0)
+
+    def extending(*arguments: Any) -> Any:
+        sought.append(seek(*arguments))
+        if len(sought) == 1:
+            session.run(variable.initializer)
+            # The session drops its compiled steps, because the variable has no fixed shape now.
+            session.run(tf.assign(variable, [2.0, 3.0], validate_shape=False))
+        return sought[-1]
+
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        for op in names.enqueue_ops:
+            session.run(op)
+        monkeypatch.setattr(repeated, "find", extending)
+        for count in (20, 21):
+            session.run_until(cancellation.Cancellation(), reading.enqueue_ops[0])
+            assert session.run(reading.queue.size()) == count
+    assert len(sought) == 2

@@ -131,7 +131,7 @@ def _element(fetch: Any, graph: graphs.Graph) -> Any:
         ) from None
     if not graph.is_fetchable(element):
         raise ValueError(
-            f"{element!r} has been marked as not fetchable: it is in one branch of a conditional; "
-            "fetch the result of tf.cond instead"
+            f"{element!r} has been marked as not fetchable: it is in one branch of a conditional "
+            "or in the body of a loop; fetch the result of tf.cond or tf.while_loop instead"
         )
     return element

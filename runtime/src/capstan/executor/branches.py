@@ -1,7 +1,10 @@
 """Conditionals in generated code: a `Switch` sets a flag, and its readers are in an `if`."""
 
+from typing import Any
+
 import numpy as np
 
+from capstan import errors
 from capstan.core import node as ir
 from capstan.executor import aliases, source, values
 from capstan.graph import guards, infer
@@ -56,7 +59,8 @@ class Branches:
             self._assigned.add((predicate, wait_set))
             flag = self._flags.get(predicate) or self._new_flag()
             condition = self.condition(predicate)
-            text = f"{flag} = bool({self._aliases.argument(predicate, takes_ref=False)})"
+            value = self._aliases.argument(predicate, takes_ref=False)
+            text = f"{flag} = {decision(value, predicate, self._part, self._out)}"
             self._out.statement(text, node.name, condition)
             self._flags[predicate] = flag
             self._out.shared.append(flag)
@@ -92,3 +96,27 @@ class Branches:
 
     def _new_flag(self) -> str:
         return self._out.variable(f"{self._out.prefix}p{len(self._flags)}")
+
+
+def decision(value: str, predicate: ir.Edge, part: parts.Part, out: source.Writer) -> str:
+    """Return the expression for the decision that the tensor `predicate` makes.
+
+    `value` is the expression for the tensor. Code checks the shape only if it is unknown before.
+    """
+    is_scalar = part.tensor_shapes.get(predicate) == ()
+    return f"{'bool' if is_scalar else out.bind(decide)}({value})"
+
+
+def decide(value: Any) -> bool:
+    """Return the decision of a predicate.
+
+    Raises:
+        InvalidArgumentError: the predicate is not a scalar.
+    """
+    shape = np.shape(value)
+    if shape:
+        text = ",".join(map(str, shape))
+        raise errors.InvalidArgumentError(
+            None, None, f"The second input must be a scalar, but it has shape [{text}]"
+        )
+    return bool(value)

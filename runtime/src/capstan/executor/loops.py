@@ -94,6 +94,9 @@ def _loop(
     arguments = {**_scalars(node, caller, functions, names), **names}
     with out.loop(node.name):
         (decision,) = _call(node, caller, enter, functions[0], arguments)
+        (predicate,) = functions[0].fetches
+        if functions[0].tensor_shapes.get(predicate) != ():
+            decision = branches.decision(decision, predicate, functions[0], out)
         out.statement(f"if not {decision}: break", node.name, "")
         results = _call(node, caller, enter, functions[1], arguments)
         following = source.items(results[index] for index in names)

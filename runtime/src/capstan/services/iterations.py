@@ -21,6 +21,7 @@ from capstan import errors
 from capstan.core import cancellation as cancellations
 from capstan.core import node as ir
 from capstan.core import step_stats
+from capstan.executor import branches
 from capstan.kernels import registry
 from capstan.partition import parts
 from capstan.services import loop_links, remote_parts, step, step_run, worker
@@ -192,7 +193,7 @@ class _Loop:
             values[index] = value
         deregister = self._cancellation.register(lambda error: self._steps.abandon())
         try:
-            while self._call(self.cond, self.steps_of[0], values)[0]:
+            while branches.decide(*self._call(self.cond, self.steps_of[0], values)):
                 values = self._call(self.body, self.steps_of[1], values)
         finally:
             deregister()

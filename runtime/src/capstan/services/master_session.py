@@ -162,11 +162,14 @@ class MasterSession:
         Raises:
             OpError: like `run`. The steps before the failed step are done.
         """
-        if requested not in self._repeated:
-            self._repeated[requested] = repeated.find(
+        # An extension that resizes variables replaces first the graph and then this dict. Steps
+        # that were found in the old graph are therefore never kept for the new graph.
+        kept = self._repeated
+        if requested not in kept:
+            kept[requested] = repeated.find(
                 self._graph, requested, self._home, self._compile, self._compile_whole
             )
-        found = self._repeated[requested]
+        found = kept[requested]
         if found is None:
             return False
         found.run(self._steps, deadline, cancellation)

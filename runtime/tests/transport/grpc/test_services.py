@@ -1,10 +1,12 @@
 """The two services, called by real clients of a real server over a port."""
 
 import contextlib
+import pathlib
 import threading
 from concurrent import futures
 from typing import Any
 
+import authority
 import clusters
 import grpc
 import numpy as np
@@ -15,8 +17,8 @@ from capstan import errors
 from capstan.core import config, dtypes, function, node, tensor_proto
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
-from capstan.transport import interfaces
-from capstan.transport.grpc import channels, client, server, wire
+from capstan.transport import certificates, interfaces
+from capstan.transport.grpc import calls, channels, client, server, wire
 
 NODES = (
     node.Node("x", "Placeholder", attrs={"dtype": dtypes.float32}),
@@ -415,3 +417,17 @@ def test_a_client_reaches_a_server_that_was_restarted(task: recording.Recorder) 
         task.answer = "2"
         assert master.create_session((), config.SessionConfig()) == "2"
         second.stop()
+
+
+def test_a_closed_service_opens_no_channel_for_replaced_certificates(
+    tmp_path: pathlib.Path,
+) -> None:
+    issuer = authority.Authority()
+    folder = certificates.Folder(str(issuer.write(tmp_path)))
+    service = calls.Service("127.0.0.1:1", channels.WORKER, tls=folder)
+    service.close()
+    issuer.write(tmp_path)
+    with pytest.raises(errors.UnavailableError, match="was closed"):
+        service.call("GetStatus", wire.GetStatusRequest(), 20.0)
+    with pytest.raises(errors.UnavailableError, match="was closed"):
+        service.open_tunnel()

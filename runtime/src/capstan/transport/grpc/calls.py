@@ -45,6 +45,7 @@ class Service:
         self._metadata = callers.encode(caller)
         self._tls = tls
         self._lock = threading.Lock()
+        self._is_closed = False
         self._replaced: list[_Channel] = []
         self._current = self._open(None if tls is None else tls.current())
 
@@ -97,19 +98,20 @@ class Service:
             ) from None
 
     def close(self) -> None:
-        """Close every channel. Calls in progress fail."""
+        """Close every channel. Calls in progress and later calls fail."""
         with self._lock:
+            self._is_closed = True
             opened = (self._current, *self._replaced)
         for each in opened:
             each.channel.close()
 
     def _channel(self) -> "_Channel":
-        """Return the channel with the current certificates."""
+        """Return the channel with the current certificates, or a closed channel after `close`."""
         if self._tls is None:
             return self._current
         held = self._tls.current()
         with self._lock:
-            if held is not self._current.held:
+            if held is not self._current.held and not self._is_closed:
                 self._replaced.append(self._current)
                 self._current = self._open(held)
             return self._current
