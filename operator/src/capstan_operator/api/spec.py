@@ -331,7 +331,10 @@ class TrainingJob(Model):
 
     def replica(self, kind: ReplicaType) -> ReplicaSpec:
         """Return the replica spec of a type that the job has; KeyError if it has none."""
-        return dict(self.spec.replica_specs.items())[kind]
+        replica = self.spec.replica_specs.get(kind)
+        if replica is None:
+            raise KeyError(kind)
+        return replica
 
     def tasks(self) -> tuple[TaskName, ...]:
         """Return all tasks in table order: chief, ps, worker, evaluator, each by index."""

@@ -90,6 +90,9 @@ class Plan:
 def changed(before: Status, after: Status) -> Status | None:
     """Return `after`, or None if it equals `before`.
 
-    Their rendered forms are compared, because a metric that is NaN differs from itself.
+    A status that differs is compared in its rendered form, because a metric that is NaN differs
+    from itself.
     """
-    return None if status_json.render(after) == status_json.render(before) else after
+    if after == before or status_json.render(after) == status_json.render(before):
+        return None
+    return after

@@ -48,6 +48,8 @@ def recover(
     job: TrainingJob, status: Status, failures: Sequence[Failure], now: datetime
 ) -> GoOn | GiveUp:
     """React to all failures of a pass. Each must be of the attempt that its task's row shows."""
+    if not failures:
+        return GoOn(status)
     in_order = sorted(failures, key=lambda failed: failed.at or now)
     restarting: list[tuple[Failure, Scope]] = []
     for failed in in_order:

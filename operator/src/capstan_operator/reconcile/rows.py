@@ -65,9 +65,9 @@ def sort(row: TaskStatus, views: Iterable[TaskView]) -> Instances:
 
 
 def _is_current(row: TaskStatus, view: TaskView) -> bool:
-    if view.state is InstanceState.OF_DELETED_JOB:
+    if view.attempt != row.attempt or row.uid not in (None, view.uid):
         return False
-    return view.attempt == row.attempt and row.uid in (None, view.uid)
+    return view.state is not InstanceState.OF_DELETED_JOB
 
 
 def update(
@@ -88,7 +88,7 @@ def update(
         return end(row, TaskState.SUCCEEDED, view, now), None
     state = _state(view)
     waiting = _waiting(view) if state is TaskState.PENDING else ""
-    return row.model_copy(update={"state": state, "retry_at": None, "waiting": waiting}), None
+    return _with(row, state=state, retry_at=None, waiting=waiting), None
 
 
 def update_after_end(
@@ -208,19 +208,27 @@ def _next_attempt(row: TaskStatus) -> TaskStatus:
 
 
 def _at_rest(row: TaskStatus, state: TaskState) -> TaskStatus:
-    return row.model_copy(update={"state": state, "retry_at": None, "waiting": ""})
+    return _with(row, state=state, retry_at=None, waiting="")
 
 
 def _with_instance(row: TaskStatus, view: TaskView) -> TaskStatus:
-    return row.model_copy(
-        update={
-            "uid": view.uid,
-            "started_at": view.started_at,
-            "step": row.step if view.step is None else view.step,
-            "pod": view.pod,
-            "node": view.node,
-        }
+    return _with(
+        row,
+        uid=view.uid,
+        started_at=view.started_at,
+        step=row.step if view.step is None else view.step,
+        pod=view.pod,
+        node=view.node,
     )
+
+
+def _with(row: TaskStatus, **fields: object) -> TaskStatus:
+    """Return the row with these fields. Most passes change few rows, and a copy takes longer than
+    a comparison.
+    """
+    if all(getattr(row, name) == value for name, value in fields.items()):
+        return row
+    return row.model_copy(update=fields)
 
 
 def _waiting(view: TaskView) -> str:
