@@ -53,6 +53,12 @@ def test_each_iteration_crosses_three_tasks(session: tf.Session) -> None:
         np.testing.assert_allclose(session.run(y), expected, rtol=1e-6)
 
 
+def test_the_exit_of_a_loop_may_be_on_another_task(session: tf.Session) -> None:
+    with session.graph.as_default(), tf.device(lambda op: PS if op.type == "Exit" else WORKER):
+        i = tf.while_loop(lambda i: i < 3, lambda i: i + 1, [tf.constant(0)])
+    assert session.run(i) == 3
+
+
 def test_a_failure_of_an_iteration_on_another_task_ends_the_step(session: tf.Session) -> None:
     def body(i: Any) -> Any:
         with tf.device(PS):

@@ -17,6 +17,7 @@ class Values:
         self._out = out
         self._texts: dict[ir.Edge, str] = {}
         self._readers = _readers(part)
+        self._sent = frozenset(edge for message in part.outgoing for edge in message.edges)
 
     def __getitem__(self, edge: ir.Edge) -> str:
         return self._texts[edge]
@@ -29,8 +30,8 @@ class Values:
         return self._out.variable(f"{self._out.prefix}t{len(self._texts)}_{output}")
 
     def is_read(self, edge: ir.Edge) -> bool:
-        """Return whether a node of the part reads `edge`, or a fetch returns it."""
-        return edge in self._readers
+        """Return whether a node of the part reads `edge`, or `edge` leaves the part."""
+        return edge in self._readers or edge in self._sent
 
     def put(self, edge: ir.Edge, text: str) -> None:
         """Record that the expression `text` gives `edge` in every segment."""
