@@ -43,7 +43,7 @@ from capstan_operator.reconcile import invalid
 from capstan_operator.reconcile.actions import Plan
 from capstan_operator.reconcile.observe import Obstacle
 from capstan_operator.reconcile.plan import plan
-from capstan_operator.reconcile.policies import trust
+from capstan_operator.reconcile.policies import settled, trust
 
 log = logging.getLogger(__name__)
 
@@ -94,6 +94,10 @@ class Controller:
             return None
         if not managed.is_ours(manifest):
             self._reports.forget(key)
+            return None
+        if settled.needs_no_pass(manifest, has_pods=bool(self._cache.pods(key))):
+            self._forget(key)
+            self._metrics.note_phase(key, Phase(manifest["status"]["phase"]))
             return None
         status = _status_of(manifest)
         self._metrics.note_phase(key, status.phase)
