@@ -50,6 +50,8 @@ def test_a_step_reads_at_most_a_quarter_of_the_capacity_of_the_queue() -> None:
     found, _ = widened(stacked, capacity=32)
     (count,) = [node for node in found.nodes.values() if node.name.endswith("/count")]
     assert count.attrs["value"] == 8
+    assert found.most == 24
+    assert found.nodes[found.size.node].op == "QueueSizeV2"
 
 
 def waiting(key: Any, line: Any) -> list[Any]:

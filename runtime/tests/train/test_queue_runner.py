@@ -306,9 +306,9 @@ def test_a_queue_runner_reads_several_lines_in_a_step(
     steps = []
     run = repeated.Repeated.run
 
-    def counted(*arguments: Any) -> None:
+    def counted(*arguments: Any) -> bool:
         steps.append(arguments)
-        run(*arguments)
+        return run(*arguments)
 
     monkeypatch.setattr(repeated.Repeated, "run", counted)
     batch, produced = lines_of(tmp_path, [str(n) for n in range(70)], ["70", "71"])
@@ -364,3 +364,28 @@ def test_the_steps_that_were_sought_in_an_old_graph_are_sought_again(
             session.run_until(cancellation.Cancellation(), reading.enqueue_ops[0])
             assert session.run(reading.queue.size()) == count
     assert len(sought) == 2
+
+
+@pytest.mark.e2e
+def test_a_step_that_ends_while_its_queue_is_full_has_read_one_line(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "lines").write_text("".join(f"{line}\n" for line in range(100)))
+    names = tf.FIFOQueue(1, [tf.string], [[]])
+    named = names.enqueue(str(tmp_path / "lines"))
+    lines = tf.TextLineReader()
+    _, line = lines.read(names)
+    queue = tf.FIFOQueue(20, [tf.float32], [[]])  # A step reads up to 5 lines.
+    reading, produced = queue.enqueue(tf.string_to_number(line)), lines.num_records_produced()
+    end = cancellation.Cancellation()
+    with tf.Session() as session:
+
+        def repeat() -> None:
+            while True:
+                session.run_until(end, reading)
+
+        session.run(named)
+        repeating = background.Background(repeat)
+        background.until(lambda: session.run(produced) > 20)
+        end.cancel()
+        with pytest.raises(tf.errors.CancelledError):
+            repeating.join()
+        assert session.run([produced, queue.size()]) == [21, 20]

@@ -6,6 +6,7 @@ record separately, one step reads several records, and another step computes wit
 adds the results to the queue.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -30,11 +31,15 @@ class Rows:
     """Two steps for several records: one fetches `records`, the other is fed with them.
 
     `nodes` are the nodes of both. `record` are the tensors of one record in the original step.
+    `size` is the number of elements in the queue. If it is more than `most`, the queue may have no
+    room for all records.
     """
 
     nodes: Mapping[str, ir.Node]
     record: tuple[ir.Edge, ...]
     records: tuple[ir.Edge, ...]
+    size: ir.Edge
+    most: float
 
 
 def widen(nodes: Mapping[str, ir.Node], target: str) -> Rows | None:
@@ -63,7 +68,10 @@ def widen(nodes: Mapping[str, ir.Node], target: str) -> Rows | None:
     moved = dict(zip(record, records, strict=True))
     for node in wide.values():
         wide[node.name] = replace(node, inputs=tuple(moved.get(edge, edge) for edge in node.inputs))
-    return Rows({**nodes, **wide, number.name: number, name: up_to}, record, records)
+    size = rowwise.size(nodes[target], f"{name}/size")
+    added = {number.name: number, name: up_to, size.name: size}
+    most = room - count if room >= 0 else math.inf
+    return Rows({**nodes, **wide, **added}, record, records, ir.Edge(size.name), most)
 
 
 def _stacked(

@@ -170,10 +170,7 @@ class MasterSession:
                 self._graph, requested, self._home, self._compile, self._compile_whole
             )
         found = kept[requested]
-        if found is None:
-            return False
-        found.run(self._steps, deadline, cancellation)
-        return True
+        return found is not None and found.run(self._steps, deadline, cancellation)
 
     def run_with_metadata(
         self,

@@ -15,9 +15,12 @@ from capstan.transport import cancellation as cancellations
 class Repeated:
     """A step that reads several records, and a step that enqueues them. Thread-safe.
 
-    `single` enqueues one record.
+    `single` enqueues one record. `size` fetches the number of elements in the queue. The queue has
+    room for all records if it has at most `most` elements.
     """
 
+    size: signature.Request
+    most: float
     read: signature.Request
     enqueue: signature.Request
     single: signature.Request
@@ -27,8 +30,11 @@ class Repeated:
         steps: step.Steps,
         deadline: float | None,
         cancellation: cancellations.Cancellation | None,
-    ) -> None:
+    ) -> bool:
         """Read and enqueue several records.
+
+        Return False, and read none, if the queue has no room for them. A step that ends while it
+        waits for room loses the records that it has read, so it should have read only one.
 
         If the computation of a record fails, enqueue the records before this record, and raise
         the error. The records after this record are lost.
@@ -36,6 +42,9 @@ class Repeated:
         Raises:
             OpError: as `step.Steps.run`.
         """
+        (size,) = self.size.run((), steps, deadline, cancellation)
+        if size > self.most:
+            return False
         keys, values = self.read.run((), steps, deadline, cancellation)
         try:
             self.enqueue.run((keys, values), steps, deadline, cancellation)
@@ -43,6 +52,7 @@ class Repeated:
             for index in range(len(keys)):
                 record = keys[index, ...], values[index, ...]
                 self.single.run(record, steps, deadline, cancellation)
+        return True
 
 
 def find(
@@ -74,6 +84,8 @@ def find(
         tuple(edge.tensor for edge in edges) for edges in (found.record, found.records)
     )
     return Repeated(
+        _request(signature.Signature((), (found.size.tensor,), ()), compile_wide),
+        found.most,
         _request(signature.Signature((), records, ()), compile_wide),
         _request(signature.Signature(records, (), (target,)), compile_wide),
         _request(signature.Signature(record, (), (target,)), compile_whole),

@@ -23,6 +23,8 @@ _FILES = frozenset(
 _READS = {f"ReaderRead{version}": f"ReaderReadUpTo{version}" for version in _VERSIONS}
 _ENQUEUES = {f"QueueEnqueue{version}": f"QueueEnqueueMany{version}" for version in _VERSIONS}
 
+_SIZES = {f"QueueEnqueue{version}": f"QueueSize{version}" for version in _VERSIONS}
+
 
 @dataclass(frozen=True, slots=True)
 class Operand:
@@ -55,6 +57,11 @@ def room(node: ir.Node, nodes: Mapping[str, ir.Node]) -> int:
     if node.op not in _ENQUEUES:
         return 0
     return int(nodes[node.inputs[0].node].attrs.get("capacity", -1))
+
+
+def size(node: ir.Node, name: str) -> ir.Node:
+    """Return the node that returns the number of elements in the queue of an enqueue."""
+    return replace(node, name=name, op=_SIZES[node.op], inputs=node.inputs[:1], attrs={})
 
 
 def enqueue_many(node: ir.Node) -> ir.Node:
