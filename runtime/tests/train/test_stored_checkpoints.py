@@ -43,7 +43,7 @@ class ObjectStore(memory.MemoryFileSystem):  # type: ignore[misc]
         self.changes.append(f"delete {path.rpartition('/')[2]}")
 
     def mv(self, *names: str, **options: Any) -> None:
-        raise NotImplementedError
+        raise NotImplementedError("the store renames no files")
 
     def info(self, path: str, **options: Any) -> Any:
         if "unreachable" in path:
