@@ -47,6 +47,7 @@ from capstan.api.sequence_example_ops import *
 from capstan.api.session_ops import *
 from capstan.api.sparse_math_ops import *
 from capstan.api.sparse_ops import *
+from capstan.api.sparse_reduce_ops import *
 from capstan.api.special_ops import *
 from capstan.api.state_ops import *
 from capstan.api.string_ops import *
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
     from capstan.api import feature_column as feature_column
     from capstan.api import flags as flags
     from capstan.api import gfile as gfile
+    from capstan.api import graph_util as graph_util
     from capstan.api import image as image
     from capstan.api import io as io
     from capstan.api import layers as layers
@@ -101,6 +103,7 @@ _MODULES = {
     "feature_column": "capstan.api.feature_column",
     "flags": "capstan.api.flags",
     "gfile": "capstan.api.gfile",
+    "graph_util": "capstan.api.graph_util",
     "image": "capstan.api.image",
     "io": "capstan.api.io",
     "layers": "capstan.api.layers",
@@ -172,6 +175,7 @@ _ATTRIBUTES = {
     "sparse": "capstan.api.namespaces",
     "strings": "capstan.api.namespaces",
     "tables_initializer": "capstan.api.lookup.factories",
+    "timestamp": "capstan.api.printing",
 }
 
 

@@ -47,6 +47,14 @@ FILES: list[tuple[Case, int]] = [
     (lambda v1: v1.image.decode_jpeg(JPEG, channels=1), 8),
     (lambda v1: v1.image.decode_jpeg(JPEG, ratio=2), 8),
     (lambda v1: v1.image.decode_jpeg(PNG), 0),
+    # At the right edge of a crop inside the image, TensorFlow interpolates the colours otherwise.
+    (lambda v1: v1.image.decode_and_crop_jpeg(JPEG, [3, 4, 9, 8])[:, :7], 8),
+    (lambda v1: v1.image.decode_and_crop_jpeg(JPEG, [3, 24, 9, 8]), 8),
+    (lambda v1: v1.image.decode_and_crop_jpeg(JPEG, [0, 0, 12, 16], ratio=2, channels=1), 8),
+    (lambda v1: v1.image.extract_jpeg_shape(JPEG), 0),
+    (lambda v1: v1.image.extract_jpeg_shape(file("JPEG", "L"), v1.int64), 0),
+    (lambda v1: v1.image.is_jpeg(JPEG), 0),
+    (lambda v1: v1.image.is_jpeg(PNG), 0),
     (lambda v1: v1.image.decode_bmp(BMP), 0),
     (lambda v1: v1.image.decode_gif(GIF), 0),
     (lambda v1: v1.image.decode_image(GIF), 0),
@@ -62,7 +70,15 @@ FILES: list[tuple[Case, int]] = [
 ]
 
 SIZES = [(3, 3), (5, 2), (13, 9), (6, 4), (1, 1)]
+BOXES = RANDOM.uniform(-0.3, 1.3, (2, 14, 4)).astype(np.float32)
 VALUES: list[Case] = [
+    *(
+        lambda v1, n=n: v1.image.draw_bounding_boxes(FLOATS[..., [0, 1, 2, 0][:n]], BOXES)
+        for n in (1, 3, 4)
+    ),
+    lambda v1: v1.image.draw_bounding_boxes(FLOATS, BOXES, colors=[[0.5, 1, 0], [1, 0, 0.25]]),
+    lambda v1: v1.image.draw_bounding_boxes(FLOATS, np.zeros((2, 0, 4), np.float32)),
+    lambda v1: v1.image.draw_bounding_boxes(FLOATS.astype(np.float16), BOXES),
     *(
         lambda v1, m=m, s=s, a=a: v1.image.resize_images(FLOATS, s, m, align_corners=a)
         for m in range(4)
@@ -126,6 +142,50 @@ def differences(v1: Any, cases: list[tuple[Case, float]]) -> list[Any]:
     return wrong
 
 
+def window(tf: Any, size: Any = (40, 60, 3), boxes: Any = None, **options: Any) -> Any:
+    """Return the box of a random window."""
+    boxes = [[0.1, 0.2, 0.4, 0.5], [0.6, 0.7, 0.9, 0.8]] if boxes is None else boxes
+    boxes = np.reshape(np.float32(boxes), (1, -1, 4))
+    return tf.image.sample_distorted_bounding_box(size, boxes, **options)[2]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"min_object_covered": 0.9, "area_range": [0.2, 0.5]},
+        {"aspect_ratio_range": [2.0, 3.0], "boxes": [], "use_image_if_no_bounding_boxes": True},
+        {"area_range": [0.99, 1.0], "max_attempts": 2},
+    ],
+)
+def test_random_windows_are_distributed_as_in_tensorflow(v1: Any, options: dict[str, Any]) -> None:
+    drawn = []
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            case = window(tf, seed=5, **options)
+            boxes = np.concatenate([session.run(case)[0] for _ in range(1500)])
+        height, width = boxes[:, 2] - boxes[:, 0], boxes[:, 3] - boxes[:, 1]
+        drawn.append(np.stack([boxes[:, 0], boxes[:, 1], height, width], 1))
+    found, expected = drawn
+    for statistic in (np.mean, np.std):
+        spread = expected.std(0) + 1e-3
+        assert (np.abs(statistic(found, 0) - statistic(expected, 0)) < 0.2 * spread).all()
+
+
+def test_a_window_is_the_slice_that_its_box_says() -> None:
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        begin, size, box = capstan.image.sample_distorted_bounding_box(
+            [5, 7, 3], [[[0.0, 0.0, 1.0, 1.0]]]
+        )
+        part = capstan.slice(BYTES, begin, size)
+        for _ in range(5):
+            found, corners, (top, left, _) = session.run([part, box, begin])
+            bottom, right = top + found.shape[0], left + found.shape[1]
+            np.testing.assert_array_equal(found, BYTES[top:bottom, left:right])
+            expected = np.float32([[[top / 5, left / 7, bottom / 5, right / 7]]])
+            np.testing.assert_allclose(corners, expected, rtol=1e-6)
+
+
 def test_files_are_decoded_to_the_same_pixels(v1: Any) -> None:
     assert differences(v1, FILES) == []
 
@@ -150,6 +210,22 @@ def test_images_are_changed_to_the_same_values(v1: Any) -> None:
         (lambda tf: tf.image.decode_png(HUGE), "exceeds limit of 178956970 pixels"),
         (lambda tf: tf.image.decode_png(PNG, channels=5), "channels must be"),
         (lambda tf: tf.image.decode_jpeg(JPEG, ratio=3), "ratio must be 1, 2, 4, or 8, got 3"),
+        (
+            lambda tf: tf.image.decode_and_crop_jpeg(JPEG, [1, 2, 24, 4]),
+            "is not inside of an image",
+        ),
+        (lambda tf: tf.image.decode_and_crop_jpeg(JPEG, [1, 2, 0, 4]), "is not inside of an image"),
+        (lambda tf: tf.image.decode_and_crop_jpeg(PNG, [1, 2, 3, 4]), "reads only JPEG"),
+        (lambda tf: tf.image.extract_jpeg_shape(PNG), "reads only JPEG"),
+        (lambda tf: tf.image.draw_bounding_boxes(FLOATS, BOXES[:1]), r"shape \[2, boxes, 4\]"),
+        (lambda tf: window(tf, boxes=[]), "No bounding boxes provided as input"),
+        (lambda tf: window(tf, boxes=[[0.5, 0.5, 0.2, 0.9]]), "each minimum below its maximum"),
+        (lambda tf: window(tf, boxes=[[0.5, 0.5, 0.7, 1.2]]), r"must be in \[0.0, 1.0\]"),
+        (lambda tf: window(tf, size=[0, 5, 3]), "must be positive"),
+        (lambda tf: window(tf, min_object_covered=1.5), r"covered must be in \[0, 1\]"),
+        (lambda tf: window(tf, aspect_ratio_range=[2.0, 1.0]), "Aspect ratio range"),
+        (lambda tf: window(tf, area_range=[0.5, 1.5]), "Area range"),
+        (lambda tf: window(tf, max_attempts=0), "Max attempts"),
         (lambda tf: tf.image.encode_jpeg(SMOOTH, quality=101), r"quality must be in \[0,100\]"),
         (lambda tf: tf.image.encode_png(np.zeros((1, 1, 5), np.uint8)), "got 5"),
         (lambda tf: tf.image.resize_bilinear(FLOATS, [0, 1]), "output dimensions must be positive"),

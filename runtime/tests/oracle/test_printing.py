@@ -3,6 +3,7 @@
 import collections
 import pathlib
 import sys
+import time
 from typing import Any
 
 import genuine
@@ -79,3 +80,12 @@ def test_text_goes_to_the_chosen_stream(
     assert [(record.levelname, record.getMessage()) for record in caplog.records] == [
         ("ERROR", "to 1")
     ]
+
+
+def test_a_timestamp_is_the_time_of_its_step(v1: Any) -> None:
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            now = tf.timestamp()
+            started, first, second = time.time(), session.run(now), session.run(now)
+            assert (now.dtype.name, now.shape.as_list(), first.dtype) == ("float64", [], np.float64)
+            assert started <= first < second <= time.time()

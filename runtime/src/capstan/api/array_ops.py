@@ -13,9 +13,9 @@ from capstan.framework.static_raw import static_raw
 
 __all__ = [
     "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "concat", "expand_dims",
-    "identity", "invert_permutation", "newaxis", "pad", "rank", "reshape", "shape", "shape_n",
-    "size", "slice", "split", "squeeze", "stack", "stop_gradient", "strided_slice", "tile",
-    "transpose", "unique", "unstack",
+    "identity", "invert_permutation", "newaxis", "pad", "parallel_stack", "rank", "reshape",
+    "shape", "shape_n", "size", "slice", "split", "squeeze", "stack", "stop_gradient",
+    "strided_slice", "tile", "transpose", "unique", "unstack",
 ]  # fmt: skip
 
 newaxis = None
@@ -183,6 +183,18 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
     """Join tensors of the same shape along a new axis."""
     return raw.Pack(list(values), axis=axis, name=name)
+
+
+def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:
+    """Join tensors of the same known shape along a new first axis. There is no gradient.
+
+    Raises:
+        ValueError: the shape of the first tensor is not known, or another tensor does not have it.
+    """
+    tensors = [convert.convert_to_tensor(value) for value in values]
+    with tensors[0].graph.as_default() as graph, graph.name_scope(name):
+        shape = tensor_shape.TensorShape([len(tensors)]).concatenate(tensors[0].shape)
+        return raw.ParallelConcat([raw.ExpandDims(each, 0) for each in tensors], shape=shape)
 
 
 def unstack(value: Any, num: int | None = None, axis: int = 0, name: str = "unstack") -> Any:

@@ -7,6 +7,7 @@ shape [batch, height, width, channels]. The values of a float image are between 
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.api.image_boxes import draw_bounding_boxes, sample_distorted_bounding_box
 from capstan.api.image_colours import (
     adjust_brightness,
     adjust_contrast,
@@ -25,6 +26,7 @@ from capstan.api.image_colours import (
     rgb_to_hsv,
 )
 from capstan.api.image_files import (
+    decode_and_crop_jpeg,
     decode_bmp,
     decode_gif,
     decode_image,
@@ -32,6 +34,8 @@ from capstan.api.image_files import (
     decode_png,
     encode_jpeg,
     encode_png,
+    extract_jpeg_shape,
+    is_jpeg,
 )
 from capstan.api.image_shapes import (
     ResizeMethod,
@@ -58,15 +62,52 @@ resize_with_crop_or_pad = resize_image_with_crop_or_pad
 transpose = transpose_image
 
 __all__ = [
-    "ResizeMethod", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue",
-    "adjust_saturation", "central_crop", "convert_image_dtype", "crop_to_bounding_box",
-    "decode_bmp", "decode_gif", "decode_image", "decode_jpeg", "decode_png", "encode_jpeg",
-    "encode_png", "flip_left_right", "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb",
-    "pad_to_bounding_box", "per_image_standardization", "random_brightness", "random_contrast",
-    "random_flip_left_right", "random_flip_up_down", "random_hue", "random_saturation", "resize",
-    "resize_area", "resize_bicubic", "resize_bilinear", "resize_image_with_crop_or_pad",
-    "resize_images", "resize_nearest_neighbor", "resize_with_crop_or_pad",
-    "rgb_to_grayscale", "rgb_to_hsv", "rot90", "transpose", "transpose_image",
+    "ResizeMethod",
+    "adjust_brightness",
+    "adjust_contrast",
+    "adjust_gamma",
+    "adjust_hue",
+    "adjust_saturation",
+    "central_crop",
+    "convert_image_dtype",
+    "crop_to_bounding_box",
+    "decode_and_crop_jpeg",
+    "decode_bmp",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
+    "draw_bounding_boxes",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
+    "flip_left_right",
+    "flip_up_down",
+    "grayscale_to_rgb",
+    "hsv_to_rgb",
+    "is_jpeg",
+    "pad_to_bounding_box",
+    "per_image_standardization",
+    "random_brightness",
+    "random_contrast",
+    "random_flip_left_right",
+    "random_flip_up_down",
+    "random_hue",
+    "random_saturation",
+    "resize",
+    "resize_area",
+    "resize_bicubic",
+    "resize_bilinear",
+    "resize_image_with_crop_or_pad",
+    "resize_images",
+    "resize_nearest_neighbor",
+    "resize_with_crop_or_pad",
+    "rgb_to_grayscale",
+    "rgb_to_hsv",
+    "rot90",
+    "sample_distorted_bounding_box",
+    "transpose",
+    "transpose_image",
 ]  # fmt: skip
 
 

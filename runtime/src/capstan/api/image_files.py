@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -45,6 +46,50 @@ def decode_jpeg(
         dct_method=dct_method,
         name=name,
     )
+
+
+def decode_and_crop_jpeg(
+    contents: Any,
+    crop_window: Any,
+    channels: int = 0,
+    ratio: int = 1,
+    fancy_upscaling: bool = True,
+    try_recover_truncated: bool = False,
+    acceptable_fraction: float = 1.0,
+    dct_method: str = "",
+    name: str | None = None,
+) -> Any:
+    """Return a part of the image in a JPEG file, as uint8.
+
+    `crop_window` holds the top row, the left column, the height and the width of the part, after
+    the image has been made smaller by `ratio`. The other arguments are those of `decode_jpeg`. The
+    step fails with InvalidArgumentError if the window is not inside the image.
+    """
+    return raw.DecodeAndCropJpeg(
+        contents,
+        crop_window,
+        channels=channels,
+        ratio=ratio,
+        fancy_upscaling=fancy_upscaling,
+        try_recover_truncated=try_recover_truncated,
+        acceptable_fraction=acceptable_fraction,
+        dct_method=dct_method,
+        name=name,
+    )
+
+
+def extract_jpeg_shape(
+    contents: Any, output_type: Any = dtypes.int32, name: str | None = None
+) -> Any:
+    """Return the height, width and channels of the image in a JPEG file, without its pixels."""
+    kind = dtypes.as_dtype(output_type)
+    return raw.ExtractJpegShape(contents, output_type=kind, name=name)
+
+
+def is_jpeg(contents: Any, name: str | None = None) -> Any:
+    """Return whether the content of a file begins as that of a JPEG file, as a scalar."""
+    with scoped(name, "is_jpeg", (contents,)):
+        return raw.Equal(raw.Substr(contents, 0, 3), b"\xff\xd8\xff")
 
 
 def decode_bmp(contents: Any, channels: int = 0, name: str | None = None) -> Any:

@@ -12,7 +12,13 @@ from capstan.framework import nest
 from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
 
-__all__ = ["print", "string_format"]
+__all__ = ["print", "string_format", "timestamp"]
+
+
+def timestamp(name: str | None = None) -> graphs.Tensor:
+    """Return the seconds since 1970 at which the step runs the operation, as a float64 scalar."""
+    seconds: graphs.Tensor = raw.Timestamp(name=name)
+    return seconds
 
 
 def string_format(

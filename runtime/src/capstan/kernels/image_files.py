@@ -128,6 +128,50 @@ def _decode(allowed: tuple[int, ...]) -> Callable[[NodeContext], Function]:
     return make
 
 
+def _decode_window(node: NodeContext) -> Function:
+    decode = _decode((0, 1, 3))(node)
+
+    def crop(contents: Array, window: Array) -> Array:
+        _check_jpeg(string(contents, "contents"), node.op)
+        pixels = decode(contents)
+        top, left, height, width = _window(window)
+        rows, columns = pixels.shape[:2]
+        if (
+            min(top, left) < 0 or min(height, width) <= 0
+            or top + height > rows or left + width > columns
+        ):  # fmt: skip
+            raise invalid(
+                f"Invalid JPEG data or crop window: crop_window {window.tolist()} is not inside of "
+                f"an image of {rows} rows and {columns} columns"
+            )
+        return np.ascontiguousarray(pixels[top : top + height, left : left + width])
+
+    return crop
+
+
+def _window(window: Array) -> list[int]:
+    if window.shape != (4,):
+        raise invalid(f"crop_window must have four elements, got shape {list(window.shape)}")
+    return [int(each) for each in window.tolist()]
+
+
+def _check_jpeg(content: bytes, op: str) -> Any:
+    image = _open(content)
+    if image.format != "JPEG":
+        raise invalid(f"Trying to decode {image.format} format using {op}, which reads only JPEG")
+    return image
+
+
+def _jpeg_shape(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def shape(contents: Array) -> Array:
+        image = _check_jpeg(string(contents, "contents"), node.op)
+        return np.array([image.height, image.width, len(image.getbands())], dtype)
+
+    return shape
+
+
 def _decode_frames(contents: Array) -> Array:
     from PIL import ImageSequence
 
@@ -215,6 +259,8 @@ def _saved(image: Any, form: str, **options: Any) -> Array:
 for _op, _make in (
     ("DecodePng", _decode((0, 1, 3, 4))),
     ("DecodeJpeg", _decode((0, 1, 3))),
+    ("DecodeAndCropJpeg", _decode_window),
+    ("ExtractJpegShape", _jpeg_shape),
     ("DecodeBmp", _decode((0, 3, 4))),
     ("DecodeGif", _decode_gif),
     ("DecodeImage", _decode_any),

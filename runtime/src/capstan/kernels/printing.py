@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import time
 from typing import Any, Final
 
 import numpy as np
@@ -128,5 +129,10 @@ def _print(node: NodeContext) -> Function:
     return write
 
 
+def _timestamp(node: NodeContext) -> Function:
+    return lambda: np.asarray(time.time())
+
+
 register(Kernel("StringFormat", _string_format))
 register(Kernel("PrintV2", _print))
+register(Kernel("Timestamp", _timestamp))

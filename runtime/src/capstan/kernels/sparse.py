@@ -65,7 +65,7 @@ def _matmul(node: NodeContext) -> Function:
     turns_a, turns_b = node.attrs["adjoint_a"], node.attrs["adjoint_b"]
 
     def multiply(indices: Array, values: Array, shape: Array, b: Array) -> Array:
-        _check_parts(indices, values, shape)
+        check_parts(indices, values, shape)
         if len(shape) != 2 or b.ndim != 2:
             raise invalid(f"Tensors must be matrices, got {shape.tolist()} and {show(b.shape)}")
         count, inner = shape.tolist()
@@ -90,7 +90,7 @@ def _matmul(node: NodeContext) -> Function:
 def _fill_empty_rows(
     indices: Array, values: Array, shape: Array, default: Array
 ) -> tuple[Array, Array, Array, Array]:
-    _check_parts(indices, values, shape)
+    check_parts(indices, values, shape)
     if default.ndim:
         raise invalid(f"default_value must be a scalar, saw: {show(default.shape)}")
     count = int(shape[0])
@@ -108,7 +108,7 @@ def _fill_empty_rows(
     return all_places[order], all_values[order], is_empty, went[: len(values)]
 
 
-def _check_parts(indices: Array, values: Array, shape: Array) -> None:
+def check_parts(indices: Array, values: Array, shape: Array) -> None:
     """Raise InvalidArgumentError unless the parts of a sparse tensor fit together."""
     if (
         indices.ndim != 2 or values.ndim != 1 or shape.ndim != 1 or not shape.size
@@ -134,7 +134,7 @@ def _fill_empty_rows_grad(places: Array, grad: Array) -> tuple[Array, Any]:
 
 
 def _reorder(indices: Array, values: Array, shape: Array) -> tuple[Array, Array]:
-    _check_parts(indices, values, shape)
+    check_parts(indices, values, shape)
     order = np.lexsort(indices.T[::-1]) if indices.shape[1] else np.arange(len(indices))
     return indices[order], values[order]
 

@@ -17,6 +17,19 @@ def _decoded(ctx: ShapeContext) -> rules.Shapes:
     return ((None, None, ctx.attrs["channels"] or None),)
 
 
+def _cropped(ctx: ShapeContext) -> rules.Shapes:
+    shapes.with_rank(ctx.inputs[0], 0)
+    shapes.merge(ctx.inputs[1], (4,))
+    window = ctx.constant(1)
+    height, width = (None, None) if window is None else window.tolist()[2:]
+    return ((height, width, ctx.attrs["channels"] or None),)
+
+
+def _jpeg_shape(ctx: ShapeContext) -> rules.Shapes:
+    shapes.with_rank(ctx.inputs[0], 0)
+    return ((3,),)
+
+
 def _frames(ctx: ShapeContext) -> rules.Shapes:
     shapes.with_rank(ctx.inputs[0], 0)
     return ((None, None, None, 3),)
@@ -75,6 +88,28 @@ for _name, _attrs in _DECODE.items():
             types={"dtype": _kinds} if "dtype" in _attrs else {},
         )
     )
+define(
+    OpDef(
+        "DecodeAndCropJpeg",
+        ("contents: string", "crop_window: int32"),
+        ("image: uint8",),
+        attrs=_DECODE["DecodeJpeg"],
+        shape=_cropped,
+        not_differentiable=True,
+        host=("crop_window",),
+    )
+)
+define(
+    OpDef(
+        "ExtractJpegShape",
+        ("contents: string",),
+        ("image_shape: output_type",),
+        attrs={"output_type": dtypes.int32},
+        shape=_jpeg_shape,
+        not_differentiable=True,
+        types={"output_type": typesets.INDEX},
+    )
+)
 define(
     OpDef(
         "EncodePng",

@@ -31,3 +31,13 @@ define(
         effect=facts.EXTERNAL,
     )
 )
+define(
+    OpDef(
+        "Timestamp",
+        (),
+        ("ts: float64",),
+        shape=rules.scalar,
+        not_differentiable=True,
+        effect=facts.EXTERNAL,
+    )
+)

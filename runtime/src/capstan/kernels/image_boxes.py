@@ -1,0 +1,199 @@
+"""Kernels of boxes in images.
+
+Sources: core/kernels/draw_bounding_box_op.cc, sample_distorted_bounding_box_op.cc. A box holds the
+numbers y_min, x_min, y_max and x_max, from 0 to 1.
+"""
+
+import itertools
+import math
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels import sampling
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+_COLOURS: Final = np.array(
+    [
+        [1, 1, 0, 1], [0, 0, 1, 1], [1, 0, 0, 1], [0, 1, 0, 1], [0.5, 0, 0.5, 1],
+        [0.5, 0.5, 0, 1], [0.5, 0, 0, 1], [0, 0, 0.5, 1], [0, 1, 1, 1], [1, 0, 1, 1],
+    ],
+    np.float32,
+)  # fmt: skip
+"""The colours of the boxes of an image, in turn."""
+
+
+def _draw(node: NodeContext) -> Function:
+    def draw(images: Array, boxes: Array, colours: Array | None = None) -> Array:
+        if images.ndim != 4 or images.shape[3] not in (1, 3, 4):
+            raise invalid(
+                "images must have the shape [batch, height, width, depth] with depth 1 (GRY), 3 "
+                f"(RGB), or 4 (RGBA), got {show(images.shape)}"
+            )
+        if boxes.ndim != 3 or boxes.shape[2] != 4 or len(boxes) != len(images):
+            raise invalid(
+                f"boxes must have the shape [{len(images)}, boxes, 4], got {show(boxes.shape)}"
+            )
+        palette = _palette(images.shape[3], colours)
+        result = images.copy()
+        for image, boxes_of_image in zip(result, boxes, strict=True):
+            for box, colour in zip(boxes_of_image, itertools.cycle(palette)):
+                _draw_box(image, box, colour)
+        return result
+
+    return draw
+
+
+def _palette(depth: int, colours: Array | None) -> Array:
+    if colours is None or not colours.size:
+        return np.ones((1, 1), np.float32) if depth == 1 else _COLOURS[:, :depth]
+    if colours.ndim != 2 or colours.shape[1] < depth:
+        raise invalid(
+            f"colors must have the shape [colors, channels] with at least {depth} channels, got "
+            f"{show(colours.shape)}"
+        )
+    return colours[:, :depth]
+
+
+def _draw_box(image: Array, box: Array, colour: Array) -> None:
+    """Draw the edges of a box that are inside the image."""
+    height, width = image.shape[:2]
+    scale = np.array([height - 1, width - 1] * 2, np.float32)
+    top, left, bottom, right = (box * scale).astype(np.int64).tolist()
+    is_outside = top >= height or bottom < 0 or left >= width or right < 0
+    if top > bottom or left > right or is_outside:
+        return
+    rows = slice(max(top, 0), min(bottom, height - 1) + 1)
+    columns = slice(max(left, 0), min(right, width - 1) + 1)
+    if top >= 0:
+        image[top, columns] = colour
+    if bottom < height:
+        image[bottom, columns] = colour
+    if left >= 0:
+        image[rows, left] = colour
+    if right < width:
+        image[rows, right] = colour
+
+
+class _Box(NamedTuple):
+    """A box in pixels."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+    @property
+    def area(self) -> int:
+        return max(0, self.bottom - self.top) * max(0, self.right - self.left)
+
+    def common_area(self, other: "_Box") -> int:
+        return _Box(
+            max(self.top, other.top),
+            max(self.left, other.left),
+            min(self.bottom, other.bottom),
+            min(self.right, other.right),
+        ).area
+
+
+def _sample(node: NodeContext) -> Function:
+    stream = sampling.generator(node)
+    ratios, areas = _ranges(node)
+    attempts = int(node.attrs["max_attempts"])
+    if attempts <= 0:
+        raise invalid(f"Max attempts must be non-negative: {attempts}")
+
+    def sample(size: Array, boxes: Array, least_covered: Array) -> tuple[Array, Array, Array]:
+        if size.shape != (3,) or boxes.ndim != 3 or boxes.shape[2] != 4:
+            raise invalid(
+                "image_size must have 3 elements and bounding_boxes the shape [batch, boxes, 4], "
+                f"got {show(size.shape)} and {show(boxes.shape)}"
+            )
+        covered = float(least_covered)
+        if not 0 <= covered <= 1:
+            raise invalid(f"Min object covered must be in [0, 1]: {covered}")
+        height, width = int(size[0]), int(size[1])
+        if not (height > 0 and width > 0):
+            raise invalid(f"Image height and width must be positive, got {height} and {width}")
+        objects = _objects(boxes, height, width)
+        if not objects and not node.attrs["use_image_if_no_bounding_boxes"]:
+            raise invalid(
+                "No bounding boxes provided as input. One must enable "
+                "use_image_if_no_bounding_boxes if you wish to not provide any bounding boxes."
+            )
+        full = _Box(0, 0, height, width)
+        chosen = full
+        for _ in range(attempts):
+            window = _random_window(stream, height, width, ratios, areas)
+            if window is not None and _covers(window, objects or [full], covered):
+                chosen = window
+                break
+        begin = np.array([chosen.top, chosen.left, 0], size.dtype)
+        extent = (chosen.bottom - chosen.top, chosen.right - chosen.left, -1)
+        corners = np.array(chosen, np.float32) / np.array([height, width] * 2, np.float32)
+        return begin, np.array(extent).astype(size.dtype), corners.reshape(1, 1, 4)
+
+    return sample
+
+
+def _ranges(node: NodeContext) -> tuple[tuple[float, float], tuple[float, float]]:
+    """Return the lowest and highest ratio of width to height, and share of the image."""
+    ratios, areas = tuple(node.attrs["aspect_ratio_range"]), tuple(node.attrs["area_range"])
+    if len(ratios) != 2 or not 0 < ratios[0] <= ratios[1]:
+        raise invalid(f"Aspect ratio range must be two positive numbers in order: {ratios}")
+    if len(areas) != 2 or not 0 < areas[0] <= areas[1] <= 1:
+        raise invalid(f"Area range must be two numbers in (0, 1] in order: {areas}")
+    return (ratios[0], ratios[1]), (areas[0], areas[1])
+
+
+def _objects(boxes: Array, height: int, width: int) -> list[_Box]:
+    flat = boxes.reshape(-1, 4)
+    if not ((flat >= 0) & (flat <= 1)).all() or not (flat[:, :2] < flat[:, 2:]).all():
+        raise invalid(
+            "All bounding box coordinates must be in [0.0, 1.0], and each minimum below its "
+            f"maximum: {flat.tolist()}"
+        )
+    pixels = (flat * np.array([height, width] * 2, np.float32)).astype(np.int64)
+    return [_Box(*row) for row in pixels.tolist()]
+
+
+def _random_window(
+    stream: np.random.Generator,
+    height: int,
+    width: int,
+    ratios: tuple[float, float],
+    areas: tuple[float, float],
+) -> _Box | None:
+    """Return a random window with a random ratio, or None if it is too large or too small."""
+    ratio = stream.uniform(*ratios)
+    least, most = areas[0] * height * width, areas[1] * height * width
+    low, high = round(math.sqrt(least / ratio)), round(math.sqrt(most / ratio))
+    if round(high * ratio) > width:
+        high = int((width + 0.5 - 1e-7) / ratio)
+        high -= round(high * ratio) > width
+    high = min(high, height)
+    rows = min(low, high)
+    rows += int(stream.integers(high - rows + 1))
+    if rows * round(rows * ratio) < least:
+        rows += 1
+    elif rows * round(rows * ratio) > most:
+        rows -= 1
+    columns = round(rows * ratio)
+    if not least <= rows * columns <= most or not 0 < rows <= height or not 0 < columns <= width:
+        return None
+    top = int(stream.integers(height - rows)) if rows < height else 0
+    left = int(stream.integers(width - columns)) if columns < width else 0
+    return _Box(top, left, top + rows, left + columns)
+
+
+def _covers(window: _Box, objects: list[_Box], least: float) -> bool:
+    """Return whether a window has at least the part `least` of an object."""
+    return any(each.area and window.common_area(each) >= least * each.area for each in objects)
+
+
+register(Kernel("DrawBoundingBoxes", _draw))
+register(Kernel("DrawBoundingBoxesV2", _draw))
+register(Kernel("SampleDistortedBoundingBoxV2", _sample))
