@@ -120,3 +120,69 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
                 session.run(y, {x: value})
     with pytest.raises(ValueError, match="contain 5 values"):
         capstan.nn.avg_pool3d(VOLUMES, [1, 2, 1], [1, 1, 1, 1, 1], "SAME")
+
+
+LAYERS: dict[str, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
+    "a convolution": (
+        lambda x: capstan.layers.conv3d(x, 4, 3, (1, 2, 1), "same", activation=capstan.nn.relu),
+        lambda v1, x, w, b: v1.nn.relu(v1.nn.conv3d(x, w, [1, 1, 2, 1, 1], "SAME") + b),
+    ),
+    "a transposed convolution": (
+        lambda x: capstan.layers.conv3d_transpose(x, 4, (3, 2, 2), (2, 1, 2)),
+        lambda v1, x, w, b: (
+            v1.nn.conv3d_transpose(x, w, [2, 9, 6, 12, 4], [1, 2, 1, 2, 1], "VALID") + b
+        ),
+    ),
+    "a transposed convolution of equal size": (
+        lambda x: capstan.layers.conv3d_transpose(x, 4, 3, 2, "same", use_bias=False),
+        lambda v1, x, w: v1.nn.conv3d_transpose(x, w, [2, 8, 10, 12, 4], [1, 2, 2, 2, 1], "SAME"),
+    ),
+    "a max pool": (
+        lambda x: capstan.layers.max_pooling3d(x, 2, (1, 2, 2), "same"),
+        lambda v1, x: v1.nn.max_pool3d(x, [1, 2, 2, 2, 1], [1, 1, 2, 2, 1], "SAME"),
+    ),
+    "an average pool": (
+        lambda x: capstan.layers.average_pooling3d(x, (2, 1, 3), 1),
+        lambda v1, x: v1.nn.avg_pool3d(x, [1, 2, 1, 3, 1], [1] * 5, "VALID"),
+    ),
+}
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_of_volumes_computes_what_its_operations_compute(
+    v1: Any, name: str, known: bool
+) -> None:
+    layer, composed = LAYERS[name]
+    volumes = np.random.default_rng(3).random((2, 4, 5, 6, 3), np.float32)
+    tf = capstan
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, volumes.shape if known else [None] * 4 + [3])
+        outputs = layer(x)
+        session.run(tf.global_variables_initializer())
+        variables = tf.trainable_variables()
+        if len(variables) == 2:
+            session.run(variables[1].assign([0.1, -0.2, 0.3, 0.4]))
+        found, weights = session.run([outputs, variables], {x: volumes})
+        shape = outputs.shape.as_list()
+    with v1.Graph().as_default(), v1.Session() as session:
+        expected = session.run(composed(v1, v1.constant(volumes), *map(v1.constant, weights)))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert shape == (list(found.shape) if known else [None] * 4 + [found.shape[4]])
+    expected_names = ["kernel", "bias"][: len(weights)]
+    assert [v.op.name.rpartition("/")[2] for v in variables] == expected_names
+
+
+def test_a_layer_of_volumes_with_channels_first_computes_the_same() -> None:
+    tf, volumes = capstan, np.random.default_rng(4).random((1, 3, 4, 5, 2), np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        first, last = tf.constant(volumes.transpose(0, 4, 1, 2, 3)), tf.constant(volumes)
+        pairs = []
+        for x, form in ((first, "channels_first"), (last, "channels_last")):
+            with tf.variable_scope("", reuse=tf.AUTO_REUSE):
+                hidden = tf.layers.conv3d(x, 4, 2, data_format=form, name="a")
+                hidden = tf.layers.conv3d_transpose(hidden, 3, 2, 2, data_format=form, name="b")
+            pairs.append(tf.layers.max_pooling3d(hidden, 2, 2, data_format=form))
+        session.run(tf.global_variables_initializer())
+        found, expected = session.run(pairs)
+    np.testing.assert_allclose(found, expected.transpose(0, 4, 1, 2, 3), rtol=1e-5, atol=1e-6)

@@ -29,6 +29,14 @@ from capstan.api.layers.pooling import average_pooling1d as average_pooling1d
 from capstan.api.layers.pooling import average_pooling2d as average_pooling2d
 from capstan.api.layers.pooling import max_pooling1d as max_pooling1d
 from capstan.api.layers.pooling import max_pooling2d as max_pooling2d
+from capstan.api.layers.volumes import AveragePooling3D as AveragePooling3D
+from capstan.api.layers.volumes import Conv3D as Conv3D
+from capstan.api.layers.volumes import Conv3DTranspose as Conv3DTranspose
+from capstan.api.layers.volumes import MaxPooling3D as MaxPooling3D
+from capstan.api.layers.volumes import average_pooling3d as average_pooling3d
+from capstan.api.layers.volumes import conv3d as conv3d
+from capstan.api.layers.volumes import conv3d_transpose as conv3d_transpose
+from capstan.api.layers.volumes import max_pooling3d as max_pooling3d
 
 
 def __getattr__(name: str) -> Any:

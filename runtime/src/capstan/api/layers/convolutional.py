@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.api import init_ops, nn
 from capstan.api.layers import base
-from capstan.core import tensor_shape, windows
+from capstan.core import tensor_shape
 from capstan.framework.raw import raw
 
 
@@ -34,8 +34,8 @@ def is_first(data_format: str) -> bool:
     return data_format == "channels_first"
 
 
-class _Conv(base.Layer):
-    """A convolution with `rank` spatial axes: 1 for sequences, 2 for images."""
+class Conv(base.Layer):
+    """A convolution with `rank` spatial axes: 1 for sequences, 2 for images, 3 for volumes."""
 
     rank = 2
 
@@ -137,11 +137,11 @@ class _Conv(base.Layer):
         return outputs if self.activation is None else self.activation(outputs)
 
 
-class Conv2D(_Conv):
+class Conv2D(Conv):
     """A convolution of images with `filters` filters."""
 
 
-class Conv1D(_Conv):
+class Conv1D(Conv):
     """A convolution of sequences with `filters` filters."""
 
     rank = 1
@@ -157,13 +157,24 @@ class Conv1D(_Conv):
         )
 
 
-class Conv2DTranspose(_Conv):
-    """The transpose of a convolution: it maps the outputs of a convolution to images."""
+class ConvTranspose(Conv):
+    """The transpose of a convolution: it maps the outputs of a convolution to its inputs."""
 
     def build(self, input_shape: Any) -> None:
         self.kernel = self.add_kernel((*self.kernel_size, self.filters, self.channels(input_shape)))
         self.add_bias()
         self.built = True
+
+    def transposed(self, inputs: Any, output_shape: Any) -> Any:
+        """Return the gradient of the convolution."""
+        return nn.conv2d_transpose(
+            inputs,
+            self.kernel,
+            output_shape,
+            self.strides,
+            padding=self.padding.upper(),
+            data_format=self.layout,
+        )
 
     def _length(self, size: Any, axis: int) -> Any:
         stride, width = self.strides[axis], self.kernel_size[axis]
@@ -173,32 +184,28 @@ class Conv2DTranspose(_Conv):
 
     def convolved(self, inputs: Any) -> Any:
         sizes = inputs.shape.as_list()
-        height, width, _ = windows.axes_of(self.layout)
-        shape: list[Any] = [sizes[0]] + [None] * 3
-        for at, axis in enumerate((height, width)):
-            shape[axis] = self._length(sizes[axis], at)
-        shape[1 if self.is_first else 3] = self.filters
-        dynamic = raw.Unpack(raw.Shape(inputs), num=4) if None in shape else []
-        for at, axis in enumerate((height, width)):
-            if shape[axis] is None:
-                shape[axis] = self._length(dynamic[axis], at)
+        first = 2 if self.is_first else 1
+        shape: list[Any] = [sizes[0], *[None] * (self.rank + 1)]
+        for at in range(self.rank):
+            shape[first + at] = self._length(sizes[first + at], at)
+        shape[1 if self.is_first else -1] = self.filters
+        known = list(shape)
+        dynamic = raw.Unpack(raw.Shape(inputs), num=self.rank + 2) if None in shape else []
+        for at in range(self.rank):
+            if shape[first + at] is None:
+                shape[first + at] = self._length(dynamic[first + at], at)
         if shape[0] is None:
             shape[0] = dynamic[0]
-        outputs = nn.conv2d_transpose(
-            inputs,
-            self.kernel,
-            raw.Pack(shape) if dynamic else shape,
-            self.strides,
-            padding=self.padding.upper(),
-            data_format=self.layout,
-        )
-        known = [self._length(sizes[axis], at) for at, axis in enumerate((height, width))]
-        first = [sizes[0], self.filters, *known]
-        outputs.set_shape(first if self.is_first else [sizes[0], *known, self.filters])
+        outputs = self.transposed(inputs, raw.Pack(shape) if dynamic else shape)
+        outputs.set_shape(known)
         return outputs
 
 
-class SeparableConv2D(_Conv):
+class Conv2DTranspose(ConvTranspose):
+    """The transpose of a convolution: it maps the outputs of a convolution to images."""
+
+
+class SeparableConv2D(Conv):
     """A convolution of each channel by itself, and a convolution with filters of one pixel."""
 
     def __init__(
