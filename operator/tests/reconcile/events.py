@@ -16,9 +16,11 @@ from capstan_operator.reconcile.observe import SCHEDULING_GATED, Deletion, TaskP
 class Events(stateful.RuleBasedStateMachine):
     """Tasks and the job change at random. `last` is the last status that was written."""
 
-    @stateful.initialize(job=st.one_of(drawn.any_job, drawn.job_that_restarts_single_tasks))
-    def begin(self, job: TrainingJob) -> None:
-        self.world = World(job)
+    @stateful.initialize(
+        job=st.one_of(drawn.any_job, drawn.job_that_restarts_single_tasks), pods=st.booleans()
+    )
+    def begin(self, job: TrainingJob, pods: bool) -> None:
+        self.world = World(job, pods=pods)
         self.last = Status()
 
     def living(self) -> list[TaskView]:
@@ -29,6 +31,10 @@ class Events(stateful.RuleBasedStateMachine):
 
     def put(self, instance: TaskView, **fields: object) -> None:
         self.world.instances[instance.uid] = dataclasses.replace(instance, **fields)
+
+    def run(self, instance: TaskView) -> None:
+        node = "node-1" if instance.pod else ""
+        self.put(instance, phase=TaskPhase.RUNNING, ready=True, reason="", node=node)
 
     @stateful.rule(data=st.data(), code=CODES, reason=REASONS, words=WORDS)
     def a_task_fails(self, data: st.DataObject, code: int | None, reason: str, words: str) -> None:
@@ -61,13 +67,15 @@ class Events(stateful.RuleBasedStateMachine):
     @stateful.rule(data=st.data(), phase=st.sampled_from([TaskPhase.PENDING, TaskPhase.RUNNING]))
     def a_task_is_not_ready_yet(self, data: st.DataObject, phase: TaskPhase) -> None:
         if instance := self.draw_instance(data, self.living()):
-            self.put(instance, phase=phase, ready=False)
+            has_node = instance.pod and phase is TaskPhase.RUNNING
+            node = "node-1" if has_node else instance.node
+            self.put(instance, phase=phase, ready=False, node=node)
 
     @stateful.rule()
     def the_queue_admits_the_pods(self) -> None:
         for instance in self.living():
             if instance.reason == SCHEDULING_GATED:
-                self.put(instance, phase=TaskPhase.RUNNING, ready=True, reason="")
+                self.run(instance)
 
     @stateful.rule(holds=st.booleans())
     def a_user_suspends_or_continues_the_job(self, holds: bool) -> None:

@@ -17,9 +17,13 @@ class Tally:
         self.done: set[Uid] = set()
         self.failed: set[Uid] = set()
         self.stopped: set[Uid] = set()
+        self.without_node: set[Uid] = set()
+        """The pods that had no node when they were last seen. Nothing in them has run."""
 
     def see(self, observed: Observed) -> None:
         existing = {instance.uid for instance in observed.tasks}
+        self.done |= self.without_node - existing - self.failed
+        self.without_node = {found.uid for found in observed.tasks if found.is_unscheduled}
         self.failed |= self.known - existing - self.done
         self.known |= existing
         for instance in observed.tasks:
