@@ -14,6 +14,11 @@ RANDOM = np.random.RandomState(3)
 BATCHES = [(RANDOM.randint(0, 2, 6), RANDOM.uniform(size=6).astype(np.float32)) for _ in range(3)]
 WEIGHTS = np.array([1.0, 0.0, 2.0, 0.5, 1.0, 3.0], np.float32)
 
+
+def _of_unknown_shape(v1: Any, value: Any) -> Any:
+    return v1.placeholder_with_default(value, None)
+
+
 METRICS: list[Callable[[Any, Any, Any], Any]] = [
     lambda v1, y, x: v1.metrics.mean(x),
     lambda v1, y, x: v1.metrics.mean(x, WEIGHTS, ["values"], "updates", name="mine"),
@@ -57,6 +62,14 @@ METRICS: list[Callable[[Any, Any, Any], Any]] = [
     lambda v1, y, x: v1.metrics.mean_tensor(x),
     lambda v1, y, x: v1.metrics.mean_tensor(x, WEIGHTS),
     lambda v1, y, x: v1.metrics.percentage_below(x, 0.4),
+    lambda v1, y, x: v1.metrics.accuracy(y[:, None], x[:, None] > 0.5, WEIGHTS),
+    *(
+        lambda v1, y, x, w=w, place=place: v1.metrics.accuracy(
+            place(v1, y[:, None]), x > 0.5, place(v1, w)
+        )
+        for place in (_of_unknown_shape, lambda v1, value: value)
+        for w in (WEIGHTS, WEIGHTS[:, None], np.float32(2))
+    ),
 ]
 
 
@@ -66,6 +79,7 @@ def ranked(v1: Any) -> list[Any]:
     one = v1.constant([1, 3], v1.int64)
     many = v1.constant([[1, 3, 0], [3, 2, 9]], v1.int64)
     sparse = v1.SparseTensor([[0, 0], [0, 1], [1, 0]], v1.constant([3, 1, 0], v1.int64), [2, 2])
+    line = v1.SparseTensor([[0], [1]], v1.constant([3, 0], v1.int64), [2])
     m, share = v1.metrics, [[0.5], [2.0]]
     return [
         m.precision_at_k(one, x, 1),
@@ -76,6 +90,7 @@ def ranked(v1: Any) -> list[Any]:
         m.recall_at_k(one, x, 2),
         m.recall_at_k(many, x, 2, weights=v1.constant([0.5, 2.0])),
         m.recall_at_k(sparse, x, 3, class_id=0),
+        m.recall_at_k(line, x, 1, class_id=3),
         m.recall_at_top_k(many, v1.constant([[0, 1], [2, 3]]), class_id=2),
         m.average_precision_at_k(many, x, 3),
         m.average_precision_at_k(one[:, None], x, 2, weights=[0.5, 2.0]),

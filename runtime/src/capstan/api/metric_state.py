@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import creation_ops, loss_reduction, math_ops, reduce_ops, variables
+from capstan.api import cond_ops, creation_ops, loss_reduction, math_ops, reduce_ops, variables
 from capstan.core import dtypes
 from capstan.framework import collections, convert
 from capstan.framework import graph as graphs
@@ -42,17 +42,58 @@ def weighted(values: Any, weights: Any) -> tuple[Any, Any]:
     """Return the values times the weights, and the sum of the weights."""
     if weights is None:
         return values, math_ops.cast(raw.Size(values), dtypes.float32)
-    weights = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float32)
-    weights = loss_reduction.without_last_one(weights, values, 0)
-    wide = raw.Mul(weights, raw.OnesLike(values))
+    wide = as_wide(weights, values)
     return raw.Mul(values, wide), reduce_ops.reduce_sum(wide)
+
+
+def as_wide(weights: Any, values: Any) -> Any:
+    """Return weights as float32 in the shape of the values.
+
+    If the rank of the weights is one more or one less, the last axis of size 1 is removed or added.
+    A size of 1 is repeated. Weights of another shape make the step fail.
+
+    Raises:
+        ValueError: the known shapes do not fit.
+    """
+    weights = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float32)
+    rank, wanted = weights.shape.ndims, values.shape.ndims
+    if rank == 0:
+        return raw.BroadcastTo(weights, raw.Shape(values))
+    if rank is None or wanted is None:
+        excess = raw.Sub(raw.Rank(weights), raw.Rank(values))
+        is_short = raw.LogicalAnd(raw.Equal(excess, -1), raw.Greater(raw.Rank(weights), 0))
+        weights = _squeezed_if(raw.Equal(excess, 1), weights)
+        weights = cond_ops.cond(
+            is_short, lambda: raw.ExpandDims(weights, -1), lambda: raw.Identity(weights)
+        )
+    elif rank == wanted - 1:
+        weights = raw.ExpandDims(weights, -1)
+    else:
+        weights = loss_reduction.without_last_one(weights, values, 0)
+    loss_reduction.check_weights(weights.shape, values.shape)
+    return raw.BroadcastTo(weights, raw.Shape(values))
 
 
 def alike(predictions: Any, labels: Any) -> tuple[Any, Any]:
     """Return tensors of one rank. An axis of size 1 at the end of only one of them is removed."""
     predictions = convert.convert_to_tensor(predictions)
     labels = convert.convert_to_tensor(labels)
-    predictions = loss_reduction.without_last_one(predictions, labels, 0)
-    labels = loss_reduction.without_last_one(labels, predictions, 0)
+    if predictions.shape.ndims is None or labels.shape.ndims is None:
+        excess = raw.Sub(raw.Rank(predictions), raw.Rank(labels))
+        predictions = _squeezed_if(raw.Equal(excess, 1), predictions)
+        labels = _squeezed_if(raw.Equal(excess, -1), labels)
+    else:
+        predictions = loss_reduction.without_last_one(predictions, labels, 0)
+        labels = loss_reduction.without_last_one(labels, predictions, 0)
     predictions.shape.assert_is_compatible_with(labels.shape)
     return predictions, labels
+
+
+def _squeezed_if(condition: Any, tensor: Any) -> Any:
+    """Return a tensor that loses its last axis if the condition holds in the step."""
+    shape = tensor.shape
+    if shape.ndims == 0 or (shape.ndims is not None and shape.as_list()[-1] not in (1, None)):
+        return tensor
+    return cond_ops.cond(
+        condition, lambda: raw.Squeeze(tensor, squeeze_dims=[-1]), lambda: raw.Identity(tensor)
+    )

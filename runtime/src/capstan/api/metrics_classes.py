@@ -154,7 +154,7 @@ def mean_tensor(
         count = state.metric_variable(shape, "count_tensor")
         number = raw.OnesLike(values)
         if weights is not None:
-            weights = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float32)
+            weights = state.as_wide(weights, values)
             values, number = values * weights, number * weights
         new_total = state_ops.assign_add(total, values)
         with graphs.get_default_graph().control_dependencies([values]):

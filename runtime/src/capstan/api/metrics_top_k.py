@@ -210,7 +210,7 @@ def _with_last_axis(labels: Any, found: Any) -> Any:
     """
     labels = sparse_ops.convert_to_tensor_or_sparse_tensor(labels)
     if isinstance(labels, SparseTensor):
-        return labels
+        return _with_all_axes(labels, found)
     rank, wanted = labels.shape.ndims, found.shape.ndims
     if rank is None or wanted is None:
         return cond_ops.cond(
@@ -224,6 +224,13 @@ def _with_last_axis(labels: Any, found: Any) -> Any:
             "Predictions rank should be the same rank as labels rank or labels rank plus one ."
         )
     return labels if rank == wanted else raw.ExpandDims(labels, -1)
+
+
+def _with_all_axes(labels: SparseTensor, found: Any) -> SparseTensor:
+    """Return sparse labels with as many axes as `found`. The new axes at the end have size 1."""
+    lacking = raw.Sub(raw.Rank(found), raw.Size(labels.dense_shape))
+    ones = raw.Fill(raw.Pack([lacking]), convert.constant(1, dtypes.int64))
+    return sparse_math_ops.sparse_reshape(labels, raw.ConcatV2([labels.dense_shape, ones], 0))
 
 
 def average_precision_at_k(
