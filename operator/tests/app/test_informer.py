@@ -152,6 +152,29 @@ def test_each_change_wakes_its_job_once() -> None:
     assert heard.woken == [DIGITS]
 
 
+def test_a_watch_that_reports_the_status_that_is_being_written_wakes_nobody() -> None:
+    heard = Heard()
+    cache = heard.informer.cache
+
+    def job(version: int, phase: str, generation: int = 1) -> dict[str, Any]:
+        metadata = {"namespace": "team-a", "name": "digits", "uid": "a", "generation": generation}
+        found = {"metadata": {**metadata, "resourceVersion": str(version)}}
+        return {**found, "status": {"phase": phase}}
+
+    heard.informer.job("ADDED", job(1, "Pending"))
+    assert heard.woken == [DIGITS]
+    with cache.writing(DIGITS, {"phase": "Running"}):
+        heard.informer.job("MODIFIED", job(2, "Running"))
+        assert heard.woken == [DIGITS]
+        assert cache.job(DIGITS) == job(2, "Running")
+        heard.informer.job("MODIFIED", job(3, "Running", generation=2))
+        assert heard.woken == [DIGITS] * 2
+        heard.informer.job("MODIFIED", job(4, "Failed", generation=2))
+        assert heard.woken == [DIGITS] * 3
+    heard.informer.job("MODIFIED", job(5, "Running", generation=2))
+    assert heard.woken == [DIGITS] * 4
+
+
 def test_a_service_that_is_gone_wakes_the_job_of_its_name() -> None:
     heard = Heard()
     service = {"metadata": {"name": "digits", "namespace": "team-a"}}

@@ -169,7 +169,7 @@ class Controller:
         """Write the status if it has changed. Return False if the job was changed meanwhile."""
         if decided.status is None:
             return True
-        body = {
+        body: dict[str, Any] = {
             "apiVersion": f"{names.GROUP}/{names.VERSION}",
             "kind": names.KIND,
             "metadata": {
@@ -180,7 +180,8 @@ class Controller:
         }
         path = paths.job_status(key.namespace, key.name)
         try:
-            written = await self._rest.apply(path, body, manager=names.FIELD_MANAGER)
+            with self._cache.writing(key, body["status"]):
+                written = await self._rest.apply(path, body, manager=names.FIELD_MANAGER)
         except Conflict:
             if not await self._refresh(key, manifest):
                 raise

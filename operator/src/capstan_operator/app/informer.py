@@ -157,8 +157,9 @@ class Informer:
         key = Key(job["metadata"]["namespace"], job["metadata"]["name"])
         before = self.cache.job(key)
         self.cache.job_event(kind, job)
-        # The status that this process has written is in the cache already.
-        if self.cache.job(key) is not before:
+        # The status that this process has written is in the cache already, unless the watch was
+        # faster than the answer to the request.
+        if self.cache.job(key) is not before and not self.cache.is_own_write(key, before):
             self.wake(key)
         self._hear(names.PLURAL, kind, job)
 

@@ -10,9 +10,11 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import aiohttp
 import kopf
+import pydantic_core
 
 from capstan_operator.api import names
 from capstan_operator.kube import paths
@@ -42,6 +44,13 @@ answer, and the name that the list must contain."""
 _LOGIN = "the login"
 
 log = logging.getLogger(__name__)
+
+
+class Answer(aiohttp.ClientResponse):
+    """An answer whose JSON is read in less time and memory: equal keys share one string."""
+
+    async def json(self, **options: Any) -> Any:
+        return await super().json(**{"loads": pydantic_core.from_json, **options})
 
 
 @dataclass(slots=True)
@@ -91,6 +100,7 @@ class Client:
                 headers={} if header is None else {"Authorization": header},
                 proxy=connection.proxy_url,
                 middlewares=(self.request,),
+                response_class=Answer,
             ),
         )
 

@@ -15,8 +15,9 @@ After a LIST, the cache is therefore at least as new as the LIST, even if events
 or out of order.
 """
 
+import contextlib
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -62,6 +63,7 @@ class Cache:
         self._pods = _Table()
         self._by_job: dict[Key, dict[str, Manifest]] = {}
         self._remains: dict[Key, dict[str, Manifest]] = {}
+        self._writing: dict[Key, Manifest] = {}
 
     def jobs(self) -> list[Key]:
         """Return the keys of all jobs."""
@@ -92,6 +94,25 @@ class Cache:
         if self.job(key) is None:
             self._remains.pop(key, None)
         return key
+
+    @contextlib.contextmanager
+    def writing(self, key: Key, status: Manifest) -> Iterator[None]:
+        """Mark that this status of a job is being written. A watch may report it first."""
+        self._writing[key] = status
+        try:
+            yield
+        finally:
+            del self._writing[key]
+
+    def is_own_write(self, key: Key, before: Manifest | None) -> bool:
+        """Return whether only the status that is being written distinguishes a job from `before`,
+        an earlier version of it.
+        """
+        now, status = self.job(key), self._writing.get(key)
+        if now is None or before is None or status is None or now.get("status") != status:
+            return False
+        fields = ("uid", "generation", "deletionTimestamp")
+        return all(now["metadata"].get(name) == before["metadata"].get(name) for name in fields)
 
     def pod_event(self, kind: str | None, pod: Manifest) -> set[Key]:
         """Put a pod into the cache or remove it, as a watch event or a response reports.

@@ -13,7 +13,6 @@ request that fails as Unavailable may have been carried out.
 """
 
 import asyncio
-import json
 import os
 import ssl
 from collections.abc import Callable, Mapping
@@ -24,6 +23,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
 
 import aiohttp
+import pydantic_core
 from kubernetes.aio.client.rest import RESTClientObject
 
 from capstan_operator.errors import Fault, Invalid
@@ -270,8 +270,9 @@ class Rest:
 
     def _document(self, request: _Request, body: bytes) -> Manifest:
         try:
-            document = json.loads(body)
-        except (ValueError, RecursionError):
+            # Faster than `json`, and equal keys of all objects share one string.
+            document = pydantic_core.from_json(body)
+        except ValueError:
             document = None
         if not isinstance(document, dict):
             raise self._foreign(request, "JSON")
