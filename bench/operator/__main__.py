@@ -24,7 +24,6 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -38,11 +37,11 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "e2e"))
 
 from finished import finished
-from progress import PASSES, progress, tasks
+from progress import progress, tasks
 from sightings import Sightings
 from storms import storms
 
-from measure import PODS, Measured, Size, creations, replacements
+from measure import PODS, Measured, Size, creations, replacements, wait_reconciled
 from testbed import control
 from testbed.operator import Operator
 
@@ -146,16 +145,12 @@ PARTS = {"running": running, "finished": over, "storms": patience}
 """The parts of the bench, in the order in which they are measured."""
 
 
-def _restart(served: Operator, jobs: int, within: float = 600) -> float:
+def _restart(served: Operator, jobs: int) -> float:
     served.stop()
     began = time.monotonic()
     served.start()
     served.wait_ready()
-    never = threading.Event()
-    while (done := served.metrics().get(PASSES, 0)) < jobs:
-        if time.monotonic() > began + within:
-            raise AssertionError(f"the operator reconciled {done:.0f} of {jobs} jobs in {within} s")
-        never.wait(0.05)
+    wait_reconciled(served, jobs)
     return time.monotonic() - began
 
 

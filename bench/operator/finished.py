@@ -4,6 +4,7 @@ One job runs to its end under the operator. All others are copies of this job, w
 its status, that the bench writes itself. Their pods are gone, as after a garbage collection.
 """
 
+import json
 import pathlib
 import threading
 import time
@@ -11,9 +12,19 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
-from progress import PASSES
 
-from measure import JOBS, NAMESPACE, PODS, Json, Measured, Size, cpu_seconds, job
+from measure import (
+    JOBS,
+    NAMESPACE,
+    PODS,
+    Json,
+    Measured,
+    Size,
+    cpu_seconds,
+    job,
+    reconciled,
+    wait_reconciled,
+)
 from testbed import podstatus, wait
 from testbed.api import MERGE, STRATEGIC, Api, now
 from testbed.control import Cluster
@@ -39,7 +50,7 @@ def finished(cluster: Cluster, jobs: int, size: Size, folder: pathlib.Path) -> I
         began = time.monotonic()
         served.start()
         served.wait_ready()
-        wait.until(lambda: served.metrics().get(PASSES, 0) >= jobs, within=600)
+        wait_reconciled(served, jobs)
         seconds = time.monotonic() - began
         title = f"{jobs} finished jobs"
         yield Measured(f"restart of the operator: {title} reconciled", "s", [seconds], 6)
@@ -51,7 +62,7 @@ def finished(cluster: Cluster, jobs: int, size: Size, folder: pathlib.Path) -> I
         served.kill()
         served = Operator(cluster.kubeconfig, folder / "comparing.log", ("--resync-seconds=10",))
         served.wait_leading()
-        wait.until(lambda: served.metrics().get(PASSES, 0) >= jobs, within=600)
+        wait_reconciled(served, jobs)
         _settled(served)
         # The comparison runs every ten seconds instead of every five minutes.
         extra = (_share(served) - idle) * 10.0
@@ -91,11 +102,9 @@ def _copy(api: Api, model: Json, name: str) -> None:
     """Write a finished job like the model, and its Service."""
     body = {key: model[key] for key in ("apiVersion", "kind", "spec")}
     made = api.post(JOBS, {**body, "metadata": {"name": name}})
-    rows = [
-        {**row, "pod": row.get("pod", "").replace("model", name)}
-        for row in model["status"]["tasks"]
-    ]
-    api.patch(f"{JOBS}/{name}/status", {"status": {**model["status"], "tasks": rows}}, MERGE)
+    # The status names the job in its selector, and its pods.
+    status = json.loads(json.dumps(model["status"]).replace("model", name))
+    api.patch(f"{JOBS}/{name}/status", {"status": status}, MERGE)
     owner = {
         "apiVersion": made["apiVersion"],
         "kind": made["kind"],
@@ -112,7 +121,7 @@ def _copy(api: Api, model: Json, name: str) -> None:
 def _settled(served: Operator) -> None:
     """Wait until the operator has nothing to do: no pass for five seconds."""
     never, before = threading.Event(), -1.0
-    while (passes := served.metrics().get(PASSES, 0)) != before:
+    while (passes := reconciled(served)) != before:
         before = passes
         never.wait(5)
 

@@ -13,6 +13,7 @@ from sightings import Sightings
 
 from testbed import podstatus
 from testbed.api import STRATEGIC, Api, now
+from testbed.operator import Operator
 
 Json = dict[str, Any]
 
@@ -75,6 +76,21 @@ def cpu_seconds(pid: int) -> float:
     """Return the processor time that a process has used."""
     times = psutil.Process(pid).cpu_times()
     return float(times.user + times.system)
+
+
+def reconciled(served: Operator) -> float:
+    """Return how many passes the operator has made without an error since it started."""
+    return served.metrics().get('capstan_reconcile_seconds_count{result="ok"}', 0.0)
+
+
+def wait_reconciled(served: Operator, jobs: int, within: float = 600) -> None:
+    """Wait until the operator has made as many passes as there are jobs."""
+    deadline, never = time.monotonic() + within, threading.Event()
+    while (done := reconciled(served)) < jobs:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"the operator reconciled {done:.0f} of {jobs} jobs in {within} s")
+        # To render the metrics takes the operator milliseconds.
+        never.wait(0.1)
 
 
 def creations(api: Api, seen: Sightings, size: Size, port: int) -> Iterator[Measured]:

@@ -16,7 +16,7 @@ from concurrent import futures
 
 import grpc
 
-from measure import Measured, Size, cpu_seconds
+from measure import Measured, Size, cpu_seconds, wait_reconciled
 from testbed.control import Cluster
 from testbed.operator import Operator
 
@@ -69,9 +69,8 @@ def progress(
     operator = Operator(cluster.kubeconfig, log, ("--progress-seconds=5",))
     try:
         operator.wait_leading()
+        wait_reconciled(operator, size.jobs)
         never = threading.Event()
-        while operator.metrics().get(PASSES, 0) < size.jobs:
-            never.wait(0.1)
         never.wait(SETTLING_SECONDS)
         began, busy, first = time.monotonic(), cpu_seconds(operator.pid), served.asked()
         never.wait(SECONDS)
@@ -83,7 +82,3 @@ def progress(
     title = f"progress of {size.jobs} jobs"
     yield Measured(f"{title}: questions", "1/s", [asked], 3, more=True)
     yield Measured(f"{title}: share of a core", "", [share], 0.05)
-
-
-PASSES = 'capstan_reconcile_seconds_count{result="ok"}'
-"""The counter of the passes of an operator."""
