@@ -1,8 +1,12 @@
 """Promises that every single pass keeps, whatever happened before."""
 
+import json
+
+from capstan_operator.api import names
 from capstan_operator.api.names import ReplicaType, TaskName
-from capstan_operator.api.spec import Gang, TrainingJob
+from capstan_operator.api.spec import Gang, TlsMode, TrainingJob
 from capstan_operator.api.status import Phase, Status
+from capstan_operator.manifests import pod
 from capstan_operator.reconcile.actions import Plan, StartTask, StopReason, StopTask
 from capstan_operator.reconcile.observe import SCHEDULING_GATED, Observed
 from capstan_operator.reconcile.policies import gang, reporter
@@ -99,3 +103,30 @@ def workers_that_were_removed_count_nowhere(job: TrainingJob, after: Status) -> 
         assert (0 if counted is None else counted.desired) == replica.replicas
     for task in after.removed:
         assert task not in job.tasks()
+
+
+def each_started_pod_fits_its_job(job: TrainingJob, decided: Plan) -> None:
+    """Check the fields of pods that follow from the spec as it is now and from the plan."""
+    starts = [action for action in decided.actions if isinstance(action, StartTask)]
+    environment = pod.environment(job)
+    for start in starts:
+        attempt, epoch = start.attempt, start.epoch
+        made = pod.pod(job, start.task, environment, attempt=attempt, epoch=epoch)
+        labels, spec = made["metadata"]["labels"], made["spec"]
+        shown = (labels[names.LABEL_ATTEMPT], labels[names.LABEL_EPOCH])
+        assert shown == (str(attempt), str(epoch))
+        claims = [volume.get("persistentVolumeClaim") for volume in spec["volumes"]]
+        claim = {"claimName": "digits-checkpoints"}
+        assert (claim in claims) == (job.spec.checkpoint is not None)
+        is_one_of_many = (
+            start.task.type is ReplicaType.PS and job.replica(start.task.type).replicas > 1
+        )
+        assert ("affinity" in spec) == (
+            is_one_of_many and job.spec.scheduling.spread_parameter_servers
+        )
+        [container] = spec["containers"]
+        variables = {variable["name"]: variable["value"] for variable in container["env"]}
+        cluster = json.loads(variables["TF_CONFIG"])["cluster"]
+        assert len(cluster["worker"]) == job.replica(ReplicaType.WORKER).replicas
+        is_mutual = job.spec.cluster.tls.mode is TlsMode.MUTUAL
+        assert ("CAPSTAN_TLS_DIR" in variables) == is_mutual

@@ -202,6 +202,7 @@ class Histories(Events):
         job = self.world.job
         checks.each_stop_has_its_grace_period(job, decided, after)
         checks.nothing_starts_unless_the_job_goes_on(decided, after)
+        checks.each_started_pod_fits_its_job(job, decided)
         if after.phase is Phase.SUSPENDED:
             checks.parameter_servers_are_suspended_last(job, decided, observed)
         elif not after.phase.is_final:
