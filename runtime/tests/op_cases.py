@@ -1138,7 +1138,7 @@ ELSEWHERE = {
         "SparseToSparseSetOperation",
     },
     "oracle/test_lookup.py": {
-        "LookupTableRemoveV2",
+        "LookupTableRemoveV2", "MutableDenseHashTableV2",
         *(
             name + version
             for version in ("", "V2")

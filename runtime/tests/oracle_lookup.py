@@ -172,8 +172,37 @@ def mutable(v1: Any, folder: str) -> Sequence[Any]:
     ]
 
 
+def dense(v1: Any, folder: str) -> Sequence[Any]:
+    kind = v1.lookup.experimental.DenseHashTable
+    longs = {"empty_key": -1, "deleted_key": -2, "initial_num_buckets": 4}
+    t = kind(v1.int64, v1.int64, 100, **longs, name="t")
+    rows = kind(v1.string, v1.float32, [0.0, 1.0], "", "gone", name="rows")
+    keys, values = v1.placeholder(v1.int64), v1.placeholder(v1.int64)
+    return [
+        t.size(),
+        (t.insert(keys, values), {keys: [1, 2, 3, 4, 5], values: [11, 12, 13, 14, 15]}),
+        (t.insert(keys, values), {keys: [1], values: [21]}),
+        (t.lookup(keys), {keys: [1, 9, 5, 2]}),
+        (t.remove(keys), {keys: [2, 7]}),
+        (t.lookup(keys), {keys: [2, 3]}),
+        t.size(),
+        (t.insert(keys, values), {keys: [6], values: [1, 2]}),
+        *((t.lookup(keys), {keys: [each]}) for each in (-1, -2)),
+        *((t.insert(keys, values), {keys: [each], values: [1]}) for each in (-1, -2)),
+        *((t.remove(keys), {keys: [each]}) for each in (-1, -2)),
+        rows.insert(v1.constant(["a", "b"]), [[2.0, 3.0], [4.0, 5.0]]),
+        rows.lookup(v1.constant(["b", "z"])),
+        rows.insert(v1.constant(["a"]), [[2.0, 3.0, 4.0]]),
+        rows.remove(v1.constant(["a"])),
+        rows.size(),
+        kind(v1.int64, v1.int64, 0, 5, 5).size(),
+        kind(v1.int64, v1.int64, 0, 5, 6, initial_num_buckets=3).size(),
+    ]
+
+
 PROGRAMS = {
-    program.__name__: program for program in (static, clashing, from_files, vocabularies, mutable)
+    program.__name__: program
+    for program in (static, clashing, from_files, vocabularies, mutable, dense)
 }
 
 

@@ -94,3 +94,24 @@ def test_each_op_gives_a_tensorflow_client_the_same_results(
         return oracle_lookup.of_raw_ops(ops, module, version, folder)
 
     assert outcomes(v1, program, tasks.target(), PS) == outcomes(v1, program, "", "")
+
+
+def test_a_dense_table_is_exported_and_saved_without_empty_places(folder: str) -> None:
+    tf = capstan
+    with tf.Graph().as_default(), tf.Session() as session:
+        table = tf.contrib.lookup.MutableDenseHashTable(
+            tf.int64, tf.float32, [0.0, 0.0], empty_key=-1, deleted_key=-2, shared_name="shared"
+        )
+        one = tf.constant([1], tf.int64)
+        session.run(table.insert(tf.constant([1, 2], tf.int64), [[1.0, 2.0], [3.0, 4.0]]))
+        session.run(table.remove(one))
+        path = tf.train.Saver().save(session, f"{folder}/dense")
+        session.run(table.insert(one, [[5.0, 6.0]]))
+        tf.train.Saver().restore(session, path)
+        keys, values = session.run(table.export())
+        assert (keys.tolist(), values.tolist()) == ([2], [[3.0, 4.0]])
+        other = tf.contrib.lookup.MutableDenseHashTable(
+            tf.int64, tf.float32, [0.0, 0.0], -1, -3, shared_name="shared", checkpoint=False
+        )
+        with pytest.raises(tf.errors.InvalidArgumentError, match="reserves the keys"):
+            session.run(other.size())

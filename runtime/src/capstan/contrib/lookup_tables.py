@@ -28,6 +28,7 @@ from capstan.api.lookup.tables import LookupInterface as LookupInterface
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 
+MutableDenseHashTable = mutable.SharedDenseHashTable
 MutableHashTable = mutable.SharedMutableHashTable
 
 

@@ -1,7 +1,7 @@
 """Kernels of lookup tables. A reference or a handle of a table is the `LookupTable` itself."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,30 +12,50 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import lookup_table
 
+_TableType = TypeVar("_TableType", bound=lookup_table.LookupTable)
+
 
 def _table(kind: type[lookup_table.LookupTable]) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
-        keys, values = node.attrs["key_dtype"], node.attrs["value_dtype"]
-        shape = _value_shape(node)
-
-        def verify(found: lookup_table.LookupTable) -> None:
-            if (found.key_dtype, found.value_dtype) != (keys, values):
-                raise invalid(
-                    f"Conflicting key/value dtypes {dtypes.cpp_name(keys)}->"
-                    f"{dtypes.cpp_name(values)} with {dtypes.cpp_name(found.key_dtype)}-"
-                    f"{dtypes.cpp_name(found.value_dtype)} for table {found.name}"
-                )
-
-        table = resources.named(
-            node,
-            lookup_table.KIND,
-            lambda name: kind(name, keys, values, shape),
-            verify,
-            may_be_private=not node.attrs["use_node_name_sharing"],
-        )
+        table = _named(node, kind, _value_shape(node))
         return lambda: table
 
     return make
+
+
+def _named(node: NodeContext, kind: type[_TableType], shape: tuple[int, ...]) -> _TableType:
+    """Return the table that a node names, and make it if it does not exist."""
+    keys, values = node.attrs["key_dtype"], node.attrs["value_dtype"]
+
+    def verify(found: _TableType) -> None:
+        if (found.key_dtype, found.value_dtype) != (keys, values):
+            raise invalid(
+                f"Conflicting key/value dtypes {dtypes.cpp_name(keys)}->"
+                f"{dtypes.cpp_name(values)} with {dtypes.cpp_name(found.key_dtype)}-"
+                f"{dtypes.cpp_name(found.value_dtype)} for table {found.name}"
+            )
+
+    return resources.named(
+        node,
+        lookup_table.KIND,
+        lambda name: kind(name, keys, values, shape),
+        verify,
+        may_be_private=not node.attrs["use_node_name_sharing"],
+    )
+
+
+def _dense_table(node: NodeContext) -> Function:
+    shape = tuple(node.attrs["value_shape"].internal or ())
+    buckets = int(node.attrs["initial_num_buckets"])
+    if buckets < 4 or buckets & (buckets - 1):
+        raise invalid(f"Number of buckets must be at least 4 and a power of 2, got: {buckets}")
+    table = _named(node, lookup_table.DenseHashTable, shape)
+
+    def reserve(empty_key: Array, deleted_key: Array) -> Any:
+        table.reserve(np.asarray(empty_key), np.asarray(deleted_key))
+        return table
+
+    return reserve
 
 
 def _value_shape(node: NodeContext) -> tuple[int, ...]:
@@ -135,6 +155,7 @@ for _version in ("", "V2"):
     ):
         register(Kernel(_name + _version, _with_table(_run, _types)))
     register(Kernel(f"InitializeTableFromTextFile{_version}", _initialize_from_file))
+register(Kernel("MutableDenseHashTableV2", _dense_table))
 register(
     Kernel(
         "LookupTableRemoveV2",

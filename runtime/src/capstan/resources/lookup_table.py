@@ -179,6 +179,62 @@ class MutableHashTable(LookupTable):
             )
 
 
+class DenseHashTable(MutableHashTable):
+    """A table that changes, and that does not take the two keys of its operation.
+
+    TensorFlow marks empty and deleted places of its buckets with these keys. Capstan needs no
+    marks, but programs rely on the errors.
+    """
+
+    _reserved: tuple[Any, Any] = (None, None)
+
+    def reserve(self, empty_key: Array, deleted_key: Array) -> None:
+        """Refuse two keys from now on.
+
+        Raises:
+            InvalidArgumentError: a key is not a scalar, the keys are equal, or the table already
+                reserves other keys.
+        """
+        if empty_key.ndim or deleted_key.ndim:
+            raise _invalid(
+                "Empty and deleted keys must be scalars, got shapes "
+                f"{shapes.show(empty_key.shape)} and {shapes.show(deleted_key.shape)}"
+            )
+        keys = empty_key.item(), deleted_key.item()
+        if keys[0] == keys[1]:
+            raise _invalid("Empty and deleted keys cannot be equal")
+        with self._lock:
+            if self._reserved not in ((None, None), keys):
+                raise _invalid(
+                    f"Table {self.name} reserves the keys {list(map(_shown, self._reserved))}, "
+                    f"not {list(map(_shown, keys))}"
+                )
+            self._reserved = keys
+
+    def find(self, keys: Array, default: Array) -> Array:
+        self._check_keys(keys)
+        if default.shape != self.value_shape:
+            raise _invalid(
+                f"Expected shape {shapes.show(self.value_shape)} for default value, got "
+                f"{shapes.show(default.shape)}"
+            )
+        return super().find(keys, default)
+
+    def insert(self, keys: Array, values: Array) -> None:
+        self._check_keys(keys)
+        super().insert(keys, values)
+
+    def remove(self, keys: Array) -> None:
+        self._check_keys(keys)
+        super().remove(keys)
+
+    def _check_keys(self, keys: Array) -> None:
+        given = set(keys.ravel().tolist())
+        for kind, key in zip(("empty_key", "deleted_key"), self._reserved, strict=True):
+            if key in given:
+                raise _invalid(f"Using the {kind} as a table key is not allowed")
+
+
 def _column(cells: list[Any], dtype: Any) -> Array:
     if not dtype.hasobject:
         return np.array(cells, dtype)

@@ -1,3 +1,4 @@
 """`tf.lookup.experimental`: tables that change."""
 
+from capstan.api.lookup.mutable import DenseHashTable as DenseHashTable
 from capstan.api.lookup.mutable import MutableHashTable as MutableHashTable

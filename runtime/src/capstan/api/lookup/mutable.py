@@ -34,16 +34,19 @@ class _Table(tables.LookupInterface):
             "value_dtype": self._value_dtype,
             "name": name,
         }
-        if self._value_shape.ndims == 0:
-            self.resource_handle = raw.MutableHashTableV2(**attrs)
-        else:
-            self.resource_handle = raw.MutableHashTableOfTensorsV2(
-                value_shape=self._value_shape, **attrs
-            )
+        self.resource_handle = self._made(attrs)
         if checkpoint:
             self.resource_handle.graph.add_to_collection(
                 collections.GraphKeys.SAVEABLE_OBJECTS, _TableSaveable(self, name)
             )
+
+    def _made(self, attrs: dict[str, Any]) -> graphs.Tensor:
+        """Return the handle of the table, the output of the operation that makes it."""
+        if self._value_shape.ndims == 0:
+            handle: graphs.Tensor = raw.MutableHashTableV2(**attrs)
+        else:
+            handle = raw.MutableHashTableOfTensorsV2(value_shape=self._value_shape, **attrs)
+        return handle
 
     @property
     def name(self) -> str:
@@ -150,3 +153,60 @@ class SharedMutableHashTable(_Table):
         checkpoint: bool = True,
     ) -> None:
         super().__init__(key_dtype, value_dtype, default_value, shared_name, name, checkpoint)
+
+
+class SharedDenseHashTable(_Table):
+    """`tf.contrib.lookup.MutableDenseHashTable`: a table that does not take two of the keys.
+
+    `empty_key` and `deleted_key` are scalars that are never used as keys. `initial_num_buckets` is
+    a power of 2 from 4 on, and has no effect. `export` returns only the keys that were inserted,
+    while TensorFlow's also returns `empty_key` for each empty bucket. Tables with the same
+    `shared_name` on one task are one table.
+    """
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        empty_key: Any,
+        deleted_key: Any,
+        initial_num_buckets: int | None = None,
+        shared_name: str | None = None,
+        name: str = "MutableDenseHashTable",
+        checkpoint: bool = True,
+    ) -> None:
+        self._reserved = empty_key, deleted_key
+        self._buckets = {"initial_num_buckets": initial_num_buckets} if initial_num_buckets else {}
+        super().__init__(key_dtype, value_dtype, default_value, shared_name, name, checkpoint)
+
+    def _made(self, attrs: dict[str, Any]) -> graphs.Tensor:
+        keys = (
+            convert.convert_to_tensor(key, self._key_dtype, name)
+            for key, name in zip(self._reserved, ("empty_key", "deleted_key"), strict=True)
+        )
+        given = {name: value for name, value in attrs.items() if name != "key_dtype"}
+        handle: graphs.Tensor = raw.MutableDenseHashTableV2(
+            *keys, value_shape=self._value_shape, **given, **self._buckets
+        )
+        return handle
+
+
+class DenseHashTable(SharedDenseHashTable):
+    """`tf.lookup.experimental.DenseHashTable`, which has no `shared_name`."""
+
+    def __init__(
+        self,
+        key_dtype: Any,
+        value_dtype: Any,
+        default_value: Any,
+        empty_key: Any,
+        deleted_key: Any,
+        initial_num_buckets: int | None = None,
+        name: str = "MutableDenseHashTable",
+        checkpoint: bool = True,
+    ) -> None:
+        super().__init__(
+            key_dtype, value_dtype, default_value, empty_key, deleted_key, initial_num_buckets,
+            None, name, checkpoint,
+        )  # fmt: skip

@@ -122,3 +122,20 @@ for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resourc
         minima={"key_index": -2, "value_index": -2, "vocab_size": -1},
     )
 _define("LookupTableRemoveV2", ("table_handle: resource", "keys: Tin"), (), rules.nothing, _changes)
+define(
+    OpDef(
+        "MutableDenseHashTableV2",
+        ("empty_key: key_dtype", "deleted_key: key_dtype"),
+        ("table_handle: resource",),
+        attrs={
+            **{name: default for name, default in _TABLE.items() if name != "key_dtype"},
+            "value_shape": tensor_shape.TensorShape(()),
+            "initial_num_buckets": 1 << 17,
+            "max_load_factor": 0.8,
+        },
+        shape=rules.scalar,
+        not_differentiable=True,
+        effect=facts.MAKES,
+        role=facts.Role.HANDLE,
+    )
+)
