@@ -115,6 +115,7 @@ _MODULES = {
     "nn": "capstan.api.nn",
     "python": "capstan.python",
     "python_io": "capstan.api.python_io",
+    "pywrap_tensorflow": "capstan.python.pywrap_tensorflow",
     "queue": "capstan.api.queue",
     "resource_loader": "capstan.api.resource_loader",
     "saved_model": "capstan.train.saved_model",
