@@ -2,11 +2,16 @@
 
 import importlib
 import pathlib
+import re
 
 import pytest
 
 import capstan as tf
 from capstan.python.saved_model import signature_def_utils, utils  # type: ignore[import-not-found]
+
+pytestmark = pytest.mark.e2e
+
+PAGE = pathlib.Path(__file__).parents[3] / "docs/how-to/export-a-model.md"
 
 
 @pytest.fixture
@@ -141,3 +146,20 @@ def test_a_missing_or_damaged_model_is_named(
         (tmp_path / "saved_model.pb").write_bytes(content)
     with tf.Session() as session, pytest.raises(OSError, match=message):
         tf.saved_model.load(session, ["serve"], str(tmp_path))
+
+
+def test_the_programs_of_the_guide_export_and_load_a_model(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    tf.layers.dense(tf.placeholder(tf.float32, [None, 784]), 10, name="digits")
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        tf.train.Saver().save(session, "checkpoints/model.ckpt")
+    names: dict[str, object] = {}
+    for program in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
+        exec(program, names)
+    assert capsys.readouterr().out.startswith("[[")
+    with tf.Graph().as_default(), tf.Session() as session:
+        model = tf.saved_model.load(session, ["serve"], "models/2")
+        assert sorted(model.signature_def) == ["digit", "serving_default"]

@@ -19,6 +19,8 @@ from capstan.transport import fence
 fsspec: Any = importlib.import_module("fsspec")
 memory: Any = importlib.import_module("fsspec.implementations.memory")
 
+pytestmark = pytest.mark.e2e
+
 SOURCES = pathlib.Path(tf.__file__).parents[1]
 
 
@@ -265,7 +267,6 @@ with tf.train.MonitoredTrainingSession(
 """
 
 
-@pytest.mark.e2e
 def test_a_process_that_was_killed_continues_from_a_url(tmp_path: pathlib.Path) -> None:
     first_steps = []
     for _ in range(2):
