@@ -30,10 +30,10 @@ def test_contrib_can_be_imported_in_every_way() -> None:
 
 
 def test_a_name_that_contrib_lacks_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match=r"'capstan\.contrib\.framework' .* 'arg_scope'"):
-        _ = tf.contrib.framework.arg_scope
-    with pytest.raises(AttributeError, match=r"'capstan\.contrib' .* 'slim'"):
-        _ = tf.contrib.slim
+    with pytest.raises(AttributeError, match=r"'capstan\.contrib\.framework' .* 'fuse_op'"):
+        _ = tf.contrib.framework.fuse_op
+    with pytest.raises(AttributeError, match=r"'capstan\.contrib' .* 'tpu'"):
+        _ = tf.contrib.tpu
 
 
 def test_the_newest_summaries_of_a_folder_are_read(tmp_path: pathlib.Path) -> None:

@@ -1,9 +1,9 @@
 """`tf.contrib`: the names of TensorFlow 1's contrib that programs of Capstan use.
 
-`tf.contrib.training` has the strategies for parameter servers, `tf.contrib.framework` the global
-step and the readers of checkpoints, `tf.contrib.rnn` the cells of recurrent networks, and
-`tf.contrib.testing` what tests of summaries need. The modules are aliases: nothing is imported
-before a name is asked for.
+`tf.contrib.training` has the strategies for parameter servers, `tf.contrib.rnn` the cells of
+recurrent networks, and `tf.contrib.testing` what tests of summaries need. These modules are
+aliases: nothing is imported before a name is asked for. The modules that have files, such as
+`tf.contrib.layers`, are imported at their first use.
 """
 
 import importlib
@@ -25,28 +25,15 @@ def _only(**homes: str) -> Callable[[str], Any]:
     return find
 
 
-_CHECKPOINTS = "capstan.train.checkpoint_reader"
 _MESSAGES = "capstan.api.tensor_messages"
-_STEPS = "capstan.train.steps"
 
 alias.grow(
     __name__,
     {
-        "framework": (
-            _only(
-                assert_global_step=_STEPS,
-                create_global_step=_STEPS,
-                get_global_step=_STEPS,
-                get_or_create_global_step=_STEPS,
-                init_from_checkpoint="capstan.train.initial_checkpoint",
-                list_variables=_CHECKPOINTS,
-                load_checkpoint=_CHECKPOINTS,
-                load_variable=_CHECKPOINTS,
-                nest="capstan",
-            ),
+        "rnn": (
+            "capstan.api.rnn",
+            _only(static_bidirectional_rnn="capstan.api.nn", static_rnn="capstan.api.nn"),
         ),
-        "layers": ("capstan.api.contrib_layers",),
-        "rnn": ("capstan.api.rnn", _only(static_rnn="capstan.api.nn")),
         "lookup": ("capstan.contrib.lookup_tables",),
         "staging": ("capstan.api.staging",),
         "testing": (
@@ -64,6 +51,13 @@ alias.grow(
                 GreedyLoadBalancingStrategy="capstan.train.ps_strategy",
                 RandomStrategy="capstan.train.ps_strategy",
                 byte_size_load_fn="capstan.train.ps_strategy",
+                **dict.fromkeys(
+                    (
+                        *("add_gradients_summaries", "clip_gradient_norms"),
+                        *("clip_gradient_norms_fn", "create_train_op", "multiply_gradients"),
+                    ),
+                    "capstan.contrib.train_ops",
+                ),
             ),
         ),
         "util": (
@@ -77,5 +71,12 @@ alias.grow(
 )
 
 
+_PACKAGES = frozenset(
+    ("framework", "layers", "learn", "legacy_seq2seq", "losses", "metrics", "seq2seq", "slim")
+)
+
+
 def __getattr__(name: str) -> Any:
+    if name in _PACKAGES:
+        return importlib.import_module(f"{__name__}.{name}")
     raise absent("tf.contrib", name)

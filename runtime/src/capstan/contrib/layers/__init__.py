@@ -1,0 +1,60 @@
+"""`tf.contrib.layers`: layers as functions, whose defaults `arg_scope` can change."""
+
+from typing import Any
+
+from capstan.api.absent import absent
+from capstan.contrib.layers.batch_norm import batch_norm as batch_norm
+from capstan.contrib.layers.convolutions import conv1d as conv1d
+from capstan.contrib.layers.convolutions import conv2d as conv2d
+from capstan.contrib.layers.convolutions import conv2d_transpose as conv2d_transpose
+from capstan.contrib.layers.convolutions import convolution as convolution
+from capstan.contrib.layers.convolutions import convolution1d as convolution1d
+from capstan.contrib.layers.convolutions import convolution2d as convolution2d
+from capstan.contrib.layers.convolutions import convolution2d_transpose as convolution2d_transpose
+from capstan.contrib.layers.convolutions import separable_conv2d as separable_conv2d
+from capstan.contrib.layers.convolutions import separable_convolution2d as separable_convolution2d
+from capstan.contrib.layers.dense import bias_add as bias_add
+from capstan.contrib.layers.dense import dropout as dropout
+from capstan.contrib.layers.dense import elu as elu
+from capstan.contrib.layers.dense import flatten as flatten
+from capstan.contrib.layers.dense import fully_connected as fully_connected
+from capstan.contrib.layers.dense import linear as linear
+from capstan.contrib.layers.dense import one_hot_encoding as one_hot_encoding
+from capstan.contrib.layers.dense import relu as relu
+from capstan.contrib.layers.dense import relu6 as relu6
+from capstan.contrib.layers.dense import repeat as repeat
+from capstan.contrib.layers.dense import softmax as softmax
+from capstan.contrib.layers.dense import stack as stack
+from capstan.contrib.layers.embeddings import embed_sequence as embed_sequence
+from capstan.contrib.layers.initializers import (
+    variance_scaling_initializer as variance_scaling_initializer,
+)
+from capstan.contrib.layers.initializers import xavier_initializer as xavier_initializer
+from capstan.contrib.layers.initializers import (
+    xavier_initializer_conv2d as xavier_initializer_conv2d,
+)
+from capstan.contrib.layers.norms import instance_norm as instance_norm
+from capstan.contrib.layers.norms import layer_norm as layer_norm
+from capstan.contrib.layers.norms import unit_norm as unit_norm
+from capstan.contrib.layers.optimizers import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
+from capstan.contrib.layers.optimizers import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
+from capstan.contrib.layers.optimizers import optimize_loss as optimize_loss
+from capstan.contrib.layers.pooling import avg_pool2d as avg_pool2d
+from capstan.contrib.layers.pooling import max_pool2d as max_pool2d
+from capstan.contrib.layers.regularizers import apply_regularization as apply_regularization
+from capstan.contrib.layers.regularizers import l1_l2_regularizer as l1_l2_regularizer
+from capstan.contrib.layers.regularizers import l1_regularizer as l1_regularizer
+from capstan.contrib.layers.regularizers import l2_regularizer as l2_regularizer
+from capstan.contrib.layers.regularizers import sum_regularizer as sum_regularizer
+from capstan.contrib.layers.summaries import summarize_activation as summarize_activation
+from capstan.contrib.layers.summaries import summarize_activations as summarize_activations
+from capstan.contrib.layers.summaries import summarize_biases as summarize_biases
+from capstan.contrib.layers.summaries import summarize_collection as summarize_collection
+from capstan.contrib.layers.summaries import summarize_tensor as summarize_tensor
+from capstan.contrib.layers.summaries import summarize_tensors as summarize_tensors
+from capstan.contrib.layers.summaries import summarize_variables as summarize_variables
+from capstan.contrib.layers.summaries import summarize_weights as summarize_weights
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.contrib.layers", name)

@@ -1,0 +1,41 @@
+"""The initializers of `tf.contrib.layers` (contrib/layers/python/layers/initializers.py)."""
+
+from typing import Any
+
+from capstan.api import init_ops
+from capstan.core import dtypes
+
+
+class _Normal(init_ops.Initializer):
+    """Creates truncated normal values with the variance 1.3 * factor / fan, as contrib does."""
+
+    def __init__(self, factor: float, mode: str, seed: int | None, dtype: Any) -> None:
+        self._inner = init_ops.VarianceScaling(1.3 * factor, mode, "normal", seed, dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        return self._inner(shape, dtype, partition_info)
+
+
+def variance_scaling_initializer(
+    factor: float = 2.0,
+    mode: str = "FAN_IN",
+    uniform: bool = False,
+    seed: int | None = None,
+    dtype: Any = dtypes.float32,
+) -> init_ops.Initializer:
+    """Return an initializer of values whose variance is `factor` divided by the fan."""
+    if uniform:
+        return init_ops.VarianceScaling(factor, mode.lower(), "uniform", seed, dtype)
+    return _Normal(factor, mode.lower(), seed, dtype)
+
+
+def xavier_initializer(
+    uniform: bool = True, seed: int | None = None, dtype: Any = dtypes.float32
+) -> init_ops.Initializer:
+    """Return the initializer of Glorot and Bengio, with uniform or normal values."""
+    return variance_scaling_initializer(1.0, "FAN_AVG", uniform, seed, dtype)
+
+
+xavier_initializer_conv2d = xavier_initializer
+XAVIER = xavier_initializer()
+"""The default initializer of weights."""
