@@ -100,6 +100,18 @@ def arrays_of_unknown_shape(tf: Any) -> Sequence[Any]:
     return [y, z, *tf.gradients([y, z], x)]
 
 
+def slices_of_unknown_rank(tf: Any) -> Sequence[Any]:
+    x = tf.placeholder_with_default([[1.0, 2.0], [3.0, 4.0]], None)
+    results = [
+        tf.map_fn(lambda row: row * row, x),
+        tf.scan(lambda total, row: total * row, x),
+        tf.foldl(lambda total, row: total - row, x),
+        tf.foldr(lambda total, row: total + tf.reduce_sum(row), x, initializer=0.0),
+        tf.while_loop(lambda y: y < 99.0, lambda y: y * tf.reduce_max(x), [1.0]),
+    ]
+    return [*results, *(tf.gradients(y, x)[0] for y in results)]
+
+
 def arrays_in_cond(tf: Any) -> Sequence[Any]:
     x = tf.constant([1.0, 2.0])
     array = tf.TensorArray(tf.float32, 2).write(0, x[0])
@@ -119,5 +131,6 @@ def closing(tf: Any) -> Sequence[Any]:
 
 PROGRAMS = (
     arrays, array_reading, array_methods, mapping, scanning, folding, nested_mapping,
-    arrays_of_unknown_shape, arrays_in_cond, closing, split_array_that_grows,
+    arrays_of_unknown_shape, slices_of_unknown_rank, arrays_in_cond, closing,
+    split_array_that_grows,
 )  # fmt: skip

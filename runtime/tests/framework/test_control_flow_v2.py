@@ -48,6 +48,19 @@ def test_switch_case_is_a_case_whose_functions_have_loops_and_conditionals_of_v2
     np.testing.assert_allclose(run([y, grad], {number: 7}), [2.5, 1.0])
 
 
+def test_a_loop_without_back_prop_has_no_gradient(functional: None) -> None:
+    x = tf.constant([2.0, 3.0])
+    array = tf.TensorArray(tf.float32, 3)
+    _, y, array = tf.while_loop(
+        lambda i, *_: i < 3,
+        lambda i, y, array: (i + 1, y * x, array.write(i, y)),
+        [0, x, array],
+        back_prop=False,
+    )
+    assert tf.gradients([y, array.stack()], x) == [None]
+    np.testing.assert_allclose(run(y), [16.0, 81.0])
+
+
 def test_the_choice_holds_for_graphs_that_are_built_afterwards() -> None:
     assert not tf.control_flow_v2_enabled()
     tf.enable_control_flow_v2()

@@ -29,7 +29,8 @@ ATTRIBUTES = (
 )  # fmt: skip
 OWN_GRADIENTS = frozenset({
     # The rules of these ops and the zeros of a side that is not taken differ from TensorFlow's.
-    "arrays", "growing", "loop in cond", "second order of cond", "sparse gradient",
+    "arrays", "growing", "loop in cond", "second order of cond", "slices of unknown rank",
+    "sparse gradient",
 })  # fmt: skip
 
 

@@ -90,7 +90,7 @@ def scan(
     structure = elems if initializer is None else initializer
     with scoped(name, "scan", leaves):
         tensors = [convert.convert_to_tensor(leaf, name="elem") for leaf in leaves]
-        count = tensors[0].shape.with_rank_at_least(1).as_list()[0]
+        count = _static_count(tensors[0])
         size: Any = _count(tensors[0]) if count is None else count
         inputs = [TensorArray(x.dtype, size, element_shape=x.shape[1:]).unstack(x) for x in tensors]
         first: Any = size - 1 if reverse else 0
@@ -181,7 +181,7 @@ def _fold(
     leaves = nest.flatten(elems)
     with scoped(name, name, leaves):
         tensors = [convert.convert_to_tensor(leaf, name="elem") for leaf in leaves]
-        size: Any = tensors[0].shape.as_list()[0] or _count(tensors[0])
+        size: Any = _static_count(tensors[0]) or _count(tensors[0])
         inputs = [TensorArray(x.dtype, size).unstack(x) for x in tensors]
 
         def element(i: Any) -> Any:
@@ -220,6 +220,16 @@ def _check_callable(fn: Any) -> None:
         raise TypeError(f"{fn!r} is not callable. Please provide a callable function.")
 
 
+def _static_count(tensor: Any) -> int | None:
+    """Return the size of axis 0 of a tensor, or None if only the step knows it.
+
+    Raises:
+        ValueError: the tensor is a scalar.
+    """
+    shape = tensor.shape.with_rank_at_least(1)
+    return None if shape.ndims is None else shape.as_list()[0]
+
+
 def _count(tensor: Any) -> Any:
     """Return the size of axis 0 of a tensor, as a tensor."""
     return raw.Shape(tensor)[0]
@@ -227,7 +237,7 @@ def _count(tensor: Any) -> Any:
 
 def _common_count(tensors: Sequence[Any]) -> int | None:
     """Return the common static size of axis 0 of the tensors, or None if it is unknown."""
-    counts = [dimension.Dimension(x.shape.with_rank_at_least(1).as_list()[0]) for x in tensors]
+    counts = [dimension.Dimension(_static_count(x)) for x in tensors]
     for count in counts[1:]:
         counts[0].assert_is_compatible_with(count)
     known: int | None = counts[0].value

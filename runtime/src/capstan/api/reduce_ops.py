@@ -33,7 +33,11 @@ def _reduce(
     keep = _renamed("keepdims", keepdims, "keep_dims", keep_dims)
     value = convert.convert_to_tensor(input_tensor, name="input_tensor")
     axes = _all_axes(value) if axis is None else axis
-    return getattr(raw, op)(value, axes, keep_dims=bool(keep), name=name)
+    result = getattr(raw, op)(value, axes, keep_dims=bool(keep), name=name)
+    if axis is None and not keep:
+        # If the rank of the input is unknown, only the step knows the axes.
+        result.set_shape(())
+    return result
 
 
 def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:

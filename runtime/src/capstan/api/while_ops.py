@@ -6,7 +6,7 @@ from typing import Any
 from capstan.api import functional_loops
 from capstan.api.scoped import scoped
 from capstan.core import tensor_shape
-from capstan.framework import body_graph, collections, convert, nest, while_context
+from capstan.framework import array_flows, body_graph, collections, convert, nest, while_context
 from capstan.framework import graph as graphs
 from capstan.framework import while_loop as builder
 from capstan.framework.raw import raw
@@ -47,19 +47,16 @@ def while_loop(
         TypeError: `cond` or `body` is not callable, or the body returns another structure.
         ValueError: there are no loop variables, or `body` changes a shape that must stay the same.
     """
-    if not callable(cond):
-        raise TypeError("'cond' must be callable.")
-    if not callable(body):
-        raise TypeError("'body' must be callable.")
-    if parallel_iterations < 1:
-        raise TypeError("'parallel_iterations' must be a positive integer.")
-    if not loop_vars:
-        raise ValueError("'loop_vars' must be provided.")
+    _check(cond, body, loop_vars, parallel_iterations)
     if body_graph.is_functional(graphs.get_default_graph()):
         result = functional_loops.build(
             cond, body, loop_vars, shape_invariants, maximum_iterations, parallel_iterations, name
         )
         leaves = nest.flatten(result, composites=True)
+        if not back_prop:
+            flows = [raw.StopGradient(array_flows.flow_of(leaf)) for leaf in leaves]
+            leaves = array_flows.with_flows(leaves, flows)
+            result = nest.packed(result, leaves, composites=True)
         return leaves[0] if len(leaves) == 1 and not return_same_structure else result
     leaves = nest.flatten(loop_vars, composites=True)
     with scoped(name, "while", [getattr(leaf, "flow", leaf) for leaf in leaves]):
@@ -81,6 +78,17 @@ def while_loop(
         if limit is not None:
             return packed[1]
         return packed[0] if len(results) == 1 and not return_same_structure else packed
+
+
+def _check(cond: Any, body: Any, loop_vars: Any, parallel_iterations: int) -> None:
+    if not callable(cond):
+        raise TypeError("'cond' must be callable.")
+    if not callable(body):
+        raise TypeError("'body' must be callable.")
+    if parallel_iterations < 1:
+        raise TypeError("'parallel_iterations' must be a positive integer.")
+    if not loop_vars:
+        raise ValueError("'loop_vars' must be provided.")
 
 
 def _limit(maximum_iterations: Any) -> graphs.Tensor:
