@@ -48,6 +48,16 @@ def gradient_through_both(tf: Any) -> Sequence[Any]:
     return [y, u, *tf.gradients([y, u * u], [x, z])]
 
 
+def weighted_gradients(tf: Any) -> Sequence[Any]:
+    x, z = tf.constant([1.0, 2.0]), tf.constant([3.0, -1.0])
+    _, y, u = tf.while_loop(
+        lambda i, a, b: i < 3, lambda i, a, b: (i + 1, a * z, b + a * x), [0, x, z]
+    )
+    array = tf.TensorArray(tf.float32, 2, clear_after_read=False).unstack(x * z)
+    read = array.stack() * array.read(0)
+    return [*tf.gradients([y, u], [x, z], grad_ys=[x, z]), *tf.gradients(read, x, grad_ys=z)]
+
+
 def constant_next_value(tf: Any) -> Sequence[Any]:
     x = tf.constant(2.0)
     _, y, u = tf.while_loop(
@@ -312,7 +322,8 @@ PROGRAMS: dict[str, Program] = {
     program.__name__.replace("_", " "): program
     for program in (
         counting, several_variables, no_iterations, invariant_gradient,
-        gradient_of_unused_variable, gradient_through_both, constant_next_value, nested,
+        gradient_of_unused_variable, gradient_through_both, weighted_gradients,
+        constant_next_value, nested,
         nested_with_unknown_shape, cond_in_loop, cond_in_loop_with_unknown_shape,
         nested_conds_in_loop, loop_in_cond, maximum_iterations, growing, structures,
         control_dependencies_in_loop, sparse_gradient, without_gradient, gradient_inside_loop,

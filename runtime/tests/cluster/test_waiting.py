@@ -90,6 +90,12 @@ def test_a_step_that_computes_beyond_its_deadline_fails(session: tf.Session) -> 
     assert session.run(tf.constant(1.0)) == 1.0
 
 
+def test_a_negative_timeout_is_no_timeout(session: tf.Session) -> None:
+    with session.graph.as_default():
+        total = tf.constant(1) + tf.placeholder_with_default(2, [])
+    assert session.run(total, options=tf.RunOptions(timeout_in_ms=-5)) == 3
+
+
 @pytest.mark.e2e
 def test_the_operation_timeout_of_a_session_ends_a_wait(servers: Any) -> None:
     for target, device, words in (

@@ -10,10 +10,12 @@ from capstan.framework import (
     control_context,
     convert,
     facts,
+    indexed_slices,
     loop_gradients,
     reverse_pass,
 )
 from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
 from capstan.framework.static_raw import static_raw
 
 
@@ -107,7 +109,9 @@ def _seed(y: graphs.Tensor, given: Any, index: int) -> Any:
             f"Gradient type {seed.dtype.name} generated for tensor {y} with type {kind.name} must "
             "be a number"
         )
-    return seed
+    # A loop may read the tensor `given`, too. The tensor of the pass has to be another one, because
+    # each of the two enters the loop of the gradient in its own way.
+    return indexed_slices.mapped(lambda part: raw.Identity(part, name=f"grad_ys_{index}"), seed)
 
 
 def _between(

@@ -286,7 +286,8 @@ class Master:
 def _deadline(
     session: master_session.MasterSession, options: interfaces.StepOptions
 ) -> float | None:
-    limit = options.timeout_ms or session.settings.operation_timeout_ms
+    asked, usual = options.timeout_ms, session.settings.operation_timeout_ms
+    limit = asked if asked > 0 else usual
     return time.monotonic() + limit / 1000 if limit else None
 
 
