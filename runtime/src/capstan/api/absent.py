@@ -27,6 +27,12 @@ _LACKED: Final = frozenset(
     )
 )  # fmt: skip
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
+_INSTEAD: Final = {
+    "estimator": "train with tf.train.MonitoredTrainingSession",
+    "keras": "build layers with tf.layers",
+    "profiler": "trace steps with tf.train.ProfilerHook, or with tf.RunOptions(trace_level=...)",
+}
+"""What a program can use instead of a part that Capstan lacks."""
 _CLOSE: Final = 0.85
 """A name that is this similar to a name of the module is taken for a misspelling."""
 
@@ -40,7 +46,9 @@ def absent(module: str, name: str) -> AttributeError:
     close = _close(inner, name)
     if close is not None:
         return AttributeError(f"{start}. Did you mean: {close!r}?")
-    return AttributeError(f"{start}: Capstan lacks this part of TensorFlow 1")
+    instead = _INSTEAD.get(f"{module}.{name}".removeprefix("tf."))
+    hint = "" if instead is None else f". Instead, {instead}"
+    return AttributeError(f"{start}: Capstan lacks this part of TensorFlow 1{hint}")
 
 
 def _close(module: str, name: str) -> str | None:

@@ -207,6 +207,7 @@ alias.grow(
         "summary.writer.event_file_writer": ("capstan.train.event_file",),
         "summary.writer.writer": ("capstan.train.summary_writer",),
         "summary.writer.writer_cache": ("capstan.train.summary_writer",),
+        "tools.inspect_checkpoint": ("capstan.train.checkpoint_listing",),
         "util.compat": ("capstan.api.compat",),
         "util.nest": ("capstan.api.nest",),
         "pywrap_tensorflow": ("capstan.train.checkpoint_reader",),

@@ -50,8 +50,8 @@ class CheckpointReader:
             dtype = types_pb2.DataType.Name(self._opened.dtype(name).as_datatype_enum)
             sizes = ",".join(map(str, self._opened.shape(name)))
             count = self._opened.slice_count(name)
-            lines.append(f"{name} ({dtype}) [{sizes}]" + f", {count} slices" * (count > 1))
-        return "\n".join(lines).encode()
+            lines.append(f"{name} ({dtype}) [{sizes}]" + f", {count} slices" * (count > 1) + "\n")
+        return "".join(lines).encode()
 
 
 def NewCheckpointReader(filepattern: str) -> CheckpointReader:
