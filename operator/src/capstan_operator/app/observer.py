@@ -64,12 +64,12 @@ class Observer:
 
         Raises kube.errors.ApiError if a node cannot be read.
         """
-        tasks = [pod for pod in self._cache.pods(key) if task_of(pod, job) is not None]
+        tasks = _tasks(self._cache.pods(key), job)
         doubtful = sorted(
             {
                 str(pod["spec"]["nodeName"])
-                for pod in tasks
-                if pods.doubtful(pod, trainer=_trainer(pod, job))
+                for task, pod in tasks
+                if pods.doubtful(pod, trainer=_trainer(task, job))
             }
         )
         sights = await asyncio.gather(*(self._nodes.look(node) for node in doubtful))
@@ -122,10 +122,12 @@ class Observer:
                 return Target(view.uid, f"{host}:{cluster.port(job)}", identity)
         return None
 
-    def _views(self, job: TrainingJob, tasks: Sequence[Pod], lost: set[str]) -> Iterator[TaskView]:
-        for pod in tasks:
+    def _views(
+        self, job: TrainingJob, tasks: Sequence[tuple[TaskName, Pod]], lost: set[str]
+    ) -> Iterator[TaskView]:
+        for task, pod in tasks:
             node_lost = pod["spec"].get("nodeName") in lost
-            view = pods.view(pod, trainer=_trainer(pod, job), node_lost=node_lost)
+            view = pods.view(pod, trainer=_trainer(task, job), node_lost=node_lost)
             if owners.controller(pod, job.metadata.name) == job.metadata.uid:
                 yield view
             else:
@@ -135,11 +137,11 @@ class Observer:
     def _gone(self, key: Key, job: TrainingJob, status: Status) -> list[TaskView]:
         """Return views of the deleted pods whose ends the status does not record yet."""
         waited_for = {row.uid for row in status.tasks if row.state not in ENDED}
+        # A pod whose labels were changed by hand before its deletion counts as lost.
         views = [
-            pods.view(pod, trainer=_trainer(pod, job), node_lost=False)
-            for pod in self._cache.remains(key)
-            # A pod whose labels were changed by hand before its deletion counts as lost.
-            if pod["metadata"]["uid"] in waited_for and task_of(pod, job) is not None
+            pods.view(pod, trainer=_trainer(task, job), node_lost=False)
+            for task, pod in _tasks(self._cache.remains(key), job)
+            if pod["metadata"]["uid"] in waited_for
         ]
         return [view for view in views if view.has_ended]
 
@@ -158,14 +160,18 @@ def task_of(pod: Pod, job: TrainingJob) -> TaskName | None:
     return task if pod["metadata"]["name"] == pod_manifests.pod_name(job, task) else None
 
 
-def _trainer(pod: Pod, job: TrainingJob) -> str:
-    """Return the name of a pod's trainer container.
+def _tasks(found: Iterable[Pod], job: TrainingJob) -> list[tuple[TaskName, Pod]]:
+    """Return the pods that run a task of the job, each with its task."""
+    return [(task, pod) for pod in found if (task := task_of(pod, job)) is not None]
 
-    If the job has no replicas of the pod's type, the pod belongs to a deleted job of the same name.
-    Any name will then do.
+
+def _trainer(task: TaskName, job: TrainingJob) -> str:
+    """Return the name of the trainer container of a task's pod.
+
+    If the job has no replicas of the task's type, the pod belongs to a deleted job of the same
+    name. Any name will then do.
     """
-    task = task_of(pod, job)
-    replica = None if task is None else job.spec.replica_specs.get(task.type)
+    replica = job.spec.replica_specs.get(task.type)
     return names.TRAINER if replica is None else replica.template.trainer.name
 
 
