@@ -32,7 +32,12 @@ alias.grow(
     {
         "rnn": (
             "capstan.api.rnn",
-            _only(static_bidirectional_rnn="capstan.api.nn", static_rnn="capstan.api.nn"),
+            _only(
+                EmbeddingWrapper="capstan.contrib.rnn_wrappers",
+                OutputProjectionWrapper="capstan.contrib.rnn_wrappers",
+                static_bidirectional_rnn="capstan.api.nn",
+                static_rnn="capstan.api.nn",
+            ),
         ),
         "lookup": ("capstan.contrib.lookup_tables",),
         "staging": ("capstan.api.staging",),

@@ -1,0 +1,100 @@
+"""Cells around other cells that only contrib has (contrib/rnn/python/ops/core_rnn_cell.py)."""
+
+import math
+from typing import Any
+
+from capstan.api import (
+    array_ops,
+    gather_ops,
+    init_ops,
+    nn,
+    variable_scope,
+)
+from capstan.api.rnn import cells
+from capstan.framework import graph as graphs
+from capstan.framework import nest
+from capstan.framework.raw import raw
+
+
+def linear(parts: list[Any], size: int) -> Any:
+    """Return the joined parts times the variable `kernel`, plus `bias`, of the current scope."""
+    joined = parts[0] if len(parts) == 1 else array_ops.concat(parts, 1)
+    dtype = joined.dtype.base_dtype
+    kernel = variable_scope.get_variable("kernel", [joined.shape.as_list()[1], size], dtype)
+    bias = variable_scope.get_variable("bias", [size], dtype, init_ops.Zeros)
+    return nn.bias_add(raw.MatMul(joined, kernel), bias)
+
+
+class _Wrapper(cells.RNNCell):
+    def __init__(self, cell: Any, reuse: Any) -> None:
+        super().__init__(_reuse=reuse)
+        self._cell = cell
+
+    @property
+    def state_size(self) -> Any:
+        return self._cell.state_size
+
+    def zero_state(self, batch_size: Any, dtype: Any) -> Any:
+        return self._cell.zero_state(batch_size, dtype)
+
+
+class EmbeddingWrapper(_Wrapper):
+    """A cell that takes ids, and looks up their vectors in the variable `embedding`.
+
+    Raises:
+        ValueError: a size is not positive.
+    """
+
+    def __init__(
+        self, cell: Any, embedding_classes: int, embedding_size: int, initializer: Any = None,
+        reuse: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(cell, reuse)
+        if embedding_classes <= 0 or embedding_size <= 0:
+            raise ValueError(
+                "Both embedding_classes and embedding_size must be > 0: "
+                f"{embedding_classes}, {embedding_size}."
+            )
+        self._shape = [embedding_classes, embedding_size]
+        self._initializer = initializer
+
+    @property
+    def output_size(self) -> Any:
+        return self._cell.output_size
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        with graphs.get_default_graph().device("/cpu:0"):
+            inherited = variable_scope.get_variable_scope().initializer
+            widest = init_ops.RandomUniform(-math.sqrt(3), math.sqrt(3))
+            embedding = variable_scope.get_variable(
+                "embedding", self._shape, nest.flatten(state)[0].dtype.base_dtype,
+                self._initializer or inherited or widest,
+            )  # fmt: skip
+            ids = array_ops.reshape(inputs, [-1])
+            return self._cell(gather_ops.embedding_lookup(embedding, ids), state)
+
+
+class OutputProjectionWrapper(_Wrapper):
+    """A cell whose outputs go through a linear layer, and an optional activation.
+
+    Raises:
+        ValueError: the size is not positive.
+    """
+
+    def __init__(
+        self, cell: Any, output_size: int, activation: Any = None, reuse: Any = None
+    ) -> None:
+        super().__init__(cell, reuse)
+        if output_size < 1:
+            raise ValueError(f"Parameter output_size must be > 0: {output_size}.")
+        self._output_size = output_size
+        self._activation = activation
+
+    @property
+    def output_size(self) -> Any:
+        return self._output_size
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        outputs, new_state = self._cell(inputs, state)
+        projected = linear([outputs], self._output_size)
+        return projected if self._activation is None else self._activation(projected), new_state

@@ -1,0 +1,24 @@
+"""`tf.contrib.seq2seq`: losses, decoders and attention for sequences."""
+
+from typing import Any
+
+from capstan.api.absent import absent
+from capstan.contrib.seq2seq.attention import AttentionMechanism as AttentionMechanism
+from capstan.contrib.seq2seq.attention import AttentionWrapper as AttentionWrapper
+from capstan.contrib.seq2seq.attention import AttentionWrapperState as AttentionWrapperState
+from capstan.contrib.seq2seq.attention import BahdanauAttention as BahdanauAttention
+from capstan.contrib.seq2seq.attention import LuongAttention as LuongAttention
+from capstan.contrib.seq2seq.attention import tile_batch as tile_batch
+from capstan.contrib.seq2seq.basic_decoder import BasicDecoder as BasicDecoder
+from capstan.contrib.seq2seq.basic_decoder import BasicDecoderOutput as BasicDecoderOutput
+from capstan.contrib.seq2seq.decoder import Decoder as Decoder
+from capstan.contrib.seq2seq.decoder import dynamic_decode as dynamic_decode
+from capstan.contrib.seq2seq.helpers import GreedyEmbeddingHelper as GreedyEmbeddingHelper
+from capstan.contrib.seq2seq.helpers import Helper as Helper
+from capstan.contrib.seq2seq.helpers import SampleEmbeddingHelper as SampleEmbeddingHelper
+from capstan.contrib.seq2seq.helpers import TrainingHelper as TrainingHelper
+from capstan.contrib.seq2seq.loss import sequence_loss as sequence_loss
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.contrib.seq2seq", name)

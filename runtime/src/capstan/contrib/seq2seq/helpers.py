@@ -1,0 +1,181 @@
+"""Where a decoder gets its next inputs from (contrib/seq2seq/python/ops/helper.py)."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.api import (
+    array_ops,
+    cond_ops,
+    gather_ops,
+    math_ops,
+    nest,
+    random_ops,
+    reduce_ops,
+)
+from capstan.contrib.seq2seq import decoder
+from capstan.core import dtypes, tensor_shape
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+
+class Helper:
+    """The interface that `BasicDecoder` calls. The samples are the ids of classes by default."""
+
+    @property
+    def batch_size(self) -> Any:
+        raise NotImplementedError
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        return tensor_shape.TensorShape([])
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        return dtypes.int32
+
+    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+        """Return which sequences are finished, and the first inputs."""
+        raise NotImplementedError
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        """Return the samples of the outputs of a step."""
+        raise NotImplementedError
+
+    def next_inputs(
+        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Return which sequences are finished, the next inputs and the next state."""
+        raise NotImplementedError
+
+
+def _largest(outputs: Any) -> Any:
+    return math_ops.cast(reduce_ops.argmax(outputs, -1), dtypes.int32)
+
+
+class TrainingHelper(Helper):
+    """Gives the inputs that are known, of sequences with known lengths.
+
+    Raises:
+        ValueError: the lengths are no vector.
+    """
+
+    def __init__(
+        self, inputs: Any, sequence_length: Any, time_major: bool = False, name: str | None = None
+    ) -> None:
+        self._inputs = nest.map_structure(convert.convert_to_tensor, inputs)
+        by_time = self._inputs
+        if not time_major:
+            by_time = nest.map_structure(decoder.transposed, by_time)
+        self._arrays = nest.map_structure(decoder.unstacked, by_time)
+        self._lengths = convert.convert_to_tensor(sequence_length, dtypes.int32)
+        if self._lengths.shape.ndims != 1:
+            raise ValueError(
+                "Expected sequence_length to be a vector, but received shape: "
+                f"{self._lengths.shape}"
+            )
+        self._zeros = nest.map_structure(lambda value: raw.ZerosLike(value[0]), by_time)
+        self._batch_size = array_ops.size(self._lengths)
+
+    @property
+    def inputs(self) -> Any:
+        return self._inputs
+
+    @property
+    def sequence_length(self) -> Any:
+        return self._lengths
+
+    @property
+    def batch_size(self) -> Any:
+        return self._batch_size
+
+    def _at(self, time: Any) -> tuple[Any, Any]:
+        """Return which sequences are finished at a time, and the inputs or zeros."""
+        finished = raw.LessEqual(self._lengths, time)
+        inputs = cond_ops.cond(
+            reduce_ops.reduce_all(finished),
+            lambda: nest.map_structure(raw.Identity, self._zeros),
+            lambda: nest.map_structure(lambda array: array.read(time), self._arrays),
+        )
+        return finished, inputs
+
+    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+        return self._at(convert.constant(0, dtypes.int32))
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        return _largest(outputs)
+
+    def next_inputs(
+        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any]:
+        finished, inputs = self._at(math_ops.add(time, 1))
+        return finished, inputs, state
+
+
+class GreedyEmbeddingHelper(Helper):
+    """Gives the vectors of the classes with the largest outputs, until a class ends the sequence.
+
+    `embedding` is a table of vectors, or a function from ids to vectors.
+
+    Raises:
+        ValueError: the start tokens are no vector, or the end token is no scalar.
+    """
+
+    def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
+        self._embed: Callable[[Any], Any] = (
+            embedding
+            if callable(embedding)
+            else lambda ids: gather_ops.embedding_lookup(embedding, ids)
+        )
+        self._start_tokens = convert.convert_to_tensor(start_tokens, dtypes.int32)
+        self._end_token = convert.convert_to_tensor(end_token, dtypes.int32)
+        if self._start_tokens.shape.ndims != 1:
+            raise ValueError("start_tokens must be a vector")
+        if self._end_token.shape.ndims != 0:
+            raise ValueError("end_token must be a scalar")
+        self._batch_size = array_ops.size(self._start_tokens)
+        self._start_inputs = self._embed(self._start_tokens)
+
+    @property
+    def batch_size(self) -> Any:
+        return self._batch_size
+
+    def initialize(self, name: str | None = None) -> tuple[Any, Any]:
+        finished = raw.Fill(raw.Shape(self._start_tokens), np.bool_(False))
+        return finished, self._start_inputs
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        return _largest(outputs)
+
+    def next_inputs(
+        self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
+    ) -> tuple[Any, Any, Any]:
+        finished = raw.Equal(sample_ids, self._end_token)
+        inputs = cond_ops.cond(
+            reduce_ops.reduce_all(finished),
+            lambda: raw.Identity(self._start_inputs),
+            lambda: self._embed(sample_ids),
+        )
+        return finished, inputs, state
+
+
+class SampleEmbeddingHelper(GreedyEmbeddingHelper):
+    """Gives the vectors of classes that are drawn with the softmax of the outputs."""
+
+    def __init__(
+        self,
+        embedding: Any,
+        start_tokens: Any,
+        end_token: Any,
+        softmax_temperature: Any = None,
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(embedding, start_tokens, end_token)
+        self._temperature = softmax_temperature
+        self._seed = seed
+
+    def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
+        logits = outputs if self._temperature is None else outputs / self._temperature
+        drawn = random_ops.multinomial(logits, 1, seed=self._seed)
+        return math_ops.cast(raw.Squeeze(drawn, squeeze_dims=[1]), dtypes.int32)
