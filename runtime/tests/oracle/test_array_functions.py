@@ -13,6 +13,7 @@ pytestmark = genuine.MARKS
 
 MATRIX = np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]], np.float32)
 IDS = [1, 0, 1]
+NANS = np.array([1, np.nan, 3, 5, np.nan, np.nan, np.nan, 2], np.float32)
 
 CALLS: dict[str, Callable[[Any], Any]] = {
     "argsort": lambda tf: [tf.argsort(MATRIX), tf.argsort(MATRIX, axis=0, direction="DESCENDING")],
@@ -39,6 +40,18 @@ CALLS: dict[str, Callable[[Any], Any]] = {
         *tf.meshgrid([1.0, 2.0]),
     ],
     "reverse_sequence": lambda tf: tf.reverse_sequence(MATRIX, [2, 3], seq_axis=1),
+    "segments with NaN": lambda tf: [
+        *(
+            function(values, [0, 0, 0, 1, 1, 2, 4, 4])
+            for function in (tf.segment_max, tf.segment_min)
+            for values in (NANS, NANS.astype(np.float64), np.stack([NANS, NANS[::-1]], 1))
+        ),
+        *(
+            function(values, [1, -1, 1, 0, 0, 3, 4, 4], 6)
+            for function in (tf.unsorted_segment_max, tf.unsorted_segment_min)
+            for values in (NANS, np.outer(NANS, np.arange(1, 20, dtype=np.float32)))
+        ),
+    ],
     "sequence_mask": lambda tf: [
         tf.sequence_mask([1, 3, 0]),
         tf.sequence_mask([[1], [2]], 4, tf.float32),

@@ -4,7 +4,7 @@ Sources: core/kernels/segment_reduction_ops_impl.h, dynamic_partition_op.cc.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -49,9 +49,32 @@ def _reduced(data: Array, ids: Array, ufunc: np.ufunc, empty: Any) -> tuple[Arra
 
 def _sorted(ufunc: np.ufunc, empty: int) -> Any:
     def reduce(data: Array, ids: Array) -> Array:
-        return _reduced(data, ids, ufunc, empty)[0]
+        result, found, _ = _reduced(data, ids, ufunc, empty)
+        if ufunc in _IS_BETTER and _has_nan(data):
+            starts = _starts(ids, len(data))
+            result[found] = data[starts]
+            _compare(result, ids, data, ufunc)
+        return result
 
     return constantly(reduce)
+
+
+_IS_BETTER: Final = {np.maximum: np.greater, np.minimum: np.less}
+
+
+def _has_nan(data: Array) -> bool:
+    return data.dtype.kind == "f" and bool(np.isnan(data).any())
+
+
+def _compare(result: Array, ids: Array, values: Array, ufunc: np.ufunc) -> None:
+    """Replace the rows `ids` of `result` one by one, unless they are larger or smaller.
+
+    TensorFlow compares in this way. A NaN replaces a number, and the next number replaces the NaN.
+    For wide sorted rows, TensorFlow's result also depends on the width of the processor's vectors.
+    """
+    is_better = _IS_BETTER[ufunc]
+    for at, row in zip(ids.tolist(), values, strict=True):
+        result[at] = np.where(is_better(result[at], row), result[at], row)
 
 
 def _divided(sums: Array, found: Array, divisors: Array) -> Array:
@@ -114,7 +137,10 @@ def _unsorted(ufunc: np.ufunc, bound: Callable[[Any], Any]) -> Callable[[NodeCon
             values = data.reshape(ids.size, *data.shape[ids.ndim :])
             result = np.full((segments, *data.shape[ids.ndim :]), empty, data.dtype)
             rows.check(flat[is_kept], segments, "segment_ids", "is out of range")
-            ufunc.at(result, flat[is_kept], values[is_kept])
+            if ufunc in _IS_BETTER and _has_nan(values):
+                _compare(result, flat[is_kept], values[is_kept], ufunc)
+            else:
+                ufunc.at(result, flat[is_kept], values[is_kept])
             return result
 
         return reduce
