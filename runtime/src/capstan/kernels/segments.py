@@ -59,7 +59,7 @@ def _sorted(ufunc: np.ufunc, empty: int) -> Any:
     return constantly(reduce)
 
 
-_IS_BETTER: Final = {np.maximum: np.greater, np.minimum: np.less}
+_IS_BETTER: Final[dict[np.ufunc, np.ufunc]] = {np.maximum: np.greater, np.minimum: np.less}
 
 
 def _has_nan(data: Array) -> bool:
