@@ -14,6 +14,9 @@ from capstan.contrib.legacy_models import embedding_attention_seq2seq as embeddi
 from capstan.contrib.legacy_models import embedding_rnn_decoder as embedding_rnn_decoder
 from capstan.contrib.legacy_models import embedding_rnn_seq2seq as embedding_rnn_seq2seq
 from capstan.contrib.legacy_models import tied_rnn_seq2seq as tied_rnn_seq2seq
+from capstan.core import alias
+
+alias.grow(__name__, {"python.ops": (__name__,), "python.ops.seq2seq": (__name__,)})
 
 
 def __getattr__(name: str) -> Any:

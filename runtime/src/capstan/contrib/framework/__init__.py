@@ -32,6 +32,7 @@ from capstan.contrib.framework.variables import global_variable as global_variab
 from capstan.contrib.framework.variables import local_variable as local_variable
 from capstan.contrib.framework.variables import model_variable as model_variable
 from capstan.contrib.framework.variables import variable as variable
+from capstan.core import alias
 from capstan.train.checkpoint_reader import list_variables as list_variables
 from capstan.train.checkpoint_reader import load_checkpoint as load_checkpoint
 from capstan.train.checkpoint_reader import load_variable as load_variable
@@ -40,6 +41,15 @@ from capstan.train.steps import assert_global_step as assert_global_step
 from capstan.train.steps import create_global_step as create_global_step
 from capstan.train.steps import get_global_step as get_global_step
 from capstan.train.steps import get_or_create_global_step as get_or_create_global_step
+
+alias.grow(
+    __name__,
+    {
+        "python.ops": (__name__,),
+        "python.ops.arg_scope": ("capstan.contrib.framework.argument_scopes",),
+        "python.ops.variables": (__name__,),
+    },
+)
 
 
 def __getattr__(name: str) -> Any:

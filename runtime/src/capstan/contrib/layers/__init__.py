@@ -54,6 +54,18 @@ from capstan.contrib.layers.summaries import summarize_tensor as summarize_tenso
 from capstan.contrib.layers.summaries import summarize_tensors as summarize_tensors
 from capstan.contrib.layers.summaries import summarize_variables as summarize_variables
 from capstan.contrib.layers.summaries import summarize_weights as summarize_weights
+from capstan.core import alias
+
+alias.grow(
+    __name__,
+    {
+        "python.layers": (__name__,),
+        "python.layers.initializers": ("capstan.contrib.layers.initializers",),
+        "python.layers.layers": (__name__,),
+        "python.layers.regularizers": ("capstan.contrib.layers.regularizers",),
+        "python.layers.utils": ("capstan.contrib.layers.collecting",),
+    },
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,18 @@ from capstan.contrib.seq2seq.helpers import Helper as Helper
 from capstan.contrib.seq2seq.helpers import SampleEmbeddingHelper as SampleEmbeddingHelper
 from capstan.contrib.seq2seq.helpers import TrainingHelper as TrainingHelper
 from capstan.contrib.seq2seq.loss import sequence_loss as sequence_loss
+from capstan.core import alias
+
+alias.grow(
+    __name__,
+    {
+        "python.ops": (__name__,),
+        **{
+            f"python.ops.{name}": (__name__,)
+            for name in ("attention_wrapper", "basic_decoder", "decoder", "helper", "loss")
+        },
+    },
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,11 +13,20 @@ from capstan.contrib.layers import regularizers as regularizers
 from capstan.contrib.layers import summaries as summaries
 from capstan.contrib.slim import learning as learning
 from capstan.contrib.slim import model_analyzer as model_analyzer
+from capstan.core import alias
 
 __all__ = [
     "initializers", "layers", "learning", "losses", "metrics", "model_analyzer", "regularizers",
     "summaries", "utils",
 ]  # fmt: skip
+
+alias.grow(
+    __name__,
+    {
+        "python.slim": (__name__,),
+        "python.slim.learning": ("capstan.contrib.slim.learning",),
+    },
+)
 
 
 def __getattr__(name: str) -> Any:
