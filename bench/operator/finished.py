@@ -22,7 +22,7 @@ from measure import (
     Size,
     cpu_seconds,
     job,
-    reconciled,
+    wait_quiet,
     wait_reconciled,
 )
 from testbed import podstatus, wait
@@ -54,7 +54,7 @@ def finished(cluster: Cluster, jobs: int, size: Size, folder: pathlib.Path) -> I
         seconds = time.monotonic() - began
         title = f"{jobs} finished jobs"
         yield Measured(f"restart of the operator: {title} reconciled", "s", [seconds], 6)
-        _settled(served)
+        wait_quiet(served)
         memory = psutil.Process(served.pid).memory_info().rss / 1e6
         yield Measured(f"memory with {title}", "MB", [memory], 250)
         idle = _share(served)
@@ -63,7 +63,7 @@ def finished(cluster: Cluster, jobs: int, size: Size, folder: pathlib.Path) -> I
         served = Operator(cluster.kubeconfig, folder / "comparing.log", ("--resync-seconds=10",))
         served.wait_leading()
         wait_reconciled(served, jobs)
-        _settled(served)
+        wait_quiet(served)
         # The comparison runs every ten seconds instead of every five minutes.
         extra = (_share(served) - idle) * 10.0
         yield Measured(f"{title}: one comparison", "s", [extra], 0.005 * COMPARED_SECONDS)
@@ -86,13 +86,13 @@ def _model(api: Api, size: Size) -> Json:
             path = f"{PODS}/{pod['metadata']['name']}/status"
             api.patch(path, {"status": ended}, STRATEGIC)
 
-    def succeeded() -> Json | None:
+    def at_rest() -> Json | None:
         found = api.get(f"{JOBS}/model")
         over = found.get("status", {}).get("phase") == "Succeeded"
-        ended = [pod["status"]["phase"] in ("Succeeded", "Failed") for pod in api.list(PODS)]
-        return found if over and all(ended) else None
+        states = {row["state"] for row in found.get("status", {}).get("tasks", ())}
+        return found if over and states <= {"Succeeded", "Stopped"} else None
 
-    model = wait.until(succeeded)
+    model = wait.until(at_rest)
     api.delete(PODS)
     wait.until(lambda: not api.list(PODS))
     return model
@@ -116,14 +116,6 @@ def _copy(api: Api, model: Json, name: str) -> None:
     metadata = {"name": name, "labels": labels, "ownerReferences": [owner]}
     spec = {"clusterIP": "None", "selector": labels, "publishNotReadyAddresses": True}
     api.post(SERVICES, {"metadata": metadata, "spec": spec})
-
-
-def _settled(served: Operator) -> None:
-    """Wait until the operator has nothing to do: no pass for five seconds."""
-    never, before = threading.Event(), -1.0
-    while (passes := reconciled(served)) != before:
-        before = passes
-        never.wait(5)
 
 
 def _share(served: Operator) -> float:

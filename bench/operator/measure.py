@@ -22,6 +22,9 @@ PODS = f"/api/v1/namespaces/{NAMESPACE}/pods"
 JOBS = f"/apis/capstan.dev/v1alpha1/namespaces/{NAMESPACE}/trainingjobs"
 ALONE = 60
 """The number of replacements that are measured one at a time."""
+QUIET_SECONDS = 5.0
+QUIET_SHARE = 0.1
+"""An operator that uses at most this share of a core for some time has nothing left to read."""
 TOGETHER = 20
 """The number of replacements that are measured at once."""
 
@@ -91,6 +94,19 @@ def wait_reconciled(served: Operator, jobs: int, within: float = 600) -> None:
             raise AssertionError(f"the operator reconciled {done:.0f} of {jobs} jobs in {within} s")
         # To render the metrics takes the operator milliseconds.
         never.wait(0.1)
+
+
+def wait_quiet(served: Operator) -> None:
+    """Wait until the operator has read everything: until it uses little time for ten seconds.
+
+    After its start, it compares its cache with the cluster more than once.
+    """
+    never, quiet = threading.Event(), 0
+    while quiet < 2:
+        busy = cpu_seconds(served.pid)
+        never.wait(QUIET_SECONDS)
+        share = (cpu_seconds(served.pid) - busy) / QUIET_SECONDS
+        quiet = quiet + 1 if share < QUIET_SHARE else 0
 
 
 def creations(api: Api, seen: Sightings, size: Size, port: int) -> Iterator[Measured]:

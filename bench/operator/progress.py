@@ -16,14 +16,12 @@ from concurrent import futures
 
 import grpc
 
-from measure import Measured, Size, cpu_seconds, wait_reconciled
+from measure import Measured, Size, cpu_seconds, wait_quiet, wait_reconciled
 from testbed.control import Cluster
 from testbed.operator import Operator
 
 SECONDS = 60.0
 """How long the load is measured."""
-SETTLING_SECONDS = 5.0
-"""The time in which a started operator asks every task for the first time, if there are few."""
 
 
 class Tasks:
@@ -71,7 +69,7 @@ def progress(
         operator.wait_leading()
         wait_reconciled(operator, size.jobs)
         never = threading.Event()
-        never.wait(SETTLING_SECONDS)
+        wait_quiet(operator)
         began, busy, first = time.monotonic(), cpu_seconds(operator.pid), served.asked()
         never.wait(SECONDS)
         seconds = time.monotonic() - began
