@@ -112,6 +112,16 @@ def slices_of_unknown_rank(tf: Any) -> Sequence[Any]:
     return [*results, *(tf.gradients(y, x)[0] for y in results)]
 
 
+def unwritten_array(tf: Any) -> Sequence[Any]:
+    x, count = tf.constant([1.0, 2.0]), tf.placeholder_with_default(0, [])
+    array = tf.TensorArray(tf.float32, 3)
+    _, array = tf.while_loop(
+        lambda i, _: i < count, lambda i, array: (i + 1, array.write(i, x * x)), [0, array]
+    )
+    y = array.stack()
+    return [y, *tf.gradients(y, x)]
+
+
 def arrays_in_cond(tf: Any) -> Sequence[Any]:
     x = tf.constant([1.0, 2.0])
     array = tf.TensorArray(tf.float32, 2).write(0, x[0])
@@ -132,5 +142,5 @@ def closing(tf: Any) -> Sequence[Any]:
 PROGRAMS = (
     arrays, array_reading, array_methods, mapping, scanning, folding, nested_mapping,
     arrays_of_unknown_shape, slices_of_unknown_rank, arrays_in_cond, closing,
-    split_array_that_grows,
+    split_array_that_grows, unwritten_array,
 )  # fmt: skip

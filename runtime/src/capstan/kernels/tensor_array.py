@@ -116,7 +116,7 @@ def _gather(node: NodeContext) -> Function:
             raise invalid(
                 f"Expected indices to be a vector, but received shape: {show(indices.shape)}"
             )
-        values = handle.read_all(indices.tolist())
+        values = handle.read_all(indices.tolist(), element_shape)
         if not values:
             empty = _empty(handle, element_shape)
             return empty if bring is None else bring(empty)

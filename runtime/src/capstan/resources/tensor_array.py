@@ -126,9 +126,16 @@ class TensorArray:
             self._elements[index] = _CLEARED
         return held
 
-    def read_all(self, indices: Sequence[int]) -> list[Any]:
-        """Return the elements of `indices`, in order."""
+    def read_all(self, indices: Sequence[int], element_shape: shapes.Shape = None) -> list[Any]:
+        """Return the elements of `indices`, in order.
+
+        From now on, `element_shape` is the shape of all elements, as far as it is known.
+
+        Raises:
+            InvalidArgumentError: there is no such element, or the array has other shapes.
+        """
         with self._lock:
+            self._learn(element_shape)
             return [self._read(index) for index in indices]
 
     def gradient(self, source: bytes, prefix: tuple[int, ...] = ()) -> "TensorArray":
@@ -206,6 +213,13 @@ class TensorArray:
             )
         if self.has_equal_shapes:
             self.element_shape = shape
+
+    def _learn(self, shape: shapes.Shape) -> None:
+        if not shapes.is_compatible(self.element_shape, shape):
+            raise self._wrong(
+                f"Incompatible shapes during merge: {shown(self.element_shape)} vs. {shown(shape)}"
+            )
+        self.element_shape = shapes.merge(self.element_shape, shape)
 
     def _require_open(self) -> None:
         if self._is_closed:
