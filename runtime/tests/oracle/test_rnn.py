@@ -247,6 +247,20 @@ def test_a_network_of_another_form_trains_as_in_tensorflow(v1: Any, form: str) -
         np.testing.assert_allclose(variables[key], value, rtol=1e-3, atol=1e-5, err_msg=key)
 
 
+def test_a_cell_that_is_there_twice_shares_its_weights_if_the_sizes_agree() -> None:
+    tf = capstan
+    for size in (4, 5):
+        with tf.Graph().as_default():
+            cell = tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.BasicLSTMCell(4)] * 2)
+            inputs = tf.placeholder(tf.float32, [2, 3, size])
+            if size == 4:
+                tf.nn.dynamic_rnn(cell, inputs, dtype=tf.float32)
+                assert len(tf.trainable_variables()) == 2
+            else:
+                with pytest.raises(ValueError, match="Dimensions must be equal, but are 8 and 9"):
+                    tf.nn.dynamic_rnn(cell, inputs, dtype=tf.float32)
+
+
 def test_cells_in_sequence_have_tensorflows_variables() -> None:
     tf = capstan
     with tf.Graph().as_default():
