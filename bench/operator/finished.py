@@ -33,6 +33,8 @@ from testbed.operator import Operator
 SERVICES = f"/api/v1/namespaces/{NAMESPACE}/services"
 SECONDS = 60.0
 """How long the idle time is measured."""
+BETWEEN_SECONDS = 45.0
+"""The time between two comparisons while they are measured. The operator is quiet in between."""
 COMPARED_SECONDS = 300.0
 """The time between two comparisons of an operator with its default flags."""
 
@@ -57,15 +59,15 @@ def finished(cluster: Cluster, jobs: int, size: Size, folder: pathlib.Path) -> I
         wait_quiet(served)
         memory = psutil.Process(served.pid).memory_info().rss / 1e6
         yield Measured(f"memory with {title}", "MB", [memory], 250)
-        idle = _share(served)
+        idle = _share(served, SECONDS)
         yield Measured(f"{title}: idle share of a core", "", [idle], 0.005)
         served.kill()
-        served = Operator(cluster.kubeconfig, folder / "comparing.log", ("--resync-seconds=10",))
+        flags = (f"--resync-seconds={BETWEEN_SECONDS:g}",)
+        served = Operator(cluster.kubeconfig, folder / "comparing.log", flags)
         served.wait_leading()
         wait_reconciled(served, jobs)
         wait_quiet(served)
-        # The comparison runs every ten seconds instead of every five minutes.
-        extra = (_share(served) - idle) * 10.0
+        extra = (_share(served, 2 * BETWEEN_SECONDS) - idle) * BETWEEN_SECONDS
         yield Measured(f"{title}: one comparison", "s", [extra], 0.005 * COMPARED_SECONDS)
     finally:
         served.kill()
@@ -118,8 +120,8 @@ def _copy(api: Api, model: Json, name: str) -> None:
     api.post(SERVICES, {"metadata": metadata, "spec": spec})
 
 
-def _share(served: Operator) -> float:
-    """Return the share of a core that the operator uses."""
+def _share(served: Operator, seconds: float) -> float:
+    """Return the share of a core that the operator uses in this time."""
     began, busy = time.monotonic(), cpu_seconds(served.pid)
-    threading.Event().wait(SECONDS)
+    threading.Event().wait(seconds)
     return (cpu_seconds(served.pid) - busy) / (time.monotonic() - began)
