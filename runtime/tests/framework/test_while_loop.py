@@ -249,3 +249,17 @@ def test_a_predicate_of_unknown_shape_must_be_a_scalar(where: str) -> None:
                 match=rf"must be a scalar, but it has shape \[{shape}\]",
             ):
                 session.run(result, {predicate: wrong})
+
+
+def test_constants_from_outside_give_static_shapes_in_loops_and_branches() -> None:
+    x, sizes = tf.ones([2, 3]), tf.constant([3, 2])
+    seen = []
+
+    def reshaped(y: Any) -> Any:
+        seen.append(tf.reshape(y, sizes).shape.as_list())
+        seen.append(tf.reduce_sum(tf.fill(tf.stack([4, sizes[0]]), 1.0), 1).shape.as_list())
+        return y
+
+    tf.while_loop(lambda y: True, reshaped, [x])
+    tf.cond(tf.placeholder(tf.bool, []), lambda: reshaped(x), lambda: x)
+    assert seen == [[3, 2], [4], [3, 2], [4]]

@@ -16,6 +16,9 @@ MAX_DEPTH = 64
 """The longest chain of operations that `constant_value` evaluates. Shape computations are far
 shorter."""
 
+_ENTERING = (facts.Role.ENTER, facts.Role.SWITCH)
+"""The roles of ops through which a tensor enters a loop or a branch. Its value stays the same."""
+
 
 class Tensor(operand.Operand):
     """Output `value_index` of an operation."""
@@ -266,11 +269,14 @@ class Operation:
     def constant_value(self, depth: int = MAX_DEPTH) -> Array | None:
         """Return the value of the only output if it is known before any step, or None.
 
-        The evaluation follows at most `depth` operations. Do not change the array.
+        Each output of a Switch has the value of its input. The evaluation follows at most `depth`
+        operations. Do not change the array.
         """
         if self._values is None and depth:
             row = self.op_def
-            if row is not None and row.value is not None:
+            if row is not None and row.role in _ENTERING:
+                self._values = self._inputs[0].op.constant_value(depth - 1)
+            elif row is not None and row.value is not None:
                 self._values = row.value(
                     facts.ValueContext(
                         self._attrs,
