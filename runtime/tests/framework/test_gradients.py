@@ -78,6 +78,7 @@ def test_stop_gradients_are_constants() -> None:
     z = x + y
     assert _run(tf.gradients(z, x), {x: 1.0}) == [3]
     assert _run(tf.gradients(z, x, stop_gradients=[y]), {x: 1.0}) == [1]
+    assert _run(tf.gradients(z, x, stop_gradients=y), {x: 1.0}) == [1]
     assert _run(tf.gradients(z, [x, y], stop_gradients=[x, y]), {x: 1.0}) == [1, 1]
     assert tf.gradients(tf.stop_gradient(z), x) == [None]
 

@@ -67,7 +67,7 @@ def gradients(
             sources = [graph.inner(x) for x in sources]
         stopped = {
             convert.convert_to_tensor(t, name="stop_gradients", as_ref=True).op
-            for t in _as_list(stop_gradients or [])
+            for t in _as_list([] if stop_gradients is None else stop_gradients)
         }
         loops = loop_gradients.LoopGradients(graph.control_flow_context)
         path = _between(sources, targets, stopped)
