@@ -188,7 +188,13 @@ def test_a_fact_about_an_argument_that_the_op_does_not_have_is_refused() -> None
 
 SOURCES = pathlib.Path(capstan.__file__).parent
 ROWS_AND_KERNELS = ("framework/ops", "kernels")
-BUILDERS = ("api", "framework/convert.py", "framework/operand.py", "framework/operators.py")
+BUILDERS = (
+    "api",
+    "contrib",
+    "framework/convert.py",
+    "framework/operand.py",
+    "framework/operators.py",
+)
 """The public functions, and the operators of Python, create operations by name."""
 KINDS = ("resources",)
 """A queue tells its kind in error messages."""

@@ -61,6 +61,24 @@ def _softsign_grad(grad: Array, x: Array) -> Any:
     return np.divide(grad, np.square(np.add(np.abs(x), x.dtype.type(1))))
 
 
+def _leaky_relu(node: NodeContext) -> Function:
+    alpha = node.attrs["alpha"]
+
+    def leaky_relu(x: Array) -> Any:
+        return np.where(np.greater(x, 0), x, np.multiply(x, x.dtype.type(alpha)))
+
+    return leaky_relu
+
+
+def _leaky_relu_grad(node: NodeContext) -> Function:
+    alpha = node.attrs["alpha"]
+
+    def slope(grad: Array, x: Array) -> Any:
+        return np.where(np.greater(x, 0), grad, np.multiply(grad, grad.dtype.type(alpha)))
+
+    return _alike("LeakyReluGrad", slope)
+
+
 def _alike(name: str, function: Callable[[Array, Array], Any]) -> Function:
     """Require two arrays of one shape."""
 
@@ -103,4 +121,6 @@ for _name, _function, _slope in (
 ):
     register(Kernel(_name, constantly(_function)))
     register(Kernel(f"{_name}Grad", constantly(_alike(f"{_name}Grad", _slope))))
+register(Kernel("LeakyRelu", _leaky_relu))
+register(Kernel("LeakyReluGrad", _leaky_relu_grad))
 register(Kernel("TopKV2", _top_k))

@@ -35,6 +35,29 @@ def _tanh_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
     return np.multiply(out, dy, out)
 
 
+def _sqrt_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
+    out = np.empty_like(y) if out is None else out
+    np.multiply(_as_shaped(y, dy), y.dtype.type(0.5), out)
+    return np.divide(out, y, out)
+
+
+def _rsqrt_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
+    dy = _as_shaped(y, dy)
+    out = np.empty_like(y) if out is None else out
+    np.multiply(y, y, out)
+    np.multiply(out, y, out)
+    np.multiply(out, dy, out)
+    return np.multiply(out, y.dtype.type(-0.5), out)
+
+
+def _reciprocal_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
+    dy = _as_shaped(y, dy)
+    out = np.empty_like(y) if out is None else out
+    np.multiply(y, y, out)
+    np.multiply(out, dy, out)
+    return np.negative(out, out)
+
+
 def _sigmoid_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
     dy = _as_shaped(y, dy)
     out = np.empty_like(y) if out is None else out
@@ -87,6 +110,10 @@ for _op, _function in (
     ("Ceil", np.ceil),
     ("TanhGrad", _tanh_grad),
     ("SigmoidGrad", _sigmoid_grad),
+    ("SqrtGrad", _sqrt_grad),
+    ("RsqrtGrad", _rsqrt_grad),
+    ("ReciprocalGrad", _reciprocal_grad),
+    ("InvGrad", _reciprocal_grad),
     ("IsFinite", np.isfinite),
     ("IsInf", np.isinf),
     ("IsNan", np.isnan),

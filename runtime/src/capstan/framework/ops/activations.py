@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import shapes
+from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -69,6 +69,32 @@ for _name, _gradient, _second, _types in (
             shape=rules.merged,
             gradient=_second,
             types={"T": _types},
+        )
+    )
+
+
+def _leaky(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return (raw.LeakyReluGrad(grads[0], op.inputs[0], alpha=op.get_attr("alpha")),)
+
+
+def _leaky_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    x = op.inputs[1]
+    return raw.LeakyReluGrad(grads[0], x, alpha=op.get_attr("alpha")), raw.ZerosLike(x)
+
+
+for _name, _inputs, _output, _gradient in (
+    ("LeakyRelu", ("features: T",), "activations: T", _leaky),
+    ("LeakyReluGrad", ("gradients: T", "features: T"), "backprops: T", _leaky_grad),
+):
+    define(
+        OpDef(
+            _name,
+            _inputs,
+            (_output,),
+            attrs={"alpha": 0.2, "T": dtypes.float32},
+            shape=rules.merged if len(_inputs) > 1 else rules.unchanged,
+            gradient=_gradient,
+            types={"T": typesets.FLOATING},
         )
     )
 

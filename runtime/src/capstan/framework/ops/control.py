@@ -66,6 +66,23 @@ define(
 )
 
 
+def _prevented(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    reason = op.get_attr("message").decode()
+    raise LookupError(f"Gradient explicitly disabled. Reason: {reason}")
+
+
+define(
+    OpDef(
+        "PreventGradient",
+        ("input: T",),
+        ("output: T",),
+        attrs={"message": b""},
+        shape=rules.unchanged,
+        gradient=_prevented,
+    )
+)
+
+
 def _printed(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return [grads[0]] + [None] * (len(op.inputs) - 1)
 

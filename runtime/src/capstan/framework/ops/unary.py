@@ -97,6 +97,21 @@ def _sigmoid_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return raw.Mul(raw.Mul(grad, dy), slope), raw.SigmoidGrad(y, grad)
 
 
+def _sqrt_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    slope = raw.RealDiv(grads[0], op.inputs[0])
+    return raw.Mul(raw.Neg(slope), op.outputs[0]), raw.Mul(slope, 0.5)
+
+
+def _rsqrt_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (y, dy) = grads, op.inputs
+    return raw.Mul(raw.Mul(raw.Mul(grad, -1.5), dy), raw.Square(y)), raw.RsqrtGrad(y, grad)
+
+
+def _reciprocal_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (y, dy) = grads, op.inputs
+    return raw.Mul(raw.Mul(raw.Mul(grad, -2), dy), y), raw.ReciprocalGrad(y, grad)
+
+
 def _cast(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     source, target = op.get_attr("SrcT"), op.get_attr("DstT")
     if not (source.is_floating and target.is_floating):
@@ -128,7 +143,14 @@ _unary("Floor", None, is_flat=True)
 _unary("Ceil", None, is_flat=True)
 _unary("Round", None, typesets.SIGNED, is_flat=True)
 
-for _name, _gradient in (("TanhGrad", _tanh_grad), ("SigmoidGrad", _sigmoid_grad)):
+for _name, _gradient in (
+    ("InvGrad", _reciprocal_grad),
+    ("ReciprocalGrad", _reciprocal_grad),
+    ("RsqrtGrad", _rsqrt_grad),
+    ("SigmoidGrad", _sigmoid_grad),
+    ("SqrtGrad", _sqrt_grad),
+    ("TanhGrad", _tanh_grad),
+):
     define(
         OpDef(
             _name,
