@@ -570,6 +570,9 @@ def test_every_right_is_needed_for_a_promise() -> None:
     assert sorted(map(str, rights)) == sorted(NEEDED_FOR)
 
 
-def test_the_operator_may_read_no_secret_and_therefore_reports_none() -> None:
-    """Its status and its events can only hold values that the operator may read."""
-    assert not {"secrets", "*"} & {right.resource for right in RIGHTS}
+def test_the_operator_finds_no_secret_whose_name_it_does_not_know() -> None:
+    """It reads only the Secrets that it makes. Its tests/app/test_certificates.py shows that no
+    other object gets their keys."""
+    assert "*" not in {right.resource for right in RIGHTS}
+    verbs = {right.verb for right in RIGHTS if right.resource == "secrets"}
+    assert verbs == {"get", "create", "patch"}

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import contextlib
 import json
+import logging
 import ssl
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
@@ -14,6 +15,7 @@ import grpc
 import grpc.aio
 import pytest
 from aiohttp import web
+from app import one_job
 from kube import server as servers
 from kube.server import Asked, Server, refusal
 
@@ -118,6 +120,37 @@ def test_each_task_has_a_secret_and_the_key_of_the_authority_has_its_own(tmp_pat
             await here.certificates.ensure(KEY, job)
             await here.certificates.ensure(KEY, make_job(workers=2))
             assert here.written() == ["digits-worker-1-tls-12345678"], "the others are kept"
+
+    asyncio.run(scenario())
+
+
+def test_only_secrets_and_no_line_of_the_log_hold_keys(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        caplog.set_level(logging.DEBUG)
+        async with one_job.setting(tmp_path) as here:
+            here.job["metadata"]["uid"] = "12345678-9"
+            here.job["spec"]["cluster"] = {"tls": {"mode": "Mutual"}}
+            here.start()
+            await here.runs()
+            here.has(**one_job.failed())
+            await here.settle()
+            await here.recorder.post()
+        sent = [(asked.path, json.dumps(asked.body)) for asked in here.server.asked]
+        keys = [
+            asked.body["data"]["tls.key"]
+            for asked in here.server.asked
+            if asked.path == SECRETS and asked.body
+        ]
+        assert len(keys) == 2, "of the authority and of the worker"
+        lines = [base64.b64decode(key).decode().splitlines()[1] for key in keys]
+        told = [body for path, body in sent if not path.startswith(SECRETS)]
+        assert sum("Restarting" in body for body in told) >= 2, "the status and an event"
+        for text in (*told, caplog.text):
+            assert "PRIVATE KEY" not in text
+            assert not any(key in text for key in keys)
+            assert not any(line in text for line in lines)
 
     asyncio.run(scenario())
 

@@ -76,5 +76,5 @@ def test_gradients_of_roots_from_a_tensorflow_client_run_on_our_tasks(
             ys = [v1.sqrt(x), v1.rsqrt(x), v1.reciprocal(x), v1.nn.leaky_relu(x - 1)]
             slopes = [v1.gradients(y, x)[0] for y in ys]
             found.append(session.run([slopes, [v1.gradients(slope, x)[0] for slope in slopes[:3]]]))
-    for mine, theirs in zip(*(sum(each, []) for each in found), strict=True):
+    for mine, theirs in zip(*([*first, *second] for first, second in found), strict=True):
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)

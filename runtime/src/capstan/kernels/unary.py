@@ -37,7 +37,7 @@ def _tanh_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
 
 def _sqrt_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
     out = np.empty_like(y) if out is None else out
-    np.multiply(_as_shaped(y, dy), y.dtype.type(0.5), out)
+    np.multiply(_as_shaped(y, dy), 0.5, out)
     return np.divide(out, y, out)
 
 
@@ -47,7 +47,7 @@ def _rsqrt_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
     np.multiply(y, y, out)
     np.multiply(out, y, out)
     np.multiply(out, dy, out)
-    return np.multiply(out, y.dtype.type(-0.5), out)
+    return np.multiply(out, -0.5, out)
 
 
 def _reciprocal_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
