@@ -1,5 +1,6 @@
 """`dynamic_decode`: a loop of the steps of a decoder (contrib/seq2seq/python/ops/decoder.py)."""
 
+import abc
 from typing import Any
 
 from capstan.api import (
@@ -19,31 +20,33 @@ from capstan.framework import convert
 from capstan.framework.raw import raw
 
 
-class Decoder:
+class Decoder(abc.ABC):
     """The interface that `dynamic_decode` calls. A subclass defines all but the last two."""
 
     @property
+    @abc.abstractmethod
     def batch_size(self) -> Any:
-        raise NotImplementedError
+        """The number of sequences, an int32 scalar."""
 
     @property
+    @abc.abstractmethod
     def output_size(self) -> Any:
         """The sizes of the outputs of one step, without the batch."""
-        raise NotImplementedError
 
     @property
+    @abc.abstractmethod
     def output_dtype(self) -> Any:
-        raise NotImplementedError
+        """The dtypes of the outputs."""
 
+    @abc.abstractmethod
     def initialize(self, name: str | None = None) -> tuple[Any, Any, Any]:
         """Return which sequences are finished, the first inputs and the first state."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def step(
         self, time: Any, inputs: Any, state: Any, name: str | None = None
     ) -> tuple[Any, Any, Any, Any]:
         """Return the outputs, the next state, the next inputs and which sequences are finished."""
-        raise NotImplementedError
 
     def finalize(self, outputs: Any, final_state: Any, sequence_lengths: Any) -> tuple[Any, Any]:
         """Return the outputs of all steps and the last state, in the form that callers get."""

@@ -1,5 +1,6 @@
 """Where a decoder gets its next inputs from (contrib/seq2seq/python/ops/helper.py)."""
 
+import abc
 from collections.abc import Callable
 from typing import Any
 
@@ -20,12 +21,13 @@ from capstan.framework import convert
 from capstan.framework.raw import raw
 
 
-class Helper:
+class Helper(abc.ABC):
     """The interface that `BasicDecoder` calls. The samples are the ids of classes by default."""
 
     @property
+    @abc.abstractmethod
     def batch_size(self) -> Any:
-        raise NotImplementedError
+        """The number of sequences, an int32 scalar."""
 
     @property
     def sample_ids_shape(self) -> Any:
@@ -35,19 +37,19 @@ class Helper:
     def sample_ids_dtype(self) -> Any:
         return dtypes.int32
 
+    @abc.abstractmethod
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         """Return which sequences are finished, and the first inputs."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:
         """Return the samples of the outputs of a step."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def next_inputs(
         self, time: Any, outputs: Any, state: Any, sample_ids: Any, name: str | None = None
     ) -> tuple[Any, Any, Any]:
         """Return which sequences are finished, the next inputs and the next state."""
-        raise NotImplementedError
 
 
 def _largest(outputs: Any) -> Any:
