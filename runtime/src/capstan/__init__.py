@@ -16,6 +16,7 @@ from capstan import errors as errors
 from capstan.api.absent import absent as _absent
 from capstan.api.accumulators import *
 from capstan.api.array_ops import *
+from capstan.api.block_ops import *
 from capstan.api.check_ops import *
 from capstan.api.clip_ops import *
 from capstan.api.cond_ops import *

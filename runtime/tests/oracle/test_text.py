@@ -1,5 +1,6 @@
 """Strings are split and changed as in TensorFlow."""
 
+import importlib
 from typing import Any
 
 import genuine
@@ -8,10 +9,16 @@ import pytest
 from oracle_tables import compare, outcome
 
 import capstan
+from capstan.framework.raw import raw
 
 pytestmark = genuine.MARKS
 
 WORDS = ["a b  c", "", " x-y ", "\N{LATIN SMALL LETTER E WITH ACUTE}a b"]
+
+
+def raw_ops(v1: Any) -> Any:
+    """Return the functions that make one operation each."""
+    return raw if v1 is capstan else importlib.import_module("tensorflow").raw_ops
 
 
 def parts(v1: Any, *arguments: Any, **options: Any) -> list[Any]:
@@ -43,6 +50,13 @@ def test_strings_are_changed_in_the_same_way(v1: Any) -> None:
             lambda v1: v1.strings.length(WORDS) if v1 is not capstan else v1.string_length(WORDS),
             lambda v1: v1.regex_replace(WORDS, "([a-c]) ", r"<\1\0>"),
             lambda v1: v1.regex_replace(WORDS, "b", "\\\\", replace_global=False),
+            lambda v1: v1.strings.regex_full_match(WORDS, ".*b.*"),
+            lambda v1: v1.strings.regex_full_match("aa", v1.constant("a")),
+            lambda v1: v1.strings.regex_full_match(WORDS, v1.constant("(")),
+            lambda v1: raw_ops(v1).StaticRegexFullMatch(input=WORDS, pattern="a.*"),
+            lambda v1: raw_ops(v1).StaticRegexReplace(
+                input=WORDS, pattern="[ab]", rewrite=r"\0\0", replace_global=False
+            ),
             lambda v1: v1.string_join([["a", "b"], "-", ["c", "d"]], separator="+"),
             lambda v1: v1.as_string([1.5, 2.0], precision=2),
         ],

@@ -8,6 +8,7 @@ from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert, subscript
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.framework.static_raw import static_raw
 
@@ -243,17 +244,24 @@ def pad(
     name: str | None = None,
     constant_values: Any = 0,
 ) -> Any:
-    """Add margins of zeros. `paddings` has one row (size before, size after) for each axis.
+    """Add margins. `paddings` has one row (size before, size after) for each axis.
+
+    In mode "CONSTANT", the margins have the value `constant_values`. In mode "REFLECT" they mirror
+    the tensor without its outermost elements, and in mode "SYMMETRIC" with them.
 
     Raises:
-        ValueError: `mode` is not "CONSTANT", or `constant_values` is not 0.
+        ValueError: `mode` is none of these.
     """
-    if mode.upper() != "CONSTANT" or constant_values != 0:
+    kind = mode.upper()
+    if kind == "CONSTANT":
+        if isinstance(constant_values, graphs.Tensor) or constant_values != 0:
+            return raw.PadV2(tensor, paddings, constant_values, name=name)
+        return raw.Pad(tensor, paddings, name=name)
+    if kind not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(
-            f"pad fills with zeros (mode 'CONSTANT', constant_values 0), not {mode!r} with "
-            f"{constant_values!r}"
+            f"mode must be CONSTANT, REFLECT or SYMMETRIC, not {mode!r}: unknown padding mode"
         )
-    return raw.Pad(tensor, paddings, name=name)
+    return raw.MirrorPad(tensor, paddings, mode=kind, name=name)
 
 
 def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Any:

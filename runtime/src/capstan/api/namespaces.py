@@ -70,6 +70,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         **_same("as_string regex_replace"),
         "format": "printing.string_format",
         "join": "string_join",
+        "regex_full_match": "string_ops.regex_full_match",
         "length": "string_length",
         "strip": "string_strip",
         "reduce_join": "reduce_join",

@@ -58,6 +58,11 @@ def regex_replace(
     return raw.RegexReplace(input, pattern, rewrite, replace_global=replace_global, name=name)
 
 
+def regex_full_match(input: Any, pattern: Any, name: str | None = None) -> Any:
+    """Return whether each string matches a pattern of RE2 as a whole."""
+    return raw.RegexFullMatch(input, pattern, name=name)
+
+
 def string_join(inputs: Sequence[Any], separator: str = "", name: str | None = None) -> Any:
     """Join the strings of several tensors of one shape, element by element. Scalars broadcast."""
     return raw.StringJoin(list(inputs), separator=separator, name=name)

@@ -210,8 +210,13 @@ def _tile(x: Array, repeats: Array, out: Array | None = None) -> Array:
     return out
 
 
-def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
-    pairs = margins.tolist()
+def margins_of(x: Array, margins: Array) -> list[list[int]]:
+    """Return the sizes of the margins before and after each axis of `x`.
+
+    Raises:
+        InvalidArgumentError: `margins` is not such a matrix, or a size is negative.
+    """
+    pairs: list[list[int]] = margins.tolist()
     if margins.ndim != 2 or margins.shape[1] != 2:
         raise invalid(f"paddings must be a matrix with 2 columns: {show(margins.shape)}")
     if len(pairs) != x.ndim:
@@ -221,6 +226,11 @@ def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
         )
     if any(before < 0 or after < 0 for before, after in pairs):
         raise invalid(f"Paddings must be non-negative: {pairs}")
+    return pairs
+
+
+def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
+    pairs = margins_of(x, margins)
     sizes = [sum(pair) + size for pair, size in zip(pairs, x.shape, strict=True)]
     out = np.empty(sizes, x.dtype) if out is None else out
     if math.prod(out.shape) != x.size:

@@ -11,6 +11,7 @@ import numpy as np
 
 from capstan.core import arrays, attr_value
 from capstan.core.arrays import Array
+from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
 
@@ -117,32 +118,61 @@ def _cased(method: str) -> Callable[[NodeContext], Function]:
     return make
 
 
+def _compiled(pattern: bytes) -> Any:
+    """Compile a pattern of RE2.
+
+    Patterns come from clients. RE2 takes linear time for every pattern, but `re` does not.
+
+    Raises:
+        InvalidArgumentError: the pattern is not one of RE2.
+    """
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except re2.error as error:
+        raise invalid(
+            f"Invalid pattern: {pattern.decode(errors='replace')}, error: "
+            f"{error.args[0].decode(errors='replace')}"
+        ) from None
+
+
+def _replaced(strings: Array, pattern: bytes, rewrite: bytes, count: int) -> Array:
+    compiled = _compiled(pattern)
+
+    def rewritten(match: Any) -> bytes:
+        return re.sub(rb"\\(\d|\\)", lambda part: _group(match, part[1]), rewrite)
+
+    return np.asarray(_each(lambda value: bytes(compiled.sub(rewritten, value, count)))(strings))
+
+
 def _regex_replace(node: NodeContext) -> Function:
     count = 0 if node.attrs["replace_global"] else 1
 
     def replace(strings: Array, pattern: Array, rewrite: Array) -> Array:
-        # Patterns come from clients. RE2 takes linear time for every pattern, but `re` does not.
-        import re2
-
-        text, new = string(pattern, "Pattern"), string(rewrite, "Rewrite")
-        options = re2.Options()
-        options.log_errors = False
-        try:
-            compiled = re2.compile(text, options)
-        except re2.error as error:
-            raise invalid(
-                f"Invalid pattern: {text.decode(errors='replace')}, error: "
-                f"{error.args[0].decode(errors='replace')}"
-            ) from None
-
-        def rewritten(match: Any) -> bytes:
-            return re.sub(rb"\\(\d|\\)", lambda part: _group(match, part[1]), new)
-
-        return np.asarray(
-            _each(lambda value: bytes(compiled.sub(rewritten, value, count)))(strings)
-        )
+        return _replaced(strings, string(pattern, "Pattern"), string(rewrite, "Rewrite"), count)
 
     return replace
+
+
+def _static_regex_replace(node: NodeContext) -> Function:
+    pattern, rewrite = node.attrs["pattern"], node.attrs["rewrite"]
+    count = 0 if node.attrs["replace_global"] else 1
+    return lambda strings: _replaced(strings, pattern, rewrite, count)
+
+
+def _matching(strings: Array, pattern: bytes) -> Array:
+    """Return which strings match as a whole."""
+    compiled = _compiled(pattern)
+    texts = np.asarray(strings, object)
+    found = [compiled.fullmatch(text) is not None for text in texts.ravel().tolist()]
+    return np.array(found, bool).reshape(texts.shape)
+
+
+def _regex_full_match(strings: Array, pattern: Array) -> Array:
+    return _matching(strings, string(pattern, "Pattern"))
 
 
 def _group(match: Any, name: bytes) -> bytes:
@@ -159,5 +189,7 @@ for _op, _make in (
     ("StringLower", _cased("lower")),
     ("StringUpper", _cased("upper")),
     ("RegexReplace", _regex_replace),
+    ("StaticRegexReplace", _static_regex_replace),
+    ("RegexFullMatch", constantly(_regex_full_match)),
 ):
     register(Kernel(_op, _make))

@@ -167,7 +167,8 @@ def _tile(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return raw.Sum(raw.Reshape(grad, pairs), axes), None
 
 
-def _pad_shape(ctx: ShapeContext) -> rules.Shapes:
+def pad_shape(ctx: ShapeContext) -> rules.Shapes:
+    """The sizes grow by the margins of input 1."""
     shape, margins = ctx.inputs[0], ctx.constant(1)
     if shape is None or margins is None:
         known = ctx.inputs[1]
@@ -301,7 +302,7 @@ define(
         ("input: T", "paddings: Tpaddings"),
         ("output: T",),
         attrs={"Tpaddings": dtypes.int32},
-        shape=_pad_shape,
+        shape=pad_shape,
         gradient=_pad,
         types={"T": typesets.NUMERIC, "Tpaddings": typesets.INDEX},
         host=("paddings",),

@@ -89,3 +89,22 @@ define(
         not_differentiable=True,
     )
 )
+define(
+    OpDef(
+        "StaticRegexReplace",
+        ("input: string",),
+        ("output: string",),
+        attrs={"pattern": bytes, "rewrite": bytes, "replace_global": True},
+        shape=rules.unchanged,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
+        "RegexFullMatch",
+        ("input: string", "pattern: string"),
+        ("output: bool",),
+        shape=_replaced,
+        not_differentiable=True,
+    )
+)
