@@ -114,6 +114,12 @@ def modulo(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def times_logarithm(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    x, y = draw(binary(row, dtype)).inputs
+    return Case([x, np.asarray(np.abs(y) + y.dtype.type(0.125))])
+
+
+@st.composite
 def power(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     case = draw(binary(row, dtype))
     base, exponent = case.inputs
@@ -888,6 +894,7 @@ CASES: dict[str, Strategy] = {
             "Add", "AddV2", "Sub", "Mul", "RealDiv", "Div", "FloorDiv", "DivNoNan",
             "Maximum", "Minimum", "SquaredDifference", "Equal", "NotEqual", "Less", "LessEqual",
             "Greater", "GreaterEqual", "LogicalAnd", "LogicalOr",
+            "MulNoNan", "Xdivy", "TruncateDiv",
         ),
         binary,
     ),
@@ -907,7 +914,8 @@ CASES: dict[str, Strategy] = {
     **dict.fromkeys(("Gather", "GatherV2"), gather),
     **dict.fromkeys(_IMAGE_OPS[:6], convolution),
     **dict.fromkeys(_IMAGE_OPS[6:], pool),
-    "TopKV2": largest, "FloorMod": modulo, "Where": ranked,
+    "TopKV2": largest, "FloorMod": modulo, "TruncateMod": modulo, "Xlogy": times_logarithm,
+    "Where": ranked,
     "AddN": several, "Pow": power, "Select": select, "SelectV2": select_v2, "Cast": cast,
     "LogicalNot": lambda row, dtype=None: unary(row, dtypes.bool_),
     "MatMul": matmul, "BatchMatMul": batch_matmul, "BatchMatMulV2": batch_matmul,

@@ -21,13 +21,22 @@ __all__ = [
     "minimum", "mod", "multiply", "negative", "pow", "range", "realdiv", "reciprocal", "round",
     "rsqrt", "saturate_cast", "scalar_mul", "sigmoid", "sign", "sin", "sqrt", "square",
     "squared_difference", "subtract", "tanh", "to_double", "to_float", "to_int32", "to_int64",
-    "truediv",
+    "truediv", "truncatediv", "truncatemod",
 ]  # fmt: skip
 
 add = plain.function("add", "Add", "Return x + y element by element.")
 subtract = plain.function("subtract", "Sub", "Return x - y element by element.")
 multiply = plain.function("multiply", "Mul", "Return x * y element by element.")
 realdiv = plain.function("realdiv", "RealDiv", "Return x / y element by element, for real types.")
+truncatediv = plain.function("truncatediv", "TruncateDiv", "Divide, and round towards 0.")
+truncatemod = plain.function(
+    "truncatemod", "TruncateMod", "Return the remainder of a division that is rounded towards 0."
+)
+multiply_no_nan = plain.function(
+    "multiply_no_nan", "MulNoNan", "Multiply. The result is 0 where `y` is 0."
+)
+xlogy = plain.function("xlogy", "Xlogy", "Return x * log(y). The result is 0 where `x` is 0.")
+xdivy = plain.function("xdivy", "Xdivy", "Return x / y. The result is 0 where `x` is 0.")
 div_no_nan = plain.function("div_no_nan", "DivNoNan", "Divide. The result is 0 where `y` is 0.")
 floordiv = plain.function("floordiv", "FloorDiv", "Return x / y, rounded toward negative infinity.")
 floormod = plain.function(

@@ -36,6 +36,9 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             """
         ),
         "divide_no_nan": "div_no_nan",
+        "multiply_no_nan": "math_ops.multiply_no_nan",
+        "xdivy": "math_ops.xdivy",
+        "xlogy": "math_ops.xlogy",
     },
     "sparse": {
         "fill_empty_rows": "sparse_fill_empty_rows",

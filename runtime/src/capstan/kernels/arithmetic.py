@@ -58,13 +58,32 @@ def _division(real: Function, integer: Function) -> Any:
 
 
 def _div_no_nan(x: Array, y: Array, out: Array | None = None) -> Any:
-    is_zero = np.equal(y, 0)
-    quotient = np.true_divide(x, y, out)
+    return _zero_where(np.equal(y, 0), np.true_divide(x, y, out))
+
+
+def _mul_no_nan(x: Array, y: Array, out: Array | None = None) -> Any:
+    return _zero_where(np.equal(y, 0), np.multiply(x, y, out))
+
+
+def _xlogy(x: Array, y: Array, out: Array | None = None) -> Any:
+    return _zero_where(np.equal(x, 0), np.multiply(x, np.log(y), out))
+
+
+def _xdivy(x: Array, y: Array, out: Array | None = None) -> Any:
+    return _zero_where(np.equal(x, 0), np.true_divide(x, y, out))
+
+
+def _zero_where(is_zero: Any, result: Any) -> Any:
     if not is_zero.any():
-        return quotient
-    quotient = np.asarray(quotient)
-    np.copyto(quotient, 0, where=is_zero)
-    return quotient
+        return result
+    result = np.asarray(result)
+    np.copyto(result, 0, where=is_zero)
+    return result
+
+
+def _truncated_quotient(x: Array, y: Array, out: Array | None = None) -> Any:
+    quotient = np.true_divide(x, y, out)
+    return np.trunc(quotient, out)
 
 
 def _maximum(x: Array, y: Array, out: Array | None = None) -> Any:
@@ -127,6 +146,9 @@ for _op, _function, _operator in (
     ("Mul", np.multiply, "*"),
     ("RealDiv", np.true_divide, ""),
     ("DivNoNan", _div_no_nan, ""),
+    ("MulNoNan", _mul_no_nan, ""),
+    ("Xlogy", _xlogy, ""),
+    ("Xdivy", _xdivy, ""),
     ("Maximum", _maximum, ""),
     ("Minimum", _minimum, ""),
     ("Pow", np.power, ""),
@@ -136,5 +158,7 @@ for _op, _function, _operator in (
 register(Kernel("Div", _division(np.true_divide, _truncated), out=True))
 register(Kernel("FloorDiv", _division(np.floor_divide, np.floor_divide), out=True))
 register(Kernel("FloorMod", _division(np.remainder, np.remainder), out=True))
+register(Kernel("TruncateDiv", _division(_truncated_quotient, _truncated), out=True))
+register(Kernel("TruncateMod", _division(np.fmod, np.fmod), out=True))
 register(Kernel("AddN", constantly(_add_variants), types=_VARIANT))
 register(Kernel("AddN", _add_n, out=True))

@@ -4,7 +4,7 @@ import numpy as np
 
 from capstan.core import dtypes
 from capstan.framework import facts
-from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, define
+from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, Tensor, define
 from capstan.framework.ops import rules, typesets
 from capstan.framework.ops.unbroadcast import summed
 
@@ -64,6 +64,33 @@ def _floor_mod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return summed(op, (grad, raw.Mul(grad, raw.Neg(raw.FloorDiv(x, y)))), raw)
 
 
+def _truncate_mod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (x, y) = grads, op.inputs
+    return summed(op, (grad, raw.Mul(grad, raw.Neg(raw.TruncateDiv(x, y)))), raw)
+
+
+def _mul_no_nan(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (x, y) = grads, op.inputs
+    return summed(op, (raw.MulNoNan(grad, y), raw.MulNoNan(x, grad)), raw)
+
+
+def _xlogy(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (x, y) = grads, op.inputs
+    by_x = raw.Xlogy(_not_zero(x, raw), y)
+    return summed(op, (raw.Mul(by_x, grad), raw.Mul(raw.Xdivy(x, y), grad)), raw)
+
+
+def _xdivy(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (x, y) = grads, op.inputs
+    by_x = raw.Xdivy(_not_zero(x, raw), y)
+    by_y = raw.Xdivy(raw.Neg(x), raw.Square(y))
+    return summed(op, (raw.Mul(by_x, grad), raw.Mul(by_y, grad)), raw)
+
+
+def _not_zero(x: Tensor, raw: Raw) -> Tensor:
+    return raw.Cast(raw.NotEqual(x, 0), DstT=x.dtype.base_dtype)
+
+
 def _chosen_by(comparison: str) -> GradientRule:
     """Return the gradient rule of an op that returns one of its operands x and y.
 
@@ -108,6 +135,11 @@ _binary("Div", _division("Div"))
 _binary("DivNoNan", _division("DivNoNan"), typesets.FLOATING)
 _binary("FloorDiv", None)
 _binary("FloorMod", _floor_mod)
+_binary("TruncateDiv", None)
+_binary("TruncateMod", _truncate_mod, typesets.SIGNED)
+_binary("MulNoNan", _mul_no_nan, typesets.FLOATING)
+_binary("Xlogy", _xlogy, typesets.FLOATING)
+_binary("Xdivy", _xdivy, typesets.FLOATING)
 _binary("Maximum", _chosen_by("GreaterEqual"), value=rules.of_integers(np.maximum))
 _binary("Minimum", _chosen_by("LessEqual"))
 _binary("Pow", _pow, typesets.SIGNED)
