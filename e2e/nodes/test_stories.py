@@ -362,6 +362,47 @@ def shared_disk(namespace: str, folder: pathlib.Path) -> list[Json]:
     return [volume, claim]
 
 
+ASK_WITHOUT_CERTIFICATES = """
+import json, os, socket, ssl
+folder = os.environ.pop("CAPSTAN_TLS_DIR")
+address = json.loads(os.environ["TF_CONFIG"])["cluster"]["ps"][0]
+import capstan as tf
+try:
+    config = tf.ConfigProto(operation_timeout_in_ms=10_000)
+    tf.Session(f"grpc://{address}", config=config).run(tf.constant(1))
+    print("unencrypted: served")
+except tf.errors.OpError:
+    print("unencrypted: refused")
+host, port = address.split(":")
+context = ssl.create_default_context(cafile=f"{folder}/ca.crt")
+context.set_alpn_protocols(["h2"])
+try:
+    with socket.create_connection((host, int(port)), 10) as connection:
+        context.wrap_socket(connection, server_hostname=host).recv(1)
+    print("no certificate: served")
+except ssl.SSLError as error:
+    print("no certificate:", error.reason)
+"""
+
+
+def test_an_encrypted_job_learns_and_refuses_clients_without_its_certificates(story: Story) -> None:
+    job = slow_example()
+    job["spec"]["cluster"] = {"tls": {"mode": "Mutual"}}
+    story.submit(job)
+    story.until_slow("worker-0")
+    story.until(
+        lambda: (story.status().get("progress") or {}).get("step", 0) > 0,
+        "the operator, which has a certificate of the job, shows the step",
+    )
+    answers = story.inside("worker-0", "python", "-c", ASK_WITHOUT_CERTIFICATES).splitlines()
+    assert answers[0] == "unencrypted: refused"
+    assert answers[1].startswith("no certificate: ")
+    assert "CERTIFICATE_REQUIRED" in answers[1], answers
+    story.speed_up()
+    status = story.until_succeeded()
+    assert status["restarts"] == {"application": 0, "infrastructure": 0}
+
+
 def test_a_job_keeps_training_when_the_operator_is_killed(nodes: Nodes, story: Story) -> None:
     story.submit(slow_example())
     story.until_slow("worker-0", "worker-1")

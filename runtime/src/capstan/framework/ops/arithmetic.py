@@ -88,7 +88,8 @@ def _xdivy(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _not_zero(x: Tensor, raw: Raw) -> Tensor:
-    return raw.Cast(raw.NotEqual(x, 0), DstT=x.dtype.base_dtype)
+    chosen: Tensor = raw.Cast(raw.NotEqual(x, 0), DstT=x.dtype.base_dtype)
+    return chosen
 
 
 def _chosen_by(comparison: str) -> GradientRule:
