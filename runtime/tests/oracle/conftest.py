@@ -6,6 +6,9 @@ from typing import Any
 import genuine
 import pytest
 
+collect_ignore = ["tensorflow_1_client.py"]
+"""A program for another Python, in which pytest would look for doctests."""
+
 
 @pytest.fixture(scope="session")
 def tf() -> Any:
