@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from capstan_operator.api.names import Uid
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status, TaskState
-from capstan_operator.reconcile.observe import Deletion, Observed, TaskPhase
+from capstan_operator.reconcile.observe import SCHEDULING_GATED, Deletion, Observed, TaskPhase
 from capstan_operator.reconcile.policies import reporter
 
 
@@ -17,13 +17,17 @@ class Tally:
         self.done: set[Uid] = set()
         self.failed: set[Uid] = set()
         self.stopped: set[Uid] = set()
-        self.without_node: set[Uid] = set()
-        """The pods that had no node when they were last seen. Nothing in them has run."""
+        self.gated: set[Uid] = set()
+        """The pods that waited at a scheduling gate when they were last seen. They have not run."""
 
     def see(self, observed: Observed) -> None:
         existing = {instance.uid for instance in observed.tasks}
-        self.done |= self.without_node - existing - self.failed
-        self.without_node = {found.uid for found in observed.tasks if found.is_unscheduled}
+        self.done |= self.gated - existing - self.failed
+        self.gated = {
+            found.uid
+            for found in observed.tasks
+            if found.reason == SCHEDULING_GATED and not found.has_ended
+        }
         self.failed |= self.known - existing - self.done
         self.known |= existing
         for instance in observed.tasks:

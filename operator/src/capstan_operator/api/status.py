@@ -112,7 +112,7 @@ class TaskStatus(Model):
     the next wait longer."""
     refused: Refusals = 0
     """How many attempts of the task are not restarts: their start was refused, their pod was
-    deleted before it had a node, or they ended when `replicas` became smaller."""
+    deleted at a scheduling gate, or they ended when `replicas` became smaller."""
     retry_at: AwareDatetime | None = None
     """When the next attempt starts."""
     started_at: AwareDatetime | None = None

@@ -155,11 +155,21 @@ def test_a_stopping_task_that_is_gone_ends_with_the_reason_deleted() -> None:
     assert str(gone) == ("ps-0 attempt 3 on n7: Deleted: it was deleted, and not by the operator")
 
 
-def test_a_pod_that_is_gone_before_it_had_a_node_has_not_run() -> None:
+def test_a_pod_without_a_gate_may_have_run_although_it_had_no_node_when_it_was_last_seen() -> None:
     row = TaskStatus(name=view("ps-0").name, attempt=3, state=TaskState.PENDING, pod="digits-ps-0")
+    assert failure.lost(row).kind is INFRASTRUCTURE
+
+
+def test_a_pod_that_is_gone_while_a_gate_held_it_has_not_run() -> None:
+    row = TaskStatus(
+        name=view("ps-0").name, attempt=3, state=TaskState.PENDING, waiting="SchedulingGated: kueue"
+    )
     gone = failure.lost(row)
     assert (gone.kind, gone.reason) == (FailureClass.WITHDRAWN, "Deleted")
-    assert str(gone) == "ps-0 attempt 3: Deleted: its pod was deleted before it had a node"
+    assert (
+        str(gone)
+        == "ps-0 attempt 3: Deleted: its pod was deleted while it waited at a scheduling gate"
+    )
 
 
 def test_a_failure_names_its_node() -> None:

@@ -82,5 +82,5 @@ def test_a_pod_that_is_deleted_while_it_waits_starts_again_and_costs_nothing() -
     assert (world.status.restarts.application, world.status.restarts.infrastructure) == (0, 0)
     assert {count.restarts for count in world.status.replica_statuses.values()} == {0}
     (told, *_) = [news.message for news in world.news if news.reason == "Restarting"]
-    assert "its pod was deleted before it had a node" in told
+    assert "its pod was deleted while it waited at a scheduling gate" in told
     assert told.endswith("(not counted: it has not run)")

@@ -5,7 +5,7 @@
     a node was lost, whichever task ran there, also an ignored one    advances: the task may run on
     the whole job is started again                                    advances
     a suspended job continues, and any attempt had begun              advances
-    the pod of a ps was deleted before it was seen on a node          advances: it may have started
+    a gated pod of a ps was deleted                                   advances: its end was not seen
     the start of a ps was refused, or its failure is ignored          stays
     a chief, a worker or the evaluator failed                         stays
 

@@ -12,7 +12,7 @@ The first row that matches counts (`judge`). A local process has no reason, only
     Failed, any other exit code                                         PERMANENT
     Succeeded, and the task may end                                     no failure: done
     Succeeded, and the task may not end (`restart.may_end`)             COMPLETED
-    gone, before its pod had a node (`lost`)                            WITHDRAWN
+    gone, while a scheduling gate held its pod (`lost`)                 WITHDRAWN
     gone, although the status names the instance (`lost`)               INFRASTRUCTURE
 """
 
@@ -26,6 +26,7 @@ from capstan_operator.reconcile import words
 from capstan_operator.reconcile.observe import (
     NAME_CONFLICT,
     NODE_LOST,
+    SCHEDULING_GATED,
     Deletion,
     TaskPhase,
     TaskView,
@@ -47,7 +48,7 @@ INFRASTRUCTURE_REASONS = frozenset(
 )
 DELETED_MESSAGE = "it was deleted, and not by the operator"
 LOST_MESSAGE = "it is gone, and its end was not seen"
-WITHDRAWN_MESSAGE = "its pod was deleted before it had a node"
+WITHDRAWN_MESSAGE = "its pod was deleted while it waited at a scheduling gate"
 RETRYABLE_CODES = frozenset({130, 137, 138, 143})
 """The codes of SIGINT, SIGKILL and SIGTERM. With 138, a script asks for another attempt."""
 
@@ -144,10 +145,11 @@ def judge(view: TaskView, *, may_end: bool) -> Failure | None:
 def lost(row: TaskStatus) -> Failure:
     """Return the failure of a task whose instance is gone and whose end was not seen.
 
-    Without a node, nothing has run. Kueue deletes such pods, too: after a preemption, the Workload
-    of the old pods is deleted, and then Kueue deletes the new pods, which wait in the queue.
+    While a scheduling gate holds a pod, nothing has run. Kueue deletes such pods: after a
+    preemption, the Workload of the old pods is deleted, and then Kueue deletes the new pods, which
+    wait in the queue. Without a gate, a pod may have got its node and run unseen.
     """
-    if row.pod and not row.node and row.state in (TaskState.PENDING, TaskState.STOPPING):
+    if row.state is TaskState.PENDING and row.waiting.startswith(SCHEDULING_GATED):
         return Failure(
             task=row.name,
             attempt=row.attempt,

@@ -15,7 +15,7 @@
 
 Three outcomes are not failures of the task and always lead to another attempt of it, whatever
 `onFailure` says: exit code 0 under Always, a start that was refused (CREATE_FAILED), and a pod that
-was deleted before it had a node (WITHDRAWN).
+was deleted while a scheduling gate held it (WITHDRAWN).
 """
 
 import enum
