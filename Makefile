@@ -104,13 +104,15 @@ soak: $(PY) ## The long variants: 300 examples a property, hours of kills; SUITE
 # KUBECONFIG in the environment is not taken: a shell often has one of a cluster that people use.
 GIVEN := $(if $(filter command,$(origin KUBECONFIG)),--kubeconfig=$(abspath $(KUBECONFIG)))
 
+STORIES := nodes/test_stories.py nodes/test_life.py
+
 .PHONY: e2e
 e2e: $(VENV)/.testbed ## Run jobs on real nodes; KUBECONFIG=FILE REGISTRY=NAME on a cluster that exists.
-	@cd e2e && $(PY) -m pytest -q $(GIVEN) $(if $(REGISTRY),--registry=$(REGISTRY)) nodes/test_stories.py
+	@cd e2e && $(PY) -m pytest -q $(GIVEN) $(if $(REGISTRY),--registry=$(REGISTRY)) $(STORIES)
 
 .PHONY: e2e-kind
 e2e-kind: $(VENV)/.testbed images ## Run jobs on kind, in Docker or Podman; GPU=1 adds a pool of GPUs.
-	@cd e2e && $(PY) -m pytest -q --kind $(if $(GPU),--gpus) nodes/test_stories.py
+	@cd e2e && $(PY) -m pytest -q --kind $(if $(GPU),--gpus) $(STORIES)
 
 .PHONY: e2e-schedulers
 e2e-schedulers: $(VENV)/.testbed ## Run jobs under the real Kueue and coscheduling, built from Go modules.

@@ -12,6 +12,8 @@ from conftest import chosen_cluster
 from testbed import existing, gpus, kind
 from testbed import nodes as real_nodes
 from testbed.current import Current
+from testbed.digits import Story
+from testbed.installation import install
 from testbed.kubernetes import Kubernetes
 from testbed.nodes import Nodes
 from testbed.programs import Unavailable
@@ -105,3 +107,21 @@ def namespace(kubernetes: Kubernetes) -> Iterator[str]:
     name = kubernetes.namespace()
     yield name
     kubernetes.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="module")
+def notes(kubernetes: Kubernetes) -> str:
+    """The notes of Helm that a user sees after the installation. On other clusters than the test
+    bed's there are none.
+    """
+    return install(kubernetes)
+
+
+@pytest.fixture
+def story(kubernetes: Kubernetes, notes: str, namespace: str) -> Iterator[Story]:
+    """A story in a namespace of its own, on a cluster with the operator. Its job is deleted after
+    the test, because a running job would slow down the next test.
+    """
+    story = Story(kubernetes, namespace)
+    yield story
+    kubernetes.kubectl("delete", "tjob", "--all", "-n", story.namespace)

@@ -1,195 +1,23 @@
 """Jobs on a real cluster, as a user sees them: they train to their end although parts fail."""
 
 import functools
-import json
-import pathlib
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 import yaml
 
-from testbed import chart, gpus, tools
-from testbed.chart import Helm
-from testbed.kubernetes import Kubernetes
+from testbed import chart, digits, gpus
+from testbed.digits import Story, container, example, slow_example, template
+from testbed.installation import OPERATOR, ROOT
 from testbed.nodes import Nodes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
 Json = dict[str, Any]
-ROOT = pathlib.Path(__file__).parents[2]
-EXAMPLE = ROOT / "examples/digits/job.yaml"
 GPU_EXAMPLE = ROOT / "examples/digits/job-gpu.yaml"
-OPERATOR = "capstan-system"
-NODE_LOST_SECONDS = 5
-"""The operator waits less for a lost node than by default."""
-STEPS = "--steps=3000"
-"""Enough steps to learn the digits. The example itself takes 20 000."""
-TRAIN = ["python", "train.py", STEPS]
-TRAIN_SLOWLY = ["python", "-c", (pathlib.Path(__file__).parent / "slow_input.py").read_text()]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def notes(kubernetes: Kubernetes) -> str:
-    """Install the operator as users do. Return the notes of Helm.
-
-    On other clusters than the test bed's, kubectl installs the operator, and there are no notes.
-    """
-    notes = ""
-    if isinstance(kubernetes, Nodes):
-        notes = install_with_helm(kubernetes)
-    else:
-        install_with_kubectl(kubernetes)
-    kubernetes.kubectl(
-        *("rollout", "status", "deployment/capstan-operator", "-n", OPERATOR, "--timeout=240s")
-    )
-    return notes
-
-
-def install_with_helm(nodes: Nodes) -> str:
-    """Install the chart as the README says, and return the notes."""
-    helm = Helm(tools.program("helm"), nodes.folder, nodes.kubeconfig)
-    words = ("install", "capstan", chart.CHART, "--namespace", OPERATOR, "--create-namespace")
-    with nodes.network.entered():
-        return helm.run(*words, nodeLostSeconds=NODE_LOST_SECONDS)
-
-
-def install_with_kubectl(kubernetes: Kubernetes) -> None:
-    """Apply crds/ and deploy/, with images from the registry of the cluster."""
-    kubernetes.apply_kinds(ROOT / "crds/trainingjobs.capstan.dev.yaml")
-    manifests = [
-        manifest
-        for path in sorted((ROOT / "deploy").glob("*.yaml"))
-        for manifest in yaml.safe_load_all(path.read_text())
-    ]
-    manifests.sort(key=lambda manifest: manifest["kind"] != "Namespace")
-    [deployment] = [manifest for manifest in manifests if manifest["kind"] == "Deployment"]
-    [operator] = deployment["spec"]["template"]["spec"]["containers"]
-    operator["args"].append(f"--node-lost-seconds={NODE_LOST_SECONDS}")
-    kubernetes.apply(*manifests)
-
-
-class Story:
-    """The job `digits` in a namespace of its own."""
-
-    def __init__(self, kubernetes: Kubernetes, namespace: str) -> None:
-        """Begin without a job."""
-        self.kubernetes = kubernetes
-        self.namespace = namespace
-
-    def submit(self, manifest: Json) -> None:
-        manifest["metadata"]["namespace"] = self.namespace
-        self.kubernetes.apply(manifest)
-
-    def status(self) -> Json:
-        job: Json = self.kubernetes.get("tjob", "digits", namespace=self.namespace)
-        return job.get("status") or {"phase": "", "tasks": []}
-
-    def row(self, task: str) -> Json:
-        return next((row for row in self.status()["tasks"] if row["name"] == task), {})
-
-    def pod(self, task: str) -> Json:
-        return self.kubernetes.get("pod", f"digits-{task}", namespace=self.namespace)
-
-    def log(self, task: str) -> str:
-        return self.kubernetes.log(f"digits-{task}", namespace=self.namespace)
-
-    def inside(self, task: str, *command: str) -> str:
-        """Run a command in the container of a running task. Return its output."""
-        words = ("exec", f"digits-{task}", "-c", "trainer", "-n", self.namespace, "--", *command)
-        return self.kubernetes.kubectl(*words).stdout
-
-    def until(self, condition: Callable[[], object], goal: str, within: float = 240) -> None:
-        """Wait for a condition. Raises AssertionError with `goal`, the job's status and the
-        operator's log if the condition does not hold in time.
-        """
-        try:
-            self.kubernetes.until(condition, goal, within)
-        except AssertionError as error:
-            status = json.dumps(self.status(), indent=1)
-            words = ("logs", "deployment/capstan-operator", "-n", OPERATOR, "--tail=30")
-            log = self.kubernetes.kubectl(*words, check=False).stdout
-            raise AssertionError(f"not in time: {goal}\n{status}\n{log}") from error
-
-    def until_slow(self, *tasks: str) -> None:
-        """Wait until these workers, which run `TRAIN_SLOWLY`, train with slow input."""
-        for task in tasks:
-            self.until(lambda task=task: self.is_slow(task), f"{task} is slow")
-
-    def is_slow(self, task: str) -> bool:
-        return "the input is slow" in self.log(task)
-
-    def speed_up(self, slow_attempts: int = 1) -> None:
-        """Give the workers fast input, so that the job ends. Later attempts have it already."""
-        workers = ("worker-0", "worker-1")
-        slow = [task for task in workers if self.row(task)["attempt"] <= slow_attempts]
-        # A fast worker ends the job. A worker that is still starting at that time never gets slow
-        # input.
-        for task in slow:
-            self.until(
-                lambda task=task: self.is_slow(task) or self.status()["phase"] == "Succeeded",
-                f"{task} is slow, or a worker in a later attempt has ended the job",
-            )
-        for task in slow:
-            words = ("exec", f"digits-{task}", "-c", "trainer", "-n", self.namespace)
-            # The container ends with the job.
-            self.kubernetes.kubectl(*words, "--", "touch", "/tmp/faster", check=False)
-
-    def until_attempt(self, task: str, attempt: int) -> Json:
-        """Wait until this attempt runs. Return the row of the task, which says how the attempt
-        before it ended.
-        """
-
-        def runs() -> bool:
-            row = self.row(task)
-            return row.get("attempt") == attempt and row["state"] in ("Running", "Succeeded")
-
-        self.until(runs, f"attempt {attempt} of {task}")
-        return self.row(task)
-
-    def until_succeeded(self) -> Json:
-        """Wait until the job has succeeded. Return its status."""
-        ended = ("Succeeded", "Failed")
-        self.until(lambda: self.status()["phase"] in ended, "the end of the job", within=480)
-        status = self.status()
-        assert status["phase"] == "Succeeded", json.dumps(status, indent=1)
-        accuracy = re.search(r"test accuracy (0\.\d+)", self.log("worker-0"))
-        assert accuracy, self.log("worker-0")
-        assert float(accuracy[1]) > 0.9
-        return status
-
-
-@pytest.fixture
-def story(kubernetes: Kubernetes, namespace: str) -> Iterator[Story]:
-    """A story in a namespace of its own. Its job is deleted after the test, because a running job
-    would slow down the next test.
-    """
-    story = Story(kubernetes, namespace)
-    yield story
-    kubernetes.kubectl("delete", "tjob", "--all", "-n", story.namespace)
-
-
-def example(command: list[str] = TRAIN) -> Json:
-    """Return the example with this command for its workers."""
-    job: Json = yaml.safe_load(EXAMPLE.read_text())
-    container(job, "worker")["command"] = command
-    return job
-
-
-def slow_example() -> Json:
-    """Return the example with workers that have slow input until `Story.speed_up`."""
-    return example([*TRAIN_SLOWLY, STEPS])
-
-
-def container(job: Json, kind: str) -> Json:
-    [container] = template(job, kind)["containers"]
-    return container  # type: ignore[no-any-return]
-
-
-def template(job: Json, kind: str) -> Json:
-    return job["spec"]["replicaSpecs"][kind]["template"]["spec"]  # type: ignore[no-any-return]
 
 
 def test_the_example_trains_to_its_end(story: Story, notes: str) -> None:
@@ -199,7 +27,7 @@ def test_the_example_trains_to_its_end(story: Story, notes: str) -> None:
         for words in chart.commands(notes):
             story.kubernetes.kubectl(*words)
     else:
-        story.submit(yaml.safe_load(EXAMPLE.read_text()))
+        story.submit(yaml.safe_load(digits.EXAMPLE.read_text()))
     status = story.until_succeeded()
     assert {row["attempt"] for row in status["tasks"]} == {1}
     story.until(lambda: story.row("ps-0")["state"] == "Stopped", "the ps has stopped")
@@ -303,15 +131,11 @@ def test_a_failed_task_is_restarted_and_the_job_succeeds(
 def test_training_continues_from_a_checkpoint_after_the_ps_was_killed(
     nodes: Nodes, story: Story
 ) -> None:
-    disk = nodes.folder / story.namespace
-    disk.mkdir()
-    disk.chmod(0o777)
-    nodes.apply(*shared_disk(story.namespace, disk))
     job = slow_example()
-    job["spec"]["checkpoint"] = {"path": "/checkpoints", "existingClaim": "checkpoints"}
+    disk = digits.keep_checkpoints(nodes, job, story.namespace)
     story.submit(job)
     story.until_slow("worker-0")
-    story.until(lambda: last_checkpoint(disk) > 100, "a checkpoint after step 100 exists")
+    story.until(lambda: digits.last_checkpoint(disk) > 100, "a checkpoint after step 100 exists")
     story.until(
         lambda: story.status().get("progress", {}).get("lastCheckpointStep", 0) > 100,
         "the status shows a checkpoint after step 100",
@@ -329,37 +153,6 @@ def test_training_continues_from_a_checkpoint_after_the_ps_was_killed(
     )
     assert [step for step in restored if int(step) > 100], story.log("worker-0")
     assert story.row("worker-0")["attempt"] == 1
-
-
-def last_checkpoint(folder: pathlib.Path) -> int:
-    """Return the step of the last checkpoint in a folder, or 0 without a checkpoint."""
-    names = [path.name for path in folder.glob("model.ckpt-*.index")]
-    return max((int(re.findall(r"\d+", name)[0]) for name in names), default=0)
-
-
-def shared_disk(namespace: str, folder: pathlib.Path) -> list[Json]:
-    """Return a volume that all nodes share, as checkpoints need, and a claim to it."""
-    common = {
-        "accessModes": ["ReadWriteMany"],
-        "storageClassName": "",
-    }
-    volume = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": namespace},
-        "spec": {**common, "capacity": {"storage": "1Gi"}, "hostPath": {"path": str(folder)}},
-    }
-    claim = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "checkpoints", "namespace": namespace},
-        "spec": {
-            **common,
-            "volumeName": namespace,
-            "resources": {"requests": {"storage": "1Gi"}},
-        },
-    }
-    return [volume, claim]
 
 
 ASK_WITHOUT_CERTIFICATES = """
@@ -425,7 +218,7 @@ def test_each_worker_gets_a_gpu_of_its_own_and_the_ps_runs_elsewhere(
     story: Story, gpu_pool: str
 ) -> None:
     job = yaml.safe_load(GPU_EXAMPLE.read_text())
-    container(job, "worker")["command"] = [*TRAIN_SLOWLY, STEPS]
+    container(job, "worker")["command"] = [*digits.TRAIN_SLOWLY, digits.STEPS]
     story.submit(job)
     story.until_slow("worker-0", "worker-1")
     devices = [
