@@ -98,7 +98,7 @@ def stages(mode: str, seed: int) -> list[Stage]:
     strict = on_the_strict_device(seed)
     # The stories on a Kubernetes spend much of their time in pauses.
     if mode == "soak":
-        return [[[programs]], [halves, [control_plane]]]
+        return [[[programs]], [halves, [control_plane, nodes]]]
     return [[[style]], [[programs]], [[*halves, strict, commands], [control_plane, nodes]]]
 
 

@@ -29,7 +29,7 @@ from testbed.process import Daemon, state_folder
 
 PROXY = "system:kube-proxy"
 RESOLVER = "resolver"
-MOST_NODES = 8
+MOST_NODES = 60
 """The number of nodes that may join a cluster during its life."""
 
 _PATHS = {
