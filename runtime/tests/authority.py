@@ -17,10 +17,17 @@ class Authority:
 
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a job")])
+        # A client that trusts two authorities of the same name may check with the wrong one.
+        name = f"job {x509.random_serial_number():x}"[:64]
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         self._certificate = self._sign(
             self._name, self._key, x509.BasicConstraints(ca=True, path_length=0)
         )
+
+    @property
+    def certificate(self) -> bytes:
+        """The certificate of the authority as PEM."""
+        return _pem(self._certificate)
 
     def write(self, folder: pathlib.Path, *hosts: str) -> pathlib.Path:
         """Write a new certificate for 127.0.0.1 or for `hosts` into `folder`, and return it."""
@@ -31,7 +38,7 @@ class Authority:
         )
         chain = self._sign(x509.Name([]), key, alternative)
         folder.mkdir(exist_ok=True)
-        (folder / "ca.crt").write_bytes(_pem(self._certificate))
+        (folder / "ca.crt").write_bytes(self.certificate)
         (folder / "tls.key").write_bytes(
             key.private_bytes(
                 serialization.Encoding.PEM,

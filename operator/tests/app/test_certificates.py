@@ -2,104 +2,27 @@
 
 import asyncio
 import base64
-import contextlib
 import json
 import logging
 import ssl
-from collections.abc import AsyncIterator, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import grpc
 import grpc.aio
 import pytest
-from aiohttp import web
 from app import one_job
-from kube import server as servers
-from kube.server import Asked, Server, refusal
+from app.job_secrets import BEGIN, HOST, KEY, SECRETS, make_job, progress, setting, stored
+from kube.server import refusal
 
-from capstan_operator.api import parse
 from capstan_operator.api.names import TaskName
-from capstan_operator.api.spec import TrainingJob
 from capstan_operator.app import service, task_client
 from capstan_operator.app.authority import Authority, Pair
-from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.task_client import Identity
-from capstan_operator.kube.cache import Key
-from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import certificates as manifests
 from capstan_operator.manifests import pod as pods
-
-SECRETS = "/api/v1/namespaces/space/secrets"
-KEY = Key("space", "digits")
-BEGIN = datetime(2026, 11, 2, tzinfo=UTC)
-HOST = "ps-0.digits.space.svc.cluster.local"
-
-Json = dict[str, Any]
-
-
-def make_job(workers: int = 1, mode: str = "Mutual") -> TrainingJob:
-    trainer = {"name": "trainer", "image": "digits:1", "command": ["python", "-m", "capstan"]}
-    template = {"spec": {"containers": [trainer, {"name": "sidecar", "image": "digits:1"}]}}
-    replicas = {"ps": 1, "worker": workers}
-    document = {
-        "apiVersion": "capstan.dev/v1alpha1",
-        "kind": "TrainingJob",
-        "metadata": {"name": "digits", "namespace": "space", "uid": "12345678-9"},
-        "spec": {
-            "replicaSpecs": {
-                kind: {"replicas": count, "template": template} for kind, count in replicas.items()
-            },
-            "cluster": {"tls": {"mode": mode}},
-        },
-    }
-    return parse.admitted(document)
-
-
-class Setting:
-    """A server with Secrets by name. `refused` has the answer to each request for a Secret."""
-
-    def __init__(self) -> None:
-        self.secrets: dict[str, Json] = {}
-        self.refused: Callable[[], web.Response] | None = None
-        self.now = BEGIN
-        self.server: Server
-        self.rest: Rest
-        self.certificates: Certificates
-
-    def answer(self, asked: Asked) -> web.StreamResponse:
-        if not asked.path.startswith(SECRETS):
-            return web.json_response(asked.body)
-        if self.refused is not None:
-            return self.refused()
-        if asked.body is not None:
-            self.secrets[asked.body["metadata"]["name"]] = asked.body
-            return web.json_response(asked.body)
-        found = self.secrets.get(asked.path.removeprefix(f"{SECRETS}/"))
-        return web.json_response(found) if found else refusal(404, "NotFound")
-
-    def restart(self) -> None:
-        """Begin as a new process would, with nothing remembered."""
-        self.certificates = Certificates(self.rest, lambda: self.now)
-
-    def written(self) -> list[str]:
-        """Return the Secrets that were written since the last call."""
-        bodies = [asked.body for asked in self.server.asked if asked.method != "GET"]
-        self.server.asked.clear()
-        return [body["metadata"]["name"] for body in bodies if body is not None]
-
-
-@contextlib.asynccontextmanager
-async def setting(folder: Path) -> AsyncIterator[Setting]:
-    here = Setting()
-    async with servers.serving(here.answer) as here.server:
-        config = servers.kubeconfig(folder, f"http://127.0.0.1:{here.server.port}")
-        async with await Rest.connect(config) as here.rest:
-            here.restart()
-            yield here
 
 
 def test_each_task_has_a_secret_and_the_key_of_the_authority_has_its_own(tmp_path: Path) -> None:
@@ -181,6 +104,21 @@ def test_certificates_are_replaced_before_they_end_by_any_operator(tmp_path: Pat
     asyncio.run(scenario())
 
 
+def test_files_that_somebody_has_changed_are_made_again(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            await here.certificates.ensure(KEY, make_job())
+            name = "digits-ps-0-tls-12345678"
+            for file in ("ca.crt", "tls.crt", "tls.key"):
+                here.secrets[name]["data"][file] = base64.b64encode(b"changed").decode()
+                here.written()
+                here.restart()
+                await here.certificates.ensure(KEY, make_job())
+                assert here.written() == [name]
+
+    asyncio.run(scenario())
+
+
 def test_a_secret_of_another_owner_is_an_obstacle_and_stays(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:
@@ -226,15 +164,15 @@ def test_every_container_reads_the_certificates_of_its_task_and_the_probe_connec
 def test_a_certificate_fits_its_authority_and_no_other(tmp_path: Path) -> None:
     ours, other = Authority.make(BEGIN), Authority.make(BEGIN)
     pair = ours.issue((HOST, "localhost"), BEGIN)
-    found = ours.facts(pair)
+    found = ours.facts(pair, ours.chain)
     assert found is not None
     assert found.hosts == {HOST, "localhost"}
     assert found.authority == Authority.load(ours.pair).fingerprint
-    foreign = other.facts(pair)
+    foreign = other.facts(pair, other.chain)
     assert foreign is not None
     assert foreign.authority == b""
-    assert ours.facts(Pair(pair.chain, other.pair.key)) is None
-    assert ours.facts(Pair(b"", b"")) is None
+    assert ours.facts(Pair(pair.chain, other.pair.key), b"") is None
+    assert ours.facts(Pair(b"", b""), b"") is None
     assert b"PRIVATE KEY" in pair.key
     assert "PRIVATE KEY" not in repr(pair)
     with pytest.raises(ValueError, match="do not fit together"):
@@ -254,10 +192,10 @@ def test_an_encrypted_task_answers_only_the_certificate_of_its_job(tmp_path: Pat
             await here.certificates.ensure(KEY, make_job())
             identity = here.certificates.identity(KEY, HOST)
             assert identity is not None
-            authority = Authority.load(_stored(here.secrets["digits-tls-12345678"]))
+            authority = Authority.load(stored(here.secrets["digits-tls-12345678"]))
             server = grpc.aio.server()
-            server.add_generic_rpc_handlers((_progress(),))
-            pair = _stored(here.secrets["digits-ps-0-tls-12345678"])
+            server.add_generic_rpc_handlers((progress(),))
+            pair = stored(here.secrets["digits-ps-0-tls-12345678"])
             credentials = grpc.ssl_server_credentials(
                 [(pair.key, pair.chain)], authority.chain, require_client_auth=True
             )
@@ -275,17 +213,3 @@ def test_an_encrypted_task_answers_only_the_certificate_of_its_job(tmp_path: Pat
                 await server.stop(None)
 
     asyncio.run(scenario())
-
-
-def _stored(secret: Json) -> Pair:
-    return Pair(
-        base64.b64decode(secret["data"]["tls.crt"]), base64.b64decode(secret["data"]["tls.key"])
-    )
-
-
-def _progress() -> grpc.GenericRpcHandler:
-    async def answer(_: bytes, __: object) -> bytes:
-        return b"{}"
-
-    methods = {"Progress": grpc.unary_unary_rpc_method_handler(answer)}
-    return grpc.method_handlers_generic_handler("capstan.Training", methods)

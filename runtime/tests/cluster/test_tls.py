@@ -177,6 +177,47 @@ def test_new_connections_use_new_certificates_and_open_ones_stay(
             server.stop()
 
 
+def test_an_authority_is_replaced_while_the_server_runs(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each new connection is between files of the same step or of two neighbouring steps."""
+    old, new = authority.Authority(), authority.Authority()
+    server_files = old.write(tmp_path / "server")
+    spec = {"ps": clusters.addresses(1)}
+    monkeypatch.setenv("CAPSTAN_TLS_DIR", str(server_files))
+    server = tf.train.Server(spec)
+
+    def is_answered(client_files: pathlib.Path) -> bool:
+        folder = certificates.Folder(str(client_files))
+        with contextlib.closing(client.GrpcWorker(spec["ps"][0], tls=folder)) as ps:
+            return answers(ps)
+
+    def files(name: str, signer: authority.Authority, *trusted: authority.Authority) -> None:
+        """Write the files of a step for the server, and for a client of this name."""
+        for folder in (server_files, tmp_path / name):
+            signer.write(folder)
+            (folder / "ca.crt").write_bytes(b"".join(each.certificate for each in trusted))
+
+    try:
+        files("first", old, old)
+        assert is_answered(tmp_path / "first")
+        # Only the file with the authorities changes.
+        (server_files / "ca.crt").write_bytes(old.certificate + new.certificate)
+        of_new = new.write(tmp_path / "of new")
+        (of_new / "ca.crt").write_bytes(old.certificate)
+        assert is_answered(of_new)
+        steps = {"both": (old, old, new), "promoted": (new, new, old), "last": (new, new)}
+        before = "first"
+        for name, (signer, *trusted) in steps.items():
+            files(name, signer, *trusted)
+            assert is_answered(tmp_path / before)
+            assert is_answered(tmp_path / name)
+            before = name
+        assert not is_answered(tmp_path / "first")
+    finally:
+        server.stop()
+
+
 def test_certificates_that_are_missing_or_do_not_fit_together_are_reported(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

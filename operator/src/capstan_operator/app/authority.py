@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
+from capstan_operator.reconcile.policies import authority as authority_policy
 from capstan_operator.reconcile.policies import certificates as policy
 from capstan_operator.reconcile.policies.certificates import Facts
 
@@ -37,7 +38,7 @@ class Authority:
     def make(cls, now: dt.datetime) -> Self:
         """Return a new authority with a new key."""
         key = ec.generate_private_key(ec.SECP256R1())
-        until = now + policy.AUTHORITY_LIFETIME
+        until = now + authority_policy.LIFETIME
         builder = _builder(_SUBJECT, key, key, now - policy.SKEW, until)
         builder = builder.add_extension(x509.BasicConstraints(ca=True, path_length=0), True)
         return cls(builder.add_extension(_signs(), True).sign(key, hashes.SHA256()), key)
@@ -63,23 +64,32 @@ class Authority:
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
     @property
+    def since(self) -> dt.datetime:
+        return self._certificate.not_valid_before_utc
+
+    @property
+    def until(self) -> dt.datetime:
+        return self._certificate.not_valid_after_utc
+
+    @property
     def fingerprint(self) -> bytes:
         return self._certificate.fingerprint(hashes.SHA256())
 
     def issue(self, names: Sequence[str], now: dt.datetime) -> Pair:
         """Return a new certificate for these DNS names, with a new key."""
         key = ec.generate_private_key(ec.SECP256R1())
-        until = min(now + policy.LIFETIME, self._certificate.not_valid_after_utc)
+        until = now + policy.LIFETIME
         alternative = x509.SubjectAlternativeName([x509.DNSName(name) for name in names])
         builder = _builder(x509.Name([]), key, self._key, now - policy.SKEW, until)
         builder = builder.add_extension(alternative, True).add_extension(_USAGES, False)
         signed = builder.sign(self._key, hashes.SHA256())
         return Pair(signed.public_bytes(serialization.Encoding.PEM), _key_pem(key))
 
-    def facts(self, pair: Pair) -> Facts | None:
-        """Return what a certificate says, or None if it and its key cannot be used.
+    def facts(self, pair: Pair, trusted: bytes) -> Facts | None:
+        """Return what the files of a task say, or None if they cannot be used.
 
-        A certificate that another authority has signed has no fingerprint.
+        `trusted` is the file with the authorities that the task trusts. A certificate that another
+        authority has signed has no fingerprint.
         """
         try:
             key = serialization.load_pem_private_key(pair.key, None)
@@ -91,7 +101,8 @@ class Authority:
             return None
         hosts = frozenset(names.get_values_for_type(x509.DNSName))
         signer = self.fingerprint if self._signed(found) else b""
-        return Facts(found.not_valid_before_utc, found.not_valid_after_utc, hosts, signer)
+        since, until = found.not_valid_before_utc, found.not_valid_after_utc
+        return Facts(since, until, hosts, signer, trusted)
 
     def _signed(self, found: x509.Certificate) -> bool:
         try:

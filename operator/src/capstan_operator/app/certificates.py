@@ -1,14 +1,17 @@
 """Keep the certificates of jobs with `spec.cluster.tls.mode: Mutual` in Secrets of the job.
 
 Rule 1: the Secrets exist before the pods that mount them. `policies.certificates` decides when a
-certificate is made again.
-Rule 2: an authority is made once. While this process remembers it, a deleted Secret is created
-again with the same key.
-Rule 3: no key appears in a log, an Event or a status.
+certificate is made again, and `policies.authority` how an authority is replaced.
+Rule 2: a replacement goes on where another operator has stopped. Its stage is in the Secret of the
+authority, and a certificate says when it was made.
+Rule 3: while this process remembers an authority, a deleted Secret is created again with the same
+key.
+Rule 4: no key appears in a log, an Event or a status.
 """
 
 import base64
 import binascii
+import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,7 +20,8 @@ from typing import Any
 from capstan_operator.api import names
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import TrainingJob
-from capstan_operator.app.authority import Authority, Pair
+from capstan_operator.app.authorities import Authorities
+from capstan_operator.app.authority import Pair
 from capstan_operator.app.task_client import Identity
 from capstan_operator.kube import owners, paths
 from capstan_operator.kube.cache import Key
@@ -25,21 +29,35 @@ from capstan_operator.kube.errors import NotFound
 from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import certificates as manifests
 from capstan_operator.reconcile.observe import NAME_CONFLICT, Obstacle
+from capstan_operator.reconcile.policies import authority as authority_policy
 from capstan_operator.reconcile.policies import certificates as policy
+from capstan_operator.reconcile.policies.authority import Step
 
 _OPERATOR = ("operator.capstan.dev",)
 """The name in the operator's own certificate. Tasks check only who signed it."""
 
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """When the present files of a task were made, and when its Secret is read again."""
+
+    made: datetime
+    again: datetime
+
 
 @dataclass(slots=True)
 class _Held:
-    """The authority of a job, when each task is looked at again, and the operator's certificate."""
+    """The authorities of a job, the operator's certificate, when both are looked at again, and the
+    tasks whose files fit the authorities.
+    """
 
     job: Uid
-    authority: Authority
+    authorities: Authorities
     own: Pair
-    own_again: datetime
-    again: dict[TaskName, datetime] = field(default_factory=dict)
+    again: datetime
+    seen: dict[TaskName, _Seen] = field(default_factory=dict)
 
 
 class _Taken(Exception):
@@ -63,7 +81,8 @@ class Certificates:
         held = self._held.get(key)
         if held is None:
             return None
-        return (min((held.own_again, *held.again.values())) - self._clock()).total_seconds()
+        times = [held.again, *(seen.again for seen in held.seen.values())]
+        return (min(times) - self._clock()).total_seconds()
 
     def identity(self, key: Key, host: str) -> Identity | None:
         """Return the certificate with which the operator asks a task, whose server has this name.
@@ -73,7 +92,7 @@ class Certificates:
         held = self._held.get(key)
         if held is None:
             return None
-        return Identity(held.authority.chain, held.own.chain, held.own.key, host)
+        return Identity(held.authorities.trusted, held.own.chain, held.own.key, host)
 
     async def ensure(self, key: Key, job: TrainingJob) -> Obstacle | None:
         """Make the certificates that the job lacks or that end soon.
@@ -83,65 +102,83 @@ class Certificates:
         try:
             held = self._held.get(key)
             if held is None or held.job != job.metadata.uid:
-                held = self._with_own(job, await self._authority(job))
+                authorities = await self._load(job)
+                held = _Held(job.metadata.uid, authorities, *self._own(authorities))
                 self._held[key] = held
-            if self._clock() >= held.own_again:
-                renewed = self._with_own(job, held.authority)
-                held.own, held.own_again = renewed.own, renewed.own_again
-                await self._restore(job, held.authority)
-            tasks = job.tasks()
-            held.again = {task: held.again[task] for task in tasks if task in held.again}
-            for task in tasks:
-                if task not in held.again or self._clock() >= held.again[task]:
-                    held.again[task] = await self._task(job, task, held.authority)
+            elif self._clock() >= held.again:
+                await self._restore(job, held.authorities)
+                held.own, held.again = self._own(held.authorities)
+            await self._bring_up_to_date(job, held)
         except _Taken as taken:
             return Obstacle(NAME_CONFLICT, str(taken))
         return None
 
-    def _with_own(self, job: TrainingJob, authority: Authority) -> _Held:
-        """Return a job's authority with a new certificate for the operator."""
-        now = self._clock()
-        own = authority.issue(_OPERATOR, now)
-        return _Held(job.metadata.uid, authority, own, now + policy.CHECK_EVERY)
+    async def _bring_up_to_date(self, job: TrainingJob, held: _Held) -> None:
+        """Take the step that the authorities are due for, and make the files of the tasks fit."""
+        tasks = job.tasks()
+        held.seen = {task: held.seen[task] for task in tasks if task in held.seen}
+        while True:
+            now = self._clock()
+            step = _due_step(held, all(task in held.seen for task in tasks), now)
+            if step is not None:
+                await self._take(job, held, step)
+                continue
+            unsure = [task for task in tasks if not _is_current(held.seen.get(task), now)]
+            if not unsure:
+                return
+            for task in unsure:
+                held.seen[task] = await self._task(job, task, held.authorities)
 
-    async def _authority(self, job: TrainingJob) -> Authority:
-        """Return the authority in the job's Secret. Create the Secret if there is none."""
+    async def _take(self, job: TrainingJob, held: _Held, step: Step) -> None:
+        """Write the authorities after a step. No task counts as seen any longer."""
+        after = held.authorities.after(step, self._clock())
+        name = manifests.authority_name(job)
+        await self._write(job, name, after.pair, after)
+        held.authorities = after
+        held.own, held.again = self._own(after)
+        held.seen.clear()
+        log.info("%s/%s: authority: %s", job.metadata.namespace, job.metadata.name, step.value)
+
+    def _own(self, authorities: Authorities) -> tuple[Pair, datetime]:
+        """Return a new certificate for the operator, and when it is made again."""
+        now = self._clock()
+        return authorities.signer.issue(_OPERATOR, now), now + policy.CHECK_EVERY
+
+    async def _load(self, job: TrainingJob) -> Authorities:
+        """Return the authorities in the job's Secret. Create the Secret if there is none."""
         name = manifests.authority_name(job)
         found = await self._read(job, name)
         if found is None:
-            authority = Authority.make(self._clock())
-            await self._create(job, name, authority.pair, authority)
-            return authority
-        pair = _pair(found)
+            authorities = Authorities.make(self._clock())
+            await self._create(job, name, authorities.pair, authorities)
+            return authorities
         try:
-            return Authority.load(pair)
+            return Authorities.load(_pair(found))
         except ValueError as error:
             raise _Taken(
                 f"Secret {name} has no usable authority: {error}; delete it, and the operator makes"
                 " another one"
             ) from None
 
-    async def _restore(self, job: TrainingJob, authority: Authority) -> None:
+    async def _restore(self, job: TrainingJob, authorities: Authorities) -> None:
         name = manifests.authority_name(job)
         if await self._read(job, name) is None:
-            await self._create(job, name, authority.pair, authority)
+            await self._create(job, name, authorities.pair, authorities)
 
-    async def _task(self, job: TrainingJob, task: TaskName, authority: Authority) -> datetime:
-        """Make the certificate of a task if it is due. Return when to look at it again."""
+    async def _task(self, job: TrainingJob, task: TaskName, authorities: Authorities) -> _Seen:
+        """Make the certificate of a task if it is due."""
         name, hosts = manifests.task_secret_name(job, task), manifests.hosts(job, task)
         secret = await self._read(job, name)
         now = self._clock()
-        found = None if secret is None else authority.facts(_pair(secret))
-        if not policy.is_due(found, hosts, authority.fingerprint, now):
-            return now + policy.CHECK_EVERY
-        pair = authority.issue(hosts, now)
-        if secret is None:
-            await self._create(job, name, pair, authority)
-        else:
-            wanted = manifests.secret(job, name, _data(pair, authority))
-            path = paths.secret(job.metadata.namespace, name)
-            await self._rest.apply(path, wanted, manager=names.FIELD_MANAGER)
-        return now + policy.CHECK_EVERY
+        if secret is not None:
+            signer, trusted = authorities.signer, authorities.trusted
+            found = signer.facts(_pair(secret), _file(secret, manifests.AUTHORITY))
+            wanted = policy.Wanted(hosts, signer.fingerprint, trusted)
+            if found is not None and not policy.is_due(found, wanted, now):
+                return _Seen(found.made, now + policy.CHECK_EVERY)
+        pair = authorities.signer.issue(hosts, now)
+        await (self._create if secret is None else self._write)(job, name, pair, authorities)
+        return _Seen(now, now + policy.CHECK_EVERY)
 
     async def _read(self, job: TrainingJob, name: str) -> dict[str, Any] | None:
         """Return a Secret of the job, or None if there is none."""
@@ -153,15 +190,34 @@ class Certificates:
             raise _Taken(f"there is a Secret {name} that is not this job's; delete it")
         return found
 
-    async def _create(self, job: TrainingJob, name: str, pair: Pair, authority: Authority) -> None:
+    async def _create(
+        self, job: TrainingJob, name: str, pair: Pair, authorities: Authorities
+    ) -> None:
         # If another operator was faster, the next pass reads its Secret: AlreadyExists is raised.
-        wanted = manifests.secret(job, name, _data(pair, authority))
+        wanted = manifests.secret(job, name, _data(pair, authorities))
         await self._rest.create(paths.secrets(job.metadata.namespace), wanted)
 
+    async def _write(
+        self, job: TrainingJob, name: str, pair: Pair, authorities: Authorities
+    ) -> None:
+        wanted = manifests.secret(job, name, _data(pair, authorities))
+        path = paths.secret(job.metadata.namespace, name)
+        await self._rest.apply(path, wanted, manager=names.FIELD_MANAGER)
 
-def _data(pair: Pair, authority: Authority) -> dict[str, str]:
+
+def _due_step(held: _Held, are_all_seen: bool, now: datetime) -> Step | None:
+    signer, stage = held.authorities.signer, held.authorities.stage
+    made = [seen.made for seen in held.seen.values()] if are_all_seen else None
+    return authority_policy.step(stage, signer.since, signer.until, made, now)
+
+
+def _is_current(seen: _Seen | None, now: datetime) -> bool:
+    return seen is not None and now < seen.again
+
+
+def _data(pair: Pair, authorities: Authorities) -> dict[str, str]:
     files = {
-        manifests.AUTHORITY: authority.chain,
+        manifests.AUTHORITY: authorities.trusted,
         manifests.CHAIN: pair.chain,
         manifests.KEY: pair.key,
     }
@@ -169,13 +225,14 @@ def _data(pair: Pair, authority: Authority) -> dict[str, str]:
 
 
 def _pair(secret: Mapping[str, Any]) -> Pair:
-    """Return the certificate and key of a Secret. Both are empty if they cannot be read."""
+    """Return the certificate and key of a Secret. Each is empty if it cannot be read."""
+    return Pair(_file(secret, manifests.CHAIN), _file(secret, manifests.KEY))
+
+
+def _file(secret: Mapping[str, Any], name: str) -> bytes:
+    """Return the content of a file. It is empty if it cannot be read."""
     data = secret.get("data") or {}
     try:
-        chain, key = (
-            base64.b64decode(data.get(file, ""), validate=True)
-            for file in (manifests.CHAIN, manifests.KEY)
-        )
+        return base64.b64decode(data.get(name, ""), validate=True)
     except binascii.Error:
-        return Pair(b"", b"")
-    return Pair(chain, key)
+        return b""

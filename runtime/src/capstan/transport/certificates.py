@@ -65,9 +65,9 @@ class Folder:
                 pass
             return self._current
 
-    def _read_stamp(self) -> tuple[int, int]:
-        found = os.stat(self._path / CHAIN)
-        return found.st_ino, found.st_mtime_ns
+    def _read_stamp(self) -> tuple[tuple[int, int], ...]:
+        files = [os.stat(self._path / name) for name in (AUTHORITY, CHAIN, KEY)]
+        return tuple((found.st_ino, found.st_mtime_ns) for found in files)
 
     def _read(self) -> Certificates:
         version = self._path / _VERSION

@@ -1,7 +1,8 @@
 """When the certificate of a task is made again.
 
     the Secret has no readable certificate and key             make one
-    it was signed by another authority                         make one
+    another authority has signed it                            make one
+    the task trusts other authorities than the job has         make one
     it lacks a name of the task's server                       make one
     two thirds of its time have passed                         make one
     otherwise                                                  keep it
@@ -15,9 +16,6 @@ from datetime import datetime, timedelta
 
 LIFETIME = timedelta(days=30)
 """The time of the certificate of a task."""
-AUTHORITY_LIFETIME = timedelta(days=3650)
-"""The time of the authority of a job, which is never made again. No job is expected to last so
-long."""
 SKEW = timedelta(minutes=5)
 """A certificate begins this long ago, for nodes whose clocks are behind."""
 CHECK_EVERY = timedelta(hours=1)
@@ -26,21 +24,39 @@ CHECK_EVERY = timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a certificate says. `authority` is the fingerprint of the authority that signed it."""
+    """What the files of a task say. `authority` is the fingerprint of the authority that signed the
+    certificate, and `trusted` has the authorities that the task trusts, as PEM.
+    """
 
     since: datetime
     until: datetime
     hosts: frozenset[str]
     authority: bytes
+    trusted: bytes
+
+    @property
+    def made(self) -> datetime:
+        """The time at which the files were written."""
+        return self.since + SKEW
 
 
-def is_due(found: Facts | None, hosts: Collection[str], authority: bytes, now: datetime) -> bool:
-    """Return whether a certificate for `hosts` must be made. `found` is the present one."""
-    if found is None or found.authority != authority or not found.hosts.issuperset(hosts):
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the files of a task must say, in the terms of `Facts`."""
+
+    hosts: Collection[str]
+    authority: bytes
+    trusted: bytes
+
+
+def is_due(found: Facts, wanted: Wanted, now: datetime) -> bool:
+    """Return whether the certificate of a task must be made again."""
+    fits = found.authority == wanted.authority and found.trusted == wanted.trusted
+    if not fits or not found.hosts.issuperset(wanted.hosts):
         return True
-    return now >= renew_at(found)
+    return now >= renew_at(found.since, found.until)
 
 
-def renew_at(found: Facts) -> datetime:
-    """Return when a certificate is made again."""
-    return found.since + (found.until - found.since) * 2 / 3
+def renew_at(since: datetime, until: datetime) -> datetime:
+    """Return when two thirds of the time between `since` and `until` have passed."""
+    return since + (until - since) * 2 / 3
