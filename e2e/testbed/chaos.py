@@ -183,6 +183,8 @@ class Chaos:
         """Read the events of three seconds, check ended jobs, and remove nodes without power."""
         try:
             with self._nodes.network.entered():
+                # A scheduler ends itself if a restart of the API server has confused its cache.
+                self._nodes.control.recover()
                 self._read_events()
         except urllib3.exceptions.HTTPError:
             return  # The API server is starting.
