@@ -15,7 +15,7 @@ from testbed.chart import CHART, NAMESPACE, Helm, HelmFailed
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
-from testbed.story import JOBS, Story, job, replica
+from testbed.story import JOBS, Story, condition, job, replica
 
 # Each wait of Helm may take four minutes. The first test also waits for the installation.
 pytestmark = pytest.mark.timeout(600)
@@ -216,6 +216,43 @@ def test_two_releases_serve_a_namespace_each(site: Site) -> None:
         assert not may(api, other, "get", "pods")
     for space in spaces:
         site.helm("uninstall", "capstan", namespace=space)
+
+
+def test_an_encrypted_job_waits_for_the_rights_on_secrets_that_the_chart_left_out(
+    site: Site, tmp_path: pathlib.Path
+) -> None:
+    space = site.cluster.namespace()
+    values = {"namespaces": [space], "crds__enabled": False}
+    site.helm("install", "capstan", CHART, namespace=space, rbac__secrets=False, **values)
+    account = site.cluster.service_account(space, NAME)
+    flags = (f"--namespace={space}",)
+    operator = Operator(account, tmp_path / "operator.log", flags, users_environment())
+    try:
+        story = Story(site.cluster, site.kubelet, operator, space)
+        encrypted = job()
+        encrypted["spec"]["cluster"] = {"tls": {"mode": "Mutual"}}
+        story.submit(encrypted)
+        story.submit(job("plain"))
+        status = story.until(lambda found: reason(found) == "CertificatesMissing")
+        waiting = condition(status, "ClusterReady")
+        assert waiting["status"] == "False"
+        for message in (waiting["message"], story.wait_note("CertificatesMissing")):
+            assert 'cannot get resource "secrets"' in message
+            assert "set rbac.secrets in the chart of the operator" in message
+        story.until(lambda found: found["phase"] == "Running", "plain")
+        assert story.find_pod("worker-0") is None
+        site.helm("upgrade", "capstan", CHART, namespace=space, **values)
+        story.until(lambda found: found["phase"] == "Running")
+    except AssertionError as error:
+        raise AssertionError(f"{error}\n{operator.tail()}") from error
+    finally:
+        operator.kill()
+        site.helm("uninstall", "capstan", namespace=space)
+
+
+def reason(status: Json) -> str:
+    """Return why the cluster of a job is ready or not."""
+    return str(condition(status, "ClusterReady").get("reason", ""))
 
 
 def test_helm_refuses_a_second_operator_of_the_whole_cluster(site: Site) -> None:

@@ -129,6 +129,9 @@ CASES: tuple[Case, ...] = (
      lambda found: {kind for kind, _ in found if "Role" in kind},
      {"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}, set()),
     ("rbac.nodes", False, {}, lambda found: ("ClusterRole", f"{NAME}-nodes") in found, True, False),
+    ("rbac.secrets", False, {},
+     lambda found: [rule["verbs"] for rule in found["ClusterRole", NAME]["rules"]
+                    if "secrets" in rule["resources"]], [["get", "create", "patch"]], []),
     ("rbac.aggregate", False, {}, lambda found: ("ClusterRole", f"{NAME}-view") in found,
      True, False),
     ("admissionPolicy.enabled", False, {},
@@ -200,6 +203,7 @@ REFUSED: Mapping[str, tuple[object, str]] = {
     "serviceAccount.annotations": ({"a": 1}, "got number, want string"),
     "rbac.create": ("no", "got string, want boolean"),
     "rbac.nodes": ("no", "got string, want boolean"),
+    "rbac.secrets": ("no", "got string, want boolean"),
     "rbac.aggregate": ("no", "got string, want boolean"),
     "admissionPolicy.enabled": ("no", "got string, want boolean"),
     "admissionPolicy.serviceAccounts": ([], "minItems: got 0, want 1"),

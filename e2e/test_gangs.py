@@ -12,11 +12,12 @@ from collections.abc import Iterator
 import pytest
 
 from conftest import CRD, UNAVAILABLE
-from test_rbac import ACCOUNT, RIGHTS, Place, Right
 from testbed import control, wait
 from testbed.current import Current
 from testbed.kubelet import Kubelet
+from testbed.rights import RIGHTS, Right
 from testbed.story import NAME, TRAINER, Json, Story, condition, job, replica, row
+from testbed.trials import ACCOUNT, Place
 
 pytestmark = pytest.mark.e2e
 

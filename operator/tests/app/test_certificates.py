@@ -136,6 +136,9 @@ def test_a_job_whose_secrets_are_refused_waits_and_says_why(tmp_path: Path) -> N
     async def scenario() -> None:
         async with setting(tmp_path) as here:
             here.refused = lambda: refusal(403, "Forbidden", "no rights on secrets")
+            found = await here.certificates.ensure(KEY, make_job())
+            assert found is not None
+            assert found.message.startswith("no rights on secrets; set rbac.secrets in the chart")
             gangs = Gangs(here.rest, lambda: here.now)
             made = Preparations(here.rest, gangs, here.certificates, lambda: here.now)
             found = await made.obstacle(make_job(), started=True)

@@ -98,7 +98,7 @@ class Setting:
     def answer_about_the_policy(self, asked: Asked) -> web.StreamResponse:
         if self.policies_refused:
             return refusal(403, "Forbidden", "no rights on networkpolicies")
-        if asked.method == "POST":
+        if asked.method in ("POST", "PUT"):
             self.policy = asked.body
         return web.json_response(self.policy) if self.policy else refusal(404, "NotFound")
 
@@ -253,6 +253,30 @@ def test_a_network_policy_is_created_before_the_service_if_the_job_asks_for_one(
             here.preparations.recheck({KEY: job.metadata.uid}, ())
             assert await here.preparations.obstacle(job, started=True) is None
             assert here.asked() == [f"GET {policy}", f"POST {POLICIES}"]
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"ingress": [{}]}, {"podSelector": {"matchLabels": {"app": "other"}}}, {"egress": [{}]}],
+)
+def test_a_network_policy_that_somebody_has_changed_is_repaired_after_a_comparison(
+    change: Json, tmp_path: Path
+) -> None:
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            job = make_job(network_policy=True)
+            await here.preparations.obstacle(job, started=True)
+            made = here.policy = network_policy.network_policy(job)
+            noted = {**made["metadata"], "annotations": {"example.com/note": "kept"}}
+            here.policy = {**made, "metadata": noted, "spec": {**made["spec"], **change}}
+            here.asked()
+            here.preparations.recheck({KEY: job.metadata.uid}, ())
+            assert await here.preparations.obstacle(job, started=True) is None
+            policy = f"{POLICIES}/digits"
+            assert here.asked() == [f"GET {policy}", f"PUT {policy}"]
+            assert here.policy == {**made, "metadata": noted}
 
     asyncio.run(scenario())
 

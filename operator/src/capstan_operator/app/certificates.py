@@ -25,16 +25,21 @@ from capstan_operator.app.authority import Pair
 from capstan_operator.app.task_client import Identity
 from capstan_operator.kube import owners, paths
 from capstan_operator.kube.cache import Key
-from capstan_operator.kube.errors import NotFound
+from capstan_operator.kube.errors import Forbidden, NotFound
 from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import certificates as manifests
-from capstan_operator.reconcile.observe import NAME_CONFLICT, Obstacle
+from capstan_operator.reconcile.observe import CERTIFICATES_MISSING, NAME_CONFLICT, Obstacle
 from capstan_operator.reconcile.policies import authority as authority_policy
 from capstan_operator.reconcile.policies import certificates as policy
 from capstan_operator.reconcile.policies.authority import Step
 
 _OPERATOR = ("operator.capstan.dev",)
 """The name in the operator's own certificate. Tasks check only who signed it."""
+
+_WITHOUT_RIGHTS = (
+    "set rbac.secrets in the chart of the operator, or set spec.cluster.tls.mode to Disabled and"
+    " make the certificates yourself"
+)
 
 log = logging.getLogger(__name__)
 
@@ -60,8 +65,12 @@ class _Held:
     seen: dict[TaskName, _Seen] = field(default_factory=dict)
 
 
-class _Taken(Exception):
-    """A Secret has the name that the job needs, and is not the job's."""
+class _Blocked(Exception):
+    """An obstacle keeps the operator from making the certificates."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.obstacle = Obstacle(reason, message)
 
 
 class Certificates:
@@ -97,7 +106,8 @@ class Certificates:
     async def ensure(self, key: Key, job: TrainingJob) -> Obstacle | None:
         """Make the certificates that the job lacks or that end soon.
 
-        Return an obstacle if another owner has the name of a Secret. Raises kube.errors.ApiError.
+        Return an obstacle if the operator may not read Secrets, or if another owner has the name of
+        one. Raises kube.errors.ApiError.
         """
         try:
             held = self._held.get(key)
@@ -109,8 +119,8 @@ class Certificates:
                 await self._restore(job, held.authorities)
                 held.own, held.again = self._own(held.authorities)
             await self._bring_up_to_date(job, held)
-        except _Taken as taken:
-            return Obstacle(NAME_CONFLICT, str(taken))
+        except _Blocked as blocked:
+            return blocked.obstacle
         return None
 
     async def _bring_up_to_date(self, job: TrainingJob, held: _Held) -> None:
@@ -155,9 +165,10 @@ class Certificates:
         try:
             return Authorities.load(_pair(found))
         except ValueError as error:
-            raise _Taken(
+            raise _Blocked(
+                NAME_CONFLICT,
                 f"Secret {name} has no usable authority: {error}; delete it, and the operator makes"
-                " another one"
+                " another one",
             ) from None
 
     async def _restore(self, job: TrainingJob, authorities: Authorities) -> None:
@@ -181,13 +192,16 @@ class Certificates:
         return _Seen(now, now + policy.CHECK_EVERY)
 
     async def _read(self, job: TrainingJob, name: str) -> dict[str, Any] | None:
-        """Return a Secret of the job, or None if there is none."""
+        """Return a Secret of the job, or None if there is none. Raises _Blocked."""
         try:
             found = await self._rest.get(paths.secret(job.metadata.namespace, name))
         except NotFound:
             return None
+        except Forbidden as refused:
+            raise _Blocked(CERTIFICATES_MISSING, f"{refused.message}; {_WITHOUT_RIGHTS}") from None
         if owners.controller(found, job.metadata.name) != job.metadata.uid:
-            raise _Taken(f"there is a Secret {name} that is not this job's; delete it")
+            message = f"there is a Secret {name} that is not this job's; delete it"
+            raise _Blocked(NAME_CONFLICT, message)
         return found
 
     async def _create(

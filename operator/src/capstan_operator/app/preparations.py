@@ -3,19 +3,21 @@
 These are its Service and, if the job asks for them, its NetworkPolicy, its PersistentVolumeClaim
 and the Secrets with its certificates, which `certificates` keeps.
 
-Rule 1: the operator does not touch objects of other owners. It creates an object and never changes
-it. An object that already exists either belongs to the job or is an obstacle.
+Rule 1: the operator does not touch objects of other owners. An object that already exists either
+belongs to the job or is an obstacle. The operator only changes the job's NetworkPolicy, and only if
+its rules are no longer those of `manifests.network_policy`.
 Rule 2: results are remembered. A sound template is not tried again, and an existing Service is not
 read again until a watch or a comparison reports that it may be gone. An obstacle is checked again
 after a pause that grows (`policies.recheck`), or at once when the job or its Service has changed.
 Rule 3: if the job's Service is reported gone while a pass looks for it, the result of that look is
 not remembered. The result may be older than the report.
 Rule 4: no watch reports NetworkPolicies and claims. After each comparison, a pass reads those of
-its job again, and creates them if they are gone.
+its job again, and repairs them.
 """
 
 import hashlib
 import json
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,7 +30,14 @@ from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.kube import owners, paths
 from capstan_operator.kube.cache import Key
-from capstan_operator.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound, Refused
+from capstan_operator.kube.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Refused,
+)
 from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import certificates as certificate_manifests
 from capstan_operator.manifests import network_policy as policy_manifests
@@ -48,6 +57,8 @@ from capstan_operator.reconcile.policies import recheck, template
 from capstan_operator.reconcile.policies.recheck import Blocked
 from capstan_operator.reconcile.policies.template import Answer, DryRun
 
+log = logging.getLogger(__name__)
+
 REMEMBERED = 1024
 """The most valid templates that are remembered. Series of jobs often differ only in their names."""
 
@@ -60,6 +71,8 @@ class _Unwatched:
     path: str
     collection: str
     manifest: dict[str, Any]
+    is_kept: bool = False
+    """Whether its spec stays as the operator has made it."""
 
     @property
     def title(self) -> str:
@@ -198,7 +211,10 @@ class Preparations:
         return Answer.ACCEPTED, ""
 
     async def _ensure(self, wanted: _Unwatched, job: TrainingJob) -> Obstacle | None:
-        """Create the object unless it exists. Return an obstacle if another owner has its name."""
+        """Create the object unless it exists, and undo changes of a kept spec.
+
+        Return an obstacle if another owner has its name.
+        """
         try:
             existing = await self._rest.get(wanted.path)
         except NotFound:
@@ -206,6 +222,14 @@ class Preparations:
             return None
         if owners.controller(existing, job.metadata.name) != job.metadata.uid:
             return in_the_way(wanted.manifest["kind"], existing, job)
+        if wanted.is_kept and existing.get("spec") != wanted.manifest["spec"]:
+            await self._rest.replace(wanted.path, {**existing, "spec": wanted.manifest["spec"]})
+            log.info(
+                "%s/%s: %s was changed: repaired",
+                job.metadata.namespace,
+                job.metadata.name,
+                wanted.title,
+            )
         return None
 
     async def _ensure_service(self, key: Key, job: TrainingJob) -> Obstacle | None:
@@ -230,6 +254,7 @@ def _unwatched(job: TrainingJob) -> Iterator[_Unwatched]:
             paths.network_policy(namespace, name),
             paths.network_policies(namespace),
             policy_manifests.network_policy(job),
+            is_kept=True,
         )
     checkpoint = job.spec.checkpoint
     if checkpoint is not None and checkpoint.volume_claim is not None:
@@ -250,8 +275,8 @@ async def _found_or(
     """
     try:
         return await ensured
-    except NotFound:
-        # The object was there and is gone by now. The next pass creates it.
+    except (Conflict, NotFound):
+        # The object was there and is gone or changed by now. The next pass looks at it again.
         raise
     except ApiError as error:
         if not (started or isinstance(error, Forbidden | Refused)):

@@ -34,8 +34,9 @@ _CONDITIONS = {
     "policy or webhook that the message names. The operator tries again.",
     observe.VOLUME_CLAIM_MISSING: "Let the operator create PersistentVolumeClaims, or change the "
     "quota, policy or webhook that the message names. The operator tries again.",
-    observe.CERTIFICATES_MISSING: "Let the operator read and write Secrets, or change the quota, "
-    "policy or webhook that the message names. The operator tries again.",
+    observe.CERTIFICATES_MISSING: "Let the operator read and write Secrets (rbac.secrets in its "
+    "chart), or change the quota, policy or webhook that the message names. The operator tries "
+    "again.",
     observe.GANG_UNAVAILABLE: "Install the scheduler that spec.scheduling.gang names, or delete "
     "the job and submit it with another gang.",
     Phase.QUEUED.value: "Nothing, if the queue is busy. What Kueue waits for: kubectl describe "
