@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -130,7 +130,7 @@ def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -
     asyncio.run(scenario())
 
 
-GANG = PodGroup(BACK_ENDS[-1], "digits", 3)
+GANG = PodGroup(BACK_ENDS[-1], "digits", 9)
 
 
 def test_a_pass_follows_when_the_api_server_answers_that_a_pod_waits(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_the_pods_of_a_gang_are_created_at_once_and_join_it(tmp_path: Path) -> N
     """The server answers the first request only when the last has arrived."""
 
     async def scenario() -> None:
-        job, arrived = make_job(workers=9), asyncio.Semaphore(0)
+        job, arrived = make_job(workers=GANG.size), asyncio.Semaphore(0)
         all_arrived = asyncio.Event()
 
         async def answer(asked: Asked) -> web.StreamResponse:
@@ -171,6 +171,21 @@ def test_the_pods_of_a_gang_are_created_at_once_and_join_it(tmp_path: Path) -> N
                 await arrived.acquire()
             all_arrived.set()
             assert not await acting
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.e2e
+def test_the_pods_that_a_gang_needs_are_created_before_all_others(tmp_path: Path) -> None:
+    """Otherwise its scheduler could start pods that the gang does not need, and no others."""
+
+    async def scenario() -> None:
+        job = make_job(workers=12)
+        async with setting(created, tmp_path) as here:
+            assert not await here.actor.act(KEY, job, starts(job), [replace(GANG, size=4)])
+            needed = {f"POST digits-{start.task}" for start in starts(job)[:4]}
+            assert set(here.asked()[:4]) == needed
+            assert len(here.asked()) == 12
 
     asyncio.run(scenario())
 
