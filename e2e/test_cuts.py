@@ -19,6 +19,7 @@ from capstan_operator.kube import paths
 from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import NotFound
 from capstan_operator.kube.rest import Rest
+from testbed import certificates
 from testbed.api import Api
 from testbed.control import Cluster
 from testbed.endings import Ending
@@ -32,6 +33,7 @@ AT_ONCE = 8
 """The number of jobs that are served at the same time."""
 MOST_CALLS = 16
 """More calls than the operator makes in any script."""
+DAY = 86400.0
 LONG = {"restartBackoff": {"initialSeconds": 1000, "maxSeconds": 1000}}
 
 
@@ -162,6 +164,14 @@ def scales(workers: int) -> Callable[[Place], list[Act]]:
     return acts
 
 
+def waits(*seconds: float) -> Callable[[Place], list[Act]]:
+    """Return acts in which only time passes, each when the operator has done its work."""
+    return lambda _: [
+        Act(phase("Running"), lambda served, __, ahead=ahead: served.leap(ahead))
+        for ahead in seconds
+    ]
+
+
 def with_workers(workers: int) -> Callable[[Found], bool]:
     """Return a condition: the job runs with exactly these workers and their pods."""
 
@@ -196,6 +206,11 @@ def a_job(**fields: Any) -> Callable[[str], Json]:
     worker. The replica type of the worker has these fields.
     """
     return lambda name: job(name, ps=replica(), worker=replica(**fields))
+
+
+def encrypted(name: str) -> Json:
+    manifest = job(name, worker=replica())
+    return {**manifest, "spec": {**manifest["spec"], "cluster": {"tls": {"mode": "Mutual"}}}}
 
 
 def with_account(name: str) -> Json:
@@ -250,6 +265,11 @@ SCRIPTS = {
     ),
     "a refused pod": Script(with_account, refused_at_first, running("worker-0", 2), True),
     "an invalid template": Script(misspelt, no_acts, phase("Invalid"), from_nothing=True),
+    "the start of an encrypted job": Script(encrypted, no_acts, phase("Running"), True),
+    "a certificate that ends": Script(encrypted, waits(21 * DAY), phase("Running")),
+    "an authority that ends": Script(
+        encrypted, waits(244 * DAY, DAY / 12, DAY / 12), phase("Running")
+    ),
     "a lost node": Script(on_two_nodes, node_lost, running("worker-0", 2)),
 }
 
@@ -371,6 +391,9 @@ class Stage:
         except NotFound:
             service = None
         events = await self._rest.list(paths.events(space))
-        found = served.found
+        found, kept = served.found, None
+        if found.job["spec"]["cluster"]["tls"]["mode"] == "Mutual":
+            secrets = await self._rest.list(paths.secrets(space))
+            kept = certificates.summary(found.job, secrets.items, served.now())
         await self._rest.delete(paths.job(space, name), uid=found.job["metadata"]["uid"])
-        return Ending.of(found.job, found.pods, service, events.items)
+        return Ending.of(found.job, found.pods, service, events.items, kept)

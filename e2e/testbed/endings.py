@@ -21,19 +21,25 @@ _WORDS = (
     (re.compile(r"\bin \d+(\.\d+)? s\b"), "SOON"),
     (re.compile(r"\bkube-api-access-\w+"), "kube-api-access"),
     (re.compile(r"\bJOB-cluster-[0-9a-f]{8}\b"), "JOB-cluster-UID"),
+    (re.compile(r"-tls-[0-9a-f]{8}\b"), "-tls-UID"),
 )
 
 
 @dataclass(frozen=True)
 class Ending:
-    """A job with its Service and its pods as JSON, and how often each event was reported."""
+    """A job with its Service, its pods and its certificates as JSON, and counts of its events."""
 
     state: str
     events: Counter[str]
 
     @classmethod
     def of(
-        cls, job: Json, pods: Iterable[Json], service: Json | None, events: Iterable[Json]
+        cls,
+        job: Json,
+        pods: Iterable[Json],
+        service: Json | None,
+        events: Iterable[Json],
+        certificates: Json | None = None,
     ) -> "Ending":
         """Return the ending of a job with these objects. Ignore events about other objects."""
         uid = job["metadata"]["uid"]
@@ -41,6 +47,7 @@ class Ending:
         state = {
             "status": job.get("status"),
             "service": service,
+            "certificates": certificates,
             "pods": sorted(pods, key=lambda pod: pod["metadata"]["name"]),
         }
         own_events = [event for event in events if event["regarding"].get("uid") == uid]
@@ -65,15 +72,20 @@ def _normalised(value: Any, names: Mapping[str, str]) -> Any:
             if value.get("state") == "Stopped":
                 # An operator that takes over late does not know how a stopped pod ended.
                 value = {key: value[key] for key in value if key not in ("exitCode", "reason")}
-            kept = {key: _normalised(inner, names) for key, inner in value.items()}
+            kept = {_word(key, names): _normalised(inner, names) for key, inner in value.items()}
             return {key: kept[key] for key in kept if not _IGNORED_FIELDS.fullmatch(key)}
         case list():
             listed = [_normalised(inner, names) for inner in value]
             is_map = all(isinstance(inner, dict) and "type" in inner for inner in listed)
             return sorted(listed, key=lambda inner: inner["type"]) if is_map else listed
         case str():
-            for name, word in names.items():
-                value = re.sub(rf"\b{re.escape(name)}\b", word, value)
-            for pattern, word in _WORDS:
-                value = pattern.sub(word, value)
+            return _word(value, names)
+    return value
+
+
+def _word(value: str, names: Mapping[str, str]) -> str:
+    for name, word in names.items():
+        value = re.sub(rf"\b{re.escape(name)}\b", word, value)
+    for pattern, word in _WORDS:
+        value = pattern.sub(word, value)
     return value
