@@ -1,13 +1,22 @@
-"""The operator never changes objects that it does not own, and waits for pods of a deleted job."""
+"""The operator never changes objects that it does not own, waits for pods of a deleted job, and
+repairs its own objects.
+"""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from testbed import wait
+from testbed.control import Cluster
+from testbed.kubelet import Kubelet
+from testbed.operator import Operator
 from testbed.story import NAME, TRAINER, Story, condition, job, replica, row
 
 Json = dict[str, Any]
+
+
+OPEN_TO_ALL = {"ingress": [{}], "egress": [{}], "policyTypes": ["Ingress", "Egress"]}
 
 
 def foreign_service(story: Story) -> Json:
@@ -91,6 +100,30 @@ def test_a_deleted_service_is_recreated(story: Story) -> None:
     assert story.status()["restarts"] == {"application": 0, "infrastructure": 0}
 
 
+def test_a_network_policy_that_is_changed_or_deleted_while_its_job_runs_is_repaired(
+    start_operator: Callable[..., Operator], cluster: Cluster, kubelet: Kubelet, namespace: str
+) -> None:
+    story = Story(cluster, kubelet, start_operator("--resync-seconds=1"), namespace)
+    manifest = job()
+    manifest["spec"]["cluster"] = {"networkPolicy": True}
+    story.started(manifest)
+    pods = story.pods()
+    path = f"/apis/networking.k8s.io/v1/namespaces/{namespace}/networkpolicies/{NAME}"
+    made = cluster.api.get(path)
+    change = {"metadata": {"labels": {"note": "kept"}}, "spec": OPEN_TO_ALL}
+    changed = cluster.api.patch(path, change)
+    assert changed["spec"] != made["spec"]
+
+    repaired = wait.until(lambda: _with_spec(cluster.api.find(path), made["spec"]))
+    assert repaired["metadata"]["labels"] == {**made["metadata"]["labels"], "note": "kept"}
+    assert repaired["metadata"]["uid"] == made["metadata"]["uid"]
+
+    story.kubectl("delete", "networkpolicy", NAME)
+    again = wait.until(lambda: _with_spec(cluster.api.find(path), made["spec"]))
+    assert again["metadata"]["uid"] != made["metadata"]["uid"]
+    assert story.pods() == pods
+
+
 @pytest.mark.parametrize("how", ["Background", "Foreground", "Orphan"])
 def test_a_job_that_is_deleted_and_created_again_at_once_runs(story: Story, how: str) -> None:
     for task in ("ps-0", "worker-0", "worker-1"):
@@ -132,6 +165,10 @@ def test_a_job_reports_that_it_waits_for_pods_of_a_deleted_job_of_the_same_name(
     assert condition(status, "NameConflict") == {}
     story.kubelet.resume()
     story.until(lambda status: status["phase"] == "Running")
+
+
+def _with_spec(manifest: Json | None, spec: Json) -> Json | None:
+    return manifest if manifest is not None and manifest["spec"] == spec else None
 
 
 def _running(pod: Json) -> Json | None:

@@ -85,7 +85,9 @@ def test_neither_a_comparison_nor_a_new_process_writes_anything(comparing: Story
     story.submit(job("invalid", worker=replica(1, pod={"nodeSelektor": {}})))
     story.started(job("done", ps=replica(1), worker=replica(1)))
     story.kubelet.exit(story.pod_key("worker-0", "done"), 0)
-    story.started(job("runs", ps=replica(1), worker=replica(2)))
+    runs = job("runs", ps=replica(1), worker=replica(2))
+    runs["spec"]["cluster"] = {"networkPolicy": True, "tls": {"mode": "Mutual"}}
+    story.started(runs)
     story.kubelet.exit(story.pod_key("worker-1", "runs"), 1)
     story.until_running("worker-1", 2, "runs")
     story.until_row("worker-0", name="waits", state="Pending", pod="waits-worker-0")
