@@ -86,13 +86,13 @@ def _purpose(module: pathlib.Path) -> str:
 
 
 def operations(_: str) -> str:
-    """Return a table of all operations: inputs, outputs, types, gradient and oracle."""
+    """Return a table of all operations: inputs, outputs, types, GPU, gradient and oracle."""
     opdef = importlib.import_module("capstan.framework.opdef")
     importlib.import_module("capstan")
     oracle = _oracle()
     rows = [
-        "| operation | inputs | outputs | types | gradient | oracle |",
-        "|---|---|---|---|---|---|",
+        "| operation | inputs | outputs | types | GPU | gradient | oracle |",
+        "|---|---|---|---|---|---|---|",
     ]
     # Only the compiler makes the operations whose names begin with an underscore.
     for row in (row for row in opdef.all_rows() if row.name[0] != "_"):
@@ -100,8 +100,26 @@ def operations(_: str) -> str:
         inputs, outputs = (_code(arguments) for arguments in (row.inputs, row.outputs))
         types = "; ".join(f"`{name}` {_types(allowed)}" for name, allowed in row.types.items())
         test = oracle.get(row.name, "")
-        rows.append(f"| `{row.name}` | {inputs} | {outputs} | {types} | {gradient} | {test} |")
+        on_gpu = _on_gpu(row.name)
+        rows.append(
+            f"| `{row.name}` | {inputs} | {outputs} | {types} | {on_gpu} | {gradient} | {test} |"
+        )
     return "\n".join([*rows, ""])
+
+
+def _on_gpu(operation: str) -> str:
+    """Return the types that the GPU kernels of an operation serve, or `yes` for all types."""
+    registry = importlib.import_module("capstan.kernels.registry")
+    found: dict[str, set[Any]] = {}
+    kernels = registry.rows(operation, "GPU")
+    for kernel in kernels:
+        for name, allowed in kernel.types.items():
+            found.setdefault(name, set()).update(allowed)
+    served = "; ".join(
+        f"`{name}` {_types(sorted(found[name], key=lambda dtype: dtype.as_datatype_enum))}"
+        for name in sorted(found)
+    )
+    return served or ("yes" if kernels else "")
 
 
 def _oracle() -> dict[str, str]:

@@ -1,7 +1,8 @@
 """A device for tests that behaves like a GPU and runs on NumPy.
 
-Its arrays refuse to be taken for NumPy arrays, as CuPy's do. Its memory must be copied: an
-operation that mixes its arrays with NumPy arrays raises TypeError. Its stream runs late: nothing is
+Its arrays refuse to be taken for NumPy arrays, as CuPy's do, and they refuse the calls that CuPy
+does not understand (`cupy_interface`). Its memory must be copied: an operation that mixes its
+arrays with NumPy arrays raises TypeError. Its stream runs late: nothing is
 computed or copied before somebody waits for the stream, and memory holds garbage until then. It has
 the device type GPU, so it runs the rows that a real GPU runs.
 """
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import cupy_interface
 import numpy as np
 
 from capstan import errors
@@ -58,15 +60,30 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self._memory)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        cupy_interface.check_ufunc(ufunc, method, options)
         return self._home.compute(getattr(ufunc, method), inputs, options)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, inputs: Any, options: Any
     ) -> Any:
+        cupy_interface.check_function(function, inputs, options)
         if function is np.empty_like:
             return self._home.like(*inputs, **options)
+        if function is np.asarray:
+            [value] = inputs
+            return value if isinstance(value, StrictArray) else self._home.copy_in(np.array(value))
         if function.__name__ in _VIEWS:
-            return StrictArray(self._home, function(self._memory, *inputs[1:], **options))
+            return self._view(
+                function(self._memory, *inputs[1:], **options), function, inputs, options
+            )
+        return self._home.compute(function, inputs, options)
+
+    def _view(
+        self, memory: np.ndarray, function: Callable[..., Any], inputs: Any, options: dict[str, Any]
+    ) -> Any:
+        """Return a view of this array, or compute a copy if NumPy cannot make a view."""
+        if not memory.size or np.may_share_memory(memory, self._memory):
+            return StrictArray(self._home, memory)
         return self._home.compute(function, inputs, options)
 
     def __getitem__(self, key: Any) -> "StrictArray":
@@ -84,17 +101,19 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or not hasattr(np.ndarray, name):
             raise AttributeError(name)
-        if name in ("view", *_VIEWS):
-            return lambda *args, **options: StrictArray(
-                self._home, getattr(self._memory, name)(*args, **options)
-            )
         if name in ("ctypes", "data", "tobytes", "tofile", "dump", "byteswap"):
             raise TypeError(f"The memory of a strict array cannot be reached by {name}")
-        return lambda *args, **options: self._home.compute(
-            lambda array, *rest, **named: getattr(array, name)(*rest, **named),
-            (self, *args),
-            options,
-        )
+        return lambda *args, **options: self._call(name, args, options)
+
+    def _call(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        cupy_interface.check_method(name, args, options)
+
+        def call(array: Any, *rest: Any, **named: Any) -> Any:
+            return getattr(array, name)(*rest, **named)
+
+        if name in ("view", *_VIEWS):
+            return self._view(call(self._memory, *args, **options), call, (self, *args), options)
+        return self._home.compute(call, (self, *args), options)
 
     def _number(self) -> Any:
         """Wait for the stream and return the only element, as CuPy does for `float(array)`."""
@@ -112,6 +131,12 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def item(self) -> Any:
         return self._number()
+
+    def get(self) -> np.ndarray:
+        """Wait for the stream and return the elements in host memory, as CuPy does."""
+        host: np.ndarray = self._home.copy_out(self)
+        self._home.stream.synchronize()
+        return host
 
 
 class LateStream(device.Stream):

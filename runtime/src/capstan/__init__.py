@@ -84,6 +84,7 @@ if TYPE_CHECKING:
     from capstan.api import nn as nn
     from capstan.api import python_io as python_io
     from capstan.api import queue as queue
+    from capstan.api import raw_ops as raw_ops
     from capstan.api import resource_loader as resource_loader
     from capstan.api import sets as sets
     from capstan.api import test as test
@@ -118,6 +119,7 @@ _MODULES = {
     "python_io": "capstan.api.python_io",
     "pywrap_tensorflow": "capstan.python.pywrap_tensorflow",
     "queue": "capstan.api.queue",
+    "raw_ops": "capstan.api.raw_ops",
     "resource_loader": "capstan.api.resource_loader",
     "saved_model": "capstan.train.saved_model",
     "sets": "capstan.api.sets",

@@ -30,8 +30,8 @@ from capstan_operator.reconcile.policies import failure
 MOST_AT_ONCE = MAX_IN_FLIGHT
 """The most pods of one job that are created at once. The first batches are of 1, 2, 4 ... pods, as
 in Kubernetes' Job controller. A template that is refused is therefore tried once and not a thousand
-times. If a queue or a scheduler waits for a group of pods, the first batch has the whole group. `Rest`
-sends at most this many requests at once, and sends requests of other jobs in between."""
+times. If a queue or a scheduler waits for a group of pods, the first batch has the whole group.
+`Rest` sends at most this many requests at once, and sends requests of other jobs in between."""
 
 log = logging.getLogger(__name__)
 
@@ -124,8 +124,8 @@ class Actor:
             return _manifest(job, start, environment, groups)
 
         tried = [pod_manifests.pod_name(job, start.task) for start in starts]
-        # The scheduler takes the oldest pods first. The pods that a group needs are therefore created
-        # before the pods that it does not need, or those could take the place of a parameter server.
+        # The scheduler takes the oldest pods first. The pods that a group needs are therefore
+        # created before the others, which could take the place of a parameter server.
         size = min(max((group.size for group in groups), default=1), MOST_AT_ONCE)
         while starts:
             batch, starts = starts[:size], starts[size:]

@@ -1,5 +1,6 @@
 """TensorFlow 1's functions that shape, join and cut tensors (python/ops/array_ops.py)."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,8 @@ from capstan.framework.static_raw import static_raw
 
 __all__ = [
     "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "concat", "expand_dims",
-    "identity", "invert_permutation", "newaxis", "pad", "parallel_stack", "rank", "reshape",
-    "shape", "shape_n", "size", "slice", "split", "squeeze", "stack", "stop_gradient",
+    "identity", "identity_n", "invert_permutation", "newaxis", "pad", "parallel_stack", "rank",
+    "reshape", "shape", "shape_n", "size", "slice", "split", "squeeze", "stack", "stop_gradient",
     "strided_slice", "tile", "transpose", "unique", "unstack",
 ]  # fmt: skip
 
@@ -24,6 +25,11 @@ newaxis = None
 
 def identity(input: Any, name: str | None = None) -> Any:
     return raw.Identity(input, name=name)
+
+
+def identity_n(input: Sequence[Any], name: str | None = None) -> Any:
+    """Return a list of tensors with the same values. All inputs are ready before any output is."""
+    return raw.IdentityN(input, name=name)
 
 
 stop_gradient = plain.function(

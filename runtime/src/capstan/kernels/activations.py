@@ -8,6 +8,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -107,7 +108,7 @@ def _top_k(node: NodeContext) -> Function:
         # A stable sort keeps the first of equal elements first.
         keys = np.subtract(np.iinfo(x.dtype).max, x) if is_unsigned else np.negative(x)
         places = np.argsort(keys, -1, "stable")[..., :count]
-        return np.take_along_axis(x, places, -1), places.astype(np.int32)
+        return np.take_along_axis(x, places, -1), on_host(places.astype(np.int32))
 
     return top_k
 

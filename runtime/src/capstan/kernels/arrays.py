@@ -8,6 +8,7 @@ from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -20,7 +21,7 @@ def _reverse(tensor: Array, axes: Array) -> Array:
             raise invalid(f"'axis'[{index}] = {axis} is out of valid range [0, {rank - 1}")
     if len({axis % rank for axis in places}) < len(places):
         raise invalid("axis specified more than once.")
-    return np.array(np.flip(tensor, tuple(places)))
+    return np.flip(tensor, tuple(places)).copy()
 
 
 def _reverse_sequence(node: NodeContext) -> Function:
@@ -32,12 +33,12 @@ def _reverse_sequence(node: NodeContext) -> Function:
                 f"Length of seq_lengths != input.dims({batch}), ({lengths.size} vs. "
                 f"{x.shape[batch]})"
             )
-        made = np.array(x)
+        made = x.copy()
         source, target = (
             np.moveaxis(x, (batch, along), (0, 1)),
             np.moveaxis(made, (batch, along), (0, 1)),
         )
-        for at, length in enumerate(lengths.tolist()):
+        for at, length in enumerate(on_host(lengths).tolist()):
             if not 0 <= length <= x.shape[along]:
                 raise invalid(f"seq_lens({at}) > input.dims({along})")
             target[at, :length] = source[at, :length][::-1]
@@ -114,14 +115,12 @@ def _bincount(node: NodeContext) -> Function:
 
 
 def _diagonal_of(matrix: Array) -> Any:
-    count = min(matrix.shape[-2:])
-    places = np.arange(count)
-    return matrix[..., places, places]
+    return np.diagonal(matrix, 0, -2, -1).copy()
 
 
 def _matrix_diag(diagonal: Array) -> Array:
     count = diagonal.shape[-1]
-    made = np.zeros((*diagonal.shape, count), diagonal.dtype)
+    made = np.zeros_like(diagonal, shape=(*diagonal.shape, count))
     return _with_diagonal(made, diagonal)
 
 
@@ -132,13 +131,13 @@ def _with_diagonal(matrix: Array, diagonal: Array) -> Array:
             f"diagonal must have the shape {show((*matrix.shape[:-2], count))}, got "
             f"{show(diagonal.shape)}"
         )
-    places = np.arange(count)
+    places = beside(np.arange(count), matrix)
     matrix[..., places, places] = diagonal
     return matrix
 
 
 def _set_diag(matrix: Array, diagonal: Array) -> Array:
-    return _with_diagonal(np.array(matrix), diagonal)
+    return _with_diagonal(matrix.copy(), diagonal)
 
 
 def _diag(diagonal: Array) -> Array:
@@ -150,7 +149,7 @@ def _diag_part(tensor: Array) -> Any:
     if tensor.ndim % 2 or not half or tensor.shape[:half] != tensor.shape[half:]:
         raise invalid(f"the halves of the shape must be equal, got {show(tensor.shape)}")
     count = int(np.prod(tensor.shape[:half]))
-    return np.array(np.diagonal(tensor.reshape(count, count))).reshape(tensor.shape[:half])
+    return np.diagonal(tensor.reshape(count, count)).copy().reshape(tensor.shape[:half])
 
 
 def _band(matrix: Array, lower: Array, upper: Array) -> Array:
@@ -165,7 +164,7 @@ def _band(matrix: Array, lower: Array, upper: Array) -> Array:
         )
     offset = np.arange(columns) - np.arange(rows)[:, None]
     is_in = ((below < 0) | (-offset <= below)) & ((above < 0) | (offset <= above))
-    return np.where(is_in, matrix, matrix.dtype.type(0))
+    return np.where(beside(is_in, matrix), matrix, matrix.dtype.type(0))
 
 
 def _inverse(node: NodeContext) -> Function:

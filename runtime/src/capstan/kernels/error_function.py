@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.kernels.memory import is_on_host
 
 _FEW: Final = 2048
 """Python's functions are as fast as blocks for arrays of about this size."""
@@ -80,6 +81,9 @@ def in_blocks(function: Callable[[Any], Any], each: Callable[[float], float]) ->
 
     def apply(x: Array, out: Array | None = None) -> Array:
         out = np.empty_like(x, order="C") if out is None else out
+        if not is_on_host(x):
+            np.copyto(out, function(x.astype(np.float64)), casting="same_kind")
+            return out
         flat = x.reshape(-1)
         if flat.size < _FEW:
             values = np.fromiter(map(each, flat.tolist()), np.float64, flat.size)

@@ -10,54 +10,85 @@ from dataclasses import replace
 
 from capstan.core import dtypes
 from capstan.kernels import (
+    activations,
     arithmetic,
+    arrays,
+    batch_matmul,
     control,
     control_flow,
     convolution,
     creation,
     depthwise,
+    image,
+    indexing,
+    joining,
     layout,
     logic,
+    margins,
+    nd,
     nn,
+    normalization,
     pooling,
     reduction,
     resource,
+    sampling,
+    segments,
     shape,
     slicing,
+    special,
     stack,
     state,
     tensor_array,
     training,
     unary,
+    volumes,
 )
 from capstan.kernels.registry import register, rows
 
 _FAMILIES = (
+    activations,
     arithmetic,
+    arrays,
+    batch_matmul,
     control,
     control_flow,
     convolution,
     creation,
     depthwise,
+    image,
+    indexing,
+    joining,
     layout,
     logic,
+    margins,
+    nd,
     nn,
+    normalization,
     pooling,
     reduction,
     resource,
+    sampling,
+    segments,
     shape,
     slicing,
+    special,
     stack,
     state,
     tensor_array,
     training,
     unary,
+    volumes,
 )
 """The families whose rows this table repeats. They must be imported first."""
 
 _FLOATS = frozenset({dtypes.float16, dtypes.float32, dtypes.float64})
 _NUMBERS = _FLOATS | {dtypes.int32}
-_PLAIN = _NUMBERS | {dtypes.int64, dtypes.bool_}
+_SIGNED = _NUMBERS | {dtypes.int64}
+_PLAIN = _SIGNED | {dtypes.bool_}
+_NARROW = frozenset({dtypes.float16, dtypes.float32})
+_WIDE = frozenset({dtypes.float32, dtypes.float64})
+_SINGLE = frozenset({dtypes.float32})
+_INDEX = frozenset({dtypes.int32, dtypes.int64})
 
 _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
@@ -67,27 +98,67 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     ),
     (
         {"T": _PLAIN},
-        "BroadcastTo ConcatV2 ExpandDims Fill Merge OnesLike Pack Rank RefSwitch Reshape Shape "
-        "ShapeN Size Slice Squeeze StopGradient StridedSlice StridedSliceGrad Tile Transpose "
-        "ZerosLike",
+        "ConcatV2 EnsureShape ExpandDims Fill Merge OneHot OnesLike Pack Rank RefEnter RefExit "
+        "RefIdentity RefMerge RefNextIteration RefSwitch Reshape Select SelectV2 Shape ShapeN Size "
+        "Slice Squeeze StopGradient StridedSlice StridedSliceGrad Tile Transpose Unpack ZerosLike",
     ),
+    ({"T": _NUMBERS | {dtypes.bool_}}, "BroadcastTo ReverseV2"),
     (
         {"T": _NUMBERS},
-        "Abs Add AddN AddV2 DivNoNan Equal FloorMod Greater GreaterEqual Less LessEqual Max "
-        "Maximum Mean Min Minimum Mul Neg NotEqual Pow Prod RealDiv Sign Square SquaredDifference "
-        "Sub Sum",
+        "Abs Add AddN AddV2 Equal Greater GreaterEqual Less LessEqual Max Maximum Min Minimum Mul "
+        "Neg NotEqual Pad PadV2 Prod ResourceScatterNdAdd ResourceScatterNdSub "
+        "ResourceScatterNdUpdate ScatterNd ScatterNdAdd ScatterNdSub ScatterNdUpdate Sign SplitV "
+        "Square SquaredDifference Sub Sum UnsortedSegmentMax UnsortedSegmentMin "
+        "UnsortedSegmentSum",
     ),
+    ({"T": _SIGNED}, "Cumprod Cumsum Div DynamicStitch FloorDiv Round TopKV2"),
+    ({"T": _WIDE | _INDEX}, "Diag DiagPart"),
+    ({"T": _INDEX}, "InTopKV2 InvertPermutation"),
+    ({"T": frozenset({dtypes.int32})}, "FloorMod"),
     (
         {"T": _FLOATS},
         "ApplyAdadelta ApplyAdagrad ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent "
-        "ApplyMomentum ApplyRMSProp Assign AssignAdd AssignSub AvgPool AvgPoolGrad BiasAdd "
-        "BiasAddGrad Conv2D Conv2DBackpropFilter Conv2DBackpropInput Cos DepthwiseConv2dNative "
-        "DepthwiseConv2dNativeBackpropFilter DepthwiseConv2dNativeBackpropInput Exp L2Loss Log "
-        "Log1p LogSoftmax MatMul MaxPool MaxPoolGrad MaxPoolGradGrad Reciprocal Relu ReluGrad "
+        "ApplyMomentum ApplyRMSProp ArgMax ArgMin Assign AssignAdd AssignSub AvgPool AvgPoolGrad "
+        "BatchMatMul BatchMatMulV2 BatchToSpaceND BiasAdd BiasAddGrad Ceil CheckNumerics Conv2D "
+        "Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "
+        "Conv3DBackpropInputV2 Cos DepthwiseConv2dNative DepthwiseConv2dNativeBackpropFilter "
+        "DepthwiseConv2dNativeBackpropInput Digamma DivNoNan DynamicPartition Elu EluGrad Erf Erfc "
+        "Exp Expm1 Floor Inv InvGrad IsFinite IsInf IsNan L2Loss LeakyRelu LeakyReluGrad Log Log1p "
+        "MatMul MatrixBandPart MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool MaxPoolGrad "
+        "MaxPoolGradGrad Mean MirrorPad MirrorPadGrad MulNoNan ParallelConcat Pow PreventGradient "
+        "RealDiv Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad ResizeNearestNeighbor "
         "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdam "
         "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyMomentum "
-        "ResourceApplyRMSProp ResourceStridedSliceAssign Rsqrt Sigmoid SigmoidGrad Sin Softmax "
-        "SoftmaxCrossEntropyWithLogits Sqrt StridedSliceAssign Tanh TanhGrad",
+        "ResourceApplyRMSProp ResourceStridedSliceAssign ReverseSequence Rsqrt RsqrtGrad "
+        "ScatterMax ScatterMin SegmentSum Selu SeluGrad Sigmoid SigmoidGrad Sin Softmax "
+        "SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad Softsign SoftsignGrad SpaceToBatchND "
+        "Split Sqrt SqrtGrad StridedSliceAssign Tan Tanh TanhGrad Xdivy Xlogy",
+    ),
+    (
+        {"T": _NARROW},
+        "AdjustContrastv2 AdjustHue AdjustSaturation AvgPool3D AvgPool3DGrad DepthToSpace "
+        "FusedBatchNormGradV2 FusedBatchNormGradV3 FusedBatchNormV2 FusedBatchNormV3 LogSoftmax "
+        "MaxPool3D MaxPool3DGrad MaxPool3DGradGrad SpaceToDepth "
+        "SparseSoftmaxCrossEntropyWithLogits",
+    ),
+    (
+        {"T": _WIDE},
+        "Acos Acosh Asin Asinh Atan Atan2 Atanh Cosh HSVToRGB LinSpace RGBToHSV ResizeBilinear "
+        "Rint ScatterAdd ScatterSub ScatterUpdate Sinh TensorScatterAdd TensorScatterSub "
+        "TensorScatterUpdate",
+    ),
+    ({"T": _SINGLE}, "FusedBatchNorm FusedBatchNormGrad LRN LRNGrad"),
+    ({"Tparams": _PLAIN}, "Gather GatherV2"),
+    ({"Tparams": _SIGNED}, "GatherNd"),
+    (
+        {"dtype": _FLOATS, "T": frozenset({dtypes.int32})},
+        "RandomStandardNormal RandomUniform TruncatedNormal",
+    ),
+    ({"Tout": _INDEX, "T": frozenset({dtypes.int32})}, "RandomUniformInt"),
+    (
+        {"dtype": _WIDE},
+        "ResourceScatterAdd ResourceScatterMax ResourceScatterMin ResourceScatterSub "
+        "ResourceScatterUpdate",
     ),
     ({"dtype": _PLAIN}, "Const Placeholder PlaceholderWithDefault"),
     # The elements of stacks and TensorArrays are in the memory of the device.
@@ -97,11 +168,11 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         {"dtype": _PLAIN},
         "TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayReadV3 TensorArrayV3",
     ),
-    ({"Tidx": _NUMBERS | {dtypes.int64}}, "Range"),
+    ({"Tidx": _WIDE | _INDEX}, "Range"),
     (
         {"dtype": _FLOATS},
         "AssignAddVariableOp AssignSubVariableOp AssignVariableOp IsVariableInitialized "
-        "ReadVariableOp VarHandleOp VariableV2",
+        "ReadVariableOp ResourceGather VarHandleOp VariableV2",
     ),
     (
         {
@@ -112,8 +183,9 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     ),
     (
         {},
-        "BroadcastGradientArgs Case ControlTrigger IdentityN If LogicalAnd LogicalNot LogicalOr "
-        "LoopCond NoOp PartitionedCall StackCloseV2 StatefulPartitionedCall StatelessCase "
+        "All Any BroadcastGradientArgs Case ConcatOffset ControlTrigger DestroyResourceOp "
+        "IdentityN If LogicalAnd LogicalNot LogicalOr LoopCond NoOp PartitionedCall StackCloseV2 "
+        "StatefulPartitionedCall StatelessCase "
         "StatelessIf StatelessWhile TensorArrayCloseV3 TensorArrayGradV3 TensorArrayGradWithShape "
         "TensorArraySizeV3 VarIsInitializedOp VariableShape While",
     ),

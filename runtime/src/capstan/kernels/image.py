@@ -12,6 +12,7 @@ import numpy as np
 from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
 
@@ -85,17 +86,20 @@ Resize = Callable[[Array, _Axis, _Axis], Array]
 
 def _bilinear(images: Array, rows: _Axis, columns: _Axis) -> Array:
     pixels = images.astype(np.float32, copy=False)
-    left, right, x = columns.neighbours()
-    top, bottom, y = rows.neighbours()
+    left, right, x = (beside(part, pixels) for part in columns.neighbours())
+    top, bottom, y = (beside(part, pixels) for part in rows.neighbours())
     x, y = x[:, np.newaxis], y[:, np.newaxis, np.newaxis]
     upper, lower = pixels[:, top], pixels[:, bottom]
     above = upper[:, :, left] + (upper[:, :, right] - upper[:, :, left]) * x
     below = lower[:, :, left] + (lower[:, :, right] - lower[:, :, left]) * x
-    return np.asarray(above + (below - above) * y)
+    result: Array = above + (below - above) * y
+    return result
 
 
 def _nearest(images: Array, rows: _Axis, columns: _Axis) -> Array:
-    return np.asarray(images[:, rows.nearest()][:, :, columns.nearest()])
+    down, right = (beside(axis.nearest(), images) for axis in (rows, columns))
+    result: Array = images[:, down][:, :, right]
+    return result
 
 
 def _weighted(images: Array, vertical: Array, horizontal: Array) -> Array:
@@ -154,7 +158,7 @@ def _to_hsv(images: Array) -> Array:
         np.where(value == green, (blue - red) * sixth + 2 / 6, (red - green) * sixth + 4 / 6),
     )
     hue = np.where(hue < 0, hue + 1, hue)
-    return np.asarray(np.stack((hue, saturation, value), -1), images.dtype)
+    return np.stack((hue, saturation, value), -1).astype(images.dtype, copy=False)
 
 
 def _to_rgb(images: Array) -> Array:
@@ -163,18 +167,19 @@ def _to_rgb(images: Array) -> Array:
     colours = np.stack((np.abs(sixths - 3) - 1, 2 - np.abs(sixths - 2), 2 - np.abs(sixths - 4)), -1)
     grey, saturation = 1 - saturation[..., np.newaxis], saturation[..., np.newaxis]
     mixed = (grey + saturation * np.clip(colours, 0, 1)) * value[..., np.newaxis]
-    return np.asarray(mixed, images.dtype)
+    converted: Array = mixed.astype(images.dtype, copy=False)
+    return converted
 
 
 def _adjust_hue(images: Array, delta: Array) -> Array:
     hsv = _to_hsv(images.astype(np.float32))
-    hsv[..., 0] = np.mod(hsv[..., 0] + np.float32(delta), 1)
+    hsv[..., 0] = np.mod(hsv[..., 0] + delta.astype(np.float32), 1)
     return _to_rgb(hsv).astype(images.dtype)
 
 
 def _adjust_saturation(images: Array, scale: Array) -> Array:
     hsv = _to_hsv(images.astype(np.float32))
-    hsv[..., 1] = np.clip(hsv[..., 1] * np.float32(scale), 0, 1)
+    hsv[..., 1] = np.clip(hsv[..., 1] * scale.astype(np.float32), 0, 1)
     return _to_rgb(hsv).astype(images.dtype)
 
 
@@ -183,7 +188,8 @@ def _adjust_contrast(images: Array, factor: Any) -> Array:
         raise invalid(f"input must be at least 3-D, got shape{shapes.show(images.shape)}")
     pixels = images.astype(np.float32, copy=False)
     mean = pixels.mean((-3, -2), keepdims=True)
-    return np.asarray((pixels - mean) * np.float32(factor) + mean).astype(images.dtype, copy=False)
+    adjusted: Array = (pixels - mean) * factor.astype(np.float32) + mean
+    return adjusted.astype(images.dtype, copy=False)
 
 
 register(Kernel("ResizeBilinear", _resize(_bilinear)))

@@ -8,6 +8,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside, is_on_host, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -28,12 +29,15 @@ def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
     """
     if not -params.ndim <= axis < params.ndim:
         raise invalid(f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {axis}")
+    indices = beside(indices, params)
     rows.check(indices, params.shape[axis])
     if not params.size:
         # np.take refuses an empty axis, even if there are no indices.
         at = axis % params.ndim
         shape = (*params.shape[:at], *indices.shape, *params.shape[at + 1 :])
-        return np.empty(shape, params.dtype) if out is None else out
+        return np.empty_like(params, shape=shape) if out is None else out
+    if not is_on_host(params):
+        return np.take(params, indices, axis, out)
     # The indices are valid, so mode "clip" changes none. Mode "raise" would buffer `out`.
     gathered: Any = np.take(params, indices, axis, out, "clip")
     return gathered if isinstance(gathered, np.ndarray | np.generic) else np.array(gathered, object)
@@ -47,14 +51,14 @@ def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None
             f"{show(ids.shape)}"
         )
     if out is None:
-        out = np.empty((segments, *data.shape[ids.ndim :]), data.dtype)
+        out = np.empty_like(data, shape=(segments, *data.shape[ids.ndim :]), order="C")
     out.fill(0)
     if not data.size:
         return out
-    flat, values = ids.reshape(-1), data.reshape(ids.size, *out.shape[1:])
+    flat, values = on_host(ids).reshape(-1), data.reshape(ids.size, *out.shape[1:])
     is_kept = flat >= 0
     if not is_kept.all():
-        flat, values = flat[is_kept], values[is_kept]
+        flat, values = flat[is_kept], values[beside(np.flatnonzero(is_kept), values)]
     rows.check(flat, segments, "segment_ids", "is out of range")
     rows.accumulate(out, flat, values, np.add)
     return out
@@ -75,10 +79,10 @@ def _stitch(node: NodeContext) -> Function:
         size = max((int(places.max()) + 1 for places in ids if places.size), default=0)
         # Rows that no index names are zero, and empty for strings, as in TensorFlow.
         empty: Any = b"" if parts[0].dtype.hasobject else 0
-        result = np.full((size, *rest), empty, parts[0].dtype)
+        result = np.full_like(parts[0], empty, shape=(size, *rest), order="C")
         for places, part in zip(ids, parts, strict=True):
             rows.check(places, size)
-            result[places] = part
+            result[beside(places, result)] = part
         return result
 
     return stitch
@@ -109,8 +113,9 @@ def _one_hot(node: NodeContext) -> Function:
             if value.ndim:
                 raise invalid(f"{name} must be a scalar, but got: {show(value.shape)}")
         at = indices.ndim if axis == -1 else axis
-        classes = np.arange(count).reshape(count, *(1,) * (indices.ndim - at))
-        is_on = np.equal(indices.reshape(*indices.shape[:at], 1, *indices.shape[at:]), classes)
+        classes = beside(np.arange(count), on).reshape(count, *(1,) * (indices.ndim - at))
+        places = beside(indices, on).reshape(*indices.shape[:at], 1, *indices.shape[at:])
+        is_on = np.equal(places, classes)
         if out is None:
             return np.where(is_on, on, off)
         np.copyto(out, off)

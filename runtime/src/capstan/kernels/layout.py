@@ -232,7 +232,7 @@ def margins_of(x: Array, margins: Array) -> list[list[int]]:
 def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
     pairs = margins_of(x, margins)
     sizes = [sum(pair) + size for pair, size in zip(pairs, x.shape, strict=True)]
-    out = np.empty(sizes, x.dtype) if out is None else out
+    out = np.empty_like(x, shape=sizes, order="C") if out is None else out
     if math.prod(out.shape) != x.size:
         out.fill(0)
     inside: list[Any] = [

@@ -5,6 +5,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside
 from capstan.kernels.registry import Kernel, register
 from capstan.kernels.rejection import invalid
 
@@ -34,6 +35,7 @@ def _select(condition: Array, x: Array, y: Array, out: Array | None = None) -> A
 
 
 def _select_v2(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
+    condition = beside(condition, x)
     if out is None:
         return np.where(condition, x, y)
     np.copyto(out, y)

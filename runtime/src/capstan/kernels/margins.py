@@ -22,7 +22,7 @@ def _pad(x: Array, margins: Array, value: Array) -> Array:
         raise invalid(f"constant_values must be a scalar. Found: {show(value.shape)}")
     pairs = margins_of(x, margins)
     sizes = [sum(pair) + size for pair, size in zip(pairs, x.shape, strict=True)]
-    out = np.full(sizes, value, x.dtype)
+    out = np.full_like(x, value.item(), shape=sizes, order="C")
     out[(*_inside(pairs, x.shape), ...)] = x
     return out
 
@@ -61,7 +61,7 @@ def _mirror_pad_grad(node: NodeContext) -> Function:
             inside[edge : edge + before] += lines[:before][::-1]
             inside[size - edge - after : size - edge] += lines[before + size :][::-1]
             grad = np.moveaxis(inside, 0, axis)
-        return np.ascontiguousarray(grad)
+        return grad.copy()
 
     return folded
 
@@ -121,7 +121,7 @@ def _batch_to_space(x: Array, block_shape: Array, crops: Array) -> Array:
         if before + after > size:
             raise invalid(f"cropped_shape[{number}]={size - before - after} must be non-negative")
         kept.append(slice(before, size - after))
-    return np.ascontiguousarray(joined[(slice(None), *kept, ...)])
+    return joined[(slice(None), *kept, ...)].copy()
 
 
 def _space_to_depth(node: NodeContext) -> Function:

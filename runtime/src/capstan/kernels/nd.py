@@ -13,6 +13,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside, is_on_host, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import variable
@@ -36,6 +37,7 @@ def _flat(shape: tuple[int, ...], indices: Array) -> tuple[Array, int, tuple[int
             "index innermost dimension length must be <= params rank; saw: "
             f"{depth} vs. {len(shape)}"
         )
+    indices = on_host(indices)
     bounds = np.array(shape[:depth], np.int64)
     is_out = ((indices < 0) | (indices >= bounds)).any(-1)
     if is_out.any():
@@ -51,8 +53,9 @@ def _flat(shape: tuple[int, ...], indices: Array) -> tuple[Array, int, tuple[int
 
 def _gather(params: Array, indices: Array) -> Any:
     numbers, count, rest = _flat(params.shape, indices)
-    taken: Any = params.reshape(count, *rest)[numbers]
-    return taken if isinstance(taken, np.ndarray | np.generic) else np.array(taken, object)
+    taken: Any = params.reshape(count, *rest)[beside(numbers, params)]
+    is_string = params.dtype.hasobject and not is_on_host(taken)
+    return np.array(taken, object) if is_string else taken
 
 
 def _apply(change: Change, array: Array, indices: Array, updates: Array) -> None:
@@ -68,7 +71,7 @@ def _apply(change: Change, array: Array, indices: Array, updates: Array) -> None
             f"updates must have the shape {show(expected)} = indices.shape[:-1] + "
             f"params.shape[indices.shape[-1]:], got {show(updates.shape)}"
         )
-    flat = numbers.reshape(-1)
+    flat = beside(numbers.reshape(-1), array)
     change(array.reshape(count, *rest), flat, updates.reshape(flat.size, *rest))
 
 
@@ -91,7 +94,7 @@ def _scatter(node: NodeContext) -> Function:
     def scatter(indices: Array, updates: Array, shape: Array) -> Array:
         if (shape < 0).any():
             raise invalid(f"shape must have no negative size, got {shape.tolist()}")
-        made = np.full(tuple(shape.tolist()), empty, dtype)
+        made = np.full_like(updates, empty, dtype, "C", shape=tuple(shape.tolist()))
         _apply(_replace if dtype is object else _add, made, indices, updates)
         return made
 
@@ -100,7 +103,7 @@ def _scatter(node: NodeContext) -> Function:
 
 def _updated(change: Change) -> Any:
     def update(tensor: Array, indices: Array, updates: Array) -> Array:
-        made = np.array(tensor, order="C")
+        made = tensor.copy()
         _apply(change, made, indices, updates)
         return made
 

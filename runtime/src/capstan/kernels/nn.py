@@ -8,12 +8,12 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside, is_on_host, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
 # NumPy's type stubs allow these arguments only by keyword, which is slower in every call.
 _SUM: Function = np.add.reduce
-_MAX: Function = np.maximum.reduce
 
 
 def _matmul(node: NodeContext) -> Function:
@@ -129,8 +129,9 @@ def _shifted(logits: Array, out: Array | None) -> Array:
     else:
         shifted = out
         np.copyto(out, logits)
-    largest = _MAX(shifted, -1, None, None, True, -np.inf)
-    return np.subtract(shifted, largest, shifted)
+    if shifted.size:
+        np.subtract(shifted, shifted.max(-1, keepdims=True), shifted)
+    return shifted
 
 
 def _into(result: Array, out: Array | None) -> Array:
@@ -197,12 +198,12 @@ def _sparse_loss(
     rows, classes = logits.shape
     # A negative label that is read as an unsigned integer is also too large.
     unsigned = np.uint32 if labels.itemsize == 4 else np.uint64
-    if rows and _MAX(labels.view(unsigned)) >= classes:
-        raise _outside(labels, classes)
-    if classes <= NARROW and logits.size >= classes * classes:
+    if rows and labels.view(unsigned).max() >= classes:
+        raise _outside(on_host(labels), classes)
+    if is_on_host(logits) and classes <= NARROW and logits.size >= classes * classes:
         return _narrow_sparse_loss(logits, labels, loss, slope)
     result = _shifted(logits, slope)
-    at = (np.arange(rows), labels)
+    at = (beside(np.arange(rows), logits), beside(labels, logits))
     chosen = result[at]
     np.exp(result, result)
     total = _SUM(result, -1)
@@ -222,7 +223,7 @@ def _narrow_sparse_loss(
     columns = logits.T.copy()
     flat = columns.reshape(-1)
     at = labels * rows + np.arange(rows)
-    np.subtract(columns, _MAX(columns, 0), columns)
+    np.subtract(columns, columns.max(0), columns)
     chosen = flat.take(at)
     np.exp(columns, columns)
     total = _SUM(columns, 0)
@@ -262,10 +263,12 @@ def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContex
                     f"First dimension of predictions {rows} must match length of targets "
                     f"{targets.size}"
                 )
-            is_class = (targets >= 0) & (targets < classes)
+            targets = beside(targets, predictions)
+            is_class: Array = (targets >= 0) & (targets < classes)
             if not classes:
-                return np.zeros(rows, bool)
-            chosen = predictions[np.arange(rows), np.where(is_class, targets, 0)]
+                return is_class
+            every = beside(np.arange(rows), predictions)
+            chosen = predictions[every, np.where(is_class, targets, 0)]
             above = _SUM(predictions > chosen[:, None], 1, np.int64)
             is_sure = np.isfinite(predictions).all(1)
             result: Array = is_class & is_sure & (above < limit)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.kernels.memory import on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -38,7 +39,7 @@ def _reduction(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
     return make
 
 
-def _extremum(ufunc: np.ufunc, bound: str) -> Callable[[NodeContext], Function]:
+def _extremum(method: str, bound: str) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
         dtype = node.output_dtypes[0]
         # `start` is the result if there are no elements.
@@ -46,10 +47,14 @@ def _extremum(ufunc: np.ufunc, bound: str) -> Callable[[NodeContext], Function]:
         if dtype.is_floating:
             start = np.inf if bound == "max" else -np.inf
         keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
-        reduce: Function = ufunc.reduce
 
         def run(x: Array, axes: Array, out: Array | None = None) -> Any:
-            return reduce(x, axes_in(axes), None, out, keep, start)
+            if x.size:
+                return getattr(x, method)(axes_in(axes), out, keep)
+            # A sum has the right shape.
+            nothing = np.asarray(x.sum(axes_in(axes), x.dtype, out, keepdims=keep), like=x)
+            nothing.fill(start)
+            return nothing
 
         return run
 
@@ -87,6 +92,19 @@ def _integer_mean(total: Array, count: int, out: Array | None = None) -> Any:
     return np.floor_divide(total - np.fmod(total, count), count, out)
 
 
+def _truth(method: str) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
+
+        def run(x: Array, axes: Array, out: Array | None = None) -> Any:
+            # The order of these arguments differs between array types.
+            return getattr(x, method)(axis=axes_in(axes), out=out, keepdims=keep)
+
+        return run
+
+    return make
+
+
 def _arg(method: str) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
         dtype = node.output_dtypes[0].as_numpy_dtype
@@ -95,6 +113,8 @@ def _arg(method: str) -> Callable[[NodeContext], Function]:
             if not x.ndim:
                 raise invalid(f"Expected dimension in the range [0, 0), but got {axis}")
             positions = getattr(x, method)(number(axis, "axis"))
+            if dtype is np.int32:
+                positions = on_host(positions)
             if out is None:
                 return positions.astype(dtype, copy=False)
             np.copyto(out, positions, casting="unsafe")
@@ -135,10 +155,10 @@ for _op, _make in (
     ("Sum", _reduction(np.add)),
     ("Mean", _mean),
     ("Prod", _reduction(np.multiply)),
-    ("Max", _extremum(np.maximum, "min")),
-    ("Min", _extremum(np.minimum, "max")),
-    ("All", _reduction(np.logical_and)),
-    ("Any", _reduction(np.logical_or)),
+    ("Max", _extremum("max", "min")),
+    ("Min", _extremum("min", "max")),
+    ("All", _truth("all")),
+    ("Any", _truth("any")),
     ("ArgMax", _arg("argmax")),
     ("ArgMin", _arg("argmin")),
 ):

@@ -7,6 +7,7 @@ sorted, so that `reduceat` sums the values of each row. All other operations wor
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.kernels.memory import beside, is_on_host, on_host
 from capstan.kernels.rejection import invalid
 
 
@@ -20,9 +21,9 @@ def check(indices: Array, count: int, name: str = "indices", refusal: str = "is 
         return
     unsigned = np.uint32 if indices.itemsize == 4 else np.uint64
     # As an unsigned integer, a negative index is too large as well.
-    if np.maximum.reduce(indices.view(unsigned), None) < count:
+    if indices.view(unsigned).max() < count:
         return
-    flat = indices.ravel()
+    flat = on_host(indices).ravel()
     at = int(np.flatnonzero((flat < 0) | (flat >= count))[0])
     place = ",".join(map(str, np.unravel_index(at, indices.shape)))
     element = f"{name}[{place}]" if indices.ndim else name
@@ -49,6 +50,11 @@ def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> 
     """Apply `ufunc`, add or subtract, to rows of `table`. The caller has checked the indices."""
     flat = indices.reshape(-1)
     if not flat.size:
+        return
+    if not is_on_host(table):
+        # The threads of a GPU add to one row one after another.
+        rows = values.reshape(len(flat), *table.shape[1:])
+        ufunc.at(table, beside(flat, table), rows)
         return
     distinct, sums = merged(flat, values.reshape(len(flat), *table.shape[1:]))
     table[distinct] = ufunc(table[distinct], sums)

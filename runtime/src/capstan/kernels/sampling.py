@@ -2,8 +2,9 @@
 
 Each node has its own stream of random numbers in each session. The stream is NumPy's counter-based
 Philox generator. Its key is the node's two seeds, or fresh entropy if both are 0. Equal seeds give
-the same numbers in every run, but not TensorFlow's numbers. Concurrent steps may share a stream.
-The order of the steps then decides which numbers each step gets.
+the same numbers in every run and on every device, but not TensorFlow's numbers: the host draws the
+numbers, also for a GPU. Concurrent steps may share a stream. The order of the steps then decides
+which numbers each step gets.
 """
 
 from collections.abc import Callable
@@ -64,12 +65,16 @@ def _truncated(generator: np.random.Generator) -> Draw:
 
 def _sampler(kind: Callable[[np.random.Generator], Draw]) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
-        draw = kind(generator(node))
+        draw, here = kind(generator(node)), node.hardware
         dtype = np.dtype(node.output_dtypes[0].as_numpy_dtype)
         # NumPy cannot draw float16, so float32 numbers are drawn and converted.
         drawn = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
         def sample(sizes: Array, out: Array | None = None) -> Array:
+            if not here.is_host:
+                fresh = np.empty(sizes_in(sizes), drawn)
+                draw(fresh)
+                return here.copy_in(fresh.astype(dtype, copy=False))
             if out is None or drawn is not dtype or not out.flags.c_contiguous:
                 fresh = np.empty(sizes_in(sizes), drawn)
                 draw(fresh)
@@ -87,12 +92,14 @@ def _sampler(kind: Callable[[np.random.Generator], Draw]) -> Callable[[NodeConte
 
 def _integers(node: NodeContext) -> Function:
     stream, dtype = generator(node), node.output_dtypes[0].as_numpy_dtype
+    is_host = node.hardware.is_host or dtype is np.int32
 
     def sample(sizes: Array, low: Array, high: Array) -> Array:
         first, last = low.item(), high.item()
         if first >= last:
             raise invalid(f"Need minval < maxval, got {first} >= {last}")
-        return np.asarray(stream.integers(first, last, sizes_in(sizes), dtype))
+        drawn = np.asarray(stream.integers(first, last, sizes_in(sizes), dtype))
+        return drawn if is_host else node.hardware.copy_in(drawn)
 
     return sample
 

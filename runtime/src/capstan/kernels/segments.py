@@ -12,6 +12,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside, is_on_host, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -38,12 +39,14 @@ def _starts(ids: Array, count: int) -> Array:
 
 def _reduced(data: Array, ids: Array, ufunc: np.ufunc, empty: Any) -> tuple[Array, Array, Array]:
     """Return one row for each id up to the last, the ids that occur, and their counts of rows."""
+    ids = on_host(ids)
     starts = _starts(ids, len(data))
     total = int(ids[-1]) + 1 if len(ids) else 0
-    result = np.full((total, *data.shape[1:]), empty, data.dtype)
+    result = np.full_like(data, empty, shape=(total, *data.shape[1:]), order="C")
     found = ids[starts]
     if len(starts):
-        result[found] = ufunc.reduceat(data, starts, 0, data.dtype)
+        sums = ufunc.reduceat(data, beside(starts, data), 0, data.dtype)
+        result[beside(found, data)] = sums
     return result, found, np.diff(np.append(starts, len(ids)))
 
 
@@ -132,15 +135,16 @@ def _unsorted(ufunc: np.ufunc, bound: Callable[[Any], Any]) -> Callable[[NodeCon
                     f"data.shape = {show(data.shape)} does not start with segment_ids.shape = "
                     f"{show(ids.shape)}"
                 )
-            flat = ids.reshape(-1)
-            is_kept = flat >= 0
-            values = data.reshape(ids.size, *data.shape[ids.ndim :])
-            result = np.full((segments, *data.shape[ids.ndim :]), empty, data.dtype)
-            rows.check(flat[is_kept], segments, "segment_ids", "is out of range")
-            if ufunc in _IS_BETTER and _has_nan(values):
-                _compare(result, flat[is_kept], values[is_kept], ufunc)
+            flat = on_host(ids).reshape(-1)
+            kept = np.flatnonzero(flat >= 0)
+            shape = data.shape[ids.ndim :]
+            values = data.reshape(ids.size, *shape)[beside(kept, data)]
+            result = np.full_like(data, empty, shape=(segments, *shape), order="C")
+            rows.check(flat[kept], segments, "segment_ids", "is out of range")
+            if ufunc in _IS_BETTER and is_on_host(values) and _has_nan(values):
+                _compare(result, flat[kept], values, ufunc)
             else:
-                ufunc.at(result, flat[is_kept], values[is_kept])
+                ufunc.at(result, beside(flat[kept], data), values)
             return result
 
         return reduce
@@ -160,7 +164,8 @@ def _partition(node: NodeContext) -> Function:
         rows.check(partitions, count, "partitions")
         values = data.reshape(partitions.size, *data.shape[partitions.ndim :])
         flat = partitions.reshape(-1)
-        parts = tuple(values[flat == index] for index in range(count))
+        places = [beside(np.flatnonzero(flat == index), data) for index in range(count)]
+        parts = tuple(values[place] for place in places)
         return parts if count > 1 else parts[0]
 
     return partition

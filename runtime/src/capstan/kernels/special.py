@@ -43,7 +43,7 @@ def _log_gamma(x: float) -> float:
 
 def digamma(x: Array, out: Array | None = None) -> Any:
     """Return the derivative of the logarithm of the gamma function, computed in float64."""
-    wide = np.asarray(x, np.float64)
+    wide = x.astype(np.float64)
     with np.errstate(all="ignore"):
         # For x below 0, psi(x) = psi(1 - x) - pi / tan(pi * x).
         at = np.where(wide < 0, 1 - wide, wide)

@@ -13,6 +13,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import variable
@@ -85,7 +86,7 @@ def _scatter(change: Callable[[Array, Array, Array], None]) -> Callable[[NodeCon
                     f"params.shape {show(array.shape)}"
                 )
             rows.check(indices, len(array))
-            change(array, indices, updates)
+            change(array, beside(indices, array), updates)
         return cell
 
     return constantly(scatter)  # type: ignore[no-any-return]

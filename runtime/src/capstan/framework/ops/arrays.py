@@ -161,7 +161,7 @@ define(
         shape=_line,
         not_differentiable=True,
         types={"T": typesets.FLOATING[1:], "Tidx": typesets.INDEX},
-        host=("start", "stop", "num"),
+        host=("start", "stop", "num", "output"),
     )
 )
 define(

@@ -193,6 +193,7 @@ define(
         shape=_permutation_shape,
         not_differentiable=True,
         types={"T": typesets.INDEX},
+        host=("x", "y"),
     )
 )
 define(

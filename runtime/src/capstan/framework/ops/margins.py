@@ -115,7 +115,7 @@ define(
         shape=layout.pad_shape,
         gradient=_pad,
         types=_PADDINGS,
-        host=("paddings",),
+        host=("paddings", "constant_values"),
     )
 )
 for _name, _shape, _gradient in (

@@ -1,0 +1,28 @@
+"""The memory of arrays: NumPy arrays are in host memory, and all other arrays on a device.
+
+On a device, 32-bit integers and the arguments in `OpDef.host` are in host memory, but a kernel may
+need them beside its data, or may need 64-bit indices on the host.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from capstan.core.arrays import Array
+
+
+def is_on_host(array: Any) -> bool:
+    """Return whether a value is an array or a scalar of NumPy."""
+    return isinstance(array, np.ndarray | np.generic)
+
+
+def beside(value: Array, array: Array) -> Array:
+    """Return `value` in the memory of `array`. Blocks if a device has `value` and not `array`."""
+    if is_on_host(array):
+        return on_host(value)
+    return np.asarray(value, like=array) if is_on_host(value) else value
+
+
+def on_host(value: Any) -> Array:
+    """Return `value` in host memory. Blocks until a device has computed and copied it."""
+    return value if is_on_host(value) else value.get()  # type: ignore[no-any-return]

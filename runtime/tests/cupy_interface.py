@@ -1,0 +1,80 @@
+"""The calls that CuPy understands: its functions, methods and ufuncs with their parameters.
+
+Kernels call NumPy's functions, which pass the calls on to the type of the arrays
+(`__array_function__`, `__array_ufunc__`). CuPy lacks some functions, some parameters, and most
+methods of ufuncs. `cupy_functions.txt` was printed from CuPy 14.2.0.
+"""
+
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+_TABLE = pathlib.Path(__file__).with_name("cupy_functions.txt")
+_FACTS = dict(
+    line.split(": ", 1) if ": " in line else (line.rstrip(":"), "")
+    for line in _TABLE.read_text().splitlines()
+    if not line.startswith("#")
+)
+_UFUNCS = frozenset(_FACTS.pop("ufuncs").split())
+_PARAMETERS = {name: parameters.split() for name, parameters in _FACTS.items()}
+
+_SUMS = frozenset({"add", "multiply"})
+_METHODS = {
+    "__call__": _UFUNCS,
+    "outer": _UFUNCS,
+    "accumulate": _SUMS,
+    "reduce": _SUMS,
+    "reduceat": frozenset({"add"}),
+    "at": frozenset(
+        {"add", "subtract", "maximum", "minimum", "bitwise_and", "bitwise_or", "bitwise_xor"}
+    ),
+}
+"""The ufuncs for which CuPy has these methods (cupy/_core/_kernel.pyx)."""
+_OF_UFUNCS = {
+    "accumulate": {"axis", "dtype", "out"},
+    "reduce": {"axis", "dtype", "out", "keepdims"},
+    "reduceat": {"axis", "dtype", "out"},
+    "at": set(),
+}
+_OF_CALLS = {"out", "dtype", "casting"}
+
+
+def check_ufunc(ufunc: np.ufunc, method: str, options: Mapping[str, Any]) -> None:
+    """Raise TypeError if CuPy's arrays refuse this call of a ufunc or of its method."""
+    name = ufunc.__name__
+    if name not in _METHODS[method]:
+        raise TypeError(f"CuPy has no {name}.{method}")
+    unknown = options.keys() - _OF_UFUNCS.get(method, _OF_CALLS)
+    if name == "matmul":
+        unknown -= {"axes", "axis"}
+    if unknown:
+        raise TypeError(f"{name}.{method} of CuPy does not take {', '.join(sorted(unknown))}")
+    if len(options.get("out") or (None,)) != 1:
+        raise TypeError(f"{name}.{method} of CuPy takes one `out`, not several")
+
+
+def check_function(function: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Raise TypeError if CuPy lacks a function, or the function does not take these arguments."""
+    part = function.__module__.removeprefix("numpy").lstrip(".")
+    _check(f"{part}.{function.__name__}" if part else function.__name__, inputs, options)
+
+
+def check_method(name: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Raise TypeError if CuPy's arrays lack a method, or it does not take these arguments."""
+    _check(f"ndarray.{name}", inputs, options)
+
+
+def _check(name: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
+    parameters = _PARAMETERS.get(name)
+    if parameters is None:
+        raise TypeError(f"CuPy has no {name}")
+    if len(inputs) > len(parameters) and "*" not in parameters:
+        raise TypeError(
+            f"{name} of CuPy takes {len(parameters)} arguments ({', '.join(parameters)}), "
+            f"not {len(inputs)}"
+        )
+    unknown = options.keys() - set(parameters)
+    if unknown and "**" not in parameters:
+        raise TypeError(f"{name} of CuPy does not take {', '.join(sorted(unknown))}")

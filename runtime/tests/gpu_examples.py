@@ -1,0 +1,95 @@
+"""A call of each operation with a kernel for GPUs that `op_cases` does not have."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+import capstan as tf
+from capstan.core import tensor_shape
+
+Call = tuple[list[Any], dict[str, Any]]
+Numbers = Callable[..., Any]
+"""`numbers(2, 3)` returns an array of this shape."""
+
+_VOLUMES = {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 2, 2, 1], "padding": b"SAME"}
+_CONV = {"strides": [1, 1, 1, 1, 1], "padding": b"SAME"}
+_BLOCK = np.array([2, 2], np.int32)
+_NO_MARGINS = np.zeros((2, 2), np.int32)
+_MARGINS = np.array([[1, 2], [0, 1]], np.int32)
+_SIZES = np.array([3, 4], np.int32)
+_NOTHING = np.zeros(0, np.float32)
+
+
+def _volume(numbers: Numbers) -> Any:
+    return numbers(1, 4, 4, 4, 2)
+
+
+def _volume_sizes() -> Any:
+    return np.array([1, 4, 4, 4, 2], np.int32)
+
+
+def _image(numbers: Numbers) -> Any:
+    return np.abs(numbers(2, 4, 4, 3)) % np.float32(1)
+
+
+def _normalized(numbers: Numbers) -> list[Any]:
+    """Return images, scale, offset, mean and variance."""
+    return [_image(numbers), *(numbers(3) for _ in range(3)), np.abs(numbers(3))]
+
+
+CALLS: Mapping[str, Callable[[Numbers], Call]] = {
+    "AdjustContrastv2": lambda n: ([_image(n), np.float32(2)], {}),
+    "AdjustHue": lambda n: ([_image(n), np.float32(0.2)], {}),
+    "AdjustSaturation": lambda n: ([_image(n), np.float32(0.5)], {}),
+    "RGBToHSV": lambda n: ([_image(n)], {}),
+    "HSVToRGB": lambda n: ([_image(n)], {}),
+    "ResizeBilinear": lambda n: ([_image(n), _SIZES], {}),
+    "ResizeNearestNeighbor": lambda n: ([_image(n), _SIZES], {}),
+    "AvgPool3D": lambda n: ([_volume(n)], _VOLUMES),
+    "AvgPool3DGrad": lambda n: ([_volume_sizes(), n(1, 2, 2, 2, 2)], _VOLUMES),
+    "MaxPool3D": lambda n: ([_volume(n)], _VOLUMES),
+    "MaxPool3DGrad": lambda n: ([_volume(n), *(n(1, 2, 2, 2, 2) for _ in range(2))], _VOLUMES),
+    "MaxPool3DGradGrad": lambda n: ([_volume(n), n(1, 2, 2, 2, 2), _volume(n)], _VOLUMES),
+    "Conv3D": lambda n: ([_volume(n), n(2, 2, 2, 2, 3)], _CONV),
+    "Conv3DBackpropFilterV2": lambda n: (
+        [_volume(n), np.array([2, 2, 2, 2, 3], np.int32), n(1, 4, 4, 4, 3)],
+        _CONV,
+    ),
+    "Conv3DBackpropInputV2": lambda n: (
+        [_volume_sizes(), n(2, 2, 2, 2, 3), n(1, 4, 4, 4, 3)],
+        _CONV,
+    ),
+    "SpaceToBatchND": lambda n: ([n(2, 4, 4, 3), _BLOCK, _NO_MARGINS], {}),
+    "BatchToSpaceND": lambda n: ([n(8, 2, 2, 3), _BLOCK, _NO_MARGINS], {}),
+    "SpaceToDepth": lambda n: ([n(2, 4, 4, 3)], {"block_size": 2}),
+    "DepthToSpace": lambda n: ([n(2, 2, 2, 12)], {"block_size": 2}),
+    "MirrorPad": lambda n: ([n(3, 4), _MARGINS], {"mode": b"REFLECT"}),
+    "MirrorPadGrad": lambda n: ([n(6, 5), _MARGINS], {"mode": b"SYMMETRIC"}),
+    "PadV2": lambda n: ([n(3, 4), _MARGINS, np.float32(7)], {}),
+    "LRN": lambda n: ([n(2, 2, 2, 5)], {}),
+    "LRNGrad": lambda n: ([n(2, 2, 2, 5) for _ in range(3)], {}),
+    "FusedBatchNorm": lambda n: ([*_normalized(n)[:3], _NOTHING, _NOTHING], {}),
+    "FusedBatchNormV2": lambda n: (_normalized(n), {"is_training": False}),
+    "FusedBatchNormV3": lambda n: ([*_normalized(n)[:3], _NOTHING, _NOTHING], {}),
+    "FusedBatchNormGrad": lambda n: (_slopes(n), {}),
+    "FusedBatchNormGradV2": lambda n: (_slopes(n), {}),
+    "FusedBatchNormGradV3": lambda n: ([*_slopes(n), n(3)], {"is_training": False}),
+    "ParallelConcat": lambda n: (
+        [[n(1, 3), n(1, 3)]],
+        {"shape": tensor_shape.TensorShape([2, 3])},
+    ),
+    "PreventGradient": lambda n: ([n(3)], {}),
+    "Xdivy": lambda n: ([n(3, 4), n(4)], {}),
+    "Xlogy": lambda n: ([n(3, 4), np.abs(n(4))], {}),
+    "RandomUniform": lambda n: ([_SIZES], {"dtype": tf.float32, "seed": 3}),
+    "RandomStandardNormal": lambda n: ([_SIZES], {"dtype": tf.float64, "seed": 3}),
+    "TruncatedNormal": lambda n: ([_SIZES], {"dtype": tf.float16, "seed": 3}),
+    "RandomUniformInt": lambda n: ([_SIZES, np.int64(2), np.int64(90)], {"seed": 3}),
+}
+
+
+def _slopes(numbers: Numbers) -> list[Any]:
+    """Return the slope, the images, the scale, the mean and the variance of a normalization."""
+    image, scale, _, mean, variance = _normalized(numbers)
+    return [numbers(2, 4, 4, 3), image, scale, mean, variance]
