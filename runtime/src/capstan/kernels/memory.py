@@ -4,16 +4,18 @@ On a device, 32-bit integers and the arguments in `OpDef.host` are in host memor
 need them beside its data, or may need 64-bit indices on the host.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from capstan.core.arrays import Array
 
+_HOST: Final = (np.ndarray, np.generic)
+
 
 def is_on_host(array: Any) -> bool:
     """Return whether a value is an array or a scalar of NumPy."""
-    return isinstance(array, np.ndarray | np.generic)
+    return isinstance(array, _HOST)
 
 
 def beside(value: Array, array: Array) -> Array:
