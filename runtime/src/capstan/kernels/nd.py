@@ -103,7 +103,8 @@ def _scatter(node: NodeContext) -> Function:
 
 def _updated(change: Change) -> Any:
     def update(tensor: Array, indices: Array, updates: Array) -> Array:
-        made = tensor.copy()
+        # A scalar of NumPy cannot be changed in place.
+        made = np.array(tensor, order="C") if is_on_host(tensor) else tensor.copy()
         _apply(change, made, indices, updates)
         return made
 
