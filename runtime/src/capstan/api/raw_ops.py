@@ -38,8 +38,13 @@ def __dir__() -> list[str]:
 def _signature(row: opdef.OpDef) -> inspect.Signature:
     """Return the arguments of an operation: inputs, attributes, those with defaults last."""
     inputs = [argument.name for argument in row.input_arguments]
-    required = [name for name in row.attrs if name not in row.defaults]
-    defaults = {name: row.defaults[name] for name in row.attrs if name in row.defaults}
+    # The inputs imply these types and counts.
+    implied = {
+        each for argument in row.input_arguments for each in (argument.type, argument.number)
+    }
+    attributes = [name for name in row.attrs if name not in implied]
+    required = [name for name in attributes if name not in row.defaults]
+    defaults = {name: row.defaults[name] for name in attributes if name in row.defaults}
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Signature(
         [
