@@ -33,8 +33,11 @@ def _device() -> Iterator[None]:
 @settings(max_examples=examples.share(3), deadline=None)
 @given(data=st.data())
 def test_a_kernel_of_a_gpu_gives_the_values_of_the_kernel_of_the_cpu(op: str, data: Any) -> None:
-    serves_floats = registry.find(op, "GPU", {"T": dtypes.float32}) is not None
-    dtype = dtypes.float32 if serves_floats else dtypes.int32
+    dtype = next(
+        dtype
+        for dtype in (dtypes.float32, dtypes.int32, dtypes.int64)
+        if registry.find(op, "GPU", {"T": dtype}) is not None
+    )
     case = data.draw(op_cases.CASES[op](opdef.lookup(op), dtype))
     check_equal(op, case.inputs, case.attrs)
 
@@ -90,3 +93,28 @@ def test_a_program_with_state_gives_the_same_results_on_both_devices(
             np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
         else:
             np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("is_resource", [False, True], ids=["ref", "resource"])
+@pytest.mark.parametrize(
+    ("method", "factors"),
+    [("scatter_mul", [1.0, 10, 6, 1, 21]), ("scatter_div", [1.0, 1 / 10, 1 / 6, 1, 1 / 21])],
+)
+@pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
+def test_rows_of_a_variable_are_multiplied_and_divided_by_all_their_updates(
+    dtype: Any, method: str, factors: list[float], is_resource: bool
+) -> None:
+    start = np.arange(10, dtype=dtype.as_numpy_dtype).reshape(5, 2) - 3
+    updates = np.array([[7, 1], [2, 1], [10, 1], [3, 1], [3, 1]], dtype.as_numpy_dtype)
+    with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
+        table = tf.get_variable("table", initializer=start, use_resource=is_resource)
+        indices = tf.placeholder(tf.int32, [None])
+        values = tf.placeholder(dtype, [None, 2])
+        changed = getattr(tf, method)(table, indices, values)
+        session.run(tf.global_variables_initializer())
+        session.run(changed, {indices: [], values: np.zeros((0, 2))})
+        session.run(changed, {indices: [4, 2, 1, 4, 2], values: updates})
+        found = session.run(table)
+    expected = start * np.stack([factors, np.ones(5)], axis=1)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)

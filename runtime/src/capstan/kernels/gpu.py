@@ -109,12 +109,13 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         "Neg NotEqual Pad PadV2 Prod ResourceScatterNdAdd ResourceScatterNdSub "
         "ResourceScatterNdUpdate ScatterNd ScatterNdAdd ScatterNdSub ScatterNdUpdate Sign SplitV "
         "Square SquaredDifference Sub Sum UnsortedSegmentMax UnsortedSegmentMin "
-        "UnsortedSegmentSum",
+        "UnsortedSegmentProd UnsortedSegmentSum",
     ),
     ({"T": _SIGNED}, "Cumprod Cumsum Div DynamicStitch FloorDiv Round TopKV2"),
     ({"T": _WIDE | _INDEX}, "Diag DiagPart"),
     ({"T": _INDEX}, "InTopKV2 InvertPermutation"),
-    ({"T": frozenset({dtypes.int32})}, "FloorMod"),
+    ({"T": frozenset({dtypes.int32})}, "FloorMod TruncateMod"),
+    ({"T": frozenset({dtypes.int64})}, "TruncateDiv"),
     (
         {"T": _FLOATS},
         "ApplyAdadelta ApplyAdagrad ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent "
@@ -144,8 +145,8 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
         {"T": _WIDE},
         "Acos Acosh Asin Asinh Atan Atan2 Atanh Cosh HSVToRGB LinSpace RGBToHSV ResizeBilinear "
-        "Rint ScatterAdd ScatterSub ScatterUpdate Sinh TensorScatterAdd TensorScatterSub "
-        "TensorScatterUpdate",
+        "Rint ScatterAdd ScatterDiv ScatterMul ScatterSub ScatterUpdate Sinh TensorScatterAdd "
+        "TensorScatterSub TensorScatterUpdate",
     ),
     ({"T": _SINGLE}, "FusedBatchNorm FusedBatchNormGrad LRN LRNGrad"),
     ({"Tparams": _PLAIN}, "Gather GatherV2"),
@@ -157,8 +158,8 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     ({"Tout": _INDEX, "T": frozenset({dtypes.int32})}, "RandomUniformInt"),
     (
         {"dtype": _WIDE},
-        "ResourceScatterAdd ResourceScatterMax ResourceScatterMin ResourceScatterSub "
-        "ResourceScatterUpdate",
+        "ResourceScatterAdd ResourceScatterDiv ResourceScatterMax ResourceScatterMin "
+        "ResourceScatterMul ResourceScatterSub ResourceScatterUpdate",
     ),
     ({"dtype": _PLAIN}, "Const Placeholder PlaceholderWithDefault"),
     # The elements of stacks and TensorArrays are in the memory of the device.

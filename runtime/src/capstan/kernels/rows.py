@@ -58,3 +58,25 @@ def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> 
         return
     distinct, sums = merged(flat, values.reshape(len(flat), *table.shape[1:]))
     table[distinct] = ufunc(table[distinct], sums)
+
+
+def products(indices: Array, values: Array, count: int) -> Array:
+    """Return the product of the values of each of `count` rows, and 1 where a row has no values.
+
+    For arrays of a device, whose `ufunc.at` cannot multiply. `indices` is a vector in the memory
+    of `values`, not empty and checked. After each pass, a sorted row holds the product of twice as
+    many of the values before it that have the same index, so the last one has the whole product.
+    """
+    order = np.argsort(indices, kind="stable")
+    ranked, totals = indices[order], values[order]
+    column = (-1, *(1,) * (values.ndim - 1))
+    step = 1
+    while step < len(ranked):
+        is_same = (ranked[step:] == ranked[:-step]).reshape(column)
+        later = totals[step:]
+        totals[step:] = np.where(is_same, later * totals[:-step], later)
+        step *= 2
+    ids = np.cumsum(np.ones_like(ranked, shape=(count,)), dtype=ranked.dtype) - 1
+    last = np.searchsorted(ranked, ids, side="right") - 1
+    is_found = (ranked[last] == ids).reshape(column)
+    return np.where(is_found, totals[last], np.ones_like(values, shape=()))

@@ -143,6 +143,9 @@ def _unsorted(ufunc: np.ufunc, bound: Callable[[Any], Any]) -> Callable[[NodeCon
             rows.check(flat[kept], segments, "segment_ids", "is out of range")
             if ufunc in _IS_BETTER and is_on_host(values) and _has_nan(values):
                 _compare(result, flat[kept], values, ufunc)
+            elif ufunc is np.multiply and not is_on_host(values):
+                if kept.size and result.size:
+                    result = rows.products(beside(flat[kept], data), values, segments)
             else:
                 ufunc.at(result, beside(flat[kept], data), values)
             return result

@@ -13,7 +13,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.memory import beside
+from capstan.kernels.memory import beside, is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import variable
@@ -104,7 +104,24 @@ def _replace(table: Array, indices: Array, values: Array) -> None:
     table[indices] = values
 
 
+def _multiply(table: Array, indices: Array, values: Array) -> None:
+    if is_on_host(table):
+        np.multiply.at(table, indices, values)
+    else:
+        _apply_products(table, indices, values, np.multiply)
+
+
+def _apply_products(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> None:
+    """Multiply or divide each row of a device's table by the product of its values."""
+    if indices.size and table.size:
+        flat = values.reshape(indices.size, *table.shape[1:])
+        ufunc(table, rows.products(indices.reshape(-1), flat, len(table)), table)
+
+
 def _divide(table: Array, indices: Array, values: Array) -> None:
+    if not is_on_host(table):
+        _apply_products(table, indices, values, np.divide)
+        return
     if table.dtype.kind not in "iu":
         np.divide.at(table, indices, values)
         return
@@ -125,7 +142,7 @@ register(Kernel("AssignSub", _update(np.subtract)))
 SCATTERS = {
     "ScatterAdd": _scatter(_add),
     "ScatterSub": _scatter(_subtract),
-    "ScatterMul": _scatter(np.multiply.at),
+    "ScatterMul": _scatter(_multiply),
     "ScatterDiv": _scatter(_divide),
     "ScatterMin": _scatter(np.minimum.at),
     "ScatterMax": _scatter(np.maximum.at),
