@@ -100,6 +100,10 @@ test: $(PY) ## check, and everything else that this machine can run; SUITES=runt
 soak: $(PY) ## The long variants: 300 examples a property, hours of kills; SUITES=runtime for less.
 	@SEED="$(SEED)" $(PY) .ci/suites.py soak $(SUITES)
 
+.PHONY: gpu
+gpu: $(PY) ## The runtime's tests on this machine's GPU; without one, say what is missing.
+	@SEED="$(SEED)" $(PY) .ci/suites.py gpu
+
 # The stories of e2e/nodes run on the test bed's own nodes, on kind, or on a cluster that exists. A
 # KUBECONFIG in the environment is not taken: a shell often has one of a cluster that people use.
 GIVEN := $(if $(filter command,$(origin KUBECONFIG)),--kubeconfig=$(abspath $(KUBECONFIG)))

@@ -2,6 +2,7 @@
 
     suites.py gate [SUITE ...]    what `make test` runs: everything but the long variants
     suites.py soak [SUITE ...]    what `make soak` runs: 300 examples a property, the long variants
+    suites.py gpu                 what `make gpu` runs: the runtime's tests on a real GPU
 
 Without names, all suites of the mode run. First `make` installs what the chosen suites need. If
 `make` fails, no suite runs. If a suite fails, the next one still runs, and the exit status is 1.
@@ -89,13 +90,15 @@ Stage = Sequence[Lane]
 
 def stages(mode: str, seed: int) -> list[Stage]:
     """Return all suites of a mode. Stages run one after another, the cheapest first."""
+    if mode == "gpu":
+        return [[[on_a_gpu("runtime-gpu", "tests.gpu_everywhere", seed)]]]
     runtime, runtime_alone = half("runtime", ORACLE, mode, seed)
     operator, operator_alone = half("operator", CHECKERS, mode, seed)
     commands, control_plane, nodes = e2e(mode, seed)
     style = make("style", CHECKERS, "--jobs=2", "lint", "types", "layers", "docs")
     programs = make("programs", GO, "programs")
     halves = [runtime, operator, runtime_alone, operator_alone]
-    strict = on_the_strict_device(seed)
+    strict = on_a_gpu("runtime-strict", "tests.strict_everywhere", seed)
     # The stories on a Kubernetes spend much of their time in pauses.
     if mode == "soak":
         return [[[programs]], [halves, [control_plane, nodes]]]
@@ -127,8 +130,8 @@ def half(name: str, needs: str, mode: str, seed: int) -> tuple[Suite, Suite]:
     )
 
 
-def on_the_strict_device(seed: int) -> Suite:
-    """Return the suite that runs tests of the runtime again with a strict device in each task.
+def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
+    """Return the suite that runs tests of the runtime again with the GPU of `plugin` in each task.
 
     It leaves out the tests that make strict devices themselves, the tests whose tasks are other
     processes, and the profile of a step, which is that of host memory.
@@ -141,7 +144,7 @@ def on_the_strict_device(seed: int) -> Suite:
         "cluster/test_profile.py",
     )
     return pytest(
-        *("runtime-strict", "runtime", CHECKERS, "-p", "tests.strict_everywhere"),
+        *(name, "runtime", CHECKERS, "-p", plugin),
         *("--hypothesis-profile=fast", f"--hypothesis-seed={seed}"),
         *("-p", "randomly", f"--randomly-seed={seed}"),
         *ended_if_hung("runtime", "gate"),

@@ -1,6 +1,7 @@
 """`tf.test`: tests of programs that use Capstan (python/platform/test.py)."""
 
 import os
+import re
 import socket
 import sys
 import unittest
@@ -15,9 +16,8 @@ from capstan.api.benchmark import Benchmark
 from capstan.api.gradient_checker import compute_gradient, compute_gradient_error
 from capstan.api.stubs import StubOutForTesting
 from capstan.api.testing_case import TestCase, get_temp_dir
-from capstan.client import session as sessions
+from capstan.client import device_lib
 from capstan.core import cluster
-from capstan.framework import graph as graphs
 
 __all__ = [
     "Benchmark",
@@ -63,15 +63,30 @@ test_src_dir_path.__test__ = False  # type: ignore[attr-defined]  # pytest: it i
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:
-    """Return whether this process has a GPU. The capability is not looked at. Blocks."""
-    return bool(gpu_device_name())
+    """Return whether this process has a GPU of at least this compute capability. Blocks.
+
+    `cuda_only` makes no difference, because every GPU of Capstan is used through CUDA.
+    """
+    return any(
+        found.device_type == "GPU"
+        and (
+            min_cuda_compute_capability is None
+            or _capability(found.physical_device_desc) >= tuple(min_cuda_compute_capability)
+        )
+        for found in device_lib.list_local_devices()
+    )
+
+
+def _capability(description: str) -> tuple[int, int]:
+    """Return the compute capability in the physical description of a device, or (0, 0)."""
+    found = re.search(r"compute capability: (\d+)\.(\d+)", description)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def gpu_device_name() -> str:
     """Return the name of a GPU of this process, such as `/device:GPU:0`, or "". Blocks."""
-    with sessions.Session(graph=graphs.Graph()) as session:
-        names = [found.name for found in session.list_devices() if found.device_type == "GPU"]
-    return "/device:GPU:" + names[0].rpartition(":")[2] if names else ""
+    names = (each.name for each in device_lib.list_local_devices() if each.device_type == "GPU")
+    return next(names, "")
 
 
 def is_built_with_cuda() -> bool:

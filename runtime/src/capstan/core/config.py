@@ -8,6 +8,19 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class GpuOptions:
+    """Which GPUs a task takes, and how much of their memory. `tf.GPUOptions` has these fields.
+
+    `memory_fraction` is a part of the whole memory of each GPU. 0 stands for nearly all memory that
+    is free.
+    """
+
+    visible_device_list: str = ""
+    memory_fraction: float = 0.0
+    allow_growth: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class SessionConfig:
     """The settings of one session. `tf.ConfigProto` documents each field.
 
@@ -27,6 +40,7 @@ class SessionConfig:
     device_count: dict[str, int] = field(default_factory=dict, hash=False)
     build_cost_model: int = 0
     build_cost_model_after: int = 0
+    gpu_options: GpuOptions = GpuOptions()
 
     @classmethod
     def from_proto(cls, proto: Any) -> "SessionConfig":
@@ -48,6 +62,11 @@ class SessionConfig:
             device_count=dict(proto.device_count),
             build_cost_model=proto.graph_options.build_cost_model,
             build_cost_model_after=proto.graph_options.build_cost_model_after,
+            gpu_options=GpuOptions(
+                visible_device_list=proto.gpu_options.visible_device_list,
+                memory_fraction=proto.gpu_options.per_process_gpu_memory_fraction,
+                allow_growth=proto.gpu_options.allow_growth,
+            ),
         )
         if config.operation_timeout_ms < 0:
             raise ValueError(
@@ -73,4 +92,8 @@ class SessionConfig:
         if self.build_cost_model:
             proto.graph_options.build_cost_model = self.build_cost_model
             proto.graph_options.build_cost_model_after = self.build_cost_model_after
+        if self.gpu_options != GpuOptions():
+            proto.gpu_options.visible_device_list = self.gpu_options.visible_device_list
+            proto.gpu_options.per_process_gpu_memory_fraction = self.gpu_options.memory_fraction
+            proto.gpu_options.allow_growth = self.gpu_options.allow_growth
         return proto

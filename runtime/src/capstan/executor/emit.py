@@ -145,6 +145,7 @@ class _Emission:
             if not self._plan.is_ordered:
                 self._out.free.clear()  # another segment may run before this one or after it
             with self._out.function(functions[-1]):
+                self._use_device(segment)
                 for node in segment:
                     if node.name in self._part.answers:
                         self._waiting(node, exchanges)
@@ -157,6 +158,12 @@ class _Emission:
         more = exchanges.more()
         self._out.result(f"{feed}, {table}, ({source.items(functions)}), {fetch}{more}")
         return self._out.code()
+
+    def _use_device(self, segment: Sequence[ir.Node]) -> None:
+        """Let the thread of a segment compute on the device of its nodes, which is one device."""
+        home = self._resources.devices.of(segment[0].device) if segment else None
+        if home is not None and not home.is_host:
+            self._out.line(f"        {self._out.bind(home.use)}()")
 
     @property
     def scope(self) -> loops.Scope:

@@ -45,11 +45,15 @@ class Stream(abc.ABC):
 class Device(abc.ABC):
     """One device. Thread-safe."""
 
-    def __init__(self, name: str, memory_limit: int) -> None:
-        """`name` is the full name of the device, and `memory_limit` is in bytes."""
+    def __init__(self, name: str, memory_limit: int, physical_description: str = "") -> None:
+        """`name` is the full name of the device, and `memory_limit` is in bytes.
+
+        `physical_description` says on one line which hardware it is. A CPU has none.
+        """
         self.name = name
         self.device_type = devices.parse(name).device_type or ""
         self.memory_limit = memory_limit
+        self.physical_description = physical_description
 
     @property
     @abc.abstractmethod
@@ -90,6 +94,12 @@ class Device(abc.ABC):
         """Return a NumPy array that gets the elements of an array of this device.
 
         It has the elements when the stream has done the copy.
+        """
+
+    def use(self) -> None:  # noqa: B027 - most devices have no thread-local state
+        """Let the calling thread compute on this device, until it calls `use` of another device.
+
+        A segment calls this before its first kernel, unless its values are in host memory.
         """
 
     def put(self, value: Array) -> Array:

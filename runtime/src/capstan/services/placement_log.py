@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Iterable
 
+from capstan.hardware import device as hardware
+
 
 def report(placed: Iterable[tuple[str, str, str]], notes: Iterable[str]) -> None:
     """Write a line for each node: its name, op and device. `notes` go to the log only.
@@ -18,8 +20,14 @@ def report(placed: Iterable[tuple[str, str, str]], notes: Iterable[str]) -> None
         log.info("%s", line)
 
 
-def report_mapping() -> None:
+def report_mapping(devices: Iterable[hardware.Device]) -> None:
     """Write a line with the hardware of each device of an in-process session, except CPUs."""
-    line = "Device mapping: no known devices."
-    print(line, flush=True)  # noqa: T201 - TensorFlow prints this line
-    logging.getLogger("capstan").info("%s", line)
+    known = [
+        f"{device.name} -> {device.physical_description}"
+        for device in devices
+        if device.physical_description
+    ]
+    lines = ["Device mapping:", *known] if known else ["Device mapping: no known devices."]
+    text = "\n".join(lines)
+    print(text, flush=True)  # noqa: T201 - TensorFlow prints these lines
+    logging.getLogger("capstan").info("%s", text)

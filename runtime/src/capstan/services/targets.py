@@ -102,9 +102,10 @@ class NoLinks:
 
 def _direct(settings: config.SessionConfig) -> master.Master:
     incarnation = secrets.randbits(63) | 1
+    found = factories.create(LOCALHOST, settings)
     if settings.log_device_placement:
-        placement_log.report_mapping()
-    held = containers.ResourceManager("localhost", factories.create(LOCALHOST, settings))
+        placement_log.report_mapping(found)
+    held = containers.ResourceManager("localhost", found)
     home = worker.Worker(LOCALHOST, incarnation, held)
     links = NoLinks()
     held.iterate = iterations.Iterations(home, links).start

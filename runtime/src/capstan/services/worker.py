@@ -165,7 +165,13 @@ def _attributes(
     devices: Iterable[device.Device], incarnation: int
 ) -> tuple[interfaces.Device, ...]:
     return tuple(
-        interfaces.Device(entry.name, entry.device_type, entry.memory_limit, incarnation)
+        interfaces.Device(
+            entry.name,
+            entry.device_type,
+            entry.memory_limit,
+            incarnation,
+            entry.physical_description,
+        )
         for entry in devices
     )
 

@@ -28,6 +28,7 @@ class Device:
     device_type: str
     memory_limit_bytes: int
     incarnation: int
+    physical_device_desc: str = ""
 
     def __repr__(self) -> str:
         return (

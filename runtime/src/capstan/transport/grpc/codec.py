@@ -52,6 +52,7 @@ def encode_devices(devices: Iterable[interfaces.Device]) -> list[Any]:
             device_type=device.device_type,
             memory_limit=device.memory_limit_bytes,
             incarnation=device.incarnation,
+            physical_device_desc=device.physical_device_desc,
         )
         for device in devices
     ]
@@ -61,7 +62,11 @@ def decode_devices(messages: Iterable[Any]) -> tuple[interfaces.Device, ...]:
     """Return the devices that DeviceAttributes describe."""
     return tuple(
         interfaces.Device(
-            message.name, message.device_type, message.memory_limit, message.incarnation
+            message.name,
+            message.device_type,
+            message.memory_limit,
+            message.incarnation,
+            message.physical_device_desc,
         )
         for message in messages
     )

@@ -1,0 +1,225 @@
+"""GPUs of NVIDIA, by CuPy. CuPy is imported when a process makes its first GPU.
+
+Nobody has run the class `Cuda` on a GPU yet.
+"""
+
+import contextlib
+import functools
+import importlib.util
+import logging
+import math
+import os
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core import config
+from capstan.core.arrays import Array
+from capstan.hardware import cpu, device, gpu_options, threads
+
+
+def create(task: str, count: int | None, options: config.GpuOptions) -> list[device.Device]:
+    """Return the first `count` GPUs of a task, or all if `count` is None.
+
+    There are none if CuPy is not installed. If CuPy, the driver and the GPUs do not fit one
+    another, there are none, and the first call logs a warning that names the part.
+
+    Raises:
+        InvalidArgumentError: the options do not fit the GPUs.
+    """
+    if count == 0 or gpu_options.hides_all(os.environ.get("CUDA_VISIBLE_DEVICES")):
+        return []
+    present = usable()
+    if not present:
+        return []
+    import cupy
+
+    numbers = gpu_options.visible(options.visible_device_list, present)
+    return [
+        Cuda(cupy, f"{task}/device:GPU:{index}", number, options)
+        for index, number in enumerate(numbers[:count])
+    ]
+
+
+@functools.cache
+def usable() -> int:
+    """Return the number of GPUs that this process can use. The first call decides."""
+    if importlib.util.find_spec("cupy") is None:
+        return 0
+    found = _found()
+    if isinstance(found, int):
+        return found
+    logging.getLogger("capstan").warning("No GPU is used: %s", found)
+    return 0
+
+
+def missing() -> str:
+    """Return which part this process lacks for a GPU, or "" if it has all."""
+    found = _found()
+    return found if isinstance(found, str) else ""
+
+
+def _found() -> int | str:
+    """Return the number of GPUs, or the reason why none can be used."""
+    if importlib.util.find_spec("cupy") is None:
+        return "CuPy is not installed: install capstan[cuda13] or capstan[cuda12]"
+    try:
+        from cupy.cuda import nvrtc, runtime
+    except Exception as fault:  # noqa: BLE001 - what a broken CuPy raises differs
+        return f"CuPy is broken: {type(fault).__name__}: {fault}"
+    try:
+        count = int(runtime.getDeviceCount())
+    except runtime.CUDARuntimeError as fault:
+        versions = runtime.driverGetVersion(), runtime.runtimeGetVersion()
+        return gpu_options.refusal(fault.status, str(fault), *versions)
+    try:
+        nvrtc.getVersion()
+    except Exception as fault:  # noqa: BLE001 - what CuPy raises here differs with its version
+        return (
+            "the libraries of CUDA are missing: install capstan[cuda13] or capstan[cuda12], "
+            f"which bring them. CuPy says: {fault}"
+        )
+    return count
+
+
+class _Stream(device.Stream):
+    """CUDA's default stream of a device. All threads share it."""
+
+    def __init__(self, cupy: Any, number: int) -> None:
+        self._cupy, self._number = cupy, number
+        self._waiting = threads.DaemonThreads(1, f"capstan-gpu-{number}")
+        weakref.finalize(self, self._waiting.shutdown, wait=False)
+
+    def then(self, passed: device.Passed) -> None:
+        """Let the thread of this stream wait for an event.
+
+        A function that CUDA itself calls must not use CUDA, and `passed` may.
+        """
+        try:
+            with self._cupy.cuda.Device(self._number):
+                event = self._cupy.cuda.Event(block=True, disable_timing=True)
+                event.record(self._cupy.cuda.Stream.null)
+        except self._cupy.cuda.runtime.CUDARuntimeError as fault:
+            error = errors.from_exception(fault)
+            self._waiting.start(lambda: passed(error))
+            return
+        self._waiting.start(functools.partial(_wait, event, passed))
+
+    def synchronize(self) -> None:
+        try:
+            with self._cupy.cuda.Device(self._number):
+                self._cupy.cuda.Stream.null.synchronize()
+        except self._cupy.cuda.runtime.CUDARuntimeError as fault:
+            raise errors.from_exception(fault) from None
+
+
+def _wait(event: Any, passed: device.Passed) -> None:
+    try:
+        event.synchronize()
+    except Exception as fault:  # noqa: BLE001 - the step's error
+        passed(errors.from_exception(fault))
+    else:
+        passed(None)
+
+
+class Cuda(device.Device):
+    """A GPU. Its memory comes from CuPy's pool, which the process shares.
+
+    A `cupy.cuda.Device` is made for each block that uses it, because threads cannot share one.
+    """
+
+    def __init__(self, cupy: Any, name: str, number: int, options: config.GpuOptions) -> None:
+        """`cupy` is the module, and `number` is CUDA's number of the GPU.
+
+        Raises:
+            InvalidArgumentError: the options ask for more than the memory of the GPU.
+        """
+        super().__init__(name, _take_memory(cupy, number, options), _description(cupy, number))
+        self._cupy, self._number = cupy, number
+        self._stream = _Stream(cupy, number)
+        logging.getLogger("capstan").info(
+            "Device %s may use %d MB: %s", name, self.memory_limit >> 20, self.physical_description
+        )
+
+    @property
+    def arrays(self) -> Any:
+        return self._cupy
+
+    @property
+    def stream(self) -> device.Stream:
+        return self._stream
+
+    @property
+    def is_host(self) -> bool:
+        return False
+
+    def use(self) -> None:
+        self._cupy.cuda.Device(self._number).use()
+
+    def allocate(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        with self._memory(shape, dtype):
+            array: Array = self._cupy.empty(shape, dtype)
+        return array
+
+    def copy(self, source: Array, destination: Array) -> None:
+        with self._cupy.cuda.Device(self._number):
+            self._cupy.copyto(destination, source)
+
+    def copy_in(self, value: Array) -> Array:
+        with self._memory(value.shape, value.dtype):
+            array: Array = self._cupy.asarray(value, order="C")
+        return array
+
+    def copy_out(self, value: Array) -> Array:
+        with self._memory(value.shape, value.dtype):
+            array: Array = self._cupy.asnumpy(value, blocking=False)
+        return array
+
+    @contextlib.contextmanager
+    def _memory(self, shape: tuple[int, ...], dtype: Any) -> Iterator[None]:
+        """Compute on this GPU, and raise ResourceExhaustedError if its memory ends."""
+        with self._cupy.cuda.Device(self._number):
+            try:
+                yield
+            except self._cupy.cuda.memory.OutOfMemoryError as fault:
+                pool = self._cupy.get_default_memory_pool()
+                figures = f"{pool.used_bytes()} of the {pool.total_bytes()} bytes of its pool"
+                size = math.prod(shape) * np.dtype(dtype).itemsize
+                message = cpu.exhausted(shape, dtype, size).message
+                raise errors.ResourceExhaustedError(
+                    None, None, f"{message} on {self.name}, where arrays use {figures}. {fault}"
+                ) from None
+
+
+def _take_memory(cupy: Any, number: int, options: config.GpuOptions) -> int:
+    """Limit CuPy's pool on a GPU, unless it has a limit. Return the limit in bytes.
+
+    As in TensorFlow, the first task of a process decides for all. Without `allow_growth`, the pool
+    takes the memory at once, so that no other process does.
+    """
+    pool = cupy.get_default_memory_pool()
+    with cupy.cuda.Device(number):
+        if not pool.get_limit():
+            free, total = cupy.cuda.runtime.memGetInfo()
+            limit = gpu_options.memory_limit(total, free, options.memory_fraction)
+            pool.set_limit(size=limit)
+            if not gpu_options.grows(
+                options.allow_growth, os.environ.get("TF_FORCE_GPU_ALLOW_GROWTH")
+            ):
+                # The pool keeps the memory. If the memory is in pieces, the pool grows instead.
+                with contextlib.suppress(cupy.cuda.memory.OutOfMemoryError):
+                    pool.malloc(limit)
+        return int(pool.get_limit())
+
+
+def _description(cupy: Any, number: int) -> str:
+    """Return the description that TensorFlow gives a GPU."""
+    facts = cupy.cuda.runtime.getDeviceProperties(number)
+    bus = cupy.cuda.runtime.deviceGetPCIBusId(number).lower()
+    return (
+        f"device: {number}, name: {facts['name'].decode()}, pci bus id: {bus}, "
+        f"compute capability: {facts['major']}.{facts['minor']}"
+    )
