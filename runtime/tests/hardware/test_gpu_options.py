@@ -43,7 +43,8 @@ def test_a_wrong_list_is_refused_in_tensorflows_words(listed: str, message: str)
         (2 << 30, 1 << 30, 0.0, (1 << 30) - (225 << 20)),
         (8 << 30, 4 << 30, 0.0, (4 << 30) - (300 << 20)),
         (80 << 30, 80 << 30, 0.0, 76 << 30),
-        (8 << 30, 100 << 20, 0.0, 0),
+        (8 << 30, 100 << 20, 0.0, 512),
+        (1 << 30, 1 << 30, 1e-9, 512),
     ],
 )
 def test_the_memory_limit_is_tensorflows_in_units_of_the_pool(

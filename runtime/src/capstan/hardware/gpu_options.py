@@ -46,7 +46,7 @@ def _number(entry: str, listed: str, count: int) -> int:
 def memory_limit(total: int, free: int, fraction: float) -> int:
     """Return how many bytes a task may use of a GPU that has `free` of `total` bytes free.
 
-    Without a fraction (0), some memory is left to the libraries of CUDA.
+    Without a fraction (0), some memory is left to the libraries of CUDA. The result is not 0.
 
     Raises:
         InvalidArgumentError: the fraction is not between 0 and 1.
@@ -60,7 +60,7 @@ def memory_limit(total: int, free: int, fraction: float) -> int:
         limit = int(total * fraction)
     else:
         limit = free - (225 << 20 if free < 2 << 30 else max(300 << 20, int(free * 0.05)))
-    return max(limit, 0) // _UNIT * _UNIT
+    return max(limit // _UNIT, 1) * _UNIT  # CuPy takes 0 for no limit
 
 
 def refusal(status: int, message: str, driver: int, runtime: int) -> str:
