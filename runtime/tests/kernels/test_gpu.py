@@ -99,14 +99,16 @@ def test_a_program_with_state_gives_the_same_results_on_both_devices(
 @pytest.mark.parametrize("is_resource", [False, True], ids=["ref", "resource"])
 @pytest.mark.parametrize(
     ("method", "factors"),
-    [("scatter_mul", [1.0, 10, 6, 1, 21]), ("scatter_div", [1.0, 1 / 10, 1 / 6, 1, 1 / 21])],
+    [("scatter_mul", [1.0, 10, 6, 1, 210]), ("scatter_div", [1.0, 1 / 10, 1 / 6, 1, 1 / 210])],
 )
 @pytest.mark.parametrize("dtype", [tf.float32, tf.float64])
 def test_rows_of_a_variable_are_multiplied_and_divided_by_all_their_updates(
     dtype: Any, method: str, factors: list[float], is_resource: bool
 ) -> None:
     start = np.arange(10, dtype=dtype.as_numpy_dtype).reshape(5, 2) - 3
-    updates = np.array([[7, 1], [2, 1], [10, 1], [3, 1], [3, 1]], dtype.as_numpy_dtype)
+    updates = np.array(
+        [[7, 1], [2, 1], [10, 1], [3, 1], [3, 1], [2, 1], [5, 1]], dtype.as_numpy_dtype
+    )
     with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
         table = tf.get_variable("table", initializer=start, use_resource=is_resource)
         indices = tf.placeholder(tf.int32, [None])
@@ -114,7 +116,55 @@ def test_rows_of_a_variable_are_multiplied_and_divided_by_all_their_updates(
         changed = getattr(tf, method)(table, indices, values)
         session.run(tf.global_variables_initializer())
         session.run(changed, {indices: [], values: np.zeros((0, 2))})
-        session.run(changed, {indices: [4, 2, 1, 4, 2], values: updates})
+        session.run(changed, {indices: [4, 2, 1, 4, 2, 4, 4], values: updates})
         found = session.run(table)
     expected = start * np.stack([factors, np.ones(5)], axis=1)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+@pytest.mark.e2e
+def test_a_staging_area_keeps_elements_in_the_memory_of_the_gpu() -> None:
+    with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
+        value = tf.placeholder(tf.float32, [2])
+        types = {"dtypes": [tf.float32, tf.int32], "shared_name": b"area"}
+        put = raw.Stage([value * 2, tf.constant(5)], **types)
+        peek = raw.StagePeek(tf.constant(0), **types)
+        changed, size = peek[0] + 1, raw.StageSize(**types)
+        get, clear = raw.Unstage(**types), raw.StageClear(**types)
+        for fed in ([1, 2], [3, 4]):
+            session.run(put, {value: fed})
+        assert session.run(changed).tolist() == [3, 5]
+        assert session.run(size) == 2
+        first, second = session.run(get)
+        assert (first.tolist(), second) == ([2, 4], 5)
+        session.run(clear)
+        assert session.run(size) == 0
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("prefix", ["", "Ordered"])
+def test_a_staging_map_keeps_elements_in_the_memory_of_the_gpu(prefix: str) -> None:
+    types = {"dtypes": [tf.float32, tf.int32], "shared_name": b"area"}
+
+    def area(method: str, *inputs: Any, **attrs: Any) -> Any:
+        return getattr(raw, f"{prefix}Map{method}")(*inputs, **types, **attrs)
+
+    with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
+        key, half = tf.placeholder(tf.int64, []), tf.constant([1])
+        value = tf.placeholder(tf.float32, [2])
+        both = tf.constant([0, 1])
+        put = area("Stage", key, both, [value * 2, tf.constant(5)], fake_dtypes=types["dtypes"])
+        begin = area("Stage", key, half, [tf.constant(5)], fake_dtypes=[tf.int32])
+        peek, get = area("Peek", key, both), area("Unstage", key, both)
+        get_any, clear = area("UnstageNoKey", both), area("Clear")
+        sizes = [area("Size"), area("IncompleteSize")]
+        session.run(begin, {key: 9})
+        for number in (1, 2):
+            session.run(put, {key: number, value: [number, 3]})
+        assert session.run(sizes) == [2, 1]
+        assert session.run(peek[0] + 1, {key: 2}).tolist() == [5, 7]
+        assert session.run(get, {key: 2})[0].tolist() == [4, 6]
+        found, values = session.run(get_any)
+        assert (found, values[0].tolist(), values[1]) == (1, [2, 6], 5)
+        session.run(clear)
+        assert session.run(sizes) == [0, 0]

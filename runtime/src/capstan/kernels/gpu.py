@@ -37,6 +37,7 @@ from capstan.kernels import (
     slicing,
     special,
     stack,
+    staging,
     state,
     tensor_array,
     training,
@@ -73,6 +74,7 @@ _FAMILIES = (
     slicing,
     special,
     stack,
+    staging,
     state,
     tensor_array,
     training,
@@ -181,6 +183,12 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
             "DstT": _PLAIN - {dtypes.int32},
         },
         "Cast",
+    ),
+    (
+        {},
+        "MapClear MapIncompleteSize MapPeek MapSize MapStage MapUnstage MapUnstageNoKey "
+        "OrderedMapClear OrderedMapIncompleteSize OrderedMapPeek OrderedMapSize OrderedMapStage "
+        "OrderedMapUnstage OrderedMapUnstageNoKey Stage StageClear StagePeek StageSize Unstage",
     ),
     (
         {},

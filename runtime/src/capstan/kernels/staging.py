@@ -9,6 +9,7 @@ from capstan.core.arrays import Array
 from capstan.kernels import resources
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import number
+from capstan.kernels.stack import keeper
 from capstan.resources import staging, staging_map
 
 
@@ -17,7 +18,7 @@ def _area(node: NodeContext) -> staging.StagingArea:
     return resources.named(
         node,
         "staging area",
-        lambda name: staging.StagingArea(name, capacity, memory),
+        lambda name: staging.StagingArea(name, capacity, memory, keeper(node)),
         may_be_private=False,
     )
 
@@ -29,7 +30,12 @@ def _map(node: NodeContext) -> staging_map.StagingMap:
         node,
         "ordered staging map" if is_ordered else staging_map.KIND,
         lambda name: staging_map.StagingMap(
-            name, node.attrs["dtypes"], capacity, memory, is_ordered=is_ordered
+            name,
+            node.attrs["dtypes"],
+            capacity,
+            memory,
+            is_ordered=is_ordered,
+            owned=keeper(node),
         ),
         may_be_private=False,
     )

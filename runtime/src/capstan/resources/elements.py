@@ -113,7 +113,8 @@ def size_in_bytes(element: Sequence[Any]) -> int:
     """
     total = 0
     for value in element:
-        array = np.asarray(value)
+        # The arrays of a device know their size too, and NumPy cannot read them.
+        array = value if hasattr(value, "nbytes") else np.asarray(value)
         if array.dtype == object:
             total += sum(
                 24 + (len(value) if isinstance(value, bytes) else 0)

@@ -73,10 +73,20 @@ class Wait(waiters.Attempt):
 
 
 class StagingArea(waiters.Waited):
-    """A queue that cannot be closed. Thread-safe. No method blocks."""
+    """A queue that cannot be closed. Thread-safe. No method blocks.
 
-    def __init__(self, name: resource_name.ResourceName, capacity: int, memory_limit: int) -> None:
+    `owned` copies a component of an element. By default it copies arrays of the host.
+    """
+
+    def __init__(
+        self,
+        name: resource_name.ResourceName,
+        capacity: int,
+        memory_limit: int,
+        owned: Callable[[Any], Any] = elements.owned,
+    ) -> None:
         super().__init__(name, (waiters.Line(), waiters.Line(), waiters.Crowd()))
+        self._owned = owned
         self._puts, self._gets, self._peeks = self._lines
         self._limits = Limits(capacity, memory_limit)
         self._held: deque[tuple[int, elements.Element]] = deque()
@@ -91,7 +101,7 @@ class StagingArea(waiters.Waited):
         """Add a copy of an element, and call `done`: at once, or when the area has room."""
         size = elements.size_in_bytes(element)
         self._limits.check(size)
-        copy = tuple(map(elements.owned, element))
+        copy = tuple(map(self._owned, element))
 
         def attempt() -> Sequence[Any] | None:
             if not self._limits.admit(len(self._held), size):
@@ -139,7 +149,7 @@ class StagingArea(waiters.Waited):
                 return None
             element = self._held[index][1]
             check_count(element, count)
-            return tuple(map(elements.owned, element))
+            return tuple(map(self._owned, element))
 
         self.submit(Wait(attempt, None, done, cancelled), self._peeks)
 

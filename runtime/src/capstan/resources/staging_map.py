@@ -5,7 +5,7 @@ components have arrived, and it leaves when all have been taken.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +23,10 @@ Components = dict[int, Any]
 
 
 class StagingMap(waiters.Waited):
-    """Elements by key. If `is_ordered`, the smallest key comes first. Thread-safe."""
+    """Elements by key. If `is_ordered`, the smallest key comes first. Thread-safe.
+
+    `owned` copies a component of an element. By default it copies arrays of the host.
+    """
 
     def __init__(
         self,
@@ -33,10 +36,12 @@ class StagingMap(waiters.Waited):
         memory_limit: int,
         *,
         is_ordered: bool,
+        owned: Callable[[Any], Any] = elements.owned,
     ) -> None:
         super().__init__(name, (waiters.Crowd(), waiters.Crowd()))
         self._puts, self._gets = self._lines
         self._count = len(types)
+        self._owned = owned
         self._limits = staging.Limits(capacity, memory_limit)
         self._is_ordered = is_ordered
         self._complete: dict[int, Components] = {}
@@ -68,7 +73,7 @@ class StagingMap(waiters.Waited):
             raise _invalid(f"{len(places)} indices were given for {len(values)} values")
         size = elements.size_in_bytes(values)
         self._limits.check(size)
-        given = dict(zip(places, map(elements.owned, values), strict=True))
+        given = dict(zip(places, map(self._owned, values), strict=True))
         is_whole = len(given) == self._count
 
         def attempt() -> Sequence[Any] | None:
@@ -145,7 +150,7 @@ class StagingMap(waiters.Waited):
         def attempt() -> Sequence[Any] | None:
             if key not in self._complete:
                 return None
-            return tuple(map(elements.owned, self._components(key, places).values()))
+            return tuple(map(self._owned, self._components(key, places).values()))
 
         self.submit(staging.Wait(attempt, None, done, cancelled), self._gets)
 
