@@ -168,3 +168,21 @@ def test_a_staging_map_keeps_elements_in_the_memory_of_the_gpu(prefix: str) -> N
         assert (found, values[0].tolist(), values[1]) == (1, [2, 6], 5)
         session.run(clear)
         assert session.run(sizes) == [0, 0]
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("is_resource", [False, True], ids=["ref", "resource"])
+def test_parts_of_a_variable_are_changed_by_index_and_by_slice(is_resource: bool) -> None:
+    start = np.arange(6, dtype="f").reshape(3, 2)
+    with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
+        table = tf.get_variable("table", initializer=start, use_resource=is_resource)
+        session.run(tf.global_variables_initializer())
+        indices, updates = tf.constant([[2, 0], [0, 1]]), tf.constant([10.0, 20])
+        session.run(tf.scatter_nd_add(table, indices, updates))
+        assert session.run(table).tolist() == [[0, 21], [2, 3], [14, 5]]
+        session.run(tf.scatter_nd_sub(table, indices, updates))
+        assert session.run(table).tolist() == start.tolist()
+        session.run(tf.scatter_nd_update(table, indices, updates))
+        assert session.run(table).tolist() == [[0, 20], [2, 3], [10, 5]]
+        session.run(table[1:, 1].assign(updates))
+        assert session.run(table).tolist() == [[0, 20], [2, 10], [10, 20]]
