@@ -618,6 +618,12 @@ def test_a_task_on_a_lost_node_has_failed() -> None:
     assert kind(found) is failure.FailureClass.INFRASTRUCTURE
 
 
+def test_a_task_that_its_lost_node_never_started_has_failed() -> None:
+    found = view(pod(phase="Pending"), node_lost=True)
+    assert (found.phase, found.reason) == (TaskPhase.FAILED, "NodeLost")
+    assert kind(found) is failure.FailureClass.INFRASTRUCTURE
+
+
 def test_a_task_that_ended_before_its_node_was_lost_keeps_its_end() -> None:
     found = view(ended(terminated(0), phase="Succeeded"), node_lost=True)
     assert found.phase is TaskPhase.SUCCEEDED
@@ -648,6 +654,7 @@ def test_a_task_that_ended_before_its_node_was_lost_keeps_its_end() -> None:
             True,
             id="deleted and still present",
         ),
+        pytest.param(pod(phase="Pending"), True, id="not started yet"),
         pytest.param(pod(node=None, phase="Pending"), False, id="on no node"),
         pytest.param(
             pod(

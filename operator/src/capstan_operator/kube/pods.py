@@ -68,15 +68,16 @@ def view(pod: Manifest, *, trainer: str, node_lost: bool) -> TaskView:
 def doubtful(pod: Manifest, *, trainer: str) -> bool:
     """Return whether the pod's node may be lost.
 
-    It may be lost if the pod should run and is not ready, or if the pod is being deleted. This is
-    also True for many pods that are merely slow.
+    It may be lost if the pod is not ready, or if the pod is being deleted. This is also True for
+    many pods that are merely slow. A pod may have got a node that was lost already: it stays
+    Pending, because no kubelet starts it.
     """
     if not pod["spec"].get("nodeName") or _ended(pod, trainer) is not None:
         return False
     if pod["metadata"].get("deletionTimestamp"):
         return True
     phase = pod["status"].get("phase")
-    return phase in ("Running", "Unknown") and not pod_fields.holds(pod, "Ready")
+    return phase in ("Pending", "Running", "Unknown") and not pod_fields.holds(pod, "Ready")
 
 
 class _Outcome(NamedTuple):
