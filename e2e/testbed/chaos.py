@@ -23,6 +23,7 @@ from testbed.digits import Story, container
 from testbed.installation import OPERATOR
 from testbed.ledger import DELETED, KILLED, Ledger, Pod
 from testbed.nodes import Nodes
+from testbed.process import HasEnded
 
 PODS = "/api/v1/pods"
 JOBS_AT_ONCE = 2
@@ -209,7 +210,7 @@ class Chaos:
 
     def _submit(self) -> None:
         """Start a job of some two minutes. Every third job encrypts its connections."""
-        story = Story(self._nodes, self._nodes.namespace())
+        story = Story(self._nodes, self._namespace())
         job = digits.slow_example()
         container(job, "worker")["command"] = [*digits.TRAIN_SLOWLY, "--steps=6000"]
         pace = {"SLOW_SECONDS": "0.03", "SLOW_ATTEMPTS": "1000000"}
@@ -227,6 +228,15 @@ class Chaos:
         story.submit(job)
         self._stories.append(story)
         self._submitted += 1
+
+    def _namespace(self) -> str:
+        """Make a namespace. If a program of the control plane ends meanwhile, start it again."""
+        while True:
+            try:
+                return self._nodes.namespace()
+            except HasEnded:
+                with self._nodes.network.entered():
+                    self._nodes.control.recover()
 
     def _check(self, story: Story) -> None:
         """Hold a job to its ledger if the job has ended."""
