@@ -11,6 +11,7 @@ from testbed.current import Current
 from testbed.installation import install
 from testbed.nodes import Nodes
 from testbed.programs import Unavailable
+from testbed.random_faults import NODES
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(0)]
 
@@ -18,7 +19,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(0)]
 def three_nodes() -> contextlib.AbstractContextManager[Nodes]:
     """Run a Kubernetes that notices a lost node as late as a Kubernetes does by default."""
     images = ("runtime", "operator", "digits")
-    return real_nodes.running(chaos.NODES, images=images, node_grace="40s")
+    return real_nodes.running(NODES, images=images, node_grace="40s")
 
 
 @pytest.fixture

@@ -1,50 +1,41 @@
-"""Faults at random in a cluster of real nodes: tasks, pods, nodes, the operator, the API server.
-
-A `Chaos` keeps jobs running, injects faults, and holds each ended job to its ledger.
-"""
+"""Jobs on real nodes while faults happen at random. Each ended job is held to its ledger."""
 
 import contextlib
 import dataclasses
 import json
 import random
 import re
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 
-import psutil
 import urllib3
 
 from testbed import digits
 from testbed.api import ApiError
 from testbed.digits import Story, container
-from testbed.installation import OPERATOR
-from testbed.ledger import DELETED, KILLED, Ledger, Pod
+from testbed.ledger import Ledger
 from testbed.nodes import Nodes
 from testbed.process import HasEnded
+from testbed.random_faults import Faults
 
 PODS = "/api/v1/pods"
 JOBS_AT_ONCE = 2
-NODES = 3
 MINUTE = 60
 GONE = 410
-_NEVER = threading.Event()
 
 
 @dataclasses.dataclass
 class Ended:
     """A job that has succeeded. `accuracy` is None if its log was lost with a node."""
 
-    seconds: float
     restarts: dict[str, int]
-    epoch: int
     accuracy: float | None
 
 
 class Chaos:
-    """The jobs, the faults and the ledger of one run. Only one thread may use it."""
+    """The jobs and the ledger of one run. Only one thread may use it."""
 
     def __init__(self, nodes: Nodes, seed: int) -> None:
         """Begin without jobs and faults. The cluster has an operator and NODES nodes."""
@@ -56,19 +47,10 @@ class Chaos:
         self._dice = random.Random(seed)
         self._stories: list[Story] = []
         self._submitted = 0
-        self._dead: list[str] = []
-        self._cut_off: dict[str, float] = {}
         with nodes.network.entered():
             found = nodes.control.api.get(PODS)
         self._version: str = found["metadata"]["resourceVersion"]
-        self._faults: dict[Callable[[], str | None], int] = {
-            self.kill_task: 40,
-            self.delete_pod: 20,
-            self.kill_operator: 15,
-            self.break_api_server: 12,
-            self.cut_power: 6,
-            self.cut_off: 4,
-        }
+        self._faults = Faults(nodes, self.ledger, self._dice, self._named)
 
     def run(self, seconds: float, tell: Callable[[str], None]) -> None:
         """Inject faults for `seconds`, and then let the jobs end. `tell` gets a line a minute.
@@ -82,7 +64,8 @@ class Chaos:
             while len(self._stories) < JOBS_AT_ONCE:
                 self._submit()
             if time.monotonic() >= fault_at:
-                self._inject()
+                if name := self._faults.inject():
+                    self.injected[name] += 1
                 fault_at = time.monotonic() + self._dice.uniform(4, 20)
             if time.monotonic() > told + MINUTE:
                 told = time.monotonic()
@@ -97,89 +80,6 @@ class Chaos:
         faults = ", ".join(f"{number} {fault}" for fault, number in sorted(self.injected.items()))
         return f"{len(self.ended)} jobs ended; {faults or 'no fault yet'}; {len(self.wrong)} wrong"
 
-    # The faults. Each returns its name, or None if there is nothing that it could hit.
-
-    def kill_task(self) -> str | None:
-        """`kill -9` a task."""
-        if (victim := self._victim()) is None:
-            return None
-        uid, pod = victim
-        if not self._kill(self._processes(pod.name, pod.job)):
-            return None
-        self.ledger.hit(uid, KILLED)
-        return f"kill -9 of a {pod.task.partition('-')[0]}"
-
-    def delete_pod(self) -> str | None:
-        """Delete a pod as a user does."""
-        if (victim := self._victim()) is None:
-            return None
-        uid, pod = victim
-        path = f"/api/v1/namespaces/{pod.job}/pods/{pod.name}"
-        try:
-            with self._nodes.network.entered():
-                self._nodes.control.api.delete(path, {"preconditions": {"uid": uid}})
-        except ApiError:
-            return None  # The job has ended.
-        self.ledger.hit(uid, DELETED)
-        return f"deletion of a pod of a {pod.task.partition('-')[0]}"
-
-    def kill_operator(self) -> str | None:
-        """`kill -9` the leading operator. Its pod goes too, so that no restart has to wait."""
-        path = f"/apis/coordination.k8s.io/v1/namespaces/{OPERATOR}/leases/capstan-operator"
-        with self._nodes.network.entered():
-            lease = self._nodes.control.api.get(path)
-        leader, _, _ = (lease["spec"].get("holderIdentity") or "").partition("_")
-        if not self._kill(self._processes(leader, OPERATOR, "operator")):
-            return None
-        with self._nodes.network.entered(), contextlib.suppress(ApiError):
-            self._nodes.control.api.delete(f"/api/v1/namespaces/{OPERATOR}/pods/{leader}")
-        return "kill -9 of the operator"
-
-    def break_api_server(self) -> str:
-        """Freeze or kill the API server for some seconds, and kill a task in this time."""
-        control = self._nodes.control
-        victim = self._victim()
-        processes = self._processes(victim[1].name, victim[1].job) if victim else []
-        freezes = self._dice.random() < 0.5
-        if freezes:
-            control.freeze_api_server()
-        else:
-            control.stop_api_server()
-        _NEVER.wait(self._dice.uniform(0.5, 3))
-        if victim and self._kill(processes):
-            self.ledger.hit(victim[0], KILLED)
-        _NEVER.wait(self._dice.uniform(0.5, 7))
-        with self._nodes.network.entered():
-            control.recover()
-        return "freeze of the API server" if freezes else "kill -9 of the API server"
-
-    def cut_power(self) -> str | None:
-        """Cut the power of a node. A new node takes its place."""
-        if (node := self._node()) is None:
-            return None
-        self._nodes.kill_node(node)
-        self.ledger.lose(node)
-        self._dead.append(node)
-        self._nodes.add_nodes(1)
-        return "loss of a node's power"
-
-    def cut_off(self) -> str | None:
-        """Cut a node's connection to the API server. The node loses its power a minute later."""
-        if self._cut_off or (node := self._node()) is None:
-            return None
-        self._nodes.cut_off(node)
-        self.ledger.lose(node)
-        self._cut_off[node] = time.monotonic()
-        self._nodes.add_nodes(1)
-        return "loss of a node's connection to the API server"
-
-    # Jobs and nodes.
-
-    def _inject(self) -> None:
-        [fault] = self._dice.choices(list(self._faults), weights=list(self._faults.values()))
-        if name := fault():
-            self.injected[name] += 1
-
     def _look(self) -> None:
         """Read the events of three seconds, check ended jobs, and remove nodes without power."""
         try:
@@ -191,7 +91,7 @@ class Chaos:
             return  # The API server is starting.
         for story in list(self._stories):
             self._check(story)
-        self._remove_dead_nodes()
+        self._faults.remove_dead_nodes()
 
     def _read_events(self) -> None:
         api = self._nodes.control.api
@@ -245,13 +145,10 @@ class Chaos:
             return
         self._stories.remove(story)
         assert status["phase"] == "Succeeded", json.dumps(status, indent=1)
-        ended = datetime.fromisoformat(status["completionTime"])
-        began = datetime.fromisoformat(status["startTime"])
         found = re.search(r"test accuracy (0\.\d+)", self._log(story))
         accuracy = float(found[1]) if found else None
-        self.ended.append(
-            Ended((ended - began).total_seconds(), status["restarts"], status["epoch"], accuracy)
-        )
+        self.ended.append(Ended(status["restarts"], accuracy))
+        ended = datetime.fromisoformat(status["completionTime"])
         faults = self.ledger.faults_in(story.namespace, status, ended.timestamp())
         self.wrong += [f"{story.namespace}: {fault}" for fault in faults]
         if accuracy is None and not self._was_lost(story.namespace):
@@ -273,51 +170,14 @@ class Chaos:
         ]
         return pods[-1].is_lost()
 
-    def _victim(self) -> tuple[str, Pod] | None:
-        """Draw a running pod that no fault has hit and that the status of its job names."""
-        named = {
+    def _named(self) -> set[str]:
+        """Return the UIDs of the running pods that the statuses of the jobs name."""
+        return {
             row["uid"]
             for story in self._stories
             for row in story.status()["tasks"]
             if "uid" in row and row["state"] in ("Starting", "Running")
         }
-        running = [(uid, pod) for uid, pod in self.ledger.unhurt().items() if uid in named]
-        return self._dice.choice(running) if running else None
-
-    def _processes(
-        self, pod: str, namespace: str, container: str = "trainer"
-    ) -> list[psutil.Process]:
-        """Return the processes of a container. There are none if its pod or its node is gone."""
-        try:
-            ids = self._nodes.processes(pod, namespace=namespace, container=container)
-            return [psutil.Process(number) for number in ids]
-        except (AssertionError, KeyError, psutil.NoSuchProcess):
-            return []
-
-    def _kill(self, processes: list[psutil.Process]) -> bool:
-        """`kill -9` the first process of a container. Return whether it ran."""
-        try:
-            processes[0].kill()
-        except (IndexError, psutil.NoSuchProcess):
-            return False
-        return True
-
-    def _node(self) -> str | None:
-        """Draw a node that works. Return None if the cluster needs all its nodes."""
-        working = sorted(set(self._nodes.nodes) - set(self._cut_off))
-        return self._dice.choice(working) if len(working) >= NODES else None
-
-    def _remove_dead_nodes(self) -> None:
-        """End nodes that were cut off a minute ago, and delete nodes whose pods are replaced."""
-        for node, since in list(self._cut_off.items()):
-            if time.monotonic() > since + MINUTE:
-                del self._cut_off[node]
-                self._nodes.kill_node(node)
-                self._dead.append(node)
-        for node in list(self._dead):
-            if not any(pod.node == node for pod in self.ledger.alive().values()):
-                self._dead.remove(node)
-                self._nodes.kubectl("delete", "node", node)
 
     def _unfinished(self) -> str:
         return "\n".join(json.dumps(story.status(), indent=1) for story in self._stories)
