@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.core import config
+from capstan.core import config, elementwise
 from capstan.hardware import cuda
 
 cupy = pytest.importorskip(
@@ -66,3 +66,20 @@ def test_too_large_an_array_is_refused_with_the_figures_of_the_pool(gpu: Any) ->
     with pytest.raises(tf.errors.ResourceExhaustedError, match=r"of its pool.*limit set to"):
         gpu.allocate((gpu.memory_limit,), np.float64)
     gpu.put(np.zeros(3))
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_program_of_elementwise_functions_is_one_kernel(gpu: Any, dtype: Any) -> None:
+    recorder = elementwise.Recorder(dtype)
+    value, speed, rate = (recorder.input() for _ in range(3))
+    np.add(np.multiply(speed, 0.5), np.tanh(value), speed)
+    np.subtract(value, np.multiply(rate, speed), value)
+    program = recorder.program([value, speed])
+    arrays = [np.array([1, -2, np.nan], dtype), np.array([4, 0, 1], dtype), np.array(0.5, dtype)]
+    on_gpu = [gpu.put(array) for array in arrays]
+    gpu.compile(program)(on_gpu, on_gpu[:2])
+    found = [gpu.copy_out(array) for array in on_gpu[:2]]
+    gpu.stream.synchronize()
+    for one, other in zip(found, program.run(arrays), strict=True):
+        np.testing.assert_allclose(one, other, rtol=4 * np.finfo(dtype).eps)

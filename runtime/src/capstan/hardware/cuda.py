@@ -10,15 +10,15 @@ import logging
 import math
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from capstan import errors
-from capstan.core import config
+from capstan.core import config, elementwise
 from capstan.core.arrays import Array
-from capstan.hardware import cpu, device, gpu_options, threads
+from capstan.hardware import cpu, cuda_text, device, gpu_options, threads
 
 
 def create(task: str, count: int | None, options: config.GpuOptions) -> list[device.Device]:
@@ -177,6 +177,19 @@ class Cuda(device.Device):
         with self._memory(value.shape, value.dtype):
             array: Array = self._cupy.asnumpy(value, blocking=False)
         return array
+
+    def compile(self, program: elementwise.Program) -> device.Compiled:
+        """Compile one kernel for the whole program, in its first call."""
+        text = cuda_text.write(program)
+        kernel = self._cupy.ElementwiseKernel(
+            text.inputs, text.results, text.body, "capstan_elementwise"
+        )
+
+        def run(inputs: Sequence[Array], out: Sequence[Array] = ()) -> tuple[Array, ...]:
+            results = kernel(*inputs, *out)
+            return results if isinstance(results, tuple) else (results,)
+
+        return run
 
     @contextlib.contextmanager
     def _memory(self, shape: tuple[int, ...], dtype: Any) -> Iterator[None]:

@@ -12,12 +12,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from capstan import errors
-from capstan.core import devices
+from capstan.core import devices, elementwise
 from capstan.core.arrays import Array
 from capstan.hardware import threads
 
 Passed = Callable[[errors.OpError | None], None]
 """Receives the first error of the work on a stream, or None."""
+
+Compiled = Callable[..., tuple[Array, ...]]
+"""Runs an elementwise program (`Device.compile`)."""
 
 
 class Stream(abc.ABC):
@@ -101,6 +104,14 @@ class Device(abc.ABC):
 
         A segment calls this before its first kernel, unless its values are in host memory.
         """
+
+    def compile(self, program: elementwise.Program) -> Compiled:
+        """Return the function that runs an elementwise program on arrays of this device.
+
+        `function(inputs, out=())` returns the results. If `out` has arrays, they get the results.
+        An array of `out` may be one of the inputs, and may not overlap another input.
+        """
+        return program.run
 
     def put(self, value: Array) -> Array:
         """Return a copy of a NumPy array in this device's memory. Blocks until it is copied.

@@ -1,10 +1,11 @@
 """Kernels of the optimizers' updates (core/kernels/training_ops.cc), under the variables' locks.
 
-Each formula (`kernels.training_formulas`) is several NumPy calls. They are applied block by block,
-and a block stays in the cache. An update therefore reads the memory of the variable, its slots and
-the gradient once. Intermediate values are in scratch space that the kernel keeps. A sparse update
-applies the formula to copies of the rows that the gradient names, and writes the rows back. An
-update of several variables takes their locks in the order of `variable.in_lock_order`.
+Each formula (`kernels.training_formulas`) is several NumPy calls. An update reads the memory of the
+variable, its slots and the gradient only once: a CPU applies the calls block by block, and a block
+stays in the cache. A GPU runs the calls as one kernel (`core.elementwise`). On a CPU, intermediate
+values are in scratch space that the kernel keeps. A sparse update applies the formula to copies of
+the rows that the gradient names, and writes the rows back. An update of several variables takes
+their locks in the order of `variable.in_lock_order`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.core import elementwise
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
@@ -99,6 +101,8 @@ class _Locked:
 
 
 def _gradient_descent(node: NodeContext) -> Function:
+    if not node.hardware.is_host:
+        return _in_one_pass(node, formulas.gradient_descent, ("var", "delta"), 1, 1)
     blocks = _Blocks(node, 1)
 
     def apply(var: Cell, rate: Array, grad: Array) -> Cell:
@@ -110,6 +114,33 @@ def _gradient_descent(node: NodeContext) -> Function:
                 np.multiply(slope, rate, step)
                 np.subtract(part, step, part)
         return var
+
+    return apply
+
+
+def _in_one_pass(
+    node: NodeContext, formula: formulas.Formula, names: Sequence[str], gradient: int, scratch: int
+) -> Function:
+    """Return the function of a dense update on a device with memory of its own."""
+    count = len(names) - 1
+    at = count + gradient
+    recorder = elementwise.Recorder(node.attrs["T"].as_numpy_dtype)
+    traced = [recorder.input() for _ in node.input_dtypes]
+    changed = traced[:count]
+    update = formula(node.attrs, *traced[count:at], *traced[at + 1 :])
+    update(*changed, traced[at], *(recorder.scratch() for _ in range(scratch)))
+    run = node.hardware.compile(recorder.program(changed))
+
+    def apply(*inputs: Any) -> Cell:
+        cells: Sequence[Cell] = inputs[:count]
+        grad = inputs[at]
+        with _Locked(cells):
+            arrays = [cell.writable() for cell in cells]
+            if any(array.shape != grad.shape for array in arrays):
+                _same_shape(names, [*arrays, grad])
+            # The gradient may be a reversed view of the variable, which changes meanwhile.
+            run([*arrays, *inputs[count:at], _contiguous(grad), *inputs[at + 1 :]], arrays)
+        return cells[0]
 
     return apply
 
@@ -126,6 +157,8 @@ def _dense(
     count = len(names) - 1
 
     def make(node: NodeContext) -> Function:
+        if not node.hardware.is_host:
+            return _in_one_pass(node, formula, names, gradient, scratch)
         blocks, attrs = _Blocks(node, scratch), node.attrs
         at = count + gradient
 

@@ -3,7 +3,7 @@
 A formula takes the attributes of the node and the hyperparameters, in the order of the op's
 arguments. It returns a function that changes the parts of the variable and of its slots in place.
 This function takes the parts, the gradient's part, and scratch arrays of the same shape. All
-calls are ufuncs, which also work on the arrays of a GPU.
+calls are ufuncs, so that a GPU can compute an update in one pass (`core.elementwise`).
 """
 
 from collections.abc import Callable, Mapping
@@ -16,6 +16,14 @@ from capstan.core.arrays import Array
 Update = Callable[..., None]
 Formula = Callable[..., Update]
 Attrs = Mapping[str, Any]
+
+
+def gradient_descent(_: Attrs, rate: Array) -> Update:
+    def update(value: Array, slope: Array, step: Array) -> None:
+        np.multiply(slope, rate, step)
+        np.subtract(value, step, value)
+
+    return update
 
 
 def momentum(attrs: Attrs, rate: Array, decay: Array) -> Update:
@@ -37,21 +45,21 @@ def momentum(attrs: Attrs, rate: Array, decay: Array) -> Update:
 
 def adam(attrs: Attrs, *numbers: Array) -> Update:
     is_nesterov = attrs["use_nesterov"]
-    power1, power2, rate, beta1, beta2, epsilon = map(float, numbers)
-    alpha = rate * (1.0 - power2) ** 0.5 / (1.0 - power1)
+    power1, power2, rate, beta1, beta2, epsilon = numbers
+    alpha = rate * np.sqrt(1 - power2) / (1 - power1)
 
     def update(
         value: Array, mean: Array, power: Array, slope: Array, step: Array, size: Array
     ) -> None:
         np.subtract(slope, mean, step)
-        np.multiply(step, 1.0 - beta1, step)
+        np.multiply(step, 1 - beta1, step)
         np.add(mean, step, mean)
         np.multiply(slope, slope, step)
         np.subtract(step, power, step)
-        np.multiply(step, 1.0 - beta2, step)
+        np.multiply(step, 1 - beta2, step)
         np.add(power, step, power)
         if is_nesterov:
-            np.multiply(slope, 1.0 - beta1, step)
+            np.multiply(slope, 1 - beta1, step)
             np.multiply(mean, beta1, size)
             np.add(step, size, step)
             np.multiply(step, alpha, step)
