@@ -24,9 +24,11 @@ def pod(attempt: int, phase: str = "Running", node: str = "node1") -> Json:
     }
 
 
-def status(attempt: int, application: int = 0, infrastructure: int = 0) -> Json:
+def status(
+    attempt: int, application: int = 0, infrastructure: int = 0, state: str = "Succeeded"
+) -> Json:
     return {
-        "tasks": [{"name": "worker-0", "attempt": attempt}],
+        "tasks": [{"name": "worker-0", "attempt": attempt, "state": state}],
         "restarts": {"application": application, "infrastructure": infrastructure},
     }
 
@@ -78,6 +80,15 @@ def test_a_failure_without_a_restart_is_found_unless_the_job_ended_soon(ledger: 
     assert found(ledger, status(2, application=1), SETTLING_SECONDS) == []
     [line] = found(ledger, status(2, application=1), SETTLING_SECONDS + 1)
     assert line == "worker-0: attempt 2 was deleted, and no restart followed"
+
+
+def test_a_job_may_end_before_the_pod_of_a_counted_restart_is_created(ledger: Ledger) -> None:
+    ledger.hit("uid-2", KILLED)
+    assert found(ledger, status(3, application=2, state="Stopped"), SETTLING_SECONDS) == []
+    assert found(ledger, status(3, application=1, state="Stopped"), SETTLING_SECONDS)
+    assert found(ledger, status(4, application=3, state="Stopped"), SETTLING_SECONDS)
+    [line] = found(ledger, status(3, application=2, state="Stopped"), SETTLING_SECONDS + 1)
+    assert line == "worker-0: attempt 2 was killed, and no restart followed"
 
 
 def test_a_pod_that_two_faults_hit_may_be_charged_to_either_limit(ledger: Ledger) -> None:

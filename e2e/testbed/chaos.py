@@ -75,6 +75,8 @@ class Chaos:
             self._look()
             assert time.monotonic() < last, self._unfinished()
         tell(f"{(time.monotonic() - began) / MINUTE:.0f} min: {self.summary()}")
+        for line in self.wrong:
+            tell(line)
 
     def summary(self) -> str:
         faults = ", ".join(f"{number} {fault}" for fault, number in sorted(self.injected.items()))
