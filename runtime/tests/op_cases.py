@@ -339,6 +339,20 @@ def pool(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def resized(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw the gradient of a resized image, with the image or its size."""
+    batch, *sides = (draw(st.integers(1, most)) for most in (2, 4, 4, 4, 4))
+    attrs = draw(st.sampled_from([{}, {"align_corners": True}, {"half_pixel_centers": True}]))
+    if row.name == "ResizeNearestNeighborGrad":
+        grads = draw(numbers(row, dtype)).array((batch, *sides[:2], 2))
+        return Case([grads, np.array(sides[2:], np.int32)], attrs, frozenset({1}))
+    # For float64, TensorFlow rounds the weights to float32, which `oracle/test_images.py` compares.
+    give = draw(numbers(row, dtypes.float32))
+    grads, image = give.array((batch, *sides[:2], 2)), give.array((batch, *sides[2:], 2))
+    return Case([grads, image], attrs)
+
+
+@st.composite
 def largest(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     value = draw(numbers(row, dtype)).array(draw(solid_shapes))
     k = np.asarray(np.int32(draw(st.integers(1, value.shape[-1]))))
@@ -954,6 +968,9 @@ CASES: dict[str, Strategy] = {
     "SparseToDense": dense, "SparseTensorDenseMatMul": sparse_product,
     "SparseFillEmptyRowsGrad": filled_grad, "ComputeAccidentalHits": accidental_hits,
     "MatrixDiag": ranked, "Diag": ranked, "DiagPart": doubled,
+    **dict.fromkeys(
+        ("ResizeBilinearGrad", "ResizeNearestNeighborGrad", "ResizeBicubicGrad"), resized
+    ),
 }  # fmt: skip
 
 _READERS = (

@@ -123,6 +123,23 @@ VALUES: list[Case] = [
 ]
 
 
+def slope(v1: Any, name: str, images: Any, size: Any, **options: Any) -> Any:
+    """Return the gradient of the weighted pixels of resized images."""
+    x = v1.constant(images)
+    y = v1.cast(getattr(v1.image, name)(x, size, **options), v1.float32)
+    weights = np.cos(np.arange(np.prod(y.shape.as_list()))).reshape(y.shape.as_list())
+    return v1.gradients(y * weights, x)[0]
+
+
+SLOPES: list[Case] = [
+    lambda v1, n=n, s=s, t=t, o=o: slope(v1, n, FLOATS.astype(t), s, **o)
+    for n in ("resize_bilinear", "resize_nearest_neighbor", "resize_bicubic")
+    for s in SIZES
+    for t in (np.float32, np.float64)
+    for o in ({}, {"align_corners": True}, {"half_pixel_centers": True})
+]
+
+
 def value(v1: Any, case: Case) -> Any:
     with v1.Graph().as_default(), v1.Session() as session:
         return np.asarray(session.run(case(v1)))
@@ -197,6 +214,10 @@ def test_images_are_changed_to_the_same_values(v1: Any) -> None:
         return 1.0 if result.dtype.kind in "ui" else 2e-5 * max(1.0, float(np.abs(result).max()))
 
     assert differences(v1, [(case, tolerance(case)) for case in VALUES]) == []
+
+
+def test_gradients_of_resized_images_have_the_same_values(v1: Any) -> None:
+    assert differences(v1, [(case, 2e-5) for case in SLOPES]) == []
 
 
 @pytest.mark.parametrize(

@@ -130,7 +130,7 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         "MatMul MatrixBandPart MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool MaxPoolGrad "
         "MaxPoolGradGrad Mean MirrorPad MirrorPadGrad MulNoNan ParallelConcat Pow PreventGradient "
         "RealDiv Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad ResizeNearestNeighbor "
-        "ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdam "
+        "ResizeNearestNeighborGrad ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdam "
         "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyMomentum "
         "ResourceApplyRMSProp ResourceStridedSliceAssign ReverseSequence Rsqrt RsqrtGrad "
         "ScatterMax ScatterMin SegmentSum Selu SeluGrad Sigmoid SigmoidGrad Sin Softmax "
@@ -147,8 +147,8 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
         {"T": _WIDE},
         "Acos Acosh Asin Asinh Atan Atan2 Atanh Cosh HSVToRGB LinSpace RGBToHSV ResizeBilinear "
-        "Rint ScatterAdd ScatterDiv ScatterMul ScatterSub ScatterUpdate Sinh TensorScatterAdd "
-        "TensorScatterSub TensorScatterUpdate",
+        "ResizeBilinearGrad Rint ScatterAdd ScatterDiv ScatterMul ScatterSub ScatterUpdate Sinh "
+        "TensorScatterAdd TensorScatterSub TensorScatterUpdate",
     ),
     ({"T": _SINGLE}, "FusedBatchNorm FusedBatchNormGrad LRN LRNGrad"),
     ({"Tparams": _PLAIN}, "Gather GatherV2"),

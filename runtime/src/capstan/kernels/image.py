@@ -47,6 +47,21 @@ class _Axis:
         chosen = np.floor(places + np.float32(0.5)) if self.is_aligned else np.floor(places)
         return np.asarray(np.clip(chosen, 0, self.old - 1), np.intp)
 
+    def nearest_weights(self) -> Array:
+        """Return 1 for the old pixel (column) that each new pixel (row) repeats, and else 0."""
+        weights = np.zeros((len(self.positions), self.old), np.float32)
+        weights[np.arange(len(weights)), self.nearest()] = 1
+        return weights
+
+    def linear_weights(self) -> Array:
+        """Return the weight of each old pixel (column) in each new pixel (row)."""
+        before, after, part = self.neighbours()
+        weights = np.zeros((len(part), self.old), np.float32)
+        places = np.arange(len(part))
+        np.add.at(weights, (places, before), 1 - part)
+        np.add.at(weights, (places, after), part)
+        return weights
+
     def cubic_weights(self) -> Array:
         """Return the weight of each old pixel (column) in each new pixel (row)."""
         floor = np.floor(self.positions)
@@ -82,6 +97,7 @@ class _Axis:
 
 
 Resize = Callable[[Array, _Axis, _Axis], Array]
+Weights = Callable[[_Axis], Array]
 
 
 def _bilinear(images: Array, rows: _Axis, columns: _Axis) -> Array:
@@ -145,6 +161,78 @@ def _resize(method: Resize) -> Callable[[NodeContext], Function]:
     return make
 
 
+def _is_aligned(node: NodeContext) -> tuple[bool, bool]:
+    """Return the attributes `align_corners` and `half_pixel_centers` of a node."""
+    return bool(node.attrs["align_corners"]), bool(node.attrs["half_pixel_centers"])
+
+
+def _spread(grads: Array, dtype: Any, vertical: Array, horizontal: Array) -> Array:
+    """Add the gradient of each new pixel to the old pixels, times their weights in it."""
+    # NumPy multiplies matrices of float16 without BLAS.
+    wide = np.dtype(np.float32 if dtype == np.float16 else dtype)
+    pixels = grads.astype(wide, copy=False)
+    down, right = (
+        beside(np.ascontiguousarray(weights.T).astype(wide), pixels)
+        for weights in (vertical, horizontal)
+    )
+    sums = np.matmul(down, pixels.reshape(*pixels.shape[:2], -1))
+    sums = sums.reshape(len(pixels), len(down), *pixels.shape[2:])
+    result: Array = np.matmul(right, sums).astype(dtype, copy=False)
+    return result
+
+
+def _resize_grad(weights: Weights) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        aligned, half_pixels = _is_aligned(node)
+        if aligned and half_pixels:
+            raise invalid("If half_pixel_centers is True, align_corners must be False.")
+
+        def gradient(grads: Array, original: Array) -> Array:
+            for name, value, kind in (
+                ("input_grad", grads, "resized"),
+                ("original_image", original, "original"),
+            ):
+                if value.ndim != 4:
+                    raise invalid(f"{name} must be 4-dimensional{shapes.show(value.shape)}")
+                if 0 in value.shape[1:3]:
+                    raise invalid(f"{kind} dimensions must be positive")
+            axes = (
+                _Axis(old, new, align_corners=aligned, half_pixels=half_pixels)
+                for old, new in zip(original.shape[1:3], grads.shape[1:3], strict=True)
+            )
+            return _spread(grads, original.dtype, *map(weights, axes))
+
+        return gradient
+
+    return make
+
+
+def _nearest_grad(node: NodeContext) -> Function:
+    aligned, half_pixels = _is_aligned(node)
+
+    def gradient(grads: Array, size: Array) -> Array:
+        if grads.ndim != 4:
+            raise invalid(f"input must be 4-dimensional{shapes.show(grads.shape)}")
+        for condition, is_met in (
+            ("be 1-dimensional", size.ndim == 1),
+            ("have two elements", size.size == 2),
+        ):
+            if not is_met:
+                raise invalid(f"shape_t must {condition}{shapes.show(size.shape)}")
+        sizes = size.tolist()
+        if min(sizes) <= 0:
+            raise invalid("shape_t's elements must be positive")
+        if not grads.size:
+            return np.zeros_like(grads, shape=(len(grads), *sizes, grads.shape[-1]))
+        axes = (
+            _Axis(old, new, align_corners=aligned, half_pixels=half_pixels)
+            for old, new in zip(sizes, grads.shape[1:3], strict=True)
+        )
+        return _spread(grads, grads.dtype, *(axis.nearest_weights() for axis in axes))
+
+    return gradient
+
+
 def _to_hsv(images: Array) -> Array:
     red, green, blue = np.moveaxis(images, -1, 0)
     value = np.max(images, -1)
@@ -196,6 +284,9 @@ register(Kernel("ResizeBilinear", _resize(_bilinear)))
 register(Kernel("ResizeNearestNeighbor", _resize(_nearest)))
 register(Kernel("ResizeBicubic", _resize(_bicubic)))
 register(Kernel("ResizeArea", _resize(_area)))
+register(Kernel("ResizeBilinearGrad", _resize_grad(_Axis.linear_weights)))
+register(Kernel("ResizeBicubicGrad", _resize_grad(_Axis.cubic_weights)))
+register(Kernel("ResizeNearestNeighborGrad", _nearest_grad))
 register(Kernel("RGBToHSV", constantly(_to_hsv)))
 register(Kernel("HSVToRGB", constantly(_to_rgb)))
 register(Kernel("AdjustHue", constantly(_adjust_hue)))

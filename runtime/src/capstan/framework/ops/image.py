@@ -1,9 +1,19 @@
-"""Rows of the ops on images (core/ops/image_ops.cc)."""
+"""Rows of the ops on images (core/ops/image_ops.cc, python/ops/image_grad.py)."""
 
 from typing import Any
 
+import numpy as np
+
 from capstan.core import dtypes, shapes
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import (
+    GradientRule,
+    Gradients,
+    Op,
+    OpDef,
+    Raw,
+    ShapeContext,
+    define,
+)
 from capstan.framework.ops import rules, typesets
 
 _PIXELS = (
@@ -49,6 +59,34 @@ def _resized(ctx: ShapeContext) -> rules.Shapes:
     size = rules.shape_in(ctx, 1)
     height, width = (None, None) if size is None else size
     return ((batch, height, width, channels),)
+
+
+def _like_original(ctx: ShapeContext) -> rules.Shapes:
+    return (ctx.inputs[1],)
+
+
+def _positions(op: Op) -> dict[str, Any]:
+    """Return the attributes that say where the new pixels are among the old ones."""
+    return {name: op.get_attr(name) for name in ("align_corners", "half_pixel_centers")}
+
+
+def _bilinear_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return raw.ResizeBilinearGrad(grads[0], op.inputs[0], **_positions(op)), None
+
+
+def _bicubic_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    if op.inputs[0].dtype.base_dtype not in typesets.FLOATING[1:]:
+        return None, None
+    return raw.ResizeBicubicGrad(grads[0], op.inputs[0], **_positions(op)), None
+
+
+def _nearest_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    images = op.inputs[0]
+    known = images.shape.internal
+    size: Any = None if known is None or None in known[1:3] else np.array(known[1:3], np.int32)
+    if size is None:
+        size = raw.Slice(raw.Shape(images), np.array([1], np.int32), np.array([2], np.int32))
+    return raw.ResizeNearestNeighborGrad(grads[0], size, **_positions(op)), None
 
 
 def _colours(ctx: ShapeContext) -> rules.Shapes:
@@ -142,7 +180,13 @@ define(
         choices={"format": (b"", b"grayscale", b"rgb"), "density_unit": (b"in", b"cm")},
     )
 )
-for _name in ("ResizeBilinear", "ResizeBicubic", "ResizeArea", "ResizeNearestNeighbor"):
+_RESIZE: dict[str, GradientRule | None] = {
+    "ResizeBilinear": _bilinear_grad,
+    "ResizeBicubic": _bicubic_grad,
+    "ResizeArea": None,
+    "ResizeNearestNeighbor": _nearest_grad,
+}
+for _name, _gradient in _RESIZE.items():
     _centers = {} if _name == "ResizeArea" else {"half_pixel_centers": False}
     define(
         OpDef(
@@ -151,10 +195,37 @@ for _name in ("ResizeBilinear", "ResizeBicubic", "ResizeArea", "ResizeNearestNei
             ("resized_images: " + ("T" if _name == "ResizeNearestNeighbor" else "float32"),),
             attrs={"align_corners": False, **_centers},
             shape=_resized,
+            gradient=_gradient,
             types={"T": _PIXELS},
             host=("size",),
         )
     )
+for _name, _types in (
+    ("ResizeBilinearGrad", typesets.FLOATING),
+    ("ResizeBicubicGrad", typesets.FLOATING[1:]),
+):
+    define(
+        OpDef(
+            _name,
+            ("grads: float32", "original_image: T"),
+            ("output: T",),
+            attrs={"align_corners": False, "half_pixel_centers": False},
+            shape=_like_original,
+            not_differentiable=_name == "ResizeBilinearGrad",
+            types={"T": _types},
+        )
+    )
+define(
+    OpDef(
+        "ResizeNearestNeighborGrad",
+        ("grads: T", "size: int32"),
+        ("output: T",),
+        attrs={"align_corners": False, "half_pixel_centers": False},
+        shape=_resized,
+        types={"T": (dtypes.uint8, dtypes.int8, dtypes.int32, *typesets.FLOATING)},
+        host=("size",),
+    )
+)
 for _name in ("RGBToHSV", "HSVToRGB"):
     define(
         OpDef(

@@ -1,0 +1,45 @@
+"""The ops that TensorFlow's client adds to graphs run on Capstan's servers, also in gradients."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+pytestmark = genuine.MARKS
+
+Program = Callable[[Any], Sequence[Any]]
+"""Builds a graph with `v1`, and returns the tensors to fetch."""
+
+RANDOM = np.random.default_rng(5)
+IMAGES = RANDOM.random((2, 6, 4, 3))
+
+
+def slopes(v1: Any, y: Any, x: Any) -> Any:
+    """Return the gradient of the sum of the elements of `y`, each with a weight of its own."""
+    return v1.gradients(v1.reduce_sum(v1.sin(v1.cast(y, v1.float64))), x)[0]
+
+
+def resized_images(v1: Any) -> list[Any]:
+    fetches = []
+    for images in (v1.constant(IMAGES), v1.placeholder_with_default(IMAGES, [None] * 4)):
+        for name in ("resize_bilinear", "resize_nearest_neighbor", "resize_bicubic"):
+            for options in ({}, {"align_corners": True}, {"half_pixel_centers": True}):
+                y = getattr(v1.image, name)(images, [5, 9], **options)
+                fetches += [y, slopes(v1, y, images)]
+    return fetches
+
+
+PROGRAMS: list[Program] = [resized_images]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_program_of_tensorflow_gives_the_same_values_on_our_servers(
+    v1: Any, tasks: genuine.Tasks, program: Program
+) -> None:
+    fetches = program(v1)
+    with v1.Session() as local, v1.Session(tasks.target()) as session:
+        expected, found = local.run(fetches), session.run(fetches)
+    for value, wanted in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=2e-5, atol=2e-5, strict=True)
