@@ -22,6 +22,7 @@ OTHERS = {
     "StatelessCase": "TensorFlow 1.15 has only Case",
     "_CopyToDevice": "the compiler of Capstan makes it",
     "_CopyToHost": "the compiler of Capstan makes it",
+    "_Elementwise": "the executor of Capstan makes it of elementwise nodes",
 }
 """Operations with GPU kernels that are not in TensorFlow's list, with the reason."""
 _ARRAYS = (

@@ -94,6 +94,10 @@ class Recorder:
         self._inputs += 1
         return Traced(self, self._inputs - 1, shape)
 
+    def constant(self, value: float) -> "Traced":
+        """Return a number of the dtype."""
+        return Traced(self, value, ())
+
     def scratch(self) -> "Traced":
         """Return an array without values. The code must write it before it reads it."""
         return Traced(self, None, None)
@@ -102,15 +106,15 @@ class Recorder:
         """Return the program that computes the present values of `results`.
 
         Raises:
-            Unrecordable: one of them has no value.
+            Unrecordable: one of them has no value, or is a constant.
         """
-        registers = tuple(self.operand(array) for array in results)
-        return Program(
-            self.dtype,
-            self._inputs,
-            tuple(self._calls),
-            tuple(register for register in registers if isinstance(register, int)),
-        )
+        registers = []
+        for array in results:
+            operand = self.operand(array)
+            if not isinstance(operand, int):
+                raise Unrecordable("a result is a constant")
+            registers.append(operand)
+        return Program(self.dtype, self._inputs, tuple(self._calls), tuple(registers))
 
     def call(self, function: str, operands: Sequence[Any]) -> "Traced":
         """Record a call.
@@ -130,9 +134,9 @@ class Recorder:
             Unrecordable: `value` is neither.
         """
         if isinstance(value, Traced):
-            if value.register is None or value.recorder is not self:
+            if value.operand is None or value.recorder is not self:
                 raise Unrecordable("an array is read before it is written")
-            return value.register
+            return value.operand
         if isinstance(value, bool | int | float | np.generic) and np.isreal(value):
             return float(value)
         raise Unrecordable(f"{type(value).__name__} is neither a traced array nor a number")
@@ -141,9 +145,12 @@ class Recorder:
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     """Stands for an array while a `Recorder` records. Calls that are not recordable raise."""
 
-    def __init__(self, recorder: Recorder, register: int | None, shape: shapes.Shape) -> None:
+    def __init__(
+        self, recorder: Recorder, operand: int | float | None, shape: shapes.Shape
+    ) -> None:
+        """`operand` is the register or constant that has the value, or None before a call."""
         self.recorder = recorder
-        self.register = register
+        self.operand = operand
         self.static_shape = shape
 
     @property
@@ -162,6 +169,11 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         if sizes is None:
             raise Unrecordable("the code asks for a shape that is unknown")
         return sizes
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # NumPy asks for its protocols
+            raise AttributeError(name)
+        raise Unrecordable(f"the code uses the attribute {name} of an array")
 
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any
@@ -187,7 +199,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def _write(self, target: Any, value: "Traced") -> "Traced":
         if not isinstance(target, Traced):
             raise Unrecordable("a call writes to an array that is not traced")
-        target.register = value.register
+        target.operand = value.operand
         return target
 
 
@@ -199,8 +211,16 @@ def _sizes(shape: shapes.Shape) -> tuple[int, ...] | None:
 
 
 def _broadcast(operands: Sequence[Any]) -> shapes.Shape:
-    """Return the static shape of the result of a call, or None if it is unknown."""
-    known = [_sizes(array.static_shape) for array in operands if isinstance(array, Traced)]
-    if None in known:
-        return None
-    return np.broadcast_shapes(*(sizes for sizes in known if sizes is not None))
+    """Return the static shape of the result of a call, or None if it is unknown.
+
+    Raises:
+        Unrecordable: the shapes do not broadcast, so each step reports this.
+    """
+    known: shapes.Shape = ()
+    try:
+        for operand in operands:
+            if isinstance(operand, Traced):
+                known = shapes.broadcast(known, operand.static_shape)
+    except ValueError as fault:
+        raise Unrecordable(str(fault)) from None
+    return known

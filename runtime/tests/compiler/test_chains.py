@@ -1,0 +1,143 @@
+"""Chains of elementwise nodes on a GPU are one node, with the values of the separate nodes."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+import strict
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import capstan as tf
+from capstan.core import dtypes
+from capstan.core import node as ir
+from capstan.executor import chains
+from capstan.graph import infer
+from capstan.hardware import device
+from capstan.partition import partition
+from capstan.resources import containers
+
+HERE = "/job:worker/replica:0/task:0"
+GPU, OTHER = f"{HERE}/device:GPU:0", f"{HERE}/device:GPU:1"
+X = ir.Edge("x")
+
+
+def node(op: str, name: str, *inputs: str, control: Sequence[str] = (), on: str = GPU) -> ir.Node:
+    return ir.Node(name, op, tuple(map(ir.Edge, inputs)), tuple(control), on, {"T": dtypes.float32})
+
+
+def joined(*nodes: ir.Node, fetches: Sequence[str]) -> dict[str, ir.Node]:
+    """Return the nodes of a part that reads the vector `x`, after its chains were joined."""
+    known = infer.Knowledge({X: infer.Fed(dtypes.float32, (2,))})
+    for each in nodes:
+        known.learn(each)
+    graph = {each.name: each for each in nodes}
+    edges = [ir.Edge(name) for name in fetches]
+    tasks = dict.fromkeys(graph, HERE)
+    (part,) = partition.partition(graph, tasks, [X], edges, known, HERE).values()
+    devices = device.Devices([strict.Strict(GPU), strict.Strict(OTHER)])
+    resources = containers.ResourceManager(devices=devices).for_session()
+    return {each.name: each for each in chains.join(part, resources).nodes}
+
+
+def test_a_chain_is_one_node_with_the_name_of_the_last() -> None:
+    found = joined(
+        node("Tanh", "a", "x"), node("Mul", "b", "a", "x"), node("Neg", "c", "b"), fetches=["c"]
+    )
+    assert [each.op for each in found.values()] == ["_Elementwise"]
+    assert found["c"].inputs == (X,)
+    calls = found["c"].attrs["program"].calls
+    assert [call.function for call in calls] == ["tanh", "multiply", "negative"]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "fetches"),
+    [
+        pytest.param([node("Tanh", "a", "x"), node("Neg", "b", "a")], ["a", "b"], id="fetched"),
+        pytest.param(
+            [node("Tanh", "a", "x"), node("Neg", "b", "a"), node("Neg", "c", "a")],
+            ["b", "c"],
+            id="read twice",
+        ),
+        pytest.param(
+            [
+                node("Tanh", "a", "x"),
+                node("Neg", "b", "a"),
+                node("Softmax", "c", "x", control=["a"]),
+            ],
+            ["b", "c"],
+            id="a control input",
+        ),
+        pytest.param([node("Softmax", "a", "x"), node("Neg", "b", "a")], ["b"], id="not a link"),
+    ],
+)
+def test_a_tensor_that_others_need_is_computed(
+    nodes: Sequence[ir.Node], fetches: Sequence[str]
+) -> None:
+    assert joined(*nodes, fetches=fetches) == {each.name: each for each in nodes}
+
+
+def test_a_chain_waits_for_the_control_inputs_of_all_its_nodes() -> None:
+    found = joined(
+        node("Softmax", "first", "x"),
+        node("Tanh", "a", "x", control=["first"]),
+        node("Neg", "b", "a"),
+        fetches=["b", "first"],
+    )
+    assert found["b"].control == ("first",)
+    assert "a" not in found
+
+
+def test_nodes_of_two_devices_are_no_chain() -> None:
+    nodes = [node("Tanh", "a", "x", on=OTHER), node("Neg", "b", "a")]
+    assert joined(*nodes, fetches=["b"]) == {each.name: each for each in nodes}
+
+
+def test_a_tensor_that_is_smaller_than_the_result_is_computed_once() -> None:
+    value = {"value": np.zeros((3, 2), np.float32), "dtype": dtypes.float32}
+    sizes = ir.Node("sizes", "Const", (), (), GPU, value)
+    nodes = [node("Tanh", "a", "x"), sizes, node("Add", "b", "a", "sizes")]
+    assert joined(*nodes, fetches=["b"])["a"].op == "Tanh"
+
+
+@pytest.fixture(scope="module")
+def _device() -> Iterator[None]:
+    with strict.installed():
+        yield
+
+
+UNARY = [tf.tanh, tf.sigmoid, tf.nn.relu, tf.square, tf.negative, tf.nn.elu, tf.exp, tf.sqrt]
+BINARY = [tf.add, tf.subtract, tf.multiply, tf.maximum, tf.squared_difference, tf.nn.bias_add]
+STEP = st.tuples(st.integers(0, 15), st.integers(0, 99), st.integers(0, 99))
+
+
+@pytest.mark.e2e
+@pytest.mark.usefixtures("_device")
+@settings(deadline=None)
+@given(steps=st.lists(STEP, min_size=1, max_size=12), fetched=st.sets(st.integers(0, 99)))
+def test_a_graph_has_the_same_values_with_and_without_chains(
+    steps: list[tuple[int, int, int]], fetched: set[int]
+) -> None:
+    def build() -> list[tf.Tensor]:
+        values = [x, bias, tf.constant(0.5)]
+        for function, one, other in steps:
+            first, second = values[one % len(values)], values[other % len(values)]
+            if function < len(UNARY):
+                values.append(UNARY[function](first))
+            elif function < len(UNARY) + 5:
+                values.append(BINARY[function - len(UNARY)](first, second))
+            else:
+                values.append(tf.nn.bias_add(x * first, bias))
+        wanted = [values[-1], *(values[index % len(values)] for index in sorted(fetched))]
+        return [*wanted, *tf.gradients(values[-1], [x, bias])]
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 2])
+        bias = tf.placeholder(tf.float32, [2])
+        results = []
+        for name in ("/gpu:0", "/cpu:0"):
+            with tf.device(name):
+                results.append([tensor for tensor in build() if tensor is not None])
+        feeds = {x: [[-1, 0.5], [2, 0], [0.25, -3]], bias: [0.75, -1]}
+        for found, expected in zip(*session.run(results, feeds), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-5, strict=True)
