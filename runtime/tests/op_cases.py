@@ -316,8 +316,19 @@ def pool(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
         operands = [np.array(shape, np.int32), give.array(outputs)]
         return Case(operands, attrs, frozenset({0}))
     image = give.array(shape)
+    windows_given = [np.array(attrs[name], np.int32) for name in ("ksize", "strides")]
     if row.name in ("MaxPool", "AvgPool"):
         return Case([image], attrs)
+    if row.name == "MaxPoolV2":
+        return Case([image, *windows_given], {"padding": padding}, frozenset({1, 2}))
+    if "Argmax" in row.name:
+        attrs["include_batch_in_index"] = draw(st.booleans())
+    if row.name == "MaxPoolWithArgmax":
+        return Case([image], attrs)
+    if row.name == "MaxPoolGradWithArgmax":
+        count = image.size if attrs["include_batch_in_index"] else int(np.prod(shape[1:]))
+        argmax = give.random.integers(0, max(count, 1), outputs)
+        return Case([image, give.array(outputs), argmax], attrs, frozenset({0, 2}))
     places = [
         windows.over(shape[axis], attrs["ksize"][axis], attrs["strides"][axis], 1, padding)
         for axis in (1, 2)
@@ -333,7 +344,10 @@ def pool(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
             for start, axis in zip(starts, places, strict=True)
         )
         largest[:, row_at, column_at] = image[:, rows, columns].max((1, 2))
-    grad = give.array(outputs if row.name == "MaxPoolGrad" else shape)
+    grad = give.array(shape if row.name.startswith("MaxPoolGradGrad") else outputs)
+    if row.name.endswith("V2"):
+        operands = [image, largest, grad, *windows_given]
+        return Case(operands, {"padding": padding}, frozenset({0, 1, 3, 4}))
     # The gradients by the image and by its largest elements are 0, but quotients are not.
     return Case([image, largest, grad], attrs, frozenset({0, 1}))
 
@@ -885,6 +899,8 @@ _IMAGE_OPS = (
         for suffix in ("", "BackpropInput", "BackpropFilter")
     ),
     *("MaxPool", "MaxPoolGrad", "MaxPoolGradGrad", "AvgPool", "AvgPoolGrad"),
+    *("MaxPoolV2", "MaxPoolGradV2", "MaxPoolGradGradV2"),
+    *("MaxPoolWithArgmax", "MaxPoolGradWithArgmax"),
 )
 CRASHING = frozenset(_IMAGE_OPS)
 """Some calls of these ops, such as those with empty images, end the process of TensorFlow.

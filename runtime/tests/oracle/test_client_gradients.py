@@ -31,7 +31,26 @@ def resized_images(v1: Any) -> list[Any]:
     return fetches
 
 
-PROGRAMS: list[Program] = [resized_images]
+def pools(v1: Any) -> list[Any]:
+    raw, fetches = genuine.tensorflow().raw_ops, []
+    for images in (v1.constant(IMAGES), v1.placeholder_with_default(IMAGES, [None] * 4)):
+        for padding in ("SAME", "VALID"):
+            sizes = [
+                v1.placeholder_with_default(size, [4]) for size in ([1, 3, 2, 1], [1, 2, 1, 1])
+            ]
+            y = raw.MaxPoolV2(input=images, ksize=sizes[0], strides=sizes[1], padding=padding)
+            slope = slopes(v1, y, images)
+            fetches += [y, slope, slopes(v1, slope, slope)]
+            for kind, in_batch in ((v1.int32, False), (v1.int64, True)):
+                y, places = v1.nn.max_pool_with_argmax(
+                    images, [1, 3, 2, 1], [1, 2, 1, 1], padding,
+                    output_dtype=kind, include_batch_in_index=in_batch,
+                )  # fmt: skip
+                fetches += [y, places, *([slopes(v1, y, images)] if in_batch else [])]
+    return fetches
+
+
+PROGRAMS: list[Program] = [resized_images, pools]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)

@@ -49,6 +49,14 @@ POOLS: dict[str, Callable[[Any, Any], Any]] = {
     "max overlapping": lambda v1, x: v1.nn.max_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], "SAME"),
     "max valid": lambda v1, x: v1.nn.max_pool(x, [1, 3, 2, 1], [1, 1, 2, 1], "VALID"),
     "max of equals": lambda v1, x: v1.nn.max_pool(x * 0, [1, 3, 3, 1], [1, 2, 2, 1], "SAME"),
+    "max with places": lambda v1, x: v1.nn.max_pool_with_argmax(
+        x, [1, 3, 2, 1], [1, 2, 1, 1], "SAME"
+    )[0],
+    "max with places in the batch": lambda v1, x: (
+        v1.nn.max_pool_with_argmax(
+            x, [1, 2, 2, 1], [1, 1, 2, 1], "VALID", include_batch_in_index=True
+        ).output
+    ),
     "mean": lambda v1, x: v1.nn.avg_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME"),
     "mean overlapping": lambda v1, x: v1.nn.avg_pool(x, [1, 3, 3, 1], [1, 2, 2, 1], "SAME"),
     "mean valid": lambda v1, x: v1.nn.avg_pool(x, 3, 1, "VALID"),
@@ -100,6 +108,23 @@ def test_the_maximum_is_that_of_the_numbers_in_a_window(v1: Any, dtype: Any, pad
             pool = tf.nn.max_pool(tf.constant(images), [1, 2, 2, 1], [1, 1, 1, 1], padding)
             outputs.append(session.run(pool))
     np.testing.assert_array_equal(*outputs)
+
+
+@pytest.mark.parametrize("options", [{}, {"include_batch_in_index": True, "Targmax": "int32"}])
+def test_the_places_of_the_largest_elements_are_tensorflows(v1: Any, options: Any) -> None:
+    """A window whose first element is a NaN keeps it."""
+    images = np.round(values(2, 5, 6, 2) * 4)
+    images[0, ::2, 1::3] = np.nan
+    outputs = []
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            for padding in ("SAME", "VALID"):
+                pool = tf.nn.max_pool_with_argmax(
+                    images, [1, 3, 2, 1], [1, 2, 1, 1], padding, **options
+                )
+                outputs += session.run(pool)
+    for found, expected in zip(outputs[:4], outputs[4:], strict=True):
+        np.testing.assert_array_equal(found, expected, strict=True)
 
 
 @pytest.mark.parametrize("name", ["same", "transposed", "depthwise"])

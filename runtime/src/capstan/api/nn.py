@@ -235,6 +235,7 @@ _LATE = {
     "fixed_unigram_candidate_sampler": "capstan.api.candidate_ops",
     "learned_unigram_candidate_sampler": "capstan.api.candidate_ops",
     "log_uniform_candidate_sampler": "capstan.api.candidate_ops",
+    "max_pool_with_argmax": "capstan.api.nn_pooling",
     "nce_loss": "capstan.api.candidate_ops",
     "raw_rnn": "capstan.api.rnn.raw_loop",
     "safe_embedding_lookup_sparse": "capstan.api.embedding_ops",

@@ -128,7 +128,8 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         "DepthwiseConv2dNativeBackpropInput Digamma DivNoNan DynamicPartition Elu EluGrad Erf Erfc "
         "Exp Expm1 Floor Inv InvGrad IsFinite IsInf IsNan L2Loss LeakyRelu LeakyReluGrad Log Log1p "
         "MatMul MatrixBandPart MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool MaxPoolGrad "
-        "MaxPoolGradGrad Mean MirrorPad MirrorPadGrad MulNoNan ParallelConcat Pow PreventGradient "
+        "MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradV2 MaxPoolV2 Mean MirrorPad MirrorPadGrad "
+        "MulNoNan ParallelConcat Pow PreventGradient "
         "RealDiv Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad ResizeNearestNeighbor "
         "ResizeNearestNeighborGrad ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdam "
         "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyMomentum "
@@ -149,6 +150,10 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         "Acos Acosh Asin Asinh Atan Atan2 Atanh Cosh HSVToRGB LinSpace RGBToHSV ResizeBilinear "
         "ResizeBilinearGrad Rint ScatterAdd ScatterDiv ScatterMul ScatterSub ScatterUpdate Sinh "
         "TensorScatterAdd TensorScatterSub TensorScatterUpdate",
+    ),
+    (
+        {"T": _FLOATS, "Targmax": frozenset({dtypes.int64})},
+        "MaxPoolGradWithArgmax MaxPoolWithArgmax",
     ),
     ({"T": _SINGLE}, "FusedBatchNorm FusedBatchNormGrad LRN LRNGrad"),
     ({"Tparams": _PLAIN}, "Gather GatherV2"),

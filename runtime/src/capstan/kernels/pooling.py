@@ -2,7 +2,8 @@
 
 import functools
 import itertools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from capstan.core import windows
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels.memory import beside
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
 
@@ -163,6 +165,71 @@ def _mean_grad(node: NodeContext) -> Function:
     return mean_grad
 
 
+def _elements(node: NodeContext, x: Array) -> Array:
+    """Return the number of each element in its image, or in the batch if the node says so."""
+    if node.attrs["include_batch_in_index"]:
+        return np.arange(x.size).reshape(x.shape)
+    size = int(np.prod(x.shape[1:]))
+    return np.broadcast_to(np.arange(size).reshape(1, *x.shape[1:]), x.shape)
+
+
+def _max_with_argmax(node: NodeContext) -> Function:
+    index = node.output_dtypes[1].as_numpy_dtype
+
+    def max_with_argmax(x: Array) -> tuple[Array, Array]:
+        axes = _windows(node, x.shape)
+        numbers = _elements(node, x)
+        largest = np.zeros_like(x, shape=_counts(axes))
+        chosen = beside(np.full(_counts(axes), -1), x)
+        for outputs, elements in _places(axes):
+            part, target, places = x[elements], largest[outputs], chosen[outputs]
+            # Unlike MaxPool, TensorFlow takes a NaN if it is the first element of a window.
+            is_better = np.logical_or(np.less(target, part), np.less(places, 0))
+            largest[outputs] = np.where(is_better, part, target)
+            chosen[outputs] = np.where(is_better, beside(numbers[elements], x), places)
+        return largest, chosen.astype(index)
+
+    return max_with_argmax
+
+
+def _grad_with_argmax(node: NodeContext) -> Function:
+    in_batch = bool(node.attrs["include_batch_in_index"])
+
+    def grad_with_argmax(x: Array, grad: Array, argmax: Array) -> Array:
+        shape = _counts(_windows(node, x.shape))
+        for name, value in (("grad", grad), ("argmax", argmax)):
+            _check_like(name, value, shape)
+        places = argmax.reshape(len(x), -1) if len(x) else argmax.reshape(0, 0)
+        if not in_batch:
+            size = int(np.prod(x.shape[1:]))
+            places = np.add(places, beside(np.arange(len(x))[:, np.newaxis] * size, places))
+        if places.size and not bool(np.all((places >= 0) & (places < x.size))):
+            raise invalid(f"argmax must be the numbers of elements of the input {show(x.shape)}")
+        result = np.zeros_like(x)
+        np.add.at(result.reshape(-1), places.reshape(-1), grad.reshape(-1))
+        return result
+
+    return grad_with_argmax
+
+
+def _sizes_given(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
+    """Return the `make` of an op that takes the sizes and strides of windows as inputs."""
+
+    def make_given(node: NodeContext) -> Function:
+        def pool(*inputs: Array) -> Any:
+            *operands, ksize, strides = inputs
+            attrs = dict(node.attrs)
+            for name, text, sizes in (("ksize", "ksize", ksize), ("strides", "stride", strides)):
+                if sizes.size != 4:
+                    raise invalid(f"Sliding window {text} field must specify 4 dimensions")
+                attrs[name] = sizes.reshape(-1).tolist()
+            return make(replace(node, attrs=attrs))(*operands)
+
+        return pool
+
+    return make_given
+
+
 for _op, _make in (
     ("MaxPool{}", _max),
     ("MaxPool{}Grad", _max_grad),
@@ -172,3 +239,11 @@ for _op, _make in (
 ):
     for _kind in ("", "3D"):
         register(Kernel(_op.format(_kind), _make))
+for _op, _make in (
+    ("MaxPoolV2", _max),
+    ("MaxPoolGradV2", _max_grad),
+    ("MaxPoolGradGradV2", _max_grad_grad),
+):
+    register(Kernel(_op, _sizes_given(_make)))
+register(Kernel("MaxPoolWithArgmax", _max_with_argmax))
+register(Kernel("MaxPoolGradWithArgmax", _grad_with_argmax))

@@ -3,8 +3,17 @@
 from collections.abc import Mapping
 from typing import Any
 
-from capstan.core import dtypes, windows
-from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
+from capstan.core import dtypes, shapes, windows
+from capstan.framework.opdef import (
+    GradientRule,
+    Gradients,
+    Op,
+    OpDef,
+    Raw,
+    ShapeContext,
+    ShapeRule,
+    define,
+)
 from capstan.framework.ops import rules, typesets
 
 _ATTRIBUTES: dict[str, Any] = {
@@ -40,6 +49,24 @@ def _pool_shape(ctx: ShapeContext) -> rules.Shapes:
             )
     value = rules.with_rank(ctx.inputs[0], 4)
     return (tuple(pooled(ctx.attrs, axis, size) for axis, size in enumerate(value)),)
+
+
+def _given_shape(ctx: ShapeContext) -> rules.Shapes:
+    """The sizes and strides of the windows are inputs 1 and 2."""
+    value = rules.with_rank(ctx.inputs[0], 4)
+    sizes = {}
+    for index, name in ((1, "ksize"), (2, "strides")):
+        shapes.merge(ctx.inputs[index], (4,))
+        known = ctx.constant(index)
+        if known is None:
+            return (None,)
+        sizes[name] = known.tolist()
+    attrs = {**ctx.attrs, **sizes}
+    return (tuple(pooled(attrs, axis, size) for axis, size in enumerate(value)),)
+
+
+def _argmax_shape(ctx: ShapeContext) -> rules.Shapes:
+    return (*_pool_shape(ctx), *_pool_shape(ctx))
 
 
 def _by_max_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -82,6 +109,32 @@ def _mean(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 def _mean_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return None, raw.AvgPool(grads[0], **_same(op))
+
+
+def _given(op: Op) -> dict[str, Any]:
+    return {name: op.get_attr(name) for name in ("padding", "data_format")}
+
+
+def _max_given(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    value, *sizes = op.inputs
+    return raw.MaxPoolGradV2(value, op.outputs[0], grads[0], *sizes, **_given(op)), None, None
+
+
+def _max_grad_given(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    value, largest, _, *sizes = op.inputs
+    return (
+        raw.ZerosLike(value),
+        raw.ZerosLike(largest),
+        raw.MaxPoolGradGradV2(value, largest, grads[0], *sizes, **_given(op)),
+        None,
+        None,
+    )
+
+
+def _argmax(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    names = ("ksize", "strides", "padding", "include_batch_in_index")
+    attrs = {name: op.get_attr(name) for name in names}
+    return (raw.MaxPoolGradWithArgmax(op.inputs[0], grads[0], op.outputs[1], **attrs),)
 
 
 def _second_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -139,5 +192,59 @@ define(
         gradient=_mean_grad,
         types=_AVERAGED,
         host=("orig_input_shape",),
+    )
+)
+_GIVEN: dict[str, tuple[GradientRule | None, ShapeRule]] = {
+    "MaxPoolV2": (_max_given, _given_shape),
+    "MaxPoolGradV2": (_max_grad_given, _by_max_shape),
+    "MaxPoolGradGradV2": (None, _second_shape),
+}
+for _name, (_rule_given, _shape_given) in _GIVEN.items():
+    _grad = ("orig_input: T", "orig_output: T", "grad: T")
+    define(
+        OpDef(
+            _name,
+            (
+                *(("input: T",) if _name == "MaxPoolV2" else _grad),
+                "ksize: int32",
+                "strides: int32",
+            ),
+            ("output: T",),
+            attrs={"padding": bytes, "data_format": b"NHWC"},
+            choices=_CHOICES,
+            shape=_shape_given,
+            gradient=_rule_given,
+            types=_LARGEST,
+            host=("ksize", "strides"),
+        )
+    )
+_WITH_ARGMAX: dict[str, Any] = {
+    "ksize": list,
+    "strides": list,
+    "padding": bytes,
+    "include_batch_in_index": False,
+}
+_ARGMAX_TYPES = {"T": typesets.NUMERIC, "Targmax": typesets.INDEX}
+define(
+    OpDef(
+        "MaxPoolWithArgmax",
+        ("input: T",),
+        ("output: T", "argmax: Targmax"),
+        attrs={**_WITH_ARGMAX, "Targmax": dtypes.int64},
+        choices={"padding": _CHOICES["padding"]},
+        shape=_argmax_shape,
+        gradient=_argmax,
+        types=_ARGMAX_TYPES,
+    )
+)
+define(
+    OpDef(
+        "MaxPoolGradWithArgmax",
+        ("input: T", "grad: T", "argmax: Targmax"),
+        ("output: T",),
+        attrs=_WITH_ARGMAX,
+        choices={"padding": _CHOICES["padding"]},
+        shape=_by_max_shape,
+        types=_ARGMAX_TYPES,
     )
 )
