@@ -353,6 +353,22 @@ def pool(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def clipped(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw a tensor and two bounds, both scalars or of the shape of the tensor."""
+    give, shape = draw(numbers(row, dtype)), draw(small_shapes)
+    sizes = draw(st.sampled_from([(), shape]))
+    value, one, other = give.array(shape), give.array(sizes), give.array(sizes)
+    return Case([value, np.asarray(np.minimum(one, other)), np.asarray(np.maximum(one, other))])
+
+
+@st.composite
+def accumulated(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give, shape = draw(numbers(row, dtype)), draw(small_shapes)
+    parts = [give.array(shape) for _ in range(draw(st.integers(1, 3)))]
+    return Case([parts], {"shape": tensor_shape.TensorShape(shape)})
+
+
+@st.composite
 def resized(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     """Draw the gradient of a resized image, with the image or its size."""
     batch, *sides = (draw(st.integers(1, most)) for most in (2, 4, 4, 4, 4))
@@ -902,10 +918,11 @@ _IMAGE_OPS = (
     *("MaxPoolV2", "MaxPoolGradV2", "MaxPoolGradGradV2"),
     *("MaxPoolWithArgmax", "MaxPoolGradWithArgmax"),
 )
-CRASHING = frozenset(_IMAGE_OPS)
+CRASHING = frozenset({*_IMAGE_OPS, "ConjugateTranspose"})
 """Some calls of these ops, such as those with empty images, end the process of TensorFlow.
 
-`oracle/test_convolutions.py` compares the ops with TensorFlow on calls that it survives.
+`oracle/test_convolutions.py` and `oracle/test_client_gradients.py` compare the ops with TensorFlow
+on calls that it survives.
 """
 
 CASES: dict[str, Strategy] = {
@@ -983,6 +1000,8 @@ CASES: dict[str, Strategy] = {
     **dict.fromkeys(("SparseFillEmptyRows", "SparseReorder"), sparse),
     "SparseToDense": dense, "SparseTensorDenseMatMul": sparse_product,
     "SparseFillEmptyRowsGrad": filled_grad, "ComputeAccidentalHits": accidental_hits,
+    "BroadcastArgs": gradient_args, "ConjugateTranspose": transpose, "ClipByValue": clipped,
+    "ParallelDynamicStitch": stitch, "AccumulateNV2": accumulated,
     "MatrixDiag": ranked, "Diag": ranked, "DiagPart": doubled,
     **dict.fromkeys(
         ("ResizeBilinearGrad", "ResizeNearestNeighborGrad", "ResizeBicubicGrad"), resized

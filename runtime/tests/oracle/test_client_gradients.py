@@ -50,7 +50,20 @@ def pools(v1: Any) -> list[Any]:
     return fetches
 
 
-PROGRAMS: list[Program] = [resized_images, pools]
+def small_ops(v1: Any) -> list[Any]:
+    raw, x, y = genuine.tensorflow().raw_ops, v1.constant(IMAGES[0]), v1.constant(IMAGES[1])
+    bounds = [(0.3, 0.6), (IMAGES[1] / 2, 0.5), (0.4, IMAGES[1]), (np.nan, 0.5), (0.2, np.nan)]
+    clipped = [raw.ClipByValue(t=x, clip_value_min=a, clip_value_max=b) for a, b in bounds]
+    turned = raw.ConjugateTranspose(x=x, perm=[2, 0, 1])
+    rows = [v1.constant([4, 1, 0]), v1.constant([[2, 5], [3, 6]])]
+    stitched = raw.ParallelDynamicStitch(indices=rows, data=[x[:3, 0], v1.stack([x[0, :2]] * 2)])
+    total = v1.accumulate_n([x, y, x * y])
+    size = v1.broadcast_dynamic_shape(v1.shape(x), v1.placeholder_with_default([7, 1, 1, 1], None))
+    results = [*clipped, turned, stitched, total]
+    return [*results, size, *(slopes(v1, result, x) for result in results)]
+
+
+PROGRAMS: list[Program] = [resized_images, pools, small_ops]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)

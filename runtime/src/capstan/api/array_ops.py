@@ -122,11 +122,7 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> tensor_shape.TensorSha
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:
     """Return the shape of `x + y`, as a tensor, for tensors x and y of two shapes."""
-    ones = [
-        raw.Fill(convert.convert_to_tensor(sizes, name="shape"), True)
-        for sizes in (shape_x, shape_y)
-    ]
-    return raw.Shape(raw.LogicalAnd(*ones))
+    return raw.BroadcastArgs(shape_x, shape_y)
 
 
 def slice(input_: Any, begin: Any, size: Any, name: str | None = None) -> Any:

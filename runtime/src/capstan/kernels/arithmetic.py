@@ -138,6 +138,18 @@ def _add_variants(*tensors: Array) -> Any:
     return functools.reduce(variant.added, tensors)
 
 
+def _clip(x: Array, lower: Array, upper: Array) -> Array:
+    if any(bound.ndim and bound.shape != x.shape for bound in (lower, upper)):
+        raise invalid(
+            "clip_value_min and clip_value_max must be either of the same shape as input, or a "
+            f"scalar. input shape: {show(x.shape)}clip_value_min shape: {show(lower.shape)}"
+            f"clip_value_max shape: {show(upper.shape)}"
+        )
+    # Unlike np.clip, TensorFlow takes a bound that is NaN for no bound.
+    below = np.where(np.less(upper, x), upper, x)
+    return np.where(np.less(below, lower), lower, below)
+
+
 register(Kernel("Add", constantly(_concatenate), types=_STRING))
 for _op, _function, _operator in (
     ("Add", np.add, "+"),
@@ -162,3 +174,5 @@ register(Kernel("TruncateDiv", _division(_truncated_quotient, _truncated), out=T
 register(Kernel("TruncateMod", _division(np.fmod, np.fmod), out=True))
 register(Kernel("AddN", constantly(_add_variants), types=_VARIANT))
 register(Kernel("AddN", _add_n, out=True))
+register(Kernel("AccumulateNV2", _add_n, out=True))
+register(Kernel("ClipByValue", constantly(_clip)))

@@ -100,9 +100,10 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     ),
     (
         {"T": _PLAIN},
-        "ConcatV2 EnsureShape ExpandDims Fill Merge OneHot OnesLike Pack Rank RefEnter RefExit "
-        "RefIdentity RefMerge RefNextIteration RefSwitch Reshape Select SelectV2 Shape ShapeN Size "
-        "Slice Squeeze StopGradient StridedSlice StridedSliceGrad Tile Transpose Unpack ZerosLike",
+        "ConcatV2 ConjugateTranspose EnsureShape ExpandDims Fill Merge OneHot OnesLike Pack Rank "
+        "RefEnter RefExit RefIdentity RefMerge RefNextIteration RefSwitch Reshape Select SelectV2 "
+        "Shape ShapeN Size Slice Squeeze StopGradient StridedSlice StridedSliceGrad Tile "
+        "Transpose Unpack ZerosLike",
     ),
     ({"T": _NUMBERS | {dtypes.bool_}}, "BroadcastTo ReverseV2"),
     (
@@ -113,7 +114,10 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         "Square SquaredDifference Sub Sum UnsortedSegmentMax UnsortedSegmentMin "
         "UnsortedSegmentProd UnsortedSegmentSum",
     ),
-    ({"T": _SIGNED}, "Cumprod Cumsum Div DynamicStitch FloorDiv Round TopKV2"),
+    (
+        {"T": _SIGNED},
+        "ClipByValue Cumprod Cumsum Div DynamicStitch FloorDiv ParallelDynamicStitch Round TopKV2",
+    ),
     ({"T": _WIDE | _INDEX}, "Diag DiagPart"),
     ({"T": _INDEX}, "InTopKV2 InvertPermutation"),
     ({"T": frozenset({dtypes.int32})}, "FloorMod TruncateMod"),
@@ -197,10 +201,10 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     ),
     (
         {},
-        "All Any BroadcastGradientArgs Case ConcatOffset ControlTrigger DestroyResourceOp "
-        "IdentityN If LogicalAnd LogicalNot LogicalOr LoopCond NoOp PartitionedCall StackCloseV2 "
-        "StatefulPartitionedCall StatelessCase "
-        "StatelessIf StatelessWhile TensorArrayCloseV3 TensorArrayGradV3 TensorArrayGradWithShape "
+        "All Any BroadcastArgs BroadcastGradientArgs Case ConcatOffset ControlTrigger "
+        "DestroyResourceOp IdentityN If LogicalAnd LogicalNot LogicalOr LoopCond NoOp "
+        "PartitionedCall StackCloseV2 StatefulPartitionedCall StatelessCase StatelessIf "
+        "StatelessWhile TensorArrayCloseV3 TensorArrayGradV3 TensorArrayGradWithShape "
         "TensorArraySizeV3 VarIsInitializedOp VariableShape While",
     ),
 )

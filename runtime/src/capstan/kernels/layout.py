@@ -1,7 +1,7 @@
 """Kernels that join, split, repeat and permute tensors along axes.
 
-Only Transpose returns a view. The other kernels return copies, because a view keeps the memory of
-the full tensor alive and may share the memory of a variable.
+Only Transpose and ConjugateTranspose return a view. The other kernels return copies, because a view
+keeps the memory of the full tensor alive and may share the memory of a variable.
 """
 
 import math
@@ -243,6 +243,7 @@ def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
 
 
 register(Kernel("Transpose", constantly(_transpose), alias=True))
+register(Kernel("ConjugateTranspose", constantly(_transpose), alias=True))
 register(Kernel("ConcatV2", _concat, out=True))
 register(Kernel("ConcatOffset", constantly(_concat_offset)))
 register(Kernel("Pack", _pack, out=True))

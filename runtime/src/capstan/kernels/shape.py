@@ -4,8 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels.arithmetic import constantly
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
@@ -132,6 +134,17 @@ def _gradient_args(node: NodeContext) -> Function:
     return gradient_args
 
 
+def _broadcast_args(x: Array, y: Array) -> Array:
+    for index, sizes in enumerate((x, y)):
+        if sizes.ndim != 1:
+            raise invalid(f"In[{index}] must be a vector.{show(sizes.shape)}")
+    try:
+        known = shapes.broadcast(tuple(x.tolist()), tuple(y.tolist()))
+    except ValueError:
+        raise invalid(f"Incompatible shapes: {show(x.tolist())} vs. {show(y.tolist())}") from None
+    return np.array(known, x.dtype)
+
+
 register(Kernel("Shape", _shape))
 register(Kernel("ShapeN", _shape_n))
 register(Kernel("Size", _size))
@@ -141,3 +154,4 @@ register(Kernel("ExpandDims", lambda node: _expand_dims, alias=True))
 register(Kernel("Squeeze", _squeeze, alias=True))
 register(Kernel("BroadcastTo", lambda node: _broadcast_to, out=True))
 register(Kernel("BroadcastGradientArgs", _gradient_args))
+register(Kernel("BroadcastArgs", constantly(_broadcast_args)))

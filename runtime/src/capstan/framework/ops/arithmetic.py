@@ -1,10 +1,21 @@
-"""Rows of elementwise arithmetic on two operands with broadcasting, and of AddN."""
+"""Rows of elementwise arithmetic: two operands with broadcasting, sums of many, and bounds."""
+
+from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts
-from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, Tensor, define
+from capstan.framework.opdef import (
+    GradientRule,
+    Gradients,
+    Op,
+    OpDef,
+    Raw,
+    ShapeContext,
+    Tensor,
+    define,
+)
 from capstan.framework.ops import rules, typesets
 from capstan.framework.ops.unbroadcast import summed
 
@@ -123,6 +134,23 @@ def _squared_difference(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return summed(op, (by_x, raw.Neg(by_x)), raw)
 
 
+def _accumulated(ctx: ShapeContext) -> rules.Shapes:
+    (known,) = rules.merged(ctx)
+    return (shapes.merge(known, ctx.attrs["shape"].internal),)
+
+
+def _clip(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (x, *bounds) = grads, op.inputs
+    zeros = raw.ZerosLike(grad)
+    is_below, is_above = raw.Less(x, bounds[0]), raw.Greater(x, bounds[1])
+    slopes: list[Any] = [raw.Select(raw.LogicalOr(is_below, is_above), zeros, grad)]
+    for bound, is_bound in zip(bounds, (is_below, is_above), strict=True):
+        size = raw.Shape(bound)
+        _, axes = raw.BroadcastGradientArgs(raw.Shape(x), size)
+        slopes.append(raw.Reshape(raw.Sum(raw.Select(is_bound, grad, zeros), axes), size))
+    return slopes
+
+
 def _add_n(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return list(grads) * len(op.inputs)
 
@@ -153,5 +181,27 @@ define(
         shape=rules.merged,
         gradient=_add_n,
         types={"T": (*typesets.NUMERIC, dtypes.variant)},
+    )
+)
+define(
+    OpDef(
+        "AccumulateNV2",
+        ("inputs: N * T",),
+        ("sum: T",),
+        attrs={"shape": tensor_shape.TensorShape},
+        minima={"N": 1},
+        shape=_accumulated,
+        gradient=_add_n,
+        types={"T": typesets.NUMERIC},
+    )
+)
+define(
+    OpDef(
+        "ClipByValue",
+        ("t: T", "clip_value_min: T", "clip_value_max: T"),
+        ("output: T",),
+        shape=rules.unchanged,
+        gradient=_clip,
+        types={"T": (*typesets.ADDED, dtypes.uint16)},
     )
 )

@@ -174,16 +174,20 @@ define(
         host=("num_segments",),
     )
 )
-define(
-    OpDef(
-        "DynamicStitch",
-        ("indices: N * int32", "data: N * T"),
-        ("merged: T",),
-        shape=_stitch_shape,
-        gradient=_stitch,
-        host=("indices",),
+for _name, _host in (
+    ("DynamicStitch", ("indices",)),
+    ("ParallelDynamicStitch", ("indices", "data", "merged")),
+):
+    define(
+        OpDef(
+            _name,
+            ("indices: N * int32", "data: N * T"),
+            ("merged: T",),
+            shape=_stitch_shape,
+            gradient=_stitch,
+            host=_host,
+        )
     )
-)
 define(
     OpDef(
         "InvertPermutation",

@@ -201,18 +201,20 @@ def _pack_value(ctx: facts.ValueContext) -> Array | None:
     return None if values is None else np.stack(values, axis=ctx.attrs.get("axis", 0))
 
 
-define(
-    OpDef(
-        "Transpose",
-        ("x: T", "perm: Tperm"),
-        ("y: T",),
-        attrs={"Tperm": dtypes.int32},
-        shape=_transpose_shape,
-        gradient=_transpose,
-        types={"Tperm": typesets.INDEX},
-        host=("perm",),
+# No dtype is complex, so both ops are the same.
+for _name in ("Transpose", "ConjugateTranspose"):
+    define(
+        OpDef(
+            _name,
+            ("x: T", "perm: Tperm"),
+            ("y: T",),
+            attrs={"Tperm": dtypes.int32},
+            shape=_transpose_shape,
+            gradient=_transpose,
+            types={"Tperm": typesets.INDEX},
+            host=("perm",),
+        )
     )
-)
 define(
     OpDef(
         "ConcatV2",

@@ -111,6 +111,19 @@ def _gradient_args_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((None,), (None,))
 
 
+def _broadcast_args_shape(ctx: ShapeContext) -> rules.Shapes:
+    (x,), (y,) = (rules.with_rank(sizes, 1) for sizes in ctx.inputs)
+    return ((None if x is None or y is None else max(x, y),),)
+
+
+def _broadcast_args_value(ctx: facts.ValueContext) -> Array | None:
+    values = ctx.values()
+    if values is None:
+        return None
+    x, y = (tuple(sizes.tolist()) for sizes in values)
+    return np.array(shapes.broadcast(x, y), values[0].dtype)
+
+
 def _shape_value(ctx: facts.ValueContext) -> Array | None:
     if len(ctx.input_shapes) != 1:
         return None  # There are several outputs, and a value rule computes only one.
@@ -244,5 +257,18 @@ define(
         not_differentiable=True,
         types={"T": typesets.INDEX},
         host=("s0", "s1", "r0", "r1"),
+    )
+)
+define(
+    OpDef(
+        "BroadcastArgs",
+        ("s0: T", "s1: T"),
+        ("r0: T",),
+        attrs={"T": dtypes.int32},
+        shape=_broadcast_args_shape,
+        not_differentiable=True,
+        types={"T": typesets.INDEX},
+        value=_broadcast_args_value,
+        host=("s0", "s1", "r0"),
     )
 )
