@@ -13,19 +13,10 @@ from typing import Any
 from capstan.core import elementwise, shapes
 from capstan.core import node as ir
 from capstan.executor import bind, state
+from capstan.framework.ops import chains as rows
 from capstan.graph import infer
 from capstan.partition import parts
 from capstan.resources import containers
-
-_NAMES = (
-    "Abs Acos Acosh Add AddN AddV2 Asin Asinh Atan Atan2 Atanh BiasAdd Ceil Cos Cosh Elu EluGrad "
-    "Exp Expm1 Floor Inv InvGrad LeakyRelu LeakyReluGrad Log Log1p Maximum Minimum Mul Neg Pow "
-    "RealDiv Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad Rint Rsqrt RsqrtGrad Selu "
-    "SeluGrad Sigmoid SigmoidGrad Sign Sin Sinh Softplus SoftplusGrad Softsign SoftsignGrad Sqrt "
-    "SqrtGrad Square SquaredDifference Sub Tan Tanh TanhGrad"
-)
-_OPS = frozenset(_NAMES.split())
-"""The ops whose kernels may be recorded. A node whose kernel does more stays as it is."""
 
 _MOST_INPUTS = 16
 """The inputs of a chain. CUDA takes 4 KiB of arguments, which are some 50 arrays of 4 axes."""
@@ -70,7 +61,7 @@ def _links(part: parts.Part, resources: containers.SessionResources) -> Iterator
         and value.dtype.kind == "f"
     }
     for node in part.nodes:
-        if node.op not in _OPS or resources.devices.of(node.device).is_host:
+        if node.op not in rows.LINKS or resources.devices.of(node.device).is_host:
             continue
         dtype = node.attrs["T"]
         if not dtype.is_floating or ir.Edge(node.name) in part.feeds:
@@ -131,11 +122,9 @@ def _joined(part: parts.Part, chain: Sequence[_Link]) -> ir.Node | None:
     if recorded is None:
         return None
     inputs, program = recorded
-    node = chain[-1].node
     members = {link.node.name for link in chain}
     control = {name: None for link in chain for name in link.node.control if name not in members}
-    attrs = {"T": node.attrs["T"], "N": len(inputs), "program": program}
-    return ir.Node(node.name, "_Elementwise", inputs, tuple(control), node.device, attrs)
+    return rows.joined(chain[-1].node, inputs, tuple(control), program)
 
 
 def _record(
