@@ -146,6 +146,8 @@ def broadcast(a: Shape, b: Shape) -> Shape:
     Raises:
         ValueError: the shapes cannot be broadcast to one shape.
     """
+    if a == b:
+        return a
     if a is None or b is None:
         return None
     count = max(len(a), len(b))

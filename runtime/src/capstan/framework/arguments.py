@@ -34,13 +34,16 @@ def bind(row: opdef.OpDef, inputs: Sequence[Any], keywords: Mapping[str, Any]) -
             given[name] = keywords[name]
         if name not in given:
             raise TypeError(f"No argument for input {name} of op {row.name}")
-    types = {argument.type for argument in row.input_arguments}
-    counts = {argument.number for argument in row.input_arguments}
     for name in keywords:
-        known = name in given or name in row.attrs or name in types or name in counts
-        if not known and not name.startswith("_"):
-            raise TypeError(f"op {row.name} got an unexpected keyword argument '{name}'")
+        if name not in given and name not in row.attrs and not name.startswith("_"):
+            _check_attribute(row, name)
     return {name: given[name] for name in names}
+
+
+def _check_attribute(row: opdef.OpDef, name: str) -> None:
+    """Refuse a keyword that is neither the type nor the length of an input argument."""
+    if not any(name in (argument.type, argument.number) for argument in row.input_arguments):
+        raise TypeError(f"op {row.name} got an unexpected keyword argument '{name}'")
 
 
 def tensors(

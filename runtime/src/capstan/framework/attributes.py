@@ -19,6 +19,8 @@ def given(row: opdef.OpDef, keywords: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         TypeError: a value is of the wrong kind.
     """
+    if not keywords:
+        return {}
     inputs = {argument.name for argument in row.input_arguments}
     implied = {argument.type for argument in row.input_arguments} | {
         argument.number for argument in row.input_arguments

@@ -50,12 +50,22 @@ def add(
         ValueError: the shapes do not fit, or the tensors belong to different graphs.
     """
     given = arguments.bind(row, inputs, keywords)
-    attrs = attributes.given(row, keywords)
     graph = graphs.graph_of(given.values())
-    with ExitStack() as blocks:
-        if graph is not graphs.get_default_graph():
-            blocks.enter_context(graph.as_default())
-        scope = blocks.enter_context(graph.name_scope(row.name if name is None else name))
+    if graph is graphs.get_default_graph():
+        return _add_to(graph, row, given, keywords, name)
+    with graph.as_default():
+        return _add_to(graph, row, given, keywords, name)
+
+
+def _add_to(
+    graph: graphs.Graph,
+    row: opdef.OpDef,
+    given: Mapping[str, Any],
+    keywords: Mapping[str, Any],
+    name: str | None,
+) -> Any:
+    attrs = attributes.given(row, keywords)
+    with graph.name_scope(row.name if name is None else name) as scope, ExitStack() as blocks:
         tensors, refs = arguments.tensors(row, given, attrs)
         attributes.complete(row, attrs)
         for ref in refs:

@@ -74,6 +74,8 @@ class Scopes(threading.local):
         A `control_dependencies` block adds no control inputs if the operation reads a member of the
         block, because the member waits for them already.
         """
+        if not self.dependencies:
+            return []
         read = set(producers)
         wanted: dict[Any, None] = {}
         for block in self._open_blocks():
