@@ -46,7 +46,7 @@ class _Lives:
     def add(self, node: ir.Node, segment: int, shares: Shares) -> None:
         """Add the next node of the segment with the number `segment`."""
         self._time += 1
-        outputs = [ir.Edge(node.name, index) for index in range(len(infer.arguments(node)[1]))]
+        outputs = [ir.Edge(node.name, index) for index in range(len(infer.tensors(node)[1]))]
         for edge in outputs:
             self._segments[edge] = segment
         for edge in (*node.inputs, *outputs):

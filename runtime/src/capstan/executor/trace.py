@@ -63,7 +63,7 @@ def write(node: ir.Node, write_node: Callable[[ir.Node], None], scope: loops.Sco
     out.timed.append(node)
     out.statement(f"z{number} = k1()", node.name, "")
     write_node(node)
-    outputs = [ir.Edge(node.name, index) for index in range(len(infer.arguments(node)[1]))]
+    outputs = [ir.Edge(node.name, index) for index in range(len(infer.tensors(node)[1]))]
     held = [scope.values.get(edge, "None") for edge in outputs]
     # A switch runs whatever its decision is, but each of its outputs is alive on one side only.
     runs = node.inputs[1] if guards.is_switch(node) else ir.Edge(node.name)

@@ -37,7 +37,7 @@ def host_of(device: str) -> str:
 def inputs(node: ir.Node) -> list[str]:
     """Return the memory in which `node` expects each of its inputs."""
     row, here = opdef.lookup(node.op), _of(node)
-    types, _ = infer.arguments(node)
+    types, _ = infer.tensors(node)
     return [
         # A reference stays with its variable, which is on the same device.
         here if is_ref or not (dtype in _ON_HOST or name in row.host) else HOST
@@ -50,7 +50,7 @@ def outputs(node: ir.Node) -> list[str]:
     row, here = opdef.lookup(node.op), _of(node)
     if here == HOST or _runs_on_host(node, row):
         here = HOST
-    _, types = infer.arguments(node)
+    _, types = infer.tensors(node)
     return [
         here if is_ref or not (dtype in _ON_HOST or name in row.host) else HOST
         for name, (dtype, is_ref) in zip(_names(node, row.output_arguments), types, strict=True)
@@ -64,7 +64,7 @@ def _of(node: ir.Node) -> str:
 
 
 def _runs_on_host(node: ir.Node, row: opdef.OpDef) -> bool:
-    types, _ = infer.arguments(node)
+    types, _ = infer.tensors(node)
     data = [
         (dtype, is_ref)
         for name, (dtype, is_ref) in zip(_names(node, row.input_arguments), types, strict=True)

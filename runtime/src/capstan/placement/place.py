@@ -156,7 +156,7 @@ def _turn(node: ir.Node) -> int:
 
 def _holds_state(node: ir.Node) -> bool:
     """Return whether `node` makes a variable, a queue or another resource."""
-    outputs = infer.arguments(node)[1]
+    outputs = infer.tensors(node)[1]
     if node.inputs or len(outputs) != 1:
         return False
     ((dtype, is_ref),) = outputs
