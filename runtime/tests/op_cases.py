@@ -353,6 +353,46 @@ def pool(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def bands(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw matrices and a band of their diagonals, or a band that becomes part of matrices."""
+    give = draw(numbers(row, dtype))
+    rows, columns = draw(st.integers(1, 4)), draw(st.integers(1, 4))
+    lower = draw(st.integers(1 - rows, columns - 1))
+    # TensorFlow 2.21 aligns the gradients of bands of V2 as those of V3.
+    is_single = row.name.endswith("V2") and dtype is not None
+    upper = lower if is_single else draw(st.integers(lower, columns - 1))
+    # TensorFlow ends its process if a band of several diagonals has one axis.
+    batch = draw(st.sampled_from([(), (2,)])) if lower == upper else (2,)
+    attrs = {}
+    if row.name.endswith("V3"):
+        attrs["align"] = draw(st.sampled_from(row.choices["align"]))
+    count = () if lower == upper else (upper - lower + 1,)
+    length = min(rows + min(upper, 0), columns - max(lower, 0))
+    ends = [lower, upper] if count else draw(st.sampled_from([lower, [lower], [lower, lower]]))
+    k, matrix = np.array(ends, np.int32), (*batch, rows, columns)
+    band, padding = (*batch, *count, length), give.array(())
+    if row.name.startswith("MatrixDiagPart"):
+        return Case([give.array(matrix), k, padding], attrs, frozenset({1, 2}))
+    if row.name.startswith("MatrixSetDiag"):
+        return Case([give.array(matrix), give.array(band), k], attrs, frozenset({2}))
+    # The least matrix may be too small for the shorter diagonals, and then has no gradient.
+    least_rows, least_columns = length - min(upper, 0), length + max(lower, 0)
+    side = max(least_rows, least_columns)
+    choices = [
+        given
+        for given, size in (
+            ((rows, columns), (rows, columns)),
+            ((rows, -1), (rows, least_columns)),
+            ((-1, columns), (least_rows, columns)),
+            ((-1, -1), (side, side)),
+        )
+        if -size[0] < lower and upper < size[1]
+    ]
+    sizes = [np.asarray(np.int32(size)) for size in draw(st.sampled_from(choices))]
+    return Case([give.array(band), k, *sizes, padding], attrs, frozenset({1, 2, 3, 4}))
+
+
+@st.composite
 def clipped(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     """Draw a tensor and two bounds, both scalars or of the shape of the tensor."""
     give, shape = draw(numbers(row, dtype)), draw(small_shapes)
@@ -1002,6 +1042,13 @@ CASES: dict[str, Strategy] = {
     "SparseFillEmptyRowsGrad": filled_grad, "ComputeAccidentalHits": accidental_hits,
     "BroadcastArgs": gradient_args, "ConjugateTranspose": transpose, "ClipByValue": clipped,
     "ParallelDynamicStitch": stitch, "AccumulateNV2": accumulated,
+    **dict.fromkeys(
+        (
+            "MatrixDiagV2", "MatrixDiagV3", "MatrixDiagPartV2", "MatrixDiagPartV3",
+            "MatrixSetDiagV2", "MatrixSetDiagV3",
+        ),
+        bands,
+    ),
     "MatrixDiag": ranked, "Diag": ranked, "DiagPart": doubled,
     **dict.fromkeys(
         ("ResizeBilinearGrad", "ResizeNearestNeighborGrad", "ResizeBicubicGrad"), resized

@@ -19,6 +19,9 @@ OTHERS = {
         ("StackCloseV2", "StackPopV2", "StackPushV2", "StackV2"),
         "TensorFlow's list leaves out the kernels that keep their elements on the host",
     ),
+    **dict.fromkeys(
+        ("MatrixDiagPartV3", "MatrixDiagV3", "MatrixSetDiagV3"), "TensorFlow 1.15 has only V2"
+    ),
     "StatelessCase": "TensorFlow 1.15 has only Case",
     "_CopyToDevice": "the compiler of Capstan makes it",
     "_CopyToHost": "the compiler of Capstan makes it",

@@ -30,6 +30,16 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     "dynamic_partition": lambda tf: tf.dynamic_partition(MATRIX, [1, 0], 3),
     "eye": lambda tf: [tf.eye(2), tf.eye(2, 3), tf.eye(1, 2, [2], tf.int32)],
     "gather_nd": lambda tf: tf.gather_nd(MATRIX, [[0, 1], [1, 2]]),
+    "bands of matrices": lambda tf: [
+        tf.matrix_diag([1, 2, 3], k=-1, padding_value=7),
+        tf.matrix_diag([[1.0, 2.0], [3.0, 4.0]], k=[0, 1], num_rows=2, num_cols=3),
+        tf.matrix_diag(tf.constant([True, True]), num_cols=3),
+        tf.matrix_diag_part(MATRIX, k=[-1, 1], padding_value=5.0),
+        tf.matrix_diag_part(MATRIX, k=[-1, 1], align="LEFT_RIGHT"),
+        tf.matrix_diag_part(tf.constant(MATRIX > 0), k=1),
+        tf.matrix_set_diag(MATRIX, [8.0, 9.0], k=1),
+        tf.linalg.set_diag(MATRIX, [[8.0, 9.0], [6.0, 7.0]], k=(0, 1), align="LEFT_LEFT"),
+    ],
     "matrix_transpose": lambda tf: [
         tf.matrix_transpose(MATRIX),
         tf.matrix_transpose(tf.placeholder_with_default(MATRIX[None], None)),

@@ -63,7 +63,21 @@ def small_ops(v1: Any) -> list[Any]:
     return [*results, size, *(slopes(v1, result, x) for result in results)]
 
 
-PROGRAMS: list[Program] = [resized_images, pools, small_ops]
+def bands_of_matrices(v1: Any) -> list[Any]:
+    linalg, fetches = v1.linalg, []
+    for x in (v1.constant(IMAGES), v1.placeholder_with_default(IMAGES, None)):
+        for k, align in (([-1, 1], "RIGHT_LEFT"), ([-2, 0], "LEFT_RIGHT"), (1, "LEFT_LEFT")):
+            part = linalg.diag_part(x, k=k, padding_value=0.5, align=align)
+            results = [
+                part,
+                linalg.diag(part, k=k, padding_value=2, align=align),
+                linalg.set_diag(x, part * part, k=k, align=align),
+            ]
+            fetches += [*results, *(slopes(v1, result, x) for result in results)]
+    return fetches
+
+
+PROGRAMS: list[Program] = [resized_images, pools, small_ops, bands_of_matrices]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)

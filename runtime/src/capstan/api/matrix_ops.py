@@ -36,19 +36,65 @@ def diag_part(input: Any, name: str | None = None) -> Any:
     return raw.DiagPart(input, name=name)
 
 
-def matrix_diag(diagonal: Any, name: str | None = None) -> Any:
-    """Return square matrices with these diagonals, and 0 elsewhere."""
-    return raw.MatrixDiag(diagonal, name=name)
+def matrix_diag(
+    diagonal: Any,
+    name: str | None = None,
+    k: Any = 0,
+    num_rows: Any = -1,
+    num_cols: Any = -1,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Any:
+    """Return matrices with these diagonals, and `padding_value` elsewhere.
+
+    `k` is the number of the diagonal, where 0 is the main one and those above it are positive, or
+    the lowest and the highest number of a band. A band has a row for each diagonal, the highest
+    first. `align` is the side of the shorter diagonals in the rows above and below the main one.
+    Without `num_rows` and `num_cols` the matrices are as small as possible, and square without
+    both.
+    """
+    if _are_defaults(k, 0, num_rows, -1, num_cols, -1, padding_value, 0):
+        return raw.MatrixDiag(diagonal, name=name)
+    diagonal = convert.convert_to_tensor(diagonal, name="diagonal")
+    padding = _padding(padding_value, diagonal)
+    return raw.MatrixDiagV3(diagonal, k, num_rows, num_cols, padding, align=align, name=name)
 
 
-def matrix_diag_part(input: Any, name: str | None = None) -> Any:
-    """Return the main diagonal of each matrix."""
-    return raw.MatrixDiagPart(input, name=name)
+def matrix_diag_part(
+    input: Any,
+    name: str | None = None,
+    k: Any = 0,
+    padding_value: Any = 0,
+    align: str = "RIGHT_LEFT",
+) -> Any:
+    """Return the main diagonal of each matrix, or its diagonals `k` as `matrix_diag` takes them."""
+    if _are_defaults(k, 0, padding_value, 0):
+        return raw.MatrixDiagPart(input, name=name)
+    matrix = convert.convert_to_tensor(input, name="input")
+    return raw.MatrixDiagPartV3(matrix, k, _padding(padding_value, matrix), align=align, name=name)
 
 
-def matrix_set_diag(input: Any, diagonal: Any, name: str | None = None) -> Any:
-    """Return copies of the matrices with other main diagonals."""
-    return raw.MatrixSetDiag(input, diagonal, name=name)
+def matrix_set_diag(
+    input: Any, diagonal: Any, name: str | None = None, k: Any = 0, align: str = "RIGHT_LEFT"
+) -> Any:
+    """Return copies of the matrices with other main diagonals, or other diagonals `k`."""
+    if _are_defaults(k, 0):
+        return raw.MatrixSetDiag(input, diagonal, name=name)
+    return raw.MatrixSetDiagV3(input, diagonal, k, align=align, name=name)
+
+
+def _are_defaults(*pairs: Any) -> bool:
+    """Return whether each argument is the number that follows it."""
+    values, numbers = pairs[::2], pairs[1::2]
+    return all(
+        isinstance(value, int | float) and value == number
+        for value, number in zip(values, numbers, strict=True)
+    )
+
+
+def _padding(value: Any, tensor: Any) -> Any:
+    dtype = tensor.dtype.base_dtype
+    return bool(value) if dtype is dtypes.bool_ and isinstance(value, int) else value
 
 
 def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -> Any:

@@ -19,6 +19,7 @@ from capstan.kernels import (
     convolution,
     creation,
     depthwise,
+    diagonals,
     image,
     indexing,
     joining,
@@ -56,6 +57,7 @@ _FAMILIES = (
     convolution,
     creation,
     depthwise,
+    diagonals,
     image,
     indexing,
     joining,
@@ -154,6 +156,11 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         "Acos Acosh Asin Asinh Atan Atan2 Atanh Cosh HSVToRGB LinSpace RGBToHSV ResizeBilinear "
         "ResizeBilinearGrad Rint ScatterAdd ScatterDiv ScatterMul ScatterSub ScatterUpdate Sinh "
         "TensorScatterAdd TensorScatterSub TensorScatterUpdate",
+    ),
+    (
+        {"T": _FLOATS | {dtypes.bool_}},
+        "MatrixDiagPartV2 MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixSetDiagV2 "
+        "MatrixSetDiagV3",
     ),
     (
         {"T": _FLOATS, "Targmax": frozenset({dtypes.int64})},
