@@ -138,16 +138,22 @@ def _add_variants(*tensors: Array) -> Any:
     return functools.reduce(variant.added, tensors)
 
 
-def _clip(x: Array, lower: Array, upper: Array) -> Array:
+def _clip(x: Array, lower: Array, upper: Array, out: Array | None = None) -> Any:
     if any(bound.ndim and bound.shape != x.shape for bound in (lower, upper)):
         raise invalid(
             "clip_value_min and clip_value_max must be either of the same shape as input, or a "
             f"scalar. input shape: {show(x.shape)}clip_value_min shape: {show(lower.shape)}"
             f"clip_value_max shape: {show(upper.shape)}"
         )
-    # Unlike np.clip, TensorFlow takes a bound that is NaN for no bound.
-    below = np.where(np.less(upper, x), upper, x)
-    return np.where(np.less(below, lower), lower, below)
+    below = np.minimum(x, _bound(upper, np.inf), out=out)
+    return np.maximum(below, _bound(lower, -np.inf), out=out)
+
+
+def _bound(bound: Array, nothing: float) -> Array:
+    """Return a bound with `nothing` for each NaN, which TensorFlow takes for no bound."""
+    if bound.dtype.kind != "f":
+        return bound
+    return np.where(np.isnan(bound), bound.dtype.type(nothing), bound)
 
 
 register(Kernel("Add", constantly(_concatenate), types=_STRING))
@@ -175,4 +181,4 @@ register(Kernel("TruncateMod", _division(np.fmod, np.fmod), out=True))
 register(Kernel("AddN", constantly(_add_variants), types=_VARIANT))
 register(Kernel("AddN", _add_n, out=True))
 register(Kernel("AccumulateNV2", _add_n, out=True))
-register(Kernel("ClipByValue", constantly(_clip)))
+register(Kernel("ClipByValue", constantly(_clip), out=True))

@@ -1,7 +1,6 @@
-"""Kernels that resize images and change their colours.
+"""Kernels that resize images, and the gradients of these (core/kernels/image/resize_*_op.cc).
 
-Sources: core/kernels/{resize_*,colorspace,adjust_*}_op.cc. Images have the shape
-[batch, height, width, channels]. Colours are numbers from 0 to 1.
+Images have the shape [batch, height, width, channels].
 """
 
 from collections.abc import Callable
@@ -11,7 +10,6 @@ import numpy as np
 
 from capstan.core import shapes
 from capstan.core.arrays import Array
-from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
@@ -46,12 +44,6 @@ class _Axis:
         places = self.positions + np.float32(0.5) if self.half_pixels else self.positions
         chosen = np.floor(places + np.float32(0.5)) if self.is_aligned else np.floor(places)
         return np.asarray(np.clip(chosen, 0, self.old - 1), np.intp)
-
-    def nearest_weights(self) -> Array:
-        """Return 1 for the old pixel (column) that each new pixel (row) repeats, and else 0."""
-        weights = np.zeros((len(self.positions), self.old), np.float32)
-        weights[np.arange(len(weights)), self.nearest()] = 1
-        return weights
 
     def linear_weights(self) -> Array:
         """Return the weight of each old pixel (column) in each new pixel (row)."""
@@ -102,14 +94,23 @@ Weights = Callable[[_Axis], Array]
 
 def _bilinear(images: Array, rows: _Axis, columns: _Axis) -> Array:
     pixels = images.astype(np.float32, copy=False)
-    left, right, x = (beside(part, pixels) for part in columns.neighbours())
-    top, bottom, y = (beside(part, pixels) for part in rows.neighbours())
-    x, y = x[:, np.newaxis], y[:, np.newaxis, np.newaxis]
-    upper, lower = pixels[:, top], pixels[:, bottom]
-    above = upper[:, :, left] + (upper[:, :, right] - upper[:, :, left]) * x
-    below = lower[:, :, left] + (lower[:, :, right] - lower[:, :, left]) * x
-    result: Array = above + (below - above) * y
-    return result
+    *ends, height = rows.neighbours()
+    # Several new rows may lie between the same old ones, which are resized once.
+    used, places = np.unique(np.stack(ends), return_inverse=True)
+    lines = _between(np.take(pixels, beside(used, pixels), 1), columns.neighbours(), 2)
+    top, bottom = places.reshape(2, -1)
+    return _between(lines, (top, bottom, height), 1)
+
+
+def _between(pixels: Array, neighbours: tuple[Array, Array, Array], axis: int) -> Array:
+    """Return the pixels that lie between neighbours along an axis."""
+    before, after, part = (beside(each, pixels) for each in neighbours)
+    start = np.take(pixels, before, axis)
+    made = np.take(pixels, after, axis)
+    np.subtract(made, start, made)
+    np.multiply(made, part.reshape(-1, *(1,) * (pixels.ndim - axis - 1)), made)
+    np.add(made, start, made)
+    return made
 
 
 def _nearest(images: Array, rows: _Axis, columns: _Axis) -> Array:
@@ -181,6 +182,26 @@ def _spread(grads: Array, dtype: Any, vertical: Array, horizontal: Array) -> Arr
     return result
 
 
+def _summed(values: Array, chosen: Array, size: int, axis: int) -> Array:
+    """Return `size` slices along an axis: sums of the slices whose numbers in `chosen` are equal.
+
+    The numbers in `chosen` must not descend.
+    """
+    slots = np.arange(size)
+    starts = np.searchsorted(chosen, slots)
+    counts = np.searchsorted(chosen, slots, "right") - starts
+    made = np.zeros_like(values, shape=(*values.shape[:axis], size, *values.shape[axis + 1 :]))
+    for offset in range(counts.max()):
+        filled = np.flatnonzero(counts > offset)
+        part = np.take(values, beside(starts[filled] + offset, values), axis)
+        if len(filled) == size:
+            np.add(made, part, made)
+        else:
+            place: Any = (*(slice(None),) * axis, beside(filled, made))
+            made[place] += part
+    return made
+
+
 def _resize_grad(weights: Weights) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
         aligned, half_pixels = _is_aligned(node)
@@ -228,56 +249,10 @@ def _nearest_grad(node: NodeContext) -> Function:
             _Axis(old, new, align_corners=aligned, half_pixels=half_pixels)
             for old, new in zip(sizes, grads.shape[1:3], strict=True)
         )
-        return _spread(grads, grads.dtype, *(axis.nearest_weights() for axis in axes))
+        down, right = (axis.nearest() for axis in axes)
+        return _summed(_summed(grads, down, sizes[0], 1), right, sizes[1], 2)
 
     return gradient
-
-
-def _to_hsv(images: Array) -> Array:
-    red, green, blue = np.moveaxis(images, -1, 0)
-    value = np.max(images, -1)
-    spread = value - np.min(images, -1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        saturation = np.where(value > 0, spread / value, 0)
-        sixth = np.where(spread > 0, 1 / (6 * spread), 0)
-    hue = np.where(
-        value == red,
-        (green - blue) * sixth,
-        np.where(value == green, (blue - red) * sixth + 2 / 6, (red - green) * sixth + 4 / 6),
-    )
-    hue = np.where(hue < 0, hue + 1, hue)
-    return np.stack((hue, saturation, value), -1).astype(images.dtype, copy=False)
-
-
-def _to_rgb(images: Array) -> Array:
-    hue, saturation, value = np.moveaxis(images, -1, 0)
-    sixths = hue * 6
-    colours = np.stack((np.abs(sixths - 3) - 1, 2 - np.abs(sixths - 2), 2 - np.abs(sixths - 4)), -1)
-    grey, saturation = 1 - saturation[..., np.newaxis], saturation[..., np.newaxis]
-    mixed = (grey + saturation * np.clip(colours, 0, 1)) * value[..., np.newaxis]
-    converted: Array = mixed.astype(images.dtype, copy=False)
-    return converted
-
-
-def _adjust_hue(images: Array, delta: Array) -> Array:
-    hsv = _to_hsv(images.astype(np.float32))
-    hsv[..., 0] = np.mod(hsv[..., 0] + delta.astype(np.float32), 1)
-    return _to_rgb(hsv).astype(images.dtype)
-
-
-def _adjust_saturation(images: Array, scale: Array) -> Array:
-    hsv = _to_hsv(images.astype(np.float32))
-    hsv[..., 1] = np.clip(hsv[..., 1] * scale.astype(np.float32), 0, 1)
-    return _to_rgb(hsv).astype(images.dtype)
-
-
-def _adjust_contrast(images: Array, factor: Any) -> Array:
-    if images.ndim < 3:
-        raise invalid(f"input must be at least 3-D, got shape{shapes.show(images.shape)}")
-    pixels = images.astype(np.float32, copy=False)
-    mean = pixels.mean((-3, -2), keepdims=True)
-    adjusted: Array = (pixels - mean) * factor.astype(np.float32) + mean
-    return adjusted.astype(images.dtype, copy=False)
 
 
 register(Kernel("ResizeBilinear", _resize(_bilinear)))
@@ -287,8 +262,3 @@ register(Kernel("ResizeArea", _resize(_area)))
 register(Kernel("ResizeBilinearGrad", _resize_grad(_Axis.linear_weights)))
 register(Kernel("ResizeBicubicGrad", _resize_grad(_Axis.cubic_weights)))
 register(Kernel("ResizeNearestNeighborGrad", _nearest_grad))
-register(Kernel("RGBToHSV", constantly(_to_hsv)))
-register(Kernel("HSVToRGB", constantly(_to_rgb)))
-register(Kernel("AdjustHue", constantly(_adjust_hue)))
-register(Kernel("AdjustSaturation", constantly(_adjust_saturation)))
-register(Kernel("AdjustContrastv2", constantly(_adjust_contrast)))

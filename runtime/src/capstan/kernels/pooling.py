@@ -181,12 +181,19 @@ def _max_with_argmax(node: NodeContext) -> Function:
         numbers = _elements(node, x)
         largest = np.zeros_like(x, shape=_counts(axes))
         chosen = beside(np.full(_counts(axes), -1), x)
-        for outputs, elements in _places(axes):
-            part, target, places = x[elements], largest[outputs], chosen[outputs]
-            # Unlike MaxPool, TensorFlow takes a NaN if it is the first element of a window.
-            is_better = np.logical_or(np.less(target, part), np.less(places, 0))
+        is_full = False
+        for index_of_place, (outputs, elements) in enumerate(_places(axes)):
+            part, found = x[elements], beside(numbers[elements], x)
+            if index_of_place == 0 and part.shape == largest.shape:
+                largest[...], chosen[...], is_full = part, found, True
+                continue
+            target, places = largest[outputs], chosen[outputs]
+            is_better = np.less(target, part)
+            if not is_full:
+                # Unlike MaxPool, TensorFlow takes a NaN if it is the first element of a window.
+                np.logical_or(is_better, np.less(places, 0), is_better)
             largest[outputs] = np.where(is_better, part, target)
-            chosen[outputs] = np.where(is_better, beside(numbers[elements], x), places)
+            chosen[outputs] = np.where(is_better, found, places)
         return largest, chosen.astype(index)
 
     return max_with_argmax
