@@ -915,6 +915,36 @@ def sparse_product(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def sparse_pair(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw two sparse tensors of one shape, or the gradient of the values of their sum."""
+    give, shape = draw(numbers(row, dtype)), draw(solid_shapes)
+    places = [_sorted_places(draw, give, shape) for _ in range(2)]
+    if row.name == "SparseAddGrad":
+        union = np.unique(np.concatenate(places), axis=0)
+        return Case([give.array((len(union),)), *places, union], structural=frozenset({1, 2, 3}))
+    sizes = np.array(shape, np.int64)
+    operands = [part for each in places for part in (each, give.array((len(each),)), sizes)]
+    if row.name == "SparseAdd":
+        operands.append(np.zeros((), give.dtype))
+    return Case(operands, structural=frozenset({0, 2, 3, 5, 6}) & frozenset(range(len(operands))))
+
+
+@st.composite
+def sparse_and_dense(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw a sparse tensor, alone or with a tensor that may broadcast to its shape."""
+    give = draw(numbers(row, dtype))
+    shape = draw(arrays.array_shapes(min_dims=2, max_dims=3, min_side=1, max_side=3))
+    places = _sorted_places(draw, give, shape)
+    operands = [places, give.array((len(places),)), np.array(shape, np.int64)]
+    if row.name == "SparseTensorDenseAdd":
+        operands.append(give.array(shape))
+    elif row.name != "SparseSoftmax":
+        sizes = [draw(st.sampled_from([1, size])) for size in shape]
+        operands.append(give.array(sizes[draw(st.integers(0, len(sizes) - 1)) :]))
+    return Case(operands, structural=frozenset({0, 2}))
+
+
+@st.composite
 def sparse(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     """Draw a sparse matrix, with the default value that fills its empty rows."""
     kind = dtype or draw(st.sampled_from([dtypes.float32, dtypes.float64, dtypes.int64]))
@@ -1038,6 +1068,16 @@ CASES: dict[str, Strategy] = {
     "DynamicPartition": partitions, "ReverseV2": reversal, "ReverseSequence": sequences,
     "LinSpace": line, "UniqueWithCounts": unique, "ListDiff": difference, "Bincount": bins,
     **dict.fromkeys(("SparseFillEmptyRows", "SparseReorder"), sparse),
+    **dict.fromkeys(
+        ("SparseAdd", "SparseAddGrad", "SparseSparseMaximum", "SparseSparseMinimum"), sparse_pair
+    ),
+    **dict.fromkeys(
+        (
+            "SparseDenseCwiseAdd", "SparseDenseCwiseDiv", "SparseDenseCwiseMul", "SparseSoftmax",
+            "SparseTensorDenseAdd",
+        ),
+        sparse_and_dense,
+    ),
     "SparseToDense": dense, "SparseTensorDenseMatMul": sparse_product,
     "SparseFillEmptyRowsGrad": filled_grad, "ComputeAccidentalHits": accidental_hits,
     "BroadcastArgs": gradient_args, "ConjugateTranspose": transpose, "ClipByValue": clipped,

@@ -27,9 +27,9 @@ all_ops = pytest.mark.parametrize("op", sorted(op_cases.CASES))
 few = settings(max_examples=examples.share(7), deadline=None)
 DATA_DECIDES = {
     "BroadcastGradientArgs", "ComputeAccidentalHits", "DynamicPartition", "ListDiff", "SegmentMax",
-    "SegmentMean", "SegmentMin", "SegmentProd", "SegmentSum", "SparseFillEmptyRows",
-    "SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSum", "Unique", "UniqueWithCounts",
-    "Where",
+    "SegmentMean", "SegmentMin", "SegmentProd", "SegmentSum", "SparseAdd", "SparseFillEmptyRows",
+    "SparseSegmentMean", "SparseSegmentSqrtN", "SparseSegmentSum", "SparseSparseMaximum",
+    "SparseSparseMinimum", "Unique", "UniqueWithCounts", "Where",
 }  # fmt: skip
 """Ops whose shapes depend on values that the compiler does not know."""
 

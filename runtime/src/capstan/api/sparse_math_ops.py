@@ -7,6 +7,7 @@ import numpy as np
 
 from capstan.api import math_ops
 from capstan.api.scoped import scoped
+from capstan.api.sparse_arguments import as_sparse
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -47,7 +48,7 @@ def sparse_tensor_to_dense(
     Raises:
         TypeError: `sp_input` is not a SparseTensor.
     """
-    sparse = _sparse(sp_input)
+    sparse = as_sparse(sp_input)
     if default_value is None:
         default_value = b"" if sparse.dtype == dtypes.string else 0
     return sparse_to_dense(
@@ -63,7 +64,7 @@ def sparse_tensor_dense_matmul(
     Raises:
         TypeError: `sp_a` is not a SparseTensor.
     """
-    sparse = _sparse(sp_a)
+    sparse = as_sparse(sp_a)
     with scoped(name, "SparseTensorDenseMatMul", (sparse.indices, sparse.values, b)) as scope:
         return raw.SparseTensorDenseMatMul(
             sparse.indices, sparse.values, sparse.dense_shape, b, adjoint_a=adjoint_a,
@@ -81,7 +82,7 @@ def sparse_fill_empty_rows(
     Raises:
         TypeError: `sp_input` is not a SparseTensor.
     """
-    sparse = _sparse(sp_input)
+    sparse = as_sparse(sp_input)
     with scoped(name, "SparseFillEmptyRows", (sparse.values,)):
         default = convert.convert_to_tensor(default_value, sparse.dtype)
         indices, values, is_empty, _ = raw.SparseFillEmptyRows(
@@ -96,7 +97,7 @@ def sparse_reorder(sp_input: Any, name: str | None = None) -> SparseTensor:
     Raises:
         TypeError: `sp_input` is not a SparseTensor.
     """
-    sparse = _sparse(sp_input)
+    sparse = as_sparse(sp_input)
     indices, values = raw.SparseReorder(
         sparse.indices, sparse.values, sparse.dense_shape, name=name
     )
@@ -109,7 +110,7 @@ def sparse_reshape(sp_input: Any, shape: Any, name: str | None = None) -> Sparse
     Raises:
         TypeError: `sp_input` is not a SparseTensor.
     """
-    sparse = _sparse(sp_input)
+    sparse = as_sparse(sp_input)
     with scoped(name, "SparseReshape", [sparse.values]) as scope:
         wanted = math_ops.cast(shape, dtypes.int64)
         indices, new_shape = raw.SparseReshape(
@@ -124,7 +125,7 @@ def sparse_slice(sp_input: Any, start: Any, size: Any, name: str | None = None) 
     Raises:
         TypeError: `sp_input` is not a SparseTensor.
     """
-    sparse = _sparse(sp_input)
+    sparse = as_sparse(sp_input)
     places = (math_ops.cast(each, dtypes.int64) for each in (start, size))
     return SparseTensor(
         *raw.SparseSlice(sparse.indices, sparse.values, sparse.dense_shape, *places, name=name)
@@ -137,7 +138,7 @@ def sparse_retain(sp_input: Any, to_retain: Any) -> SparseTensor:
     Raises:
         TypeError: `sp_input` is not a SparseTensor.
     """
-    sparse = _sparse(sp_input)
+    sparse = as_sparse(sp_input)
     kept = raw.Reshape(raw.Where(convert.convert_to_tensor(to_retain)), [-1])
     return SparseTensor(
         raw.GatherV2(sparse.indices, kept, np.int32(0)),
@@ -170,11 +171,11 @@ def sparse_merge(
         raise TypeError(
             f"vocab_size has to be a list of Tensors or Python ints. Found {type(vocab_size)}"
         )
-    columns = [_sparse(each) for each in (sp_ids if is_list else [sp_ids])]
+    columns = [as_sparse(each) for each in (sp_ids if is_list else [sp_ids])]
     sizes = list(vocab_size) if is_list else [vocab_size]
     if len(columns) != len(sizes):
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
-    values = _sparse(sp_values)
+    values = as_sparse(sp_values)
     with scoped(name, "SparseMerge", [values.values]):
         first = columns[0]
         ids = [raw.ExpandDims(math_ops.cast(each.values, dtypes.int64), 1) for each in columns]
@@ -183,11 +184,3 @@ def sparse_merge(
         shape = raw.ConcatV2([first.dense_shape[:-1], *lengths], 0)
         merged = SparseTensor(indices, values.values, shape)
         return merged if already_sorted else sparse_reorder(merged)
-
-
-def _sparse(value: Any) -> SparseTensor:
-    if isinstance(value, SparseTensorValue):
-        return SparseTensor.from_value(value)
-    if not isinstance(value, SparseTensor):
-        raise TypeError("Input must be a SparseTensor.")
-    return value

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api.sparse_arguments import renamed
 from capstan.framework import convert
 from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor, SparseTensorValue
@@ -77,8 +78,8 @@ def _reduced(
     reduction_axes: Any,
     keep_dims: bool | None,
 ) -> Any:
-    keep = _renamed("keepdims", keepdims, "keep_dims", keep_dims)
-    axes = _renamed("axis", axis, "reduction_axes", reduction_axes)
+    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    axes = renamed("axis", axis, "reduction_axes", reduction_axes)
     sparse = SparseTensor.from_value(sp_input) if isinstance(sp_input, SparseTensorValue) else None
     sparse = sp_input if sparse is None else sparse
     shape = sparse.dense_shape
@@ -91,9 +92,3 @@ def _reduced(
                 else convert.constant(np.arange(rank, dtype=np.int32))
             )
     return getattr(raw, op)(sparse.indices, sparse.values, shape, axes, keep_dims=bool(keep))
-
-
-def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
-    if new is not None and old is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
-    return old if new is None else new

@@ -85,7 +85,7 @@ class SparseTensor:
         sizes = self._dense_shape.op.constant_value()
         if sizes is not None:
             return tensor_shape.TensorShape([None if size < 0 else size for size in sizes.tolist()])
-        (rank,) = self._dense_shape.get_shape().as_list()
+        (rank,) = self._dense_shape.get_shape().with_rank(1).as_list()
         return tensor_shape.TensorShape(None if rank is None else [None] * rank)
 
     def get_shape(self) -> tensor_shape.TensorShape:

@@ -43,12 +43,16 @@ def _integer(function: Function) -> Function:
     return divide
 
 
-def _truncated(x: Array, y: Array, out: Array | None = None) -> Any:
+def truncated(x: Array, y: Array, out: Array | None = None) -> Any:
     """Divide integers towards zero, as C does."""
     return np.floor_divide(np.subtract(x, np.fmod(x, y)), y, out)
 
 
-def _division(real: Function, integer: Function) -> Any:
+def division(real: Function, integer: Function) -> Any:
+    """Return the `make` of a kernel that divides floats with `real`, and integers with `integer`.
+
+    An integer divided by 0 raises InvalidArgumentError.
+    """
     checked = _integer(integer)
 
     def make(node: NodeContext) -> Function:
@@ -173,11 +177,11 @@ for _op, _function, _operator in (
     ("SquaredDifference", _squared_difference, ""),
 ):
     register(Kernel(_op, constantly(_function), out=True, operator=_operator))
-register(Kernel("Div", _division(np.true_divide, _truncated), out=True))
-register(Kernel("FloorDiv", _division(np.floor_divide, np.floor_divide), out=True))
-register(Kernel("FloorMod", _division(np.remainder, np.remainder), out=True))
-register(Kernel("TruncateDiv", _division(_truncated_quotient, _truncated), out=True))
-register(Kernel("TruncateMod", _division(np.fmod, np.fmod), out=True))
+register(Kernel("Div", division(np.true_divide, truncated), out=True))
+register(Kernel("FloorDiv", division(np.floor_divide, np.floor_divide), out=True))
+register(Kernel("FloorMod", division(np.remainder, np.remainder), out=True))
+register(Kernel("TruncateDiv", division(_truncated_quotient, truncated), out=True))
+register(Kernel("TruncateMod", division(np.fmod, np.fmod), out=True))
 register(Kernel("AddN", constantly(_add_variants), types=_VARIANT))
 register(Kernel("AddN", _add_n, out=True))
 register(Kernel("AccumulateNV2", _add_n, out=True))
