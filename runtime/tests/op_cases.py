@@ -868,8 +868,11 @@ def square_matrices(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     give, side = draw(numbers(row, dtype)), draw(st.integers(1, 3))
     batch = draw(st.sampled_from([(), (2,)]))
     matrix = give.array((*batch, side, side)) / 20 + np.eye(side) * 3
-    return Case([matrix.astype(give.dtype)], {} if row.name != "MatrixInverse" else
-                {"adjoint": draw(st.booleans())})  # fmt: skip
+    inputs = [matrix.astype(give.dtype)]
+    if "Solve" in row.name:
+        inputs.append(give.array((*batch, side, draw(st.integers(1, 3)))))
+    flags = [name for name in ("adjoint", "lower") if name in row.attrs]
+    return Case(inputs, {name: draw(st.booleans()) for name in flags})
 
 
 @st.composite
@@ -1062,7 +1065,13 @@ CASES: dict[str, Strategy] = {
         ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"), looked_up_segments
     ),
     **dict.fromkeys(("MatrixDiagPart", "MatrixSetDiag", "MatrixBandPart"), matrices),
-    **dict.fromkeys(("MatrixInverse", "MatrixDeterminant"), square_matrices),
+    **dict.fromkeys(
+        (
+            "LogMatrixDeterminant", "MatrixDeterminant", "MatrixInverse", "MatrixSolve",
+            "MatrixTriangularSolve",
+        ),
+        square_matrices,
+    ),
     **dict.fromkeys(("CheckNumerics", "EnsureShape"), checked),
     "Atan2": binary, "GatherNd": gather_nd, "ScatterNd": scatter_nd,
     "DynamicPartition": partitions, "ReverseV2": reversal, "ReverseSequence": sequences,
@@ -1110,6 +1119,9 @@ ELSEWHERE = {
         "PartitionedCall",
         "RefEnter", "ControlTrigger", "If", "StatelessIf", "Case",
         "StatelessCase", "StatefulPartitionedCall", "StackV2", "StackPushV2", "StackPopV2",
+    },
+    "oracle/test_linear_algebra.py": {
+        "Cholesky", "CholeskyGrad", "MatrixSolveLs", "Qr", "SelfAdjointEigV2", "Svd",
     },
     "oracle/test_scenarios.py": {
         "IdentityN",

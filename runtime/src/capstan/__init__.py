@@ -34,6 +34,7 @@ from capstan.api.hessians import *
 from capstan.api.importer import *
 from capstan.api.input_ops import *
 from capstan.api.io_ops import *
+from capstan.api.linear_algebra_ops import *
 from capstan.api.logic_ops import *
 from capstan.api.math_ops import *
 from capstan.api.matrix_ops import *

@@ -62,16 +62,26 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "linalg": {
         **_same(
-            "eye global_norm matmul matrix_transpose tensordot trace transpose nn.l2_normalize"
+            """
+            cholesky cholesky_solve eye global_norm matmul matrix_transpose qr svd tensordot trace
+            transpose nn.l2_normalize
+            """
         ),
         "band_part": "matrix_band_part",
         "det": "matrix_determinant",
         "diag": "matrix_diag",
         "diag_part": "matrix_diag_part",
+        "eigh": "self_adjoint_eig",
+        "eigvalsh": "self_adjoint_eigvals",
         "inv": "matrix_inverse",
+        "logdet": "linear_algebra_ops.logdet",
+        "lstsq": "matrix_solve_ls",
         "set_diag": "matrix_set_diag",
+        "slogdet": "linear_algebra_ops.slogdet",
+        "solve": "matrix_solve",
         "tensor_diag": "diag",
         "tensor_diag_part": "diag_part",
+        "triangular_solve": "matrix_triangular_solve",
     },
     "strings": {
         **_same("as_string regex_replace"),

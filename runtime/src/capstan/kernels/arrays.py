@@ -167,30 +167,6 @@ def _band(matrix: Array, lower: Array, upper: Array) -> Array:
     return np.where(beside(is_in, matrix), matrix, matrix.dtype.type(0))
 
 
-def _inverse(node: NodeContext) -> Function:
-    is_adjoint = node.attrs["adjoint"]
-
-    def invert(matrix: Array) -> Any:
-        _check_square(matrix)
-        try:
-            inverse = np.linalg.inv(matrix)
-        except np.linalg.LinAlgError:
-            raise invalid("Input is not invertible.") from None
-        return np.swapaxes(inverse, -1, -2).copy() if is_adjoint else inverse
-
-    return invert
-
-
-def _determinant(matrix: Array) -> Any:
-    _check_square(matrix)
-    return np.asarray(np.linalg.det(matrix), matrix.dtype)
-
-
-def _check_square(matrix: Array) -> None:
-    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
-        raise invalid(f"Input matrix must be square, got shape {show(matrix.shape)}")
-
-
 def _check_numerics(node: NodeContext) -> Function:
     message = node.attrs["message"].decode("utf-8", "replace")
 
@@ -230,7 +206,5 @@ register(Kernel("MatrixSetDiag", constantly(_set_diag)))
 register(Kernel("Diag", constantly(_diag)))
 register(Kernel("DiagPart", constantly(_diag_part)))
 register(Kernel("MatrixBandPart", constantly(_band)))
-register(Kernel("MatrixInverse", _inverse))
-register(Kernel("MatrixDeterminant", constantly(_determinant)))
 register(Kernel("CheckNumerics", _check_numerics, alias=True))
 register(Kernel("EnsureShape", _ensure, alias=True))

@@ -1,7 +1,5 @@
 """Rows of ops that reverse, list and count elements, and of diagonals and bands of matrices."""
 
-import numpy as np
-
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework.opdef import (
     GradientRule,
@@ -82,19 +80,6 @@ def _diag_part(ctx: ShapeContext) -> rules.Shapes:
     return (shapes.merge(tensor[:half], tensor[half:]),)
 
 
-def _square(ctx: ShapeContext) -> rules.Shapes:
-    """Require square matrices, and give the output their shape."""
-    matrix = shapes.with_rank_at_least(ctx.inputs[0], 2)
-    if matrix is not None:
-        shapes.merge(matrix[-1:], matrix[-2:-1])
-    return (matrix,)
-
-
-def _determinant(ctx: ShapeContext) -> rules.Shapes:
-    (matrix,) = _square(ctx)
-    return (None if matrix is None else matrix[:-2],)
-
-
 def _checked(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     message = b"Not a number (NaN) or infinity (Inf) values detected in gradient. "
     return (raw.CheckNumerics(grads[0], message=message + op.get_attr("message")),)
@@ -111,22 +96,6 @@ def _set_diag_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 def _part_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.MatrixSetDiag(raw.ZerosLike(op.inputs[0]), grads[0]),)
-
-
-def _inverse(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    inverse = op.outputs[0]
-    if op.get_attr("adjoint"):
-        product = raw.BatchMatMul(grads[0], inverse, adj_x=True)
-        return (raw.Neg(raw.BatchMatMul(inverse, product)),)
-    product = raw.BatchMatMul(grads[0], inverse, adj_y=True)
-    return (raw.Neg(raw.BatchMatMul(inverse, product, adj_x=True)),)
-
-
-def _determinant_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    inverse = raw.MatrixInverse(op.inputs[0], adjoint=True)
-    scale = raw.Mul(grads[0], op.outputs[0])
-    sizes = raw.ConcatV2([raw.Shape(op.outputs[0]), np.array([1, 1], np.int32)], 0)
-    return (raw.Mul(raw.Reshape(scale, sizes), inverse),)
 
 
 define(
@@ -239,27 +208,6 @@ define(
         ),
         types={"T": typesets.SIGNED, "Tindex": typesets.INDEX},
         host=("num_lower", "num_upper"),
-    )
-)
-define(
-    OpDef(
-        "MatrixInverse",
-        ("input: T",),
-        ("output: T",),
-        attrs={"adjoint": False},
-        shape=_square,
-        gradient=_inverse,
-        types={"T": typesets.FLOATING[1:]},
-    )
-)
-define(
-    OpDef(
-        "MatrixDeterminant",
-        ("input: T",),
-        ("output: T",),
-        shape=_determinant,
-        gradient=_determinant_grad,
-        types={"T": typesets.FLOATING[1:]},
     )
 )
 define(

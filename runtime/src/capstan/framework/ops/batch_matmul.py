@@ -46,19 +46,7 @@ def _gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _broadcast_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    input_grads = _gradient(op, grads, raw)
-    x, y = (tensor.shape.internal for tensor in op.inputs)
-    batches = (None, None) if x is None or y is None else (x[:-2], y[:-2])
-    if unbroadcast.repeated_axes(*batches) == ([], []):
-        return input_grads
-    sizes = [raw.Shape(tensor) for tensor in op.inputs]
-    repeated = raw.BroadcastGradientArgs(
-        *(raw.StridedSlice(size, [0], [-2], [1], begin_mask=1) for size in sizes)
-    )
-    return [
-        raw.Reshape(raw.Sum(grad, axes), size)
-        for grad, axes, size in zip(input_grads, repeated, sizes, strict=True)
-    ]
+    return unbroadcast.batches(op.inputs, _gradient(op, grads, raw), raw)
 
 
 for _op, _rule, _slopes in (

@@ -1,5 +1,6 @@
 """The gradient of broadcasting: sum over the axes along which an operand was repeated."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from capstan.core import shapes
@@ -76,3 +77,19 @@ def _reduce(grad: Any, operand: Any, axes: list[int], rank: int, raw: Raw) -> An
     if unknown > 1 or 0 in shape:
         return raw.Reshape(total, raw.Shape(operand))
     return raw.Reshape(total, [-1 if size is None else size for size in shape])
+
+
+def batches(matrices: Sequence[Any], grads: Sequence[Any], raw: Any) -> Sequence[Any]:
+    """Sum the gradients of two stacks of matrices over the batch axes that were repeated."""
+    x, y = (tensor.shape.internal for tensor in matrices)
+    known = (None, None) if x is None or y is None else (x[:-2], y[:-2])
+    if repeated_axes(*known) == ([], []):
+        return grads
+    sizes = [raw.Shape(tensor) for tensor in matrices]
+    repeated = raw.BroadcastGradientArgs(
+        *(raw.StridedSlice(size, [0], [-2], [1], begin_mask=1) for size in sizes)
+    )
+    return [
+        raw.Reshape(raw.Sum(grad, axes), size)
+        for grad, axes, size in zip(grads, repeated, sizes, strict=True)
+    ]

@@ -1,0 +1,139 @@
+"""Systems of equations and decompositions, with their gradients, as in TensorFlow.
+
+Eigenvectors and singular vectors are unique only up to their signs, so the programs fetch values
+that do not depend on the signs. Each program runs in TensorFlow, by TensorFlow's client on our
+servers, and with our own API.
+"""
+
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+import capstan as tf
+
+pytestmark = genuine.MARKS
+RANDOM = np.random.default_rng(5)
+SQUARE, RHS = RANDOM.normal(size=(2, 3, 3)) + 3 * np.eye(3), RANDOM.normal(size=(2, 3, 2))
+TALL, WIDE = RANDOM.normal(size=(4, 2)), RANDOM.normal(size=(2, 3))
+RIGHTS = RANDOM.normal(size=(4, 2)), RANDOM.normal(size=(2, 1))
+WEIGHTS = np.array([0.3, -1.2, 2.0])
+
+
+def slopes(v1: Any, y: Any, *xs: Any) -> list[Any]:
+    """Return the gradients of the sum of `y`, each element with a weight of its own."""
+    return list(v1.gradients(v1.reduce_sum(v1.sin(v1.cast(y, v1.float64))), xs))
+
+
+def solutions(v1: Any) -> list[Any]:
+    matrix, rhs, fetches = v1.constant(SQUARE), v1.constant(RHS), []
+    results = [v1.matrix_solve(matrix, rhs, adjoint=adjoint) for adjoint in (False, True)]
+    for lower in (False, True):
+        for adjoint in (False, True):
+            results.append(v1.matrix_triangular_solve(matrix, rhs, lower=lower, adjoint=adjoint))
+            one = v1.matrix_triangular_solve(matrix[0], rhs, lower=lower, adjoint=adjoint)
+            results.append(one)
+    for result in results:
+        fetches += [result, *slopes(v1, result, matrix, rhs)]
+    return fetches
+
+
+def least_squares(v1: Any) -> list[Any]:
+    fetches = []
+    for value, right in zip((TALL, WIDE), RIGHTS, strict=True):
+        matrix, rhs = v1.constant(value), v1.constant(right)
+        exact = v1.matrix_solve_ls(matrix, rhs, fast=False)
+        result = v1.matrix_solve_ls(matrix, rhs, l2_regularizer=0.2)
+        fetches += [exact, result, *slopes(v1, result, matrix, rhs)]
+    return fetches
+
+
+def determinants(v1: Any) -> list[Any]:
+    matrix, fetches = v1.constant(SQUARE), []
+    definite = v1.matmul(matrix, matrix, transpose_b=True)
+    factor = v1.cholesky(definite)
+    sign, logarithm = v1.linalg.slogdet(matrix)
+    solved = v1.cholesky_solve(factor, v1.constant(RHS))
+    for result in (factor, logarithm, v1.linalg.logdet(definite), solved):
+        fetches += [result, *slopes(v1, result, matrix)]
+    return [*fetches, sign]
+
+
+def decompositions(v1: Any) -> list[Any]:
+    fetches = []
+    for value in (SQUARE, TALL, WIDE):
+        matrix, weights = v1.constant(value), v1.constant(WEIGHTS[: min(value.shape[-2:])])
+        s, u, v = v1.svd(matrix)
+        whole = v1.matmul(u * weights, v, transpose_b=True)
+        alone = v1.svd(matrix, compute_uv=False)
+        _, every, _ = v1.svd(matrix, full_matrices=True)
+        fetches += [s, whole, alone, v1.matmul(every, every, transpose_a=True)]
+        fetches += [*slopes(v1, whole, matrix), *slopes(v1, s, matrix), *slopes(v1, alone, matrix)]
+    for value in (SQUARE, TALL):
+        matrix, weights = v1.constant(value), v1.constant(WEIGHTS[: value.shape[-1]])
+        q, r = v1.qr(matrix)
+        product = v1.matmul(q * weights, r)
+        fetches += [product, *slopes(v1, product, matrix)]
+        q, r = v1.qr(matrix, full_matrices=True)
+        fetches.append(v1.matmul(q, r))
+    return fetches
+
+
+def eigenvalues(v1: Any) -> list[Any]:
+    matrix = v1.constant(SQUARE)
+    values, vectors = v1.self_adjoint_eig(matrix)
+    whole = v1.matmul(vectors * v1.constant(WEIGHTS), vectors, transpose_b=True)
+    alone = v1.self_adjoint_eigvals(matrix)
+    fetches = [values, whole, alone]
+    for result in (values, whole, alone):
+        fetches += slopes(v1, result, matrix)
+    return fetches
+
+
+PROGRAMS = [solutions, least_squares, determinants, decompositions, eigenvalues]
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_a_program_gives_the_values_of_tensorflow(
+    v1: Any, tasks: genuine.Tasks, program: Any
+) -> None:
+    with v1.Graph().as_default():
+        fetches = program(v1)
+        with v1.Session() as local, v1.Session(tasks.target()) as session:
+            expected, on_servers = local.run(fetches), session.run(fetches)
+    with tf.Graph().as_default(), tf.Session() as session:
+        own = session.run(program(tf))
+    for found in (on_servers, own):
+        for value, wanted in zip(found, expected, strict=True):
+            np.testing.assert_allclose(value, wanted, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: tf.cholesky([[1.0, 2], [2, 1]]), "Cholesky decomposition was not successful"),
+        (lambda: tf.matrix_solve([[1.0, 1], [1, 1]], [[1.0], [1]]), "matrix is not invertible"),
+        (lambda: tf.matrix_triangular_solve([[0.0]], [[1.0]]), "matrix is not invertible"),
+        (lambda: tf.matrix_solve_ls(np.zeros((2, 2)), np.ones((2, 1))), "was rank deficient"),
+    ],
+    ids=["cholesky", "solve", "triangular", "least squares"],
+)
+def test_a_matrix_that_does_not_fit_is_refused_as_in_tensorflow_1(call: Any, message: str) -> None:
+    """TensorFlow 2 returns NaN or infinity for some of them."""
+    refusal = pytest.raises(tf.errors.InvalidArgumentError, match=message)
+    with tf.Graph().as_default(), tf.Session() as session, refusal:
+        session.run(call())
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3, 3)])
+def test_empty_matrices_have_empty_results(v1: Any, tasks: genuine.Tasks, shape: Any) -> None:
+    with v1.Graph().as_default():
+        matrix = v1.constant(np.zeros(shape))
+        fetches = [
+            v1.cholesky(matrix), v1.matrix_solve(matrix, matrix), *v1.linalg.slogdet(matrix),
+            *v1.self_adjoint_eig(matrix), *v1.svd(matrix), *v1.qr(matrix),
+        ]  # fmt: skip
+        with v1.Session() as local, v1.Session(tasks.target()) as session:
+            for value, wanted in zip(session.run(fetches), local.run(fetches), strict=True):
+                np.testing.assert_array_equal(value, wanted, strict=True)
