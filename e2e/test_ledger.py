@@ -91,6 +91,19 @@ def test_a_job_may_end_before_the_pod_of_a_counted_restart_is_created(ledger: Le
     assert line == "worker-0: attempt 2 was killed, and no restart followed"
 
 
+def test_an_attempt_that_was_refused_has_no_pod_and_costs_nothing() -> None:
+    ledger = Ledger()
+    for attempt in (2, 3):
+        ledger.see("ADDED", pod(attempt))
+    ledger.hit("uid-2", KILLED)
+    right = status(3, application=1)
+    right["tasks"][0]["refused"] = 1
+    assert found(ledger, right) == []
+    assert found(ledger, status(3, application=1))
+    right["tasks"][0]["refused"] = 2
+    assert found(ledger, right)
+
+
 def test_a_pod_that_two_faults_hit_may_be_charged_to_either_limit(ledger: Ledger) -> None:
     ledger.hit("uid-1", DELETED)
     assert found(ledger, status(2, application=1)) == []

@@ -115,12 +115,15 @@ class Ledger:
         for row in status["tasks"]:
             pods = sorted(attempts[row["name"]], key=lambda pod: pod.attempt)
             numbers = [pod.attempt for pod in pods]
+            # An attempt whose start the API server refused has no pod, and costs nothing.
+            expected = row["attempt"] - row.get("refused", 0)
             # A restart counts as soon as it is decided. The job may end before the pod is created.
-            ended_first = row["state"] == "Stopped" and len(pods) == row["attempt"] - 1
-            if numbers != list(range(1, row["attempt"] + (not ended_first))):
+            ended_first = row["state"] == "Stopped" and row["attempt"] not in numbers
+            if len(pods) != expected - ended_first or len(set(numbers)) < len(pods):
                 yield f"{row['name']} had pods of the attempts {numbers}, its status {row}"
             replaced += pods if ended_first else pods[:-1]
-            yield from _unanswered(pods[-1], ended)
+            if pods:
+                yield from _unanswered(pods[-1], ended)
         for pod in replaced:
             if not pod.faults:
                 yield f"{pod.task}: attempt {pod.attempt} was replaced, and no fault had hit it"
