@@ -63,8 +63,8 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "linalg": {
         **_same(
             """
-            cholesky cholesky_solve eye global_norm matmul matrix_transpose qr svd tensordot trace
-            transpose nn.l2_normalize
+            cholesky cholesky_solve eye global_norm matmul matrix_transpose norm qr svd tensordot
+            trace transpose nn.l2_normalize
             """
         ),
         "band_part": "matrix_band_part",
