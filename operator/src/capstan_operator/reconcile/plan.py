@@ -242,7 +242,11 @@ def _fail(this: Pass, updated: Status, failures: list[Failure], why: Fatal, line
 
 
 def _finalised(this: Pass, updated: Status, failures: list[Failure]) -> Status:
-    """Return the status with all rows ended. The failures of this pass restart no task."""
+    """Return the status with the rows of a job that is over.
+
+    A task that failed in this pass is Failed, and is not restarted. A task that still runs is
+    Stopping, or keeps its state if the job leaves its pods.
+    """
     failed = {failure.task: failure for failure in failures}
     table = (
         rows.end(row, TaskState.FAILED, failed[row.name], this.now)

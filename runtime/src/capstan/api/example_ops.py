@@ -260,7 +260,10 @@ def _shape(key: str, feature: FixedLenFeature | FixedLenSequenceFeature) -> Any:
 
 
 def default_tensors(columns: Columns) -> list[Any]:
-    """Return the defaults as tensors. A feature without default has an empty tensor."""
+    """Return the defaults as tensors.
+
+    A feature without default has an empty tensor. A list without default has its padding, "" or 0.
+    """
     tensors = []
     for key, dtype, shape, value in zip(
         columns.keys, columns.types, columns.shapes, columns.defaults, strict=True

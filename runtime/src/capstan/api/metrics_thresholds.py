@@ -162,7 +162,10 @@ def sensitivity_at_specificity(
     updates_collections: Any = None,
     name: str | None = None,
 ) -> Result:
-    """Return the share of true labels that are found, at the threshold for `specificity`.
+    """Return the share of the positive labels that are predicted to be positive.
+
+    A prediction is positive above a threshold. Of `num_thresholds` thresholds, the metric uses the
+    one whose specificity is closest to `specificity`.
 
     Raises:
         ValueError: `specificity` is not in [0, 1].

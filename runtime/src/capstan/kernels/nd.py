@@ -23,11 +23,14 @@ Change = Callable[[Array, Array, Array], None]
 
 
 def _flat(shape: tuple[int, ...], indices: Array) -> tuple[Array, int, tuple[int, ...]]:
-    """Return the number of each slice of an array of this shape, the number of slices that the
-    array has, and the shape of a slice.
+    """Find the slices of an array of this shape that `indices` names.
+
+    Return the position of each of them in row-major order, how many slices the array has, and the
+    shape of a slice.
 
     Raises:
-        InvalidArgumentError: an index is out of range, or has too many coordinates.
+        InvalidArgumentError: `indices` is a scalar, or an index is out of range or has too many
+            coordinates.
     """
     if not indices.ndim:
         raise invalid("indices must be at least a vector, got shape: []")

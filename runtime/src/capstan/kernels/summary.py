@@ -53,7 +53,8 @@ def _histogram(node: NodeContext) -> Function:
 def _count(values: Array, histogram: Any) -> None:
     """Fill in a HistogramProto. `values` are finite."""
     limits = _limits()
-    # No finite value lies above the last bucket. The largest float would: it is its upper limit.
+    # The upper limit of the last bucket is the largest float. `searchsorted` puts this float behind
+    # the last bucket, and `minimum` puts it back.
     indices = np.minimum(np.searchsorted(limits, values, side="right"), len(limits) - 1)
     counts = np.bincount(indices, minlength=len(limits))
     buckets = list(_without_gaps(limits.tolist(), counts.tolist()))

@@ -63,7 +63,9 @@ def folder_of(name: str) -> str:
 
 
 def relative(name: str, folder: str) -> str:
-    """Return a name as seen from a folder. A file of another store keeps its full name.
+    """Return a name as seen from a folder.
+
+    A file that is not in the folder keeps its full name if the file or the folder is a URL.
 
     >>> relative("gs://bucket/run/model-1", "gs://bucket/run"), relative("/a/b", "/a")
     ('model-1', 'b')
