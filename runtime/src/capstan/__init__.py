@@ -48,6 +48,7 @@ from capstan.api.segment_ops import *
 from capstan.api.sequence_example_ops import *
 from capstan.api.session_ops import *
 from capstan.api.sparse_arithmetic_ops import *
+from capstan.api.sparse_layout_ops import *
 from capstan.api.sparse_math_ops import *
 from capstan.api.sparse_ops import *
 from capstan.api.sparse_reduce_ops import *

@@ -141,8 +141,8 @@ def test_few_ops_have_no_gradient_rule() -> None:
         "MaxPoolGradWithArgmax", "Merge",
         "ParallelConcat", "RefSwitch", "ResizeBicubicGrad", "ResizeNearestNeighborGrad",
         "ScatterAdd", "ScatterSub", "ScatterUpdate", "SegmentProd", "SparseDenseCwiseAdd",
-        "SparseSparseMaximum", "SparseSparseMinimum", "StatelessWhile", "StridedSliceAssign",
-        "Switch",
+        "SparseSparseMaximum", "SparseSparseMinimum", "SparseSplit", "StatelessWhile",
+        "StridedSliceAssign", "Switch",
     }  # fmt: skip
 
 
