@@ -18,6 +18,7 @@ from capstan.api.accumulators import *
 from capstan.api.array_ops import *
 from capstan.api.block_ops import *
 from capstan.api.check_ops import *
+from capstan.api.check_types import *
 from capstan.api.clip_ops import *
 from capstan.api.cond_ops import *
 from capstan.api.control_flow_bodies import *
@@ -56,6 +57,7 @@ from capstan.api.special_ops import *
 from capstan.api.state_ops import *
 from capstan.api.string_ops import *
 from capstan.api.switch_case_ops import *
+from capstan.api.template import *
 from capstan.api.tensor_array_ops import *
 from capstan.api.tensor_products import *
 from capstan.api.while_ops import *

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from capstan.api import random_ops
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
@@ -206,6 +208,34 @@ class GlorotNormal(VarianceScaling):
         return {"seed": self.seed, "dtype": self.dtype.name}
 
 
+class Orthogonal(Initializer):
+    """Creates a matrix whose rows or columns are orthonormal, whichever are fewer, times `gain`.
+
+    All axes but the last one together are the rows.
+    """
+
+    def __init__(
+        self, gain: float = 1.0, seed: int | None = None, dtype: Any = dtypes.float32
+    ) -> None:
+        self.gain = gain
+        self.seed = seed
+        self.dtype = _float_type(dtype)
+
+    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
+        kind = dtypes.as_dtype(dtype or self.dtype)
+        sizes: list[Any] = tensor_shape.as_shape(shape).as_list()
+        if len(sizes) < 2:
+            raise ValueError("The tensor to initialize must be at least two-dimensional")
+        rows, columns = math.prod(sizes[:-1]), sizes[-1]
+        tall = [max(rows, columns), min(rows, columns)]
+        q, r = raw.Qr(random_ops.random_normal(tall, dtype=kind, seed=self.seed))
+        # The signs of the columns would otherwise depend on the algorithm.
+        q = raw.Mul(q, raw.Sign(raw.MatrixDiagPart(r)))
+        if rows < columns:
+            q = raw.Transpose(q, np.array([1, 0], np.int32))
+        return raw.Mul(raw.Reshape(q, np.array(sizes, np.int32)), raw.Cast(self.gain, DstT=kind))
+
+
 def _filled(shape: Any, value: Any, dtype: dtypes.DType, name: str) -> graphs.Tensor:
     full = tensor_shape.as_shape(shape)
     if (full.num_elements() or 0) < _MAX_CONSTANT:
@@ -250,3 +280,4 @@ uniform_unit_scaling_initializer = UniformUnitScaling
 variance_scaling_initializer = VarianceScaling
 glorot_uniform_initializer = GlorotUniform
 glorot_normal_initializer = GlorotNormal
+orthogonal_initializer = Orthogonal

@@ -122,6 +122,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         for name in (
             *("constant_initializer", "global_variables_initializer", "glorot_normal_initializer"),
             *("glorot_uniform_initializer", "local_variables_initializer", "ones_initializer"),
+            "orthogonal_initializer",
             *("random_normal_initializer", "random_uniform_initializer", "tables_initializer"),
             *("truncated_normal_initializer", "uniform_unit_scaling_initializer"),
             *("variables_initializer", "variance_scaling_initializer", "zeros_initializer"),
