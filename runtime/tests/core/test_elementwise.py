@@ -71,6 +71,7 @@ def test_a_program_has_the_value_of_an_array_that_was_written() -> None:
         lambda x, y: np.modf(x)[0],
         lambda x, y: np.add(x, y, where=np.array([True])),
         lambda x, y: np.floor_divide(x, y),
+        lambda x, y: np.ceil(np.asarray(x)),
         lambda x, y: np.add(x, 1j),
         lambda x, y: x if x.shape == y.shape else y,
     ],

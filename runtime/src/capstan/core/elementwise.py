@@ -175,6 +175,9 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
             raise AttributeError(name)
         raise Unrecordable(f"the code uses the attribute {name} of an array")
 
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise Unrecordable("the code takes an array for a NumPy array")
+
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, out: Any = None, **options: Any
     ) -> "Traced":
