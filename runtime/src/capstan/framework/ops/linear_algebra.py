@@ -170,7 +170,7 @@ define(
 define(
     OpDef(
         "MatrixSolveLs",
-        ("matrix: T", "rhs: T", "l2_regularizer: double"),
+        ("matrix: T", "rhs: T", "l2_regularizer: float64"),
         ("output: T",),
         attrs={"fast": True},
         shape=_solution,
