@@ -158,7 +158,10 @@ def called_on_other_tasks(tf: Any, v1: Any) -> tuple[list[Any], dict[Any, Any]]:
 
     x = v1.placeholder(tf.float32, [])
     y, read = outer(x)
-    return [y, read, *v1.gradients(inner(x), [x])], {x: 1.5}
+    # Without an order, the second call would read the weight before or after the first call.
+    with v1.control_dependencies([read]):
+        slopes = v1.gradients(inner(x), [x])
+    return [y, read, *slopes], {x: 1.5}
 
 
 PROGRAMS = (
