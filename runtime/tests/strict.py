@@ -158,6 +158,23 @@ class LateStream(device.Stream):
             batch, self._work = self._work, []
             self._batches.put([*batch, lambda: passed(self._failed)])
 
+    def mark(self) -> Callable[[], None]:
+        """Return a function that begins the present work, and waits until it is done.
+
+        The work of a stream may wait for work that another stream got earlier. It never waits for
+        later work, so streams do not wait for each other in a circle.
+        """
+        reached = threading.Event()
+        self.enqueue(reached.set)
+
+        def wait() -> None:
+            self.then(lambda _: None)
+            reached.wait()
+            if self._failed is not None:
+                raise self._failed
+
+        return wait
+
     def synchronize(self) -> None:
         done = threading.Event()
         self.then(lambda _: done.set())
@@ -216,6 +233,18 @@ class Strict(device.Device):
         host = np.full(value.nbytes, _GARBAGE, np.uint8).view(value.dtype).reshape(value.shape)
         self.enqueue(lambda: np.copyto(host, value._memory))
         return host
+
+    def copy_across(self, value: Any, source: device.Device) -> Any:
+        if not isinstance(value, StrictArray) or value._home is not source:
+            raise TypeError(f"copy_across takes an array of {source.name}")
+        array, wait = self.allocate(value.shape, value.dtype), value._home.stream.mark()
+
+        def work() -> None:
+            wait()
+            np.copyto(array._memory, value._memory)
+
+        self.enqueue(work)
+        return array
 
     def like(self, array: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
         return self.allocate(

@@ -18,7 +18,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import config, elementwise
 from capstan.core.arrays import Array
-from capstan.hardware import cpu, cuda_text, device, gpu_options, threads
+from capstan.hardware import cpu, cuda_peers, cuda_text, device, gpu_options, threads
 
 
 def create(task: str, count: int | None, options: config.GpuOptions) -> list[device.Device]:
@@ -177,6 +177,13 @@ class Cuda(device.Device):
         with self._memory(value.shape, value.dtype):
             array: Array = self._cupy.asnumpy(value, blocking=False)
         return array
+
+    def copy_across(self, value: Array, source: device.Device) -> Array:
+        if not isinstance(source, Cuda):
+            return super().copy_across(value, source)
+        copied = self.allocate(value.shape, value.dtype)
+        cuda_peers.copy(self._cupy, value, source._number, copied, self._number)
+        return copied
 
     def compile(self, program: elementwise.Program) -> device.Compiled:
         """Compile one kernel for the whole program, in its first call."""

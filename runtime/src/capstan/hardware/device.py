@@ -99,6 +99,17 @@ class Device(abc.ABC):
         It has the elements when the stream has done the copy.
         """
 
+    def copy_across(self, value: Array, source: "Device") -> Array:
+        """Return an array of this device that gets the elements of an array of `source`.
+
+        `value` must not change until the stream of this device has done the copy. The copy waits
+        for the present work of `source`. Without a way from memory to memory, this call blocks
+        while it copies over host memory.
+        """
+        host = source.copy_out(value)
+        source.stream.synchronize()
+        return self.copy_in(host)
+
     def use(self) -> None:  # noqa: B027 - most devices have no thread-local state
         """Let the calling thread compute on this device, until it calls `use` of another device.
 

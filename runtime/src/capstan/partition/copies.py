@@ -1,11 +1,13 @@
 """Copies of tensors between host memory and the memories of devices.
 
 The CPUs of a task share host memory. A tensor in the memory of a device is copied if it leaves the
-task, if it is fetched, or if a reader uses another memory. A node on this device makes the copy.
-Feeds and messages are in host memory. Constants are not copied in the step: each device gets a
-constant of its own.
+task, if it is fetched, or if a reader uses another memory. A node on this device makes the copy to
+host memory. If the reader uses the memory of another device of the task, a node on the device of
+the reader makes one copy from memory to memory. Feeds and messages are in host memory. Constants
+are not copied in the step: each device gets a constant of its own.
 """
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 
 from capstan.core import devices, dtypes
@@ -76,6 +78,9 @@ class _Copies:
             return edge
         if edge not in self._fed and infer.is_constant(self._nodes[edge.node]):
             return self._constant(edge, memory)
+        if here != memories.HOST and memory != memories.HOST and _share_task(here, memory):
+            across = functools.partial(copies.across, source=here)
+            return self._copy(edge, memory, memory, across)
         if here != memories.HOST:
             edge = self._copy(edge, memories.HOST, here, copies.to_host)
         if memory != memories.HOST:
@@ -118,3 +123,7 @@ class _Copies:
             number += 1
             name = f"{wanted}_{number}"
         return name
+
+
+def _share_task(one: str, other: str) -> bool:
+    return devices.task_of(one) == devices.task_of(other)

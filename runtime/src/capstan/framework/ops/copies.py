@@ -1,4 +1,4 @@
-"""Rows of the copies between host memory and the memory of a device.
+"""Rows of the copies between host memory and the memories of devices.
 
 The compiler adds a copy to each edge that needs one (`partition.copies`). No client sends copies.
 """
@@ -31,6 +31,16 @@ define(
         host=("input",),
     )
 )
+define(
+    OpDef(
+        "_CopyAcross",
+        ("input: T",),
+        ("output: T",),
+        attrs={"source": bytes},
+        shape=rules.unchanged,
+        effect=facts.BLOCKS,
+    )
+)
 
 
 def to_host(name: str, edge: ir.Edge, dtype: dtypes.DType, device: str) -> ir.Node:
@@ -41,6 +51,15 @@ def to_host(name: str, edge: ir.Edge, dtype: dtypes.DType, device: str) -> ir.No
 def to_device(name: str, edge: ir.Edge, dtype: dtypes.DType, device: str) -> ir.Node:
     """Return a node that copies `edge` from host memory to the memory of `device`."""
     return ir.Node(name, "_CopyToDevice", (edge,), (), device, {"T": dtype})
+
+
+def across(name: str, edge: ir.Edge, dtype: dtypes.DType, device: str, source: str) -> ir.Node:
+    """Return a node that copies `edge` from the memory of `source` to the memory of `device`.
+
+    Both are devices of one task.
+    """
+    attrs = {"T": dtype, "source": source.encode()}
+    return ir.Node(name, "_CopyAcross", (edge,), (), device, attrs)
 
 
 def constant(name: str, source: ir.Node, device: str, control: Sequence[str]) -> ir.Node:
