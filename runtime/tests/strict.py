@@ -142,7 +142,8 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
 class LateStream(device.Stream):
     """Begins its work when a caller waits for the stream. The work runs in the stream's thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, refuse_recording: Callable[[str], None]) -> None:
+        self._refuse_recording = refuse_recording
         self._lock = threading.Lock()
         self._work: list[Callable[[], None]] = []
         self._failed: errors.OpError | None = None
@@ -154,6 +155,7 @@ class LateStream(device.Stream):
             self._work.append(work)
 
     def then(self, passed: device.Passed) -> None:
+        self._refuse_recording("then")
         with self._lock:
             batch, self._work = self._work, []
             self._batches.put([*batch, lambda: passed(self._failed)])
@@ -197,7 +199,8 @@ class Strict(device.Device):
 
     def __init__(self, name: str, memory_limit: int = 1 << 30) -> None:
         super().__init__(name, memory_limit)
-        self._stream = LateStream()
+        self._thread = threading.local()
+        self._stream = LateStream(self._refuse_recording)
 
     @property
     def arrays(self) -> Any:
@@ -223,13 +226,15 @@ class Strict(device.Device):
     def copy_in(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"copy_in takes an array of the host, not {type(value).__name__}")
-        array = self.allocate(value.shape, value.dtype)
-        self.enqueue(lambda: np.copyto(array._memory, value))
+        self._refuse_recording("copy_in")
+        array, taken = self.allocate(value.shape, value.dtype), np.array(value)
+        self.enqueue(lambda: np.copyto(array._memory, taken))
         return array
 
     def copy_out(self, value: Any) -> Any:
         if not isinstance(value, StrictArray):
             raise TypeError(f"copy_out takes a strict array, not {type(value).__name__}")
+        self._refuse_recording("copy_out")
         host = np.full(value.nbytes, _GARBAGE, np.uint8).view(value.dtype).reshape(value.shape)
         self.enqueue(lambda: np.copyto(host, value._memory))
         return host
@@ -252,7 +257,29 @@ class Strict(device.Device):
         )
 
     def enqueue(self, work: Callable[[], None]) -> None:
-        self._stream.enqueue(work)
+        recorded = getattr(self._thread, "recorded", None)
+        (self._stream.enqueue if recorded is None else recorded.append)(work)
+
+    def record(self, work: Callable[[], Any]) -> tuple[Any, Callable[[], None]]:
+        """Collect what the calling thread enqueues, as the capture of a CUDA graph does."""
+        recorded: list[Callable[[], None]] = []
+        self._thread.recorded = recorded
+        try:
+            results = work()
+        except Exception as fault:
+            raise device.NotRepeatable(str(fault)) from fault
+        finally:
+            self._thread.recorded = None
+
+        def launch() -> None:
+            for part in recorded:
+                self.enqueue(part)
+
+        return results, launch
+
+    def _refuse_recording(self, name: str) -> None:
+        if getattr(self._thread, "recorded", None) is not None:
+            raise RuntimeError(f"{name} cannot be recorded")
 
     def compute(self, function: Callable[..., Any], inputs: Any, options: dict[str, Any]) -> Any:
         """Enqueue a function of NumPy. Return arrays that get its results.

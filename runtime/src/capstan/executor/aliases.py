@@ -5,6 +5,7 @@ before it leaves its task.
 """
 
 import math
+from collections.abc import Iterable
 
 from capstan.core import dtypes
 from capstan.core import node as ir
@@ -102,6 +103,14 @@ class Aliases:
             self._variables[edge] = caller._variables[passed]
         if passed in caller._refs:
             self._refs.add(edge)
+
+    def variables(self, edges: Iterable[ir.Edge]) -> list[variable.Variable]:
+        """Return the variables to which `edges` are known to refer, each once."""
+        return [*dict.fromkeys(self._variables[edge] for edge in edges if edge in self._variables)]
+
+    def name_variable(self, edge: ir.Edge) -> None:
+        """Let the variable of a reference be its expression, instead of what a node returns."""
+        self._values.put(edge, self._cells[edge])
 
     def is_handle(self, edge: ir.Edge) -> bool:
         """Return whether `edge` is the handle of a resource."""

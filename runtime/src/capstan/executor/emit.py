@@ -27,7 +27,7 @@ the list instead.
 """
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -40,6 +40,7 @@ from capstan.executor import (
     branches,
     exchange,
     loops,
+    runs,
     segments,
     source,
     state,
@@ -145,12 +146,7 @@ class _Emission:
             if not self._plan.is_ordered:
                 self._out.free.clear()  # another segment may run before this one or after it
             with self._out.function(functions[-1]):
-                self._use_device(segment)
-                for node in segment:
-                    if node.name in self._part.answers:
-                        self._waiting(node, exchanges)
-                    else:
-                        self._node(node)
+                self._segment(segment, exchanges)
                 exchanges.send(self._layout.sends[index])
         self._values.put(parts.trace_edge(self._part.task), trace.REPORT)
         fetch = exchanges.fetch(self._part.fetches)
@@ -159,11 +155,27 @@ class _Emission:
         self._out.result(f"{feed}, {table}, ({source.items(functions)}), {fetch}{more}")
         return self._out.code()
 
-    def _use_device(self, segment: Sequence[ir.Node]) -> None:
-        """Let the thread of a segment compute on the device of its nodes, which is one device."""
+    def _segment(self, segment: Sequence[ir.Node], exchanges: exchange.Exchange) -> None:
+        """Write the nodes of a segment, which are on one device. A device repeats runs of them."""
         home = self._resources.devices.of(segment[0].device) if segment else None
+        groups: Iterable[tuple[bool, Sequence[ir.Node]]] = [(False, segment)]
         if home is not None and not home.is_host:
             self._out.line(f"        {self._out.bind(home.use)}()")
+            if self._out.timed is None and not self._out.is_flat:
+                groups = self._runs.split(segment)
+        for is_run, nodes in groups:
+            if is_run and home is not None:
+                self._runs.write(nodes, home, self._node, self._buffers)
+                continue
+            for node in nodes:
+                if node.name in self._part.answers:
+                    self._waiting(node, exchanges)
+                else:
+                    self._node(node)
+
+    @functools.cached_property
+    def _runs(self) -> runs.Runs:
+        return runs.Runs(self._part, self._out, self._values, self._aliases, self._branches)
 
     @property
     def scope(self) -> loops.Scope:
@@ -326,6 +338,8 @@ class _Emission:
             return []
         is_host = memories.of_device(node.device) == memories.HOST
         places = [memories.HOST] * len(known) if is_host else memories.outputs(node)
+        if not is_host and memories.HOST in places:
+            return []  # A recording (`executor.repeats`) keeps the outputs in host memory.
         names = [
             self._out.buffer(shape, dtype, place)
             for (shape, dtype), place in zip(known, places, strict=True)

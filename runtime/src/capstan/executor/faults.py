@@ -29,7 +29,9 @@ def named(error: errors.OpError, node: str) -> errors.OpError:
 def _node_at(trace: TracebackType | None, code: source.Code, filename: str) -> str | None:
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == filename:
-            return code.lines.get(trace.tb_lineno)
+            name = code.lines.get(trace.tb_lineno)
+            if name is not None:  # The line that calls a run (`executor.runs`) has no node.
+                return name
         trace = trace.tb_next
     return None
 

@@ -86,6 +86,7 @@ class Writer:
     loops: list[str] = field(default_factory=list)
     free: dict[Buffer, list[str]] = field(default_factory=dict)
     timed: list[ir.Node] | None = None
+    helpers: list[tuple[list[str], dict[int, str]]] = field(default_factory=list)
     prefix: str = ""
     depth: int = 2
     is_flat: bool = False
@@ -143,6 +144,10 @@ class Writer:
         self.bound.append(value)
         return f"k{len(self.bound) - 1}"
 
+    def is_bound(self, text: str) -> bool:
+        """Return whether an expression is the name of a value to which the code is bound."""
+        return text.startswith("k") and text[1:].isdigit()
+
     def buffer(self, shape: shapes.Shape, dtype: dtypes.DType | None, device: str) -> str:
         """Return the name of an unused buffer, or "None" if its size is unknown before the step."""
         if dtype is None or not plannable(shape, dtype):
@@ -170,12 +175,32 @@ class Writer:
         yield
         body, self.lines = self.lines, lines
         body_nodes, self.nodes = self.nodes, nodes
+        for text, line_nodes in self.helpers:
+            self._append(text, line_nodes)
+        self.helpers.clear()
         self.line(f"    def {name}({arguments}):")
         if len(self.shared) > before:
             self.share(self.shared[before:])
+        self._append(body, body_nodes)
+
+    @contextmanager
+    def helper(self, name: str, arguments: str) -> Iterator[None]:
+        """Write a function around the lines of the `with` block, before the present function.
+
+        The names that the block adds to `shared` are names of the present function, and not of the
+        helper.
+        """
+        lines, self.lines = self.lines, []
+        nodes, self.nodes = self.nodes, {}
+        self.line(f"    def {name}({arguments}):")
+        yield
+        self.helpers.append((self.lines, self.nodes))
+        self.lines, self.nodes = lines, nodes
+
+    def _append(self, lines: Sequence[str], nodes: Mapping[int, str]) -> None:
         offset = len(self.lines)
-        self.lines += body
-        self.nodes.update({number + offset: node for number, node in body_nodes.items()})
+        self.lines += lines
+        self.nodes.update({number + offset: node for number, node in nodes.items()})
 
     def variable(self, name: str) -> str:
         """Return the expression for a variable that several functions may use."""

@@ -9,8 +9,7 @@ import importlib.util
 import logging
 import math
 import os
-import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,15 @@ import numpy as np
 from capstan import errors
 from capstan.core import config, elementwise
 from capstan.core.arrays import Array
-from capstan.hardware import cpu, cuda_peers, cuda_text, device, gpu_options, threads
+from capstan.hardware import (
+    cpu,
+    cuda_graphs,
+    cuda_peers,
+    cuda_streams,
+    cuda_text,
+    device,
+    gpu_options,
+)
 
 
 def create(task: str, count: int | None, options: config.GpuOptions) -> list[device.Device]:
@@ -85,46 +92,6 @@ def _found() -> int | str:
     return count
 
 
-class _Stream(device.Stream):
-    """CUDA's default stream of a device. All threads share it."""
-
-    def __init__(self, cupy: Any, number: int) -> None:
-        self._cupy, self._number = cupy, number
-        self._waiting = threads.DaemonThreads(1, f"capstan-gpu-{number}")
-        weakref.finalize(self, self._waiting.shutdown, wait=False)
-
-    def then(self, passed: device.Passed) -> None:
-        """Let the thread of this stream wait for an event.
-
-        A function that CUDA itself calls must not use CUDA, and `passed` may.
-        """
-        try:
-            with self._cupy.cuda.Device(self._number):
-                event = self._cupy.cuda.Event(block=True, disable_timing=True)
-                event.record(self._cupy.cuda.Stream.null)
-        except self._cupy.cuda.runtime.CUDARuntimeError as fault:
-            error = errors.from_exception(fault)
-            self._waiting.start(lambda: passed(error))
-            return
-        self._waiting.start(functools.partial(_wait, event, passed))
-
-    def synchronize(self) -> None:
-        try:
-            with self._cupy.cuda.Device(self._number):
-                self._cupy.cuda.Stream.null.synchronize()
-        except self._cupy.cuda.runtime.CUDARuntimeError as fault:
-            raise errors.from_exception(fault) from None
-
-
-def _wait(event: Any, passed: device.Passed) -> None:
-    try:
-        event.synchronize()
-    except Exception as fault:  # noqa: BLE001 - the step's error
-        passed(errors.from_exception(fault))
-    else:
-        passed(None)
-
-
 class Cuda(device.Device):
     """A GPU. Its memory comes from CuPy's pool, which the process shares.
 
@@ -139,7 +106,7 @@ class Cuda(device.Device):
         """
         super().__init__(name, _take_memory(cupy, number, options), _description(cupy, number))
         self._cupy, self._number = cupy, number
-        self._stream = _Stream(cupy, number)
+        self._streams = cuda_streams.Streams(cupy, number)
         logging.getLogger("capstan").info(
             "Device %s may use %d MB: %s", name, self.memory_limit >> 20, self.physical_description
         )
@@ -150,7 +117,7 @@ class Cuda(device.Device):
 
     @property
     def stream(self) -> device.Stream:
-        return self._stream
+        return self._streams
 
     @property
     def is_host(self) -> bool:
@@ -158,6 +125,7 @@ class Cuda(device.Device):
 
     def use(self) -> None:
         self._cupy.cuda.Device(self._number).use()
+        self._cupy.cuda.Stream.null.use()
 
     def allocate(self, shape: tuple[int, ...], dtype: Any) -> Array:
         with self._memory(shape, dtype):
@@ -170,13 +138,11 @@ class Cuda(device.Device):
 
     def copy_in(self, value: Array) -> Array:
         with self._memory(value.shape, value.dtype):
-            array: Array = self._cupy.asarray(value, order="C")
-        return array
+            return self._streams.copy_in(value)
 
     def copy_out(self, value: Array) -> Array:
         with self._memory(value.shape, value.dtype):
-            array: Array = self._cupy.asnumpy(value, blocking=False)
-        return array
+            return self._streams.copy_out(value)
 
     def copy_across(self, value: Array, source: device.Device) -> Array:
         if not isinstance(source, Cuda):
@@ -184,6 +150,11 @@ class Cuda(device.Device):
         copied = self.allocate(value.shape, value.dtype)
         cuda_peers.copy(self._cupy, value, source._number, copied, self._number)
         return copied
+
+    def record(
+        self, work: Callable[[], Sequence[Array]]
+    ) -> tuple[Sequence[Array], Callable[[], None]]:
+        return cuda_graphs.capture(self._cupy, self._number, work)
 
     def compile(self, program: elementwise.Program) -> device.Compiled:
         """Compile one kernel for the whole program, in its first call."""

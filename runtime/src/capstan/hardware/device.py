@@ -8,7 +8,7 @@ NumPy arrays. Other devices have an array type of their own that NumPy's functio
 import abc
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from capstan import errors
@@ -21,6 +21,10 @@ Passed = Callable[[errors.OpError | None], None]
 
 Compiled = Callable[..., tuple[Array, ...]]
 """Runs an elementwise program (`Device.compile`)."""
+
+
+class NotRepeatable(Exception):
+    """A device cannot repeat some work without the host (`Device.record`)."""
 
 
 class Stream(abc.ABC):
@@ -89,7 +93,8 @@ class Device(abc.ABC):
     def copy_in(self, value: Array) -> Array:
         """Return an array of this device that gets the elements of a NumPy array.
 
-        `value` must not change until the stream has done the copy.
+        Work that the device gets later finds the elements there. `value` may change as soon as
+        this function returns.
         """
 
     @abc.abstractmethod
@@ -123,6 +128,21 @@ class Device(abc.ABC):
         An array of `out` may be one of the inputs, and may not overlap another input.
         """
         return program.run
+
+    def record(
+        self, work: Callable[[], Sequence[Array]]
+    ) -> tuple[Sequence[Array], Callable[[], None]]:
+        """Note the work that a call of `work` gives to this device, without doing it.
+
+        Return what `work` returned, and a function that lets the device do the work. Each call of
+        this function reads the arrays that `work` read, and writes the arrays that `work` made or
+        changed, at the same places. No other work ever gets the memory of these arrays.
+
+        Raises:
+            NotRepeatable: this device cannot record, or `work` raised an error, or it needs the
+                host: it waits for the device, or copies between the device and the host.
+        """
+        raise NotRepeatable(f"{self.name} cannot record")
 
     def put(self, value: Array) -> Array:
         """Return a copy of a NumPy array in this device's memory. Blocks until it is copied.

@@ -27,4 +27,6 @@ def _elementwise(node: NodeContext) -> Function:
     return compute
 
 
-register(Kernel("_Elementwise", _elementwise, device="GPU", types={"T": _FLOATS}, out=True))
+register(
+    Kernel("_Elementwise", _elementwise, device="GPU", types={"T": _FLOATS}, out=True, repeats=True)
+)

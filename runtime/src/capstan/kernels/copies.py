@@ -1,11 +1,12 @@
 """Kernels that copy between host memory and the memory of a device.
 
-A kernel calls `done` when the stream of the device has done the copy. It holds no thread until
-then.
+A copy to the host ends when the stream of the device has done it, and holds no thread until then. A
+copy to the device ends at once, because the device orders the work that reads it.
 """
 
-from typing import Any
+import functools
 
+from capstan import errors
 from capstan.core import cancellation as cancellations
 from capstan.core.arrays import Array
 from capstan.kernels.registry import Done, Function, Kernel, NodeContext, register
@@ -15,22 +16,23 @@ def _to_host(node: NodeContext) -> Function:
     device = node.hardware
 
     def copy(value: Array, *, done: Done, cancellation: cancellations.Cancellation) -> None:
-        _answer(device, device.copy_out(value), done)
+        copied = device.copy_out(value)
+        device.stream.then(functools.partial(_answer, copied, done))
 
     return copy
+
+
+def _answer(copied: Array, done: Done, error: errors.OpError | None) -> None:
+    done(() if error else (copied,), error)
 
 
 def _to_device(node: NodeContext) -> Function:
     device = node.hardware
 
     def copy(value: Array, *, done: Done, cancellation: cancellations.Cancellation) -> None:
-        _answer(device, device.copy_in(value), done)
+        done((device.copy_in(value),), None)
 
     return copy
-
-
-def _answer(device: Any, copied: Array, done: Done) -> None:
-    device.stream.then(lambda error: done(() if error else (copied,), error))
 
 
 for _device_type in ("GPU",):

@@ -27,6 +27,7 @@ from capstan.kernels import (
     layout,
     logic,
     margins,
+    multinomial,
     nd,
     nn,
     normalization,
@@ -66,6 +67,7 @@ _FAMILIES = (
     layout,
     logic,
     margins,
+    multinomial,
     nd,
     nn,
     normalization,
@@ -176,6 +178,7 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         "RandomStandardNormal RandomUniform TruncatedNormal",
     ),
     ({"Tout": _INDEX, "T": frozenset({dtypes.int32})}, "RandomUniformInt"),
+    ({"T": _FLOATS, "output_dtype": _INDEX}, "Multinomial"),
     (
         {"dtype": _WIDE},
         "ResourceScatterAdd ResourceScatterDiv ResourceScatterMax ResourceScatterMin "
@@ -219,6 +222,25 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
 )
 """The dtypes that kernels of GPUs serve, by type attribute, and the ops of these kernels."""
 
+_NEEDS_HOST = (
+    # These decide what runs, or keep something between calls.
+    "Case DestroyResourceOp Enter Exit If IsVariableInitialized LoopCond Merge NextIteration "
+    "PartitionedCall RefEnter RefExit RefMerge RefNextIteration RefSwitch StackCloseV2 "
+    "StackPopV2 StackPushV2 StackV2 StatefulPartitionedCall StatelessCase StatelessIf "
+    "StatelessWhile Switch VarIsInitializedOp While "
+    "MapClear MapIncompleteSize MapPeek MapSize MapStage MapUnstage MapUnstageNoKey "
+    "OrderedMapClear OrderedMapIncompleteSize OrderedMapPeek OrderedMapSize OrderedMapStage "
+    "OrderedMapUnstage OrderedMapUnstageNoKey Stage StageClear StagePeek StageSize Unstage "
+    "TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayGradV3 "
+    "TensorArrayGradWithShape TensorArrayReadV3 TensorArrayScatterV3 TensorArraySizeV3 "
+    "TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3 "
+    "RandomStandardNormal RandomUniform RandomUniformInt TruncatedNormal "
+    # These wait for the device.
+    "CheckNumerics"
+)
+"""The ops whose work a device cannot repeat without the host (`Kernel.repeats`)."""
+
+_unrepeatable = frozenset(_NEEDS_HOST.split())
 for _types, _ops in _TABLE:
     for _op in _ops.split():
         for _row in rows(_op, "CPU"):
@@ -226,4 +248,5 @@ for _types, _ops in _TABLE:
             for _name, _allowed in _types.items():
                 _both[_name] = _allowed & _row.types.get(_name, _allowed)
             if all(_both.values()):
-                register(replace(_row, device="GPU", types=_both))
+                _repeats = _row.make is not None and _op not in _unrepeatable
+                register(replace(_row, device="GPU", types=_both, repeats=_repeats))

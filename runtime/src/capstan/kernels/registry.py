@@ -81,6 +81,10 @@ class Kernel:
     scalars. `types` maps a type attribute to the dtypes that this row serves. A type attribute that
     is not in `types` may have any dtype.
 
+    With `repeats=True`, a device may do the work of a call again without the host
+    (`hardware.Device.record`): the outputs depend only on the inputs and on the variables, and the
+    function keeps nothing between calls.
+
     With `holds_thread=True`, the function of `make` may block its thread, for example in a Python
     function that waits for another Python function. If several such nodes of a step do not depend
     on each other, they run at the same time, in the inter-op threads of the task.
@@ -96,6 +100,7 @@ class Kernel:
     start: Callable[[NodeContext], Function] | None = None
     operator: str = ""
     holds_thread: bool = False
+    repeats: bool = False
 
     def __post_init__(self) -> None:
         if (self.make is None) == (self.start is None):

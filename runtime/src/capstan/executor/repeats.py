@@ -1,0 +1,160 @@
+"""Repeat a run of nodes on a device without the host.
+
+A run is a function of arrays (`executor.runs`). A device records the work of a call, and does the
+same work again with one call (`Device.record`). Arrays of the device are copied to where the work
+reads them. All else is part of the recording: the shapes and dtypes of the arrays, the values of
+arrays in host memory, and the memory of variables. A call that differs in one of them gets a
+recording of its own.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.hardware import device
+from capstan.kernels import memory
+from capstan.resources import variable
+
+CALLS_BEFORE = 2
+"""A call is recorded after this many equal calls, when its kernels are compiled and its variables
+have values."""
+
+MOST_RECORDINGS = 4
+"""The recordings of a run. Each holds memory. The number is a guess."""
+
+MOST_CALLS = 32
+"""A run that has made this many calls for nothing, since one was repeated, records none any more.
+
+The number is a guess.
+"""
+
+_HOST_BYTES = 1 << 10
+"""A call with larger arrays in host memory is not recorded, because they would be compared in each
+call. The limit is a guess."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    inputs: Sequence[Array]
+    results: Sequence[Array]
+    variables: Sequence[Array | None]
+    """The memory of the variables."""
+    launch: Callable[[], None]
+
+
+class Repeats:
+    """A function of arrays that one device computes. Not thread-safe: a step has it for itself."""
+
+    def __init__(
+        self,
+        function: Callable[..., Sequence[Array]],
+        home: device.Device,
+        variables: Sequence[variable.Variable],
+        changed: Sequence[variable.Variable],
+        kept: Sequence[bool],
+    ) -> None:
+        """`function` uses the `variables`, and may change those in `changed`.
+
+        A result that is `kept` lies in a buffer of the step. All other results are new arrays in
+        each call.
+        """
+        self._function = function
+        self._home = home
+        self._variables = variables
+        self._changed = variable.in_lock_order(*changed)
+        self._kept = kept
+        self._calls: dict[Hashable, int] = {}
+        self._recordings: dict[Hashable, _Recording] = {}
+        self._useless = 0
+
+    def __call__(self, *inputs: Array) -> Sequence[Array]:
+        """Return the results of the function, as new arrays or in the buffers of the step."""
+        if self._useless >= MOST_CALLS:
+            return self._function(*inputs)
+        key = _key(inputs)
+        recording = self._recordings.get(key)
+        if recording is not None:
+            for value, place in zip(inputs, recording.inputs, strict=True):
+                if not memory.is_on_host(place):
+                    self._home.copy(value, place)
+            if self._launch(recording):
+                self._useless = 0
+                return self._results(recording)
+            del self._recordings[key]
+        self._useless += 1
+        if key is None or not self._is_due(key):
+            return self._function(*inputs)
+        recorded = self._record(inputs)
+        if recorded is None or not self._launch(recorded):
+            return self._function(*inputs)
+        self._recordings[key] = recorded
+        return self._results(recorded)
+
+    def _is_due(self, key: Hashable) -> bool:
+        """Count a call. Return whether to record it."""
+        if len(self._recordings) >= MOST_RECORDINGS:
+            return False
+        calls = self._calls.get(key, 0)
+        self._calls[key] = calls + 1
+        return calls >= CALLS_BEFORE
+
+    def _record(self, inputs: Sequence[Array]) -> _Recording | None:
+        """Return the recording of a call, or None if the device cannot repeat this run at all."""
+        held = [
+            np.array(value) if memory.is_on_host(value) else self._home.duplicate(value)
+            for value in inputs
+        ]
+        before = [cell.array for cell in self._variables]
+        try:
+            results, launch = self._home.record(lambda: self._function(*held))
+        except device.NotRepeatable:
+            self._useless = MOST_CALLS
+            self._recordings.clear()
+            return None
+        return _Recording(held, results, before, launch)
+
+    def _launch(self, recording: _Recording) -> bool:
+        """Let the device do recorded work. Return whether the variables have the same memory."""
+        with self._locked():
+            is_same = all(
+                cell.array is array
+                for cell, array in zip(self._variables, recording.variables, strict=True)
+            )
+            # A variable that is being sent gets other memory before it changes.
+            if not is_same or any(cell.array is not cell.writable() for cell in self._changed):
+                return False
+            recording.launch()
+            return True
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        for cell in self._changed:
+            cell.lock.acquire()
+        try:
+            yield
+        finally:
+            for cell in self._changed:
+                cell.lock.release()
+
+    def _results(self, recording: _Recording) -> Sequence[Array]:
+        return [
+            value if is_kept or memory.is_on_host(value) else self._home.duplicate(value)
+            for value, is_kept in zip(recording.results, self._kept, strict=True)
+        ]
+
+
+def _key(inputs: Sequence[Any]) -> Hashable:
+    """Return what a recording of a call with these inputs depends on, or None if that is large."""
+    parts: list[Hashable] = []
+    for value in inputs:
+        if not memory.is_on_host(value):
+            parts.append((value.shape, value.dtype.char))
+        elif value.dtype.hasobject or value.nbytes > _HOST_BYTES:
+            return None
+        else:
+            parts.append((value.shape, value.dtype.char, value.tobytes()))
+    return tuple(parts)

@@ -1,0 +1,161 @@
+"""The streams of a GPU: one computes, and each direction of copies has a stream of its own.
+
+CUDA's default stream computes, so all threads and CuPy agree on it without a call. Events order the
+three streams. Copies go through pinned memory, which the GPU reads and writes without the host.
+"""
+
+import functools
+import weakref
+from collections import deque
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.core.arrays import Array
+from capstan.hardware import device, threads
+
+
+class Streams(device.Stream):
+    """The streams of one GPU. Thread-safe."""
+
+    def __init__(self, cupy: Any, number: int) -> None:
+        """`cupy` is the module, and `number` is CUDA's number of the GPU."""
+        import cupyx
+
+        self._cupy, self._pinned, self._number = cupy, cupyx.empty_pinned, number
+        with cupy.cuda.Device(number):
+            self._compute = cupy.cuda.Stream.null
+            self._inward = cupy.cuda.Stream(non_blocking=True)
+            self._outward = cupy.cuda.Stream(non_blocking=True)
+        self._landing = cupy.cuda.MemoryPool(self._new_landing)
+        self._busy: deque[tuple[Any, Any]] = deque()
+        """The ends of copies, and the arrays that must stay as they are until then."""
+        self._waiting = threads.DaemonThreads(1, f"capstan-gpu-{number}")
+        weakref.finalize(self, self._waiting.shutdown, wait=False)
+
+    def then(self, passed: device.Passed) -> None:
+        """Let the thread of these streams wait for an event.
+
+        A function that CUDA itself calls must not use CUDA, and `passed` may.
+        """
+        try:
+            event = self._end()
+        except self._cupy.cuda.runtime.CUDARuntimeError as fault:
+            error = errors.from_exception(fault)
+            self._waiting.start(lambda: passed(error))
+            return
+        self._waiting.start(functools.partial(self._wait, event, passed))
+
+    def synchronize(self) -> None:
+        try:
+            self._end().synchronize()
+        except self._cupy.cuda.runtime.CUDARuntimeError as fault:
+            raise errors.from_exception(fault) from None
+        self._let_go()
+
+    def copy_in(self, value: Array) -> Array:
+        """Return an array of the GPU that gets the elements of a NumPy array (`Device.copy_in`)."""
+        cupy = self._cupy
+        with cupy.cuda.Device(self._number):
+            self._refuse_capture()
+            array = self._landed(value)
+            if value.nbytes:
+                staged = self._pinned(value.shape, value.dtype)
+                np.copyto(staged, value)
+                array.data.copy_from_host_async(staged.ctypes.data, value.nbytes, self._inward)
+                end = self._mark(self._inward)
+                self._compute.wait_event(end)
+                self._busy.append((end, staged))
+        self._let_go()
+        return array  # type: ignore[no-any-return]
+
+    def copy_out(self, value: Array) -> Array:
+        """Return a NumPy array that gets the elements of an array (`Device.copy_out`)."""
+        with self._cupy.cuda.Device(self._number):
+            self._refuse_capture()
+            source = self._cupy.ascontiguousarray(value)
+            host: Array = self._pinned(value.shape, value.dtype)
+            if value.nbytes:
+                self._outward.wait_event(self._mark(self._compute))
+                source.data.copy_to_host_async(host.ctypes.data, value.nbytes, self._outward)
+                self._busy.append((self._mark(self._outward), source))
+        self._let_go()
+        return host
+
+    def _end(self) -> Any:
+        """Return an event at the end of all work that the streams have now.
+
+        A copy to the GPU ends before the computing that was given to the GPU after it.
+        """
+        with self._cupy.cuda.Device(self._number):
+            self._refuse_capture()
+            self._outward.wait_event(self._mark(self._compute))
+            event = self._cupy.cuda.Event(block=True, disable_timing=True)
+            event.record(self._outward)
+        return event
+
+    def _refuse_capture(self) -> None:
+        """Raise an error if the calling thread captures a CUDA graph, which has no such work."""
+        if self._cupy.cuda.get_current_stream().is_capturing():
+            raise RuntimeError("A CUDA graph cannot have a copy from or to the host, nor a wait")
+
+    def _mark(self, stream: Any) -> Any:
+        event = self._cupy.cuda.Event(disable_timing=True)
+        event.record(stream)
+        return event
+
+    def _wait(self, event: Any, passed: device.Passed) -> None:
+        try:
+            event.synchronize()
+            self._let_go()
+        except Exception as fault:  # noqa: BLE001 - the step's error
+            passed(errors.from_exception(fault))
+        else:
+            passed(None)
+
+    def _let_go(self) -> None:
+        """Let go of the arrays whose copies have ended."""
+        while True:
+            try:
+                end, array = self._busy.popleft()
+            except IndexError:
+                return
+            if not end.done:
+                # Another thread may have added copies meanwhile. Their order does not matter.
+                self._busy.appendleft((end, array))
+                return
+
+    def _landed(self, value: Array) -> Any:
+        """Return an array like `value` in memory that only copies from the host write.
+
+        When the array is garbage, the next copy into its memory waits for the computing that the
+        GPU has then. So copies and computing overlap, unless the copy needs this very memory.
+        """
+        cupy = self._cupy
+        with self._inward:
+            memory = self._landing.malloc(value.nbytes)
+        owner = _Owner()
+        weakref.finalize(owner, self._leave, memory).atexit = False
+        unowned = cupy.cuda.UnownedMemory(memory.ptr, value.nbytes, owner, self._number)
+        pointer = cupy.cuda.MemoryPointer(unowned, 0)
+        return cupy.ndarray(value.shape, value.dtype, pointer)
+
+    def _leave(self, memory: Any) -> None:
+        """Give memory back to the pool of copies, once the present computing is over."""
+        with self._cupy.cuda.Device(self._number):
+            self._inward.wait_event(self._mark(self._compute))
+        del memory
+
+    def _new_landing(self, size: int) -> Any:
+        """Return memory from CuPy's pool, which computing may still use, for the first copy."""
+        with self._compute:
+            memory = self._cupy.get_default_memory_pool().malloc(size)
+        self._inward.wait_event(self._mark(self._compute))
+        return memory
+
+
+class _Owner:
+    """Keeps memory in use as long as an array refers to it."""
+
+    __slots__ = ("__weakref__",)
