@@ -25,11 +25,34 @@ _NUMERIC = (
     "rint sign sin sinh sqrt square subtract tan tanh where"
 )
 
+_WORDS = (
+    "add bitwise_and bitwise_or bitwise_xor equal greater greater_equal left_shift less "
+    "less_equal multiply not_equal remainder right_shift subtract where"
+)
+
 PREDICATES = frozenset(_PREDICATES.split())
-"""The functions whose results are truth values. All other results have the dtype of the program."""
+"""The functions whose results are truth values."""
 
 FUNCTIONS = frozenset(_NUMERIC.split()) | PREDICATES
-"""The names of NumPy's functions that programs may call."""
+"""The names of NumPy's functions that programs may call for floating-point numbers."""
+
+WORD_FUNCTIONS = frozenset(_WORDS.split())
+"""The names of NumPy's functions that programs may call for words.
+
+Words are unsigned integers of 32 or 64 bits. Sums, differences and products wrap around.
+"""
+
+WORDS = frozenset({np.dtype(np.uint32), np.dtype(np.uint64)})
+"""The dtypes of words."""
+
+CAST = "astype"
+"""The name of the call that converts its operand to the dtype of the call."""
+
+POSITIONS = "positions"
+"""The name of the call that returns the position of each element of its operand, a vector."""
+
+Operand = int | float | np.unsignedinteger[Any]
+"""The number of a register, or a constant: a float or a word."""
 
 
 class Unrecordable(Exception):
@@ -38,41 +61,56 @@ class Unrecordable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of one of `FUNCTIONS`. An operand is the number of a register, or a float constant."""
+    """A call of a function of NumPy, or a `CAST`, or `POSITIONS`. The result has the dtype."""
 
     function: str
-    operands: tuple[int | float, ...]
+    operands: tuple[Operand, ...]
+    dtype: np.dtype[Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Calls of elementwise functions of arrays of one floating-point dtype.
+    """Calls of elementwise functions of floating-point numbers of one dtype, and of words.
 
-    The first `inputs` registers are the inputs. Each call puts its result into the next register.
-    The inputs broadcast as in NumPy. `results` are the registers of the results.
+    The first registers are the inputs, and `input_dtypes` are their dtypes. Each call puts its
+    result into the next register. The inputs broadcast as in NumPy. `results` are the registers of
+    the results.
     """
 
     dtype: np.dtype[Any]
-    inputs: int
+    input_dtypes: tuple[np.dtype[Any], ...]
     calls: tuple[Call, ...]
     results: tuple[int, ...]
+
+    @property
+    def inputs(self) -> int:
+        """The number of inputs."""
+        return len(self.input_dtypes)
+
+    @property
+    def result_dtypes(self) -> tuple[np.dtype[Any], ...]:
+        """The dtypes of the results."""
+        dtypes = [*self.input_dtypes, *(call.dtype for call in self.calls)]
+        return tuple(dtypes[result] for result in self.results)
 
     def run(self, inputs: Sequence[Any], out: Sequence[Any] = ()) -> tuple[Any, ...]:
         """Compute the results call by call, and return them. The arrays may be on any device.
 
-        If `out` has arrays, they get the results. They may be inputs.
+        If `out` has arrays, they get the results. They may be inputs. An input may also be a scalar
+        of NumPy.
         """
         registers = list(inputs)
         for call in self.calls:
-            function = getattr(np, call.function)
-            registers.append(
-                function(
-                    *(
-                        registers[operand] if isinstance(operand, int) else operand
-                        for operand in call.operands
-                    )
-                )
-            )
+            operands: list[Any] = [
+                registers[operand] if isinstance(operand, int) else operand
+                for operand in call.operands
+            ]
+            if call.function == CAST:
+                registers.append(operands[0].astype(call.dtype))
+            elif call.function == POSITIONS:
+                registers.append(np.cumsum(np.ones_like(operands[0], call.dtype)) - 1)
+            else:
+                registers.append(getattr(np, call.function)(*operands))
         results = tuple(registers[register] for register in self.results)
         for array, result in zip(out, results, strict=bool(out)):
             if array is not result:
@@ -81,26 +119,39 @@ class Program:
 
 
 class Recorder:
-    """Records the calls that Python code makes for `Traced` arrays of one dtype."""
+    """Records the calls that Python code makes for `Traced` arrays.
+
+    The arrays have one floating-point dtype, or are words.
+    """
 
     def __init__(self, dtype: Any) -> None:
         self.dtype = np.dtype(dtype)
-        self._inputs = 0
+        self._inputs: list[np.dtype[Any]] = []
         self._calls: list[Call] = []
 
-    def input(self, shape: shapes.Shape = None) -> "Traced":
-        """Return the next input. All inputs must be made before the first call is recorded."""
+    def input(self, shape: shapes.Shape = None, dtype: Any = None) -> "Traced":
+        """Return the next input, by default of the dtype of the program.
+
+        All inputs must be made before the first call is recorded.
+        """
         assert not self._calls
-        self._inputs += 1
-        return Traced(self, self._inputs - 1, shape)
+        self._inputs.append(self.dtype if dtype is None else np.dtype(dtype))
+        return Traced(self, len(self._inputs) - 1, shape, self._inputs[-1])
 
     def constant(self, value: float) -> "Traced":
         """Return a number of the dtype."""
-        return Traced(self, value, ())
+        return Traced(self, value, (), self.dtype)
 
     def scratch(self) -> "Traced":
         """Return an array without values. The code must write it before it reads it."""
-        return Traced(self, None, None)
+        return Traced(self, None, None, self.dtype)
+
+    def positions(self, array: "Traced") -> "Traced":
+        """Return the position of each element of a vector that has the shape of all results.
+
+        The positions are 64-bit words, and count from 0.
+        """
+        return self._record(POSITIONS, (array.operand,), np.dtype(np.uint64), array.static_shape)
 
     def program(self, results: Sequence["Traced"]) -> Program:
         """Return the program that computes the present values of `results`.
@@ -114,7 +165,7 @@ class Recorder:
             if not isinstance(operand, int):
                 raise Unrecordable("a result is a constant")
             registers.append(operand)
-        return Program(self.dtype, self._inputs, tuple(self._calls), tuple(registers))
+        return Program(self.dtype, tuple(self._inputs), tuple(self._calls), tuple(registers))
 
     def call(self, function: str, operands: Sequence[Any]) -> "Traced":
         """Record a call.
@@ -122,10 +173,59 @@ class Recorder:
         Raises:
             Unrecordable: no program can call this function with these operands.
         """
-        if function not in FUNCTIONS:
+        words = {
+            operand.dtype
+            for operand in operands
+            if isinstance(operand, Traced) and operand.dtype in WORDS
+        }
+        if function not in (WORD_FUNCTIONS if words else FUNCTIONS):
             raise Unrecordable(f"np.{function} is not elementwise")
-        self._calls.append(Call(function, tuple(map(self.operand, operands))))
-        return Traced(self, self._inputs + len(self._calls) - 1, _broadcast(operands))
+        if words:
+            dtype, *others = words
+            if others:
+                raise Unrecordable("the code mixes words of 32 and of 64 bits")
+            taken = tuple(self._word(operand, dtype) for operand in operands)
+        else:
+            dtype, taken = self.dtype, tuple(map(self._number, operands))
+        result = np.dtype(np.bool_) if function in PREDICATES else dtype
+        return self._record(function, taken, result, _broadcast(operands))
+
+    def cast(self, array: "Traced", dtype: np.dtype[Any]) -> "Traced":
+        """Record the conversion of words to another dtype, or of numbers to a result's dtype.
+
+        Raises:
+            Unrecordable: the array cannot be converted.
+        """
+        if array.dtype in WORDS:
+            is_known = dtype in WORDS or dtype in (self.dtype, np.int32, np.int64)
+        else:
+            is_known = array.dtype == self.dtype and dtype.kind == "f"
+        if not is_known:
+            raise Unrecordable(f"the code converts {array.dtype} to {dtype}")
+        return self._record(CAST, (self.operand(array),), dtype, array.static_shape)
+
+    def _record(
+        self, function: str, operands: Sequence[Any], dtype: np.dtype[Any], shape: shapes.Shape
+    ) -> "Traced":
+        self._calls.append(Call(function, tuple(operands), dtype))
+        return Traced(self, len(self._inputs) + len(self._calls) - 1, shape, dtype)
+
+    def _number(self, value: Any) -> Operand:
+        if isinstance(value, Traced) and value.dtype not in (self.dtype, np.dtype(np.bool_)):
+            raise Unrecordable(f"the code mixes {value.dtype} and {self.dtype}")
+        return self.operand(value)
+
+    def _word(self, value: Any, dtype: np.dtype[Any]) -> Operand:
+        """Return an operand of a call for words. NumPy gives a Python integer the words' dtype."""
+        if isinstance(value, Traced):
+            if value.dtype not in (dtype, np.dtype(np.bool_)):
+                raise Unrecordable(f"the code mixes {value.dtype} and {dtype}")
+            return self.operand(value)
+        if isinstance(value, int) and 0 <= value <= np.iinfo(dtype).max:
+            value = dtype.type(value)
+        if not isinstance(value, np.unsignedinteger) or value.dtype != dtype:
+            raise Unrecordable(f"{value!r} is no constant of {dtype}")
+        return value
 
     def operand(self, value: Any) -> int | float:
         """Return the register of a traced array, or the constant that a number is.
@@ -146,17 +246,22 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     """Stands for an array while a `Recorder` records. Calls that are not recordable raise."""
 
     def __init__(
-        self, recorder: Recorder, operand: int | float | None, shape: shapes.Shape
+        self,
+        recorder: Recorder,
+        operand: int | float | None,
+        shape: shapes.Shape,
+        dtype: np.dtype[Any],
     ) -> None:
         """`operand` is the register or constant that has the value, or None before a call."""
         self.recorder = recorder
         self.operand = operand
         self.static_shape = shape
+        self.dtype = dtype
 
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        dtype: np.dtype[Any] = self.recorder.dtype
-        return dtype
+    def astype(self, dtype: Any) -> "Traced":
+        """Return the elements as another dtype."""
+        target = np.dtype(dtype)
+        return self if target == self.dtype else self.recorder.cast(self, target)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -190,7 +295,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         self, function: Any, _: Any, inputs: Sequence[Any], options: dict[str, Any]
     ) -> "Traced":
         if function is np.empty_like and not options:
-            return Traced(self.recorder, None, inputs[0].static_shape)
+            return Traced(self.recorder, None, inputs[0].static_shape, inputs[0].dtype)
         if function is np.copyto and set(options) <= {"where"}:
             target, source = inputs
             chosen = options.get("where", True)
@@ -202,7 +307,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
     def _write(self, target: Any, value: "Traced") -> "Traced":
         if not isinstance(target, Traced):
             raise Unrecordable("a call writes to an array that is not traced")
-        target.operand = value.operand
+        target.operand, target.dtype = value.operand, value.dtype
         return target
 
 

@@ -4,7 +4,9 @@ The text is also C++ for the host, so a compiler of the host can check it.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +25,12 @@ _OPERATORS = {
     "greater_equal": ">=",
     "logical_and": "&&",
     "logical_or": "||",
+    "bitwise_and": "&",
+    "bitwise_or": "|",
+    "bitwise_xor": "^",
+    "left_shift": "<<",
+    "right_shift": ">>",
+    "remainder": "%",
 }
 _TEXTS = {
     "absolute": "fabs({0})",
@@ -44,10 +52,25 @@ _TEXTS = {
     "reciprocal": "1 / {0}",
     "sign": "(isnan({0}) ? {0} : C({0} > 0) - C({0} < 0))",
     "square": "{0} * {0}",
-    "where": "({0} ? C({1}) : C({2}))",
+    "where": "({0} ? ({type})({1}) : ({type})({2}))",
+    elementwise.CAST: "({type})({0})",
+    # CuPy counts the elements with `i`.
+    elementwise.POSITIONS: "({type})(i)",
     **{name: f"{{0}} {sign} {{1}}" for name, sign in _OPERATORS.items()},
 }
 """Functions that are not called as functions of one operand with the same name."""
+
+_TYPES = {
+    "bool": "bool",
+    "int32": "int",
+    "int64": "long long",
+    "uint32": "unsigned int",
+    "uint64": "unsigned long long",
+    "float16": "float16",
+    "float32": "float",
+    "float64": "double",
+}
+"""The types of CUDA C++, and of CuPy for `float16`, by the names of dtypes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,21 +86,42 @@ def write(program: elementwise.Program) -> Text:
     """Return the text of a program. Half-precision numbers are computed in single precision."""
     number = "double" if program.dtype == np.float64 else "float"
     lines = [f"typedef {number} C;"]
-    lines += [f"const C r{index} = C(x{index});" for index in range(program.inputs)]
+    lines += [
+        f"const {_register(dtype)} r{index} = ({_register(dtype)})(x{index});"
+        for index, dtype in enumerate(program.input_dtypes)
+    ]
     for index, call in enumerate(program.calls, program.inputs):
-        kind = "bool" if call.function in elementwise.PREDICATES else "C"
+        kind = _register(call.dtype)
         operands = [_operand(operand) for operand in call.operands]
-        text = _TEXTS.get(call.function, f"{call.function}({{0}})").format(*operands)
+        text = _TEXTS.get(call.function, f"{call.function}({{0}})").format(*operands, type=kind)
         lines.append(f"const {kind} r{index} = {text};")
-    lines += [f"y{index} = T(r{result});" for index, result in enumerate(program.results)]
+    lines += [
+        f"y{index} = ({'T' if dtype == program.dtype else _TYPES[dtype.name]})(r{result});"
+        for index, (result, dtype) in enumerate(
+            zip(program.results, program.result_dtypes, strict=True)
+        )
+    ]
     return Text(
-        ", ".join(f"T x{index}" for index in range(program.inputs)),
-        ", ".join(f"T y{index}" for index in range(len(program.results))),
+        _parameters("x", program.input_dtypes, program.dtype),
+        _parameters("y", program.result_dtypes, program.dtype),
         "\n".join(lines),
     )
 
 
-def _operand(operand: int | float) -> str:
+def _register(dtype: np.dtype[Any]) -> str:
+    """Return the type of a register. Floating-point numbers of all dtypes are computed alike."""
+    return "C" if dtype.kind == "f" else _TYPES[dtype.name]
+
+
+def _parameters(letter: str, found: Sequence[np.dtype[Any]], dtype: np.dtype[Any]) -> str:
+    return ", ".join(
+        f"{'T' if each == dtype else each.name} {letter}{index}" for index, each in enumerate(found)
+    )
+
+
+def _operand(operand: elementwise.Operand) -> str:
+    if isinstance(operand, np.unsignedinteger):
+        return f"{operand}{'ull' if operand.itemsize == 8 else 'u'}"
     if isinstance(operand, int):
         return f"r{operand}"
     if math.isfinite(operand):

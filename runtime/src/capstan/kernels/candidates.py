@@ -1,6 +1,6 @@
-"""Kernels that draw classes for a loss over few of many classes, and of `Multinomial`.
+"""Kernels that draw classes for a loss over few of many classes.
 
-Sources: core/kernels/candidate_sampler_ops.cc, range_sampler.cc, multinomial_op.cc. The
+Sources: core/kernels/candidate_sampler_ops.cc, range_sampler.cc. The
 distributions are TensorFlow's, and the numbers are those of the streams of `kernels.sampling`.
 """
 
@@ -14,7 +14,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import sampling
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, number
+from capstan.kernels.rejection import invalid
 from capstan.resources import files
 
 Draw = Callable[[np.random.Generator, int], Any]
@@ -218,32 +218,9 @@ def _hits(node: NodeContext) -> Function:
     return find
 
 
-def _multinomial(node: NodeContext) -> Function:
-    generator, dtype = sampling.generator(node), node.output_dtypes[0].as_numpy_dtype
-
-    def sample(logits: Array, num_samples: Array) -> Any:
-        count = number(num_samples, "num_samples")
-        if logits.ndim != 2:
-            raise invalid(f"logits should be a matrix, got shape {show(logits.shape)}")
-        if count < 0:
-            raise invalid(f"num_samples should be nonnegative, got {count}")
-        if not logits.shape[1] and logits.shape[0] and count:
-            raise invalid("num_classes should be positive, got 0")
-        wide = logits.astype(np.float64)
-        weights = np.exp(wide - wide.max(1, keepdims=True, initial=-np.inf))
-        totals = np.cumsum(weights, 1)
-        drawn = np.empty((len(logits), count), dtype)
-        for row, steps in enumerate(totals):
-            drawn[row] = np.searchsorted(steps, generator.random(count) * steps[-1], "right")
-        return drawn
-
-    return sample
-
-
 register(Kernel("UniformCandidateSampler", _sampler(_in_range(_uniform))))
 register(Kernel("LogUniformCandidateSampler", _sampler(_in_range(_log_uniform))))
 register(Kernel("FixedUnigramCandidateSampler", _sampler(_fixed_unigram)))
 register(Kernel("LearnedUnigramCandidateSampler", _learned_unigram))
 register(Kernel("AllCandidateSampler", _all))
 register(Kernel("ComputeAccidentalHits", _hits))
-register(Kernel("Multinomial", _multinomial))

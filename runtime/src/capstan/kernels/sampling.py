@@ -1,10 +1,10 @@
 """Kernels of random ops.
 
-Each node has its own stream of random numbers in each session. The stream is NumPy's counter-based
-Philox generator. Its key is the node's two seeds, or fresh entropy if both are 0. Equal seeds give
-the same numbers in every run and on every device, but not TensorFlow's numbers: the host draws the
-numbers, also for a GPU. Concurrent steps may share a stream. The order of the steps then decides
-which numbers each step gets.
+Each node has its own stream of random numbers in each session. Its key is the node's two seeds, or
+fresh entropy if both are 0. On a CPU, the stream is NumPy's counter-based Philox generator. A GPU
+draws the numbers itself (`kernels.random_stream`). Equal seeds give the same numbers in every run
+on devices of the same type. The numbers of CPUs, of GPUs and of TensorFlow differ. Concurrent steps
+may share a stream. The order of the steps then decides which numbers each step gets.
 """
 
 from collections.abc import Callable
@@ -13,15 +13,12 @@ from typing import cast
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.kernels import random_formulas, random_stream
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 Draw = Callable[[Array], None]
-
-_MASK = (1 << 64) - 1
-_BOUND = 2.0
-"""A truncated normal distribution has no values beyond this many standard deviations."""
 
 
 def generator(node: NodeContext) -> np.random.Generator:
@@ -30,7 +27,7 @@ def generator(node: NodeContext) -> np.random.Generator:
 
 
 def _stream(node: NodeContext) -> np.random.Generator:
-    seeds = (int(node.attrs["seed"]) & _MASK, int(node.attrs["seed2"]) & _MASK)
+    seeds = random_stream.seeds_of(node)
     if seeds == (0, 0):
         return np.random.Generator(np.random.Philox())
     return np.random.Generator(np.random.Philox(key=seeds))
@@ -54,27 +51,29 @@ def _truncated(generator: np.random.Generator) -> Draw:
     def draw(out: Array) -> None:
         generator.standard_normal(dtype=out.dtype, out=out)
         flat = out.reshape(-1)
-        wrong = np.flatnonzero(np.abs(flat) > _BOUND)
+        wrong = np.flatnonzero(np.abs(flat) > random_formulas.BOUND)
         while wrong.size:
             again = generator.standard_normal(wrong.size, out.dtype)
             flat[wrong] = again
-            wrong = wrong[np.abs(again) > _BOUND]
+            wrong = wrong[np.abs(again) > random_formulas.BOUND]
 
     return draw
 
 
-def _sampler(kind: Callable[[np.random.Generator], Draw]) -> Callable[[NodeContext], Function]:
+def _sampler(
+    kind: Callable[[np.random.Generator], Draw], formula: random_formulas.Formula
+) -> Callable[[NodeContext], Function]:
+    """Return the kernel of a distribution. A CPU uses `kind`, and a GPU uses `formula`."""
+
     def make(node: NodeContext) -> Function:
-        draw, here = kind(generator(node)), node.hardware
+        if not node.hardware.is_host:
+            return _on_device(node, formula)
+        draw = kind(generator(node))
         dtype = np.dtype(node.output_dtypes[0].as_numpy_dtype)
         # NumPy cannot draw float16, so float32 numbers are drawn and converted.
         drawn = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
         def sample(sizes: Array, out: Array | None = None) -> Array:
-            if not here.is_host:
-                fresh = np.empty(sizes_in(sizes), drawn)
-                draw(fresh)
-                return here.copy_in(fresh.astype(dtype, copy=False))
             if out is None or drawn is not dtype or not out.flags.c_contiguous:
                 fresh = np.empty(sizes_in(sizes), drawn)
                 draw(fresh)
@@ -90,21 +89,46 @@ def _sampler(kind: Callable[[np.random.Generator], Draw]) -> Callable[[NodeConte
     return make
 
 
+def _on_device(node: NodeContext, formula: random_formulas.Formula) -> Function:
+    stream, here = random_stream.of(node), node.hardware
+    dtype = node.output_dtypes[0].as_numpy_dtype
+
+    def sample(sizes: Array, out: Array | None = None) -> Array:
+        target = here.allocate(sizes_in(sizes), dtype) if out is None else out
+        stream.fill(formula, target)
+        return target
+
+    return sample
+
+
 def _integers(node: NodeContext) -> Function:
-    stream, dtype = generator(node), node.output_dtypes[0].as_numpy_dtype
-    is_host = node.hardware.is_host or dtype is np.int32
+    dtype = node.output_dtypes[0].as_numpy_dtype
+    draw: Callable[[Array, int, int], Array]
+    # On a GPU, 32-bit integers are in host memory.
+    if node.hardware.is_host or dtype is np.int32:
+        generated = generator(node)
+
+        def draw(sizes: Array, first: int, last: int) -> Array:
+            return np.asarray(generated.integers(first, last, sizes_in(sizes), dtype))
+
+    else:
+        stream, here = random_stream.of(node), node.hardware
+
+        def draw(sizes: Array, first: int, last: int) -> Array:
+            target = here.allocate(sizes_in(sizes), dtype)
+            stream.fill(random_formulas.integers, target, first % 2**64, last - first)
+            return target
 
     def sample(sizes: Array, low: Array, high: Array) -> Array:
         first, last = low.item(), high.item()
         if first >= last:
             raise invalid(f"Need minval < maxval, got {first} >= {last}")
-        drawn = np.asarray(stream.integers(first, last, sizes_in(sizes), dtype))
-        return drawn if is_host else node.hardware.copy_in(drawn)
+        return draw(sizes, first, last)
 
     return sample
 
 
-register(Kernel("RandomUniform", _sampler(_uniform), out=True))
-register(Kernel("RandomStandardNormal", _sampler(_normal), out=True))
-register(Kernel("TruncatedNormal", _sampler(_truncated), out=True))
+register(Kernel("RandomUniform", _sampler(_uniform, random_formulas.uniform), out=True))
+register(Kernel("RandomStandardNormal", _sampler(_normal, random_formulas.normal), out=True))
+register(Kernel("TruncatedNormal", _sampler(_truncated, random_formulas.truncated), out=True))
 register(Kernel("RandomUniformInt", _integers))
