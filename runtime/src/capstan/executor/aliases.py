@@ -112,6 +112,10 @@ class Aliases:
         """Let the variable of a reference be its expression, instead of what a node returns."""
         self._values.put(edge, self._cells[edge])
 
+    def is_shared(self, edge: ir.Edge) -> bool:
+        """Return whether `edge` shares the memory of a variable."""
+        return edge in self._cells
+
     def is_handle(self, edge: ir.Edge) -> bool:
         """Return whether `edge` is the handle of a resource."""
         return self._part.tensor_dtypes.get(edge) is dtypes.resource

@@ -55,17 +55,20 @@ class Repeats:
         home: device.Device,
         variables: Sequence[variable.Variable],
         changed: Sequence[variable.Variable],
+        shared: Sequence[bool],
         kept: Sequence[bool],
     ) -> None:
         """`function` uses the `variables`, and may change those in `changed`.
 
-        A result that is `kept` lies in a buffer of the step. All other results are new arrays in
-        each call.
+        An input that is `shared` has the memory of a variable, and changes with the variable. A
+        result that is `kept` lies in a buffer of the step, or has the memory of a variable. All
+        other results are new arrays in each call.
         """
         self._function = function
         self._home = home
         self._variables = variables
         self._changed = variable.in_lock_order(*changed)
+        self._shared = shared
         self._kept = kept
         self._calls: dict[Hashable, int] = {}
         self._recordings: dict[Hashable, _Recording] = {}
@@ -75,11 +78,11 @@ class Repeats:
         """Return the results of the function, as new arrays or in the buffers of the step."""
         if self._useless >= MOST_CALLS:
             return self._function(*inputs)
-        key = _key(inputs)
+        key = self._key(inputs)
         recording = self._recordings.get(key)
         if recording is not None:
             for value, place in zip(inputs, recording.inputs, strict=True):
-                if not memory.is_on_host(place):
+                if value is not place and not memory.is_on_host(place):
                     self._home.copy(value, place)
             if self._launch(recording):
                 self._useless = 0
@@ -104,10 +107,7 @@ class Repeats:
 
     def _record(self, inputs: Sequence[Array]) -> _Recording | None:
         """Return the recording of a call, or None if the device cannot repeat this run at all."""
-        held = [
-            np.array(value) if memory.is_on_host(value) else self._home.duplicate(value)
-            for value in inputs
-        ]
+        held = list(map(self._held, inputs, self._shared))
         before = [cell.array for cell in self._variables]
         try:
             results, launch = self._home.record(lambda: self._function(*held))
@@ -146,15 +146,24 @@ class Repeats:
             for value, is_kept in zip(recording.results, self._kept, strict=True)
         ]
 
+    def _held(self, value: Array, is_shared: bool) -> Array:
+        """Return the array that recorded work reads for an input."""
+        if memory.is_on_host(value):
+            return np.array(value)
+        return value if is_shared else self._home.duplicate(value)
 
-def _key(inputs: Sequence[Any]) -> Hashable:
-    """Return what a recording of a call with these inputs depends on, or None if that is large."""
-    parts: list[Hashable] = []
-    for value in inputs:
-        if not memory.is_on_host(value):
-            parts.append((value.shape, value.dtype.char))
-        elif value.dtype.hasobject or value.nbytes > _HOST_BYTES:
-            return None
-        else:
-            parts.append((value.shape, value.dtype.char, value.tobytes()))
-    return tuple(parts)
+    def _key(self, inputs: Sequence[Any]) -> Hashable:
+        """Return the facts about the inputs that a recording depends on, or None if they are large.
+
+        An array of a variable stands for itself. A recording keeps it, so no other has its `id`.
+        """
+        parts: list[Hashable] = []
+        for value, is_shared in zip(inputs, self._shared, strict=True):
+            facts = (value.shape, value.dtype.char)
+            if not memory.is_on_host(value):
+                parts.append((*facts, id(value) if is_shared else 0))
+            elif value.dtype.hasobject or value.nbytes > _HOST_BYTES:
+                return None
+            else:
+                parts.append((*facts, value.tobytes()))
+        return tuple(parts)

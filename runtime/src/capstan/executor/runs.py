@@ -84,7 +84,8 @@ class Runs:
                 home=home,
                 variables=self._aliases.variables(edge for node in run for edge in node.inputs),
                 changed=self._aliases.variables(_changed(run)),
-                kept=[edge in buffers for edge in results],
+                shared=[self._aliases.is_shared(edge) for edge in before],
+                kept=[edge in buffers or self._aliases.is_shared(edge) for edge in results],
             )
             out.line(f"    r{number} = {out.bind(make)}(run{number})")
         for edge, text in before.items():
@@ -112,7 +113,10 @@ class Runs:
         return [*dict.fromkeys(e for e in edges if e.node not in own or e in self._fed)]
 
     def _results(self, run: Sequence[ir.Node]) -> list[ir.Edge]:
-        """Return the tensors of a run that others read. References stay bound to their variables."""
+        """Return the tensors of a run that others read.
+
+        A reference stays bound to its variable.
+        """
         own = {node.name for node in run}
         found = []
         for node in run:
