@@ -2,8 +2,8 @@
 
 Each purpose has a lock file. The files are solved one after another, each under the pins of the
 files before it. All of them therefore fit into one environment on every Python that Capstan
-supports. The files contain packages and hashes but no index, because each machine configures its
-own index.
+supports. PyTorch has an environment of its own, so its file is solved alone. The files contain
+packages and hashes but no index, because each machine configures its own index.
 """
 
 import os
@@ -25,6 +25,9 @@ LOCKS = (
     ("requirements/testbed.in", "requirements/testbed.txt"),
 )
 
+# PyTorch needs exact versions of CUDA's libraries, which are not those of CuPy.
+ALONE = (("requirements/bench-gpu.in", "requirements/bench-gpu.txt"),)
+
 COMPILE = (
     *("pip", "compile", "--quiet", "--universal", "--python-version", "3.11"),
     *("--generate-hashes", "--no-emit-index-url", "--no-emit-find-links"),
@@ -35,9 +38,10 @@ def main() -> None:
     """Write every lock file again. Arguments go to the solver, for example --upgrade."""
     uv = pathlib.Path(sys.executable).parent / "uv"
     solved: list[str] = []
-    for ranges, lock in LOCKS:
+    for ranges, lock in LOCKS + ALONE:
         print(f"{ranges} -> {lock}", flush=True)
-        constraints = [part for path in solved for part in ("--constraint", path)]
+        limits = () if (ranges, lock) in ALONE else solved
+        constraints = [part for path in limits for part in ("--constraint", path)]
         subprocess.run(
             [uv, *COMPILE, *constraints, *sys.argv[1:], ranges, "--output-file", lock],
             cwd=ROOT,
