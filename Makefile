@@ -34,7 +34,7 @@ BASE   =
 IDS    =
 # Any value adds runtime-cuda to `make images`. It needs several GB.
 CUDA   ?=
-# The rows that `make bench` measures, and how often; nothing means all rows and the default.
+# The rows that `make bench` and `make bench-gpu` measure, and how often; nothing means all rows and the default.
 ROWS   ?=
 ROUNDS ?=
 
@@ -130,6 +130,16 @@ programs: $(VENV)/.testbed ## Build the Kubernetes that tests run on: once, ten 
 bench: $(VENV)/.oracle ## Measure Capstan and TensorFlow side by side; ROWS=read,assign_add ROUNDS=3 for less.
 	@ROWS="$(ROWS)" ROUNDS="$(ROUNDS)" $(PY) bench/run.py
 
+# A CuPy that is installed stays, because the driver of a machine may need an older CUDA.
+.PHONY: bench-gpu
+bench-gpu: $(VENV)/.product ## Measure Capstan and PyTorch on this machine's GPU; without one, say what is missing.
+	@cd bench && $(PY) -m gpu.present
+	@$(PY) -c 'import cupy' 2>/dev/null || { \
+	  echo "setup: CuPy and the libraries of CUDA (about 3 GB, once)"; \
+	  $(PIP) -r requirements/cuda.txt; }
+	@$(MAKE) --no-print-directory $(VENV)/.torch
+	@cd bench && ROWS="$(ROWS)" ROUNDS="$(ROUNDS)" $(PY) -m gpu
+
 .PHONY: bench-operator
 bench-operator: $(VENV)/.testbed ## Measure the operator on a real API server with fake nodes; JOBS=50 for less.
 	@$(PY) bench/operator
@@ -217,4 +227,14 @@ $(VENV)/.oracle: $(VENV)/.testbed requirements/oracle.txt
 	@echo "setup 4/4: TensorFlow, the oracle of some tests (about 300 MB, once)"
 	@$(PIP) -r requirements/oracle.txt || echo "setup: TensorFlow cannot be installed here;" \
 	  "the tests that compare with it will be skipped"
+	@touch $@
+
+# PyTorch needs other versions of CUDA's libraries than CuPy, so it has an environment of its own.
+# Only `make bench-gpu` uses it.
+$(VENV)/.torch: $(PY) requirements/bench-gpu.txt
+	@echo "setup: PyTorch, the peer of the bench (about 3 GB, once)"
+	@$(PYTHON) -m venv $(VENV)/torch
+	@$(VENV)/torch/bin/python -m pip --disable-pip-version-check install --progress-bar on \
+	  -r requirements/bench-gpu.txt || { rm -rf $(VENV)/torch; \
+	  echo "setup: PyTorch cannot be installed here; make bench-gpu measures Capstan alone"; }
 	@touch $@

@@ -110,17 +110,17 @@ def _serve(row: Row, setting: str, role: str, index: int, cluster: dict[str, lis
         server = tf.train.Server(cluster, role, index, config=sides.task_config(tf))
         target = server.target
     if role == "ps":
-        _answer("ready")
+        answer("ready")
         sys.stdin.read()
     else:
         step = row.prepare(Place(tf, side, index, cluster, target))
         if row.lockstep:
             _serve_in_lockstep(row, step)
         else:
-            _window(step, WARM_UP_S, row.warm_up_steps)
-            _answer("ready")
+            window(step, WARM_UP_S, row.warm_up_steps)
+            answer("ready")
             for _ in sys.stdin:
-                _answer(row.value(*_window(step, row.window_s, 1)))
+                answer(row.value(*window(step, row.window_s, 1)))
     # TensorFlow's server cannot be stopped, and no state of the process needs a clean end.
     os._exit(0)
 
@@ -135,23 +135,23 @@ def _serve_in_lockstep(row: Row, step: Step) -> None:
 
     def run() -> None:
         while running.wait():
-            durations.extend(_window(step, 0, 1)[0])
+            durations.extend(window(step, 0, 1)[0])
             if len(durations) >= row.warm_up_steps:
                 warm.set()
 
     threading.Thread(target=run, daemon=True).start()
-    _answer("ready")
+    answer("ready")
     for _ in sys.stdin:
         running.set()
         warm.wait()
         before, begin = len(durations), time.perf_counter()
         never.wait(row.window_s)
-        _answer(row.value(durations[before:], time.perf_counter() - begin))
+        answer(row.value(durations[before:], time.perf_counter() - begin))
         sys.stdin.readline()
         running.clear()
 
 
-def _window(step: Step, seconds: float, least: int) -> tuple[list[float], float]:
+def window(step: Step, seconds: float, least: int) -> tuple[list[float], float]:
     """Run steps for `seconds`, at least `least` steps. Return each duration and the total."""
     clock = time.perf_counter
     durations: list[float] = []
@@ -164,5 +164,6 @@ def _window(step: Step, seconds: float, least: int) -> tuple[list[float], float]
     return durations, now - begin
 
 
-def _answer(value: object) -> None:
+def answer(value: object) -> None:
+    """Print a line of JSON for the process that measures."""
     print(json.dumps(value), flush=True)

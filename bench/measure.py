@@ -64,15 +64,15 @@ def report(title: str, unit: str, goal: float, figures: Figures, *, higher_is_be
         "unit": unit,
         "goal": goal,
         "rounds": ROUNDS,
-        "capstan": _spread(figures[sides.CAPSTAN]),
+        "capstan": spread(figures[sides.CAPSTAN]),
     }
     if medians:
         best = (max if higher_is_better else min)(medians, key=lambda name: medians[name])
         ratio = own_median / medians[best] if higher_is_better else medians[best] / own_median
-        line["tensorflow"] = _spread(figures[best])
+        line["tensorflow"] = spread(figures[best])
         line["setting"] = best
-        line["others"] = {name: _spread(figures[name]) for name in medians if name != best}
-        line["ratio"] = _rounded(ratio)
+        line["others"] = {name: spread(figures[name]) for name in medians if name != best}
+        line["ratio"] = rounded(ratio)
     print(json.dumps(line), flush=True)
 
 
@@ -118,13 +118,15 @@ def _set_up(
         yield run_round
 
 
-def _spread(values: Sequence[float]) -> dict[str, float]:
+def spread(values: Sequence[float]) -> dict[str, float]:
+    """Return the median, the minimum and the maximum, with four digits."""
     return {
-        "median": _rounded(statistics.median(values)),
-        "min": _rounded(min(values)),
-        "max": _rounded(max(values)),
+        "median": rounded(statistics.median(values)),
+        "min": rounded(min(values)),
+        "max": rounded(max(values)),
     }
 
 
-def _rounded(value: float) -> float:
+def rounded(value: float) -> float:
+    """Return `value` with four digits."""
     return float(f"{value:.4g}")

@@ -28,7 +28,10 @@ HEAD = (
     "times better",
     "goal",
 )
-RIGHT = frozenset({"Capstan", "TensorFlow", "min to max", "times better", "goal"})
+RIGHT = frozenset(
+    {"Capstan", "TensorFlow", "figure", "min to max", "times better", "ratio", "goal"}
+)
+"""The titles of the columns of figures, in all tables."""
 
 _PACKAGES = {"numpy": "numpy", "grpcio": "grpc", "tensorflow-cpu": "tensorflow"}
 _BLOCK = re.compile(r"(<!-- latest -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -36,15 +39,19 @@ _BLOCK = re.compile(r"(<!-- latest -->\n).*?(<!-- end -->)", re.DOTALL)
 
 def show(lines: Sequence[Line]) -> None:
     """Print the table. It has borders on a terminal, and is Markdown elsewhere."""
+    print_table(HEAD, [(_cells(line), line.get("ratio", 0) >= line["goal"]) for line in lines])
+
+
+def print_table(head: Sequence[str], rows: Sequence[tuple[Sequence[str], bool]]) -> None:
+    """Print rows of cells below a head. A row whose flag is False is yellow on a terminal."""
     if not sys.stdout.isatty():
-        print(markdown(lines))
+        print(in_markdown(head, [cells for cells, _ in rows]))
         return
     table = rich.table.Table()
-    for title in HEAD:
+    for title in head:
         table.add_column(title, justify="right" if title in RIGHT else "left")
-    for line in lines:
-        style = None if line.get("ratio", 0) >= line["goal"] else "yellow"
-        table.add_row(*_cells(line), style=style)
+    for cells, is_good in rows:
+        table.add_row(*cells, style=None if is_good else "yellow")
     rich.console.Console().print(table)
 
 
@@ -54,28 +61,29 @@ def keep(lines: Sequence[Line], page: pathlib.Path, load: float) -> None:
     `load` is the load average before the first row, which other programs caused.
     """
     facts = "\n".join(f"* {fact}" for fact in _circumstances(lines, load))
-    latest = f"{facts}\n\n{markdown(lines)}\n"
+    latest = f"{facts}\n\n{in_markdown(HEAD, map(_cells, lines))}\n"
     text = page.read_text(encoding="utf-8")
     text = _BLOCK.sub(lambda found: f"{found[1]}{latest}{found[2]}", text)
     page.write_text(text, encoding="utf-8")
 
 
-def markdown(lines: Iterable[Line]) -> str:
-    """Return the table in Markdown."""
-    rule = ["--:" if title in RIGHT else "---" for title in HEAD]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (HEAD, rule, *map(_cells, lines)))
+def in_markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return rows of cells below a head as a table in Markdown."""
+    rule = ["--:" if title in RIGHT else "---" for title in head]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (head, rule, *rows))
 
 
 def _cells(line: Line) -> list[str]:
-    cells = [line["title"], line["unit"], *_figure(line["capstan"])]
+    cells = [line["title"], line["unit"], *figure(line["capstan"])]
     if "tensorflow" not in line:
         return [*cells, "", "", "not installed", "", _goal(line)]
-    cells += [*_figure(line["tensorflow"]), line["setting"] if line["others"] else ""]
+    cells += [*figure(line["tensorflow"]), line["setting"] if line["others"] else ""]
     ratio = line["ratio"]
     return [*cells, f"{ratio:.2g}" if ratio < 10 else f"{ratio:.0f}", _goal(line)]
 
 
-def _figure(side: Mapping[str, float]) -> list[str]:
+def figure(side: Mapping[str, float]) -> list[str]:
+    """Return the cells of a side: its median, and its range."""
     return [_number(side["median"]), f"{_number(side['min'])} to {_number(side['max'])}"]
 
 
@@ -89,11 +97,11 @@ def _goal(line: Line) -> str:
 
 def _circumstances(lines: Sequence[Line], load: float) -> Iterable[str]:
     yield (
-        f"{time.strftime('%d %B %Y', time.gmtime())}; Capstan at {_commit()}; "
+        f"{time.strftime('%d %B %Y', time.gmtime())}; Capstan at {commit()}; "
         f"{lines[0]['rounds']} rounds a side"
     )
     yield (
-        f"{os.cpu_count()} cores: {_processor()}; {platform.system()} {platform.release()}; "
+        f"{os.cpu_count()} cores: {processor()}; {platform.system()} {platform.release()}; "
         f"load average before {load:.1f}"
     )
     installed = [
@@ -104,7 +112,7 @@ def _circumstances(lines: Sequence[Line], load: float) -> Iterable[str]:
     yield f"Python {platform.python_version()}, {', '.join(installed)}"
 
 
-def _commit() -> str:
+def commit() -> str:
     described = subprocess.run(
         ["git", "describe", "--always", "--dirty"],
         cwd=pathlib.Path(__file__).parent,
@@ -115,7 +123,7 @@ def _commit() -> str:
     return described.stdout.strip() or "an unknown commit"
 
 
-def _processor() -> str:
+def processor() -> str:
     try:
         text = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

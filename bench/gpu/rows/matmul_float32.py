@@ -1,0 +1,8 @@
+"""Products of matrices of float32. The size is the number of rows."""
+
+from gpu import matmul, row
+
+ROW = matmul.rate("float32", None)
+
+if __name__ == "__main__":
+    row.main(ROW, __spec__)
