@@ -123,7 +123,15 @@ def _joined(part: parts.Part, chain: Sequence[_Link]) -> ir.Node | None:
         return None
     inputs, program = recorded
     members = {link.node.name for link in chain}
-    control = {name: None for link in chain for name in link.node.control if name not in members}
+    # The numbers of a chain are part of its program. They may have waited for other nodes.
+    numbers = {
+        edge.node
+        for link in chain
+        for edge, number in zip(link.node.inputs, link.inputs, strict=True)
+        if number is not None
+    }
+    waits = [link.node for link in chain] + [node for node in part.nodes if node.name in numbers]
+    control = {name: None for node in waits for name in node.control if name not in members}
     return rows.joined(chain[-1].node, inputs, tuple(control), program)
 
 

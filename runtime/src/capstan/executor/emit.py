@@ -156,10 +156,14 @@ class _Emission:
         return self._out.code()
 
     def _segment(self, segment: Sequence[ir.Node], exchanges: exchange.Exchange) -> None:
-        """Write the nodes of a segment, which are on one device. A device repeats runs of them."""
-        home = self._resources.devices.of(segment[0].device) if segment else None
+        """Write the nodes of a segment, which are on one device. A device repeats runs of them.
+
+        Constants in host memory may be among them.
+        """
+        homes = map(self._resources.devices.of, dict.fromkeys(node.device for node in segment))
+        home = next((home for home in homes if not home.is_host), None)
         groups: Iterable[tuple[bool, Sequence[ir.Node]]] = [(False, segment)]
-        if home is not None and not home.is_host:
+        if home is not None:
             self._out.line(f"        {self._out.bind(home.use)}()")
             if self._out.timed is None and not self._out.is_flat:
                 groups = self._runs.split(segment)
