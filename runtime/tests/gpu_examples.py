@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-import capstan as tf
 from capstan.core import tensor_shape
 
 Call = tuple[list[Any], dict[str, Any]]
@@ -82,10 +81,6 @@ CALLS: Mapping[str, Callable[[Numbers], Call]] = {
     "PreventGradient": lambda n: ([n(3)], {}),
     "Xdivy": lambda n: ([n(3, 4), n(4)], {}),
     "Xlogy": lambda n: ([n(3, 4), np.abs(n(4))], {}),
-    "RandomUniform": lambda n: ([_SIZES], {"dtype": tf.float32, "seed": 3}),
-    "RandomStandardNormal": lambda n: ([_SIZES], {"dtype": tf.float64, "seed": 3}),
-    "TruncatedNormal": lambda n: ([_SIZES], {"dtype": tf.float16, "seed": 3}),
-    "RandomUniformInt": lambda n: ([_SIZES, np.int64(2), np.int64(90)], {"seed": 3}),
 }
 
 

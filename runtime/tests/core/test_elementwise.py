@@ -85,3 +85,69 @@ def test_code_may_compare_static_shapes() -> None:
     recorder = elementwise.Recorder(np.float32)
     row, matrix = recorder.input((3,)), recorder.input((2, 1))
     assert np.add(row, matrix).shape == (2, 3)
+
+
+SUM_LIKE = [
+    np.add, np.subtract, np.multiply, np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.remainder,
+]  # fmt: skip
+SHIFTS = [np.left_shift, np.right_shift]
+
+
+@given(
+    dtype=st.sampled_from([np.uint32, np.uint64]),
+    steps=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 99), st.integers(0, 99))),
+)
+def test_a_program_of_words_gives_the_values_of_the_recorded_code(
+    dtype: Any, steps: list[tuple[int, int, int]]
+) -> None:
+    def code(*inputs: Any) -> Any:
+        values = list(inputs)
+        for function, one, other in steps:
+            first, second = values[one % len(values)], values[other % len(values)]
+            if function < len(SUM_LIKE):
+                values.append(SUM_LIKE[function](first, second))
+            elif function < len(SUM_LIKE) + len(SHIFTS):
+                values.append(SHIFTS[function - len(SUM_LIKE)](first, other % 32))
+            else:
+                values.append(np.where(first < second, first, 7))
+        return values[-1].astype(np.float64) * 0.5
+
+    recorder = elementwise.Recorder(np.float64)
+    traced = [recorder.input(dtype=dtype) for _ in range(2)]
+    program = recorder.program([code(*traced)])
+    inputs = [np.array([0, 1, 5, np.iinfo(dtype).max], dtype), np.array([3], dtype)]
+    with np.errstate(all="ignore"):
+        [found] = program.run(inputs)
+        np.testing.assert_array_equal(found, code(*inputs), strict=True)
+    assert program.result_dtypes == (np.dtype(np.float64),)
+
+
+def test_positions_count_the_elements_of_a_vector() -> None:
+    recorder = elementwise.Recorder(np.float32)
+    vector, first = recorder.input(), recorder.input(dtype=np.uint64)
+    program = recorder.program([recorder.positions(vector) + first])
+    [found] = program.run([np.zeros(4, np.float32), np.uint64(7)])
+    assert found.tolist() == [7, 8, 9, 10]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        lambda word, wide, x: word + wide,
+        lambda word, wide, x: word + x,
+        lambda word, wide, x: word + -1,
+        lambda word, wide, x: word + 2**32,
+        lambda word, wide, x: word * 0.5,
+        lambda word, wide, x: word + np.uint64(1),
+        lambda word, wide, x: np.sqrt(wide),
+        lambda word, wide, x: word / wide,
+        lambda word, wide, x: x.astype(np.uint32),
+        lambda word, wide, x: wide.astype(np.int64) + 1,
+        lambda word, wide, x: x.astype(np.float16) + x,
+    ],
+)
+def test_code_that_mixes_words_and_numbers_cannot_be_recorded(code: Callable[..., Any]) -> None:
+    recorder = elementwise.Recorder(np.float32)
+    word, wide = recorder.input(dtype=np.uint32), recorder.input(dtype=np.uint64)
+    with pytest.raises(elementwise.Unrecordable):
+        recorder.program([code(word, wide, recorder.input())])

@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,17 @@ import pytest
 
 from capstan.core import elementwise
 from capstan.hardware import cuda_text
+from capstan.kernels import random_formulas
 
 SHELL = """
 #include <cmath>
 using namespace std;
 typedef {number} T;
+typedef float float16, float32;
+typedef double float64;
+typedef long long int64;
+typedef unsigned int uint32;
+typedef unsigned long long uint64;
 extern "C" void run(long count, {parameters}) {{
   for (long i = 0; i < count; i++) {{
     {arguments}
@@ -24,7 +31,7 @@ extern "C" void run(long count, {parameters}) {{
   }}
 }}
 """
-"""CuPy puts the same loop around the body of a kernel."""
+"""CuPy puts the same loop around the body of a kernel. Not all hosts' compilers have `float16`."""
 
 
 def compiled(program: elementwise.Program, folder: pathlib.Path) -> Any:
@@ -33,18 +40,29 @@ def compiled(program: elementwise.Program, folder: pathlib.Path) -> Any:
     if compiler is None:
         pytest.skip("there is no C++ compiler: apt-get install g++")
     text = cuda_text.write(program)
-    inputs = [part.split()[1] for part in text.inputs.split(", ")]
-    results = [part.split()[1] for part in text.results.split(", ")]
+    parameters = [part.split() for part in f"{text.inputs}, {text.results}".split(", ")]
     source = SHELL.format(
         number="double" if program.dtype == np.float64 else "float",
-        parameters=", ".join(f"T *{name}_" for name in inputs + results),
-        arguments=" ".join(f"T &{name} = {name}_[i];" for name in inputs + results),
+        parameters=", ".join(f"{kind} *{name}_" for kind, name in parameters),
+        arguments=" ".join(f"{kind} &{name} = {name}_[i];" for kind, name in parameters),
         body=text.body,
     )
     (folder / "kernel.cc").write_text(source)
     command = [compiler, "-shared", "-fPIC", "-o", "kernel.so", "kernel.cc"]
     subprocess.run(command, cwd=folder, check=True)
     return ctypes.CDLL(str(folder / "kernel.so")).run
+
+
+def computed(
+    program: elementwise.Program, inputs: Sequence[np.ndarray], folder: pathlib.Path
+) -> list[np.ndarray]:
+    """Return the results of the compiled program. All inputs are vectors of the same length."""
+    [count] = inputs[0].shape
+    wide = [np.float32 if dtype == np.float16 else dtype for dtype in program.result_dtypes]
+    results = [np.empty(count, dtype) for dtype in wide]
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in [*inputs, *results]]
+    compiled(program, folder)(ctypes.c_long(count), *pointers)
+    return results
 
 
 @pytest.mark.e2e
@@ -67,9 +85,7 @@ def test_each_function_gives_the_values_of_numpy(dtype: Any, tmp_path: pathlib.P
     arrays = [array.ravel().copy() for array in np.meshgrid(numbers, numbers)] + [
         np.zeros(100, dtype)
     ]
-    found = [np.empty(100, dtype) for _ in results]
-    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in arrays + found]
-    compiled(program, tmp_path)(ctypes.c_long(100), *pointers)
+    found = computed(program, arrays, tmp_path)
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         expected = program.run(arrays)
     epsilon = np.finfo(dtype).eps
@@ -77,3 +93,56 @@ def test_each_function_gives_the_values_of_numpy(dtype: Any, tmp_path: pathlib.P
         [*sorted(elementwise.FUNCTIONS), *["add"] * 4], found, expected, strict=True
     ):
         np.testing.assert_allclose(one, other, rtol=8 * epsilon, atol=epsilon, err_msg=name)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+def test_each_function_of_words_gives_the_values_of_numpy(
+    dtype: Any, tmp_path: pathlib.Path
+) -> None:
+    recorder = elementwise.Recorder(np.float64)
+    one, other = (recorder.input(dtype=dtype) for _ in range(2))
+    results = [one.astype(to) for to in (np.uint32, np.uint64, np.int64, np.float64)]
+    for name in sorted(elementwise.WORD_FUNCTIONS):
+        second = other & 31 if "shift" in name else other
+        arguments = [one > other, one, other] if name == "where" else [one, second]
+        results.append(getattr(np, name)(*arguments))
+    results += [one + int(np.iinfo(dtype).max), recorder.positions(one)]
+    program = recorder.program(results)
+    words = np.array([1, 2, 3, 0x7FFFFFFF, 0x80000000, np.iinfo(dtype).max], dtype)
+    arrays = [array.ravel().copy() for array in np.meshgrid(words, words)]
+    with np.errstate(all="ignore"):
+        expected = program.run(arrays)
+    for call, found, values in zip(
+        program.result_dtypes, computed(program, arrays, tmp_path), expected, strict=True
+    ):
+        np.testing.assert_array_equal(found, values, err_msg=str(call), strict=True)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("formula", "dtype", "strips", "more"),
+    [
+        (random_formulas.uniform, np.float32, 4, []),
+        (random_formulas.normal, np.float16, 4, []),
+        (random_formulas.normal, np.float64, 2, []),
+        (random_formulas.truncated, np.float32, 1, []),
+        (random_formulas.gumbel, np.float32, 2, []),
+        (random_formulas.integers, np.int64, 2, [2**64 - 5, 10**18]),
+    ],
+)
+def test_the_random_numbers_of_a_gpu_are_those_of_numpy(
+    formula: Any, dtype: Any, strips: int, more: list[int], tmp_path: pathlib.Path
+) -> None:
+    program = random_formulas.program(formula, np.dtype(dtype), strips, len(more))
+    scalars = [np.uint64(2**63 + 5), np.uint64(77), np.uint64(2**64 - 50), *map(np.uint64, more)]
+    target = np.zeros(100, np.float32 if dtype is np.float16 else dtype)
+    arrays = [target, *(np.full(100, scalar) for scalar in scalars)]
+    with np.errstate(all="ignore"):
+        expected = program.run(arrays)
+    for found, values in zip(computed(program, arrays, tmp_path), expected, strict=True):
+        if np.dtype(dtype).kind == "f":
+            epsilon = np.finfo(dtype).eps
+            np.testing.assert_allclose(found, values, rtol=8 * epsilon, atol=epsilon)
+        else:
+            np.testing.assert_array_equal(found, values)

@@ -121,7 +121,7 @@ def _parameters(letter: str, found: Sequence[np.dtype[Any]], dtype: np.dtype[Any
 
 def _operand(operand: elementwise.Operand) -> str:
     if isinstance(operand, np.unsignedinteger):
-        return f"{operand}{'ull' if operand.itemsize == 8 else 'u'}"
+        return f"{operand}u"
     if isinstance(operand, int):
         return f"r{operand}"
     if math.isfinite(operand):

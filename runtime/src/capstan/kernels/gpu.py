@@ -234,7 +234,7 @@ _NEEDS_HOST = (
     "TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayGradV3 "
     "TensorArrayGradWithShape TensorArrayReadV3 TensorArrayScatterV3 TensorArraySizeV3 "
     "TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3 "
-    "RandomStandardNormal RandomUniform RandomUniformInt TruncatedNormal "
+    "RandomUniformInt "
     # These wait for the device.
     "CheckNumerics"
 )

@@ -47,8 +47,6 @@ class Stream:
 
         `more` are the arguments of the formula, which are below 2**64.
         """
-        if not target.size:
-            return
         strips = _strips(target)
         program = random_formulas.program(formula, target.dtype, len(strips), len(more))
         draw = self._draws.get(program)

@@ -82,8 +82,8 @@ class Kernel:
     is not in `types` may have any dtype.
 
     With `repeats=True`, a device may do the work of a call again without the host
-    (`hardware.Device.record`): the outputs depend only on the inputs and on the variables, and the
-    function keeps nothing between calls.
+    (`hardware.Device.record`): the outputs depend only on the inputs, the variables and the memory
+    of the device, and the function keeps nothing on the host between calls.
 
     With `holds_thread=True`, the function of `make` may block its thread, for example in a Python
     function that waits for another Python function. If several such nodes of a step do not depend
