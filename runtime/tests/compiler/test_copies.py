@@ -1,4 +1,4 @@
-"""A tensor is copied to each memory that reads it, by the shortest way."""
+"""A tensor is copied to each memory that reads it, by the shortest way, or reduced where it is."""
 
 from collections.abc import Sequence
 
@@ -65,3 +65,67 @@ def test_a_tensor_takes_the_shortest_way(
 ) -> None:
     found = copied(node("Tanh", "a", "x", on=GPU), reader, fetches=fetches)
     assert found == [FED, *expected]
+
+
+def summed(*inputs: str, op: str = "AddN", on: str = GPU) -> ir.Node:
+    attrs = {"T": dtypes.float32, "N": len(inputs)}
+    if op == "NcclReduce":
+        attrs = {"T": dtypes.float32, "num_devices": len(inputs), "reduction": b"max"}
+    return ir.Node("total", op, tuple(map(ir.Edge, inputs)), (), on, attrs)
+
+
+def reduced(total: ir.Node) -> list[tuple[str, str, str]]:
+    """Return the nodes that read the tensors a, b, c and d of two GPUs and of the CPU."""
+    homes = {"a": GPU, "b": OTHER, "c": OTHER, "d": CPU}
+    nodes = [node("Tanh", name, "x", on=home) for name, home in homes.items()]
+    known = infer.Knowledge({X: infer.Fed(dtypes.float32, (2,))})
+    for each in (*nodes, total):
+        known.learn(each)
+    graph = {each.name: each for each in (*nodes, total)}
+    made, _ = copies.insert(graph, [], known, frozenset([X]))
+    return [
+        (each.op, " ".join(edge.node for edge in each.inputs), each.device)
+        for each in made.values()
+        if each.name not in homes and each.inputs[0] != X
+    ]
+
+
+@pytest.mark.parametrize(
+    ("total", "expected"),
+    [
+        pytest.param(summed("a", "b"), [("_ReduceAcross", "a b", GPU)], id="one tensor each"),
+        pytest.param(
+            summed("c", "a", "b"),
+            [("AddN", "c b", OTHER), ("_ReduceAcross", "total/sum_0 a", GPU)],
+            id="two of a device are added first",
+        ),
+        pytest.param(
+            summed("d", "a", "b"),
+            [
+                ("_CopyToDevice", "d", GPU),
+                ("AddN", "d/copy_0 a", GPU),
+                ("_ReduceAcross", "total/sum_0 b", GPU),
+            ],
+            id="a tensor of the host is copied",
+        ),
+        pytest.param(summed("a", "a"), [("AddN", "a a", GPU)], id="one device"),
+        pytest.param(
+            summed("a", "b", on=CPU),
+            [
+                ("_CopyToHost", "a", GPU),
+                ("_CopyToHost", "b", OTHER),
+                ("AddN", "a/copy_0 b/copy_0", CPU),
+            ],
+            id="on the host",
+        ),
+        pytest.param(
+            summed("a", "b", "c", op="NcclReduce"),
+            [("_ReduceAcross", "a b c", GPU)],
+            id="a maximum",
+        ),
+    ],
+)
+def test_tensors_of_several_devices_are_reduced_where_they_are(
+    total: ir.Node, expected: list[tuple[str, str, str]]
+) -> None:
+    assert reduced(total) == expected

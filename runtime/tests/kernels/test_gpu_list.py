@@ -26,6 +26,7 @@ OTHERS = {
     "_CopyAcross": "the compiler of Capstan makes it",
     "_CopyToDevice": "the compiler of Capstan makes it",
     "_CopyToHost": "the compiler of Capstan makes it",
+    "_ReduceAcross": "the compiler of Capstan makes it",
     "_Elementwise": "the executor of Capstan makes it of elementwise nodes",
 }
 """Operations with GPU kernels that are not in TensorFlow's list, with the reason."""

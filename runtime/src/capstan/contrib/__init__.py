@@ -40,6 +40,7 @@ alias.grow(
             ),
         ),
         "lookup": ("capstan.contrib.lookup_tables",),
+        "nccl": ("capstan.contrib.nccl_ops",),
         "staging": ("capstan.api.staging",),
         "testing": (
             _only(

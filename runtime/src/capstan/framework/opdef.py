@@ -101,6 +101,10 @@ class Op(Protocol):
     def graph(self) -> Any: ...
 
     @property
+    def device(self) -> str:
+        """The requested device."""
+
+    @property
     def control_flow_context(self) -> Any:
         """The conditional or loop that the operation is in (`control_context`), or None."""
 

@@ -19,6 +19,7 @@ from capstan.core import config, elementwise
 from capstan.core.arrays import Array
 from capstan.hardware import (
     cpu,
+    cuda_collectives,
     cuda_graphs,
     cuda_peers,
     cuda_streams,
@@ -143,6 +144,15 @@ class Cuda(device.Device):
     def copy_out(self, value: Array) -> Array:
         with self._memory(value.shape, value.dtype):
             return self._streams.copy_out(value)
+
+    def group(self, devices: Sequence[device.Device]) -> Any:
+        gpus = [each for each in devices if isinstance(each, Cuda)]
+        if len(gpus) < len(devices):
+            return None
+        from cupy.cuda import nccl
+
+        numbers, allocate = [gpu._number for gpu in gpus], [gpu.allocate for gpu in gpus]
+        return cuda_collectives.group(self._cupy, nccl, numbers, allocate)
 
     def copy_across(self, value: Array, source: device.Device) -> Array:
         if not isinstance(source, Cuda):

@@ -115,6 +115,13 @@ class Device(abc.ABC):
         source.stream.synchronize()
         return self.copy_in(host)
 
+    def group(self, devices: "Sequence[Device]") -> Any:
+        """Return the collectives of these devices (`hardware.collectives.Group`).
+
+        Return None if the devices have none. This device is one of `devices`.
+        """
+        return None
+
     def use(self) -> None:  # noqa: B027 - most devices have no thread-local state
         """Let the calling thread compute on this device, until it calls `use` of another device.
 

@@ -3,7 +3,9 @@
 The CPUs of a task share host memory. A tensor in the memory of a device is copied if it leaves the
 task, if it is fetched, or if a reader uses another memory. A node on this device makes the copy to
 host memory. If the reader uses the memory of another device of the task, a node on the device of
-the reader makes one copy from memory to memory. Feeds and messages are in host memory. Constants
+the reader makes one copy from memory to memory. A node that adds tensors of several devices of a
+task up is not given copies: another node takes its place, and reads the tensors where they are.
+Feeds and messages are in host memory. Constants
 are not copied in the step: each device gets a constant of its own.
 """
 
@@ -12,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from capstan.core import devices, dtypes
 from capstan.core import node as ir
-from capstan.framework.ops import copies
+from capstan.framework.ops import collectives, copies
 from capstan.graph import infer
 from capstan.partition import late_reads, memories
 
@@ -66,10 +68,41 @@ class _Copies:
             )
         else:
             wanted = memories.inputs(node)
+            reduced = self._reduced(node, wanted)
+            if reduced is not None:
+                self._add(reduced)
+                return
             inputs = tuple(map(self.bring, node.inputs, wanted))
             if inputs != node.inputs:
                 node = ir.Node(node.name, node.op, inputs, node.control, node.device, node.attrs)
         self.graph[node.name] = node
+
+    def _reduced(self, node: ir.Node, wanted: Sequence[str]) -> ir.Node | None:
+        """Return the node that reduces tensors of several devices where they are.
+
+        `wanted` are the memories in which `node` expects its inputs. Return None if `node` reduces
+        nothing, or if all of its inputs are in one of these memories anyway.
+        """
+        how = collectives.reduction(node)
+        if how is None or memories.HOST in wanted:
+            return None
+        places: dict[str, list[ir.Edge]] = {}
+        for edge in node.inputs:
+            here = self._memory(edge)
+            is_near = here != memories.HOST and _share_task(here, node.device)
+            places.setdefault(here if is_near else node.device, []).append(edge)
+        if set(places) == {node.device}:
+            return None
+        inputs: list[ir.Edge] = []
+        sources: list[str] = []
+        for place, edges in places.items():
+            parts = [self.bring(edge, place) for edge in edges]
+            if len(parts) > 1 and collectives.has_partial_sums(node):
+                name = self._free_name(f"{node.name}/sum_{len(sources)}")
+                parts = [self._add(collectives.partial_sum(name, node, parts, place))]
+            inputs += parts
+            sources += [place] * len(parts)
+        return collectives.reduced(node, how, inputs, sources)
 
     def bring(self, edge: ir.Edge, memory: str) -> ir.Edge:
         """Return the tensor in `memory` that has the value of `edge`."""
