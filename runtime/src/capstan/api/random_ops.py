@@ -1,7 +1,8 @@
 """TensorFlow 1's random tensors (python/ops/random_ops.py).
 
 Every step draws new numbers. With a graph seed (`tf.set_random_seed`) or an op seed, every run of
-the program draws the same numbers. These are not the numbers that TensorFlow draws.
+the program draws the same numbers on devices of the same type. These are not the numbers that
+TensorFlow draws.
 """
 
 from typing import Any
