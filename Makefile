@@ -34,7 +34,8 @@ BASE   =
 IDS    =
 # Any value adds runtime-cuda to `make images`. It needs several GB.
 CUDA   ?=
-# The rows that `make bench` and `make bench-gpu` measure, and how often; nothing means all rows and the default.
+# The rows that `make bench` and `make bench-gpu` measure, and how often; nothing means all rows and
+# the default.
 ROWS   ?=
 ROUNDS ?=
 
@@ -69,6 +70,7 @@ lint: $(VENV)/.dev
 types: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/mypy bench/operator/bound.py
+	MYPYPATH=bench $(BIN)/mypy -p gpu
 
 .PHONY: layers
 layers: $(VENV)/.dev
