@@ -139,7 +139,7 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
     variables = ("api/test_resource_variables.py", "api/test_variables.py")
     paths = (*variables, "client", "cluster", "compiler", "framework", "kernels")
     ignored = (
-        *("cluster/test_strict_device.py", "kernels/test_gpu.py"),
+        *("cluster/test_strict_device.py", "cluster/test_several_gpus.py", "kernels/test_gpu.py"),
         *("cluster/test_queues.py", "train/test_tensorflow.py"),
         "cluster/test_profile.py",
     )

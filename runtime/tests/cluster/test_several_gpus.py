@@ -1,4 +1,4 @@
-"""Steps on two GPUs of a task. The GPUs are simulated: nothing runs before somebody waits."""
+"""Steps on several GPUs of a task. The GPUs are simulated: nothing runs before somebody waits."""
 
 import threading
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from capstan.contrib import nccl_ops as nccl
 @pytest.fixture(autouse=True)
 def _devices() -> Iterator[None]:
     tf.reset_default_graph()
-    with strict.installed(2):
+    with strict.installed(3):
         yield
 
 
@@ -150,12 +150,12 @@ def test_a_sum_is_on_one_device_and_a_broadcast_on_all() -> None:
         total = nccl.reduce_sum(towers)
     spread = nccl.broadcast(total)
     readers = []
-    for index in range(2):
+    for index in range(3):
         with tf.device(f"/gpu:{index}"):
-            readers.append(spread * 10.0)
+            readers.append(spread * 10.0 + spread)
     with tf.Session() as session:
         found = session.run([total, *readers], FED)
-    assert [each.tolist() for each in found] == [[5.0, -10.0, 20.0], *[[50.0, -100.0, 200.0]] * 2]
+    assert [each.tolist() for each in found] == [[5.0, -10.0, 20.0], *[[55.0, -110.0, 220.0]] * 3]
 
 
 def test_gradients_pass_through_reductions_and_broadcasts() -> None:

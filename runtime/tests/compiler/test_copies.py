@@ -10,7 +10,9 @@ from capstan.graph import infer
 from capstan.partition import copies
 
 WORKER, PS = "/job:worker/replica:0/task:0", "/job:ps/replica:0/task:0"
-CPU, GPU, OTHER = (f"{WORKER}/device:{name}" for name in ("CPU:0", "GPU:0", "GPU:1"))
+CPU, GPU, OTHER, THIRD = (
+    f"{WORKER}/device:{name}" for name in ("CPU:0", "GPU:0", "GPU:1", "GPU:2")
+)
 X = ir.Edge("x")
 
 
@@ -129,3 +131,18 @@ def test_tensors_of_several_devices_are_reduced_where_they_are(
     total: ir.Node, expected: list[tuple[str, str, str]]
 ) -> None:
     assert reduced(total) == expected
+
+
+def test_a_broadcast_is_copied_once_to_all_devices_that_read_it() -> None:
+    spread = node("NcclBroadcast", "spread", "x", on=GPU)
+    homes = (GPU, OTHER, CPU, THIRD, OTHER)
+    readers = [node("Neg", f"r{index}", "spread", on=home) for index, home in enumerate(homes)]
+    assert copied(spread, *readers) == [
+        FED,
+        ("_BroadcastAcross", "spread", GPU),
+        ("_CopyToHost", "spread", GPU),
+    ]
+    assert copied(spread, *readers[:3])[1:] == [
+        ("_CopyAcross", "spread", OTHER),
+        ("_CopyToHost", "spread", GPU),
+    ]

@@ -1,4 +1,4 @@
-"""Copies between the memories of real GPUs, and within the memory of one."""
+"""Copies between the memories of real GPUs, or within the memory of one, and sums over GPUs."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from capstan.core import config
-from capstan.hardware import cuda
+from capstan.hardware import collectives, cuda
 
 pytest.importorskip(
     "cupy", reason="CuPy is not installed: .venv/bin/pip install -r requirements/cuda.txt"
@@ -33,3 +33,22 @@ def test_a_copy_between_gpus_has_the_elements_of_its_source(
     back = destination.copy_out(destination.copy_across(on_source, source))
     destination.stream.synchronize()
     np.testing.assert_array_equal(back, value)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+def test_gpus_reduce_and_broadcast_arrays(gpus: Any, dtype: Any) -> None:
+    if len(gpus) < 2:
+        pytest.skip("this machine has one GPU")
+    values = [np.arange(6, dtype=dtype).reshape(2, 3) + index for index in range(2)]
+    on_gpus = [gpu.put(value) for gpu, value in zip(gpus, values, strict=True)]
+    for name, function in collectives.FUNCTIONS.items():
+        reduced = collectives.reduce(name, on_gpus, gpus, gpus[1])
+        found = [(gpus[1], reduced), *zip(gpus, collectives.all_reduce(name, on_gpus, gpus), strict=True)]
+        for gpu, array in found:
+            back = gpu.copy_out(array)
+            gpu.stream.synchronize()
+            np.testing.assert_array_equal(back, function(*values))
+    (there,) = collectives.broadcast(on_gpus[0], gpus[0], gpus[1:])
+    back = gpus[1].copy_out(there)
+    gpus[1].stream.synchronize()
+    np.testing.assert_array_equal(back, values[0])

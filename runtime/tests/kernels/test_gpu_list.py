@@ -23,6 +23,7 @@ OTHERS = {
         ("MatrixDiagPartV3", "MatrixDiagV3", "MatrixSetDiagV3"), "TensorFlow 1.15 has only V2"
     ),
     "StatelessCase": "TensorFlow 1.15 has only Case",
+    "_BroadcastAcross": "the compiler of Capstan makes it",
     "_CopyAcross": "the compiler of Capstan makes it",
     "_CopyToDevice": "the compiler of Capstan makes it",
     "_CopyToHost": "the compiler of Capstan makes it",

@@ -41,6 +41,7 @@ alias.grow(
         ),
         "lookup": ("capstan.contrib.lookup_tables",),
         "nccl": ("capstan.contrib.nccl_ops",),
+        "nccl.python.ops.nccl_ops": ("capstan.contrib.nccl_ops",),
         "staging": ("capstan.api.staging",),
         "testing": (
             _only(

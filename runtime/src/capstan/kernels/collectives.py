@@ -30,7 +30,7 @@ def _reduce(node: NodeContext) -> Function:
     def reduce(*values: Array, done: Done, cancellation: cancellations.Cancellation) -> None:
         _check_shapes(node.name, values)
         result = collectives.reduce(how, values, homes, device)
-        device.stream.then(functools.partial(_answer, done, result, values))
+        device.stream.then(functools.partial(_answer, done, (result,), values))
 
     return reduce
 
@@ -49,7 +49,7 @@ def _all_reduce(node: NodeContext) -> Function:
 
         def answer(error: errors.OpError | None) -> None:
             for arrival, result in zip(arrivals, results, strict=True):
-                _answer(arrival.done, result, values, error)
+                _answer(arrival.done, (result,), values, error)
 
         _when_done(homes, answer)
 
@@ -57,6 +57,18 @@ def _all_reduce(node: NodeContext) -> Function:
         met.arrive(meeting.Arrival((value, device), done), count, cancellation, meet)
 
     return all_reduce
+
+
+def _broadcast(node: NodeContext) -> Function:
+    device = node.hardware
+    targets = [node.resources.devices.of(name.decode()) for name in node.attrs["targets"]]
+
+    def broadcast(value: Array, *, done: Done, cancellation: cancellations.Cancellation) -> None:
+        copied = collectives.broadcast(value, device, targets)
+        answer = functools.partial(_answer, done, copied, (value,))
+        _when_done((device, *targets), answer)
+
+    return broadcast
 
 
 def _home(node: NodeContext) -> device_of.Device:
@@ -76,10 +88,13 @@ def _check_shapes(name: str, values: Sequence[Array]) -> None:
 
 
 def _answer(
-    done: Done, result: Array, _values: Sequence[Array], error: errors.OpError | None
+    done: Done,
+    results: Sequence[Array],
+    _values: Sequence[Array],
+    error: errors.OpError | None,
 ) -> None:
-    """Hand the result over. The argument `_values` has kept the values alive until now."""
-    done(() if error else (result,), error)
+    """Hand the results over. The argument `_values` has kept the values alive until now."""
+    done(() if error else results, error)
 
 
 def _when_done(
@@ -97,11 +112,12 @@ def _when_done(
 for _op, _start in (
     ("NcclAllReduce", _all_reduce),
     ("NcclReduce", _reduce),
+    ("_BroadcastAcross", _broadcast),
     ("_ReduceAcross", _reduce),
 ):
     register(Kernel(_op, device="GPU", types=_TYPES, start=_start))
 
-# The compiler copies the tensor to the devices that read it (`partition.copies`).
+# The compiler adds a node that copies the output to the devices that read it.
 register(
     Kernel(
         "NcclBroadcast",

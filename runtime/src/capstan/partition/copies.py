@@ -112,6 +112,8 @@ class _Copies:
         if edge not in self._fed and infer.is_constant(self._nodes[edge.node]):
             return self._constant(edge, memory)
         if here != memories.HOST and memory != memories.HOST and _share_task(here, memory):
+            if collectives.is_broadcast(self._nodes[edge.node]):
+                self._broadcast(edge, here)
             across = functools.partial(copies.across, source=here)
             return self._copy(edge, memory, memory, across)
         if here != memories.HOST:
@@ -135,6 +137,24 @@ class _Copies:
             made = self._add(make(name, edge, self._known.tensor_dtypes[edge], device))
             self._made[edge, memory] = made
         return made
+
+    def _broadcast(self, edge: ir.Edge, here: str) -> None:
+        """Copy the output of a broadcast to all devices of the task that read it, if several do."""
+        readers = [
+            memory
+            for node in self._nodes.values()
+            if edge in node.inputs
+            for read, memory in zip(node.inputs, memories.inputs(node), strict=True)
+            if read == edge and memory not in (here, memories.HOST) and _share_task(here, memory)
+        ]
+        targets = list(dict.fromkeys(readers))
+        if len(targets) < 2 or (edge, targets[0]) in self._made:
+            return
+        dtype = self._known.tensor_dtypes[edge]
+        name = self._free_name(f"{edge.node}/copies")
+        self._add(collectives.broadcast(name, edge, dtype, here, targets))
+        for index, target in enumerate(targets):
+            self._made[edge, target] = ir.Edge(name, index)
 
     def _constant(self, edge: ir.Edge, device: str) -> ir.Edge:
         made = self._made.get((edge, device))

@@ -125,8 +125,8 @@ _OPS = (
 _NN = ("candidate_sampling_ops", "embedding_ops", "nn_impl", "rnn")
 _LAYERS = ("base", "convolutional", "core", "layers", "normalization", "pooling")
 _GENERATED = (
-    *("array", "control_flow", "data_flow", "io", "logging", "math", "nn", "parsing", "random"),
-    *("state", "string"),
+    *("array", "control_flow", "data_flow", "io", "logging", "math", "nccl", "nn", "parsing"),
+    *("random", "state", "string"),
 )
 _TRAINING = (
     *("adadelta", "adagrad", "adagrad_da", "adam", "basic_loops", "basic_session_run_hooks"),
@@ -163,6 +163,7 @@ alias.grow(
         "ops.variables": (_TF, "capstan.api.partitioned_variables", _op),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
         "ops.image_ops": ("capstan.api.image", _op),
+        "ops.nccl_ops": ("capstan.contrib.nccl_ops",),
         "ops.gradient_checker": ("capstan.api.gradient_checker",),
         "ops.losses.losses": ("capstan.api.losses_ops",),
         "ops.lookup_ops": ("capstan.api.lookup", _TF),

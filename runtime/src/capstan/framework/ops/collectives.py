@@ -1,7 +1,8 @@
 """Rows of the ops that combine tensors of several GPUs (tensorflow/core/ops/nccl_ops.cc).
 
 The compiler turns a sum of tensors of several GPUs of a task, and `NcclReduce`, into one node that
-reads the tensors where they are (`partition.copies`). No client sends such nodes.
+reads the tensors where they are. Another such node copies the output of `NcclBroadcast` to all GPUs
+that read it (`partition.copies`). No client sends these nodes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -117,6 +118,16 @@ define(
         effect=facts.BLOCKS,
     )
 )
+define(
+    OpDef(
+        "_BroadcastAcross",
+        ("input: T",),
+        ("outputs: N * T",),
+        attrs={"targets": list},
+        shape=lambda ctx: [ctx.inputs[0]] * ctx.attrs["N"],
+        effect=facts.BLOCKS,
+    )
+)
 
 
 def reduction(node: ir.Node) -> bytes | None:
@@ -152,3 +163,19 @@ def reduced(
         "sources": [source.encode() for source in sources],
     }
     return ir.Node(node.name, "_ReduceAcross", tuple(inputs), node.control, node.device, attrs)
+
+
+def is_broadcast(node: ir.Node) -> bool:
+    """Return whether all GPUs that read the output of a node get it at once."""
+    return node.op == "NcclBroadcast"
+
+
+def broadcast(
+    name: str, edge: ir.Edge, dtype: dtypes.DType, device: str, targets: Sequence[str]
+) -> ir.Node:
+    """Return a node that copies `edge` from the memory of `device` to the memories of others.
+
+    Output `i` is in the memory of `targets[i]`.
+    """
+    attrs = {"T": dtype, "N": len(targets), "targets": [each.encode() for each in targets]}
+    return ir.Node(name, "_BroadcastAcross", (edge,), (), device, attrs)
