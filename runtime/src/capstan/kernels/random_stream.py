@@ -5,11 +5,10 @@ host therefore copies nothing and waits for nothing, and a recorded step (`Devic
 numbers each time that it is repeated.
 """
 
-from collections.abc import Callable
+from collections.abc import Hashable
 
 import numpy as np
 
-from capstan.core import elementwise
 from capstan.core.arrays import Array
 from capstan.hardware import device
 from capstan.kernels import random_formulas
@@ -31,16 +30,16 @@ class Stream:
     """
 
     def __init__(self, home: device.Device, seeds: tuple[int, int]) -> None:
-        """`seeds` are 64-bit words. Two zeros ask for fresh entropy. Blocks for a copy."""
+        """`seeds` are 64-bit words. Two zeros ask for fresh entropy."""
         if seeds == (0, 0):
             entropy = np.random.SeedSequence().generate_state(2, np.uint64)
         else:
             entropy = np.array(seeds, np.uint64)
-        state = home.put(np.append(entropy, np.uint64(0)))
+        state = home.copy_in(np.append(entropy, np.uint64(0)))
         self._home = home
         self._key, self._counter = [state[:1], state[1:2]], state[2:]
         self._take = home.compile(random_formulas.ticket())
-        self._draws: dict[elementwise.Program, Callable[..., object]] = {}
+        self._draws: dict[Hashable, device.Compiled] = {}
 
     def fill(self, formula: random_formulas.Formula, target: Array, *more: int) -> None:
         """Write numbers of a distribution to an array of the device in C order. Never blocks.
@@ -48,10 +47,11 @@ class Stream:
         `more` are the arguments of the formula, which are below 2**64.
         """
         strips = _strips(target)
-        program = random_formulas.program(formula, target.dtype, len(strips), len(more))
-        draw = self._draws.get(program)
+        key = formula, target.dtype, len(strips)
+        draw = self._draws.get(key)
         if draw is None:
-            draw = self._draws[program] = self._home.compile(program)
+            program = random_formulas.program(*key, len(more))
+            draw = self._draws[key] = self._home.compile(program)
         first = self._home.allocate((1,), np.uint64)
         # One kernel takes the values, so another step cannot take the same.
         self._take([self._counter, np.uint64(strips[0].size)], [first, self._counter])
