@@ -43,7 +43,10 @@ def test_gpus_reduce_and_broadcast_arrays(gpus: Any, dtype: Any) -> None:
     on_gpus = [gpu.put(value) for gpu, value in zip(gpus, values, strict=True)]
     for name, function in collectives.FUNCTIONS.items():
         reduced = collectives.reduce(name, on_gpus, gpus, gpus[1])
-        found = [(gpus[1], reduced), *zip(gpus, collectives.all_reduce(name, on_gpus, gpus), strict=True)]
+        found = [
+            (gpus[1], reduced),
+            *zip(gpus, collectives.all_reduce(name, on_gpus, gpus), strict=True),
+        ]
         for gpu, array in found:
             back = gpu.copy_out(array)
             gpu.stream.synchronize()

@@ -123,7 +123,7 @@ define(
         "_BroadcastAcross",
         ("input: T",),
         ("outputs: N * T",),
-        attrs={"targets": list},
+        attrs={"N": int, "targets": list},
         shape=lambda ctx: [ctx.inputs[0]] * ctx.attrs["N"],
         effect=facts.BLOCKS,
     )
