@@ -219,5 +219,6 @@ def test_the_packages_of_cuda_are_pinned_as_wheels_beside_those_of_the_runtime()
     cuda, runtime = pins("cuda.txt"), pins("runtime.txt")
     assert any(name.startswith("cupy-cuda13x ") for name in cuda)
     assert any(name.startswith("nvidia-cuda-nvrtc ") for name in cuda)
+    assert any(name.startswith("nvidia-nccl-cu13 ") for name in cuda)
     numpy = {version for name, version in cuda.items() if name.startswith("numpy ")}
     assert numpy <= {version for name, version in runtime.items() if name.startswith("numpy ")}
