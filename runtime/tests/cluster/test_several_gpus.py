@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import strict
+from hypothesis import given
+from hypothesis import strategies as st
 
 import capstan as tf
 from capstan.contrib import nccl_ops as nccl
+
+pytestmark = pytest.mark.e2e
 
 
 @pytest.fixture(autouse=True)
@@ -82,6 +86,38 @@ def on_gpus(count: int = 2) -> list[Any]:
 
 
 FED = {"x:0": [1.0, -2.0, 4.0]}
+
+
+DEVICES = ("/cpu:0", "/gpu:0", "/gpu:1", "/gpu:2")
+
+
+@st.composite
+def placed_sums(draw: st.DrawFn) -> list[tuple[list[int], int]]:
+    """Draw sums of earlier values: the numbers of the values, and of the device of the sum."""
+    return [
+        (
+            draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=4)),
+            draw(st.integers(0, len(DEVICES) - 1)),
+        )
+        for count in range(1, draw(st.integers(2, 10)))
+    ]
+
+
+@given(placed_sums())
+def test_sums_on_any_devices_have_the_values_of_one_device(
+    sums: list[tuple[list[int], int]],
+) -> None:
+    values = [np.array([1.0, -2.0])]
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.float64, [2])
+        tensors = [fed]
+        for numbers, device in sums:
+            with tf.device(DEVICES[device]):
+                tensors.append(tf.add_n([tensors[number] for number in numbers]) * 0.5)
+            values.append(sum(values[number] for number in numbers) * 0.5)
+        for _ in range(2):
+            for found, expected in zip(session.run(tensors, {fed: values[0]}), values, strict=True):
+                np.testing.assert_allclose(found, expected)
 
 
 def test_towers_train_a_variable_to_the_values_of_one_device() -> None:

@@ -27,8 +27,8 @@ def copy(cupy: Any, value: Any, source: int, result: Any, destination: int) -> N
 
     `source` and `destination` are CUDA's numbers. `result` is in C order, and has the shape and
     dtype of `value`. The default stream of the destination makes the copy when the default stream
-    of the source has done its present work. `value` must not change, and must stay alive, until
-    then. If the GPUs cannot reach each other's memory, the driver copies over host memory.
+    of the source has done its present work. `value` must stay alive and unchanged until the copy is
+    done. If the GPUs cannot reach each other's memory, the driver copies over host memory.
     """
     if not value.nbytes:
         return
