@@ -38,12 +38,23 @@ _OF_UFUNCS = {
     "reduceat": {"axis", "dtype", "out"},
     "at": set(),
 }
+_OF_AT = {
+    "add": "ilILqQefd",
+    "subtract": "iI",
+    "maximum": "ilILqQfd",
+    "minimum": "ilILqQfd",
+}
+"""The type codes that `ufunc.at` takes (cupy/_core/_routines_indexing.pyx)."""
 _OF_CALLS = {"out", "dtype", "casting"}
 
 
-def check_ufunc(ufunc: np.ufunc, method: str, options: Mapping[str, Any]) -> None:
+def check_ufunc(
+    ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[str, Any]
+) -> None:
     """Raise TypeError if CuPy's arrays refuse this call of a ufunc or of its method."""
     name = ufunc.__name__
+    if method == "at" and inputs[0].dtype.char not in _OF_AT.get(name, "ilILqQ"):
+        raise TypeError(f"{name}.at of CuPy does not take {inputs[0].dtype}")
     if name not in _METHODS[method]:
         raise TypeError(f"CuPy has no {name}.{method}")
     unknown = options.keys() - _OF_UFUNCS.get(method, _OF_CALLS)
@@ -57,6 +68,8 @@ def check_ufunc(ufunc: np.ufunc, method: str, options: Mapping[str, Any]) -> Non
 
 def check_function(function: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
     """Raise TypeError if CuPy lacks a function, or the function does not take these arguments."""
+    if options.get("shape") == () and inputs[0].shape and function.__name__.endswith("_like"):
+        raise TypeError(f"{function.__name__} of CuPy takes shape=() for no shape")
     part = function.__module__.removeprefix("numpy").lstrip(".")
     _check(f"{part}.{function.__name__}" if part else function.__name__, inputs, options)
 

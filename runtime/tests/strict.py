@@ -37,6 +37,10 @@ _VIEWS = frozenset(
 """The functions of NumPy that return the memory of their first argument."""
 
 
+_thread = threading.local()
+"""The device that each thread uses, if it uses one."""
+
+
 class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
     """An array of a `Strict` device. NumPy's functions accept it and return such arrays."""
 
@@ -60,7 +64,7 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self._memory)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
-        cupy_interface.check_ufunc(ufunc, method, options)
+        cupy_interface.check_ufunc(ufunc, method, inputs, options)
         return self._home.compute(getattr(ufunc, method), inputs, options)
 
     def __array_function__(
@@ -206,6 +210,9 @@ class Strict(device.Device):
     def arrays(self) -> Any:
         return _Module(self)
 
+    def use(self) -> None:
+        _thread.used = self
+
     @property
     def stream(self) -> LateStream:
         return self._stream
@@ -324,6 +331,9 @@ class _Module:
     def __getattr__(self, name: str) -> Any:
         function = getattr(np, name)
         if name in ("empty", "zeros", "ones", "full", "arange", "eye", "linspace"):
+            used = getattr(_thread, "used", self._home)
+            if used is not self._home:  # CuPy would make the array on the other device.
+                raise RuntimeError(f"The thread uses {used.name}, not {self._home.name}")
             return lambda *args, **options: self._home.compute(function, args, options)
         return function
 

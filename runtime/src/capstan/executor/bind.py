@@ -61,6 +61,8 @@ def bind(
         },
         callee=callee,
     )
+    if not context.hardware.is_host:
+        context.hardware.use()  # A kernel may make arrays of its device when it is bound.
     return Bound(kernel, kernel.bind(context), inputs, outputs)
 
 

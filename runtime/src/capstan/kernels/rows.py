@@ -53,11 +53,25 @@ def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> 
         return
     if not is_on_host(table):
         # The threads of a GPU add to one row one after another.
-        rows = values.reshape(len(flat), *table.shape[1:])
-        ufunc.at(table, beside(flat, table), rows)
+        at(ufunc, table, beside(flat, table), values.reshape(len(flat), *table.shape[1:]))
         return
     distinct, sums = merged(flat, values.reshape(len(flat), *table.shape[1:]))
     table[distinct] = ufunc(table[distinct], sums)
+
+
+def at(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:
+    """Call `ufunc.at`, also where CuPy has no such method.
+
+    CuPy subtracts only 32-bit integers, and compares no half-precision numbers.
+    """
+    if ufunc is np.subtract and not is_on_host(table):
+        np.add.at(table, indices, np.negative(values))
+    elif ufunc is not np.add and table.dtype == np.float16 and not is_on_host(table):
+        wide = table.astype(np.float32)
+        ufunc.at(wide, indices, values.astype(np.float32))
+        table[...] = wide.astype(np.float16)
+    else:
+        ufunc.at(table, indices, values)
 
 
 def products(indices: Array, values: Array, count: int) -> Array:
@@ -79,4 +93,4 @@ def products(indices: Array, values: Array, count: int) -> Array:
     ids = np.cumsum(np.ones_like(ranked, shape=(count,)), dtype=ranked.dtype) - 1
     last = np.searchsorted(ranked, ids, side="right") - 1
     is_found = (ranked[last] == ids).reshape(column)
-    return np.where(is_found, totals[last], np.ones_like(values, shape=()))
+    return np.where(is_found, totals[last], values.dtype.type(1))

@@ -147,7 +147,7 @@ def _unsorted(ufunc: np.ufunc, bound: Callable[[Any], Any]) -> Callable[[NodeCon
                 if kept.size and result.size:
                     result = rows.products(beside(flat[kept], data), values, segments)
             else:
-                ufunc.at(result, beside(flat[kept], data), values)
+                rows.at(ufunc, result, beside(flat[kept], data), values)
             return result
 
         return reduce

@@ -3,6 +3,7 @@
 Every change is made under the variable's lock, also if the attribute `use_locking` is false.
 """
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -144,8 +145,8 @@ SCATTERS = {
     "ScatterSub": _scatter(_subtract),
     "ScatterMul": _scatter(_multiply),
     "ScatterDiv": _scatter(_divide),
-    "ScatterMin": _scatter(np.minimum.at),
-    "ScatterMax": _scatter(np.maximum.at),
+    "ScatterMin": _scatter(functools.partial(rows.at, np.minimum)),
+    "ScatterMax": _scatter(functools.partial(rows.at, np.maximum)),
     "ScatterUpdate": _scatter(_replace),
 }
 """The `make` of each op. Each op exists for resource variables too."""
