@@ -134,10 +134,12 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
     """Return the suite that runs tests of the runtime again with the GPU of `plugin` in each task.
 
     It leaves out the tests that make strict devices themselves, the tests whose tasks are other
-    processes, and the profile of a step, which is that of host memory.
+    processes, and the profile of a step, which is that of host memory. The tests of `hardware`
+    use a real GPU.
     """
     variables = ("api/test_resource_variables.py", "api/test_variables.py")
-    paths = (*variables, "client", "cluster", "compiler", "framework", "kernels")
+    real = ("hardware",) if plugin == "tests.gpu_everywhere" else ()
+    paths = (*real, *variables, "client", "cluster", "compiler", "framework", "kernels")
     ignored = (
         *("cluster/test_strict_device.py", "cluster/test_several_gpus.py", "kernels/test_gpu.py"),
         *("cluster/test_queues.py", "train/test_tensorflow.py"),

@@ -37,6 +37,9 @@ _VIEWS = frozenset(
 """The functions of NumPy that return the memory of their first argument."""
 
 
+_PRODUCTS = frozenset({np.dot, np.vdot, np.inner, np.outer, np.tensordot, np.einsum})
+"""The functions that call cuBLAS, which CuPy does not call while it captures a CUDA graph."""
+
 _thread = threading.local()
 """The device that each thread uses, if it uses one."""
 
@@ -65,12 +68,16 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         cupy_interface.check_ufunc(ufunc, method, inputs, options)
+        if ufunc is np.matmul:
+            self._home.refuse_recording("matmul")
         return self._home.compute(getattr(ufunc, method), inputs, options)
 
     def __array_function__(
         self, function: Callable[..., Any], types: Any, inputs: Any, options: Any
     ) -> Any:
         cupy_interface.check_function(function, inputs, options)
+        if function in _PRODUCTS:
+            self._home.refuse_recording(function.__name__)
         if function is np.empty_like:
             return self._home.like(*inputs, **options)
         if function is np.asarray:
@@ -147,7 +154,7 @@ class LateStream(device.Stream):
     """Begins its work when a caller waits for the stream. The work runs in the stream's thread."""
 
     def __init__(self, refuse_recording: Callable[[str], None]) -> None:
-        self._refuse_recording = refuse_recording
+        self.refuse_recording = refuse_recording
         self._lock = threading.Lock()
         self._work: list[Callable[[], None]] = []
         self._failed: errors.OpError | None = None
@@ -159,7 +166,7 @@ class LateStream(device.Stream):
             self._work.append(work)
 
     def then(self, passed: device.Passed) -> None:
-        self._refuse_recording("then")
+        self.refuse_recording("then")
         with self._lock:
             batch, self._work = self._work, []
             self._batches.put([*batch, lambda: passed(self._failed)])
@@ -204,7 +211,7 @@ class Strict(device.Device):
     def __init__(self, name: str, memory_limit: int = 1 << 30) -> None:
         super().__init__(name, memory_limit)
         self._thread = threading.local()
-        self._stream = LateStream(self._refuse_recording)
+        self._stream = LateStream(self.refuse_recording)
 
     @property
     def arrays(self) -> Any:
@@ -230,10 +237,13 @@ class Strict(device.Device):
     def copy(self, source: Any, destination: Any) -> None:
         self.compute(np.copyto, (destination, source), {})
 
+    def matmul(self, left: Any, right: Any, out: Any = None) -> Any:
+        return self.compute(np.matmul, (left, right), {} if out is None else {"out": (out,)})
+
     def copy_in(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"copy_in takes an array of the host, not {type(value).__name__}")
-        self._refuse_recording("copy_in")
+        self.refuse_recording("copy_in")
         array, taken = self.allocate(value.shape, value.dtype), np.array(value)
         self.enqueue(lambda: np.copyto(array._memory, taken))
         return array
@@ -241,7 +251,7 @@ class Strict(device.Device):
     def copy_out(self, value: Any) -> Any:
         if not isinstance(value, StrictArray):
             raise TypeError(f"copy_out takes a strict array, not {type(value).__name__}")
-        self._refuse_recording("copy_out")
+        self.refuse_recording("copy_out")
         host = np.full(value.nbytes, _GARBAGE, np.uint8).view(value.dtype).reshape(value.shape)
         self.enqueue(lambda: np.copyto(host, value._memory))
         return host
@@ -284,7 +294,7 @@ class Strict(device.Device):
 
         return results, launch
 
-    def _refuse_recording(self, name: str) -> None:
+    def refuse_recording(self, name: str) -> None:
         if getattr(self._thread, "recorded", None) is not None:
             raise RuntimeError(f"{name} cannot be recorded")
 

@@ -1,6 +1,7 @@
 """GPUs by the real CuPy: without a GPU what the process says, and with one its memory."""
 
 import logging
+import threading
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import capstan as tf
 from capstan.core import config, elementwise
-from capstan.hardware import cuda
+from capstan.hardware import cuda, device
 
 cupy = pytest.importorskip(
     "cupy", reason="CuPy is not installed: .venv/bin/pip install -r requirements/cuda.txt"
@@ -63,9 +64,13 @@ def test_values_pass_through_the_memory_of_a_gpu(gpu: Any, shape: tuple[int, ...
 
 @on_a_gpu
 def test_too_large_an_array_is_refused_with_the_figures_of_the_pool(gpu: Any) -> None:
-    with pytest.raises(tf.errors.ResourceExhaustedError, match=r"of its pool.*limit set to"):
-        gpu.allocate((gpu.memory_limit,), np.float64)
+    gpu.use()
+    held = gpu.allocate((gpu.memory_limit // 2,), np.uint8)
+    for size in (gpu.memory_limit // 2 + 1024, gpu.memory_limit + 1, 1 << 62):
+        with pytest.raises(tf.errors.ResourceExhaustedError, match=r"of its pool\. .*limit"):
+            gpu.allocate((size, 4) if size > gpu.memory_limit else (size,), np.uint8)
     gpu.put(np.zeros(3))
+    del held
 
 
 @on_a_gpu
@@ -83,3 +88,144 @@ def test_a_program_of_elementwise_functions_is_one_kernel(gpu: Any, dtype: Any) 
     gpu.stream.synchronize()
     for one, other in zip(found, program.run(arrays), strict=True):
         np.testing.assert_allclose(one, other, rtol=4 * np.finfo(dtype).eps)
+
+
+@on_a_gpu
+def test_arrays_of_the_host_may_change_once_they_are_copied(gpu: Any) -> None:
+    value, arrays = np.zeros(1000, np.float32), []
+    for number in range(100):
+        value[:] = number
+        arrays.append(gpu.copy_in(value))
+    gpu.use()
+    totals = [gpu.copy_out(np.add(array, 1)) for array in arrays]
+    gpu.stream.synchronize()
+    assert [total.max() for total in totals] == [number + 1 for number in range(100)]
+    assert [total.min() for total in totals] == [number + 1 for number in range(100)]
+
+
+@on_a_gpu
+def test_memory_of_copies_is_used_again_after_the_computing_that_reads_it(gpu: Any) -> None:
+    gpu.use()
+    total = gpu.put(np.zeros(1000, np.float32))
+    for number in range(100):
+        # The array is garbage as soon as the addition has been given to the GPU.
+        np.add(total, gpu.copy_in(np.full(1000, number, np.float32)), total)
+    found = gpu.copy_out(total)
+    gpu.stream.synchronize()
+    assert found.tolist() == [4950.0] * 1000
+
+
+@on_a_gpu
+def test_then_is_called_after_the_copies_to_the_host(gpu: Any) -> None:
+    gpu.use()
+    ended = threading.Event()
+    found = gpu.copy_out(np.multiply(gpu.put(np.ones(1 << 20, np.float32)), 3))
+    seen = []
+
+    def passed(error: Any) -> None:
+        seen.extend((error, found.min(), found.max()))
+        ended.set()
+
+    gpu.stream.then(passed)
+    assert ended.wait(50)
+    assert seen == [None, 3.0, 3.0]
+
+
+@on_a_gpu
+def test_recorded_work_runs_again_with_the_present_elements(gpu: Any) -> None:
+    gpu.use()
+    value, product = gpu.put(np.arange(12.0).reshape(3, 4)), gpu.allocate((3, 3), np.float64)
+
+    def work() -> Any:
+        return [gpu.matmul(np.tanh(value), value.T, product), np.sum(value, 0)]
+
+    work()
+    results, launch = gpu.record(work)
+    for number in range(3):
+        gpu.copy(gpu.put(np.full((3, 4), float(number))), value)
+        launch()
+        found = [gpu.copy_out(result) for result in (*results, product)]
+        gpu.stream.synchronize()
+        np.testing.assert_allclose(found[0], np.full((3, 3), 4 * number * np.tanh(number)))
+        np.testing.assert_array_equal(found[2], found[0])
+        assert found[1].tolist() == [3.0 * number] * 4
+
+
+@on_a_gpu
+@pytest.mark.parametrize("call", ["copy_in", "copy_out", "wait", "item"])
+def test_work_that_needs_the_host_is_not_recorded(gpu: Any, call: str) -> None:
+    gpu.use()
+    value = gpu.put(np.ones(3))
+    calls = {
+        "copy_in": lambda: gpu.copy_in(np.ones(3)),
+        "copy_out": lambda: gpu.copy_out(value),
+        "wait": gpu.stream.synchronize,
+        "item": lambda: float(np.sum(value)),
+    }
+    with pytest.raises(device.NotRepeatable):
+        gpu.record(lambda: [np.add(value, 1), calls[call]()])
+    after = gpu.copy_out(np.add(value, 1))
+    gpu.stream.synchronize()
+    assert after.tolist() == [2.0] * 3
+
+
+SHAPES: list[tuple[tuple[int, ...], tuple[int, ...]]] = [
+    ((3, 4), (4, 5)),
+    ((1, 4), (4, 1)),
+    ((2, 3, 4), (2, 4, 5)),
+    ((2, 1, 3, 4), (5, 4, 2)),
+    ((1, 3, 4), (4, 5)),
+    ((3, 0), (0, 2)),
+    ((0, 3), (3, 2)),
+]
+
+
+@on_a_gpu
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("shapes", SHAPES, ids=str)
+@pytest.mark.parametrize("turned", ["", "left", "right", "both"])
+def test_recorded_products_are_those_of_numpy(
+    gpu: Any, dtype: Any, shapes: Any, turned: str
+) -> None:
+    gpu.use()
+    random = np.random.default_rng(0)
+    left, right = (random.integers(-3, 4, shape).astype(dtype) for shape in shapes)
+    given = []
+    for value, is_turned in (
+        (left, turned in ("left", "both")),
+        (right, turned in ("right", "both")),
+    ):
+        array = gpu.put(np.ascontiguousarray(value.swapaxes(-1, -2)) if is_turned else value)
+        given.append(array.swapaxes(-1, -2) if is_turned else array)
+    expected = np.matmul(left, right)
+    target = gpu.allocate(expected.shape, dtype)
+    for out in (None, target):
+        (result,), launch = gpu.record(lambda out=out: [gpu.matmul(*given, out)])
+        launch()
+        found = gpu.copy_out(result)
+        gpu.stream.synchronize()
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(300)
+@on_a_gpu
+def test_the_memory_of_a_gpu_does_not_grow_in_ten_thousand_steps() -> None:
+    pool = cupy.get_default_memory_pool()
+    x, labels = np.ones((16, 8), np.float32), np.arange(16) % 4
+    with tf.Graph().as_default(), tf.device("/gpu:0"):
+        batch = tf.placeholder(tf.float32, [None, 8])
+        hidden = tf.layers.dropout(tf.layers.dense(batch, 32, tf.nn.relu), training=True)
+        loss = tf.losses.sparse_softmax_cross_entropy(labels, tf.layers.dense(hidden, 4))
+        train = tf.train.AdamOptimizer().minimize(loss)
+        settings = tf.ConfigProto(
+            allow_soft_placement=True, gpu_options=tf.GPUOptions(allow_growth=True)
+        )
+        with tf.Session(config=settings) as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(100):
+                session.run([loss, train], {batch: x})
+            before = pool.total_bytes()
+            for _ in range(10_000):
+                session.run([loss, train], {batch: x})
+            assert pool.total_bytes() == before

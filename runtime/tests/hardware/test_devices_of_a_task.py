@@ -28,10 +28,9 @@ print("over")
 
 
 def test_a_task_has_one_cpu_unless_device_count_says_otherwise() -> None:
-    assert [found.name for found in factories.create(TASK, config.SessionConfig())] == [
-        f"{TASK}/device:CPU:0"
-    ]
-    four = factories.create(TASK, config.SessionConfig(device_count={"CPU": 4}))
+    one = factories.create(TASK, config.SessionConfig(device_count={"GPU": 0}))
+    assert [found.name for found in one] == [f"{TASK}/device:CPU:0"]
+    four = factories.create(TASK, config.SessionConfig(device_count={"CPU": 4, "GPU": 0}))
     assert [found.name for found in four] == [f"{TASK}/device:CPU:{index}" for index in range(4)]
 
 

@@ -22,6 +22,7 @@ from capstan.hardware import (
     cuda_collectives,
     cuda_graphs,
     cuda_peers,
+    cuda_products,
     cuda_streams,
     cuda_text,
     device,
@@ -129,6 +130,9 @@ class Cuda(device.Device):
         self._cupy.cuda.Stream.null.use()
 
     def allocate(self, shape: tuple[int, ...], dtype: Any) -> Array:
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        if size > self.memory_limit:  # CuPy computes such a size modulo 2 ** 64.
+            raise self._exhausted(shape, dtype, f"the limit is {self.memory_limit} bytes")
         with self._memory(shape, dtype):
             array: Array = self._cupy.empty(shape, dtype)
         return array
@@ -161,6 +165,11 @@ class Cuda(device.Device):
         cuda_peers.copy(self._cupy, value, source._number, copied, self._number)
         return copied
 
+    def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
+        if not self._cupy.cuda.get_current_stream().is_capturing():
+            return super().matmul(left, right, out)
+        return cuda_products.matmul(self._cupy, left, right, out)
+
     def record(
         self, work: Callable[[], Sequence[Array]]
     ) -> tuple[Sequence[Array], Callable[[], None]]:
@@ -186,13 +195,19 @@ class Cuda(device.Device):
             try:
                 yield
             except self._cupy.cuda.memory.OutOfMemoryError as fault:
-                pool = self._cupy.get_default_memory_pool()
-                figures = f"{pool.used_bytes()} of the {pool.total_bytes()} bytes of its pool"
-                size = math.prod(shape) * np.dtype(dtype).itemsize
-                message = cpu.exhausted(shape, dtype, size).message
-                raise errors.ResourceExhaustedError(
-                    None, None, f"{message} on {self.name}, where arrays use {figures}. {fault}"
-                ) from None
+                raise self._exhausted(shape, dtype, str(fault)) from None
+
+    def _exhausted(
+        self, shape: tuple[int, ...], dtype: Any, reason: str
+    ) -> errors.ResourceExhaustedError:
+        pool = self._cupy.get_default_memory_pool()
+        with self._cupy.cuda.Device(self._number):
+            figures = f"{pool.used_bytes()} of the {pool.total_bytes()} bytes of its pool"
+        size = math.prod(shape) * np.dtype(dtype).itemsize
+        message = cpu.exhausted(shape, dtype, size).message
+        return errors.ResourceExhaustedError(
+            None, None, f"{message} on {self.name}, where arrays use {figures}. {reason}"
+        )
 
 
 def _take_memory(cupy: Any, number: int, options: config.GpuOptions) -> int:

@@ -11,6 +11,8 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from capstan import errors
 from capstan.core import devices, elementwise
 from capstan.core.arrays import Array
@@ -135,6 +137,11 @@ class Device(abc.ABC):
         An array of `out` may be one of the inputs, and may not overlap another input.
         """
         return program.run
+
+    def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
+        """Return `np.matmul(left, right, out)`. `record` can note this call."""
+        product: Array = np.matmul(left, right, out)
+        return product
 
     def record(
         self, work: Callable[[], Sequence[Array]]

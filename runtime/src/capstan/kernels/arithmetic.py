@@ -8,6 +8,7 @@ import numpy as np
 from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import variant
@@ -78,9 +79,10 @@ def _xdivy(x: Array, y: Array, out: Array | None = None) -> Any:
 
 
 def _zero_where(is_zero: Any, result: Any) -> Any:
-    if not is_zero.any():
-        return result
-    result = np.asarray(result)
+    if is_on_host(result):  # A device would have to wait for the answer.
+        if not is_zero.any():
+            return result
+        result = np.asarray(result)
     np.copyto(result, 0, where=is_zero)
     return result
 

@@ -12,6 +12,8 @@ def _batch_matmul(node: NodeContext) -> Function:
     transpose_x, transpose_y = bool(node.attrs["adj_x"]), bool(node.attrs["adj_y"])
     is_broadcasting = node.op == "BatchMatMulV2"
 
+    multiply = np.matmul if node.hardware.is_host else node.hardware.matmul
+
     def batch_matmul(x: Array, y: Array, out: Array | None = None) -> Array:
         for number, value in enumerate((x, y)):
             if value.ndim < 2:
@@ -30,7 +32,7 @@ def _batch_matmul(node: NodeContext) -> Function:
                 f"Matrix size-incompatible: In[0]: {show(x.shape)}, In[1]: {show(y.shape)}"
             )
         try:
-            product: Array = np.matmul(left, right, out)
+            product: Array = multiply(left, right, out)
         except ValueError:
             raise invalid(
                 "In[0] and In[1] must have compatible batch dimensions: "

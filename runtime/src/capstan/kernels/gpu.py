@@ -236,7 +236,10 @@ _NEEDS_HOST = (
     "TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3 "
     "RandomUniformInt "
     # These wait for the device.
-    "CheckNumerics"
+    "CheckNumerics "
+    # CuPy does not call cuBLAS while it captures a CUDA graph. `Device.matmul` does.
+    "Conv2D Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "
+    "Conv3DBackpropInputV2 ResizeBilinear ResizeBilinearGrad"
 )
 """The ops whose work a device cannot repeat without the host (`Kernel.repeats`)."""
 

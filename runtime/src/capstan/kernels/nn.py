@@ -18,13 +18,14 @@ _SUM: Function = np.add.reduce
 
 def _matmul(node: NodeContext) -> Function:
     transpose_a, transpose_b = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
+    multiply = np.matmul if node.hardware.is_host else node.hardware.matmul
 
     def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         if a.ndim != 2 or b.ndim != 2:
             number, wrong = (0, a) if a.ndim != 2 else (1, b)
             raise invalid(f"In[{number}] is not a matrix. Instead it has shape {show(wrong.shape)}")
         try:
-            return np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, out)
+            return multiply(a.T if transpose_a else a, b.T if transpose_b else b, out)
         except ValueError:
             raise invalid(
                 f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
@@ -32,7 +33,7 @@ def _matmul(node: NodeContext) -> Function:
 
     # With two known matrix shapes, np.matmul needs no checks before the call.
     is_checked = all(_is_known(shape) and len(shape or ()) == 2 for shape in node.input_shapes)
-    return np.matmul if is_checked and not transpose_a and not transpose_b else matmul
+    return multiply if is_checked and not transpose_a and not transpose_b else matmul
 
 
 def _is_known(shape: tuple[int | None, ...] | None) -> bool:
@@ -70,7 +71,7 @@ def _bias_add_grad(node: NodeContext) -> Function:
     shape = node.input_shapes[0]
     if axis == -1 and dtype in (np.float32, np.float64) and shape is not None and len(shape) == 2:
         rows = shape[0]
-        if rows is not None:
+        if rows is not None and node.hardware.is_host:
             # A product with a vector of ones is the sum over rows, and BLAS computes it faster.
             ones = node.hardware.arrays.ones(rows, dtype)
             return lambda grad, out=None: np.dot(ones, grad, out)
@@ -243,7 +244,8 @@ def _outside(labels: Array, classes: int) -> Exception:
 
 def _l2_loss(x: Array) -> Any:
     flat = x.reshape(-1)
-    return np.dot(flat, flat) * x.dtype.type(0.5)
+    total = np.dot(flat, flat) if is_on_host(x) else np.sum(np.square(flat))
+    return total * x.dtype.type(0.5)
 
 
 def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContext], Function]:
