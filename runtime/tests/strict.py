@@ -83,6 +83,8 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
         if function is np.asarray:
             [value] = inputs
             return value if isinstance(value, StrictArray) else self._home.copy_in(np.array(value))
+        if function is np.argwhere:
+            return self._home.put(np.argwhere(*map(self._home.fetch, inputs)))
         if function.__name__ in _VIEWS:
             return self._view(
                 function(self._memory, *inputs[1:], **options), function, inputs, options
@@ -267,6 +269,12 @@ class Strict(device.Device):
 
         self.enqueue(work)
         return array
+
+    def fetch(self, array: Any) -> Any:
+        """Wait for an array, as CuPy does if a shape depends on its elements."""
+        host = self.copy_out(array)
+        self.stream.synchronize()
+        return host
 
     def like(self, array: Any, dtype: Any = None, shape: Any = None, **_: Any) -> Any:
         return self.allocate(

@@ -97,6 +97,7 @@ def _difference(node: NodeContext) -> Function:
 
 def _bincount(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
+    zeros = np.zeros if dtype is np.int32 else node.hardware.arrays.zeros
 
     def count(values: Array, size: Array, weights: Array) -> Array:
         length, flat = number(size, "size"), values.reshape(-1)
@@ -106,9 +107,10 @@ def _bincount(node: NodeContext) -> Function:
             raise invalid("Input arr must be non-negative!")
         if weights.size not in (0, flat.size):
             raise invalid("weights must have the shape of arr, or be empty")
-        bins = np.zeros(length, dtype)
-        is_in = flat < length
-        np.add.at(bins, flat[is_in], weights.reshape(-1)[is_in] if weights.size else dtype(1))
+        bins: Array = zeros(length, dtype)
+        kept = np.flatnonzero(flat < length)
+        parts = weights.reshape(-1)[beside(kept, weights)] if weights.size else dtype(1)
+        np.add.at(bins, beside(flat[kept], bins), parts)
         return bins
 
     return count

@@ -38,6 +38,7 @@ from capstan.kernels import (
     segments,
     shape,
     slicing,
+    sparse,
     special,
     stack,
     staging,
@@ -46,6 +47,7 @@ from capstan.kernels import (
     training,
     unary,
     volumes,
+    zeta,
 )
 from capstan.kernels.registry import register, rows
 
@@ -78,6 +80,7 @@ _FAMILIES = (
     segments,
     shape,
     slicing,
+    sparse,
     special,
     stack,
     staging,
@@ -86,6 +89,7 @@ _FAMILIES = (
     training,
     unary,
     volumes,
+    zeta,
 )
 """The families whose rows this table repeats. They must be imported first."""
 
@@ -170,6 +174,11 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         {"T": _FLOATS, "Targmax": frozenset({dtypes.int64})},
         "MaxPoolGradWithArgmax MaxPoolWithArgmax",
     ),
+    ({"T": _WIDE | _INDEX | {dtypes.bool_}}, "Where"),
+    ({"T": _FLOATS}, "Lgamma"),
+    ({"T": _WIDE}, "Polygamma Zeta"),
+    ({"T": _SINGLE | {dtypes.int32}}, "Bincount"),
+    ({"T": _SINGLE}, "SparseTensorDenseMatMul"),
     ({"T": _SINGLE}, "FusedBatchNorm FusedBatchNormGrad LRN LRNGrad"),
     ({"Tparams": _PLAIN}, "Gather GatherV2"),
     ({"Tparams": _SIGNED}, "GatherNd"),
@@ -236,7 +245,7 @@ _NEEDS_HOST = (
     "TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3 "
     "RandomUniformInt "
     # These wait for the device.
-    "CheckNumerics "
+    "Bincount CheckNumerics SparseTensorDenseMatMul Where "
     # CuPy does not call cuBLAS while it captures a CUDA graph. `Device.matmul` does.
     "Conv2D Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "
     "Conv3DBackpropInputV2 ResizeBilinear ResizeBilinearGrad"

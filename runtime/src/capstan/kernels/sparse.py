@@ -12,6 +12,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -80,8 +81,9 @@ def _matmul(node: NodeContext) -> Function:
             )
         rows.check(at, count)
         rows.check(across, inner)
-        product = np.zeros((count, dense.shape[1]), values.dtype)
-        rows.accumulate(product, at, dense[across] * values[:, None], np.add)
+        product: Array = node.hardware.arrays.zeros((count, dense.shape[1]), values.dtype)
+        parts = dense[beside(across, dense)] * values[:, None]
+        rows.accumulate(product, at, parts, np.add)
         return product
 
     return multiply

@@ -1,7 +1,7 @@
 """Kernels of the inverse and hyperbolic functions, and of the error and gamma functions.
 
 NumPy has no error function and no gamma function. `kernels.error_function` computes the former. The
-kernel of `Lgamma` calls Python's function for each element.
+kernel of `Lgamma` calls Python's function for each element of host memory.
 """
 
 import math
@@ -13,6 +13,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.kernels import error_function
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, register
 
 _ASYMPTOTIC = 10.0
@@ -39,6 +40,38 @@ def _log_gamma(x: float) -> float:
     except (ValueError, OverflowError):
         # x is 0 or a negative integer, or so large that the result overflows.
         return math.inf
+
+
+_LANCZOS = (
+    0.99999999999980993, 676.5203681218851, -1259.1392167224028, 771.32342877765313,
+    -176.61502916214059, 12.507343278686905, -0.13857109526572012, 9.9843695780195716e-6,
+    1.5056327351493116e-7,
+)  # fmt: skip
+"""Lanczos' coefficients for g = 7 and nine terms (Press et al., Numerical Recipes, 6.1)."""
+_log_gamma_of_each = _for_each(_log_gamma)
+
+
+def log_gamma(x: Array, out: Array | None = None) -> Any:
+    """Return the logarithm of the absolute value of the gamma function, computed in float64."""
+    if is_on_host(x):
+        return _log_gamma_of_each(x, out)
+    wide = x.astype(np.float64)
+    # For x below 1/2, gamma(x) * gamma(1 - x) = pi / sin(pi * x).
+    is_small = wide < 0.5
+    at = np.where(is_small, -wide, wide - 1)
+    series = np.zeros_like(at) + _LANCZOS[0]
+    for index, coefficient in enumerate(_LANCZOS[1:], 1):
+        series = series + coefficient / (at + index)
+    start = at + 7.5
+    found = (at + 0.5) * np.log(start) - start + np.log(series) + 0.5 * math.log(2 * math.pi)
+    sine = np.abs(np.sin(math.pi * (wide - np.floor(wide))))
+    found = np.where(is_small, math.log(math.pi) - np.log(sine) - found, found)
+    is_infinite = ((wide <= 0) & (wide == np.floor(wide))) | np.isinf(wide)
+    found = np.where(is_infinite, np.inf, found)
+    if out is None:
+        return found.astype(x.dtype)
+    np.copyto(out, found, casting="same_kind")
+    return out
 
 
 def digamma(x: Array, out: Array | None = None) -> Any:
@@ -78,7 +111,7 @@ for _op, _function in (
     ("Erf", error_function.in_blocks(error_function.erf, math.erf)),
     ("Erfc", error_function.in_blocks(error_function.erfc, math.erfc)),
     ("Expm1", np.expm1),
-    ("Lgamma", _for_each(_log_gamma)),
+    ("Lgamma", log_gamma),
     ("Rint", np.rint),
     ("Sinh", np.sinh),
     ("Tan", np.tan),

@@ -12,6 +12,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.kernels import special
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Kernel, register
 
 _TERMS = 10
@@ -32,14 +33,16 @@ def _hurwitz(s: Any, q: Any) -> Any:
     with np.errstate(all="ignore"):
         is_negative = q <= 0
         found = _for_positive(s, np.where(is_negative, 1.0, q))
-        if is_negative.any():
+        if not is_on_host(q) or is_negative.any():  # A device would have to wait for the answer.
             found = np.where(is_negative, _for_negative(s, q), found)
-        found = np.where(np.isposinf(s), np.select([q < 1, q == 1, q > 1], [np.inf, 1, 0]), found)
-        return np.select([s == 1, s < 1, np.isnan(s + q)], [np.inf, np.nan, np.nan], found)
+        at_infinity = np.where(q < 1, np.inf, np.where(q == 1, 1.0, 0.0))
+        found = np.where(s == np.inf, at_infinity, found)
+        found = np.where((s < 1) | np.isnan(s + q), np.nan, found)
+        return np.where(s == 1, np.inf, found)
 
 
 def _for_positive(s: Any, q: Any) -> Any:
-    total = np.zeros(np.broadcast(s, q).shape)
+    total = 0.0
     for k in range(_TERMS):
         total = total + (q + k) ** -s
     start = q + _TERMS
@@ -49,7 +52,7 @@ def _for_positive(s: Any, q: Any) -> Any:
     for index, bernoulli in enumerate(_BERNOULLI, 1):
         total = total + power * factor * (bernoulli / math.factorial(2 * index))
         factor = factor * ((s + 2 * index - 1) / start) * ((s + 2 * index) / start)
-    return np.where(np.isposinf(q), 0.0, total)
+    return np.where(q == np.inf, 0.0, total)
 
 
 def _for_negative(s: Any, q: Any) -> Any:
@@ -68,12 +71,12 @@ def _for_negative(s: Any, q: Any) -> Any:
 
 
 def _zeta(x: Array, q: Array) -> Any:
-    return _hurwitz(np.asarray(x, np.float64), np.asarray(q, np.float64)).astype(x.dtype)
+    return _hurwitz(x.astype(np.float64), q.astype(np.float64)).astype(x.dtype)
 
 
 def _polygamma(a: Array, x: Array) -> Any:
     """Return derivative number `a` of digamma. It is nan unless `a` is 0, 1, 2, ..."""
-    order, at = np.broadcast_arrays(np.asarray(a, np.float64), np.asarray(x, np.float64))
+    order, at = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
     is_order = (order >= 0) & (order == np.floor(order))
     order = np.where(is_order, order, 1.0)
     with np.errstate(all="ignore"):
@@ -85,6 +88,8 @@ def _polygamma(a: Array, x: Array) -> Any:
 
 
 def _factorial(order: Any) -> Any:
+    if not is_on_host(order):
+        return np.exp(special.log_gamma(order + 1))
     orders, places = np.unique(order, return_inverse=True)
     values = [math.gamma(n + 1) if n < 170.5 else math.inf for n in orders.tolist()]
     return np.array(values, np.float64)[places].reshape(order.shape)
