@@ -149,6 +149,15 @@ def test_a_node_that_is_gone_is_lost(run: Run) -> None:
     run(scenario)
 
 
+def test_a_node_that_joins_again_is_not_lost_any_more(run: Run) -> None:
+    async def scenario(here: Setting) -> None:
+        assert await here.look() == LOST
+        here.shows(node("True"))
+        assert await here.look() == READY
+
+    run(scenario)
+
+
 def test_an_answer_about_a_node_is_reused_for_a_moment(run: Run) -> None:
     async def scenario(here: Setting) -> None:
         here.shows(node("True"))

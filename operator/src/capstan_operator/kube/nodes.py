@@ -95,8 +95,11 @@ class Nodes:
 def _holds(sight: Sight, age: float) -> bool:
     """Return True if an answer may be reused.
 
-    A caller that comes back after `again_seconds` must get a new answer.
+    A caller that comes back after `again_seconds` must get a new answer. So must a caller after a
+    loss, because a node of the same name may have joined meanwhile and have got a new pod.
     """
+    if sight.lost:
+        return False
     again = FRESH_SECONDS if sight.again_seconds is None else sight.again_seconds
     return age < min(FRESH_SECONDS, again)
 
