@@ -254,6 +254,28 @@ def test_an_obstacle_that_goes_away_while_the_status_is_written_makes_another_pa
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize("is_forgotten", [False, True], ids=["remembered", "forgotten"])
+def test_a_job_whose_scheduler_of_pod_groups_is_missing_waits_for_it(
+    is_forgotten: bool, tmp_path: Path
+) -> None:
+    """The status of the first pass has rows. The job has not started because of them."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            here.job["spec"]["scheduling"] = {"gang": "Volcano"}
+            for _ in range(5):
+                pause = await here.controller.reconcile(KEY)
+                assert here.condition("ClusterReady")["reason"] == "GangUnavailable"
+                assert pause
+                here.now += timedelta(seconds=pause)
+                if is_forgotten:
+                    here.controller.preparations.forget(KEY)
+            assert POD not in here.pods
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.e2e
 def test_a_job_that_ends_while_its_service_is_missing_is_left_alone(tmp_path: Path) -> None:
     async def scenario() -> None:
         async with setting(tmp_path) as here:

@@ -39,7 +39,7 @@ from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests import queue
-from capstan_operator.reconcile import invalid
+from capstan_operator.reconcile import invalid, rows
 from capstan_operator.reconcile.actions import Plan
 from capstan_operator.reconcile.observe import Obstacle
 from capstan_operator.reconcile.plan import plan
@@ -160,7 +160,7 @@ class Controller:
         if found.status.phase.is_final:
             self._certificates.forget(found.key)
             return None
-        started = bool(found.status.tasks) and found.status.phase is not Phase.INVALID
+        started = rows.has_started(found.status) and found.status.phase is not Phase.INVALID
         return await self.preparations.obstacle(found.job, started=started)
 
     async def _write(

@@ -52,6 +52,15 @@ def removed(job: TrainingJob, status: Status) -> dict[TaskName, int]:
     return {task: attempt for task, attempt in last.items() if task not in present}
 
 
+def has_started(status: Status) -> bool:
+    """Return whether any instance of the job was ever seen or replaced.
+
+    The rows alone do not tell this: the first pass writes them even if an obstacle keeps the job
+    from starting.
+    """
+    return any(row.uid is not None or row.attempt > 1 for row in status.tasks)
+
+
 def _added(task: TaskName, status: Status) -> TaskStatus:
     earlier = status.removed.get(task, 0)
     return TaskStatus(name=task, attempt=earlier + 1, refused=earlier)
