@@ -302,9 +302,9 @@ class Strict(device.Device):
 
         return results, launch
 
-    def refuse_recording(self, name: str) -> None:
+    def refuse_recording(self, work: str) -> None:
         if getattr(self._thread, "recorded", None) is not None:
-            raise RuntimeError(f"{name} cannot be recorded")
+            raise RuntimeError(f"{work} cannot be recorded")
 
     def compute(self, function: Callable[..., Any], inputs: Any, options: dict[str, Any]) -> Any:
         """Enqueue a function of NumPy. Return arrays that get its results.

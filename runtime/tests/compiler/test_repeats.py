@@ -185,6 +185,25 @@ def test_a_variable_that_is_only_read_may_get_other_memory(
             assert call(gpu, run).tolist() == [shape + 1.0] * shape
 
 
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_a_variable_that_gets_other_memory_while_its_run_is_recorded_keeps_its_value(
+    gpu: strict.Strict, cell: variable.Variable, is_sent: bool
+) -> None:
+    def replace(x: Any) -> Sequence[Any]:
+        before = np.multiply(cell.read(), 1.0)
+        cell.assign(x, validate_shape=False)
+        return [before]
+
+    run, _ = repeated(gpu, replace, changed=[cell])
+    for _ in range(repeats.CALLS_BEFORE):
+        call(gpu, run, np.ones(3))
+    cell.assign(gpu.put(np.full(3 if is_sent else 2, 7.0)), validate_shape=False)
+    if is_sent:
+        cell.pin()
+    assert call(gpu, run, np.ones(3)).tolist() == [7.0] * (3 if is_sent else 2)
+    assert on_host(gpu, cell.read()).tolist() == [1.0] * 3
+
+
 def test_an_input_with_the_memory_of_a_variable_changes_with_the_variable(
     gpu: strict.Strict, cell: variable.Variable
 ) -> None:

@@ -175,6 +175,10 @@ class Cuda(device.Device):
     ) -> tuple[Sequence[Array], Callable[[], None]]:
         return cuda_graphs.capture(self._cupy, self._number, work)
 
+    def refuse_recording(self, work: str) -> None:
+        with self._cupy.cuda.Device(self._number):
+            self._streams.refuse_capture(work)
+
     def compile(self, program: elementwise.Program) -> device.Compiled:
         """Compile one kernel for the whole program, in its first call."""
         text = cuda_text.write(program)

@@ -58,7 +58,7 @@ class Streams(device.Stream):
         """Return an array of the GPU that gets the elements of a NumPy array (`Device.copy_in`)."""
         cupy = self._cupy
         with cupy.cuda.Device(self._number):
-            self._refuse_capture()
+            self.refuse_capture("a copy from the host")
             array = self._landed(value)
             if value.nbytes:
                 staged = self._pinned(value.shape, value.dtype)
@@ -73,7 +73,7 @@ class Streams(device.Stream):
     def copy_out(self, value: Array) -> Array:
         """Return a NumPy array that gets the elements of an array (`Device.copy_out`)."""
         with self._cupy.cuda.Device(self._number):
-            self._refuse_capture()
+            self.refuse_capture("a copy to the host")
             source = self._cupy.ascontiguousarray(value)
             host: Array = self._pinned(value.shape, value.dtype)
             if value.nbytes:
@@ -83,22 +83,26 @@ class Streams(device.Stream):
         self._let_go()
         return host
 
+    def refuse_capture(self, work: str) -> None:
+        """Raise an error if the calling thread captures a CUDA graph on its present device.
+
+        Raises:
+            RuntimeError: the thread captures a graph, which cannot have `work`.
+        """
+        if self._cupy.cuda.get_current_stream().is_capturing():
+            raise RuntimeError(f"A CUDA graph cannot have {work}")
+
     def _end(self) -> Any:
         """Return an event at the end of all work that the streams have now.
 
         A copy to the GPU ends before the computing that was given to the GPU after it.
         """
         with self._cupy.cuda.Device(self._number):
-            self._refuse_capture()
+            self.refuse_capture("a wait")
             self._outward.wait_event(self._mark(self._compute))
             event = self._cupy.cuda.Event(block=True, disable_timing=True)
             event.record(self._outward)
         return event
-
-    def _refuse_capture(self) -> None:
-        """Raise an error if the calling thread captures a CUDA graph, which has no such work."""
-        if self._cupy.cuda.get_current_stream().is_capturing():
-            raise RuntimeError("A CUDA graph cannot have a copy from or to the host, nor a wait")
 
     def _mark(self, stream: Any) -> Any:
         event = self._cupy.cuda.Event(disable_timing=True)

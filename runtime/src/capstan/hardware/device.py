@@ -158,6 +158,15 @@ class Device(abc.ABC):
         """
         raise NotRepeatable(f"{self.name} cannot record")
 
+    def refuse_recording(self, work: str) -> None:  # noqa: B027 - most devices cannot record
+        """Raise an error if the calling thread records (`record`).
+
+        `work` names what a recording cannot have.
+
+        Raises:
+            RuntimeError: the thread records. `record` turns this error into NotRepeatable.
+        """
+
     def put(self, value: Array) -> Array:
         """Return a copy of a NumPy array in this device's memory. Blocks until it is copied.
 

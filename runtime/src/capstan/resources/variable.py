@@ -24,6 +24,8 @@ from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.hardware import device as hardware
 
+_NEW_MEMORY = "new memory of a variable, which would have no value before the first repetition"
+
 
 class Variable:
     """A named value. Thread-safe as the module's docstring describes."""
@@ -107,6 +109,7 @@ class Variable:
 
     def _vacant(self, like: Array) -> Array:
         """Return an unused array with the shape and dtype of `like`."""
+        self.device.refuse_recording(_NEW_MEMORY)
         spare, self._spare = self._spare, None
         if spare is not None and spare.shape == like.shape and spare.dtype == like.dtype:
             return spare
@@ -133,6 +136,7 @@ class Variable:
                     "Assign requires shapes of both tensors to match. "
                     f"lhs shape= {shapes.show(array.shape)} rhs shape= {shapes.show(value.shape)}",
                 )
+            self.device.refuse_recording(_NEW_MEMORY)
             self.array = self.device.duplicate(value)
 
     def clear(self) -> None:
