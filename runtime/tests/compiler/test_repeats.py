@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import capstan as tf
 from capstan.executor import repeats
 from capstan.framework.raw import raw
-from capstan.hardware import device
+from capstan.hardware import cpu, device
 from capstan.resources import variable
 
 TASK = "/job:localhost/replica:0/task:0"
@@ -123,6 +123,19 @@ def test_an_error_of_a_run_is_the_error_of_the_plain_call(gpu: strict.Strict) ->
     for _ in range(ENOUGH):
         with pytest.raises(ValueError, match="broadcast"):
             run(gpu.put(np.ones(2)), gpu.put(np.ones(3)))
+
+
+def test_a_device_without_memory_for_a_recording_makes_the_plain_call(
+    gpu: strict.Strict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def duplicate(value: Any) -> Any:
+        raise cpu.exhausted(value.shape, value.dtype, value.nbytes)
+
+    run, function = repeated(gpu, lambda x: [np.negative(x)])
+    monkeypatch.setattr(gpu, "duplicate", duplicate)
+    for number in range(ENOUGH):
+        assert call(gpu, run, np.array([float(number)])).tolist() == [-number]
+    assert function.calls == ENOUGH
 
 
 @pytest.fixture

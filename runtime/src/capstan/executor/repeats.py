@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core.arrays import Array
 from capstan.hardware import device
 from capstan.kernels import memory
@@ -107,11 +108,11 @@ class Repeats:
 
     def _record(self, inputs: Sequence[Array]) -> _Recording | None:
         """Return the recording of a call, or None if the device cannot repeat this run at all."""
-        held = list(map(self._held, inputs, self._shared))
         before = [cell.array for cell in self._variables]
         try:
+            held = list(map(self._held, inputs, self._shared))
             results, launch = self._home.record(lambda: self._function(*held))
-        except device.NotRepeatable:
+        except (device.NotRepeatable, errors.ResourceExhaustedError):
             self._useless = MOST_CALLS
             self._recordings.clear()
             return None
