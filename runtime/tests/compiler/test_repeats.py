@@ -1,5 +1,6 @@
 """Runs of nodes that a device repeats without the host (`executor.runs`, `executor.repeats`)."""
 
+import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -95,6 +96,25 @@ def test_a_run_whose_calls_never_repeat_is_not_recorded(gpu: strict.Strict) -> N
     for _ in range(ENOUGH):
         assert call(gpu, run, np.ones(1), np.int32(7)).tolist() == [7]
     assert function.calls == count + ENOUGH
+
+
+@pytest.mark.alone
+def test_calls_that_never_repeat_take_no_memory_beside_one_that_is_repeated(
+    gpu: strict.Strict,
+) -> None:
+    run, _ = repeated(gpu, lambda n: [n])
+    large, steps = np.zeros(100), 1000
+    for _ in range(ENOUGH):
+        run(np.ones(1))
+    tracemalloc.start()
+    try:
+        for number in range(steps):
+            large[:] = number
+            run(large)
+            run(np.ones(1))
+        assert tracemalloc.get_traced_memory()[0] < steps * large.nbytes / 2
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_run_has_a_limited_number_of_recordings(gpu: strict.Strict) -> None:

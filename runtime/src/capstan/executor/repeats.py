@@ -102,6 +102,8 @@ class Repeats:
         """Count a call. Return whether to record it."""
         if len(self._recordings) >= MOST_RECORDINGS:
             return False
+        if len(self._calls) >= MOST_CALLS:  # Else keys that never repeat would fill the memory.
+            self._calls.clear()
         calls = self._calls.get(key, 0)
         self._calls[key] = calls + 1
         return calls >= CALLS_BEFORE
