@@ -1,5 +1,6 @@
 """GPUs by the real CuPy: without a GPU what the process says, and with one its memory."""
 
+import gc
 import logging
 import threading
 from typing import Any
@@ -113,6 +114,23 @@ def test_memory_of_copies_is_used_again_after_the_computing_that_reads_it(gpu: A
     found = gpu.copy_out(total)
     gpu.stream.synchronize()
     assert found.tolist() == [4950.0] * 1000
+
+
+@on_a_gpu
+def test_a_gpu_that_is_garbage_gives_the_memory_of_its_copies_and_recordings_back() -> None:
+    pool = cupy.get_default_memory_pool()
+    before = []
+    for _ in range(3):
+        gpu = cuda.create(TASK, 1, GROWING)[0]
+        gpu.use()
+        value = gpu.put(np.ones(1 << 20, np.float32))
+        results, launch = gpu.record(lambda value=value: [np.add(np.tanh(value), 1)])
+        launch()
+        gpu.stream.synchronize()
+        del gpu, value, results, launch
+        gc.collect()
+        before.append(pool.used_bytes())
+    assert before[0] == before[-1]
 
 
 @on_a_gpu

@@ -1,11 +1,12 @@
 """Work of a GPU as a CUDA graph, which the host starts with one call."""
 
 import contextlib
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.core.arrays import Array
-from capstan.hardware import device
+from capstan.hardware import cuda_pools, device
 
 
 def capture(
@@ -20,15 +21,9 @@ def capture(
     Raises:
         NotRepeatable: `work` raised an error, or CUDA cannot capture its work.
     """
-    compute = cupy.cuda.Stream.null
-
-    def allocate(size: int) -> Any:
-        with compute:  # The pool keeps memory apart for each stream.
-            return cupy.get_default_memory_pool().malloc(size)
-
+    pool = cuda_pools.Pool(cupy, number, functools.partial(_allocate, cupy))
     with cupy.cuda.Device(number):
         cupy.cuda.device.get_cublas_handle()  # A thread cannot make its handle in a capture.
-        pool = cupy.cuda.MemoryPool(allocate)
         stream = cupy.cuda.Stream(non_blocking=True)
         with cupy.cuda.using_allocator(pool.malloc), stream:
             stream.begin_capture()
@@ -42,9 +37,15 @@ def capture(
                 graph = stream.end_capture()
             except Exception as fault:
                 raise device.NotRepeatable(str(fault)) from fault
+    return results, functools.partial(_launch, cupy, number, graph, pool)
 
-    def launch(_: Any = pool) -> None:
-        with cupy.cuda.Device(number):
-            graph.launch(compute)
 
-    return results, launch
+def _allocate(cupy: Any, size: int) -> Any:
+    with cupy.cuda.Stream.null:  # CuPy's pool keeps memory apart for each stream.
+        return cupy.get_default_memory_pool().malloc(size)
+
+
+def _launch(cupy: Any, number: int, graph: Any, _pool: cuda_pools.Pool) -> None:
+    """Start a graph. The argument `_pool` has kept its memory."""
+    with cupy.cuda.Device(number):
+        graph.launch(cupy.cuda.Stream.null)

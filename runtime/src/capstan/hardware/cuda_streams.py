@@ -13,7 +13,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core.arrays import Array
-from capstan.hardware import device, threads
+from capstan.hardware import cuda_pools, device, threads
 
 
 class Streams(device.Stream):
@@ -28,7 +28,8 @@ class Streams(device.Stream):
             self._compute = cupy.cuda.Stream.null
             self._inward = cupy.cuda.Stream(non_blocking=True)
             self._outward = cupy.cuda.Stream(non_blocking=True)
-        self._landing = cupy.cuda.MemoryPool(self._new_landing)
+        new = functools.partial(_new_landing, cupy, self._inward)
+        self._landing = cuda_pools.Pool(cupy, number, new, self._leave)
         self._busy: deque[tuple[Any, Any]] = deque()
         """The ends of copies, and the arrays that must stay as they are until then."""
         self._waiting = threads.DaemonThreads(1, f"capstan-gpu-{number}")
@@ -104,11 +105,6 @@ class Streams(device.Stream):
             event.record(self._outward)
         return event
 
-    def _mark(self, stream: Any) -> Any:
-        event = self._cupy.cuda.Event(disable_timing=True)
-        event.record(stream)
-        return event
-
     def _wait(self, event: Any, passed: device.Passed) -> None:
         try:
             event.synchronize()
@@ -136,30 +132,30 @@ class Streams(device.Stream):
         When the array is garbage, the next copy into its memory waits for the computing that the
         GPU has then. So copies and computing overlap, unless the copy needs this very memory.
         """
-        cupy = self._cupy
         with self._inward:
             memory = self._landing.malloc(value.nbytes)
-        owner = _Owner()
-        weakref.finalize(owner, self._leave, memory).atexit = False
-        unowned = cupy.cuda.UnownedMemory(memory.ptr, value.nbytes, owner, self._number)
-        pointer = cupy.cuda.MemoryPointer(unowned, 0)
-        return cupy.ndarray(value.shape, value.dtype, pointer)
+        return self._cupy.ndarray(value.shape, value.dtype, memory)
 
-    def _leave(self, memory: Any) -> None:
-        """Give memory back to the pool of copies, once the present computing is over."""
+    def _leave(self) -> None:
+        """Let copies to the GPU wait for the present computing, which may use their memory."""
         with self._cupy.cuda.Device(self._number):
             self._inward.wait_event(self._mark(self._compute))
-        del memory
 
-    def _new_landing(self, size: int) -> Any:
-        """Return memory from CuPy's pool, which computing may still use, for the first copy."""
-        with self._compute:
-            memory = self._cupy.get_default_memory_pool().malloc(size)
-        self._inward.wait_event(self._mark(self._compute))
-        return memory
+    def _mark(self, stream: Any) -> Any:
+        return _marked(self._cupy, stream)
 
 
-class _Owner:
-    """Keeps memory in use as long as an array refers to it."""
+def _new_landing(cupy: Any, inward: Any, size: int) -> Any:
+    """Return memory from CuPy's pool, which computing may still use, for the first copy."""
+    compute = cupy.cuda.Stream.null
+    with compute:
+        memory = cupy.get_default_memory_pool().malloc(size)
+    inward.wait_event(_marked(cupy, compute))
+    return memory
 
-    __slots__ = ("__weakref__",)
+
+def _marked(cupy: Any, stream: Any) -> Any:
+    """Return an event at the end of the work that a stream of the current device has now."""
+    event = cupy.cuda.Event(disable_timing=True)
+    event.record(stream)
+    return event
