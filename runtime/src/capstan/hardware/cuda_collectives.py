@@ -100,7 +100,7 @@ class Group:
         for number, value in zip(self._numbers, values, strict=True):
             with device(number):
                 sources.append(self._cupy.ascontiguousarray(value))
-        with cuda_peers.turn():
+        with cuda_peers.TURN:
             communicators = _communicators(self._nccl, tuple(self._ranks))
             self._nccl.groupStart()
             try:
@@ -115,6 +115,6 @@ class Group:
 def _communicators(nccl: Any, ranks: tuple[int, ...]) -> Mapping[int, Any]:
     """Return the communicator of each GPU. The first call for a set of GPUs connects them.
 
-    The caller holds `cuda_peers.turn`.
+    The caller holds `cuda_peers.TURN`.
     """
     return dict(zip(ranks, nccl.NcclCommunicator.initAll(list(ranks)), strict=True))

@@ -11,15 +11,12 @@ _ALREADY_ENABLED = 704
 """CUDA's error number for a pair of GPUs that another caller has connected."""
 
 
-@functools.cache
-def turn() -> threading.Lock:
-    """Return the lock that the process holds while it gives work to several GPUs that wait for
-    each other.
+TURN = threading.Lock()
+"""A thread holds this lock while it gives work to several GPUs that wait for each other.
 
-    The parts of a collective wait for each other on their GPUs. If a copy came between two parts,
-    the later part could wait for the copy, and the copy for the earlier part.
-    """
-    return threading.Lock()
+The parts of a collective wait for each other on their GPUs. If a copy came between two parts, the
+later part could wait for the copy, and the copy for the earlier part.
+"""
 
 
 def copy(cupy: Any, value: Any, source: int, result: Any, destination: int) -> None:
@@ -36,7 +33,7 @@ def copy(cupy: Any, value: Any, source: int, result: Any, destination: int) -> N
     with cupy.cuda.Device(source):
         elements = cupy.ascontiguousarray(value)
         computed = cupy.cuda.Event(disable_timing=True)
-    with turn():
+    with TURN:
         with cupy.cuda.Device(source):
             computed.record(cupy.cuda.Stream.null)
         with cupy.cuda.Device(destination):
