@@ -57,7 +57,8 @@ def determinants(v1: Any) -> list[Any]:
     solved = v1.cholesky_solve(factor, v1.constant(RHS))
     for result in (factor, logarithm, v1.linalg.logdet(definite), solved):
         fetches += [result, *slopes(v1, result, matrix)]
-    return [*fetches, sign]
+    # The gradient of Cholesky consists of other operations.
+    return [*fetches, sign, v1.raw_ops.CholeskyGrad(l=factor, grad=v1.constant(SQUARE))]
 
 
 def decompositions(v1: Any) -> list[Any]:

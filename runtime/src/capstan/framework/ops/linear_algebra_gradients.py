@@ -75,7 +75,19 @@ def log_determinant(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def cholesky(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.CholeskyGrad(op.outputs[0], grads[0]),)
+    """Return the symmetric gradient (Murray, arXiv:1602.07527)."""
+    factor = op.outputs[0]
+    two = raw.Cast(2, DstT=factor.dtype)
+
+    def over_factor(matrix: Tensor) -> Tensor:
+        """Return the transpose of a matrix, times the inverse of the factor."""
+        return _turned(raw.MatrixTriangularSolve(factor, matrix, adjoint=True), raw)
+
+    product = raw.BatchMatMul(factor, grads[0], adj_x=True)
+    halved = raw.MatrixSetDiag(product, raw.Div(raw.MatrixDiagPart(product), two))
+    lower = raw.MatrixBandPart(halved, np.int64(-1), np.int64(0))
+    whole = over_factor(over_factor(lower))
+    return (raw.Div(raw.Add(whole, _turned(whole, raw)), two),)
 
 
 def solve(op: Op, grads: Gradients, raw: Raw) -> Gradients:
