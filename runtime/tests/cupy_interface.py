@@ -2,7 +2,8 @@
 
 Kernels call NumPy's functions, which pass the calls on to the type of the arrays
 (`__array_function__`, `__array_ufunc__`). CuPy lacks some functions, some parameters, and most
-methods of ufuncs. `cupy_functions.txt` was printed from CuPy 14.2.0.
+methods of ufuncs. Its linear algebra takes fewer arrays. `cupy_functions.txt` was printed from CuPy
+14.2.0.
 """
 
 import pathlib
@@ -72,6 +73,27 @@ def check_function(function: Any, inputs: Sequence[Any], options: Mapping[str, A
         raise TypeError(f"{function.__name__} of CuPy takes shape=() for no shape")
     part = function.__module__.removeprefix("numpy").lstrip(".")
     _check(f"{part}.{function.__name__}" if part else function.__name__, inputs, options)
+    if function is np.searchsorted:
+        types = [value.dtype for value in inputs[:2]]
+        if np.result_type(*types) not in types:
+            raise TypeError(f"searchsorted of CuPy compares {types} without a conversion of both")
+    if part == "linalg":
+        _check_matrices(function.__name__, inputs, options)
+
+
+def _check_matrices(name: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Raise an error if a function of `cupy.linalg` refuses what NumPy's takes (cupy/linalg)."""
+    given = dict(zip(_PARAMETERS[f"linalg.{name}"], inputs, strict=False)) | options
+    if name == "qr" and given.get("mode", "reduced") not in ("reduced", "complete", "r", "raw"):
+        raise ValueError(f"qr of CuPy has no mode {given['mode']}")
+    if given.get("UPLO", "L") not in ("L", "U"):
+        raise ValueError(f"{name} of CuPy takes UPLO='L' or 'U'")
+    if name == "solve":
+        matrix, rhs = given["a"].shape, given["b"].shape
+        if len(rhs) > 1 and matrix[:-1] != rhs[:-1]:
+            raise ValueError(f"solve of CuPy does not broadcast {matrix} and {rhs}")
+        if 0 in rhs and 0 not in matrix:
+            raise ZeroDivisionError("solve of CuPy needs a right-hand side")
 
 
 def check_method(name: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:

@@ -32,6 +32,12 @@ def _image(numbers: Numbers) -> Any:
     return np.abs(numbers(2, 4, 4, 3)) % np.float32(1)
 
 
+def _definite(numbers: Numbers) -> Any:
+    """Return symmetric matrices with positive eigenvalues."""
+    factors = numbers(2, 3, 3)
+    return factors @ factors.swapaxes(1, 2) + np.eye(3, dtype=np.float32)
+
+
 def _normalized(numbers: Numbers) -> list[Any]:
     """Return images, scale, offset, mean and variance."""
     return [_image(numbers), *(numbers(3) for _ in range(3)), np.abs(numbers(3))]
@@ -79,6 +85,12 @@ CALLS: Mapping[str, Callable[[Numbers], Call]] = {
         {"shape": tensor_shape.TensorShape([2, 3])},
     ),
     "PreventGradient": lambda n: ([n(3)], {}),
+    "Cholesky": lambda n: ([_definite(n)], {}),
+    "SelfAdjointEigV2": lambda n: ([_definite(n)], {}),
+    "Qr": lambda n: ([n(2, 4, 3)], {"full_matrices": True}),
+    "Svd": lambda n: ([n(2, 3, 4)], {"full_matrices": True}),
+    "Bucketize": lambda n: ([n(3, 4)], {"boundaries": [-0.5, 0.0, 0.0, 0.75]}),
+    "Unique": lambda n: ([np.array([3, 1, 3, -2, 1])], {}),
     "Xdivy": lambda n: ([n(3, 4), n(4)], {}),
     "Xlogy": lambda n: ([n(3, 4), np.abs(n(4))], {}),
 }

@@ -37,8 +37,22 @@ _VIEWS = frozenset(
 """The functions of NumPy that return the memory of their first argument."""
 
 
-_PRODUCTS = frozenset({np.dot, np.vdot, np.inner, np.outer, np.tensordot, np.einsum})
-"""The functions that call cuBLAS, which CuPy does not call while it captures a CUDA graph."""
+_PRODUCTS = frozenset(
+    {
+        *(np.dot, np.vdot, np.inner, np.outer, np.tensordot, np.einsum),
+        *(np.linalg.det, np.linalg.slogdet, np.linalg.qr),
+    }
+)
+"""The functions that call cuBLAS or cuSOLVER, which cannot be done in the capture of a graph."""
+
+_SOLVERS = frozenset(
+    getattr(np.linalg, name)
+    for name in (
+        *("cholesky", "cond", "eig", "eigh", "eigvals", "eigvalsh", "inv", "lstsq"),
+        *("matrix_power", "matrix_rank", "pinv", "solve", "svd", "tensorinv", "tensorsolve"),
+    )
+)
+"""The functions that have no result for some matrices, of which CuPy says nothing by default."""
 
 _thread = threading.local()
 """The device that each thread uses, if it uses one."""
@@ -78,6 +92,8 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
         cupy_interface.check_function(function, inputs, options)
         if function in _PRODUCTS:
             self._home.refuse_recording(function.__name__)
+        if function in _SOLVERS:
+            return self._home.solve(function, inputs, options)
         if function is np.empty_like:
             return self._home.like(*inputs, **options)
         if function is np.asarray:
@@ -242,6 +258,26 @@ class Strict(device.Device):
     def matmul(self, left: Any, right: Any, out: Any = None) -> Any:
         return self.compute(np.matmul, (left, right), {} if out is None else {"out": (out,)})
 
+    def checked(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        self._thread.checks = True
+        try:
+            return function(*arguments, **options)
+        finally:
+            self._thread.checks = False
+
+    def solve(self, function: Callable[..., Any], inputs: Any, options: dict[str, Any]) -> Any:
+        """Wait for the arrays and call a function of `np.linalg`, which may raise LinAlgError.
+
+        CuPy does so only within `checked`, and returns garbage otherwise. A strict device refuses
+        the call then.
+        """
+        self.refuse_recording(function.__name__)
+        if not getattr(self._thread, "checks", False):
+            raise TypeError(f"CuPy hides errors of {function.__name__} without Device.checked")
+        _refuse_mixture((inputs, options))
+        fetched = _walk(inputs, lambda x: self.fetch(x) if isinstance(x, StrictArray) else x)
+        return _walk(function(*fetched, **options), lambda part: self.put(np.asarray(part)))
+
     def copy_in(self, value: Any) -> Any:
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"copy_in takes an array of the host, not {type(value).__name__}")
@@ -358,7 +394,8 @@ class _Module:
 
 def _walk(value: Any, change: Callable[[Any], Any]) -> Any:
     if isinstance(value, tuple | list):
-        return type(value)(_walk(part, change) for part in value)
+        parts = [_walk(part, change) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
     if isinstance(value, dict):
         return {key: _walk(part, change) for key, part in value.items()}
     return change(value)

@@ -11,7 +11,7 @@ import strict
 
 import capstan as tf
 from capstan.framework.raw import raw
-from capstan.hardware import cpu
+from capstan.hardware import cpu, device
 from capstan.kernels import registry
 
 RANDOM = np.random.default_rng(0)
@@ -250,6 +250,28 @@ def test_a_strict_array_refuses_every_way_to_its_memory() -> None:
     ):
         with pytest.raises((TypeError, IndexError)):
             misuse()
+
+
+def test_a_strict_device_refuses_the_linear_algebra_that_cupy_refuses_or_does_not_check() -> None:
+    home = strict.Strict("/device:GPU:0")
+    matrix, singular = home.put(np.eye(3)), home.put(np.zeros((3, 3)))
+    batch, nothing = home.put(np.ones((2, 3, 1))), home.put(np.ones((3, 0)))
+    for misuse in (
+        lambda: np.linalg.inv(matrix),
+        lambda: home.checked(np.linalg.inv, singular),
+        lambda: home.checked(np.linalg.solve, matrix, batch),
+        lambda: home.checked(np.linalg.solve, matrix, nothing),
+        lambda: home.checked(np.linalg.cholesky, matrix, upper=True),
+        lambda: home.checked(np.linalg.eigh, matrix, "l"),
+        lambda: home.checked(np.linalg.qr, matrix, "economic"),
+        lambda: np.searchsorted(home.put(np.ones(2, np.float32)), home.put(np.ones(2, np.int64))),
+        lambda: home.record(lambda: np.linalg.det(matrix)),
+        lambda: home.record(lambda: home.checked(np.linalg.inv, matrix)),
+    ):
+        with pytest.raises((TypeError, ValueError, ArithmeticError, device.NotRepeatable)):
+            misuse()
+    assert home.checked(np.linalg.inv, matrix).get().tolist() == np.eye(3).tolist()
+    assert np.linalg.det(singular).get() == 0
 
 
 def test_the_stream_is_late() -> None:

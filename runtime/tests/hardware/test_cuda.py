@@ -91,6 +91,33 @@ def test_a_program_of_elementwise_functions_is_one_kernel(gpu: Any, dtype: Any) 
         np.testing.assert_allclose(one, other, rtol=4 * np.finfo(dtype).eps)
 
 
+def test_cupy_reports_a_matrix_without_a_result_only_in_a_checked_call() -> None:
+    import cupyx
+
+    unused = cuda.Cuda.__new__(cuda.Cuda)
+    assert unused.checked(cupyx.geterr)["linalg"] == "raise"
+    assert cupyx.geterr()["linalg"] == "ignore"
+
+
+@on_a_gpu
+@pytest.mark.parametrize("batch", [(), (2,)], ids=["matrix", "batch"])
+@pytest.mark.parametrize("function", [np.linalg.cholesky, np.linalg.inv])
+def test_a_checked_call_of_linear_algebra_gives_a_result_or_raises(
+    gpu: Any, function: Any, batch: tuple[int, ...]
+) -> None:
+    gpu.use()
+    good, bad = np.array([[4.0, 2], [2, 3]]), np.array([[1.0, 1], [1, 1]]) * -1
+    for matrix in (good, bad):
+        given = gpu.put(np.broadcast_to(matrix, (*batch, 2, 2)).copy())
+        if matrix is bad:
+            with pytest.raises(np.linalg.LinAlgError):
+                gpu.checked(function, given)
+        else:
+            found = gpu.copy_out(gpu.checked(function, given))
+            gpu.stream.synchronize()
+            np.testing.assert_allclose(found, np.broadcast_to(function(good), found.shape))
+
+
 @on_a_gpu
 def test_arrays_of_the_host_may_change_once_they_are_copied(gpu: Any) -> None:
     value, arrays = np.zeros(1000, np.float32), []

@@ -50,6 +50,39 @@ def test_an_example_gives_the_same_values_on_both_devices(op: str) -> None:
     check_equal(op, inputs, attrs)
 
 
+@pytest.mark.e2e
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32, np.float64])
+def test_buckets_of_each_type_are_those_of_the_cpu(dtype: Any) -> None:
+    """The middle boundary is no integer, and the last is between two integers of its type."""
+    values = [-3, 4, 5, 16777216, 16777217, 0.1, np.float32(0.1)]
+    values += [np.nan, np.inf] if np.dtype(dtype).kind == "f" else []
+    boundaries = [-3.0, 0.1, 4.5, 16777216.0]
+    check_equal("Bucketize", [np.array(values).astype(dtype)], {"boundaries": boundaries})
+    check_equal("Bucketize", [np.array(7, dtype)], {"boundaries": []})
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    "function",
+    [
+        tf.cholesky, tf.matrix_inverse, tf.matrix_determinant, tf.qr, tf.svd, tf.self_adjoint_eig,
+        tf.linalg.slogdet, tf.self_adjoint_eigvals, lambda x: tf.svd(x, compute_uv=False),
+        lambda x: tf.matrix_solve(x, x + 1), lambda x: tf.matrix_triangular_solve(x, x + 1),
+    ],
+)  # fmt: skip
+def test_gradients_of_linear_algebra_run_on_a_gpu(function: Any) -> None:
+    factors = np.random.default_rng(2).normal(size=(2, 3, 3))
+    value = factors @ factors.swapaxes(1, 2) + np.eye(3)
+    results = []
+    for device in ("/gpu:0", "/cpu:0"):
+        with tf.Graph().as_default(), tf.Session() as session, tf.device(device):
+            x = tf.placeholder(tf.float64, value.shape)
+            outputs = [tf.sin(each) for each in tf.nest.flatten(function(x))]
+            results.append(session.run(tf.gradients(outputs, x), {x: value}))
+    found, expected = results
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
 def check_equal(op: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> None:
     """Run a call of an op on the strict device and on the CPU, and compare the outputs."""
     feeds: dict[Any, Any] = {}

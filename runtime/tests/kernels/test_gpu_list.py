@@ -44,6 +44,7 @@ OTHER_HOSTS = {
         ("If", "StatelessIf"), "the compiler replaces the node by branches of its graph"
     ),
     "InTopKV2": "k is a number that the host reads",
+    "Qr": "TensorFlow computes on the host, because the cuSOLVER of its time had a bug",
     **dict.fromkeys(
         (*_ARRAYS, "TensorArrayGradV3", "TensorArrayGradWithShape", "TensorArraySizeV3"),
         "the flow carries no value, so it needs no memory of a device",

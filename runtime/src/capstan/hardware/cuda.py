@@ -170,6 +170,12 @@ class Cuda(device.Device):
             return super().matmul(left, right, out)
         return cuda_products.matmul(self._cupy, left, right, out)
 
+    def checked(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        import cupyx
+
+        with cupyx.errstate(linalg="raise"):  # CuPy's default is not to wait for the GPU.
+            return super().checked(function, *arguments, **options)
+
     def record(
         self, work: Callable[[], Sequence[Array]]
     ) -> tuple[Sequence[Array], Callable[[], None]]:

@@ -143,6 +143,16 @@ class Device(abc.ABC):
         product: Array = np.matmul(left, right, out)
         return product
 
+    def checked(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Return what a function of `np.linalg` returns. Blocks until the device knows whether the
+        function has a result. Outside of this call, such a function may return garbage instead of
+        an error.
+
+        Raises:
+            numpy.linalg.LinAlgError: a matrix has no inverse, for example.
+        """
+        return function(*arguments, **options)
+
     def record(
         self, work: Callable[[], Sequence[Array]]
     ) -> tuple[Sequence[Array], Callable[[], None]]:

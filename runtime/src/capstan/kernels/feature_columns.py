@@ -12,6 +12,7 @@ import numpy as np
 from capstan.core import fingerprint, shapes
 from capstan.core.arrays import Array
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -25,8 +26,11 @@ def _bucketize(node: NodeContext) -> Function:
     if (np.diff(boundaries) < 0).any():
         raise invalid("Expected sorted boundaries")
 
-    def bucketize(values: Array) -> Array:
-        return np.asarray(np.searchsorted(boundaries, values, "right"), np.int32)
+    def bucketize(values: Array) -> Any:
+        # NumPy converts both to a type that has all their values. CuPy does not.
+        exact = boundaries.astype(np.result_type(boundaries.dtype, values.dtype))
+        places = np.searchsorted(beside(exact, values), values, "right")
+        return on_host(places.astype(np.int32))
 
     return bucketize
 

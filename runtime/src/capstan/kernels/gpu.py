@@ -20,11 +20,13 @@ from capstan.kernels import (
     creation,
     depthwise,
     diagonals,
+    feature_columns,
     image,
     image_colours,
     indexing,
     joining,
     layout,
+    linear_algebra,
     logic,
     margins,
     multinomial,
@@ -62,11 +64,13 @@ _FAMILIES = (
     creation,
     depthwise,
     diagonals,
+    feature_columns,
     image,
     image_colours,
     indexing,
     joining,
     layout,
+    linear_algebra,
     logic,
     margins,
     multinomial,
@@ -179,6 +183,13 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     ({"T": _WIDE}, "Polygamma Zeta"),
     ({"T": _SINGLE | {dtypes.int32}}, "Bincount"),
     ({"T": _SINGLE}, "SparseTensorDenseMatMul"),
+    ({"T": _WIDE | _INDEX}, "Bucketize"),
+    ({"T": _INDEX}, "Unique"),
+    (
+        {"T": _WIDE},
+        "Cholesky LogMatrixDeterminant MatrixDeterminant MatrixInverse MatrixSolve "
+        "MatrixTriangularSolve Qr SelfAdjointEigV2 Svd",
+    ),
     ({"T": _SINGLE}, "FusedBatchNorm FusedBatchNormGrad LRN LRNGrad"),
     ({"Tparams": _PLAIN}, "Gather GatherV2"),
     ({"Tparams": _SIGNED}, "GatherNd"),
@@ -246,9 +257,13 @@ _NEEDS_HOST = (
     "RandomUniformInt "
     # These wait for the device.
     "Bincount CheckNumerics SparseTensorDenseMatMul Where "
-    # CuPy does not call cuBLAS while it captures a CUDA graph. `Device.matmul` does.
+    "Bucketize Cholesky MatrixInverse MatrixSolve MatrixTriangularSolve SelfAdjointEigV2 Svd "
+    # The shapes of its results differ from step to step.
+    "Unique "
+    # CuPy calls neither cuBLAS nor cuSOLVER in the capture of a CUDA graph. `Device.matmul` does.
     "Conv2D Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "
-    "Conv3DBackpropInputV2 ResizeBilinear ResizeBilinearGrad"
+    "Conv3DBackpropInputV2 LogMatrixDeterminant MatrixDeterminant Qr ResizeBilinear "
+    "ResizeBilinearGrad"
 )
 """The ops whose work a device cannot repeat without the host (`Kernel.repeats`)."""
 

@@ -1,7 +1,7 @@
 """Kernels of linear algebra on stacks of matrices (core/kernels/linalg_ops_common.cc and its kin).
 
-NumPy calls LAPACK. Eigenvectors and singular vectors are only unique up to their signs, so these
-may differ from TensorFlow's.
+NumPy calls LAPACK, and CuPy calls cuSOLVER and cuBLAS. Eigenvectors and singular vectors are only
+unique up to their signs, so these may differ from TensorFlow's.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,10 @@ _RANK_DEFICIENT = (
 
 
 def _checked(function: Callable[..., Any], message: str, *arguments: Any, **options: Any) -> Any:
-    """Call a function of LAPACK. If the matrix does not allow the result, raise `message`."""
+    """Call a function of `np.linalg`. If the matrix does not allow the result, raise `message`.
+
+    The kernels of GPUs call `Device.checked`, because CuPy returns garbage for such a matrix.
+    """
     try:
         return function(*arguments, **options)
     except np.linalg.LinAlgError:
@@ -68,11 +71,11 @@ def _turned(matrix: Array) -> Array:
 
 
 def _inverse(node: NodeContext) -> Function:
-    is_adjoint = node.attrs["adjoint"]
+    is_adjoint, call = node.attrs["adjoint"], node.hardware.checked
 
     def invert(matrix: Array) -> Any:
         _check_square(matrix)
-        inverse = _checked(np.linalg.inv, "Input is not invertible.", matrix)
+        inverse = _checked(call, "Input is not invertible.", np.linalg.inv, matrix)
         return _turned(inverse).copy() if is_adjoint else inverse
 
     return invert
@@ -80,18 +83,23 @@ def _inverse(node: NodeContext) -> Function:
 
 def _determinant(matrix: Array) -> Any:
     _check_square(matrix)
-    return np.asarray(np.linalg.det(matrix), matrix.dtype)
+    return np.linalg.det(matrix)
 
 
 def _log_determinant(matrix: Array) -> tuple[Any, Any]:
     _check_square(matrix)
     sign, logarithm = np.linalg.slogdet(matrix)
-    return np.asarray(sign, matrix.dtype), np.asarray(logarithm, matrix.dtype)
+    return sign, logarithm
 
 
-def _cholesky(matrix: Array) -> Any:
-    _check_square(matrix)
-    return _checked(np.linalg.cholesky, _NO_CHOLESKY, matrix)
+def _cholesky(node: NodeContext) -> Function:
+    call = node.hardware.checked
+
+    def decompose(matrix: Array) -> Any:
+        _check_square(matrix)
+        return _checked(call, _NO_CHOLESKY, np.linalg.cholesky, matrix)
+
+    return decompose
 
 
 def _cholesky_grad(lower: Array, grad: Array) -> Any:
@@ -108,30 +116,39 @@ def _cholesky_grad(lower: Array, grad: Array) -> Any:
 
 
 def _solve(node: NodeContext) -> Function:
-    is_adjoint = node.attrs["adjoint"]
+    is_adjoint, call = node.attrs["adjoint"], node.hardware.checked
 
     def solve(matrix: Array, rhs: Array) -> Any:
         _check_square(matrix)
         _check_system(matrix, rhs)
         _check_batches(matrix, rhs)
-        matrix = _turned(matrix) if is_adjoint else matrix
-        return _checked(np.linalg.solve, "Input matrix is not invertible.", matrix, rhs)
+        return _solution(call, _turned(matrix) if is_adjoint else matrix, rhs)
 
     return solve
 
 
 def _solve_triangular(node: NodeContext) -> Function:
-    is_adjoint = node.attrs["adjoint"]
+    is_adjoint, call = node.attrs["adjoint"], node.hardware.checked
     triangle = np.tril if node.attrs["lower"] else np.triu
 
     def solve(matrix: Array, rhs: Array) -> Any:
         _check_square(matrix)
         _check_system(matrix, rhs)
         matrix = triangle(matrix)
-        matrix = _turned(matrix) if is_adjoint else matrix
-        return _checked(np.linalg.solve, "Input matrix is not invertible.", matrix, rhs)
+        if matrix.shape[:-2] != rhs.shape[:-2]:  # CuPy's solver does not broadcast.
+            batch = np.broadcast_shapes(matrix.shape[:-2], rhs.shape[:-2])
+            matrix = np.broadcast_to(matrix, (*batch, *matrix.shape[-2:]))
+            rhs = np.broadcast_to(rhs, (*batch, *rhs.shape[-2:]))
+        return _solution(call, _turned(matrix) if is_adjoint else matrix, rhs)
 
     return solve
+
+
+def _solution(call: Callable[..., Any], matrix: Array, rhs: Array) -> Any:
+    """Solve systems whose batches have one shape. As in TensorFlow, they may have no columns."""
+    if not rhs.size:
+        return np.zeros_like(rhs)
+    return _checked(call, "Input matrix is not invertible.", np.linalg.solve, matrix, rhs)
 
 
 def _solve_least_squares(node: NodeContext) -> Function:
@@ -170,34 +187,34 @@ def _qr(node: NodeContext) -> Function:
 
 def _svd(node: NodeContext) -> Function:
     is_full, has_vectors = node.attrs["full_matrices"], node.attrs["compute_uv"]
-    message = "SVD did not converge."
+    call, message = node.hardware.checked, "SVD did not converge."
 
     def decompose(matrix: Array) -> tuple[Any, Any, Any]:
         _check_matrix(matrix)
         if not has_vectors:
-            values = _checked(np.linalg.svd, message, matrix, compute_uv=False)
+            values = _checked(call, message, np.linalg.svd, matrix, compute_uv=False)
             return values, *(np.zeros_like(matrix, shape=(0,)) for _ in range(2))
-        u, values, turned = _checked(np.linalg.svd, message, matrix, is_full)
+        u, values, turned = _checked(call, message, np.linalg.svd, matrix, is_full)
         return values, u, _turned(turned).copy()
 
     return decompose
 
 
 def _eigen(node: NodeContext) -> Function:
-    has_vectors = node.attrs["compute_v"]
+    has_vectors, call = node.attrs["compute_v"], node.hardware.checked
 
     def decompose(matrix: Array) -> tuple[Any, Any]:
         _check_square(matrix)
         if not has_vectors:
-            values = _checked(np.linalg.eigvalsh, _NO_EIGENVECTORS, matrix)
+            values = _checked(call, _NO_EIGENVECTORS, np.linalg.eigvalsh, matrix)
             return values, np.zeros_like(matrix, shape=(0,))
-        values, vectors = _checked(np.linalg.eigh, _NO_EIGENVECTORS, matrix)
+        values, vectors = _checked(call, _NO_EIGENVECTORS, np.linalg.eigh, matrix)
         return values, vectors
 
     return decompose
 
 
-register(Kernel("Cholesky", constantly(_cholesky)))
+register(Kernel("Cholesky", _cholesky))
 register(Kernel("CholeskyGrad", constantly(_cholesky_grad)))
 register(Kernel("LogMatrixDeterminant", constantly(_log_determinant)))
 register(Kernel("MatrixDeterminant", constantly(_determinant)))

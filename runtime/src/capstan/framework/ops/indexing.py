@@ -221,5 +221,6 @@ define(
         shape=_unique_shape,
         not_differentiable=True,
         types={"T": (*typesets.NUMERIC, dtypes.bool_, dtypes.string), "out_idx": typesets.INDEX},
+        host=("x", "y", "idx"),
     )
 )
