@@ -132,12 +132,12 @@ def test_a_fetched_handle_names_the_device_container_and_name_of_its_variable() 
     v = handle("w", shared_name="there", container="box")
     with tf.Session() as session:
         found = session.run(v)
-        device = session.list_devices()[-1]
     proto = tensor_proto.make(found)
     assert proto.dtype == dtypes.resource.as_datatype_enum
     (fetched,) = proto.resource_handle_val
     assert (fetched.container, fetched.name) == ("box", "there")
-    assert fetched.device == device.name
+    device = tf.test.gpu_device_name() or "/device:CPU:0"
+    assert fetched.device == f"/job:localhost/replica:0/task:0{device}"
 
 
 def test_a_value_read_by_one_spelling_of_the_default_container_survives_a_change_by_the_other() -> (
