@@ -1,6 +1,8 @@
 """Runs of nodes that a device repeats without the host (`executor.runs`, `executor.repeats`)."""
 
+import gc
 import tracemalloc
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -96,6 +98,21 @@ def test_a_run_whose_calls_never_repeat_is_not_recorded(gpu: strict.Strict) -> N
     for _ in range(ENOUGH):
         assert call(gpu, run, np.ones(1), np.int32(7)).tolist() == [7]
     assert function.calls == count + ENOUGH
+
+
+def test_a_run_that_records_none_any_more_keeps_no_recording(gpu: strict.Strict) -> None:
+    made: list[weakref.ref[Any]] = []
+
+    def negative(x: Any, _: Any) -> Sequence[Any]:
+        result = np.negative(x)
+        made.append(weakref.ref(result))
+        return [result]
+
+    run, _ = repeated(gpu, negative, inputs=2)
+    for number in (*[0] * ENOUGH, *range(1, 2 * repeats.MOST_CALLS)):
+        call(gpu, run, np.ones(1), np.int32(number))
+    gc.collect()
+    assert [result for result in made if result() is not None] == []
 
 
 @pytest.mark.alone

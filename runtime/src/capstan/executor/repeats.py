@@ -90,6 +90,8 @@ class Repeats:
                 return self._results(recording)
             del self._recordings[key]
         self._useless += 1
+        if self._useless >= MOST_CALLS:
+            self._stop()
         if key is None or not self._is_due(key):
             return self._function(*inputs)
         recorded = self._record(inputs)
@@ -100,7 +102,7 @@ class Repeats:
 
     def _is_due(self, key: Hashable) -> bool:
         """Count a call. Return whether to record it."""
-        if len(self._recordings) >= MOST_RECORDINGS:
+        if self._useless >= MOST_CALLS or len(self._recordings) >= MOST_RECORDINGS:
             return False
         if len(self._calls) >= MOST_CALLS:  # Else keys that never repeat would fill the memory.
             self._calls.clear()
@@ -115,10 +117,14 @@ class Repeats:
             held = list(map(self._held, inputs, self._shared))
             results, launch = self._home.record(lambda: self._function(*held))
         except (device.NotRepeatable, errors.ResourceExhaustedError):
-            self._useless = MOST_CALLS
-            self._recordings.clear()
+            self._stop()
             return None
         return _Recording(held, results, before, launch)
+
+    def _stop(self) -> None:
+        """Record nothing any more, and give back the memory of the recordings."""
+        self._useless = MOST_CALLS
+        self._recordings.clear()
 
     def _launch(self, recording: _Recording) -> bool:
         """Let the device do recorded work. Return whether the variables have the same memory."""
