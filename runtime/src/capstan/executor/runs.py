@@ -7,7 +7,7 @@ The nodes of a run become a function of the generated code. The segment calls it
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from capstan.core import dtypes
+from capstan.core import devices, dtypes
 from capstan.core import node as ir
 from capstan.executor import aliases, branches, repeats, source, values
 from capstan.framework import facts, opdef
@@ -101,7 +101,8 @@ class Runs:
             return False
         if infer.is_constant(node) or ir.Edge(node.name) in self._variables:
             return True
-        kernel = registry.find(node.op, "GPU", infer.attributes(node))
+        kind = devices.parse(node.device).device_type or "CPU"
+        kernel = registry.find(node.op, kind, infer.attributes(node))
         if kernel is None or not kernel.repeats or self._branches.condition(ir.Edge(node.name)):
             return False
         return self._unknown.isdisjoint(node.inputs)

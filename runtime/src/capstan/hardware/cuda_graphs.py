@@ -26,16 +26,13 @@ def capture(
         cupy.cuda.device.get_cublas_handle()  # A thread cannot make its handle in a capture.
         stream = cupy.cuda.Stream(non_blocking=True)
         with cupy.cuda.using_allocator(pool.malloc), stream:
-            stream.begin_capture()
             try:
+                stream.begin_capture()
                 results = work()
+                graph = stream.end_capture()
             except Exception as fault:
                 with contextlib.suppress(Exception):  # CUDA may have ended the capture already.
                     stream.end_capture()
-                raise device.NotRepeatable(str(fault)) from fault
-            try:
-                graph = stream.end_capture()
-            except Exception as fault:
                 raise device.NotRepeatable(str(fault)) from fault
     return results, functools.partial(_launch, cupy, number, graph, pool)
 

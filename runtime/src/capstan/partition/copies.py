@@ -1,12 +1,14 @@
 """Copies of tensors between host memory and the memories of devices.
 
-The CPUs of a task share host memory. A tensor in the memory of a device is copied if it leaves the
-task, if it is fetched, or if a reader uses another memory. A node on this device makes the copy to
-host memory. If the reader uses the memory of another device of the task, a node on the device of
-the reader makes one copy from memory to memory. A node that adds tensors of several devices of a
-task up is not given copies: another node takes its place, and reads the tensors where they are.
-Feeds and messages are in host memory. Constants
-are not copied in the step: each device gets a constant of its own.
+The CPUs of a task share host memory. Feeds and messages are in host memory. A tensor in the memory
+of a device is copied if it leaves the task, if it is fetched, or if a reader uses another memory.
+
+* A node on the device of the tensor makes the copy to host memory.
+* If the reader uses the memory of another device of the task, a node on the device of the reader
+  makes one copy from memory to memory.
+* A node that adds tensors of several devices of a task gets no copies. Another node takes its
+  place, and reads the tensors where they are.
+* Constants are not copied in the step: each device gets a constant of its own.
 """
 
 import functools
