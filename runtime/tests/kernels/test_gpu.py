@@ -1,6 +1,7 @@
 """The kernels of GPUs give the values of the CPU's kernels, on a device that is no NumPy."""
 
-from collections.abc import Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import examples
@@ -14,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import capstan as tf
-from capstan.core import dtypes
+from capstan.core import dtypes, elementwise
 from capstan.framework import opdef
 from capstan.framework.raw import raw
+from capstan.hardware import device
 from capstan.kernels import registry
 
 OPS = sorted(op for op in op_cases.CASES if registry.rows(op, "GPU"))
@@ -74,13 +76,68 @@ def test_gradients_of_linear_algebra_run_on_a_gpu(function: Any) -> None:
     factors = np.random.default_rng(2).normal(size=(2, 3, 3))
     value = factors @ factors.swapaxes(1, 2) + np.eye(3)
     results = []
-    for device in ("/gpu:0", "/cpu:0"):
-        with tf.Graph().as_default(), tf.Session() as session, tf.device(device):
+    for place in ("/gpu:0", "/cpu:0"):
+        with tf.Graph().as_default(), tf.Session() as session, tf.device(place):
             x = tf.placeholder(tf.float64, value.shape)
             outputs = [tf.sin(each) for each in tf.nest.flatten(function(x))]
             results.append(session.run(tf.gradients(outputs, x), {x: value}))
     found, expected = results
     np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def repeating(op: str) -> list[dtypes.DType]:
+    """Return the types of the attribute T with which a device can repeat an op."""
+    every = (dtypes.float32, dtypes.float64, dtypes.int64, dtypes.int32)
+    found = {dtype: registry.find(op, "GPU", {"T": dtype}) for dtype in every}
+    return [dtype for dtype, kernel in found.items() if kernel is not None and kernel.repeats]
+
+
+@contextlib.contextmanager
+def recorded() -> Iterator[None]:
+    """Record each call of a kernel that a device can repeat (`Kernel.repeats`), and do it once."""
+    bind = registry.Kernel.bind
+
+    def bound(kernel: registry.Kernel, node: registry.NodeContext) -> Callable[..., Any]:
+        function, home = bind(kernel, node), node.hardware
+        if not (kernel.repeats and isinstance(home, strict.Strict)):
+            return function
+
+        def run(*inputs: Any) -> Any:
+            try:
+                results, launch = home.record(lambda: function(*inputs))
+            except device.NotRepeatable as fault:
+                # A chain of elementwise functions calls kernels without arrays.
+                if isinstance(fault.__cause__, elementwise.Unrecordable):
+                    raise fault.__cause__ from None
+                raise
+            launch()
+            return results
+
+        return run
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry.Kernel, "bind", bound)
+        yield
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("op", [op for op in OPS if repeating(op)])
+@settings(max_examples=examples.share(3), deadline=None)
+@given(data=st.data())
+def test_a_kernel_that_a_device_repeats_needs_no_host(op: str, data: Any) -> None:
+    dtype = data.draw(st.sampled_from(repeating(op)))
+    case = data.draw(op_cases.CASES[op](opdef.lookup(op), dtype))
+    with recorded():
+        check_equal(op, case.inputs, case.attrs)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("op", gpu_examples.CALLS)
+def test_an_example_that_a_device_repeats_needs_no_host(op: str) -> None:
+    draw = np.random.default_rng(1)
+    inputs, attrs = gpu_examples.CALLS[op](lambda *shape: draw.normal(size=shape).astype("f"))
+    with recorded():
+        check_equal(op, inputs, attrs)
 
 
 def check_equal(op: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> None:

@@ -22,23 +22,21 @@ _DEFAULT_ALGORITHM = -1
 def matmul(cupy: Any, left: Array, right: Array, out: Array | None = None) -> Array:
     """Return `np.matmul(left, right, out)`, computed on the current stream.
 
+    The arrays are matrices or batches of matrices, of one type.
+
     Raises:
-        TypeError: cuBLAS does not multiply arrays of this type.
+        TypeError: cuBLAS does not multiply arrays of these types.
         ValueError: the arrays are no matrices or batches of matrices, or do not fit.
     """
-    if left.dtype != right.dtype or min(left.ndim, right.ndim) < 2:
-        raise TypeError(f"no captured product of {left.dtype} and {right.dtype}")
     kind = _KINDS.get(left.dtype.name)
-    if kind is None:
-        raise TypeError(f"no captured product of {left.dtype}")
-    if left.shape[-1] != right.shape[-2]:
+    if kind is None or left.dtype != right.dtype:
+        raise TypeError(f"no captured product of {left.dtype} and {right.dtype}")
+    if min(left.ndim, right.ndim) < 2 or left.shape[-1] != right.shape[-2]:
         raise ValueError(f"cannot multiply shapes {left.shape} and {right.shape}")
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
     shape = (*batch, left.shape[-2], right.shape[-1])
-    fits = out is not None and out.shape == shape and out.dtype == left.dtype
-    result: Any = out if fits else None
-    if result is None or not result.flags.c_contiguous:
-        result = cupy.empty(shape, left.dtype)
+    is_fit = _is_fit(cupy, out, shape, left, right)
+    result: Any = out if is_fit else cupy.empty(shape, left.dtype)
     if not left.shape[-1]:
         result[...] = 0
     elif result.size:
@@ -49,14 +47,21 @@ def matmul(cupy: Any, left: Array, right: Array, out: Array | None = None) -> Ar
     return out
 
 
+def _is_fit(cupy: Any, out: Any, shape: tuple[int, ...], *factors: Any) -> bool:
+    """Return whether cuBLAS can write the product to `out` while it reads the factors."""
+    if out is None or out.shape != shape or out.dtype != factors[0].dtype:
+        return False
+    return bool(out.flags.c_contiguous) and not any(
+        cupy.may_share_memory(out, factor) for factor in factors
+    )
+
+
 def _flat(cupy: Any, matrices: Any, batch: tuple[int, ...]) -> Any:
-    """Return a single matrix as it is, and a batch with one axis before those of its matrices."""
-    if not math.prod(matrices.shape[:-2]) > 1 and math.prod(batch) <= 1:
-        return matrices.reshape(matrices.shape[-2:])
-    if matrices.ndim == 2:
-        return matrices
-    full = cupy.broadcast_to(matrices, (*batch, *matrices.shape[-2:]))
-    return cupy.ascontiguousarray(full).reshape(-1, *matrices.shape[-2:])
+    """Return a single matrix, or a batch with one axis before those of its matrices."""
+    sizes = matrices.shape[-2:]
+    if math.prod(matrices.shape[:-2]) == 1:
+        return matrices.reshape(sizes)
+    return cupy.broadcast_to(matrices, (*batch, *sizes)).reshape(-1, *sizes)
 
 
 def _multiply(cupy: Any, left: Any, right: Any, result: Any, kind: tuple[int, int]) -> None:
@@ -86,7 +91,7 @@ def _multiply(cupy: Any, left: Any, right: Any, result: Any, kind: tuple[int, in
 def _operand(cupy: Any, matrices: Any) -> tuple[Any, int, int]:
     """Return the array, whether cuBLAS shall transpose it, and the length of its rows in memory."""
     height, width = matrices.shape[-2:]
-    if matrices.ndim == 2 and matrices.T.flags.c_contiguous and not matrices.flags.c_contiguous:
+    if matrices.swapaxes(-1, -2).flags.c_contiguous and not matrices.flags.c_contiguous:
         return matrices, 1, height
     return cupy.ascontiguousarray(matrices), 0, width
 

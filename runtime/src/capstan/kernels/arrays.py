@@ -8,7 +8,7 @@ from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.memory import beside, on_host
+from capstan.kernels.memory import beside, numbers, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -133,7 +133,7 @@ def _with_diagonal(matrix: Array, diagonal: Array) -> Array:
             f"diagonal must have the shape {show((*matrix.shape[:-2], count))}, got "
             f"{show(diagonal.shape)}"
         )
-    places = beside(np.arange(count), matrix)
+    places = numbers(count, matrix)
     matrix[..., places, places] = diagonal
     return matrix
 
@@ -164,9 +164,9 @@ def _band(matrix: Array, lower: Array, upper: Array) -> Array:
             f"num_lower must be at most {rows} and num_upper at most {columns}, got {below} and "
             f"{above}"
         )
-    offset = np.arange(columns) - np.arange(rows)[:, None]
+    offset = numbers(columns, matrix) - numbers(rows, matrix)[:, None]
     is_in = ((below < 0) | (-offset <= below)) & ((above < 0) | (offset <= above))
-    return np.where(beside(is_in, matrix), matrix, matrix.dtype.type(0))
+    return np.where(is_in, matrix, matrix.dtype.type(0))
 
 
 def _check_numerics(node: NodeContext) -> Function:

@@ -18,6 +18,10 @@ from capstan.kernels.rejection import invalid, vector
 
 BLOCK = 1 << 22
 """A block of windows has about this many bytes. Larger blocks leave the cache of a processor."""
+DEVICE_BLOCK = 1 << 28
+"""A block of windows on a device with memory of its own. Each block takes several kernels, and the
+host starts kernels more slowly than a device runs small ones. The number is a guess.
+"""
 FEW_CHANNELS = 8
 """Images with fewer channels are copied in runs along their width, not along their channels."""
 
@@ -57,9 +61,9 @@ class Geometry:
             for j in range(self.columns.width):
                 yield i, j, self.rows.elements(i), self.columns.elements(j)
 
-    def blocks(self, images: int, itemsize: int) -> Iterator[slice]:
-        """Divide the images into blocks."""
-        each = max(1, BLOCK // max(1, self.pixels * self.weights * itemsize))
+    def blocks(self, images: int, itemsize: int, most: int) -> Iterator[slice]:
+        """Divide the images into blocks whose windows have `most` bytes, if an image has fewer."""
+        each = max(1, most // max(1, self.pixels * self.weights * itemsize))
         for start in range(0, images, each):
             yield slice(start, min(start + each, images))
 
@@ -158,7 +162,13 @@ def check_slope(shape: Geometry, images: int, slope: Array, units: int) -> None:
         )
 
 
+def _block(node: NodeContext) -> int:
+    return BLOCK if node.hardware.is_host else DEVICE_BLOCK
+
+
 def _conv(node: NodeContext) -> Function:
+    multiply, most = node.hardware.matmul, _block(node)
+
     def conv(images: Array, kernel: Array) -> Array:
         images = channels_last(node, images)
         shape = geometry(node, images.shape, kernel.shape)
@@ -166,28 +176,34 @@ def _conv(node: NodeContext) -> Function:
         result = np.empty_like(kernel, shape=(count * shape.pixels, shape.units))
         weights = kernel.reshape(shape.weights, shape.units)
         if shape.is_flat:
-            np.matmul(images.reshape(-1, shape.depth), weights, result)
+            multiply(images.reshape(-1, shape.depth), weights, result)
         else:
-            _conv_in_blocks(shape, images, weights, result)
+            for rows, matrix in _windows(shape, images, most):
+                multiply(matrix, weights, result[rows])
         outer = (count, shape.rows.count, shape.columns.count, shape.units)
         return given_back(node, result.reshape(outer))
 
     return conv
 
 
-def _conv_in_blocks(shape: Geometry, images: Array, weights: Array, result: Array) -> None:
+def _windows(shape: Geometry, images: Array, most: int) -> Iterator[tuple[slice, Array]]:
+    """Yield the windows of each block of images, as a matrix, and their places among all windows.
+
+    The blocks share the memory of the matrix.
+    """
     memory = None
-    for block in shape.blocks(len(images), images.itemsize):
+    for block in shape.blocks(len(images), images.itemsize, most):
         count = block.stop - block.start
         if memory is None or len(memory[0]) != count:
             memory = (shape.padded(images, count), *shape.matrix(images, count))
         padded, matrix, view = memory
         _fill(shape, images[block], padded, view)
-        rows = slice(block.start * shape.pixels, block.stop * shape.pixels)
-        np.matmul(matrix, weights, result[rows])
+        yield slice(block.start * shape.pixels, block.stop * shape.pixels), matrix
 
 
 def _by_filter(node: NodeContext) -> Function:
+    multiply, most = node.hardware.matmul, _block(node)
+
     def by_filter(images: Array, sizes: Array, slope: Array) -> Array:
         images, slope = channels_last(node, images), channels_last(node, slope)
         kernel_shape = tuple(vector(sizes, "filter_sizes"))
@@ -196,23 +212,18 @@ def _by_filter(node: NodeContext) -> Function:
         slopes = slope.reshape(-1, shape.units)
         total = np.zeros_like(slope, shape=(shape.weights, shape.units))
         if shape.is_flat:
-            np.matmul(images.reshape(-1, shape.depth).T, slopes, total)
+            multiply(images.reshape(-1, shape.depth).T, slopes, total)
             return total.reshape(kernel_shape)
-        memory = None
-        for block in shape.blocks(len(images), images.itemsize):
-            count = block.stop - block.start
-            if memory is None or len(memory[0]) != count:
-                memory = (shape.padded(images, count), *shape.matrix(images, count))
-            padded, matrix, view = memory
-            _fill(shape, images[block], padded, view)
-            rows = slice(block.start * shape.pixels, block.stop * shape.pixels)
-            np.add(total, np.matmul(matrix.T, slopes[rows]), total)
+        for rows, matrix in _windows(shape, images, most):
+            np.add(total, multiply(matrix.T, slopes[rows]), total)
         return total.reshape(kernel_shape)
 
     return by_filter
 
 
 def _by_input(node: NodeContext) -> Function:
+    multiply, most = node.hardware.matmul, _block(node)
+
     def by_input(sizes: Array, kernel: Array, slope: Array) -> Array:
         slope = channels_last(node, slope)
         image_shape = last_shape(node, tuple(vector(sizes, "input_sizes")))
@@ -221,25 +232,26 @@ def _by_input(node: NodeContext) -> Function:
         slopes = slope.reshape(-1, shape.units)
         weights = kernel.reshape(shape.weights, shape.units).T
         if shape.is_flat:
-            return given_back(node, np.matmul(slopes, weights).reshape(image_shape))
+            return given_back(node, multiply(slopes, weights).reshape(image_shape))
         result = np.empty_like(kernel, shape=image_shape)
-        for block in shape.blocks(len(result), kernel.itemsize):
+        for block in shape.blocks(len(result), kernel.itemsize, most):
             rows = slice(block.start * shape.pixels, block.stop * shape.pixels)
-            result[block] = _spread(shape, slopes[rows], weights, block.stop - block.start)
+            parts = multiply(slopes[rows], weights)
+            result[block] = _spread(shape, parts, block.stop - block.start)
         return given_back(node, result)
 
     return by_input
 
 
-def _spread(shape: Geometry, slopes: Array, weights: Array, images: int) -> Any:
-    """Return the gradient by some images: each pixel sums the gradients of its windows."""
+def _spread(shape: Geometry, parts: Array, images: int) -> Any:
+    """Return the gradient by some images. `parts` has the gradient of each window as a row."""
     height, width = shape.rows.width, shape.columns.width
     outer = (images, shape.rows.count, shape.columns.count)
-    padded = shape.padded(slopes, images)
-    parts = np.matmul(slopes, weights).reshape(*outer, height, width, shape.depth)
+    padded = shape.padded(parts, images)
+    places = parts.reshape(*outer, height, width, shape.depth)
     for i, j, rows, columns in shape.offsets():
         target = padded[:, rows, columns]
-        np.add(target, parts[:, :, :, i, j], target)
+        np.add(target, places[:, :, :, i, j], target)
     return shape.interior(padded)
 
 

@@ -18,6 +18,7 @@ from capstan.kernels import (
     control_flow,
     convolution,
     creation,
+    cross_entropy,
     depthwise,
     diagonals,
     feature_columns,
@@ -62,6 +63,7 @@ _FAMILIES = (
     control_flow,
     convolution,
     creation,
+    cross_entropy,
     depthwise,
     diagonals,
     feature_columns,
@@ -254,26 +256,64 @@ _NEEDS_HOST = (
     "TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayGradV3 "
     "TensorArrayGradWithShape TensorArrayReadV3 TensorArrayScatterV3 TensorArraySizeV3 "
     "TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3 "
-    "RandomUniformInt "
     # These wait for the device.
-    "Bincount CheckNumerics SparseTensorDenseMatMul Where "
-    "Bucketize Cholesky MatrixInverse MatrixSolve MatrixTriangularSolve SelfAdjointEigV2 Svd "
+    "Bincount Bucketize CheckNumerics Cholesky MatrixDiagPartV2 MatrixDiagPartV3 MatrixDiagV2 "
+    "MatrixDiagV3 MatrixInverse MatrixSolve MatrixTriangularSolve MaxPoolGradWithArgmax "
+    "SelfAdjointEigV2 SparseTensorDenseMatMul Svd TopKV2 Where "
     # The shapes of its results differ from step to step.
     "Unique "
-    # CuPy calls neither cuBLAS nor cuSOLVER in the capture of a CUDA graph. `Device.matmul` does.
-    "Conv2D Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "
-    "Conv3DBackpropInputV2 LogMatrixDeterminant MatrixDeterminant Qr ResizeBilinear "
-    "ResizeBilinearGrad"
+    # CuPy calls neither cuBLAS nor cuSOLVER in the capture of a CUDA graph.
+    "LogMatrixDeterminant MatrixDeterminant Qr "
+    # These copy indices from or to the host, or wait for the device and check them.
+    "DynamicPartition MatrixSetDiagV2 MatrixSetDiagV3 "
+    "ResourceGather ResourceScatterAdd ResourceScatterDiv "
+    "ResourceScatterMax ResourceScatterMin ResourceScatterMul ResourceScatterNdAdd "
+    "ResourceScatterNdSub ResourceScatterNdUpdate ResourceScatterSub ResourceScatterUpdate "
+    "ReverseSequence ScatterAdd ScatterDiv ScatterMax ScatterMin ScatterMul ScatterNd "
+    "ScatterNdAdd ScatterNdSub ScatterNdUpdate ScatterSub ScatterUpdate SegmentSum "
+    "TensorScatterAdd TensorScatterSub TensorScatterUpdate UnsortedSegmentMax "
+    "UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum"
 )
 """The ops whose work a device cannot repeat without the host (`Kernel.repeats`)."""
 
-_unrepeatable = frozenset(_NEEDS_HOST.split())
+_LONG = frozenset({dtypes.int64})
+_SHORT = frozenset({dtypes.int32})
+
+_REPEATS_WITH: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
+    # 32-bit integers are in host memory.
+    ({"T": _PLAIN - _SHORT}, "Select SelectV2"),
+    ({"T": _PLAIN - _SHORT, "TI": _LONG}, "OneHot"),
+    ({"T": _LONG}, "InTopKV2"),
+    ({"Tlabels": _LONG}, "SparseSoftmaxCrossEntropyWithLogits"),
+    ({"Tout": _LONG}, "RandomUniformInt"),
+    ({"output_dtype": _LONG}, "Multinomial"),
+    ({"output_type": _LONG}, "ArgMax ArgMin"),
+    # The host does all of this, with indices in its memory.
+    ({"T": _SHORT}, "DynamicStitch InvertPermutation ParallelDynamicStitch"),
+    ({"Tindices": _SHORT, "Tparams": _SHORT}, "Gather GatherNd GatherV2"),
+)
+"""The dtypes with which a device can repeat an op that otherwise needs the host."""
+
+_repeats_with = {_op: _types for _types, _ops in _REPEATS_WITH for _op in _ops.split()}
+_needs_host = {*_NEEDS_HOST.split(), *_repeats_with}
+
+
+def _narrowed(
+    types: Mapping[str, frozenset[dtypes.DType]], more: Mapping[str, frozenset[dtypes.DType]]
+) -> Mapping[str, frozenset[dtypes.DType]]:
+    """Return the dtypes that both allow."""
+    return {**types, **{name: allowed & types.get(name, allowed) for name, allowed in more.items()}}
+
+
 for _types, _ops in _TABLE:
     for _op in _ops.split():
         for _row in rows(_op, "CPU"):
-            _both = {**_row.types}
-            for _name, _allowed in _types.items():
-                _both[_name] = _allowed & _row.types.get(_name, _allowed)
-            if all(_both.values()):
-                _repeats = _row.make is not None and _op not in _unrepeatable
-                register(replace(_row, device="GPU", types=_both, repeats=_repeats))
+            _both = _narrowed(_row.types, _types)
+            if not all(_both.values()):
+                continue
+            # The first row that serves a node is used.
+            if _op in _repeats_with:
+                _few = _narrowed(_both, _repeats_with[_op])
+                register(replace(_row, device="GPU", types=_few, repeats=True))
+            _repeats = _row.make is not None and _op not in _needs_host
+            register(replace(_row, device="GPU", types=_both, repeats=_repeats))

@@ -10,7 +10,7 @@ import numpy as np
 
 from capstan.core import shapes
 from capstan.core.arrays import Array
-from capstan.kernels.memory import beside
+from capstan.kernels.memory import is_on_host, numbers
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
 
@@ -19,14 +19,20 @@ _TABLE_SIZE = 1 << 10
 
 
 class _Axis:
-    """The positions of the new pixels of one axis among its old pixels."""
+    """The positions of the new pixels of one axis among its old pixels.
 
-    def __init__(self, old: int, new: int, *, align_corners: bool, half_pixels: bool) -> None:
+    They are in the memory of the images.
+    """
+
+    def __init__(
+        self, images: Array, old: int, new: int, *, align_corners: bool, half_pixels: bool
+    ) -> None:
         self.old = old
         aligned = align_corners and new > 1
         self.scale = np.float32((old - 1) / (new - 1) if aligned else old / new)
         self.half_pixels, self.is_aligned = half_pixels, align_corners
-        places = np.arange(new, dtype=np.float32)
+        self.numbers = numbers(new, images)
+        places = self.numbers.astype(np.float32)
         self.positions = (
             (places + np.float32(0.5)) * self.scale - np.float32(0.5)
             if half_pixels
@@ -43,15 +49,15 @@ class _Axis:
     def nearest(self) -> Array:
         places = self.positions + np.float32(0.5) if self.half_pixels else self.positions
         chosen = np.floor(places + np.float32(0.5)) if self.is_aligned else np.floor(places)
-        return np.asarray(np.clip(chosen, 0, self.old - 1), np.intp)
+        pixels: Array = np.clip(chosen, 0, self.old - 1).astype(np.intp)
+        return pixels
 
     def linear_weights(self) -> Array:
         """Return the weight of each old pixel (column) in each new pixel (row)."""
         before, after, part = self.neighbours()
-        weights = np.zeros((len(part), self.old), np.float32)
-        places = np.arange(len(part))
-        np.add.at(weights, (places, before), 1 - part)
-        np.add.at(weights, (places, after), part)
+        weights = np.zeros_like(part, shape=(len(part), self.old))
+        np.add.at(weights, (self.numbers, before), 1 - part)
+        np.add.at(weights, (self.numbers, after), part)
         return weights
 
     def cubic_weights(self) -> Array:
@@ -94,17 +100,20 @@ Weights = Callable[[_Axis], Array]
 
 def _bilinear(images: Array, rows: _Axis, columns: _Axis) -> Array:
     pixels = images.astype(np.float32, copy=False)
-    *ends, height = rows.neighbours()
-    # Several new rows may lie between the same old ones, which are resized once.
-    used, places = np.unique(np.stack(ends), return_inverse=True)
-    lines = _between(np.take(pixels, beside(used, pixels), 1), columns.neighbours(), 2)
-    top, bottom = places.reshape(2, -1)
+    top, bottom, height = rows.neighbours()
+    # A device would have to wait for the rows that are used.
+    if is_on_host(pixels):
+        # Several new rows may lie between the same old ones, which are resized once.
+        used, places = np.unique(np.stack((top, bottom)), return_inverse=True)
+        pixels = np.take(pixels, used, 1)
+        top, bottom = places.reshape(2, -1)
+    lines = _between(pixels, columns.neighbours(), 2)
     return _between(lines, (top, bottom, height), 1)
 
 
 def _between(pixels: Array, neighbours: tuple[Array, Array, Array], axis: int) -> Array:
     """Return the pixels that lie between neighbours along an axis."""
-    before, after, part = (beside(each, pixels) for each in neighbours)
+    before, after, part = neighbours
     start = np.take(pixels, before, axis)
     made = np.take(pixels, after, axis)
     np.subtract(made, start, made)
@@ -114,8 +123,7 @@ def _between(pixels: Array, neighbours: tuple[Array, Array, Array], axis: int) -
 
 
 def _nearest(images: Array, rows: _Axis, columns: _Axis) -> Array:
-    down, right = (beside(axis.nearest(), images) for axis in (rows, columns))
-    result: Array = images[:, down][:, :, right]
+    result: Array = images[:, rows.nearest()][:, :, columns.nearest()]
     return result
 
 
@@ -152,7 +160,7 @@ def _resize(method: Resize) -> Callable[[NodeContext], Function]:
             if 0 in images.shape[1:]:
                 raise invalid("input image must be of non-zero size")
             rows, columns = (
-                _Axis(old, length, align_corners=aligned, half_pixels=half_pixels)
+                _Axis(images, old, length, align_corners=aligned, half_pixels=half_pixels)
                 for old, length in zip(images.shape[1:3], new, strict=True)
             )
             return method(images, rows, columns)
@@ -167,18 +175,17 @@ def _is_aligned(node: NodeContext) -> tuple[bool, bool]:
     return bool(node.attrs["align_corners"]), bool(node.attrs["half_pixel_centers"])
 
 
-def _spread(grads: Array, dtype: Any, vertical: Array, horizontal: Array) -> Array:
+def _spread(
+    multiply: Function, grads: Array, dtype: Any, vertical: Array, horizontal: Array
+) -> Array:
     """Add the gradient of each new pixel to the old pixels, times their weights in it."""
     # NumPy multiplies matrices of float16 without BLAS.
     wide = np.dtype(np.float32 if dtype == np.float16 else dtype)
     pixels = grads.astype(wide, copy=False)
-    down, right = (
-        beside(np.ascontiguousarray(weights.T).astype(wide), pixels)
-        for weights in (vertical, horizontal)
-    )
-    sums = np.matmul(down, pixels.reshape(*pixels.shape[:2], -1))
+    down, right = (weights.T.astype(wide, "C") for weights in (vertical, horizontal))
+    sums = multiply(down, pixels.reshape(*pixels.shape[:2], -1))
     sums = sums.reshape(len(pixels), len(down), *pixels.shape[2:])
-    result: Array = np.matmul(right, sums).astype(dtype, copy=False)
+    result: Array = multiply(right, sums).astype(dtype, copy=False)
     return result
 
 
@@ -187,23 +194,30 @@ def _summed(values: Array, chosen: Array, size: int, axis: int) -> Array:
 
     The numbers in `chosen` must not descend.
     """
+    made = np.zeros_like(values, shape=(*values.shape[:axis], size, *values.shape[axis + 1 :]))
+    before = (slice(None),) * axis
+    if not is_on_host(values):
+        # The threads of a GPU add to one slice one after another.
+        at: Any = (*before, chosen)
+        np.add.at(made, at, values)
+        return made
     slots = np.arange(size)
     starts = np.searchsorted(chosen, slots)
     counts = np.searchsorted(chosen, slots, "right") - starts
-    made = np.zeros_like(values, shape=(*values.shape[:axis], size, *values.shape[axis + 1 :]))
     for offset in range(counts.max()):
         filled = np.flatnonzero(counts > offset)
-        part = np.take(values, beside(starts[filled] + offset, values), axis)
+        part = np.take(values, starts[filled] + offset, axis)
         if len(filled) == size:
             np.add(made, part, made)
         else:
-            place: Any = (*(slice(None),) * axis, beside(filled, made))
+            place: Any = (*before, filled)
             made[place] += part
     return made
 
 
 def _resize_grad(weights: Weights) -> Callable[[NodeContext], Function]:
     def make(node: NodeContext) -> Function:
+        multiply = node.hardware.matmul
         aligned, half_pixels = _is_aligned(node)
         if aligned and half_pixels:
             raise invalid("If half_pixel_centers is True, align_corners must be False.")
@@ -218,10 +232,10 @@ def _resize_grad(weights: Weights) -> Callable[[NodeContext], Function]:
                 if 0 in value.shape[1:3]:
                     raise invalid(f"{kind} dimensions must be positive")
             axes = (
-                _Axis(old, new, align_corners=aligned, half_pixels=half_pixels)
+                _Axis(grads, old, new, align_corners=aligned, half_pixels=half_pixels)
                 for old, new in zip(original.shape[1:3], grads.shape[1:3], strict=True)
             )
-            return _spread(grads, original.dtype, *map(weights, axes))
+            return _spread(multiply, grads, original.dtype, *map(weights, axes))
 
         return gradient
 
@@ -246,7 +260,7 @@ def _nearest_grad(node: NodeContext) -> Function:
         if not grads.size:
             return np.zeros_like(grads, shape=(len(grads), *sizes, grads.shape[-1]))
         axes = (
-            _Axis(old, new, align_corners=aligned, half_pixels=half_pixels)
+            _Axis(grads, old, new, align_corners=aligned, half_pixels=half_pixels)
             for old, new in zip(sizes, grads.shape[1:3], strict=True)
         )
         down, right = (axis.nearest() for axis in axes)

@@ -8,7 +8,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.memory import beside, is_on_host, on_host
+from capstan.kernels.memory import beside, is_on_host, numbers, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -113,7 +113,7 @@ def _one_hot(node: NodeContext) -> Function:
             if value.ndim:
                 raise invalid(f"{name} must be a scalar, but got: {show(value.shape)}")
         at = indices.ndim if axis == -1 else axis
-        classes = beside(np.arange(count), on).reshape(count, *(1,) * (indices.ndim - at))
+        classes = numbers(count, on).reshape(count, *(1,) * (indices.ndim - at))
         places = beside(indices, on).reshape(*indices.shape[:at], 1, *indices.shape[at:])
         is_on = np.equal(places, classes)
         if out is None:

@@ -25,6 +25,14 @@ def beside(value: Array, array: Array) -> Array:
     return np.asarray(value, like=array) if is_on_host(value) else value
 
 
+def numbers(count: int, array: Array) -> Array:
+    """Return the numbers from 0 to `count` - 1 in the memory of `array`, whose device makes them.
+
+    Unlike a copy from the host, a device can repeat this without the host.
+    """
+    return np.arange(count) if is_on_host(array) else np.arange(count, like=array)
+
+
 def on_host(value: Any) -> Array:
     """Return `value` in host memory. Blocks until a device has computed and copied it."""
     return value if is_on_host(value) else value.get()  # type: ignore[no-any-return]

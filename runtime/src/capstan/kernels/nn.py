@@ -8,7 +8,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.memory import beside, is_on_host, on_host
+from capstan.kernels.memory import beside, is_on_host, numbers
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -115,7 +115,7 @@ NARROW = 32
 was measured on one machine."""
 
 
-def _shifted(logits: Array, out: Array | None) -> Array:
+def shifted(logits: Array, out: Array | None) -> Array:
     """Return a copy of the logits minus the maximum of each row, so that exp does not overflow.
 
     NumPy reduces short rows one by one. In column-major order it reduces all rows at once, which
@@ -124,18 +124,18 @@ def _shifted(logits: Array, out: Array | None) -> Array:
     """
     classes = logits.shape[-1]
     if classes <= NARROW and logits.size >= classes * classes:
-        shifted = logits.copy("F")
+        result = logits.copy("F")
     elif out is None:
-        shifted = logits.copy()
+        result = logits.copy()
     else:
-        shifted = out
+        result = out
         np.copyto(out, logits)
-    if shifted.size:
-        np.subtract(shifted, shifted.max(-1, keepdims=True), shifted)
-    return shifted
+    if result.size:
+        np.subtract(result, result.max(-1, keepdims=True), result)
+    return result
 
 
-def _into(result: Array, out: Array | None) -> Array:
+def into(result: Array, out: Array | None) -> Array:
     """Return the result, copied into `out` if `out` is another array."""
     if out is None or out is result:
         return result
@@ -144,102 +144,17 @@ def _into(result: Array, out: Array | None) -> Array:
 
 
 def _softmax(logits: Array, out: Array | None = None) -> Array:
-    result = _shifted(logits, out)
+    result = shifted(logits, out)
     np.exp(result, result)
     np.divide(result, _SUM(result, -1, None, None, True), result)
-    return _into(result, out)
+    return into(result, out)
 
 
 def _log_softmax(logits: Array, out: Array | None = None) -> Array:
-    result = _shifted(logits, out)
+    result = shifted(logits, out)
     total = _SUM(np.exp(result), -1, None, None, True)
     np.subtract(result, np.log(total, total), result)
-    return _into(result, out)
-
-
-def _broadcast(logits: Array, labels: Array) -> tuple[Array, Array]:
-    """Return logits and labels, broadcast to one shape."""
-    try:
-        wide_logits, wide_labels = np.broadcast_arrays(logits, labels)
-    except ValueError:
-        raise invalid(
-            "logits and labels must be broadcastable: logits_size="
-            f"{show(logits.shape)} labels_size={show(labels.shape)}"
-        ) from None
-    return wide_logits, wide_labels
-
-
-def _dense_loss(
-    logits: Array, labels: Array, loss: Array | None = None, slope: Array | None = None
-) -> tuple[Any, Array]:
-    """Return the loss of each row, and the gradient softmax(logits) - labels."""
-    if logits.shape != labels.shape:
-        logits, labels = _broadcast(logits, labels)
-    if logits.ndim != 2:
-        raise invalid(f"logits must be 2-dimensional, but have shape {show(logits.shape)}")
-    result = _shifted(logits, slope)
-    weighted = np.multiply(result, labels)
-    np.exp(result, result)
-    total = _SUM(result, -1, None, None, True)
-    np.divide(result, total, result)
-    np.subtract(result, labels, result)
-    np.subtract(np.multiply(labels, np.log(total, total)), weighted, weighted)
-    return _SUM(weighted, -1, None, loss), _into(result, slope)
-
-
-def _sparse_loss(
-    logits: Array, labels: Array, loss: Array | None = None, slope: Array | None = None
-) -> tuple[Any, Array]:
-    """Return the loss of each row, and the gradient softmax(logits) - one_hot(labels)."""
-    if labels.shape != logits.shape[:1]:
-        raise invalid(
-            f"logits and labels must have the same first dimension, got logits shape "
-            f"{show(logits.shape)} and labels shape {show(labels.shape)}"
-        )
-    rows, classes = logits.shape
-    # A negative label that is read as an unsigned integer is also too large.
-    unsigned = np.uint32 if labels.itemsize == 4 else np.uint64
-    if rows and labels.view(unsigned).max() >= classes:
-        raise _outside(on_host(labels), classes)
-    if is_on_host(logits) and classes <= NARROW and logits.size >= classes * classes:
-        return _narrow_sparse_loss(logits, labels, loss, slope)
-    result = _shifted(logits, slope)
-    at = (beside(np.arange(rows), logits), beside(labels, logits))
-    chosen = result[at]
-    np.exp(result, result)
-    total = _SUM(result, -1)
-    np.divide(result, total[:, None], result)
-    result[at] -= 1
-    return np.subtract(np.log(total, total), chosen, loss), _into(result, slope)
-
-
-def _narrow_sparse_loss(
-    logits: Array, labels: Array, loss: Array | None, slope: Array | None
-) -> tuple[Any, Array]:
-    """Return the same as `_sparse_loss`, computed on transposed logits.
-
-    With one class per row, reductions and the selection of labels access contiguous memory.
-    """
-    rows = len(labels)
-    columns = logits.T.copy()
-    flat = columns.reshape(-1)
-    at = labels * rows + np.arange(rows)
-    np.subtract(columns, columns.max(0), columns)
-    chosen = flat.take(at)
-    np.exp(columns, columns)
-    total = _SUM(columns, 0)
-    np.divide(columns, total, columns)
-    flat[at] -= columns.dtype.type(1)
-    losses = np.subtract(np.log(total, total), chosen, loss)
-    return losses, np.ascontiguousarray(columns.T) if slope is None else _into(columns.T, slope)
-
-
-def _outside(labels: Array, classes: int) -> Exception:
-    wrong = next(label for label in labels.tolist() if not 0 <= label < classes)
-    return invalid(
-        f"Received a label value of {wrong} which is outside the valid range of [0, {classes}).  "
-        f"Label values: {' '.join(map(str, labels.tolist()))}"
-    )
+    return into(result, out)
 
 
 def _l2_loss(x: Array) -> Any:
@@ -269,7 +184,7 @@ def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContex
             is_class: Array = (targets >= 0) & (targets < classes)
             if not classes:
                 return is_class
-            every = beside(np.arange(rows), predictions)
+            every = numbers(rows, predictions)
             chosen = predictions[every, np.where(is_class, targets, 0)]
             above = _SUM(predictions > chosen[:, None], 1, np.int64)
             is_sure = np.isfinite(predictions).all(1)
@@ -289,8 +204,6 @@ for _op, _make in (
     ("ReluGrad", _relu_grad),
     ("Softmax", constantly(_softmax)),
     ("LogSoftmax", constantly(_log_softmax)),
-    ("SoftmaxCrossEntropyWithLogits", constantly(_dense_loss)),
-    ("SparseSoftmaxCrossEntropyWithLogits", constantly(_sparse_loss)),
 ):
     register(Kernel(_op, _make, out=True))
 register(Kernel("L2Loss", constantly(_l2_loss)))

@@ -11,7 +11,7 @@ import numpy as np
 from capstan.core import windows
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels.memory import beside
+from capstan.kernels.memory import numbers
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
 
@@ -121,16 +121,17 @@ def _max_grad_grad(node: NodeContext) -> Function:
 
 def _sizes(node: NodeContext, axes: tuple[windows.Windows, ...], dtype: Any) -> Any:
     """Return how many elements each window has, without padding, in a shape that broadcasts."""
-    counts = []
+    whole, counts = 1, []
     for at, axis in enumerate(axes):
-        elements = np.zeros(axis.count, dtype)
-        for _, outputs, _ in axis.inside():
-            elements[outputs] += 1
+        inside = [outputs for _, outputs, _ in axis.inside()]
+        if inside == [slice(0, axis.count)] * axis.width:
+            whole *= axis.width
+            continue
+        elements = node.hardware.arrays.zeros(axis.count, dtype)
+        for outputs in inside:
+            np.add(elements[outputs], dtype(1), elements[outputs])
         counts.append(elements.reshape([-1 if at == other else 1 for other in range(len(axes))]))
-    if all((count == axis.width).all() for count, axis in zip(counts, axes, strict=True)):
-        return dtype(np.prod([axis.width for axis in axes]))
-    sizes = functools.reduce(np.multiply, counts)
-    return sizes if node.hardware.is_host else node.hardware.copy_in(sizes)
+    return functools.reduce(np.multiply, counts, dtype(whole))
 
 
 def _mean(node: NodeContext) -> Function:
@@ -168,9 +169,9 @@ def _mean_grad(node: NodeContext) -> Function:
 def _elements(node: NodeContext, x: Array) -> Array:
     """Return the number of each element in its image, or in the batch if the node says so."""
     if node.attrs["include_batch_in_index"]:
-        return np.arange(x.size).reshape(x.shape)
+        return numbers(x.size, x).reshape(x.shape)
     size = int(np.prod(x.shape[1:]))
-    return np.broadcast_to(np.arange(size).reshape(1, *x.shape[1:]), x.shape)
+    return np.broadcast_to(numbers(size, x).reshape(1, *x.shape[1:]), x.shape)
 
 
 def _max_with_argmax(node: NodeContext) -> Function:
@@ -178,12 +179,12 @@ def _max_with_argmax(node: NodeContext) -> Function:
 
     def max_with_argmax(x: Array) -> tuple[Array, Array]:
         axes = _windows(node, x.shape)
-        numbers = _elements(node, x)
+        own = _elements(node, x)
         largest = np.zeros_like(x, shape=_counts(axes))
-        chosen = beside(np.full(_counts(axes), -1), x)
+        chosen = np.full_like(largest, -1, np.int64)
         is_full = False
         for index_of_place, (outputs, elements) in enumerate(_places(axes)):
-            part, found = x[elements], beside(numbers[elements], x)
+            part, found = x[elements], own[elements]
             if index_of_place == 0 and part.shape == largest.shape:
                 largest[...], chosen[...], is_full = part, found, True
                 continue
@@ -209,7 +210,7 @@ def _grad_with_argmax(node: NodeContext) -> Function:
         places = argmax.reshape(len(x), -1) if len(x) else argmax.reshape(0, 0)
         if not in_batch:
             size = int(np.prod(x.shape[1:]))
-            places = np.add(places, beside(np.arange(len(x))[:, np.newaxis] * size, places))
+            places = np.add(places, numbers(len(x), places)[:, np.newaxis] * size)
         if places.size and not bool(np.all((places >= 0) & (places < x.size))):
             raise invalid(f"argmax must be the numbers of elements of the input {show(x.shape)}")
         result = np.zeros_like(x)

@@ -5,7 +5,10 @@ The slices are views, made by NumPy's basic indexing.
 
 from typing import Any
 
+import numpy as np
+
 from capstan import errors
+from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.framework.ops import strides
@@ -66,7 +69,9 @@ def _strided_slice(node: NodeContext) -> Function:
 
 def _strided_slice_grad(node: NodeContext) -> Function:
     index_of = _index_reader(node)
-    allocate = node.hardware.allocate
+    # 32-bit integers are in host memory on every device.
+    is_short = node.output_dtypes[0] is dtypes.int32
+    allocate: Function = np.empty if is_short else node.hardware.allocate
 
     def strided_slice_grad(
         sizes: Array, begin: Array, end: Array, steps: Array, dy: Array, out: Array | None = None

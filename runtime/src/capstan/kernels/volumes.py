@@ -1,6 +1,7 @@
 """Kernels of convolutions over volumes: one matrix product for each place in a window."""
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -108,20 +109,39 @@ def _check_slope(shape: _Geometry, count: int, units: int, slope: Array) -> None
         )
 
 
+def _product(node: NodeContext) -> Function:
+    """Return a function that multiplies the channels of volumes by a matrix."""
+    multiply = node.hardware.matmul
+    if node.hardware.is_host:
+        return multiply
+
+    def product(volumes: Array, matrix: Array) -> Any:
+        # A GPU is busier with one large product than with one for each row of the volumes.
+        *outer, depth = volumes.shape
+        flat = multiply(volumes.reshape(math.prod(outer), depth), matrix)
+        return flat.reshape(*outer, matrix.shape[1])
+
+    return product
+
+
 def _conv(node: NodeContext) -> Function:
+    multiply = _product(node)
+
     def conv(volumes: Array, kernel: Array) -> Array:
         volumes = _channels_last(node, volumes)
         shape = _geometry(node, volumes.shape, kernel.shape)
         result = np.zeros_like(volumes, shape=(len(volumes), *shape.counts, kernel.shape[4]))
         padded = shape.padded(volumes)
         for offsets, slices in shape.places():
-            np.add(result, np.matmul(padded[slices], kernel[offsets]), result)
+            np.add(result, multiply(padded[slices], kernel[offsets]), result)
         return _given_back(node, result)
 
     return conv
 
 
 def _by_filter(node: NodeContext) -> Function:
+    multiply = node.hardware.matmul
+
     def by_filter(volumes: Array, sizes: Array, slope: Array) -> Array:
         volumes, slope = _channels_last(node, volumes), _channels_last(node, slope)
         kernel_shape = tuple(vector(sizes, "filter_sizes"))
@@ -132,13 +152,15 @@ def _by_filter(node: NodeContext) -> Function:
         slopes = slope.reshape(-1, kernel_shape[4])
         for offsets, slices in shape.places():
             rows = padded[slices].reshape(-1, kernel_shape[3])
-            np.matmul(rows.T, slopes, result[offsets])
+            multiply(rows.T, slopes, result[offsets])
         return result
 
     return by_filter
 
 
 def _by_input(node: NodeContext) -> Function:
+    multiply = _product(node)
+
     def by_input(sizes: Array, kernel: Array, slope: Array) -> Array:
         slope = _channels_last(node, slope)
         given = tuple(vector(sizes, "input_sizes"))
@@ -149,7 +171,7 @@ def _by_input(node: NodeContext) -> Function:
         padded = shape.empty(slope, volume_shape)
         for offsets, slices in shape.places():
             target = padded[slices]
-            np.add(target, np.matmul(slope, kernel[offsets].T), target)
+            np.add(target, multiply(slope, kernel[offsets].T), target)
         return _given_back(node, shape.interior(padded).copy())
 
     return by_input
