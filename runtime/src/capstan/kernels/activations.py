@@ -95,7 +95,8 @@ def _alike(name: str, function: Callable[[Array, Array], Any]) -> Function:
 
 
 def _top_k(node: NodeContext) -> Function:
-    is_unsigned = node.output_dtypes[0].as_numpy_dtype().dtype.kind == "u"
+    # Unlike its negation, the complement of an integer never overflows.
+    reverse = np.negative if node.output_dtypes[0].is_floating else np.invert
 
     def top_k(x: Array, k: Array) -> tuple[Any, Any]:
         count = number(k, "k")
@@ -106,8 +107,7 @@ def _top_k(node: NodeContext) -> Function:
         if x.shape[-1] < count:
             raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
         # A stable sort keeps the first of equal elements first.
-        keys = np.subtract(np.iinfo(x.dtype).max, x) if is_unsigned else np.negative(x)
-        places = np.argsort(keys, -1, "stable")[..., :count]
+        places = np.argsort(reverse(x), -1, "stable")[..., :count]
         return np.take_along_axis(x, places, -1), on_host(places.astype(np.int32))
 
     return top_k
