@@ -47,6 +47,11 @@ _OF_AT = {
 }
 """The type codes that `ufunc.at` takes (cupy/_core/_routines_indexing.pyx)."""
 _OF_CALLS = {"out", "dtype", "casting"}
+_INEXACT = frozenset({"fmod"})
+"""The ufuncs that CuPy computes in double precision for integers. NumPy computes them exactly.
+
+Apart from this, CuPy's ufuncs take the dtypes that NumPy's take, and return the same dtypes.
+"""
 
 
 def check_ufunc(
@@ -56,6 +61,8 @@ def check_ufunc(
     name = ufunc.__name__
     if method == "at" and inputs[0].dtype.char not in _OF_AT.get(name, "ilILqQ"):
         raise TypeError(f"{name}.at of CuPy does not take {inputs[0].dtype}")
+    if name in _INEXACT and any(getattr(each, "dtype", None) in ("i8", "u8") for each in inputs):
+        raise TypeError(f"{name} of CuPy is not exact for integers of 64 bits")
     if name not in _METHODS[method]:
         raise TypeError(f"CuPy has no {name}.{method}")
     unknown = options.keys() - _OF_UFUNCS.get(method, _OF_CALLS)

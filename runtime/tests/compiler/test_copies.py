@@ -69,6 +69,13 @@ def test_a_tensor_takes_the_shortest_way(
     assert found == [FED, *expected]
 
 
+def test_a_cast_to_integers_of_the_host_reads_its_operand_there() -> None:
+    attrs = {"SrcT": dtypes.float32, "DstT": dtypes.int32}
+    cast = ir.Node("b", "Cast", (ir.Edge("a"),), (), GPU, attrs)
+    found = copied(node("Tanh", "a", "x", on=GPU), cast, fetches=["b"])
+    assert found == [FED, ("_CopyToHost", "a", GPU)]
+
+
 def summed(*inputs: str, op: str = "AddN", on: str = GPU) -> ir.Node:
     attrs = {"T": dtypes.float32, "N": len(inputs)}
     if op == "NcclReduce":

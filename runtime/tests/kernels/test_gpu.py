@@ -22,6 +22,26 @@ from capstan.hardware import device
 from capstan.kernels import registry
 
 OPS = sorted(op for op in op_cases.CASES if registry.rows(op, "GPU"))
+USUAL = (dtypes.float32, dtypes.int32, dtypes.int64)
+TOLERANCE = {"float16": 1e-2}
+
+
+def usual(op: str) -> dtypes.DType:
+    """Return the first of the usual types that the kernel serves."""
+    return next(dtype for dtype in USUAL if registry.find(op, "GPU", {"T": dtype}) is not None)
+
+
+def other_types(op: str) -> list[dtypes.DType]:
+    """Return all types of the data of `op` that its kernels serve, apart from the usual one."""
+    found = {
+        dtype
+        for row in registry.rows(op, "GPU")
+        for attribute in ("T", "SrcT", "Tparams")
+        for dtype in row.types.get(attribute, ())
+        if dtype in opdef.lookup(op).types.get(attribute, dtypes.BASE_DTYPES)
+    }
+    left_out = {usual(op), dtypes.resource}
+    return [dtype for dtype in dtypes.BASE_DTYPES if dtype in found - left_out]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -35,11 +55,24 @@ def _device() -> Iterator[None]:
 @settings(max_examples=examples.share(3), deadline=None)
 @given(data=st.data())
 def test_a_kernel_of_a_gpu_gives_the_values_of_the_kernel_of_the_cpu(op: str, data: Any) -> None:
-    dtype = next(
-        dtype
-        for dtype in (dtypes.float32, dtypes.int32, dtypes.int64)
-        if registry.find(op, "GPU", {"T": dtype}) is not None
-    )
+    case = data.draw(op_cases.CASES[op](opdef.lookup(op), usual(op)))
+    check_equal(op, case.inputs, case.attrs)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [
+        pytest.param(op, dtype, id=f"{op} of {dtype.name}")
+        for op in OPS
+        for dtype in other_types(op)
+    ],
+)
+@settings(max_examples=1, deadline=None)
+@given(data=st.data())
+def test_a_kernel_of_a_gpu_gives_the_values_of_the_kernel_of_the_cpu_for_each_type(
+    op: str, dtype: dtypes.DType, data: Any
+) -> None:
     case = data.draw(op_cases.CASES[op](opdef.lookup(op), dtype))
     check_equal(op, case.inputs, case.attrs)
 
@@ -161,7 +194,8 @@ def check_equal(op: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> None:
         found, expected = session.run(outputs, feeds)
     several = isinstance(expected, list | tuple)
     for one, other in zip(found, expected, strict=True) if several else [(found, expected)]:
-        np.testing.assert_allclose(one, other, rtol=1e-5, strict=True)
+        tolerance = TOLERANCE.get(np.asarray(one).dtype.name, 1e-5)
+        np.testing.assert_allclose(one, other, rtol=tolerance, strict=True)
 
 
 @pytest.mark.e2e

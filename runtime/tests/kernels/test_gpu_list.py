@@ -51,6 +51,47 @@ OTHER_HOSTS = {
     ),
 }
 """Operations with other arguments in host memory than TensorFlow's, with the reason."""
+FEWER_TYPES = {
+    "bfloat16": "kernels of GPUs do not have it yet",
+    "complex64": "no operation of Capstan computes complex numbers",
+    "complex128": "no operation of Capstan computes complex numbers",
+    "resource": "only branches pass on the handles of a GPU's variables",
+    "string": "only the CPU uses strings",
+    "variant": "kernels of GPUs do not have it yet",
+}
+"""Types that kernels of GPUs serve less often than TensorFlow's, with the reason."""
+_OF_DATASETS = (
+    "GeneratorDataset", "IteratorFromStringHandleV2", "IteratorGetNext",
+    "IteratorGetNextAsOptional", "IteratorGetNextSync", "IteratorToStringHandle", "IteratorV2",
+    "MakeIterator", "PrefetchDataset",
+)  # fmt: skip
+_OF_LISTS = (
+    "EmptyTensorList", "TensorListConcat", "TensorListConcatLists", "TensorListConcatV2",
+    "TensorListElementShape", "TensorListFromTensor", "TensorListGather", "TensorListGetItem",
+    "TensorListLength", "TensorListPopBack", "TensorListPushBack", "TensorListPushBackBatch",
+    "TensorListReserve", "TensorListResize", "TensorListScatter",
+    "TensorListScatterIntoExistingList", "TensorListScatterV2", "TensorListSetItem",
+    "TensorListSplit", "TensorListStack",
+)  # fmt: skip
+_OF_OPTIONALS = (
+    "FakeParam", "OptionalFromValue", "OptionalGetValue", "OptionalHasValue", "OptionalNone",
+)  # fmt: skip
+_OF_MATRICES = (
+    "Cholesky", "LogMatrixDeterminant", "MatrixDeterminant", "MatrixInverse", "MatrixSolve",
+    "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd",
+)  # fmt: skip
+ONLY_ON_CPU = {
+    **dict.fromkeys(
+        _OF_DATASETS,
+        "a dataset and its iterator are on the host, and a step copies the element to the GPU",
+    ),
+    **dict.fromkeys(_OF_LISTS, "kernels of GPUs do not have lists yet"),
+    **dict.fromkeys(_OF_OPTIONALS, "kernels of GPUs do not have variants yet"),
+    **dict.fromkeys(_OF_MATRICES, "kernels of GPUs do not have linear algebra yet"),
+    **dict.fromkeys(("Bucketize", "Unique"), "kernels of GPUs do not have it yet"),
+    "_While": "the host starts the iterations of a loop, and the compiler puts this node there",
+}
+"""Operations that have kernels of GPUs only in TensorFlow, with the reason."""
 ON_HOST = frozenset({"int32", "string", "resource", "variant"})
 """The types that are in host memory on every device (`partition.memories`)."""
 
@@ -78,12 +119,49 @@ def test_each_operation_with_a_gpu_kernel_has_one_in_tensorflow() -> None:
     assert {op for op in GPU if op not in TYPES} == OTHERS.keys()
 
 
-def served(op: str) -> dict[str, set[dtypes.DType]]:
-    found: dict[str, set[dtypes.DType]] = {}
-    for row in registry.rows(op, "GPU"):
-        for name, allowed in row.types.items():
-            found.setdefault(name, set()).update(allowed)
-    return found
+def test_each_operation_that_tensorflow_runs_on_gpus_has_a_gpu_kernel() -> None:
+    cpu = {kernel.op for kernel in registry.listed() if kernel.device_type == "CPU"}
+    assert {op for op in TYPES if op in cpu} - set(GPU) == ONLY_ON_CPU.keys()
+
+
+def served(op: str, device: str = "GPU") -> dict[str, set[dtypes.DType]]:
+    """Return the types that the kernels of a device type serve, by type attribute.
+
+    An attribute that is left out may have any type.
+    """
+    rows = registry.rows(op, device)
+    limited = [name for row in rows for name in row.types]
+    return {
+        name: set().union(*(row.types.get(name, dtypes.BASE_DTYPES) for row in rows))
+        for name in limited
+    }
+
+
+def on_cpu(op: str, attribute: str) -> set[str]:
+    """Return the names of the types that a CPU serves."""
+    allowed = set(opdef.lookup(op).types.get(attribute, dtypes.BASE_DTYPES))
+    return {dtype.name for dtype in allowed & served(op, "CPU").get(attribute, allowed)}
+
+
+def lacking(op: str) -> set[str]:
+    """Return the names of the types that the CPU and TensorFlow's GPUs serve, and GPUs do not."""
+    return {
+        dtype
+        for attribute, allowed in served(op).items()
+        for dtype in TYPES[op].get(attribute, set()) & on_cpu(op, attribute)
+        if dtype not in {each.name for each in allowed}
+    }
+
+
+@pytest.mark.parametrize("op", SHARED)
+def test_a_gpu_kernel_serves_each_type_of_the_cpu_that_tensorflow_has_a_kernel_for(
+    op: str,
+) -> None:
+    assert lacking(op) <= FEWER_TYPES.keys()
+
+
+def test_each_reason_for_fewer_types_is_needed() -> None:
+    assert set().union(*map(lacking, SHARED)) == FEWER_TYPES.keys()
 
 
 @pytest.mark.parametrize("op", SHARED)

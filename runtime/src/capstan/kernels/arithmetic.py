@@ -46,7 +46,12 @@ def _integer(function: Function) -> Function:
 
 def truncated(x: Array, y: Array, out: Array | None = None) -> Any:
     """Divide integers towards zero, as C does."""
-    return np.floor_divide(np.subtract(x, np.fmod(x, y)), y, out)
+    if is_on_host(x):
+        return np.floor_divide(np.subtract(x, np.fmod(x, y)), y, out)
+    # CuPy computes `fmod` of integers in double precision.
+    quotient = np.floor_divide(x, y)
+    is_rounded_down = (np.multiply(quotient, y) != x) & ((x < 0) != (y < 0))
+    return np.add(quotient, is_rounded_down, out)
 
 
 def division(real: Function, integer: Function) -> Any:

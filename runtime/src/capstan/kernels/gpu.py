@@ -2,7 +2,8 @@
 
 These ops have one kernel for both device types. The kernel calls NumPy's functions, which call the
 functions of the array type of their arguments. The table needs no GPU and no CuPy: every task can
-tell a placer which nodes a GPU would run. As in TensorFlow, a GPU has no variables of integers.
+tell a placer which nodes a GPU would run. As in TensorFlow, a GPU has variables of 64-bit integers,
+but none of 32-bit integers, which are in host memory on every device.
 """
 
 from collections.abc import Mapping
@@ -39,6 +40,7 @@ from capstan.kernels import (
     resource,
     sampling,
     segments,
+    session_tensors,
     shape,
     slicing,
     sparse,
@@ -84,6 +86,7 @@ _FAMILIES = (
     resource,
     sampling,
     segments,
+    session_tensors,
     shape,
     slicing,
     sparse,
@@ -103,6 +106,9 @@ _FLOATS = frozenset({dtypes.float16, dtypes.float32, dtypes.float64})
 _NUMBERS = _FLOATS | {dtypes.int32}
 _SIGNED = _NUMBERS | {dtypes.int64}
 _PLAIN = _SIGNED | {dtypes.bool_}
+_SMALL = frozenset({dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16})
+_MOVED = _PLAIN | _SMALL
+_COMPARED = _SIGNED | {dtypes.int8, dtypes.int16, dtypes.uint8}
 _NARROW = frozenset({dtypes.float16, dtypes.float32})
 _WIDE = frozenset({dtypes.float32, dtypes.float64})
 _SINGLE = frozenset({dtypes.float32})
@@ -111,60 +117,76 @@ _INDEX = frozenset({dtypes.int32, dtypes.int64})
 _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
         # A branch passes on the handle of a resource variable of the same device.
-        {"T": _PLAIN | {dtypes.resource}},
-        "Enter Exit Identity NextIteration Switch",
+        {"T": _MOVED | {dtypes.resource}},
+        "Enter Exit Identity NextIteration",
     ),
+    ({"T": _MOVED | {dtypes.resource, dtypes.uint64}}, "Switch"),
+    ({"T": _MOVED | {dtypes.uint64}}, "Merge"),
     (
-        {"T": _PLAIN},
-        "ConcatV2 ConjugateTranspose EnsureShape ExpandDims Fill Merge OneHot OnesLike Pack Rank "
-        "RefEnter RefExit RefIdentity RefMerge RefNextIteration RefSwitch Reshape Select SelectV2 "
-        "Shape ShapeN Size Slice Squeeze StopGradient StridedSlice StridedSliceGrad Tile "
-        "Transpose Unpack ZerosLike",
+        {"T": _MOVED},
+        "ConjugateTranspose EnsureShape ExpandDims Fill Rank RefEnter RefExit RefIdentity RefMerge "
+        "RefNextIteration RefSwitch Reshape Shape ShapeN Size Squeeze StopGradient Transpose",
     ),
-    ({"T": _NUMBERS | {dtypes.bool_}}, "BroadcastTo ReverseV2"),
+    ({"T": _PLAIN}, "OneHot OnesLike Select SelectV2 ZerosLike"),
+    ({"T": _PLAIN | {dtypes.uint8}}, "ConcatV2 Unpack"),
+    ({"T": _PLAIN | {dtypes.int16}}, "Pack Tile"),
+    (
+        {"T": _PLAIN | {dtypes.int8}},
+        "ResourceStridedSliceAssign Slice StridedSlice StridedSliceAssign StridedSliceGrad",
+    ),
+    ({"T": _NUMBERS | {dtypes.bool_}}, "BroadcastTo"),
+    ({"T": _NUMBERS | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Pad PadV2 ReverseV2"),
     (
         {"T": _NUMBERS},
-        "Abs Add AddN AddV2 Equal Greater GreaterEqual Less LessEqual Max Maximum Min Minimum Mul "
-        "Neg NotEqual Pad PadV2 Prod ResourceScatterNdAdd ResourceScatterNdSub "
-        "ResourceScatterNdUpdate ScatterNd ScatterNdAdd ScatterNdSub ScatterNdUpdate Sign SplitV "
-        "Square SquaredDifference Sub Sum UnsortedSegmentMax UnsortedSegmentMin "
+        "Min Prod ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdUpdate ScatterNd "
+        "ScatterNdAdd ScatterNdSub ScatterNdUpdate SplitV UnsortedSegmentMax UnsortedSegmentMin "
         "UnsortedSegmentProd UnsortedSegmentSum",
     ),
     (
         {"T": _SIGNED},
-        "ClipByValue Cumprod Cumsum Div DynamicStitch FloorDiv ParallelDynamicStitch Round TopKV2",
+        "Abs AddN Cumprod Cumsum DynamicStitch Max Maximum Minimum Neg ParallelDynamicStitch Round "
+        "Sign Square SquaredDifference Sub Sum",
     ),
+    ({"T": _SIGNED | {dtypes.uint8}}, "Add AddV2"),
+    ({"T": _SIGNED | _SMALL}, "ClipByValue Mul TopKV2"),
+    ({"T": (_SIGNED | _SMALL) - {dtypes.int8}}, "Div FloorDiv"),
+    ({"T": _COMPARED}, "Greater GreaterEqual Less LessEqual"),
+    ({"T": _COMPARED | {dtypes.bool_}}, "Equal NotEqual"),
     ({"T": _WIDE | _INDEX}, "Diag DiagPart"),
     ({"T": _INDEX}, "InTopKV2 InvertPermutation"),
     ({"T": frozenset({dtypes.int32})}, "FloorMod TruncateMod"),
-    ({"T": frozenset({dtypes.int64})}, "TruncateDiv"),
+    ({"T": (_SMALL - {dtypes.int8}) | {dtypes.int64}}, "TruncateDiv"),
+    ({"T": _FLOATS | {dtypes.int64}}, "AssignAdd AssignSub Inv Pow Reciprocal"),
+    ({"T": _FLOATS | {dtypes.int64, dtypes.bool_}}, "Assign"),
+    ({"T": _FLOATS | {dtypes.int64} | _SMALL}, "PreventGradient"),
     (
         {"T": _FLOATS},
         "ApplyAdadelta ApplyAdagrad ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent "
-        "ApplyMomentum ApplyRMSProp ArgMax ArgMin Assign AssignAdd AssignSub AvgPool AvgPoolGrad "
+        "ApplyMomentum ApplyRMSProp ArgMax ArgMin AvgPool AvgPoolGrad "
         "BatchMatMul BatchMatMulV2 BatchToSpaceND BiasAdd BiasAddGrad Ceil CheckNumerics Conv2D "
         "Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "
         "Conv3DBackpropInputV2 Cos DepthwiseConv2dNative DepthwiseConv2dNativeBackpropFilter "
         "DepthwiseConv2dNativeBackpropInput Digamma DivNoNan DynamicPartition Elu EluGrad Erf Erfc "
-        "Exp Expm1 Floor Inv InvGrad IsFinite IsInf IsNan L2Loss LeakyRelu LeakyReluGrad Log Log1p "
-        "MatMul MatrixBandPart MatrixDiag MatrixDiagPart MatrixSetDiag MaxPool MaxPoolGrad "
+        "Exp Expm1 Floor InvGrad IsFinite IsInf IsNan L2Loss LeakyRelu LeakyReluGrad Log Log1p "
+        "MatMul MaxPool MaxPoolGrad "
         "MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradV2 MaxPoolV2 Mean MirrorPad MirrorPadGrad "
-        "MulNoNan ParallelConcat Pow PreventGradient "
-        "RealDiv Reciprocal ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad ResizeNearestNeighbor "
+        "MulNoNan ParallelConcat "
+        "RealDiv ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad ResizeNearestNeighbor "
         "ResizeNearestNeighborGrad ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdam "
         "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyMomentum "
-        "ResourceApplyRMSProp ResourceStridedSliceAssign ReverseSequence Rsqrt RsqrtGrad "
+        "ResourceApplyRMSProp Rsqrt RsqrtGrad "
         "ScatterMax ScatterMin SegmentSum Selu SeluGrad Sigmoid SigmoidGrad Sin Softmax "
         "SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad Softsign SoftsignGrad SpaceToBatchND "
-        "Split Sqrt SqrtGrad StridedSliceAssign Tan Tanh TanhGrad Xdivy Xlogy",
+        "Split Sqrt SqrtGrad Tan Tanh TanhGrad Xdivy Xlogy",
     ),
     (
         {"T": _NARROW},
         "AdjustContrastv2 AdjustHue AdjustSaturation AvgPool3D AvgPool3DGrad DepthToSpace "
         "FusedBatchNormGradV2 FusedBatchNormGradV3 FusedBatchNormV2 FusedBatchNormV3 LogSoftmax "
-        "MaxPool3D MaxPool3DGrad MaxPool3DGradGrad SpaceToDepth "
+        "MaxPool3D MaxPool3DGrad MaxPool3DGradGrad "
         "SparseSoftmaxCrossEntropyWithLogits",
     ),
+    ({"T": _NARROW | {dtypes.uint8}}, "SpaceToDepth"),
     (
         {"T": _WIDE},
         "Acos Acosh Asin Asinh Atan Atan2 Atanh Cosh HSVToRGB LinSpace RGBToHSV ResizeBilinear "
@@ -173,14 +195,14 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     ),
     (
         {"T": _FLOATS | {dtypes.bool_}},
-        "MatrixDiagPartV2 MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixSetDiagV2 "
-        "MatrixSetDiagV3",
+        "MatrixBandPart MatrixDiag MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixDiagV2 "
+        "MatrixDiagV3 MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3 ReverseSequence",
     ),
     (
         {"T": _FLOATS, "Targmax": frozenset({dtypes.int64})},
         "MaxPoolGradWithArgmax MaxPoolWithArgmax",
     ),
-    ({"T": _WIDE | _INDEX | {dtypes.bool_}}, "Where"),
+    ({"T": _WIDE | _INDEX | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Where"),
     ({"T": _FLOATS}, "Lgamma"),
     ({"T": _WIDE}, "Polygamma Zeta"),
     ({"T": _SINGLE | {dtypes.int32}}, "Bincount"),
@@ -204,26 +226,34 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
         {"dtype": _WIDE},
         "ResourceScatterAdd ResourceScatterDiv ResourceScatterMax ResourceScatterMin "
-        "ResourceScatterMul ResourceScatterSub ResourceScatterUpdate",
+        "ResourceScatterMul ResourceScatterSub",
     ),
-    ({"dtype": _PLAIN}, "Const Placeholder PlaceholderWithDefault"),
+    ({"dtype": _WIDE | {dtypes.bool_}}, "ResourceScatterUpdate"),
+    ({"dtype": _MOVED | {dtypes.uint32, dtypes.uint64}}, "Const"),
+    ({"dtype": _MOVED}, "GetSessionTensor PlaceholderWithDefault"),
+    ({"T": _MOVED}, "GetSessionHandle"),
     # The elements of stacks and TensorArrays are in the memory of the device.
-    ({"T": _PLAIN}, "StackPushV2 TensorArrayScatterV3 TensorArraySplitV3 TensorArrayWriteV3"),
-    ({"elem_type": _PLAIN}, "StackPopV2 StackV2"),
+    ({"T": _MOVED}, "StackPushV2"),
+    ({"elem_type": _MOVED}, "StackPopV2 StackV2"),
+    ({"T": _PLAIN}, "TensorArrayScatterV3 TensorArraySplitV3 TensorArrayWriteV3"),
     (
         {"dtype": _PLAIN},
         "TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayReadV3 TensorArrayV3",
     ),
     ({"Tidx": _WIDE | _INDEX}, "Range"),
     (
-        {"dtype": _FLOATS},
-        "AssignAddVariableOp AssignSubVariableOp AssignVariableOp IsVariableInitialized "
-        "ReadVariableOp ResourceGather VarHandleOp VariableV2",
+        {"dtype": _FLOATS | {dtypes.int64}},
+        "AssignAddVariableOp AssignSubVariableOp IsVariableInitialized VariableV2",
     ),
     (
+        {"dtype": _FLOATS | {dtypes.int64, dtypes.bool_}},
+        "AssignVariableOp ReadVariableOp VarHandleOp",
+    ),
+    ({"dtype": _FLOATS}, "ResourceGather"),
+    (
         {
-            "SrcT": _PLAIN,
-            "DstT": _PLAIN - {dtypes.int32},
+            "SrcT": _MOVED | {dtypes.uint32, dtypes.uint64},
+            "DstT": _MOVED | {dtypes.uint32, dtypes.uint64},
         },
         "Cast",
     ),
@@ -236,17 +266,18 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
         {},
         "All Any BroadcastArgs BroadcastGradientArgs Case ConcatOffset ControlTrigger "
-        "DestroyResourceOp IdentityN If LogicalAnd LogicalNot LogicalOr LoopCond NoOp "
-        "PartitionedCall StackCloseV2 StatefulPartitionedCall StatelessCase StatelessIf "
-        "StatelessWhile TensorArrayCloseV3 TensorArrayGradV3 TensorArrayGradWithShape "
-        "TensorArraySizeV3 VarIsInitializedOp VariableShape While",
+        "DeleteSessionTensor DestroyResourceOp IdentityN If LogicalAnd LogicalNot LogicalOr "
+        "LoopCond NoOp PartitionedCall Placeholder StackCloseV2 StatefulPartitionedCall "
+        "StatelessCase StatelessIf StatelessWhile TensorArrayCloseV3 TensorArrayGradV3 "
+        "TensorArrayGradWithShape TensorArraySizeV3 VarIsInitializedOp VariableShape While",
     ),
 )
 """The dtypes that kernels of GPUs serve, by type attribute, and the ops of these kernels."""
 
 _NEEDS_HOST = (
     # These decide what runs, or keep something between calls.
-    "Case DestroyResourceOp Enter Exit If IsVariableInitialized LoopCond Merge NextIteration "
+    "Case DeleteSessionTensor DestroyResourceOp Enter Exit GetSessionHandle GetSessionTensor If "
+    "IsVariableInitialized LoopCond Merge NextIteration "
     "PartitionedCall RefEnter RefExit RefMerge RefNextIteration RefSwitch StackCloseV2 "
     "StackPopV2 StackPushV2 StackV2 StatefulPartitionedCall StatelessCase StatelessIf "
     "StatelessWhile Switch VarIsInitializedOp While "

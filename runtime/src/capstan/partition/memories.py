@@ -3,7 +3,8 @@
 The CPUs of a task share host memory. On every device, some arguments of an op are in host memory
 (`OpDef.host`). Strings and handles are in host memory too. As in TensorFlow, 32-bit integers are in
 host memory too, because they are mostly sizes and positions. A node runs on the host if all its
-inputs, apart from the arguments in `OpDef.host`, are strings or 32-bit integers.
+inputs, apart from the arguments in `OpDef.host`, are strings or 32-bit integers, or if it is a cast
+to 32-bit integers.
 """
 
 import functools
@@ -59,8 +60,15 @@ def outputs(node: ir.Node) -> list[str]:
 
 def _of(node: ir.Node) -> str:
     """Return the memory of the arguments of `node` that can be in the memory of its device."""
-    # The host starts the iterations of a loop, on the devices of the nodes in its body.
-    return HOST if opdef.role(node.op) is facts.Role.WHILE else of_device(node.device)
+    match opdef.role(node.op):
+        case facts.Role.WHILE:
+            # The host starts the iterations of a loop, on the devices of the nodes in its body.
+            return HOST
+        case facts.Role.CAST if infer.tensors(node)[1][0][0] in _ON_HOST:
+            # A copy to the host needs no thread, but a kernel would wait for its result.
+            return HOST
+        case _:
+            return of_device(node.device)
 
 
 def _runs_on_host(node: ir.Node, row: opdef.OpDef) -> bool:

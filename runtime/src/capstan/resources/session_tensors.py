@@ -9,6 +9,11 @@ from capstan import errors
 from capstan.core.arrays import Array
 
 
+def device_of(handle: str) -> str:
+    """Return the device that made a tensor."""
+    return handle.rsplit(";", 1)[-1]
+
+
 class SessionTensors:
     """The tensors of a session, by handle. Thread-safe."""
 

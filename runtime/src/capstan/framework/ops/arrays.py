@@ -166,6 +166,7 @@ define(
         host=("size",),
     )
 )
+_MATRICES = (*typesets.SIGNED, dtypes.bool_)
 _DIAGONALS: tuple[tuple[str, ShapeRule, GradientRule], ...] = (
     ("MatrixDiag", _matrix_diag, lambda op, grads, raw: (raw.MatrixDiagPart(grads[0]),)),
     ("Diag", _diag, lambda op, grads, raw: (raw.DiagPart(grads[0]),)),
@@ -181,7 +182,7 @@ for _name, _shape, _gradient in _DIAGONALS:
             ("diagonal: T" if _is_part else "output: T",),
             shape=_shape,
             gradient=_gradient,
-            types={"T": typesets.SIGNED},
+            types={"T": _MATRICES if _name.startswith("Matrix") else typesets.SIGNED},
         )
     )
 define(
@@ -191,7 +192,7 @@ define(
         ("output: T",),
         shape=_set_diag,
         gradient=_set_diag_grad,
-        types={"T": typesets.SIGNED},
+        types={"T": _MATRICES},
     )
 )
 define(
@@ -206,7 +207,7 @@ define(
             None,
             None,
         ),
-        types={"T": typesets.SIGNED, "Tindex": typesets.INDEX},
+        types={"T": _MATRICES, "Tindex": typesets.INDEX},
         host=("num_lower", "num_upper"),
     )
 )

@@ -306,7 +306,7 @@ define(
         attrs={"Tpaddings": dtypes.int32},
         shape=pad_shape,
         gradient=_pad,
-        types={"T": typesets.NUMERIC, "Tpaddings": typesets.INDEX},
+        types={"T": (*typesets.NUMERIC, dtypes.bool_), "Tpaddings": typesets.INDEX},
         host=("paddings",),
     )
 )

@@ -137,8 +137,8 @@ _unary("Tanh", _tanh)
 _unary("Cos", _cos)
 _unary("Sin", _sin)
 _unary("Sigmoid", _sigmoid)
-_unary("Reciprocal", _reciprocal)
-_unary("Inv", _reciprocal)
+_unary("Reciprocal", _reciprocal, (*typesets.FLOATING, dtypes.int64))
+_unary("Inv", _reciprocal, (*typesets.FLOATING, dtypes.int64))
 _unary("Floor", None, is_flat=True)
 _unary("Ceil", None, is_flat=True)
 _unary("Round", None, typesets.SIGNED, is_flat=True)
@@ -182,6 +182,7 @@ define(
         attrs={"DstT": dtypes.DType, "Truncate": False},
         shape=rules.unchanged,
         gradient=_cast,
+        role=facts.Role.CAST,
         types={
             "SrcT": (*typesets.NUMERIC, dtypes.bool_, dtypes.bfloat16),
             "DstT": (*typesets.NUMERIC, dtypes.bool_, dtypes.bfloat16),
