@@ -76,10 +76,6 @@ _OF_LISTS = (
 _OF_OPTIONALS = (
     "FakeParam", "OptionalFromValue", "OptionalGetValue", "OptionalHasValue", "OptionalNone",
 )  # fmt: skip
-_OF_MATRICES = (
-    "Cholesky", "LogMatrixDeterminant", "MatrixDeterminant", "MatrixInverse", "MatrixSolve",
-    "MatrixTriangularSolve", "Qr", "SelfAdjointEigV2", "Svd",
-)  # fmt: skip
 ONLY_ON_CPU = {
     **dict.fromkeys(
         _OF_DATASETS,
@@ -87,8 +83,6 @@ ONLY_ON_CPU = {
     ),
     **dict.fromkeys(_OF_LISTS, "kernels of GPUs do not have lists yet"),
     **dict.fromkeys(_OF_OPTIONALS, "kernels of GPUs do not have variants yet"),
-    **dict.fromkeys(_OF_MATRICES, "kernels of GPUs do not have linear algebra yet"),
-    **dict.fromkeys(("Bucketize", "Unique"), "kernels of GPUs do not have it yet"),
     "_While": "the host starts the iterations of a loop, and the compiler puts this node there",
 }
 """Operations that have kernels of GPUs only in TensorFlow, with the reason."""
