@@ -121,13 +121,14 @@ def test_each_operation_that_tensorflow_runs_on_gpus_has_a_gpu_kernel() -> None:
 def served(op: str, device: str = "GPU") -> dict[str, set[dtypes.DType]]:
     """Return the types that the kernels of a device type serve, by type attribute.
 
-    An attribute that is left out may have any type.
+    An attribute that is left out may have any type that the operation allows.
     """
     rows = registry.rows(op, device)
     limited = [name for row in rows for name in row.types]
+    every = {name: opdef.lookup(op).types.get(name, dtypes.BASE_DTYPES) for name in limited}
     return {
-        name: set().union(*(row.types.get(name, dtypes.BASE_DTYPES) for row in rows))
-        for name in limited
+        name: set().union(*(row.types.get(name, allowed) for row in rows))
+        for name, allowed in every.items()
     }
 
 
