@@ -310,3 +310,25 @@ def test_parts_of_a_variable_are_changed_by_index_and_by_slice(is_resource: bool
         assert session.run(table).tolist() == [[0, 20], [2, 3], [10, 5]]
         session.run(table[1:, 1].assign(updates))
         assert session.run(table).tolist() == [[0, 20], [2, 10], [10, 20]]
+
+
+@pytest.mark.e2e
+def test_indices_of_a_gpu_that_are_out_of_range_stand_for_zeros() -> None:
+    """TensorFlow's kernels of GPUs do not wait for the indices, either."""
+    table, indices = np.arange(1.0, 7.0).reshape(3, 2), np.array([2, -1, 0, 3])
+    with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
+        variable = tf.get_variable("table", initializer=table, use_resource=True)
+        place = tf.placeholder(tf.int64, [4])
+        outputs = [
+            tf.gather(table, place),
+            variable.sparse_read(place),
+            tf.gather(table.T, place, axis=1),
+            tf.unsorted_segment_sum(tf.ones([4, 2]), place, 3),
+        ]
+        session.run(tf.global_variables_initializer())
+        rows, of_variable, columns, sums = session.run(outputs, {place: indices})
+    expected = np.array([[5.0, 6.0], [0.0, 0.0], [1.0, 2.0], [0.0, 0.0]])
+    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(of_variable, expected)
+    np.testing.assert_array_equal(columns, expected.T)
+    np.testing.assert_array_equal(sums, [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])

@@ -296,14 +296,13 @@ _NEEDS_HOST = (
     # CuPy calls neither cuBLAS nor cuSOLVER in the capture of a CUDA graph.
     "LogMatrixDeterminant MatrixDeterminant Qr "
     # These copy indices from or to the host, or wait for the device and check them.
-    "DynamicPartition MatrixSetDiagV2 MatrixSetDiagV3 "
-    "ResourceGather ResourceScatterAdd ResourceScatterDiv "
+    "DynamicPartition MatrixSetDiagV2 MatrixSetDiagV3 ResourceScatterAdd ResourceScatterDiv "
     "ResourceScatterMax ResourceScatterMin ResourceScatterMul ResourceScatterNdAdd "
     "ResourceScatterNdSub ResourceScatterNdUpdate ResourceScatterSub ResourceScatterUpdate "
     "ReverseSequence ScatterAdd ScatterDiv ScatterMax ScatterMin ScatterMul ScatterNd "
     "ScatterNdAdd ScatterNdSub ScatterNdUpdate ScatterSub ScatterUpdate SegmentSum "
     "TensorScatterAdd TensorScatterSub TensorScatterUpdate UnsortedSegmentMax "
-    "UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum"
+    "UnsortedSegmentMin UnsortedSegmentProd"
 )
 """The ops whose work a device cannot repeat without the host (`Kernel.repeats`)."""
 
@@ -322,10 +321,20 @@ _REPEATS_WITH: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     # The host does all of this, with indices in its memory.
     ({"T": _SHORT}, "DynamicStitch InvertPermutation ParallelDynamicStitch"),
     ({"Tindices": _SHORT, "Tparams": _SHORT}, "Gather GatherNd GatherV2"),
+    # The device finds the indices that are out of range.
+    ({"Tindices": _LONG, "Tparams": _PLAIN - _SHORT}, "Gather GatherV2"),
+    ({"Tindices": _LONG}, "ResourceGather"),
+    ({"Tindices": _LONG, "T": _FLOATS}, "UnsortedSegmentSum"),
 )
-"""The dtypes with which a device can repeat an op that otherwise needs the host."""
+"""The dtypes with which a device can repeat an op that otherwise needs the host.
 
-_repeats_with = {_op: _types for _types, _ops in _REPEATS_WITH for _op in _ops.split()}
+An op may have several entries.
+"""
+
+_repeats_with: dict[str, list[Mapping[str, frozenset[dtypes.DType]]]] = {}
+for _types, _ops in _REPEATS_WITH:
+    for _op in _ops.split():
+        _repeats_with.setdefault(_op, []).append(_types)
 _needs_host = {*_NEEDS_HOST.split(), *_repeats_with}
 
 
@@ -343,8 +352,9 @@ for _types, _ops in _TABLE:
             if not all(_both.values()):
                 continue
             # The first row that serves a node is used.
-            if _op in _repeats_with:
-                _few = _narrowed(_both, _repeats_with[_op])
-                register(replace(_row, device="GPU", types=_few, repeats=True))
+            for _some in _repeats_with.get(_op, ()):
+                _few = _narrowed(_both, _some)
+                if all(_few.values()):
+                    register(replace(_row, device="GPU", types=_few, repeats=True))
             _repeats = _row.make is not None and _op not in _needs_host
             register(replace(_row, device="GPU", types=_both, repeats=_repeats))

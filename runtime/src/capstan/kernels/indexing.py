@@ -24,23 +24,44 @@ def _gather_v2(params: Array, indices: Array, axis: Array, out: Array | None = N
 def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
     """Return the slices of `params` at `indices` along `axis`, in `out` if it is given.
 
+    Nothing waits for indices in the memory of a device. As on a GPU of TensorFlow, the slice at an
+    index that is out of range is then zero.
+
     Raises:
-        InvalidArgumentError: `axis` or an index is out of range.
+        InvalidArgumentError: `axis` is out of range, or an index in host memory is.
     """
     if not -params.ndim <= axis < params.ndim:
         raise invalid(f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {axis}")
-    indices = beside(indices, params)
-    rows.check(indices, params.shape[axis])
+    at = axis % params.ndim
+    if is_on_host(params):
+        indices = on_host(indices)
+    if is_on_host(indices):
+        rows.check(indices, params.shape[at])
     if not params.size:
         # np.take refuses an empty axis, even if there are no indices.
-        at = axis % params.ndim
         shape = (*params.shape[:at], *indices.shape, *params.shape[at + 1 :])
-        return np.empty_like(params, shape=shape) if out is None else out
+        return np.zeros_like(params, shape=shape) if out is None else _cleared(out)
+    if not is_on_host(indices):
+        return _take_in_range(params, indices, at, out)
     if not is_on_host(params):
-        return np.take(params, indices, axis, out)
+        return np.take(params, beside(indices, params), at, out)
     # The indices are valid, so mode "clip" changes none. Mode "raise" would buffer `out`.
     gathered: Any = np.take(params, indices, axis, out, "clip")
     return gathered if isinstance(gathered, np.ndarray | np.generic) else np.array(gathered, object)
+
+
+def _cleared(out: Array) -> Array:
+    out.fill(0)
+    return out
+
+
+def _take_in_range(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
+    """Return the slices at indices of a device, and zeros for an index that is out of range."""
+    is_in = rows.in_range(indices, params.shape[axis])
+    gathered = np.take(params, np.where(is_in, indices, 0), axis, out)
+    is_out = np.logical_not(is_in).reshape(*indices.shape, *(1,) * (params.ndim - 1 - axis))
+    np.copyto(gathered, params.dtype.type(0), where=is_out)
+    return gathered
 
 
 def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None) -> Array:
@@ -55,12 +76,24 @@ def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None
     out.fill(0)
     if not data.size:
         return out
-    flat, values = on_host(ids).reshape(-1), data.reshape(ids.size, *out.shape[1:])
+    flat, values = ids.reshape(-1), data.reshape(ids.size, *out.shape[1:])
+    if not is_on_host(ids):
+        return _sums_in_range(out, flat, values)
     is_kept = flat >= 0
     if not is_kept.all():
         flat, values = flat[is_kept], values[beside(np.flatnonzero(is_kept), values)]
     rows.check(flat, segments, "segment_ids", "is out of range")
     rows.accumulate(out, flat, values, np.add)
+    return out
+
+
+def _sums_in_range(out: Array, ids: Array, values: Array) -> Array:
+    """Add values to rows of a device. As on a GPU of TensorFlow, ids out of range are left out."""
+    if not out.size:
+        return out
+    is_in = rows.in_range(ids, len(out))
+    kept = np.where(is_in.reshape(-1, *(1,) * (values.ndim - 1)), values, values.dtype.type(0))
+    rows.at(np.add, out, np.where(is_in, ids, 0), kept)
     return out
 
 

@@ -30,6 +30,11 @@ def check(indices: Array, count: int, name: str = "indices", refusal: str = "is 
     raise invalid(f"{element} = {flat[at]} {refusal} [0, {count})")
 
 
+def in_range(indices: Array, count: int) -> Array:
+    """Return which indices are in [0, count). Indices of a device stay there."""
+    return np.logical_and(indices >= 0, indices < count)
+
+
 def merged(indices: Array, values: Array) -> tuple[Array, Array]:
     """Return each index once, with the sum of its values.
 
