@@ -42,10 +42,14 @@ _OF_UFUNCS = {
 _OF_AT = {
     "add": "ilILqQefd",
     "subtract": "iI",
-    "maximum": "ilILqQfd",
-    "minimum": "ilILqQfd",
+    "maximum": "ilILqQf",
+    "minimum": "ilILqQf",
 }
-"""The type codes that `ufunc.at` takes (cupy/_core/_routines_indexing.pyx)."""
+"""The type codes that `ufunc.at` takes (cupy/_core/_routines_indexing.pyx).
+
+CuPy takes `d` for maximum and minimum, too, but compares in single precision
+(cupy/_core/include/cupy/atomics.cuh).
+"""
 _OF_CALLS = {"out", "dtype", "casting"}
 _INEXACT = frozenset({"fmod"})
 """The ufuncs that CuPy computes in double precision for integers. NumPy computes them exactly.

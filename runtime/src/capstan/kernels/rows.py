@@ -10,6 +10,9 @@ from capstan.core.arrays import Array
 from capstan.kernels.memory import beside, is_on_host, on_host
 from capstan.kernels.rejection import invalid
 
+_COMPARISONS = (np.maximum, np.minimum)
+_ALL_BUT_SIGN = np.int64(2**63 - 1)
+
 
 def check(indices: Array, count: int, name: str = "indices", refusal: str = "is not in") -> None:
     """Check that every index is in [0, count). `name` and `refusal` are for the error message.
@@ -67,7 +70,8 @@ def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> 
 def at(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:
     """Call `ufunc.at`, also where CuPy has no such method.
 
-    CuPy subtracts only 32-bit integers, and compares no half-precision numbers.
+    CuPy subtracts only 32-bit integers, compares no half-precision numbers, and rounds
+    double-precision numbers to single precision before it compares them.
     """
     if ufunc is np.subtract and not is_on_host(table):
         np.add.at(table, indices, np.negative(values))
@@ -75,8 +79,18 @@ def at(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:
         wide = table.astype(np.float32)
         ufunc.at(wide, indices, values.astype(np.float32))
         table[...] = wide.astype(np.float16)
+    elif ufunc in _COMPARISONS and table.dtype == np.float64 and not is_on_host(table):
+        ranks = _ranks(table)
+        ufunc.at(ranks, indices, _ranks(values))
+        table[...] = _ranks(ranks).view(np.float64)
     else:
         ufunc.at(table, indices, values)
+
+
+def _ranks(array: Array) -> Array:
+    """Return integers in the order of double-precision numbers, or the bits for such integers."""
+    bits = array.view(np.int64)
+    return np.bitwise_xor(bits, np.bitwise_and(np.right_shift(bits, 63), _ALL_BUT_SIGN))
 
 
 def products(indices: Array, values: Array, count: int) -> Array:
