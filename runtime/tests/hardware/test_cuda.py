@@ -243,13 +243,39 @@ def test_recorded_products_are_those_of_numpy(
         array = gpu.put(np.ascontiguousarray(value.swapaxes(-1, -2)) if is_turned else value)
         given.append(array.swapaxes(-1, -2) if is_turned else array)
     expected = np.matmul(left, right)
-    target = gpu.allocate(expected.shape, dtype)
-    for out in (None, target):
+    target, several = (
+        gpu.allocate(shape, dtype) for shape in (expected.shape, (3, *expected.shape))
+    )
+    for out in (None, target, several[1]):
         (result,), launch = gpu.record(lambda out=out: [gpu.matmul(*given, out)])
         launch()
         found = gpu.copy_out(result)
         gpu.stream.synchronize()
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.e2e
+@on_a_gpu
+def test_recorded_steps_with_convolutions_give_the_values_of_a_cpu() -> None:
+    random = np.random.default_rng(0)
+    filters = random.normal(size=(3, 3, 2, 16)).astype(np.float32)
+    weights = random.normal(size=(16, 4)).astype(np.float32)
+    with tf.Graph().as_default():
+        x, labels = tf.placeholder(tf.float32, [8, 9, 9, 2]), tf.placeholder(tf.int64, [8])
+        values = []
+        for place in ("/gpu:0", "/cpu:0"):
+            with tf.device(place):
+                hidden = tf.nn.conv2d(x, tf.Variable(filters), [1, 1, 1, 1], "SAME")
+                pooled = tf.nn.max_pool(tf.nn.relu(hidden), [1, 3, 3, 1], [1, 2, 2, 1], "SAME")
+                logits = tf.matmul(tf.reduce_mean(pooled, [1, 2]), tf.Variable(weights))
+                loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+                values.append((loss, tf.train.MomentumOptimizer(0.05, 0.9).minimize(loss)))
+        with tf.Session(config=tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))) as s:
+            s.run(tf.global_variables_initializer())
+            for _ in range(15):
+                batch = {x: random.normal(size=(8, 9, 9, 2)), labels: random.integers(0, 4, 8)}
+                (found, _), (expected, _) = s.run(values, batch)
+                np.testing.assert_allclose(found, expected, rtol=1e-3)
 
 
 @pytest.mark.e2e
