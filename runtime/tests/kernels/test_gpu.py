@@ -122,7 +122,11 @@ def repeating(op: str) -> list[dtypes.DType]:
     """Return the types of the attribute T with which a device can repeat an op."""
     every = (dtypes.float32, dtypes.float64, dtypes.int64, dtypes.int32)
     found = {dtype: registry.find(op, "GPU", {"T": dtype}) for dtype in every}
-    return [dtype for dtype, kernel in found.items() if kernel is not None and kernel.repeats]
+    return [
+        dtype
+        for dtype, kernel in found.items()
+        if kernel is not None and kernel.can_repeat({"T": dtype})
+    ]
 
 
 @contextlib.contextmanager
@@ -132,7 +136,7 @@ def recorded() -> Iterator[None]:
 
     def bound(kernel: registry.Kernel, node: registry.NodeContext) -> Callable[..., Any]:
         function, home = bind(kernel, node), node.hardware
-        if not (kernel.repeats and isinstance(home, strict.Strict)):
+        if not (kernel.can_repeat(node.attrs) and isinstance(home, strict.Strict)):
             return function
 
         def run(*inputs: Any) -> Any:
@@ -332,3 +336,20 @@ def test_indices_of_a_gpu_that_are_out_of_range_stand_for_zeros() -> None:
     np.testing.assert_array_equal(of_variable, expected)
     np.testing.assert_array_equal(columns, expected.T)
     np.testing.assert_array_equal(sums, [[1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
+
+
+@pytest.mark.e2e
+def test_the_loss_of_a_label_that_is_no_class_is_nan_if_the_gpu_has_the_label() -> None:
+    logits = np.float32([[1, 2, 3], [3, 2, 1], [0, 0, 0]])
+    with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [None, 3])
+        long, short = tf.placeholder(tf.int64, [None]), tf.placeholder(tf.int32, [None])
+        outputs = list(raw.SparseSoftmaxCrossEntropyWithLogits(x, long))
+        found = session.run(outputs, {x: logits, long: [3, 2, -1]})
+        expected = session.run(outputs, {x: logits, long: [0, 2, 0]})
+        for value, other in zip(found, expected, strict=True):
+            assert np.isnan(value[[0, 2]]).all()
+            np.testing.assert_array_equal(value[1], other[1])
+        outputs = list(raw.SparseSoftmaxCrossEntropyWithLogits(x, short))
+        with pytest.raises(tf.errors.InvalidArgumentError, match="label value of 3"):
+            session.run(outputs, {x: logits, short: [3, 2, -1]})

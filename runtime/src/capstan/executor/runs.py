@@ -102,8 +102,11 @@ class Runs:
         if infer.is_constant(node) or ir.Edge(node.name) in self._variables:
             return True
         kind = devices.parse(node.device).device_type or "CPU"
-        kernel = registry.find(node.op, kind, infer.attributes(node))
-        if kernel is None or not kernel.repeats or self._branches.condition(ir.Edge(node.name)):
+        attrs = infer.attributes(node)
+        kernel = registry.find(node.op, kind, attrs)
+        if kernel is None or not kernel.can_repeat(attrs):
+            return False
+        if self._branches.condition(ir.Edge(node.name)):
             return False
         return self._unknown.isdisjoint(node.inputs)
 

@@ -328,33 +328,19 @@ _REPEATS_WITH: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
 )
 """The dtypes with which a device can repeat an op that otherwise needs the host.
 
-An op may have several entries.
+Any one entry of an op is enough.
 """
 
-_repeats_with: dict[str, list[Mapping[str, frozenset[dtypes.DType]]]] = {}
-for _types, _ops in _REPEATS_WITH:
-    for _op in _ops.split():
-        _repeats_with.setdefault(_op, []).append(_types)
-_needs_host = {*_NEEDS_HOST.split(), *_repeats_with}
-
-
-def _narrowed(
-    types: Mapping[str, frozenset[dtypes.DType]], more: Mapping[str, frozenset[dtypes.DType]]
-) -> Mapping[str, frozenset[dtypes.DType]]:
-    """Return the dtypes that both allow."""
-    return {**types, **{name: allowed & types.get(name, allowed) for name, allowed in more.items()}}
-
-
+_unrepeatable = frozenset(_NEEDS_HOST.split())
 for _types, _ops in _TABLE:
     for _op in _ops.split():
         for _row in rows(_op, "CPU"):
-            _both = _narrowed(_row.types, _types)
-            if not all(_both.values()):
-                continue
-            # The first row that serves a node is used.
-            for _some in _repeats_with.get(_op, ()):
-                _few = _narrowed(_both, _some)
-                if all(_few.values()):
-                    register(replace(_row, device="GPU", types=_few, repeats=True))
-            _repeats = _row.make is not None and _op not in _needs_host
-            register(replace(_row, device="GPU", types=_both, repeats=_repeats))
+            _both = {**_row.types}
+            for _name, _allowed in _types.items():
+                _both[_name] = _allowed & _row.types.get(_name, _allowed)
+            if all(_both.values()):
+                _repeats = _row.make is not None and _op not in _unrepeatable
+                _with = tuple(some for some, names in _REPEATS_WITH if _op in names.split())
+                register(
+                    replace(_row, device="GPU", types=_both, repeats=_repeats, repeats_with=_with)
+                )

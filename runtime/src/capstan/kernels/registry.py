@@ -83,7 +83,8 @@ class Kernel:
 
     With `repeats=True`, a device may do the work of a call again without the host
     (`hardware.Device.record`): the outputs depend only on the inputs, the variables and the memory
-    of the device, and the function keeps nothing on the host between calls.
+    of the device, and the function keeps nothing on the host between calls. If `repeats_with`
+    has entries, this holds only for nodes that one of them allows, as `types` does.
 
     With `holds_thread=True`, the function of `make` may block its thread, for example in a Python
     function that waits for another Python function. If several such nodes of a step do not depend
@@ -101,6 +102,7 @@ class Kernel:
     operator: str = ""
     holds_thread: bool = False
     repeats: bool = False
+    repeats_with: tuple[Mapping[str, frozenset[dtypes.DType]], ...] = ()
 
     def __post_init__(self) -> None:
         if (self.make is None) == (self.start is None):
@@ -110,6 +112,11 @@ class Kernel:
     def is_asynchronous(self) -> bool:
         """Whether the function of the kernel may answer after it returns."""
         return self.start is not None
+
+    def can_repeat(self, attrs: Mapping[str, Any]) -> bool:
+        """Return whether a device may repeat a node with these attributes without the host."""
+        allowed = self.repeats_with or ({},)
+        return self.repeats and any(kernel_list.serves(types, attrs) for types in allowed)
 
     def bind(self, node: NodeContext) -> Function:
         """Return the function that runs `node`, as `make` or `start` describes it."""
