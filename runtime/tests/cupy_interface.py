@@ -19,6 +19,7 @@ _FACTS = dict(
     if not line.startswith("#")
 )
 _UFUNCS = frozenset(_FACTS.pop("ufuncs").split())
+_OF_BFLOAT16 = frozenset(_FACTS.pop("bfloat16 ufuncs").split())
 _PARAMETERS = {name: parameters.split() for name, parameters in _FACTS.items()}
 
 _SUMS = frozenset({"add", "multiply"})
@@ -56,6 +57,14 @@ _INEXACT = frozenset({"fmod"})
 
 Apart from this, CuPy's ufuncs take the dtypes that NumPy's take, and return the same dtypes.
 """
+_NOT_OF_BFLOAT16 = frozenset(
+    {
+        "argpartition", "argsort", "argwhere", "clip", "count_nonzero", "cumprod", "cumsum", "dot",
+        "einsum", "flatnonzero", "inner", "linspace", "nonzero", "outer", "partition",
+        "searchsorted", "sort", "tensordot", "unique", "vdot", "where",
+    }
+)  # fmt: skip
+"""The functions and methods that CuPy lacks for bfloat16, or whose results are of float32."""
 
 
 def check_ufunc(
@@ -67,6 +76,8 @@ def check_ufunc(
         raise TypeError(f"{name}.at of CuPy does not take {inputs[0].dtype}")
     if name in _INEXACT and any(getattr(each, "dtype", None) in ("i8", "u8") for each in inputs):
         raise TypeError(f"{name} of CuPy is not exact for integers of 64 bits")
+    if name not in _OF_BFLOAT16 and _has_bfloat16(inputs):
+        raise TypeError(f"{name} of CuPy does not take bfloat16")
     if name not in _METHODS[method]:
         raise TypeError(f"CuPy has no {name}.{method}")
     unknown = options.keys() - _OF_UFUNCS.get(method, _OF_CALLS)
@@ -82,6 +93,7 @@ def check_function(function: Any, inputs: Sequence[Any], options: Mapping[str, A
     """Raise TypeError if CuPy lacks a function, or the function does not take these arguments."""
     if options.get("shape") == () and inputs[0].shape and function.__name__.endswith("_like"):
         raise TypeError(f"{function.__name__} of CuPy takes shape=() for no shape")
+    _check_bfloat16(function.__name__, inputs)
     part = function.__module__.removeprefix("numpy").lstrip(".")
     _check(f"{part}.{function.__name__}" if part else function.__name__, inputs, options)
     if function is np.searchsorted:
@@ -107,9 +119,19 @@ def _check_matrices(name: str, inputs: Sequence[Any], options: Mapping[str, Any]
             raise ZeroDivisionError("solve of CuPy needs a right-hand side")
 
 
-def check_method(name: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
-    """Raise TypeError if CuPy's arrays lack a method, or it does not take these arguments."""
+def check_method(name: str, array: Any, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:
+    """Raise TypeError if CuPy's array lacks a method, or it does not take these arguments."""
+    _check_bfloat16(name, [array])
     _check(f"ndarray.{name}", inputs, options)
+
+
+def _check_bfloat16(name: str, inputs: Sequence[Any]) -> None:
+    if name in _NOT_OF_BFLOAT16 and _has_bfloat16(inputs):
+        raise TypeError(f"{name} of CuPy does not take bfloat16")
+
+
+def _has_bfloat16(inputs: Sequence[Any]) -> bool:
+    return any(getattr(getattr(each, "dtype", None), "name", "") == "bfloat16" for each in inputs)
 
 
 def _check(name: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from capstan.core import dtypes, tensor_shape, windows
+from capstan.core import dtypes, elementwise, tensor_shape, windows
 from capstan.framework import opdef
 from capstan.framework.ops import training
 
@@ -43,7 +43,7 @@ class Numbers:
         self.random = np.random.default_rng(seed)
         self.dtype = np.dtype(dtype)
         pool = self.random.permutation(count)
-        if self.dtype.kind == "f":
+        if elementwise.is_number(self.dtype):
             self.pool = ((pool + 0.5 - count / 2) * 0.1).astype(self.dtype)
         elif self.dtype.kind == "b":
             self.pool = pool % 2 == 0
@@ -110,7 +110,7 @@ def binary(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 def modulo(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     """Draw operands that are not multiples of each other. At a multiple the remainder jumps."""
     x, y = draw(binary(row, dtype)).inputs
-    return Case([np.asarray(x + x.dtype.type(0.0137)) if x.dtype.kind == "f" else x, y])
+    return Case([np.asarray(x + x.dtype.type(0.0137)) if elementwise.is_number(x.dtype) else x, y])
 
 
 @st.composite
@@ -123,7 +123,7 @@ def times_logarithm(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 def power(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     case = draw(binary(row, dtype))
     base, exponent = case.inputs
-    if base.dtype.kind == "f":
+    if elementwise.is_number(base.dtype):
         return Case([np.asarray(np.abs(base) / 4), np.asarray(exponent / 4)])
     return Case([np.asarray(base % 3), np.asarray(exponent % 4)])
 
@@ -178,7 +178,7 @@ def reduction(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     index = draw(st.sampled_from([np.int32, np.int64]))
     value = draw(numbers(row, dtype)).array(shape)
     if row.name == "Prod":
-        value = np.asarray(value / 4 if value.dtype.kind == "f" else value % 3)
+        value = np.asarray(value / 4 if elementwise.is_number(value.dtype) else value % 3)
     attrs = {"keep_dims": draw(st.booleans())}
     return Case([value, np.array(signed, index)], attrs, frozenset({1}))
 
@@ -771,7 +771,7 @@ def sorted_segments(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     ids = np.sort(give.random.integers(0, 4, shape[0])).astype(np.int32)
     value = give.array(shape)
     if row.name == "SegmentProd":
-        value = np.asarray(value / 4 if value.dtype.kind == "f" else value % 3)
+        value = np.asarray(value / 4 if elementwise.is_number(value.dtype) else value % 3)
     return Case([value, ids], structural=frozenset({1}))
 
 
@@ -785,7 +785,7 @@ def unsorted_segments(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     ids = give.random.permutation(np.arange(size) % count).reshape(ids_shape).astype(np.int32)
     value = give.array(shape)
     if row.name == "UnsortedSegmentProd":
-        value = np.asarray(value / 4 if value.dtype.kind == "f" else value % 3)
+        value = np.asarray(value / 4 if elementwise.is_number(value.dtype) else value % 3)
     return Case([value, ids, np.asarray(np.int32(count))], structural=frozenset({1, 2}))
 
 

@@ -8,6 +8,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 Scenario = Callable[[Any, np.random.Generator, bool], Sequence[Any]]
@@ -60,8 +61,10 @@ def _updating(kind: str, **attrs: Any) -> Scenario:
         arguments = [name for name in inspect.signature(make).parameters if name not in ATTRIBUTES]
         is_sparse = "indices" in arguments
         shape = (4, 2) if is_sparse else tuple(draw.integers(0, 4, draw.integers(0, 3)))
-        # TensorFlow has no kernels of these algorithms for float16.
-        halves = [] if "Proximal" in kind or "AdagradDA" in kind else [np.float16]
+        # TensorFlow lacks kernels of these algorithms for numbers of 16 bits.
+        is_wide = "Proximal" in kind or "AdagradDA" in kind
+        is_half = is_sparse and "RMSProp" in kind
+        halves = [] if is_wide else [np.float16, *[ml_dtypes.bfloat16] * (not is_half)]
         dtype = draw.choice([*halves, np.float32, np.float64])
 
         def numbers(*shape: int) -> Any:

@@ -135,7 +135,7 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
         return lambda *args, **options: self._call(name, args, options)
 
     def _call(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        cupy_interface.check_method(name, args, options)
+        cupy_interface.check_method(name, self, args, options)
 
         def call(array: Any, *rest: Any, **named: Any) -> Any:
             return getattr(array, name)(*rest, **named)
@@ -256,7 +256,8 @@ class Strict(device.Device):
         self.compute(np.copyto, (destination, source), {})
 
     def matmul(self, left: Any, right: Any, out: Any = None) -> Any:
-        return self.compute(np.matmul, (left, right), {} if out is None else {"out": (out,)})
+        function = _wide_product if left.dtype.name == "bfloat16" else np.matmul
+        return self.compute(function, (left, right), {} if out is None else {"out": (out,)})
 
     def checked(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         self._thread.checks = True
@@ -390,6 +391,15 @@ class _Module:
                 raise RuntimeError(f"The thread uses {used.name}, not {self._home.name}")
             return lambda *args, **options: self._home.compute(function, args, options)
         return function
+
+
+def _wide_product(left: Any, right: Any, out: Any = None) -> Any:
+    """Multiply matrices of bfloat16 as cuBLAS does, with sums in single precision."""
+    product = np.matmul(left.astype(np.float32), right.astype(np.float32)).astype(left.dtype)
+    if out is None:
+        return product
+    np.copyto(out[0], product)
+    return out[0]
 
 
 def _walk(value: Any, change: Callable[[Any], Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -35,7 +36,9 @@ def test_a_copy_between_gpus_has_the_elements_of_its_source(
     np.testing.assert_array_equal(back, value)
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+@pytest.mark.parametrize(
+    "dtype", [ml_dtypes.bfloat16, np.float16, np.float32, np.float64, np.int64]
+)
 def test_gpus_reduce_and_broadcast_arrays(gpus: Any, dtype: Any) -> None:
     if len(gpus) < 2:
         pytest.skip("this machine has one GPU")

@@ -19,7 +19,7 @@ SHELL = """
 #include <cmath>
 using namespace std;
 typedef {number} T;
-typedef float float16, float32;
+typedef float bfloat16, float16, float32;
 typedef double float64;
 typedef long long int64;
 typedef unsigned int uint32;
@@ -31,7 +31,10 @@ extern "C" void run(long count, {parameters}) {{
   }}
 }}
 """
-"""CuPy puts the same loop around the body of a kernel. Not all hosts' compilers have `float16`."""
+"""CuPy puts the same loop around the body of a kernel.
+
+Not all compilers of hosts have numbers of 16 bits.
+"""
 
 
 def compiled(program: elementwise.Program, folder: pathlib.Path) -> Any:
@@ -58,7 +61,10 @@ def computed(
 ) -> list[np.ndarray]:
     """Return the results of the compiled program. All inputs are vectors of the same length."""
     [count] = inputs[0].shape
-    wide = [np.float32 if dtype == np.float16 else dtype for dtype in program.result_dtypes]
+    wide = [
+        np.float32 if elementwise.is_number(dtype) and dtype.itemsize == 2 else dtype
+        for dtype in program.result_dtypes
+    ]
     results = [np.empty(count, dtype) for dtype in wide]
     pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in [*inputs, *results]]
     compiled(program, folder)(ctypes.c_long(count), *pointers)

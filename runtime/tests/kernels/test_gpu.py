@@ -23,7 +23,7 @@ from capstan.kernels import registry
 
 OPS = sorted(op for op in op_cases.CASES if registry.rows(op, "GPU"))
 USUAL = (dtypes.float32, dtypes.int32, dtypes.int64)
-TOLERANCE = {"float16": 1e-2}
+TOLERANCE = {"bfloat16": 1e-2, "float16": 1e-2}
 
 
 def usual(op: str) -> dtypes.DType:
@@ -42,6 +42,12 @@ def other_types(op: str) -> list[dtypes.DType]:
     }
     left_out = {usual(op), dtypes.resource}
     return [dtype for dtype in dtypes.BASE_DTYPES if dtype in found - left_out]
+
+
+def takes_bfloat16(op: str) -> bool:
+    row, attrs = opdef.lookup(op), {"T": dtypes.bfloat16}
+    takes_any = "T" in {each.type for each in row.input_arguments}
+    return takes_any and registry.find(op, "GPU", attrs) is not None
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -74,6 +80,15 @@ def test_a_kernel_of_a_gpu_gives_the_values_of_the_kernel_of_the_cpu_for_each_ty
     op: str, dtype: dtypes.DType, data: Any
 ) -> None:
     case = data.draw(op_cases.CASES[op](opdef.lookup(op), dtype))
+    check_equal(op, case.inputs, case.attrs)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("op", [op for op in OPS if takes_bfloat16(op)])
+@settings(max_examples=examples.share(3), deadline=None)
+@given(data=st.data())
+def test_a_kernel_of_a_gpu_gives_the_values_of_the_cpu_for_bfloat16(op: str, data: Any) -> None:
+    case = data.draw(op_cases.CASES[op](opdef.lookup(op), dtypes.bfloat16))
     check_equal(op, case.inputs, case.attrs)
 
 
@@ -198,8 +213,10 @@ def check_equal(op: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> None:
         found, expected = session.run(outputs, feeds)
     several = isinstance(expected, list | tuple)
     for one, other in zip(found, expected, strict=True) if several else [(found, expected)]:
-        tolerance = TOLERANCE.get(np.asarray(one).dtype.name, 1e-5)
-        np.testing.assert_allclose(one, other, rtol=tolerance, strict=True)
+        assert (one.dtype, one.shape) == (other.dtype, other.shape)
+        tolerance = TOLERANCE.get(one.dtype.name, 1e-5)
+        wide = [array.astype(elementwise.computed(array.dtype)) for array in (one, other)]
+        np.testing.assert_allclose(*wide, rtol=tolerance)
 
 
 @pytest.mark.e2e
@@ -217,8 +234,13 @@ def test_a_program_with_state_gives_the_same_results_on_both_devices(
             steps = scenario(tf, np.random.default_rng(1), is_resource)
             results.append([session.run(step) for step in steps])
     for expected, found in zip(*map(tf.nest.flatten, results), strict=True):
-        if np.asarray(expected).dtype.kind == "f":
-            np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+        dtype = np.asarray(expected).dtype
+        if elementwise.is_number(dtype):
+            tolerance = 1e-2 if dtype.name == "bfloat16" else 1e-5
+            wide = [
+                np.asarray(each).astype(elementwise.computed(dtype)) for each in (found, expected)
+            ]
+            np.testing.assert_allclose(*wide, rtol=tolerance, atol=tolerance / 10)
         else:
             np.testing.assert_array_equal(found, expected)
 

@@ -8,6 +8,7 @@ import pytest
 
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
+from capstan.framework.ops import typesets
 from capstan.framework.raw import raw
 
 FLOATS = ["RandomUniform", "RandomStandardNormal", "TruncatedNormal"]
@@ -23,7 +24,7 @@ def draw(op: str, runs: int = 1, *, with_buffers: bool = False, **attrs: Any) ->
 
 
 @pytest.mark.parametrize("op", FLOATS)
-@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.float32, dtypes.float64])
+@pytest.mark.parametrize("dtype", typesets.FLOATING)
 def test_equal_seeds_give_equal_streams(op: str, dtype: dtypes.DType) -> None:
     first = draw(op, 2, seed=1, seed2=2, dtype=dtype)
     again = draw(op, 2, seed=1, seed2=2, dtype=dtype, with_buffers=True)
@@ -47,7 +48,7 @@ def test_different_seeds_and_absent_seeds_give_different_streams(op: str) -> Non
         ("TruncatedNormal", 0, 0.8796, -2, 2),
     ],
 )
-@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.float32, dtypes.float64])
+@pytest.mark.parametrize("dtype", typesets.FLOATING)
 def test_samples_have_the_mean_and_deviation_of_their_distribution(
     op: str, mean: float, deviation: float, low: float, high: float, dtype: dtypes.DType
 ) -> None:

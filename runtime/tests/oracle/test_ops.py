@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes, elementwise, tensor_shape
 from capstan.framework import convert, gradients, indexed_slices, opdef
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -24,7 +24,7 @@ few = settings(
 )
 
 COMPARED = sorted(op_cases.CASES.keys() - op_cases.CRASHING)
-TOLERANCE = {"float16": 5e-3, "float32": 1e-5, "float64": 1e-10}
+TOLERANCE = {"bfloat16": 1e-2, "float16": 5e-3, "float32": 1e-5, "float64": 1e-10}
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,13 @@ def run(v1: Any, target: str, request: Call) -> Any:
             return error
 
 
+def takes_bfloat16(op: str) -> bool:
+    """Return whether a case of `op` can have elements of bfloat16."""
+    row = opdef.lookup(op)
+    allowed = row.types.get("T", (dtypes.bfloat16,))
+    return dtypes.bfloat16 in allowed and "T" in {each.type for each in row.input_arguments}
+
+
 def is_comparable(v1: Any, op: str, case: op_cases.Case, expected: Any) -> bool:
     """Return whether TensorFlow's result can be compared.
 
@@ -103,9 +110,13 @@ def check_equal(expected: Any, found: Any) -> None:
 
 def check_equal_arrays(expected: Any, found: Any) -> None:
     assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
-    if expected.dtype.kind == "f":
-        tolerance = TOLERANCE[expected.dtype.name]
-        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance / 10)
+    dtype = expected.dtype
+    if elementwise.is_number(dtype):
+        tolerance, wide = TOLERANCE[dtype.name], elementwise.computed(dtype)
+        found, expected = found.astype(wide), expected.astype(wide)
+        # TensorFlow rounds each step of a function of bfloat16, and Capstan only the result.
+        least = tolerance if wide != dtype else tolerance / 10
+        np.testing.assert_allclose(found, expected, rtol=tolerance, atol=least)
     else:
         np.testing.assert_array_equal(found, expected)
 
@@ -117,6 +128,19 @@ def test_an_op_gives_the_same_results_as_tensorflow(
     v1: Any, tasks: genuine.Tasks, op: str, data: Any
 ) -> None:
     case = data.draw(op_cases.CASES[op](opdef.lookup(op)))
+    request = call(op, case, data.draw(st.sampled_from(["constant", "shaped", "unknown"])))
+    expected = run(v1, "", request)
+    if is_comparable(v1, op, case, expected):
+        check_equal(expected, run(v1, tasks.target(), request))
+
+
+@pytest.mark.parametrize("op", [op for op in COMPARED if takes_bfloat16(op)])
+@settings(few, max_examples=2)
+@given(data=st.data())
+def test_an_op_of_bfloat16_gives_the_same_results_as_tensorflow(
+    v1: Any, tasks: genuine.Tasks, op: str, data: Any
+) -> None:
+    case = data.draw(op_cases.CASES[op](opdef.lookup(op), dtypes.bfloat16))
     request = call(op, case, data.draw(st.sampled_from(["constant", "shaped", "unknown"])))
     expected = run(v1, "", request)
     if is_comparable(v1, op, case, expected):
@@ -193,14 +217,17 @@ def test_a_gradient_equals_the_gradient_of_tensorflow(
     v1: Any, tasks: genuine.Tasks, op: str, data: Any
 ) -> None:
     """Compare a gradient that Capstan builds and runs with one that TensorFlow builds and runs."""
-    kind = data.draw(st.sampled_from([dtypes.float32, dtypes.float64]))
+    kinds = [dtypes.float32, dtypes.float64]
+    # The gradient of Digamma is Polygamma, which does not take bfloat16.
+    kinds += [dtypes.bfloat16] if takes_bfloat16(op) and op != "Digamma" else []
+    kind = data.draw(st.sampled_from(kinds))
     case = data.draw(op_cases.CASES[op](opdef.lookup(op), kind))
     form = data.draw(st.sampled_from(["shaped", "unknown"]))
     feeds: dict[str, Any] = {}
     xs: list[Any] = []
 
     def tensor(index: int, value: Any) -> Any:
-        if index in case.structural or value.dtype.kind != "f":
+        if index in case.structural or not elementwise.is_number(value.dtype):
             return convert.constant(value)
         shape = tensor_shape.TensorShape(value.shape if form == "shaped" else None)
         xs.append(raw.Placeholder(dtype=dtypes.as_dtype(value.dtype), shape=shape))

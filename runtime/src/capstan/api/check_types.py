@@ -128,8 +128,10 @@ def assert_near(
     with scoped(name, "assert_near", (x, y)):
         x = convert.convert_to_tensor(x, name="x")
         y = convert.convert_to_tensor(y, x.dtype.base_dtype, "y")
-        kind = x.dtype.as_numpy_dtype
-        tolerance = 10 * np.finfo(kind).eps
+        kind = x.dtype.base_dtype
+        # NumPy does not know the resolution of bfloat16.
+        is_known = kind is not dtypes.bfloat16
+        tolerance = 10 * (np.finfo(kind.as_numpy_dtype).eps if is_known else 2.0**-7)
         relative = convert.convert_to_tensor(tolerance if rtol is None else rtol, x.dtype, "rtol")
         absolute = convert.convert_to_tensor(tolerance if atol is None else atol, x.dtype, "atol")
         allowed = raw.Add(absolute, raw.Mul(relative, raw.Abs(y)))

@@ -78,7 +78,9 @@ def clip_by_global_norm(
     tensors = _sequence(t_list)
     norm = global_norm(tensors, name) if use_norm is None else use_norm
     with scoped(name, "clip_by_global_norm", (*tensors, clip_norm)) as scope:
-        smaller = raw.Minimum(raw.RealDiv(1.0, norm), raw.RealDiv(1.0, clip_norm))
+        inverse = raw.RealDiv(1.0, norm)
+        one = convert.constant(1.0, inverse.dtype)
+        smaller = raw.Minimum(inverse, raw.RealDiv(one, clip_norm))
         scale = raw.Mul(smaller, clip_norm)
         clipped = [
             _scaled(tensor, scale, f"{scope}_{index}") for index, tensor in enumerate(tensors)

@@ -39,7 +39,7 @@ def fused_batch_norm(
         if not is_training and (mean is None or variance is None):
             raise ValueError("Both 'mean' and 'variance' must be given if is_training is False.")
         nothing = np.array([], np.float32)
-        is_half = x.dtype.base_dtype is dtypes.float16
+        is_half = x.dtype.base_dtype in (dtypes.float16, dtypes.bfloat16)
         build = raw.FusedBatchNormV2 if is_half else raw.FusedBatchNorm
         result = build(
             x,

@@ -93,7 +93,7 @@ def multinomial(
     return raw.Multinomial(logits, num_samples, output_dtype=kind, name=name, **seeds(seed))
 
 
-_FLOATS = (dtypes.float16, dtypes.float32, dtypes.float64)
+_FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 
 def _normal(

@@ -55,6 +55,19 @@ Operand = int | float | np.unsignedinteger[Any]
 """The number of a register, or a constant: a float or a word."""
 
 
+def is_number(dtype: np.dtype[Any]) -> bool:
+    """Return whether a dtype has floating-point numbers. NumPy has no kind for bfloat16."""
+    return dtype.kind == "f" or dtype.name == "bfloat16"
+
+
+def computed(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return the dtype in which programs compute numbers of `dtype`.
+
+    NumPy has no functions for bfloat16 that fit its other functions.
+    """
+    return np.dtype(np.float32) if dtype.name == "bfloat16" else dtype
+
+
 class Unrecordable(Exception):
     """The code does more than call elementwise functions."""
 
@@ -138,9 +151,9 @@ class Recorder:
         self._inputs.append(self.dtype if dtype is None else np.dtype(dtype))
         return Traced(self, len(self._inputs) - 1, shape, self._inputs[-1])
 
-    def constant(self, value: float) -> "Traced":
-        """Return a number of the dtype."""
-        return Traced(self, value, (), self.dtype)
+    def constant(self, value: float, dtype: Any = None) -> "Traced":
+        """Return a number, by default of the dtype of the program."""
+        return Traced(self, value, (), self.dtype if dtype is None else np.dtype(dtype))
 
     def scratch(self) -> "Traced":
         """Return an array without values. The code must write it before it reads it."""
@@ -191,7 +204,7 @@ class Recorder:
         return self._record(function, taken, result, _broadcast(operands))
 
     def cast(self, array: "Traced", dtype: np.dtype[Any]) -> "Traced":
-        """Record the conversion of words to another dtype, or of numbers to a result's dtype.
+        """Record the conversion of words to another dtype, or of numbers from or to another dtype.
 
         Raises:
             Unrecordable: the array cannot be converted.
@@ -199,10 +212,14 @@ class Recorder:
         if array.dtype in WORDS:
             is_known = dtype in WORDS or dtype in (self.dtype, np.int32, np.int64)
         else:
-            is_known = array.dtype == self.dtype and dtype.kind == "f"
+            is_own = array.dtype == self.dtype or dtype == self.dtype
+            is_known = is_own and is_number(array.dtype) and is_number(dtype)
         if not is_known:
             raise Unrecordable(f"the code converts {array.dtype} to {dtype}")
-        return self._record(CAST, (self.operand(array),), dtype, array.static_shape)
+        operand = self.operand(array)
+        if not isinstance(operand, int):  # a constant is exact in each dtype
+            return Traced(self, operand, array.static_shape, dtype)
+        return self._record(CAST, (operand,), dtype, array.static_shape)
 
     def _record(
         self, function: str, operands: Sequence[Any], dtype: np.dtype[Any], shape: shapes.Shape

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from capstan.core import elementwise, shapes
 from capstan.core import node as ir
 from capstan.executor import bind, state
@@ -58,7 +60,7 @@ def _links(part: parts.Part, resources: containers.SessionResources) -> Iterator
         if infer.is_constant(node)
         and ir.Edge(node.name) not in part.feeds
         and not (value := node.attrs["value"]).shape
-        and value.dtype.kind == "f"
+        and elementwise.is_number(value.dtype)
     }
     for node in part.nodes:
         if node.op not in rows.LINKS or resources.devices.of(node.device).is_host:
@@ -139,7 +141,8 @@ def _record(
     part: parts.Part, chain: Sequence[_Link]
 ) -> tuple[tuple[ir.Edge, ...], elementwise.Program] | None:
     """Return the inputs and the program of a chain, or None if it cannot be recorded."""
-    recorder = elementwise.Recorder(chain[0].node.attrs["T"].as_numpy_dtype)
+    dtype = np.dtype(chain[0].node.attrs["T"].as_numpy_dtype)
+    recorder = elementwise.Recorder(elementwise.computed(dtype))
     made = {link.node.name for link in chain}
     inputs = tuple(
         {
@@ -151,11 +154,11 @@ def _record(
     )
     if not inputs or len(inputs) > _MOST_INPUTS:
         return None
-    traced = {edge: recorder.input(part.tensor_shapes.get(edge)) for edge in inputs}
+    traced = {edge: recorder.input(part.tensor_shapes.get(edge), dtype) for edge in inputs}
     try:
         for link in chain:
             values = [
-                traced[edge] if number is None else recorder.constant(number)
+                traced[edge] if number is None else recorder.constant(number, dtype)
                 for edge, number in zip(link.node.inputs, link.inputs, strict=True)
             ]
             traced[ir.Edge(link.node.name)] = link.run(*values)

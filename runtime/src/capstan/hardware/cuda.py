@@ -166,7 +166,9 @@ class Cuda(device.Device):
         return copied
 
     def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
-        if not self._cupy.cuda.get_current_stream().is_capturing():
+        # CuPy multiplies batches of bfloat16 by a kernel for integers, and not by cuBLAS.
+        is_plain = left.dtype.name != "bfloat16"
+        if is_plain and not self._cupy.cuda.get_current_stream().is_capturing():
             return super().matmul(left, right, out)
         return cuda_products.matmul(self._cupy, left, right, out)
 

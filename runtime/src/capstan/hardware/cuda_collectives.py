@@ -10,13 +10,13 @@ from typing import Any
 from capstan.hardware import cuda_peers
 
 _TYPES = {
-    "e": "NCCL_FLOAT16",
-    "f": "NCCL_FLOAT32",
-    "d": "NCCL_FLOAT64",
-    "l": "NCCL_INT64",
-    "q": "NCCL_INT64",
+    "bfloat16": "NCCL_BFLOAT16",
+    "float16": "NCCL_FLOAT16",
+    "float32": "NCCL_FLOAT32",
+    "float64": "NCCL_FLOAT64",
+    "int64": "NCCL_INT64",
 }
-"""NCCL's names of NumPy's types."""
+"""NCCL's names of types, by the names of dtypes."""
 
 Allocate = Callable[[tuple[int, ...], Any], Any]
 """Returns an array of a GPU (`Device.allocate`)."""
@@ -95,7 +95,7 @@ class Group:
         if not values[0].size:
             return
         device = self._cupy.cuda.Device
-        dtype = getattr(self._nccl, _TYPES[values[0].dtype.char])
+        dtype = getattr(self._nccl, _TYPES[values[0].dtype.name])
         sources = []
         for number, value in zip(self._numbers, values, strict=True):
             with device(number):

@@ -1,4 +1,4 @@
-"""Products of matrices in a CUDA graph, by NVIDIA's cuBLAS.
+"""Products of matrices in a CUDA graph, and of bfloat16, by NVIDIA's cuBLAS.
 
 CuPy's own products refuse to be captured. cuBLAS itself can be (cuBLAS documentation, "CUDA Graphs
 Support"), so the captured products call its library. CuPy has loaded it, and keeps its handles.
@@ -30,7 +30,7 @@ def matmul(cupy: Any, left: Array, right: Array, out: Array | None = None) -> Ar
     """
     kind = _KINDS.get(left.dtype.name)
     if kind is None or left.dtype != right.dtype:
-        raise TypeError(f"no captured product of {left.dtype} and {right.dtype}")
+        raise TypeError(f"cuBLAS has no product of {left.dtype} and {right.dtype}")
     if min(left.ndim, right.ndim) < 2 or left.shape[-1] != right.shape[-2]:
         raise ValueError(f"cannot multiply shapes {left.shape} and {right.shape}")
     batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])

@@ -66,11 +66,12 @@ _TYPES = {
     "int64": "long long",
     "uint32": "unsigned int",
     "uint64": "unsigned long long",
+    "bfloat16": "bfloat16",
     "float16": "float16",
     "float32": "float",
     "float64": "double",
 }
-"""The types of CUDA C++, and of CuPy for `float16`, by the names of dtypes."""
+"""The types of CUDA C++, and of CuPy for 16-bit numbers, by the names of dtypes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,7 @@ def write(program: elementwise.Program) -> Text:
 
 def _register(dtype: np.dtype[Any]) -> str:
     """Return the type of a register. Floating-point numbers of all dtypes are computed alike."""
-    return "C" if dtype.kind == "f" else _TYPES[dtype.name]
+    return "C" if elementwise.is_number(dtype) else _TYPES[dtype.name]
 
 
 def _parameters(letter: str, found: Sequence[np.dtype[Any]], dtype: np.dtype[Any]) -> str:

@@ -3,5 +3,8 @@
 import importlib
 import pkgutil
 
+from capstan.kernels import single_precision
+
 for _family in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_family.name}")
+single_precision.serve_bfloat16()

@@ -13,7 +13,7 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import accumulator
 
-_TYPES = {"dtype": frozenset({dtypes.float16, dtypes.float32, dtypes.float64})}
+_TYPES = {"dtype": frozenset({dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64})}
 
 
 def _accumulator(kind: type[accumulator.Accumulator]) -> Callable[[NodeContext], Function]:

@@ -8,11 +8,15 @@ from capstan.core.shapes import show
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
-_FLOATS = frozenset({dtypes.float16, dtypes.float32, dtypes.float64})
+_FLOATS = frozenset({dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64})
 
 
 def _elementwise(node: NodeContext) -> Function:
-    program: elementwise.Program = node.attrs["program"]
+    return running(node, node.attrs["program"])
+
+
+def running(node: NodeContext, program: elementwise.Program) -> Function:
+    """Return the function of a node that runs `program`, which has one result."""
     run = node.hardware.compile(program)
 
     def compute(*arrays: Array) -> Any:

@@ -102,14 +102,14 @@ _FAMILIES = (
 )
 """The families whose rows this table repeats. They must be imported first."""
 
-_FLOATS = frozenset({dtypes.float16, dtypes.float32, dtypes.float64})
+_FLOATS = frozenset({dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64})
 _NUMBERS = _FLOATS | {dtypes.int32}
 _SIGNED = _NUMBERS | {dtypes.int64}
 _PLAIN = _SIGNED | {dtypes.bool_}
 _SMALL = frozenset({dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16})
 _MOVED = _PLAIN | _SMALL
 _COMPARED = _SIGNED | {dtypes.int8, dtypes.int16, dtypes.uint8}
-_NARROW = frozenset({dtypes.float16, dtypes.float32})
+_NARROW = frozenset({dtypes.bfloat16, dtypes.float16, dtypes.float32})
 _WIDE = frozenset({dtypes.float32, dtypes.float64})
 _SINGLE = frozenset({dtypes.float32})
 _INDEX = frozenset({dtypes.int32, dtypes.int64})
@@ -181,11 +181,11 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     ),
     (
         {"T": _NARROW},
-        "AdjustContrastv2 AdjustHue AdjustSaturation AvgPool3D AvgPool3DGrad DepthToSpace "
-        "FusedBatchNormGradV2 FusedBatchNormGradV3 FusedBatchNormV2 FusedBatchNormV3 LogSoftmax "
-        "MaxPool3D MaxPool3DGrad MaxPool3DGradGrad "
+        "AvgPool3D AvgPool3DGrad DepthToSpace FusedBatchNormGradV2 FusedBatchNormGradV3 "
+        "FusedBatchNormV2 FusedBatchNormV3 LogSoftmax MaxPool3D MaxPool3DGrad MaxPool3DGradGrad "
         "SparseSoftmaxCrossEntropyWithLogits",
     ),
+    ({"T": _NARROW - {dtypes.bfloat16}}, "AdjustContrastv2 AdjustHue AdjustSaturation"),
     ({"T": _NARROW | {dtypes.uint8}}, "SpaceToDepth"),
     (
         {"T": _WIDE},

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from capstan.core import attr_value
+from capstan.core import attr_value, elementwise
 from capstan.core.arrays import Array
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
@@ -61,7 +61,7 @@ def described(value: Any, limit: int) -> bytes:
     (b'[0 1 ... 6 7]', b'[[0.1 0.33333333333333331]]')
     """
     array = np.asarray(value, object if isinstance(value, bytes) else None)
-    if array.dtype == np.float16:
+    if elementwise.is_number(array.dtype) and array.itemsize == 2:
         array = array.astype(np.float32)
     ends = array.size if limit < 0 else min(limit, array.size)
     return _described(array, ends, 0)

@@ -52,8 +52,13 @@ def _halves(words: Any) -> tuple[Any, Any]:
 
 def uniform(words: Array, dtype: np.dtype[Any]) -> Any:
     """Return numbers in [0, 1), which are multiples of the dtype's step below 1."""
-    bits, digits = 8 * words.dtype.itemsize, np.finfo(dtype).nmant + 1
-    return (words >> bits - digits).astype(_computed(dtype)) * 2.0**-digits
+    bits, precision = 8 * words.dtype.itemsize, digits(dtype)
+    return (words >> bits - precision).astype(_computed(dtype)) * 2.0**-precision
+
+
+def digits(dtype: np.dtype[Any]) -> int:
+    """Return the number of binary digits of a number of `dtype`."""
+    return 8 if dtype.name == "bfloat16" else int(np.finfo(dtype).nmant) + 1
 
 
 def normal(words: Array, dtype: np.dtype[Any]) -> Any:

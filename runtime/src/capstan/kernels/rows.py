@@ -70,16 +70,19 @@ def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> 
 def at(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:
     """Call `ufunc.at`, also where CuPy has no such method.
 
-    CuPy subtracts only 32-bit integers, compares no half-precision numbers, and rounds
-    double-precision numbers to single precision before it compares them.
+    CuPy subtracts only 32-bit integers, compares no half-precision numbers, rounds
+    double-precision numbers to single precision before it compares them, and has no `ufunc.at` for
+    bfloat16.
     """
-    if ufunc is np.subtract and not is_on_host(table):
-        np.add.at(table, indices, np.negative(values))
-    elif ufunc is not np.add and table.dtype == np.float16 and not is_on_host(table):
+    if is_on_host(table):
+        ufunc.at(table, indices, values)
+    elif ufunc is np.subtract:
+        at(np.add, table, indices, np.negative(values))
+    elif table.itemsize == 2 and (ufunc is not np.add or table.dtype != np.float16):
         wide = table.astype(np.float32)
         ufunc.at(wide, indices, values.astype(np.float32))
-        table[...] = wide.astype(np.float16)
-    elif ufunc in _COMPARISONS and table.dtype == np.float64 and not is_on_host(table):
+        table[...] = wide.astype(table.dtype)
+    elif ufunc in _COMPARISONS and table.dtype == np.float64:
         ranks = _ranks(table)
         ufunc.at(ranks, indices, _ranks(values))
         table[...] = _ranks(ranks).view(np.float64)

@@ -8,7 +8,7 @@ may share a stream. The order of the steps then decides which numbers each step 
 """
 
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -33,21 +33,27 @@ def _stream(node: NodeContext) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=seeds))
 
 
-def _uniform(generator: np.random.Generator) -> Draw:
+def _uniform(generator: np.random.Generator, dtype: np.dtype[Any]) -> Draw:
+    scale = float(2 ** random_formulas.digits(dtype))
+
     def draw(out: Array) -> None:
         generator.random(dtype=out.dtype, out=out)
+        if out.dtype != dtype:  # A number that is rounded up may be 1.
+            np.multiply(out, scale, out)
+            np.floor(out, out)
+            np.divide(out, scale, out)
 
     return draw
 
 
-def _normal(generator: np.random.Generator) -> Draw:
+def _normal(generator: np.random.Generator, _: np.dtype[Any]) -> Draw:
     def draw(out: Array) -> None:
         generator.standard_normal(dtype=out.dtype, out=out)
 
     return draw
 
 
-def _truncated(generator: np.random.Generator) -> Draw:
+def _truncated(generator: np.random.Generator, _: np.dtype[Any]) -> Draw:
     def draw(out: Array) -> None:
         generator.standard_normal(dtype=out.dtype, out=out)
         flat = out.reshape(-1)
@@ -61,16 +67,16 @@ def _truncated(generator: np.random.Generator) -> Draw:
 
 
 def _sampler(
-    kind: Callable[[np.random.Generator], Draw], formula: random_formulas.Formula
+    kind: Callable[[np.random.Generator, np.dtype[Any]], Draw], formula: random_formulas.Formula
 ) -> Callable[[NodeContext], Function]:
     """Return the kernel of a distribution. A CPU uses `kind`, and a GPU uses `formula`."""
 
     def make(node: NodeContext) -> Function:
         if not node.hardware.is_host:
             return _on_device(node, formula)
-        draw = kind(generator(node))
         dtype = np.dtype(node.output_dtypes[0].as_numpy_dtype)
-        # NumPy cannot draw float16, so float32 numbers are drawn and converted.
+        draw = kind(generator(node), dtype)
+        # NumPy cannot draw numbers of 16 bits, so float32 numbers are drawn and converted.
         drawn = np.dtype(np.float32) if dtype.itemsize < 4 else dtype
 
         def sample(sizes: Array, out: Array | None = None) -> Array:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise
+from capstan.core import dtypes, elementwise
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows
@@ -34,18 +34,34 @@ The size is a guess.
 class _Blocks:
     """Cuts arrays of one shape into blocks, and has scratch space.
 
-    The caller holds the lock of the variable.
+    The caller holds the lock of the variable, and changes the first `changed` arrays.
     """
 
-    __slots__ = ("_allocate", "_scratch")
+    __slots__ = ("_allocate", "_changed", "_is_rounded", "_scratch")
 
-    def __init__(self, node: NodeContext, scratch: int) -> None:
-        dtype = node.attrs["T"].as_numpy_dtype
+    def __init__(self, node: NodeContext, changed: int, scratch: int) -> None:
+        dtype = np.dtype(node.attrs["T"].as_numpy_dtype)
+        computed = elementwise.computed(dtype)
         self._allocate = node.hardware.allocate
-        self._scratch = [self._allocate((0,), dtype) for _ in range(scratch)]
+        self._changed, self._is_rounded = changed, computed != dtype
+        self._scratch = [self._allocate((0,), computed) for _ in range(scratch)]
 
     def of(self, *arrays: Array) -> Iterable[tuple[Array, ...]]:
-        """Yield for each block its elements of every array, and then scratch space of this size."""
+        """Yield for each block its elements of every array, and then scratch space of this size.
+
+        The elements of bfloat16 are copies in single precision. Changes of these are rounded.
+        """
+        blocks = self._of(arrays)
+        return self._rounded(blocks) if self._is_rounded else blocks
+
+    def _rounded(self, blocks: Iterable[tuple[Array, ...]]) -> Iterator[tuple[Array, ...]]:
+        for parts in blocks:
+            wide = tuple(part.astype(np.float32, copy=False) for part in parts)
+            yield wide
+            for part, value in zip(parts[: self._changed], wide, strict=False):
+                part[...] = value
+
+    def _of(self, arrays: Sequence[Array]) -> Iterable[tuple[Array, ...]]:
         if arrays[0].size > BLOCK:
             return self._cut(arrays)
         shape = arrays[0].shape
@@ -62,6 +78,15 @@ class _Blocks:
         for start in range(0, flat[0].size, BLOCK):
             blocks = [array[start : start + BLOCK] for array in flat]
             yield (*blocks, *(space[: len(blocks[0])] for space in self._scratch))
+
+
+def _precision(node: NodeContext) -> Callable[[Iterable[Array]], Sequence[Array]]:
+    """Return a function that returns arrays in the precision in which formulas compute."""
+    return _wide if node.attrs["T"] is dtypes.bfloat16 else tuple
+
+
+def _wide(arrays: Iterable[Array]) -> Sequence[Array]:
+    return [array.astype(np.float32) for array in arrays]
 
 
 def _contiguous(array: Array) -> Array:
@@ -103,15 +128,16 @@ class _Locked:
 def _gradient_descent(node: NodeContext) -> Function:
     if not node.hardware.is_host:
         return _in_one_pass(node, formulas.gradient_descent, ("var", "delta"), 1, 1)
-    blocks = _Blocks(node, 1)
+    blocks, widen = _Blocks(node, 1, 1), _precision(node)
 
     def apply(var: Cell, rate: Array, grad: Array) -> Cell:
+        (factor,) = widen((rate,))
         with var.lock:
             value = var.writable()
             if value.shape != grad.shape:
                 _same_shape(("var", "delta"), (value, grad))
             for part, slope, step in blocks.of(value, grad):
-                np.multiply(slope, rate, step)
+                np.multiply(slope, factor, step)
                 np.subtract(part, step, part)
         return var
 
@@ -124,12 +150,15 @@ def _in_one_pass(
     """Return the function of a dense update on a device with memory of its own."""
     count = len(names) - 1
     at = count + gradient
-    recorder = elementwise.Recorder(node.attrs["T"].as_numpy_dtype)
-    traced = [recorder.input() for _ in node.input_dtypes]
+    dtype = np.dtype(node.attrs["T"].as_numpy_dtype)
+    recorder = elementwise.Recorder(elementwise.computed(dtype))
+    given = [recorder.input(dtype=dtype) for _ in node.input_dtypes]
+    traced = [each.astype(recorder.dtype) for each in given]
     changed = traced[:count]
     update = formula(node.attrs, *traced[count:at], *traced[at + 1 :])
     update(*changed, traced[at], *(recorder.scratch() for _ in range(scratch)))
-    run = node.hardware.compile(recorder.program(changed))
+    results = [each.astype(dtype) for each in changed]
+    run = node.hardware.compile(recorder.program(results))
 
     def apply(*inputs: Any) -> Cell:
         cells: Sequence[Cell] = inputs[:count]
@@ -159,13 +188,13 @@ def _dense(
     def make(node: NodeContext) -> Function:
         if not node.hardware.is_host:
             return _in_one_pass(node, formula, names, gradient, scratch)
-        blocks, attrs = _Blocks(node, scratch), node.attrs
+        blocks, attrs, widen = _Blocks(node, count, scratch), node.attrs, _precision(node)
         at = count + gradient
 
         def apply(*inputs: Any) -> Cell:
             cells: Sequence[Cell] = inputs[:count]
             grad = inputs[at]
-            update = formula(attrs, *inputs[count:at], *inputs[at + 1 :])
+            update = formula(attrs, *widen(inputs[count:at]), *widen(inputs[at + 1 :]))
             with _Locked(cells):
                 arrays = [cell.writable() for cell in cells]
                 for array in arrays:
@@ -188,20 +217,20 @@ def _sparse(
     count = len(names)
 
     def make(node: NodeContext) -> Function:
-        allocate, attrs = node.hardware.allocate, node.attrs
+        allocate, attrs, widen = node.hardware.allocate, node.attrs, _precision(node)
 
         def apply(*inputs: Any) -> Cell:
             cells: Sequence[Cell] = inputs[:count]
             numbers = list(inputs[count:])
             grad, indices = numbers.pop(gradient), numbers.pop(gradient)
-            update = formula(attrs, *numbers)
+            update = formula(attrs, *widen(numbers))
             with _Locked(cells):
                 arrays = [cell.writable() for cell in cells]
                 _same_shape(names, arrays)
                 _check_rows(arrays[0], grad, indices)
-                for index, slope in _rounds(indices, grad):
+                for index, rows_of_grad in _rounds(indices, grad):
+                    *parts, slope = widen((*(array[index] for array in arrays), rows_of_grad))
                     spaces = [allocate(slope.shape, slope.dtype) for _ in range(scratch)]
-                    parts = [array[index] for array in arrays]
                     update(*parts, slope, *spaces)
                     for array, part in zip(arrays, parts, strict=True):
                         array[index] = part

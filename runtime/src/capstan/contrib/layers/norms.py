@@ -58,7 +58,7 @@ def layer_norm(
             )
         )
         mean, variance = nn.moments(inputs, list(range(first, rank)), keepdims=True)
-        epsilon = 1e-3 if kind is dtypes.float16 else 1e-12
+        epsilon = 1e-3 if kind in (dtypes.float16, dtypes.bfloat16) else 1e-12
         outputs = nn.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
         outputs.set_shape(inputs.shape)
         return collecting.finished(outputs, activation_fn, outputs_collections, block.name)

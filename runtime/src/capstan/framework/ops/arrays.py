@@ -129,7 +129,7 @@ define(
         attrs={"Tidx": dtypes.int32},
         shape=_line,
         not_differentiable=True,
-        types={"T": typesets.FLOATING[1:], "Tidx": typesets.INDEX},
+        types={"T": (dtypes.bfloat16, *typesets.WIDE), "Tidx": typesets.INDEX},
         host=("start", "stop", "num", "output"),
     )
 )

@@ -81,7 +81,7 @@ define(
         attrs={"Tidx": dtypes.int32},
         shape=_range_shape,
         not_differentiable=True,
-        types={"Tidx": (dtypes.float32, dtypes.float64, *typesets.INDEX)},
+        types={"Tidx": (dtypes.bfloat16, *typesets.WIDE, *typesets.INDEX)},
         value=_range_value,
         host=("start", "limit", "delta", "output"),
     )

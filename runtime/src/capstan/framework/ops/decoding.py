@@ -6,7 +6,7 @@ from capstan.framework.ops import rules
 
 _WORDS = (
     dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.uint16, dtypes.uint8,
-    dtypes.int16, dtypes.int8, dtypes.int64,
+    dtypes.int16, dtypes.int8, dtypes.int64, dtypes.bfloat16,
 )  # fmt: skip
 _NUMBERS = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
 

@@ -75,7 +75,7 @@ def _bilinear_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _bicubic_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    if op.inputs[0].dtype.base_dtype not in typesets.FLOATING[1:]:
+    if op.inputs[0].dtype.base_dtype not in typesets.WIDE:
         return None, None
     return raw.ResizeBicubicGrad(grads[0], op.inputs[0], **_positions(op)), None
 
@@ -202,7 +202,7 @@ for _name, _gradient in _RESIZE.items():
     )
 for _name, _types in (
     ("ResizeBilinearGrad", typesets.FLOATING),
-    ("ResizeBicubicGrad", typesets.FLOATING[1:]),
+    ("ResizeBicubicGrad", typesets.WIDE),
 ):
     define(
         OpDef(

@@ -7,7 +7,7 @@ from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import linear_algebra_gradients as gradients
 from capstan.framework.ops import rules, typesets
 
-_TYPES = {"T": typesets.FLOATING[1:]}
+_TYPES = {"T": typesets.WIDE}
 _Matrix = tuple[tuple[int | None, ...], int | None, int | None]
 
 

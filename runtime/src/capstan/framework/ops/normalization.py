@@ -9,7 +9,7 @@ from capstan.framework.ops import rules
 _ATTRIBUTES: dict[str, Any] = {"epsilon": 0.0001, "data_format": b"NHWC", "is_training": True}
 _CHOICES = {"data_format": (b"NHWC", b"NCHW")}
 _SINGLE = {"T": (dtypes.float32,)}
-_WIDE = {"T": (dtypes.float16, dtypes.float32), "U": (dtypes.float32,)}
+_WIDE = {"T": (dtypes.float16, dtypes.bfloat16, dtypes.float32), "U": (dtypes.float32,)}
 _RADIUS: dict[str, Any] = {"depth_radius": 5, "bias": 1.0, "alpha": 1.0, "beta": 0.5}
 
 
@@ -120,7 +120,7 @@ define(
         attrs=_RADIUS,
         shape=_image,
         gradient=_lrn,
-        types={"T": (dtypes.float32, dtypes.float16)},
+        types={"T": (dtypes.float16, dtypes.bfloat16, dtypes.float32)},
     )
 )
 define(
@@ -130,6 +130,6 @@ define(
         ("output: T",),
         attrs=_RADIUS,
         shape=rules.merged,
-        types={"T": (dtypes.float32, dtypes.float16)},
+        types={"T": (dtypes.float16, dtypes.bfloat16, dtypes.float32)},
     )
 )

@@ -185,7 +185,7 @@ for _name in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"):
             shape=_sparse_shape,
             gradient=_sparse,
             types={
-                "T": typesets.NUMERIC if _name.endswith("Sum") else typesets.FLOATING[1:],
+                "T": typesets.NUMERIC if _name.endswith("Sum") else typesets.WIDE,
                 "Tidx": typesets.INDEX,
                 "Tsegmentids": typesets.INDEX,
             },
@@ -203,7 +203,7 @@ for _name in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"):
                 attrs={"Tidx": dtypes.int32, "Tsegmentids": dtypes.int32},
                 shape=_rule,
                 types={
-                    "T": typesets.FLOATING[1:],
+                    "T": typesets.WIDE,
                     "Tidx": typesets.INDEX,
                     "Tsegmentids": typesets.INDEX,
                 },

@@ -94,7 +94,7 @@ define(
         shape=_product,
         gradient=_matmul,
         types={
-            "T": (*typesets.FLOATING[1:], dtypes.int32),
+            "T": (*typesets.WIDE, dtypes.int32),
             "Tindices": typesets.INDEX,
         },
         host=("a_shape",),

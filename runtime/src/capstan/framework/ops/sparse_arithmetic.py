@@ -12,7 +12,7 @@ from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, def
 from capstan.framework.ops import rules, typesets
 
 _ADDED = (
-    *typesets.FLOATING[1:], dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
+    *typesets.WIDE, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
 )  # fmt: skip
 _PAIR = tuple(
     f"{operand}_{part}"
@@ -170,7 +170,7 @@ define(
         ("output: T",),
         shape=_normalized_shape,
         gradient=_normalized,
-        types={"T": typesets.FLOATING},
+        types={"T": (dtypes.float16, *typesets.WIDE)},
         host=("sp_shape",),
     )
 )

@@ -4,7 +4,8 @@ from typing import Final
 
 from capstan.core import dtypes
 
-FLOATING: Final = (dtypes.float16, dtypes.float32, dtypes.float64)
+FLOATING: Final = (dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64)
+WIDE: Final = (dtypes.float32, dtypes.float64)
 SIGNED: Final = (*FLOATING, dtypes.int32, dtypes.int64)
 NUMERIC: Final = (
     *FLOATING, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,

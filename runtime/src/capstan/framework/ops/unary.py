@@ -184,8 +184,8 @@ define(
         gradient=_cast,
         role=facts.Role.CAST,
         types={
-            "SrcT": (*typesets.NUMERIC, dtypes.bool_, dtypes.bfloat16),
-            "DstT": (*typesets.NUMERIC, dtypes.bool_, dtypes.bfloat16),
+            "SrcT": (*typesets.NUMERIC, dtypes.bool_),
+            "DstT": (*typesets.NUMERIC, dtypes.bool_),
         },
         value=_cast_value,
     )

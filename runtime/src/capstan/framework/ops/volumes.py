@@ -20,7 +20,7 @@ _POOL: dict[str, Any] = {
 }
 _CHOICES = {"padding": (b"SAME", b"VALID"), "data_format": (b"NDHWC", b"NCDHW")}
 _FLOATS = {"T": typesets.FLOATING}
-_LARGEST = {"T": (dtypes.float16, dtypes.float32)}
+_LARGEST = {"T": (dtypes.float16, dtypes.bfloat16, dtypes.float32)}
 
 
 def _check_lists(ctx: ShapeContext, *names: str) -> None:

@@ -1,0 +1,70 @@
+"""The ops that take bfloat16 are those of TensorFlow, and train as there."""
+
+from typing import Any
+
+import genuine
+import numpy as np
+
+import capstan
+from capstan.core import dtypes
+from capstan.framework import opdef, ops  # noqa: F401 - fills the registry
+
+pytestmark = genuine.MARKS
+
+NEITHER_HALF = frozenset(
+    {
+        "MatrixTriangularSolve", "SparseAdd", "SparseAddGrad", "SparseSegmentMean",
+        "SparseSegmentMeanGrad", "SparseSegmentMeanGradV2", "SparseSegmentSqrtN",
+        "SparseSegmentSqrtNGrad", "SparseSegmentSqrtNGradV2", "SparseSegmentSumGrad",
+        "SparseSegmentSumGradV2", "SparseTensorDenseMatMul",
+    }
+)  # fmt: skip
+"""Ops that take no numbers of 16 bits in Capstan."""
+
+
+def test_an_op_takes_bfloat16_if_it_does_in_tensorflow() -> None:
+    from tensorflow.python.framework import op_def_registry
+
+    compared = 0
+    for row in opdef.all_rows():
+        genuine_op = op_def_registry.get(row.name)
+        if genuine_op is None or row.name in NEITHER_HALF:
+            continue
+        for attr in genuine_op.attr:
+            known = row.types.get(attr.name)
+            # `U` of the newest batch normalization is the type of the statistics.
+            if known is None or (row.name, attr.name) == ("FusedBatchNormV3", "U"):
+                continue
+            allowed = attr.allowed_values.list.type
+            takes_it = not allowed or dtypes.bfloat16.as_datatype_enum in allowed
+            assert takes_it == (dtypes.bfloat16 in known), (row.name, attr.name)
+            compared += takes_it
+    assert compared > 200
+
+
+def losses(tf: Any, target: str) -> list[float]:
+    """Train a small network with variables of bfloat16, and return its losses."""
+    draw = np.random.default_rng(4)
+    v1 = tf.compat.v1 if hasattr(tf, "compat") else tf
+    points = draw.normal(size=(32, 4))
+    goals = np.tanh(points @ draw.normal(size=(4, 2)))
+    weights = [draw.normal(size=(4, 8)) * 0.5, draw.normal(size=(8, 2)) * 0.5]
+    with v1.Graph().as_default(), v1.Session(target) as session:
+        hidden = v1.constant(points, v1.bfloat16)
+        for index, start in enumerate(weights):
+            initial = v1.constant(start, v1.bfloat16)
+            factor = v1.get_variable(f"w{index}", initializer=initial, use_resource=False)
+            hidden = v1.tanh(v1.matmul(hidden, factor))
+        loss = v1.reduce_mean(v1.square(hidden - v1.constant(goals, v1.bfloat16)))
+        train = v1.train.MomentumOptimizer(0.5, 0.5).minimize(loss)
+        session.run(v1.global_variables_initializer())
+        return [float(session.run([loss, train])[0]) for _ in range(30)]
+
+
+def test_a_network_with_variables_of_bfloat16_learns_as_in_tensorflow(
+    tf: Any, tasks: genuine.Tasks
+) -> None:
+    found, expected = losses(capstan, tasks.target()), losses(tf, "")
+    np.testing.assert_allclose(found[:5], expected[:5], rtol=5e-2, atol=1e-2)
+    assert found[-1] < found[0] / 4
+    np.testing.assert_allclose(found[-1], expected[-1], atol=2e-2)
