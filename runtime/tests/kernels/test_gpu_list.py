@@ -58,7 +58,6 @@ OTHER_HOSTS = {
 }
 """Operations with other arguments in host memory than TensorFlow's, with the reason."""
 FEWER_TYPES = {
-    "bfloat16": "kernels of GPUs do not have it yet",
     "complex64": "no operation of Capstan computes complex numbers",
     "complex128": "no operation of Capstan computes complex numbers",
     "resource": "only branches pass on the handles of a GPU's variables",
