@@ -199,3 +199,22 @@ def test_a_loop_over_tasks_uses_the_reference_that_a_change_returns(session: tf.
             np.testing.assert_array_equal(running.result(), [10.5 + 10 + 9.5, 21 + 20 + 19])
         np.testing.assert_array_equal(before, [[1, 2]] * 50)  # the loop waited for the change
     np.testing.assert_array_equal(session.run(held), [9.5, 19])
+
+
+@pytest.mark.e2e
+def test_a_loop_over_tasks_may_pass_on_a_list_that_nobody_reads(session: tf.Session) -> None:
+    tf.enable_control_flow_v2()
+    try:
+        x = tf.placeholder(tf.float32, [])
+        with tf.device(WORKER):
+            unread = raw.EmptyTensorList([2], -1, element_dtype=tf.float32)
+
+        def body(i: Any, y: Any, handle: Any) -> Any:
+            with tf.device(PS):
+                return i + 1, y * 2.0, handle
+
+        with tf.device(WORKER):
+            _, y, _ = tf.while_loop(lambda i, *_: i < 3, body, [0, x, unread])
+    finally:
+        tf.disable_control_flow_v2()
+    assert session.run(y, {x: 1.0}) == 8.0
