@@ -202,6 +202,8 @@ BASE_DTYPES: Final = (
     float32, float64, int32, uint8, int16, int8, string, complex64, int64, bool_, bfloat16,
     uint16, complex128, float16, resource, variant, uint32, uint64,
 )  # fmt: skip
+ON_HOST: Final = frozenset({string, resource, int32})
+"""The types whose tensors are in host memory on every device (`partition.memories`)."""
 _FLOATING = frozenset({float16, bfloat16, float32, float64})
 _INTEGER = frozenset({int8, int16, int32, int64, uint8, uint16, uint32, uint64})
 

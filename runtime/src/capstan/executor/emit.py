@@ -67,7 +67,8 @@ def write(
         NotFoundError: an op or a kernel does not exist.
         InvalidArgumentError: a variable exists with another dtype.
     """
-    return _Emission(part, resources, keep=keep).write()
+    carried = loops.carried_edges(part, segments.shares, exchange.owned(part))
+    return _Emission(part, resources, unplanned=carried, keep=keep).write()
 
 
 def write_function(
@@ -149,7 +150,7 @@ class _Emission:
                 self._segment(segment, exchanges)
                 exchanges.send(self._layout.sends[index])
         self._values.put(parts.trace_edge(self._part.task), trace.REPORT)
-        fetch = exchanges.fetch(self._part.fetches)
+        fetch = exchanges.fetch(self._part.fetches, exchange.owned(self._part))
         table = "{" + ", ".join(arrivals) + "}"
         more = exchanges.more()
         self._out.result(f"{feed}, {table}, ({source.items(functions)}), {fetch}{more}")
@@ -243,10 +244,14 @@ class _Emission:
     def _waiting(self, node: ir.Node, exchanges: exchange.Exchange) -> None:
         """Write the line that takes the inputs of a waiting node."""
         bound = self._bind(node)
-        arguments = [
-            self._aliases.kept(edge, takes_ref=takes_ref)
-            for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
-        ]
+        if opdef.role(node.op) is facts.Role.ITERATIONS:
+            # The loop may return its inputs, so they are in no buffer of the step.
+            arguments = [self._aliases.separate(edge) for edge in node.inputs]
+        else:
+            arguments = [
+                self._aliases.kept(edge, takes_ref=takes_ref)
+                for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
+            ]
         condition = self._branches.condition(ir.Edge(node.name))
         number = self._numbers[node.name]
         exchanges.begin(number, node.name, arguments, condition)

@@ -8,8 +8,19 @@ from capstan import errors
 from capstan.core import node as ir
 from capstan.core.arrays import Array
 from capstan.executor import aliases, branches, source, values
-from capstan.partition import parts
+from capstan.partition import memories, parts
 from capstan.resources import variable
+
+
+def owned(part: parts.Part) -> frozenset[ir.Edge]:
+    """Return the fetches that stay in the memory of a device, for the next iteration of a loop."""
+    producers = {node.name: node for node in part.nodes}
+    return frozenset(
+        edge
+        for edge in part.fetches
+        if edge.node in producers
+        and memories.outputs(producers[edge.node])[edge.index] != memories.HOST
+    )
 
 
 class Exchange:
@@ -59,10 +70,15 @@ class Exchange:
         tuples = [f"({source.items(message)})" for message in texts]
         self._out.line(f"        return ({source.items(tuples)})")
 
-    def fetch(self, edges: Sequence[ir.Edge]) -> str:
-        """Write the function that returns the fetches, and return its name."""
+    def fetch(self, edges: Sequence[ir.Edge], owned: Collection[ir.Edge]) -> str:
+        """Write the function that returns the fetches, and return its name.
+
+        The caller gets the tensors in `owned` as they are. It copies the others before the next
+        step.
+        """
         self._out.line("    def fetch():")
-        self._out.line(f"        return ({source.items([*map(self._fetched, edges)])})")
+        texts = [self._fetched(edge, is_owned=edge in owned) for edge in edges]
+        self._out.line(f"        return ({source.items(texts)})")
         return "fetch"
 
     def begin(self, number: int, node: str, arguments: Sequence[str], condition: str) -> None:
@@ -139,12 +155,13 @@ class Exchange:
     def _dead(self) -> str:
         return self._out.bind(np.zeros(0, np.uint8))
 
-    def _fetched(self, edge: ir.Edge) -> str:
+    def _fetched(self, edge: ir.Edge, *, is_owned: bool) -> str:
+        text = self._aliases.separate(edge) if is_owned else self._aliases.leaving(edge)
         condition = self._branches.condition(edge)
         if not condition:
-            return self._aliases.leaving(edge)
+            return text
         refuse = f"{self._out.bind(_refuse)}({edge.tensor!a})"
-        return f"({self._aliases.leaving(edge)} if {condition} else {refuse})"
+        return f"({text} if {condition} else {refuse})"
 
 
 def _pin_all(cells: tuple[variable.Variable, ...]) -> list[Array]:

@@ -14,7 +14,7 @@ memory. For example:
             t3_0, t3_1, = w7_t0_0, w7_t1_0,    # 'while/LoopCond'
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -200,7 +200,7 @@ def part_of(node: ir.Node, attribute: str, caller: parts.Part) -> parts.Part:
 
 
 def carried_edges(
-    part: parts.Part, shares: Callable[[ir.Node], bool], results: Sequence[ir.Edge]
+    part: parts.Part, shares: Callable[[ir.Node], bool], results: Iterable[ir.Edge]
 ) -> frozenset[ir.Edge]:
     """Return the tensors of a function whose memory its results may share.
 
@@ -217,7 +217,7 @@ def carried_edges(
         found.add(edge)
         if opdef.role(node.op) is facts.Role.WHILE:
             pending.append(node.inputs[edge.index])
-        elif guards.is_merge(node):
+        elif guards.is_merge(node) or opdef.role(node.op) is facts.Role.ITERATIONS:
             pending += node.inputs
         elif opdef.role(node.op) is facts.Role.IDENTITIES:
             pending.append(node.inputs[edge.index])

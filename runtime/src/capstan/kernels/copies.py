@@ -1,5 +1,7 @@
 """Kernels that copy between host memory and the memory of a device.
 
+A copy of a variant copies the tensors in it.
+
 A copy to the host ends when the stream of the device has done it, and holds no thread until then. A
 copy to the device ends at once, because the device orders the work that reads it.
 """
@@ -10,13 +12,14 @@ from capstan import errors
 from capstan.core import cancellation as cancellations
 from capstan.core.arrays import Array
 from capstan.kernels.registry import Done, Function, Kernel, NodeContext, register
+from capstan.resources import variant
 
 
 def _to_host(node: NodeContext) -> Function:
-    device = node.hardware
+    device, dtype = node.hardware, node.attrs["T"]
 
     def copy(value: Array, *, done: Done, cancellation: cancellations.Cancellation) -> None:
-        copied = device.copy_out(value)
+        copied = variant.moved(value, dtype, device.copy_out)
         device.stream.then(functools.partial(_answer, copied, done))
 
     return copy
@@ -27,10 +30,10 @@ def _answer(copied: Array, done: Done, error: errors.OpError | None) -> None:
 
 
 def _to_device(node: NodeContext) -> Function:
-    device = node.hardware
+    device, dtype = node.hardware, node.attrs["T"]
 
     def copy(value: Array, *, done: Done, cancellation: cancellations.Cancellation) -> None:
-        done((device.copy_in(value),), None)
+        done((variant.moved(value, dtype, device.copy_in),), None)
 
     return copy
 

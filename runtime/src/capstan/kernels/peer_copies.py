@@ -6,14 +6,15 @@ from capstan import errors
 from capstan.core import cancellation as cancellations
 from capstan.core.arrays import Array
 from capstan.kernels.registry import Done, Function, Kernel, NodeContext, register
+from capstan.resources import variant
 
 
 def _across(node: NodeContext) -> Function:
-    device = node.hardware
+    device, dtype = node.hardware, node.attrs["T"]
     source = node.resources.devices.of(node.attrs["source"].decode())
 
     def copy(value: Array, *, done: Done, cancellation: cancellations.Cancellation) -> None:
-        copied = device.copy_across(value, source)
+        copied = variant.moved(value, dtype, lambda array: device.copy_across(array, source))
         device.stream.then(functools.partial(_answer, done, copied, value))
 
     return copy

@@ -1,7 +1,8 @@
 """Copies of tensors between host memory and the memories of devices.
 
-The CPUs of a task share host memory. Feeds and messages are in host memory. A tensor in the memory
-of a device is copied if it leaves the task, if it is fetched, or if a reader uses another memory.
+The CPUs of a task share host memory. Feeds and messages are in host memory, except the variables
+of a loop that stay on a device (`loop_memories`). A tensor in the memory of a device is copied if
+it leaves the task, if it is fetched, or if a reader uses another memory.
 
 * A node on the device of the tensor makes the copy to host memory.
 * If the reader uses the memory of another device of the task, a node on the device of the reader
@@ -28,23 +29,30 @@ def insert(
     fetches: Sequence[ir.Edge],
     known: infer.Knowledge,
     fed: frozenset[ir.Edge],
+    outside: Mapping[ir.Edge, str] | None = None,
 ) -> tuple[dict[str, ir.Node], dict[ir.Edge, ir.Edge]]:
-    """Return the graph with its copies, and the copy of each fetch that is not in host memory.
+    """Return the graph with its copies, and the copy of each fetch that is in another memory.
 
     `nodes` and the returned graph are in topological order, and each node has a full device name.
-    The facts about the new tensors are added to `known`.
+    The facts about the new tensors are added to `known`. `outside` gives the memories of feeds and
+    fetches that are not in host memory.
     """
-    if all(memories.of_device(node.device) == memories.HOST for node in nodes.values()):
+    outside = outside or {}
+    if memories.all_on_host(nodes.values()) and not {*outside.values()} - {memories.HOST}:
         return dict(nodes), {}
     places = {
         name: memories.of_device(node.device) or devices.task_of(node.device)
         for name, node in nodes.items()
     }
     ordered, _ = late_reads.insert(nodes, places, known, fed)
-    inserted = _Copies(ordered, known, fed)
+    inserted = _Copies(ordered, known, fed, outside)
     for node in ordered.values():
         inserted.add(node)
-    copied = {edge: inserted.bring(edge, memories.HOST) for edge in fetches if edge not in fed}
+    copied = {
+        edge: inserted.bring(edge, outside.get(edge, memories.HOST))
+        for edge in fetches
+        if edge not in fed
+    }
     return inserted.graph, {edge: copy for edge, copy in copied.items() if copy != edge}
 
 
@@ -52,12 +60,17 @@ class _Copies:
     """The new graph under construction."""
 
     def __init__(
-        self, nodes: Mapping[str, ir.Node], known: infer.Knowledge, fed: frozenset[ir.Edge]
+        self,
+        nodes: Mapping[str, ir.Node],
+        known: infer.Knowledge,
+        fed: frozenset[ir.Edge],
+        outside: Mapping[ir.Edge, str],
     ) -> None:
         self.graph: dict[str, ir.Node] = {}
         self._nodes = nodes
         self._known = known
         self._fed = fed
+        self._outside = outside
         self._made: dict[tuple[ir.Edge, str], ir.Edge] = {}
         """The copies made so far, by the tensor and the memory that they are in."""
 
@@ -114,7 +127,7 @@ class _Copies:
         if edge not in self._fed and infer.is_constant(self._nodes[edge.node]):
             return self._constant(edge, memory)
         if here != memories.HOST and memory != memories.HOST and _share_task(here, memory):
-            if collectives.is_broadcast(self._nodes[edge.node]):
+            if edge not in self._fed and collectives.is_broadcast(self._nodes[edge.node]):
                 self._broadcast(edge, here)
             across = functools.partial(copies.across, source=here)
             return self._copy(edge, memory, memory, across)
@@ -127,7 +140,9 @@ class _Copies:
     def _memory(self, edge: ir.Edge) -> str:
         """Return the memory of a tensor: the name of a device, or `memories.HOST`."""
         node = self._nodes.get(edge.node)
-        if node is None or edge in self._fed or infer.is_constant(node):
+        if edge in self._fed:
+            return self._outside.get(edge, memories.HOST)
+        if node is None or infer.is_constant(node):
             return memories.HOST
         return memories.outputs(node)[edge.index]
 

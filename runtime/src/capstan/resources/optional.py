@@ -44,6 +44,15 @@ class Optional(variant.Variant):
             )
         return Optional(tuple(map(variant.added, self.values, other.values)), self.types)
 
+    def moved(self, copy: variant.Copy) -> "Optional":
+        if self.values is None:
+            return self
+        moved = [
+            variant.moved(value, kind, copy)
+            for value, kind in zip(self.values, self.types, strict=True)
+        ]
+        return Optional(tuple(moved), self.types)
+
     def parts(self) -> tuple[bytes, Sequence[tuple[Any, dtypes.DType]]]:
         if self.values is None:
             return b"\x00", ()

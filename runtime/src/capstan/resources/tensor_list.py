@@ -181,6 +181,12 @@ class TensorList(variant.Variant):
         ]
         return TensorList(self.element_dtype, shape, sums)
 
+    def moved(self, copy: variant.Copy) -> "TensorList":
+        kind = self.element_dtype
+        return self.with_elements(
+            [None if each is None else variant.moved(each, kind, copy) for each in self.elements]
+        )
+
     def parts(self) -> tuple[bytes, Sequence[tuple[Any, dtypes.DType]]]:
         elements = self.elements
         unset = [index for index, element in enumerate(elements) if element is None]

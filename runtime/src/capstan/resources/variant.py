@@ -1,12 +1,13 @@
 """Values of type variant: objects such as lists of tensors, each an element of a tensor.
 
 A tensor of variants is an object array of `Variant`s. None stands for an element without a value.
-A variant never changes, so steps and threads may share it. Outside its task a variant is the bytes
-of a VariantTensorDataProto, with TensorFlow's content.
+A variant never changes, so steps and threads may share it. The tensors in a variant may be in the
+memory of a device. A copy of the variant to another memory copies them. Outside its task a variant
+is the bytes of a VariantTensorDataProto, with TensorFlow's content.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +15,9 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, shapes, tensor_proto, tensor_shape
 from capstan.core.arrays import Array
+
+Copy = Callable[[Array], Array]
+"""Returns a copy of an array in another memory."""
 
 
 class Variant(ABC):
@@ -34,6 +38,10 @@ class Variant(ABC):
         Raises:
             InvalidArgumentError: the variants do not have the same structure.
         """
+
+    def moved(self, copy: Copy) -> "Variant":
+        """Return this variant with its tensors copied, as `moved` does. It may have none."""
+        return self
 
     @abstractmethod
     def parts(self) -> tuple[bytes, Sequence[tuple[Any, dtypes.DType]]]:
@@ -56,21 +64,33 @@ def zeros(shape: Sequence[int], dtype: dtypes.DType) -> Array:
     return np.zeros(shape, dtype.as_numpy_dtype)
 
 
+def moved(tensor: Any, dtype: dtypes.DType, copy: Copy) -> Any:
+    """Return a tensor copied by `copy`. In a tensor of variants, their tensors are copied.
+
+    A tensor of a type that is in host memory on every device stays as it is.
+    """
+    if dtype in dtypes.ON_HOST:
+        return tensor
+    if dtype is not dtypes.variant:
+        return copy(tensor)
+    return _mapped(lambda element: None if element is None else element.moved(copy), tensor)
+
+
 def zeros_like(tensor: Any) -> Any:
-    """Return zeros for a tensor of any dtype."""
-    array = np.asarray(tensor)
+    """Return zeros for a tensor of any dtype, in the same memory."""
+    array = _array(tensor)
     if array.dtype != object:
         return np.zeros_like(array)
     return _mapped(lambda element: b"" if isinstance(element, bytes) else _zero(element), array)
 
 
 def added(one: Any, other: Any) -> Any:
-    """Return the sum of two tensors of any dtype.
+    """Return the sum of two tensors of any dtype, which are in one memory.
 
     Raises:
         InvalidArgumentError: the tensors do not fit each other.
     """
-    first, second = np.asarray(one), np.asarray(other)
+    first, second = _array(one), _array(other)
     if first.shape != second.shape:
         raise errors.InvalidArgumentError(
             None,
@@ -123,6 +143,11 @@ def _message(value: Variant | None) -> Any:
         metadata=metadata,
         tensors=[tensor_to_proto(tensor, dtype) for tensor, dtype in tensors],
     )
+
+
+def _array(value: Any) -> Any:
+    """Return a scalar of NumPy as an array, and any array as it is."""
+    return np.asarray(value) if isinstance(value, np.generic) else value
 
 
 def _mapped(function: Any, *tensors: Array) -> Array:

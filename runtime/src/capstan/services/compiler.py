@@ -1,6 +1,7 @@
 """Compile the signatures of a session, and register their parts with the tasks.
 
-placed graph -> prune -> inline -> verify -> lift -> simplify -> prune -> copies -> loops -> parts
+placed graph -> prune -> inline -> verify -> lift -> simplify -> prune -> loop memories -> copies
+-> loops -> parts
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from capstan import errors
 from capstan.core import devices, function, node
 from capstan.executor import bind, fold
 from capstan.graph import infer, inline, lift, order, prune, simplify, specialise, verify
-from capstan.partition import copies, partition, parts
+from capstan.partition import copies, loop_memories, partition, parts
 from capstan.placement import bodies, place
 from capstan.services import loop_parts, registrations, session_graph, signature, step_run
 
@@ -56,6 +57,7 @@ class Compiler:
         _check_fetches(fetches, known)
         fed = [edge for edge in facts if edge.node in simple]
         needed = prune.prune(simple, fed, fetches, requested.targets)
+        needed = loop_memories.assign(needed, special.made, facts.keys())
         needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
         fetches = [copied.get(edge, edge) for edge in fetches]
         with self._registrations.attempt(deadline) as attempt:

@@ -22,7 +22,7 @@ from capstan.core import cancellation as cancellations
 from capstan.core import node as ir
 from capstan.core import step_stats
 from capstan.executor import branches
-from capstan.kernels import registry
+from capstan.kernels import memory, registry
 from capstan.partition import parts
 from capstan.services import loop_links, remote_parts, step, step_run, worker
 from capstan.transport import api
@@ -140,9 +140,11 @@ class Iterations:
         threading.Thread(target=run, name="capstan-loop", daemon=True).start()
 
     def _sent(self, value: Any) -> Any:
-        """Return a value as an array that other parts can receive."""
-        if isinstance(value, np.ndarray | np.generic):
+        """Return a value as an array that the parts of an iteration can receive."""
+        if memory.is_on_host(value):
             return np.asarray(value)
+        if hasattr(value, "nbytes"):
+            return value  # A part of this task takes it as it is, in the memory of a device.
         return self._handles.sent(value, self._home.task)
 
     def _next_step(self) -> int:

@@ -3,7 +3,7 @@
 The body of such a loop waits, spans tasks, or runs on a device with memory of its own.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from capstan.core import devices, function
@@ -12,7 +12,7 @@ from capstan.executor import bind
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
 from capstan.graph import hazards, infer, specialise
-from capstan.partition import copies, memories, partition, parts
+from capstan.partition import copies, loop_memories, memories, partition, parts
 from capstan.services import iterations
 
 Register = Callable[[Mapping[str, parts.Part]], tuple[iterations.PlannedPart, ...]]
@@ -35,7 +35,7 @@ class LoopParts:
         for name, node in nodes.items():
             loop = node
             if opdef.role(node.op) is facts.Role.WHILE:
-                loop = replace(node, device=_home(node, nodes))
+                loop = replace(node, device=loop_memories.home(node, nodes))
                 if self._is_detached(loop):
                     # The host starts each iteration, on whatever devices its nodes run.
                     loop = replace(loop, device=memories.host_of(loop.device))
@@ -84,20 +84,32 @@ class LoopParts:
             or {argument.edge, cond.arguments[index].edge} & used
             or ir.Edge(node.name, index) in read
         ]
-        functions = [self._registered(called, kept, node.device) for called in (cond, body)]
-        return build.iterations(
+        places = memories.outputs(node)
+        wanted = dict(zip(body.results, places, strict=True))
+        functions = [
+            self._registered(called, kept, node.device, places, results)
+            for called, results in ((cond, {}), (body, wanted))
+        ]
+        loop = build.iterations(
             node,
             [node.inputs[index] for index in kept],
             [node.attrs["T"][index] for index in kept],
             *(each.to_text() for each in functions),
         )
+        return memories.with_loop(loop, [places[index] for index in kept], places)
 
     def _registered(
-        self, called: function.Function, kept: list[int], device: str
+        self,
+        called: function.Function,
+        kept: list[int],
+        device: str,
+        places: Sequence[str],
+        wanted: Mapping[ir.Edge, str],
     ) -> iterations.LoopFunction:
         """Register the parts of a function of a loop.
 
-        `kept` are the numbers of the loop variables that the loop's node has as inputs.
+        `kept` are the numbers of the loop variables that the loop's node has as inputs, and
+        `places` are the memories of all its variables. The results are in the memories `wanted`.
         """
         feeds = [called.arguments[index].edge for index in kept]
         known = infer.Knowledge(
@@ -110,7 +122,8 @@ class LoopParts:
         for node in nodes.values():
             known.learn(node)
         fetches = [edge for edge in called.results if edge.node in nodes]
-        nodes, copied = copies.insert(nodes, fetches, known, frozenset(feeds))
+        held = {called.arguments[index].edge: places[index] for index in kept}
+        nodes, copied = copies.insert(nodes, fetches, known, frozenset(feeds), {**wanted, **held})
         fetches = [copied.get(edge, edge) for edge in fetches]
         results = tuple(copied.get(edge, edge) for edge in called.results)
         tasks = {name: devices.task_of(node.device) for name, node in nodes.items()}
@@ -145,22 +158,3 @@ def _beside_iterations(node: ir.Node) -> ir.Node:
     if opdef.role(node.op) is not facts.Role.READ:
         return node
     return replace(node, attrs={**node.attrs, hazards.BESIDE_ITERATIONS: True})
-
-
-def _home(loop: ir.Node, nodes: Mapping[str, ir.Node]) -> str:
-    """Return the device of the loop.
-
-    If one task has all stacks and arrays of the loop, the loop is on their device, because they
-    cannot leave their task. The condition of a loop that computes gradients may be on another task.
-    """
-    makers = [
-        nodes[edge.node].device
-        for edge in loop.inputs
-        if edge.node in nodes and _makes_state_of_step(nodes[edge.node])
-    ]
-    tasks = set(map(devices.task_of, makers))
-    return makers[0] if len(tasks) == 1 else loop.device
-
-
-def _makes_state_of_step(node: ir.Node) -> bool:
-    return opdef.lookup(node.op).effect.makes and opdef.role(node.op) is None

@@ -131,11 +131,14 @@ define(
 
 
 def reduction(node: ir.Node) -> bytes | None:
-    """Return how a node combines tensors that may be on several GPUs, such as `b"sum"`."""
+    """Return how a node combines tensors that may be on several GPUs, such as `b"sum"`.
+
+    A sum of variants is on one GPU.
+    """
     if node.op == "NcclReduce":
         found: bytes = node.attrs["reduction"]
         return found
-    return b"sum" if node.op == "AddN" else None
+    return b"sum" if node.op == "AddN" and node.attrs["T"] is not dtypes.variant else None
 
 
 def has_partial_sums(node: ir.Node) -> bool:
