@@ -1,4 +1,4 @@
-"""Loops on a device with memory of its own: which variables stay there, and that values are right."""
+"""Loops on a device with memory of its own: which variables stay there, and their values."""
 
 import zlib
 from collections import Counter

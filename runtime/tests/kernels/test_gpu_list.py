@@ -35,9 +35,10 @@ _ARRAYS = (
     "TensorArrayConcatV3", "TensorArrayGatherV3", "TensorArrayReadV3", "TensorArrayScatterV3",
     "TensorArraySplitV3", "TensorArrayV3", "TensorArrayWriteV3",
 )  # fmt: skip
-MORE_TYPES = dict.fromkeys(
-    _ARRAYS, "elements of these types are in host memory, or need no arithmetic"
-)
+MORE_TYPES = {
+    **dict.fromkeys(_ARRAYS, "elements of these types are in host memory, or need no arithmetic"),
+    "TensorListSetItem": "TensorFlow has the other kernels of lists of truth values",
+}
 """Operations whose kernels serve more types than TensorFlow's, with the reason."""
 LATER = frozenset({"bfloat16"})
 """Types of the kernels of TensorFlow 2, wherever it has kernels of float16.
@@ -62,7 +63,7 @@ FEWER_TYPES = {
     "complex128": "no operation of Capstan computes complex numbers",
     "resource": "only branches pass on the handles of a GPU's variables",
     "string": "only the CPU uses strings",
-    "variant": "kernels of GPUs do not have it yet",
+    "variant": "control flow passes on lists, and no such operation uses what is in them",
 }
 """Types that kernels of GPUs serve less often than TensorFlow's, with the reason."""
 _OF_DATASETS = (
@@ -70,28 +71,15 @@ _OF_DATASETS = (
     "IteratorGetNextAsOptional", "IteratorGetNextSync", "IteratorToStringHandle", "IteratorV2",
     "MakeIterator", "PrefetchDataset",
 )  # fmt: skip
-_OF_LISTS = (
-    "EmptyTensorList", "TensorListConcat", "TensorListConcatLists", "TensorListConcatV2",
-    "TensorListElementShape", "TensorListFromTensor", "TensorListGather", "TensorListGetItem",
-    "TensorListLength", "TensorListPopBack", "TensorListPushBack", "TensorListPushBackBatch",
-    "TensorListReserve", "TensorListResize", "TensorListScatter",
-    "TensorListScatterIntoExistingList", "TensorListScatterV2", "TensorListSetItem",
-    "TensorListSplit", "TensorListStack",
-)  # fmt: skip
-_OF_OPTIONALS = (
-    "FakeParam", "OptionalFromValue", "OptionalGetValue", "OptionalHasValue", "OptionalNone",
-)  # fmt: skip
 ONLY_ON_CPU = {
     **dict.fromkeys(
         _OF_DATASETS,
         "a dataset and its iterator are on the host, and a step copies the element to the GPU",
     ),
-    **dict.fromkeys(_OF_LISTS, "kernels of GPUs do not have lists yet"),
-    **dict.fromkeys(_OF_OPTIONALS, "kernels of GPUs do not have variants yet"),
     "_While": "the host starts the iterations of a loop, and the compiler puts this node there",
 }
 """Operations that have kernels of GPUs only in TensorFlow, with the reason."""
-ON_HOST = frozenset({"int32", "string", "resource", "variant"})
+ON_HOST = frozenset({"int32", "string", "resource"})
 """The types that are in host memory on every device (`partition.memories`)."""
 
 

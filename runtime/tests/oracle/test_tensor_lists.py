@@ -1,11 +1,12 @@
 """Lists, optionals and truth values give the results and the errors of TensorFlow's kernels."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import genuine
 import numpy as np
 import pytest
+import strict
 
 import capstan
 from capstan.core import dtypes
@@ -296,6 +297,23 @@ def test_a_kernel_has_the_outcome_of_tensorflow(
 ) -> None:
     expected = outcome(v1, Hidden(tf), name, "")
     assert outcome(v1, Hidden(tf), name, tasks.target()) == expected
+
+
+@pytest.fixture(scope="module")
+def gpu() -> Iterator[str]:
+    """The target of a task with a simulated GPU."""
+    with strict.installed():
+        server = capstan.train.Server.create_local_server()
+    yield server.target
+    server.stop()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_kernel_of_a_gpu_has_the_outcome_of_tensorflow(
+    tf: Any, v1: Any, gpu: str, name: str
+) -> None:
+    expected = outcome(v1, Hidden(tf), name, "")
+    assert outcome(v1, Hidden(tf), name, gpu) == expected
 
 
 def test_tensorflow_reads_the_message_of_a_variant(tf: Any) -> None:

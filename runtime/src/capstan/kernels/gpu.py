@@ -35,6 +35,7 @@ from capstan.kernels import (
     nd,
     nn,
     normalization,
+    optional,
     pooling,
     reduction,
     resource,
@@ -49,6 +50,9 @@ from capstan.kernels import (
     staging,
     state,
     tensor_array,
+    tensor_list,
+    tensor_list_pieces,
+    tensor_list_values,
     training,
     unary,
     volumes,
@@ -81,6 +85,7 @@ _FAMILIES = (
     nd,
     nn,
     normalization,
+    optional,
     pooling,
     reduction,
     resource,
@@ -95,6 +100,9 @@ _FAMILIES = (
     staging,
     state,
     tensor_array,
+    tensor_list,
+    tensor_list_pieces,
+    tensor_list_values,
     training,
     unary,
     volumes,
@@ -113,19 +121,22 @@ _NARROW = frozenset({dtypes.bfloat16, dtypes.float16, dtypes.float32})
 _WIDE = frozenset({dtypes.float32, dtypes.float64})
 _SINGLE = frozenset({dtypes.float32})
 _INDEX = frozenset({dtypes.int32, dtypes.int64})
+_VARIANT = frozenset({dtypes.variant})
 
 _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
     (
         # A branch passes on the handle of a resource variable of the same device.
-        {"T": _MOVED | {dtypes.resource}},
+        {"T": _MOVED | _VARIANT | {dtypes.resource}},
         "Enter Exit Identity NextIteration",
     ),
-    ({"T": _MOVED | {dtypes.resource, dtypes.uint64}}, "Switch"),
-    ({"T": _MOVED | {dtypes.uint64}}, "Merge"),
+    ({"T": _MOVED | _VARIANT | {dtypes.resource, dtypes.uint64}}, "Switch"),
+    ({"T": _MOVED | _VARIANT | {dtypes.uint64}}, "Merge"),
+    ({"T": _MOVED | _VARIANT}, "StopGradient"),
+    ({"T": _VARIANT}, "AddN ZerosLike"),
     (
         {"T": _MOVED},
         "ConjugateTranspose EnsureShape ExpandDims Fill Rank RefEnter RefExit RefIdentity RefMerge "
-        "RefNextIteration RefSwitch Reshape Shape ShapeN Size Squeeze StopGradient Transpose",
+        "RefNextIteration RefSwitch Reshape Shape ShapeN Size Squeeze Transpose",
     ),
     ({"T": _PLAIN}, "OneHot OnesLike Select SelectV2 ZerosLike"),
     ({"T": _PLAIN | {dtypes.uint8}}, "ConcatV2 Unpack"),
@@ -240,6 +251,24 @@ _TABLE: tuple[tuple[Mapping[str, frozenset[dtypes.DType]], str], ...] = (
         {"dtype": _PLAIN},
         "TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayReadV3 TensorArrayV3",
     ),
+    # A list is a variant, and its elements are in the memory of the device too.
+    (
+        {"element_dtype": _PLAIN | _VARIANT},
+        "EmptyTensorList TensorListConcatLists TensorListPopBack TensorListPushBack "
+        "TensorListReserve",
+    ),
+    (
+        {"element_dtype": _PLAIN},
+        "TensorListConcat TensorListConcatV2 TensorListFromTensor TensorListGather "
+        "TensorListGetItem TensorListPushBackBatch TensorListScatter "
+        "TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem TensorListSplit "
+        "TensorListStack",
+    ),
+    (
+        {},
+        "FakeParam OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone "
+        "TensorListElementShape TensorListLength TensorListResize",
+    ),
     ({"Tidx": _WIDE | _INDEX}, "Range"),
     (
         {"dtype": _FLOATS | {dtypes.int64}},
@@ -287,6 +316,12 @@ _NEEDS_HOST = (
     "TensorArrayCloseV3 TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayGradV3 "
     "TensorArrayGradWithShape TensorArrayReadV3 TensorArrayScatterV3 TensorArraySizeV3 "
     "TensorArraySplitV3 TensorArrayV3 TensorArrayWriteV3 "
+    "EmptyTensorList FakeParam OptionalFromValue OptionalGetValue OptionalHasValue "
+    "OptionalNone TensorListConcat TensorListConcatLists TensorListConcatV2 "
+    "TensorListElementShape TensorListFromTensor TensorListGather TensorListGetItem "
+    "TensorListLength TensorListPopBack TensorListPushBack TensorListPushBackBatch "
+    "TensorListReserve TensorListResize TensorListScatter TensorListScatterIntoExistingList "
+    "TensorListScatterV2 TensorListSetItem TensorListSplit TensorListStack "
     # These wait for the device.
     "Bincount Bucketize CheckNumerics Cholesky MatrixDiagPartV2 MatrixDiagPartV3 MatrixDiagV2 "
     "MatrixDiagV3 MatrixInverse MatrixSolve MatrixTriangularSolve MaxPoolGradWithArgmax "

@@ -10,7 +10,8 @@ from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.kernels.stack import retained
+from capstan.kernels.stack import keeper
+from capstan.kernels.variants import zeros_of
 from capstan.resources import variant
 from capstan.resources.optional import Optional
 from capstan.resources.tensor_list import shown
@@ -21,10 +22,10 @@ def _none() -> Array:
 
 
 def _from_value(node: NodeContext) -> Function:
-    types = tuple(node.attrs["Toutput_types"])
+    types, keep = tuple(node.attrs["Toutput_types"]), keeper(node)
 
     def from_value(*components: Any) -> Array:
-        return variant.scalar(Optional(tuple(map(retained, components)), types))
+        return variant.scalar(Optional(tuple(map(keep, components)), types))
 
     return from_value
 
@@ -82,7 +83,7 @@ def _fake(node: NodeContext) -> Function:
     dtype, shape = node.attrs["dtype"], node.attrs["shape"].internal
     if dtype is dtypes.resource:
         return lambda: None
-    value = variant.zeros(tuple(size or 0 for size in shape or ()), dtype)
+    value = zeros_of(node)(tuple(size or 0 for size in shape or ()), dtype)
     return lambda: value
 
 

@@ -4,14 +4,21 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, shapes
+from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.kernels.stack import retained
-from capstan.kernels.variants import known_sizes, list_in, merged, merged_with_all, shape_in
+from capstan.kernels.stack import keeper
+from capstan.kernels.variants import (
+    known_sizes,
+    list_in,
+    merged,
+    merged_with_all,
+    shape_in,
+    zeros_of,
+)
 from capstan.resources import variant
 from capstan.resources.tensor_list import TensorList, shown
 
@@ -84,7 +91,7 @@ def _require_fit(found: TensorList, shape: tuple[int, ...]) -> None:
 
 
 def _push_back(node: NodeContext) -> Function:
-    dtype = node.attrs["element_dtype"]
+    dtype, keep = node.attrs["element_dtype"], keeper(node)
 
     def push_back(handle: Any, element: Any) -> Array:
         found = list_in(handle, dtype)
@@ -95,13 +102,13 @@ def _push_back(node: NodeContext) -> Function:
                 f"Tried to push item into a full list list size: {found.length} max_num_elements: "
                 f"{limit}"
             )
-        return variant.scalar(found.pushed(retained(element)))
+        return variant.scalar(found.pushed(keep(element)))
 
     return push_back
 
 
 def _push_back_batch(node: NodeContext) -> Function:
-    dtype = node.attrs["element_dtype"]
+    dtype, keep = node.attrs["element_dtype"], keeper(node)
 
     def push_back_batch(handles: Array, elements: Array) -> Array:
         if not elements.ndim:
@@ -118,7 +125,7 @@ def _push_back_batch(node: NodeContext) -> Function:
         lists = [list_in(handles[index, ...], dtype) for index in range(len(handles))]
         for found in lists:
             _require_fit(found, elements.shape[1:])
-        kept, result = elements.copy(), np.empty(len(lists), object)
+        kept, result = keep(elements), np.empty(len(lists), object)
         result[:] = [found.pushed(kept[index, ...]) for index, found in enumerate(lists)]
         return result
 
@@ -126,7 +133,7 @@ def _push_back_batch(node: NodeContext) -> Function:
 
 
 def _pop_back(node: NodeContext) -> Function:
-    dtype = node.attrs["element_dtype"]
+    dtype, zeros = node.attrs["element_dtype"], zeros_of(node)
 
     def pop_back(handle: Any, element_shape: Array) -> tuple[Array, Any]:
         found = list_in(handle, dtype)
@@ -138,14 +145,14 @@ def _pop_back(node: NodeContext) -> Function:
             unknown = (
                 "Trying to read an uninitialized tensor but element_shape is not fully defined."
             )
-            element = variant.zeros(known_sizes(shape, unknown), dtype)
+            element = zeros(known_sizes(shape, unknown), dtype)
         return variant.scalar(found.popped()), element
 
     return pop_back
 
 
 def _get_item(node: NodeContext) -> Function:
-    dtype = node.attrs["element_dtype"]
+    dtype, zeros = node.attrs["element_dtype"], zeros_of(node)
 
     def get_item(handle: Any, index: Array, element_shape: Array) -> Any:
         found = list_in(handle, dtype)
@@ -155,14 +162,14 @@ def _get_item(node: NodeContext) -> Function:
             )
         element = found.element(int(index))
         if element is None:
-            element = _zeros(found, dtype, element_shape)
+            element = zeros(_unset_sizes(found, element_shape), dtype)
         return element
 
     return get_item
 
 
-def _zeros(found: TensorList, dtype: dtypes.DType, element_shape: Array) -> Array:
-    """Return zeros in place of an element that was never set."""
+def _unset_sizes(found: TensorList, element_shape: Array) -> tuple[int, ...]:
+    """Return the shape of the zeros in place of an element that was never set."""
     shape = merged(shape_in(element_shape), found.element_shape)
     if not shapes.is_fully_defined(shape):
         shape = merged_with_all(shape, found.elements)
@@ -171,12 +178,12 @@ def _zeros(found: TensorList, dtype: dtypes.DType, element_shape: Array) -> Arra
             "Trying to read an uninitialized tensor but element_shape is not fully defined: "
             f"{shown(shape)} and no list element is set."
         )
-    return variant.zeros(tuple(size or 0 for size in shape), dtype)
+    return tuple(size or 0 for size in shape)
 
 
 def _set_item(node: NodeContext) -> Function:
     dtype = node.attrs["element_dtype"]
-    grows = node.attrs["resize_if_index_out_of_bounds"]
+    grows, keep = node.attrs["resize_if_index_out_of_bounds"], keeper(node)
 
     def set_item(handle: Any, index: Array, element: Any) -> Array:
         found = list_in(handle, dtype)
@@ -189,7 +196,7 @@ def _set_item(node: NodeContext) -> Function:
                 "Tried to set a tensor with incompatible shape at a list index. Item element "
                 f"shape: {show(element.shape)} list shape: {shown(found.element_shape)}"
             )
-        return variant.scalar(found.with_element(int(index), retained(element)))
+        return variant.scalar(found.with_element(int(index), keep(element)))
 
     return set_item
 

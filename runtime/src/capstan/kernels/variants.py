@@ -1,12 +1,32 @@
 """Reads the lists of tensors, and the shapes, that kernels get as arguments."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
+from capstan.kernels.registry import NodeContext
 from capstan.kernels.rejection import invalid
+from capstan.resources import variant
 from capstan.resources.tensor_list import TensorList, shown
+
+Zeros = Callable[[Sequence[int], dtypes.DType], Array]
+"""Returns a tensor of zeros, empty strings, or variants without a value."""
+
+
+def zeros_of(node: NodeContext) -> Zeros:
+    """Return the function that makes zeros where the device of `node` has tensors of their type."""
+    hardware = node.hardware
+    if hardware.is_host:
+        return variant.zeros
+
+    def zeros(sizes: Sequence[int], dtype: dtypes.DType) -> Array:
+        if dtype in dtypes.ON_HOST or dtype is dtypes.variant:
+            return variant.zeros(sizes, dtype)
+        made: Array = hardware.arrays.zeros(tuple(sizes), dtype.as_numpy_dtype)
+        return made
+
+    return zeros
 
 
 def list_in(tensor: Any, dtype: dtypes.DType | None = None) -> TensorList:

@@ -71,10 +71,7 @@ def outputs(node: ir.Node) -> list[str]:
 
 def _of(node: ir.Node) -> str:
     """Return the memory of the arguments of `node` that can be in the memory of its device."""
-    if (
-        opdef.role(node.op) is facts.Role.CAST
-        and infer.tensors(node)[1][0][0] in dtypes.ON_HOST
-    ):
+    if opdef.role(node.op) is facts.Role.CAST and infer.tensors(node)[1][0][0] in dtypes.ON_HOST:
         # A copy to the host needs no thread, but a kernel would wait for its result.
         return HOST
     return of_device(node.device)

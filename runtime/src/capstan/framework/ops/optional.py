@@ -50,6 +50,7 @@ define(
         ("optional: variant",),
         ("has_value: bool",),
         shape=rules.scalar,
+        host=("has_value",),
         not_differentiable=True,
     )
 )

@@ -20,6 +20,11 @@ from capstan.framework.opdef import (
 )
 from capstan.framework.ops import rules, typesets
 
+_HOST = (
+    "element_shape", "index", "indices", "leading_dims", "length", "lengths", "max_num_elements",
+    "num_elements", "size",
+)  # fmt: skip
+"""The names of the arguments that are in host memory on every device."""
 _LIST = "input_handle: variant"
 _OUT = ("output_handle: variant",)
 _SHAPE = "element_shape: shape_type"
@@ -183,6 +188,7 @@ def _define(
             gradient=gradient,
             not_differentiable=gradient is None,
             types={"shape_type": typesets.INDEX} if "shape_type" in declared else {},
+            host=tuple(name for name in _HOST if f"{name}:" in declared.split()),
         )
     )
 
