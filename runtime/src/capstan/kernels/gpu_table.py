@@ -1,0 +1,206 @@
+"""The operations that have kernels of GPUs, and the types that these kernels serve.
+
+As in TensorFlow, a GPU has variables of 64-bit integers, but none of 32-bit integers, which are in
+host memory on every device.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from capstan.core import dtypes
+
+Types = Mapping[str, frozenset[dtypes.DType]]
+"""The dtypes that are allowed, by type attribute. An attribute that is left out may have any."""
+
+FLOATS = frozenset({dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64})
+_NUMBERS = FLOATS | {dtypes.int32}
+_SIGNED = _NUMBERS | {dtypes.int64}
+PLAIN = _SIGNED | {dtypes.bool_}
+_SMALL = frozenset({dtypes.int8, dtypes.int16, dtypes.uint8, dtypes.uint16})
+_MOVED = PLAIN | _SMALL
+_COMPARED = _SIGNED | {dtypes.int8, dtypes.int16, dtypes.uint8}
+_NARROW = frozenset({dtypes.bfloat16, dtypes.float16, dtypes.float32})
+_WIDE = frozenset({dtypes.float32, dtypes.float64})
+_SINGLE = frozenset({dtypes.float32})
+_INDEX = frozenset({dtypes.int32, dtypes.int64})
+_VARIANT = frozenset({dtypes.variant})
+
+TABLE: Final[tuple[tuple[Types, str], ...]] = (
+    (
+        # A branch passes on the handle of a resource variable of the same device.
+        {"T": _MOVED | _VARIANT | {dtypes.resource}},
+        "Enter Exit Identity NextIteration",
+    ),
+    ({"T": _MOVED | _VARIANT | {dtypes.resource, dtypes.uint64}}, "Switch"),
+    ({"T": _MOVED | _VARIANT | {dtypes.uint64}}, "Merge"),
+    ({"T": _MOVED | _VARIANT}, "StopGradient"),
+    ({"T": _VARIANT}, "AddN ZerosLike"),
+    (
+        {"T": _MOVED},
+        "ConjugateTranspose EnsureShape ExpandDims Fill Rank RefEnter RefExit RefIdentity RefMerge "
+        "RefNextIteration RefSwitch Reshape Shape ShapeN Size Squeeze Transpose",
+    ),
+    ({"T": PLAIN}, "OneHot OnesLike Select SelectV2 ZerosLike"),
+    ({"T": PLAIN | {dtypes.uint8}}, "ConcatV2 Unpack"),
+    ({"T": PLAIN | {dtypes.int16}}, "Pack Tile"),
+    (
+        {"T": PLAIN | {dtypes.int8}},
+        "ResourceStridedSliceAssign Slice StridedSlice StridedSliceAssign StridedSliceGrad",
+    ),
+    ({"T": _NUMBERS | {dtypes.bool_}}, "BroadcastTo"),
+    ({"T": _NUMBERS | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Pad PadV2 ReverseV2"),
+    (
+        {"T": _NUMBERS},
+        "Min Prod ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdUpdate ScatterNd "
+        "ScatterNdAdd ScatterNdSub ScatterNdUpdate SplitV UnsortedSegmentMax UnsortedSegmentMin "
+        "UnsortedSegmentProd UnsortedSegmentSum",
+    ),
+    (
+        {"T": _SIGNED},
+        "Abs AddN Cumprod Cumsum DynamicStitch Max Maximum Minimum Neg ParallelDynamicStitch Round "
+        "Sign Square SquaredDifference Sub Sum",
+    ),
+    ({"T": _SIGNED | {dtypes.uint8}}, "Add AddV2"),
+    ({"T": _SIGNED | _SMALL}, "ClipByValue Mul TopKV2"),
+    ({"T": (_SIGNED | _SMALL) - {dtypes.int8}}, "Div FloorDiv"),
+    ({"T": _COMPARED}, "Greater GreaterEqual Less LessEqual"),
+    ({"T": _COMPARED | {dtypes.bool_}}, "Equal NotEqual"),
+    ({"T": _WIDE | _INDEX}, "Diag DiagPart"),
+    ({"T": _INDEX}, "InTopKV2 InvertPermutation"),
+    ({"T": frozenset({dtypes.int32})}, "FloorMod TruncateMod"),
+    ({"T": (_SMALL - {dtypes.int8}) | {dtypes.int64}}, "TruncateDiv"),
+    ({"T": FLOATS | {dtypes.int64}}, "AssignAdd AssignSub Inv Pow Reciprocal"),
+    ({"T": FLOATS | {dtypes.int64, dtypes.bool_}}, "Assign"),
+    ({"T": FLOATS | {dtypes.int64} | _SMALL}, "PreventGradient"),
+    (
+        {"T": FLOATS},
+        "ApplyAdadelta ApplyAdagrad ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent "
+        "ApplyMomentum ApplyRMSProp ArgMax ArgMin AvgPool AvgPoolGrad "
+        "BatchMatMul BatchMatMulV2 BatchToSpaceND BiasAdd BiasAddGrad Ceil CheckNumerics Conv2D "
+        "Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "
+        "Conv3DBackpropInputV2 Cos DepthwiseConv2dNative DepthwiseConv2dNativeBackpropFilter "
+        "DepthwiseConv2dNativeBackpropInput Digamma DivNoNan DynamicPartition Elu EluGrad Erf Erfc "
+        "Exp Expm1 Floor InvGrad IsFinite IsInf IsNan L2Loss LeakyRelu LeakyReluGrad Log Log1p "
+        "MatMul MaxPool MaxPoolGrad "
+        "MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradV2 MaxPoolV2 Mean MirrorPad MirrorPadGrad "
+        "MulNoNan ParallelConcat "
+        "RealDiv ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad ResizeNearestNeighbor "
+        "ResizeNearestNeighborGrad ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdam "
+        "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyMomentum "
+        "ResourceApplyRMSProp Rsqrt RsqrtGrad "
+        "ScatterMax ScatterMin SegmentSum Selu SeluGrad Sigmoid SigmoidGrad Sin Softmax "
+        "SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad Softsign SoftsignGrad SpaceToBatchND "
+        "Split Sqrt SqrtGrad Tan Tanh TanhGrad Xdivy Xlogy",
+    ),
+    (
+        {"T": _NARROW},
+        "AvgPool3D AvgPool3DGrad DepthToSpace FusedBatchNormGradV2 FusedBatchNormGradV3 "
+        "FusedBatchNormV2 FusedBatchNormV3 LogSoftmax MaxPool3D MaxPool3DGrad MaxPool3DGradGrad "
+        "SparseSoftmaxCrossEntropyWithLogits",
+    ),
+    ({"T": _NARROW - {dtypes.bfloat16}}, "AdjustContrastv2 AdjustHue AdjustSaturation"),
+    ({"T": _NARROW | {dtypes.uint8}}, "SpaceToDepth"),
+    (
+        {"T": _WIDE},
+        "Acos Acosh Asin Asinh Atan Atan2 Atanh Cosh HSVToRGB LinSpace RGBToHSV ResizeBilinear "
+        "ResizeBilinearGrad Rint ScatterAdd ScatterDiv ScatterMul ScatterSub ScatterUpdate Sinh "
+        "TensorScatterAdd TensorScatterSub TensorScatterUpdate",
+    ),
+    (
+        {"T": FLOATS | {dtypes.bool_}},
+        "MatrixBandPart MatrixDiag MatrixDiagPart MatrixDiagPartV2 MatrixDiagPartV3 MatrixDiagV2 "
+        "MatrixDiagV3 MatrixSetDiag MatrixSetDiagV2 MatrixSetDiagV3 ReverseSequence",
+    ),
+    (
+        {"T": FLOATS, "Targmax": frozenset({dtypes.int64})},
+        "MaxPoolGradWithArgmax MaxPoolWithArgmax",
+    ),
+    ({"T": _WIDE | _INDEX | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Where"),
+    ({"T": FLOATS}, "Lgamma"),
+    ({"T": _WIDE}, "Polygamma Zeta"),
+    ({"T": _SINGLE | {dtypes.int32}}, "Bincount"),
+    ({"T": _SINGLE}, "SparseTensorDenseMatMul"),
+    ({"T": _WIDE | _INDEX}, "Bucketize"),
+    ({"T": _INDEX}, "Unique"),
+    (
+        {"T": _WIDE},
+        "Cholesky LogMatrixDeterminant MatrixDeterminant MatrixInverse MatrixSolve "
+        "MatrixTriangularSolve Qr SelfAdjointEigV2 Svd",
+    ),
+    ({"T": _SINGLE}, "FusedBatchNorm FusedBatchNormGrad LRN LRNGrad"),
+    ({"Tparams": PLAIN}, "Gather GatherV2"),
+    ({"Tparams": _SIGNED}, "GatherNd"),
+    (
+        {"dtype": FLOATS, "T": frozenset({dtypes.int32})},
+        "RandomStandardNormal RandomUniform TruncatedNormal",
+    ),
+    ({"Tout": _INDEX, "T": frozenset({dtypes.int32})}, "RandomUniformInt"),
+    ({"T": FLOATS, "output_dtype": _INDEX}, "Multinomial"),
+    (
+        {"dtype": _WIDE},
+        "ResourceScatterAdd ResourceScatterDiv ResourceScatterMax ResourceScatterMin "
+        "ResourceScatterMul ResourceScatterSub",
+    ),
+    ({"dtype": _WIDE | {dtypes.bool_}}, "ResourceScatterUpdate"),
+    ({"dtype": _MOVED | {dtypes.uint32, dtypes.uint64}}, "Const"),
+    ({"dtype": _MOVED}, "GetSessionTensor PlaceholderWithDefault"),
+    ({"T": _MOVED}, "GetSessionHandle"),
+    # The elements of stacks and TensorArrays are in the memory of the device.
+    ({"T": _MOVED}, "StackPushV2"),
+    ({"elem_type": _MOVED}, "StackPopV2 StackV2"),
+    ({"T": PLAIN}, "TensorArrayScatterV3 TensorArraySplitV3 TensorArrayWriteV3"),
+    (
+        {"dtype": PLAIN},
+        "TensorArrayConcatV3 TensorArrayGatherV3 TensorArrayReadV3 TensorArrayV3",
+    ),
+    # A list is a variant, and its elements are in the memory of the device too.
+    (
+        {"element_dtype": PLAIN | _VARIANT},
+        "EmptyTensorList TensorListConcatLists TensorListPopBack TensorListPushBack "
+        "TensorListReserve",
+    ),
+    (
+        {"element_dtype": PLAIN},
+        "TensorListConcat TensorListConcatV2 TensorListFromTensor TensorListGather "
+        "TensorListGetItem TensorListPushBackBatch TensorListScatter "
+        "TensorListScatterIntoExistingList TensorListScatterV2 TensorListSetItem TensorListSplit "
+        "TensorListStack",
+    ),
+    (
+        {},
+        "FakeParam OptionalFromValue OptionalGetValue OptionalHasValue OptionalNone "
+        "TensorListElementShape TensorListLength TensorListResize",
+    ),
+    ({"Tidx": _WIDE | _INDEX}, "Range"),
+    (
+        {"dtype": FLOATS | {dtypes.int64}},
+        "AssignAddVariableOp AssignSubVariableOp IsVariableInitialized VariableV2",
+    ),
+    (
+        {"dtype": FLOATS | {dtypes.int64, dtypes.bool_}},
+        "AssignVariableOp ReadVariableOp VarHandleOp",
+    ),
+    ({"dtype": FLOATS}, "ResourceGather"),
+    (
+        {
+            "SrcT": _MOVED | {dtypes.uint32, dtypes.uint64},
+            "DstT": _MOVED | {dtypes.uint32, dtypes.uint64},
+        },
+        "Cast",
+    ),
+    (
+        {},
+        "MapClear MapIncompleteSize MapPeek MapSize MapStage MapUnstage MapUnstageNoKey "
+        "OrderedMapClear OrderedMapIncompleteSize OrderedMapPeek OrderedMapSize OrderedMapStage "
+        "OrderedMapUnstage OrderedMapUnstageNoKey Stage StageClear StagePeek StageSize Unstage",
+    ),
+    (
+        {},
+        "All Any BroadcastArgs BroadcastGradientArgs Case ConcatOffset ControlTrigger "
+        "DeleteSessionTensor DestroyResourceOp IdentityN If LogicalAnd LogicalNot LogicalOr "
+        "LoopCond NoOp PartitionedCall Placeholder StackCloseV2 StatefulPartitionedCall "
+        "StatelessCase StatelessIf StatelessWhile TensorArrayCloseV3 TensorArrayGradV3 "
+        "TensorArrayGradWithShape TensorArraySizeV3 VarIsInitializedOp VariableShape While",
+    ),
+)
+"""The dtypes that kernels of GPUs serve, by type attribute, and the ops of these kernels."""
