@@ -188,7 +188,7 @@ def test_functions_that_the_graph_orders_run_in_the_thread_of_the_step() -> None
         return np.int64(threading.get_ident())
 
     first = script_ops.py_func(note, [], tf.int64)
-    second = script_ops.py_func(note, [first + 1], tf.int64)
+    second = script_ops.py_func(note, [first], tf.int64)
     with tf.control_dependencies([second]):
         third = script_ops.py_func(note, [], tf.int64)
     assert set(run([first, second, third])) == {threading.get_ident()}
