@@ -1,10 +1,13 @@
 """A pool of daemon threads: it reuses threads, and never keeps the process alive."""
 
+import functools
 import subprocess
 import sys
 import threading
+import weakref
 from concurrent import futures
 
+import background
 import pytest
 
 from capstan.hardware import threads
@@ -37,6 +40,19 @@ def test_an_idle_thread_is_reused() -> None:
         if thread.name.startswith("idle"):
             thread.join(PATIENCE_S)
             assert not thread.is_alive()
+
+
+def test_an_idle_thread_holds_nothing_of_its_last_work() -> None:
+    class Memory:
+        def use(self) -> None:
+            pass
+
+    pool, memory = threads.DaemonThreads(1, "idle"), Memory()
+    held = weakref.ref(memory)
+    pool.start(functools.partial(memory.use))
+    del memory
+    background.until(lambda: held() is None)
+    pool.shutdown()
 
 
 def test_calls_above_the_limit_wait_for_a_thread() -> None:

@@ -78,6 +78,7 @@ class DaemonThreads(futures.Executor):
                 work()
             except BaseException:
                 logging.getLogger("capstan").exception("a thread of %s failed", self._name)
+            del work  # It may hold the memory of a step, and the next work may come late.
             with self._lock:
                 self._idle += 1
 
