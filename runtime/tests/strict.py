@@ -7,9 +7,12 @@ computed or copied before somebody waits for the stream, and memory holds garbag
 the device type GPU, so it runs the rows that a real GPU runs.
 """
 
+import gc
 import math
 import queue
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -185,9 +188,18 @@ class LateStream(device.Stream):
 
     def then(self, passed: device.Passed) -> None:
         self.refuse_recording("then")
+        self._begin(lambda: passed(self._failed))
+
+    def _begin(self, last: Callable[[], None]) -> None:
         with self._lock:
             batch, self._work = self._work, []
-            self._batches.put([*batch, lambda: passed(self._failed)])
+            self._batches.put([*batch, last])
+
+    def let_go(self) -> None:
+        """Do all work, so that its arrays are free. Those of a GPU are free without waiting."""
+        done = threading.Event()
+        self._begin(done.set)
+        done.wait()
 
     def mark(self) -> Callable[[], None]:
         """Return a function that begins the present work, and waits until it is done.
@@ -215,19 +227,25 @@ class LateStream(device.Stream):
 
     def _run(self) -> None:
         while True:
-            for work in self._batches.get():
+            batch = deque(self._batches.get())
+            while batch:
+                work = batch.popleft()
                 try:
                     with np.errstate(all="ignore"):
                         work()
                 except Exception as fault:  # noqa: BLE001 - the next `then` reports it
                     self._failed = self._failed or errors.from_exception(fault)
+                del work  # Its arrays are free before somebody hears that it is done.
 
 
 class Strict(device.Device):
-    """A device with memory of its own. `allocated` is the sum of the sizes of all its arrays."""
+    """A device with memory of its own. `used_bytes` is the sum of the sizes of all its arrays."""
 
     def __init__(self, name: str, memory_limit: int = 1 << 30) -> None:
         super().__init__(name, memory_limit)
+        self.used_bytes = 0
+        self._count = threading.RLock()
+        """Guards `used_bytes`. The collector may free an array in any thread, and at any time."""
         self._thread = threading.local()
         self._stream = LateStream(self.refuse_recording)
 
@@ -248,9 +266,26 @@ class Strict(device.Device):
 
     def allocate(self, shape: tuple[int, ...], dtype: Any) -> Any:
         size = math.prod(shape) * np.dtype(dtype).itemsize
-        if size > self.memory_limit:
-            raise cpu.exhausted(shape, dtype, size)
-        return StrictArray(self, np.full(size, _GARBAGE, np.uint8).view(dtype).reshape(shape))
+        if not self._take(size):
+            self._stream.let_go()
+            gc.collect()  # CuPy does this, too, before it gives up.
+            if not self._take(size):
+                message = cpu.exhausted(shape, dtype, size).message
+                figures = f"{self.used_bytes} of its {self.memory_limit} bytes"
+                raise errors.ResourceExhaustedError(
+                    None, None, f"{message} on {self.name}, where arrays use {figures}"
+                )
+        memory = np.full(size, _GARBAGE, np.uint8)
+        weakref.finalize(memory, self._take, -size).atexit = False
+        return StrictArray(self, memory.view(dtype).reshape(shape))
+
+    def _take(self, size: int) -> bool:
+        """Count memory that an array takes, if there is so much. A negative size gives it back."""
+        with self._count:
+            if self.used_bytes + size > self.memory_limit:
+                return False
+            self.used_bytes += size
+            return True
 
     def copy(self, source: Any, destination: Any) -> None:
         self.compute(np.copyto, (destination, source), {})
@@ -438,16 +473,23 @@ def _is_basic(key: Any) -> bool:
 
 
 @contextmanager
-def installed(count: int = 1) -> Iterator[None]:
-    """Give each task that starts within the block `count` strict devices, as GPU:0, GPU:1, ..."""
+def installed(count: int = 1, memory_limit: int = 1 << 30) -> Iterator[list[Strict]]:
+    """Give each task that starts within the block `count` strict devices, as GPU:0, GPU:1, ...
 
-    def create(task: str, wanted: int | None) -> list[device.Device]:
+    Yield a list that gets these devices.
+    """
+    made: list[Strict] = []
+
+    def create(task: str, wanted: int | None) -> list[Strict]:
         number = count if wanted is None else min(wanted, count)
-        return [Strict(f"{task}/device:GPU:{index}") for index in range(number)]
+        names = [f"{task}/device:GPU:{index}" for index in range(number)]
+        created = [Strict(name, memory_limit) for name in names]
+        made.extend(created)
+        return created
 
     before = factories._FACTORIES.get("GPU", lambda task, wanted: [])
     factories.register("GPU", create)
     try:
-        yield
+        yield made
     finally:
         factories.register("GPU", before)

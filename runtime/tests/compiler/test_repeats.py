@@ -175,6 +175,31 @@ def test_a_device_without_memory_for_a_recording_makes_the_plain_call(
     assert function.calls == ENOUGH
 
 
+def test_a_device_with_too_little_memory_for_a_recording_runs_the_function() -> None:
+    for spare in (0, 1, 2, 3):
+        x, places = np.ones(100), 2 + spare  # An input and a result, and what a recording needs.
+        gpu = strict.Strict(f"{TASK}/device:GPU:0", memory_limit=places * x.nbytes)
+        run, _ = repeated(gpu, lambda x: [np.multiply(x, 2.0)])
+        for number in range(1, 3 * ENOUGH):
+            assert call(gpu, run, number * x).tolist() == [2.0 * number] * 100
+        assert gpu.used_bytes in (0, 2 * x.nbytes)
+
+
+def test_a_repeated_change_is_made_once_if_the_copies_of_its_results_do_not_fit() -> None:
+    gpu = strict.Strict(f"{TASK}/device:GPU:0", memory_limit=10_000)
+    total = variable.Variable("total", "", gpu)
+    total.assign(gpu.put(np.zeros(100)))
+    run, _ = repeated(gpu, adding(total), changed=[total])
+    x, taken = np.ones(100), []
+    for number in range(1, 3 * ENOUGH):
+        given = gpu.put(x)
+        if number == ENOUGH:
+            taken.append(gpu.allocate((gpu.memory_limit - gpu.used_bytes,), np.uint8))
+        [found] = run(given)
+        taken.clear()
+        assert on_host(gpu, found).tolist() == [float(number)] * 100
+
+
 @pytest.fixture
 def cell(gpu: strict.Strict) -> variable.Variable:
     made = variable.Variable("v", "", gpu)

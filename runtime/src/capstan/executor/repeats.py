@@ -30,7 +30,7 @@ MOST_RECORDINGS = 4
 MOST_CALLS = 32
 """A run that has made this many calls for nothing, since one was repeated, records none any more.
 
-The number is a guess.
+A run also counts at most this many kinds of calls. The number is a guess.
 """
 
 _HOST_BYTES = 1 << 10
@@ -104,14 +104,17 @@ class Repeats:
         """Count a call. Return whether to record it."""
         if self._useless >= MOST_CALLS or len(self._recordings) >= MOST_RECORDINGS:
             return False
-        if len(self._calls) >= MOST_CALLS:  # Else keys that never repeat would fill the memory.
-            self._calls.clear()
-        calls = self._calls.get(key, 0)
+        calls = self._calls.pop(key, 0)
         self._calls[key] = calls + 1
+        if len(self._calls) > MOST_CALLS:  # The first is the kind whose last call is longest ago.
+            del self._calls[next(iter(self._calls))]
         return calls >= CALLS_BEFORE
 
     def _record(self, inputs: Sequence[Array]) -> _Recording | None:
-        """Return the recording of a call, or None if the device cannot repeat this run at all."""
+        """Return the recording of a call, or None if the device cannot repeat this run at all.
+
+        The device may also have too little memory for a recording.
+        """
         before = [cell.array for cell in self._variables]
         try:
             held = list(map(self._held, inputs, self._shared))
@@ -150,10 +153,15 @@ class Repeats:
                 cell.lock.release()
 
     def _results(self, recording: _Recording) -> Sequence[Array]:
-        return [
-            value if is_kept or memory.is_on_host(value) else self._home.duplicate(value)
-            for value, is_kept in zip(recording.results, self._kept, strict=True)
-        ]
+        """Return the results of a launch. If copies do not fit, give up the recording for them."""
+        try:
+            return [
+                value if is_kept or memory.is_on_host(value) else self._home.duplicate(value)
+                for value, is_kept in zip(recording.results, self._kept, strict=True)
+            ]
+        except errors.ResourceExhaustedError:
+            self._stop()
+            return recording.results
 
     def _held(self, value: Array, is_shared: bool) -> Array:
         """Return the array that recorded work reads for an input."""
