@@ -288,6 +288,8 @@ class Session:
             if self._closed and not isinstance(fault, errors.CancelledError):
                 # The master no longer knows the session. An AbortedError would report a lost task.
                 raise step.cancelled_by_close() from fault
+            # The frames hold the memory of the step, and a program may keep the error for long.
+            fault.__traceback__ = None
             raise self._located(fault) from None
 
     def _extend(self) -> str:

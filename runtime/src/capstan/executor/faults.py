@@ -26,6 +26,21 @@ def named(error: errors.OpError, node: str) -> errors.OpError:
     return errors.from_code(error.error_code, message)
 
 
+def forget_frames(error: BaseException) -> None:
+    """Let an error and its causes let go of the frames that they passed, and so of their arrays.
+
+    A program may keep the error of a step for long.
+    """
+    found: dict[int, BaseException] = {}
+    links: list[BaseException | None] = [error]
+    while links:
+        link = links.pop()
+        if link is not None and id(link) not in found:
+            found[id(link)] = link
+            link.__traceback__ = None
+            links += (link.__cause__, link.__context__)
+
+
 def _node_at(trace: TracebackType | None, code: source.Code, filename: str) -> str | None:
     while trace is not None:
         if trace.tb_frame.f_code.co_filename == filename:

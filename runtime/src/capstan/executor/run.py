@@ -22,7 +22,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan import errors
-from capstan.executor import flight, program, state
+from capstan.executor import faults, flight, program, state
 from capstan.partition import parts
 from capstan.resources import waiters
 
@@ -113,6 +113,7 @@ class PartRun:
 
         The results of a segment that is running are dropped. `done` is called after it.
         """
+        faults.forget_frames(error)
         with self._lock:
             if self._is_over:
                 return
