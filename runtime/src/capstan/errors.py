@@ -221,18 +221,27 @@ def from_code(code: int, message: str, node_def: Any = None, op: Any = None) -> 
 
 _EXHAUSTED: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
+_NO_GPU_MEMORY: Final = (
+    *("cudaErrorMemoryAllocation", "CUDA_ERROR_OUT_OF_MEMORY"),
+    *("CUBLAS_STATUS_ALLOC_FAILED", "CUSOLVER_STATUS_ALLOC_FAILED"),
+)
+"""How the errors of CUDA's libraries begin if they have too little memory. CuPy raises them as
+RuntimeError."""
+
 
 def from_exception(fault: BaseException) -> OpError:
     """Return the error of a step that failed with `fault`. An OpError is returned unchanged.
 
     >>> from_exception(MemoryError("2 GiB"))
     ResourceExhaustedError('There is not enough memory: 2 GiB')
+    >>> from_exception(RuntimeError("CUBLAS_STATUS_ALLOC_FAILED"))
+    ResourceExhaustedError('There is not enough memory: CUBLAS_STATUS_ALLOC_FAILED')
     >>> from_exception(KeyError("x"))
     InternalError("KeyError: 'x'")
     """
     if isinstance(fault, OpError):
         return fault
-    if isinstance(fault, MemoryError):
+    if isinstance(fault, MemoryError) or str(fault).startswith(_NO_GPU_MEMORY):
         return ResourceExhaustedError(None, None, f"There is not enough memory: {fault}")
     if isinstance(fault, OSError):
         kind = ResourceExhaustedError if fault.errno in _EXHAUSTED else UnavailableError

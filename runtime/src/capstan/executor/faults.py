@@ -59,6 +59,8 @@ def _translate(fault: Exception) -> errors.OpError:
         return errors.InvalidArgumentError(None, None, "Integer division by zero")
     if isinstance(fault, ValueError | TypeError | IndexError | np.exceptions.AxisError):
         return errors.InvalidArgumentError(None, None, _broadcast_message(text))
+    if isinstance(fault, RuntimeError):  # It may be an error of CUDA.
+        return errors.from_exception(fault)
     return errors.InternalError(None, None, f"{type(fault).__name__}: {text}")
 
 
