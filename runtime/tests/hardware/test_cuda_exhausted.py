@@ -49,7 +49,9 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> cuda.Cuda:
         cuda=SimpleNamespace(
             Device=lambda number: contextlib.nullcontext(),
             Stream=Stream,
-            MemoryPool=lambda allocate: SimpleNamespace(malloc=allocate),
+            MemoryPool=lambda allocate: SimpleNamespace(
+                malloc=allocate, set_limit=lambda size: None, free_all_blocks=lambda: None
+            ),
             get_current_stream=lambda: Stream.null,
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             runtime=SimpleNamespace(
