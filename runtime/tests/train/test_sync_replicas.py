@@ -7,6 +7,7 @@ import background
 import clusters
 import numpy as np
 import pytest
+import strict
 
 import capstan as tf
 
@@ -29,7 +30,7 @@ class Replica:
     ) -> None:
         with tf.Graph().as_default():
             with tf.device("/job:ps/task:0"):
-                self.step = tf.Variable(0, name="global_step", trainable=False)
+                self.step = tf.train.create_global_step()
                 self.v0 = tf.Variable(0.0, name="v0")
             with tf.device("/job:ps/task:1"):
                 self.v1 = tf.Variable(1.0, name="v1")
@@ -51,7 +52,7 @@ class Replica:
                 )
             self.local_step = tf.local_variables()[0]
             with tf.device("/job:ps/task:0"):
-                token_queue = tf.FIFOQueue(-1, tf.int32, shapes=(), shared_name="sync_token_q")
+                token_queue = tf.FIFOQueue(-1, tf.int64, shapes=(), shared_name="sync_token_q")
                 accumulator = tf.ConditionalAccumulator(
                     tf.float32, shape=(), shared_name="v0:0/grad_accum"
                 )
@@ -124,6 +125,19 @@ def test_two_replicas_apply_the_mean_of_their_gradients(opened: list[Replica]) -
     for call in calls:
         call.join()
     check(second, 2, 2, [0.4, 2.0])
+
+
+@pytest.mark.e2e
+def test_a_parameter_server_with_a_gpu_gives_the_tokens_of_the_step_after_an_update(
+    opened: list[Replica],
+) -> None:
+    with strict.installed():
+        opened[:] = start(1, required=1)
+        (replica,) = opened
+        replica.run_step()
+        replica.wait_for_step(1)
+        replica.run_step()
+        check(replica, 1, 1, [0.1, 0.9])
 
 
 @pytest.mark.e2e

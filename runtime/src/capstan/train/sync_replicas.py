@@ -193,10 +193,13 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
         With a time limit, tokens of replicas that are gone stay in the queue. The op then only
         fills the queue up to `count` tokens.
         """
+        # A GPU may make the tokens. A step may copy a variable to it before the update, but not
+        # what the variable has after the update.
+        step = self._global_step.read_value()
         if self._timeout_ms is None:
-            return self._tokens.enqueue_many((raw.Fill([count], self._global_step),))
+            return self._tokens.enqueue_many((raw.Fill([count], step),))
         missing = math_ops.maximum(count - self._tokens.size(), 0)
-        tokens = raw.Fill(array_ops.expand_dims(missing, 0), self._global_step)
+        tokens = raw.Fill(array_ops.expand_dims(missing, 0), step)
         return self._tokens.enqueue_many((tokens,))
 
     def _step_of(self, graph: graphs.Graph, token: Any) -> Any:
