@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import cupy_interface
 import numpy as np
@@ -487,9 +488,5 @@ def installed(count: int = 1, memory_limit: int = 1 << 30) -> Iterator[list[Stri
         made.extend(created)
         return created
 
-    before = factories._FACTORIES.get("GPU", lambda task, wanted: [])
-    factories.register("GPU", create)
-    try:
+    with mock.patch.dict(factories._FACTORIES, {"GPU": create}):
         yield made
-    finally:
-        factories.register("GPU", before)

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+import strict
 
 from capstan import errors
 from capstan.core import config
@@ -82,3 +83,10 @@ def test_the_threads_of_devices_end_with_the_devices() -> None:
     del devices
     found[0].join(50)
     assert not found[0].is_alive()
+
+
+def test_a_process_has_its_own_gpus_again_after_a_test_with_simulated_ones() -> None:
+    before = dict(factories._FACTORIES)
+    with strict.installed():
+        assert "GPU" in factories._FACTORIES
+    assert before == factories._FACTORIES
