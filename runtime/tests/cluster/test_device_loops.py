@@ -1,10 +1,12 @@
-"""Loops on a device with memory of its own: which variables stay there, and their values."""
+"""Loops on a device with memory of its own: what stays there, and that values are right."""
 
+import functools
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import clusters
 import examples
 import numpy as np
 import pytest
@@ -14,9 +16,11 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import capstan as tf
+from capstan.framework.raw import raw
 
 SOFT = tf.ConfigProto(allow_soft_placement=True)
 PLACES = ("/gpu:0", "/gpu:1", "/cpu:0")
+TASKS = ("/job:ps/gpu:0", "/job:worker/task:0/gpu:1", "/job:worker/task:1/cpu:0")
 
 
 @pytest.fixture(autouse=True)
@@ -49,33 +53,51 @@ def inner(y: Any, w: Any) -> Any:
     return tf.while_loop(lambda j, y: j < 3, lambda j, y: (j + 1, tf.sin(y * w)), [0, y])[1]
 
 
-LOOPS: dict[str, Callable[[Any, Any], Any]] = {
-    "one": lambda y, w: tf.tanh(y * w),
-    "nested": inner,
-}
+def one(x: Any, w: Any, count: Any) -> Any:
+    return tf.while_loop(lambda i, y: i < count, lambda i, y: (i + 1, tf.tanh(y * w)), [0, x])[1]
+
+
+def nested(x: Any, w: Any, count: Any) -> Any:
+    return tf.while_loop(lambda i, y: i < count, lambda i, y: (i + 1, inner(y, w) + x), [0, x])[1]
+
+
+def of_a_list(x: Any, w: Any, count: Any) -> Any:
+    """Read and set the elements of a list in a loop."""
+    of = {"element_dtype": tf.float32}
+    handle = raw.TensorListFromTensor(tf.stack([x, w, x * w]), [3])
+
+    def body(i: Any, handle: Any, y: Any) -> Any:
+        y = tf.tanh(y * raw.TensorListGetItem(handle, i % 3, [3], **of)) + w
+        return i + 1, raw.TensorListSetItem(handle, (i + 1) % 3, y), y
+
+    _, handle, y = tf.while_loop(lambda i, *_: i < count, body, [0, handle, x])
+    return y + tf.reduce_sum(raw.TensorListStack(handle, [3], **of))
 
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("is_functional", [False, True], ids=["v1", "v2"])
-@pytest.mark.parametrize("name", LOOPS)
+@pytest.mark.parametrize("loop", [one, nested, of_a_list])
 def test_an_iteration_and_its_gradient_copy_no_array(
-    name: str, is_functional: bool, copies: Counter[str]
+    loop: Callable[..., Any], is_functional: bool, copies: Counter[str]
 ) -> None:
+    """Only the feeds and the fetches are copied."""
     if is_functional:
         tf.enable_control_flow_v2()
-    with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
-        x, w = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [3])
-        count = tf.placeholder(tf.int32, [])
-        _, y = tf.while_loop(
-            lambda i, y: i < count, lambda i, y: (i + 1, LOOPS[name](y, w) + x), [0, x]
-        )
-        fetches = [y, *tf.gradients(y, [x, w])]
-        found = []
-        for number in (2, 4, 8):
-            copies.clear()
-            session.run(fetches, {x: [1, 2, 3], w: [0.5, 0.6, 0.7], count: number})
-            found.append(Counter(copies))
-    assert found[1] == found[2] == {"copy_in": 2, "copy_out": len(fetches)}
+    found: dict[str, list[Any]] = {}
+    for place in ("/cpu:0", "/gpu:0"):
+        with tf.Graph().as_default(), tf.Session(config=SOFT) as session, tf.device(place):
+            x, w = tf.placeholder(tf.float32, [3]), tf.placeholder(tf.float32, [3])
+            count = tf.placeholder(tf.int32, [])
+            y = loop(x, w, count)
+            fetches = [y, *tf.gradients(y, [x, w])]
+            found[place] = []
+            for number in (2, 4, 8):
+                copies.clear()
+                feeds = {x: [1, 2, 3], w: [0.5, 0.6, 0.7], count: number}
+                found[place] += session.run(fetches, feeds)
+                expected = {"copy_in": 2, "copy_out": 3} if place == "/gpu:0" else {}
+                assert number == 2 or copies == expected  # The first step copies constants.
+    np.testing.assert_allclose(found["/gpu:0"], found["/cpu:0"], rtol=1e-5)
 
 
 def computed(body: Callable[..., Any], first: Sequence[Any], place: str, count: int = 5) -> Any:
@@ -142,25 +164,55 @@ def test_a_loop_passes_on_the_values_that_a_variable_had_in_earlier_iterations(
     assert (last.tolist(), before.tolist()) == ([5, 10], [4, 8])
 
 
-def spread(op: Any) -> str:
+def spread(op: Any, places: Sequence[str] = PLACES) -> str:
     """Return the device of a node, by its name."""
-    return PLACES[zlib.crc32(op.name.encode()) % len(PLACES)]
+    return places[zlib.crc32(op.name.encode()) % len(places)]
+
+
+def values_of(seed: int, place: Any, *, is_functional: bool, target: str = "") -> list[Any]:
+    """Return the values of a random program on the devices `place`."""
+    (tf.enable_control_flow_v2 if is_functional else tf.disable_control_flow_v2)()
+    with tf.Graph().as_default(), tf.Session(target, config=SOFT) as session:
+        with tf.device(place):
+            fetches = list(random_control_flow.program(seed)(tf))
+        found: list[Any] = session.run(fetches)
+        return found
+
+
+# The seeds are always the same, as in `tests/oracle/test_random_control_flow.py`.
+FIXED = settings(
+    max_examples=examples.share(3), derandomize=True, phases=[Phase.explicit, Phase.generate]
+)
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("is_functional", [False, True], ids=["v1", "v2"])
 @pytest.mark.timeout(1800)
-# The seeds are always the same, as in `tests/oracle/test_random_control_flow.py`.
-@settings(max_examples=examples.share(3), derandomize=True, phases=[Phase.explicit, Phase.generate])
+@pytest.mark.parametrize("is_functional", [False, True], ids=["v1", "v2"])
+@FIXED
 @given(seed=st.integers(0, 1 << 32))
 def test_a_random_program_has_the_values_of_a_cpu(is_functional: bool, seed: int) -> None:
-    program = random_control_flow.program(seed)
-    results = []
-    for place in ("/cpu:0", "/gpu:0", spread):
-        (tf.enable_control_flow_v2 if is_functional else tf.disable_control_flow_v2)()
-        with tf.Graph().as_default(), tf.Session(config=SOFT) as session:
-            with tf.device(place):
-                fetches = list(program(tf))
-            results.append(session.run(fetches))
-    for found in results[1:]:
-        np.testing.assert_allclose(found, results[0], rtol=1e-4, atol=1e-6)
+    expected = values_of(seed, "/cpu:0", is_functional=is_functional)
+    for place in ("/gpu:0", spread):
+        found = values_of(seed, place, is_functional=is_functional)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.fixture
+def target() -> Iterator[str]:
+    servers = clusters.start(ps=1, worker=2)
+    yield servers["worker:0"].target
+    for server in servers.values():
+        server.stop()
+
+
+@pytest.mark.e2e
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("is_functional", [False, True], ids=["v1", "v2"])
+@pytest.mark.parametrize("seed", [2, 7])
+def test_a_random_program_over_tasks_has_the_values_of_a_cpu(
+    seed: int, is_functional: bool, target: str
+) -> None:
+    expected = values_of(seed, "/cpu:0", is_functional=is_functional)
+    for place in (TASKS[0], functools.partial(spread, places=TASKS)):
+        found = values_of(seed, place, is_functional=is_functional, target=target)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
