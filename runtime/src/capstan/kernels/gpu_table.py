@@ -146,8 +146,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"dtype": _MOVED}, "GetSessionTensor PlaceholderWithDefault"),
     ({"T": _MOVED}, "GetSessionHandle"),
     # The elements of stacks and TensorArrays are in the memory of the device.
-    ({"T": _MOVED}, "StackPushV2"),
-    ({"elem_type": _MOVED}, "StackPopV2 StackV2"),
+    ({"T": _MOVED | _VARIANT}, "StackPushV2"),
+    ({"elem_type": _MOVED | _VARIANT}, "StackPopV2 StackV2"),
     ({"T": PLAIN}, "TensorArrayScatterV3 TensorArraySplitV3 TensorArrayWriteV3"),
     (
         {"dtype": PLAIN},
