@@ -210,3 +210,11 @@ def test_strings_can_be_added_compared_and_selected() -> None:
     assert run("Gather", vector, 1) == b"bc"
     assert run("StridedSlice", vector, [0], [1], [1], shrink_axis_mask=1).shape == ()
     assert run("ZerosLike", vector).tolist() == [b"", b""]
+
+
+def test_one_hot_takes_values_that_other_nodes_compute() -> None:
+    """NumPy's functions return scalars, which are no arrays."""
+    with graphs.Graph().as_default():
+        hot = raw.OneHot(np.array([1, 0]), 2, raw.Add(1.0, 2.0), raw.Neg(1.0))
+        found = interpreter.Interpreter().run(hot)
+    np.testing.assert_array_equal(found, [[-1, 3], [3, -1]])

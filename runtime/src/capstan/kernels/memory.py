@@ -25,7 +25,7 @@ def beside(value: Array, array: Array) -> Array:
     return np.asarray(value, like=array) if is_on_host(value) else value
 
 
-def numbers(count: int, array: Array) -> Array:
+def numbers(count: int, array: Any) -> Array:
     """Return the numbers from 0 to `count` - 1 in the memory of `array`, whose device makes them.
 
     Unlike a copy from the host, a device can repeat this without the host.
