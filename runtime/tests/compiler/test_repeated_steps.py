@@ -13,9 +13,8 @@ from capstan.executor import repeats
 from capstan.kernels import registry
 
 STEPS = repeats.CALLS_BEFORE + 10
-BETWEEN = {"_CopyToDevice", "_CopyToHost", "OneHot"}
-"""The nodes that run between the recorded ones: copies, and labels that come in a segment of their
-own, which is too short for a run."""
+BETWEEN = {"_CopyToDevice", "_CopyToHost"}
+"""The nodes that run before and after the recorded ones."""
 
 Model = Callable[[Any, Any, Any], Any]
 """Takes images, labels and a function that makes variables. Returns the loss."""
@@ -110,3 +109,26 @@ def test_a_training_step_with_convolutions_is_repeated_whole(
             (found, _), (expected, _) = session.run(values, batch)
             np.testing.assert_allclose(found, expected, rtol=2e-4)
             assert (number <= repeats.CALLS_BEFORE) == bool(calls.keys() - BETWEEN), calls
+
+
+@pytest.mark.e2e
+def test_a_step_that_is_fed_several_arrays_is_one_recording(
+    calls: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = strict.Strict.record
+
+    def counted(home: strict.Strict, work: Any) -> Any:
+        calls["recorded"] += 1
+        return record(home, work)
+
+    monkeypatch.setattr(strict.Strict, "record", counted)
+    images, labels = tf.placeholder(tf.float32, [4, 8, 4, 2]), tf.placeholder(tf.int64, [4])
+    rate = tf.placeholder(tf.float32, [])
+    optimizer = tf.train.GradientDescentOptimizer(rate)
+    step = built(image_classifier, optimizer, "/gpu:0", (images, labels))
+    batch = {images: np.ones((4, 8, 4, 2)), labels: [0, 1, 2, 0], rate: 0.1}
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for _ in range(STEPS):
+            session.run(step, batch)
+    assert calls["recorded"] == 1

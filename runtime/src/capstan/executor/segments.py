@@ -3,12 +3,13 @@
 `emit` writes one function for each segment.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from capstan.core import devices
 from capstan.core import node as ir
 from capstan.executor import lifetimes, state
+from capstan.framework import facts, opdef
 from capstan.graph import guards, hazards, infer, schedule
 from capstan.kernels import registry
 from capstan.partition import parts
@@ -52,15 +53,27 @@ def shares(node: ir.Node) -> bool:
 def _in_order(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:
     """Return the nodes of each segment, in the order in which they run.
 
-    The nodes that wait come last: a segment hands them their inputs at its end.
+    The copies to a device come first, so that the other nodes of the device are next to each other
+    (`runs`). The nodes that wait come last: a segment hands them their inputs at its end.
     """
     found: dict[state.Key, list[ir.Node]] = {key: [] for key in layout.keys}
     for node in part.nodes:
         found[state.segment_key(part, node.name)].append(node)
-    return [
-        sorted(schedule.reads_first(nodes), key=lambda node: node.name in part.answers)
-        for nodes in found.values()
-    ]
+    ordered = []
+    for nodes in found.values():
+        names = {node.name for node in nodes}
+        ranks = {node.name: _rank(node, names, part.answers) for node in nodes}
+        ordered.append(sorted(schedule.reads_first(nodes), key=lambda node: ranks[node.name]))
+    return ordered
+
+
+def _rank(node: ir.Node, segment: Set[str], waiting: Container[str]) -> int:
+    """Return 0 for a node that comes first in its segment, 2 for one that comes last, else 1."""
+    if node.name in waiting:
+        return 2
+    is_arrival = opdef.role(node.op) is facts.Role.ARRIVAL
+    before = {edge.node for edge in node.inputs} | set(node.control)
+    return 0 if is_arrival and segment.isdisjoint(before) else 1
 
 
 def _kept(part: parts.Part) -> Iterator[ir.Edge]:

@@ -72,6 +72,7 @@ class Role(enum.Enum):
     DEFAULT = "the output is input 0 unless it is fed"
     IDENTITY = "the output is input 0"
     CAST = "the output is input 0 with elements of another type"
+    ARRIVAL = "the output is input 0 in the memory of the device, which gets it from host memory"
     IDENTITIES = "each output is the input of the same number"
     METADATA = "each output depends only on the shape of the input of the same number"
     VARIABLE = "output 0 is the reference or the handle of the variable that the node names"

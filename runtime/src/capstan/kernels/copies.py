@@ -7,6 +7,7 @@ copy to the device ends at once, because the device orders the work that reads i
 """
 
 import functools
+from typing import Any
 
 from capstan import errors
 from capstan.core import cancellation as cancellations
@@ -32,12 +33,12 @@ def _answer(copied: Array, done: Done, error: errors.OpError | None) -> None:
 def _to_device(node: NodeContext) -> Function:
     device, dtype = node.hardware, node.attrs["T"]
 
-    def copy(value: Array, *, done: Done, cancellation: cancellations.Cancellation) -> None:
-        done((variant.moved(value, dtype, device.copy_in),), None)
+    def copy(value: Array) -> Any:
+        return variant.moved(value, dtype, device.copy_in)
 
     return copy
 
 
 for _device_type in ("GPU",):
     register(Kernel("_CopyToHost", device=_device_type, start=_to_host))
-    register(Kernel("_CopyToDevice", device=_device_type, start=_to_device))
+    register(Kernel("_CopyToDevice", _to_device, device=_device_type))

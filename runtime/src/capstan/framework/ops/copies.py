@@ -27,7 +27,7 @@ define(
         ("input: T",),
         ("output: T",),
         shape=rules.unchanged,
-        effect=facts.BLOCKS,
+        role=facts.Role.ARRIVAL,
         host=("input",),
     )
 )
