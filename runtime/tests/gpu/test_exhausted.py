@@ -101,10 +101,10 @@ def test_variables_that_fill_the_memory_are_free_after_a_reset(memory: accelerat
     server = tf.train.Server.create_local_server()
     for _ in range(3):
         with tf.Graph().as_default(), tf.device("/gpu:0"):
-            v = tf.Variable(tf.ones([BIG // 3]), name="v")
+            v = tf.Variable(tf.ones([BIG // 8]), name="v")
             total = tf.reduce_sum(v)
             with tf.Session(server.target) as session:
                 session.run(v.initializer)
-                assert session.run(total) == BIG // 3
+                assert session.run(total) == BIG // 8
         tf.Session.reset(server.target)
     server.stop()

@@ -15,8 +15,8 @@ TESTS = ROUNDS.parents[1]
 pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(600)]
 
 COUNTS = {
-    "steps": (1_000, 12_000) if accelerated.IS_REAL else (20, 220),
-    "sessions": (10, 300) if accelerated.IS_REAL else (2, 5),
+    "steps": (1_000, 12_000) if accelerated.IS_REAL else (20, 140),
+    "sessions": (10, 300) if accelerated.IS_REAL else (1, 3),
 }
 """The first rounds, after which nothing grows any more, and all rounds."""
 
