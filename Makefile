@@ -11,7 +11,7 @@ BIN    := $(CURDIR)/$(VENV)/bin
 PY     := $(BIN)/python
 PIP    := $(PY) -m pip --disable-pip-version-check install --progress-bar on
 HALVES := runtime operator
-# Which suites `make test` and `make soak` run; nothing means all.
+# Which suites `make test`, `make soak` and `make gpu` run; nothing means all.
 SUITES ?=
 # The seed that orders the tests and draws the examples; nothing means a new one, which is printed.
 SEED   ?=
@@ -103,8 +103,9 @@ soak: $(PY) ## The long variants: 300 examples a property, hours of kills; SUITE
 	@SEED="$(SEED)" $(PY) .ci/suites.py soak $(SUITES)
 
 .PHONY: gpu
-gpu: $(PY) ## The runtime's tests on this machine's GPU; without one, say what is missing.
-	@SEED="$(SEED)" $(PY) .ci/suites.py gpu
+gpu: $(VENV)/.product ## Tests on this machine's GPU; without one, say what is missing.
+	@cd bench && $(PY) -m gpu.present gpu
+	@SEED="$(SEED)" $(PY) .ci/suites.py gpu $(SUITES)
 
 # The stories of e2e/nodes run on the test bed's own nodes, on kind, or on a cluster that exists. A
 # KUBECONFIG in the environment is not taken: a shell often has one of a cluster that people use.
@@ -135,7 +136,7 @@ bench: $(VENV)/.oracle ## Measure Capstan and TensorFlow side by side; ROWS=read
 # A CuPy that is installed stays, because the driver of a machine may need an older CUDA.
 .PHONY: bench-gpu
 bench-gpu: $(VENV)/.product ## Measure Capstan and PyTorch on this machine's GPU; without one, say what is missing.
-	@cd bench && $(PY) -m gpu.present
+	@cd bench && $(PY) -m gpu.present bench-gpu
 	@$(PY) -c 'import cupy' 2>/dev/null || { \
 	  echo "setup: CuPy and the libraries of CUDA (about 3 GB, once)"; \
 	  $(PIP) -r requirements/cuda.txt; }

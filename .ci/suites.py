@@ -2,7 +2,7 @@
 
     suites.py gate [SUITE ...]    what `make test` runs: everything but the long variants
     suites.py soak [SUITE ...]    what `make soak` runs: 300 examples a property, the long variants
-    suites.py gpu                 what `make gpu` runs: the runtime's tests on a real GPU
+    suites.py gpu [SUITE ...]     what `make gpu` runs: tests on the GPU of this machine
 
 Without names, all suites of the mode run. First `make` installs what the chosen suites need. If
 `make` fails, no suite runs. If a suite fails, the next one still runs, and the exit status is 1.
@@ -91,7 +91,7 @@ Stage = Sequence[Lane]
 def stages(mode: str, seed: int) -> list[Stage]:
     """Return all suites of a mode. Stages run one after another, the cheapest first."""
     if mode == "gpu":
-        return [[[on_a_gpu("runtime-gpu", "tests.gpu_everywhere", seed)]]]
+        return [[gpu(seed)]]
     runtime, runtime_alone = half("runtime", ORACLE, mode, seed)
     operator, operator_alone = half("operator", CHECKERS, mode, seed)
     commands, control_plane, nodes = e2e(mode, seed)
@@ -127,6 +127,21 @@ def half(name: str, needs: str, mode: str, seed: int) -> tuple[Suite, Suite]:
     return (
         pytest(name, name, needs, *words, "-n", WORKERS, "-m", f"not alone{selection}"),
         pytest(f"{name}-alone", name, needs, *words, "-m", f"alone{selection}"),
+    )
+
+
+def gpu(seed: int) -> Lane:
+    """Return the suites of a real GPU. The second counts its memory, and the third runs jobs."""
+    return (
+        on_a_gpu("runtime-gpu", "tests.gpu_everywhere", seed),
+        pytest(
+            *("runtime-gpu-alone", "runtime", CHECKERS, "-p", "tests.gpu_everywhere"),
+            *("-p", "no:randomly", *ended_if_hung("runtime", "gate"), "tests/gpu"),
+        ),
+        pytest(
+            *("commands-gpu", "e2e", CHECKERS, f"--seed={seed}", *ended_if_hung("e2e", "gate")),
+            *("-m", "gpu", "--ignore=nodes"),
+        ),
     )
 
 

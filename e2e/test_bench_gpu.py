@@ -1,7 +1,5 @@
 """`bench/gpu` on machines without a GPU: its rows run on a simulated GPU or on the CPU."""
 
-import ctypes.util
-import importlib.util
 import json
 import os
 import pathlib
@@ -88,21 +86,3 @@ def test_the_table_compares_each_side_and_gives_the_reason_of_a_refusal() -> Non
         "| bf16 | GB/s | not measured |  | PyTorch | 2 | 1 to 3 |  | 0.95 |",
     ]
     assert shown[-1] == "bf16: Capstan refuses it: no such type"
-
-
-def test_make_bench_gpu_without_a_driver_installs_nothing_and_says_what_is_missing() -> None:
-    if ctypes.util.find_library("cuda") or importlib.util.find_spec("cupy"):
-        pytest.skip("this machine has CuPy or NVIDIA's driver")
-    ran = subprocess.run(
-        ["make", "--no-print-directory", "bench-gpu"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ran.returncode == 2
-    assert ran.stdout == ""
-    assert (
-        "make bench-gpu needs a GPU of NVIDIA and its driver. Here, NVIDIA's driver is missi"
-        in (ran.stderr)
-    )

@@ -44,7 +44,7 @@ def main() -> int:
         names = f"{', '.join(unknown)}; the rows are {', '.join(ORDER)}"
         print(f"bench-gpu: ROWS names unknown rows {names}", file=sys.stderr)
         return 2
-    if status := present.main():
+    if status := present.main("bench-gpu"):
         return status
     lines = []
     for name in requested or ORDER:
