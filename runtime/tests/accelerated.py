@@ -15,6 +15,9 @@ from capstan.hardware import cuda
 
 IS_REAL = bool(cuda.usable())
 
+WITHOUT_CUPY = "CuPy is not installed: .venv/bin/pip install -r requirements/cuda.txt, and make gpu"
+"""Why a test that needs a real GPU is skipped. `cuda.missing` gives the reason if there is CuPy."""
+
 
 @dataclass(frozen=True)
 class Memory:

@@ -5,6 +5,7 @@ import logging
 import threading
 from typing import Any
 
+import accelerated
 import numpy as np
 import pytest
 
@@ -12,9 +13,7 @@ import capstan as tf
 from capstan.core import config, elementwise
 from capstan.hardware import cuda, device
 
-cupy = pytest.importorskip(
-    "cupy", reason="CuPy is not installed: .venv/bin/pip install -r requirements/cuda.txt"
-)
+cupy = pytest.importorskip("cupy", reason=accelerated.WITHOUT_CUPY)
 TASK = "/job:localhost/replica:0/task:0"
 GROWING = config.GpuOptions(allow_growth=True)
 on_a_gpu = pytest.mark.skipif(bool(cuda.missing()), reason=cuda.missing())

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import accelerated
 import ml_dtypes
 import numpy as np
 import pytest
@@ -9,9 +10,7 @@ import pytest
 from capstan.core import config
 from capstan.hardware import collectives, cuda
 
-pytest.importorskip(
-    "cupy", reason="CuPy is not installed: .venv/bin/pip install -r requirements/cuda.txt"
-)
+pytest.importorskip("cupy", reason=accelerated.WITHOUT_CUPY)
 pytestmark = pytest.mark.skipif(bool(cuda.missing()), reason=cuda.missing())
 TASK = "/job:localhost/replica:0/task:0"
 
