@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import strict
 
-from capstan.hardware import cuda
+from capstan.hardware import cuda, cuda_streams
 
 IS_REAL = bool(cuda.usable())
 
@@ -54,8 +54,10 @@ def _real(memory_limit: int) -> Iterator[Memory]:
     pool = cupy.get_default_memory_pool()
 
     def used_bytes() -> int:
-        cupy.cuda.Device(0).synchronize()
         gc.collect()
+        for item in gc.get_objects():
+            if type(item) is cuda_streams.Streams:
+                item.synchronize()  # The streams then let go of the arrays that they have copied.
         return int(pool.used_bytes())
 
     before = pool.get_limit()
