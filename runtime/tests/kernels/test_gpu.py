@@ -32,7 +32,7 @@ def usual(op: str) -> dtypes.DType:
 
 
 def other_types(op: str) -> list[dtypes.DType]:
-    """Return all types of the data of `op` that its kernels serve, apart from the usual one."""
+    """Return all types of numbers that the kernels of `op` serve, apart from the usual one."""
     found = {
         dtype
         for row in registry.rows(op, "GPU")
@@ -40,7 +40,7 @@ def other_types(op: str) -> list[dtypes.DType]:
         for dtype in row.types.get(attribute, ())
         if dtype in opdef.lookup(op).types.get(attribute, dtypes.BASE_DTYPES)
     }
-    left_out = {usual(op), dtypes.resource}
+    left_out = {usual(op), dtypes.resource, dtypes.variant}
     return [dtype for dtype in dtypes.BASE_DTYPES if dtype in found - left_out]
 
 
