@@ -145,7 +145,7 @@ def test_memory_of_copies_is_used_again_after_the_computing_that_reads_it(gpu: A
 @on_a_gpu
 def test_a_gpu_that_is_garbage_gives_the_memory_of_its_copies_and_recordings_back() -> None:
     pool = cupy.get_default_memory_pool()
-    before = []
+    used = []
     for _ in range(3):
         gpu = cuda.create(TASK, 1, GROWING)[0]
         gpu.use()
@@ -155,8 +155,9 @@ def test_a_gpu_that_is_garbage_gives_the_memory_of_its_copies_and_recordings_bac
         gpu.stream.synchronize()
         del gpu, value, results, launch
         gc.collect()
-        before.append(pool.used_bytes())
-    assert before[0] == before[-1]
+        used.append(pool.used_bytes())
+    # The first round also frees what earlier tests left.
+    assert used[1] == used[2]
 
 
 @on_a_gpu
