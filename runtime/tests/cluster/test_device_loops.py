@@ -164,6 +164,26 @@ def test_a_loop_passes_on_the_values_that_a_variable_had_in_earlier_iterations(
     assert (last.tolist(), before.tolist()) == ([5, 10], [4, 8])
 
 
+@pytest.mark.e2e
+@pytest.mark.parametrize("is_functional", [False, True], ids=["v1", "v2"])
+def test_the_host_gets_a_copy_of_a_truth_value_that_is_the_condition_of_a_loop(
+    is_functional: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a copy, a thread would be blocked until the device has the value."""
+    monkeypatch.delattr(strict.StrictArray, "_number")
+    if is_functional:
+        tf.enable_control_flow_v2()
+    with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [2])
+        _, y = tf.while_loop(
+            lambda goes_on, _: goes_on,
+            lambda _, y: (tf.reduce_sum(y) < 20.0, y * 2.0),
+            [tf.reduce_sum(x) > 0.0, x],
+        )
+        assert session.run(y, {x: [1.0, 2.0]}).tolist() == [16.0, 32.0]
+        assert session.run(y, {x: [-1.0, -2.0]}).tolist() == [-1.0, -2.0]
+
+
 def spread(op: Any, places: Sequence[str] = PLACES) -> str:
     """Return the device of a node, by its name."""
     return places[zlib.crc32(op.name.encode()) % len(places)]

@@ -14,6 +14,7 @@ it leaves the task, if it is fetched, or if a reader uses another memory.
 
 import functools
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
 from capstan.core import devices, dtypes
 from capstan.core import node as ir
@@ -29,29 +30,30 @@ def insert(
     fetches: Sequence[ir.Edge],
     known: infer.Knowledge,
     fed: frozenset[ir.Edge],
-    outside: Mapping[ir.Edge, str] | None = None,
+    held: Mapping[ir.Edge, str] = MappingProxyType({}),
+    wanted: Mapping[ir.Edge, str] = MappingProxyType({}),
 ) -> tuple[dict[str, ir.Node], dict[ir.Edge, ir.Edge]]:
     """Return the graph with its copies, and the copy of each fetch that is in another memory.
 
     `nodes` and the returned graph are in topological order, and each node has a full device name.
-    The facts about the new tensors are added to `known`. `outside` gives the memories of feeds and
-    fetches that are not in host memory.
+    The facts about the new tensors are added to `known`. Feeds and fetches are in host memory, or
+    in the memories `held` and `wanted`.
     """
-    outside = outside or {}
-    if memories.all_on_host(nodes.values()) and not {*outside.values()} - {memories.HOST}:
+    elsewhere = {*held.values(), *wanted.values()} - {memories.HOST}
+    if not elsewhere and memories.all_on_host(nodes.values()):
         return dict(nodes), {}
     places = {
         name: memories.of_device(node.device) or devices.task_of(node.device)
         for name, node in nodes.items()
     }
     ordered, _ = late_reads.insert(nodes, places, known, fed)
-    inserted = _Copies(ordered, known, fed, outside)
+    inserted = _Copies(ordered, known, fed, held)
     for node in ordered.values():
         inserted.add(node)
     copied = {
-        edge: inserted.bring(edge, outside.get(edge, memories.HOST))
+        edge: inserted.bring(edge, wanted.get(edge, memories.HOST))
         for edge in fetches
-        if edge not in fed
+        if edge not in fed or edge in held
     }
     return inserted.graph, {edge: copy for edge, copy in copied.items() if copy != edge}
 
@@ -64,13 +66,13 @@ class _Copies:
         nodes: Mapping[str, ir.Node],
         known: infer.Knowledge,
         fed: frozenset[ir.Edge],
-        outside: Mapping[ir.Edge, str],
+        held: Mapping[ir.Edge, str],
     ) -> None:
         self.graph: dict[str, ir.Node] = {}
         self._nodes = nodes
         self._known = known
         self._fed = fed
-        self._outside = outside
+        self._held = held
         self._made: dict[tuple[ir.Edge, str], ir.Edge] = {}
         """The copies made so far, by the tensor and the memory that they are in."""
 
@@ -141,7 +143,7 @@ class _Copies:
         """Return the memory of a tensor: the name of a device, or `memories.HOST`."""
         node = self._nodes.get(edge.node)
         if edge in self._fed:
-            return self._outside.get(edge, memories.HOST)
+            return self._held.get(edge, memories.HOST)
         if node is None or infer.is_constant(node):
             return memories.HOST
         return memories.outputs(node)[edge.index]

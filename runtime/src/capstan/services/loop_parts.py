@@ -121,9 +121,9 @@ class LoopParts:
         nodes = self.replaced(called.nodes, called.results)
         for node in nodes.values():
             known.learn(node)
-        fetches = [edge for edge in called.results if edge.node in nodes]
         held = {called.arguments[index].edge: places[index] for index in kept}
-        nodes, copied = copies.insert(nodes, fetches, known, frozenset(feeds), {**wanted, **held})
+        fetches = [edge for edge in called.results if edge.node in nodes or edge in held]
+        nodes, copied = copies.insert(nodes, fetches, known, frozenset(feeds), held, wanted)
         fetches = [copied.get(edge, edge) for edge in fetches]
         results = tuple(copied.get(edge, edge) for edge in called.results)
         tasks = {name: devices.task_of(node.device) for name, node in nodes.items()}
