@@ -187,9 +187,19 @@ class LateStream(device.Stream):
         with self._lock:
             self._work.append(work)
 
-    def then(self, passed: device.Passed) -> None:
+    def then(self, passed: device.Passed, idle: device.Submit | None = None) -> None:
         self.refuse_recording("then")
-        self._begin(lambda: passed(self._failed))
+        if idle is None:
+            self._begin(lambda: passed(self._failed))
+            return
+        reached = threading.Event()
+        self._begin(reached.set)
+
+        def wait() -> None:
+            reached.wait()
+            passed(self._failed)
+
+        idle(wait)
 
     def _begin(self, last: Callable[[], None]) -> None:
         with self._lock:
@@ -315,11 +325,14 @@ class Strict(device.Device):
         fetched = _walk(inputs, lambda x: self.fetch(x) if isinstance(x, StrictArray) else x)
         return _walk(function(*fetched, **options), lambda part: self.put(np.asarray(part)))
 
-    def copy_in(self, value: Any) -> Any:
+    def copy_in(self, value: Any, out: Any = None) -> Any:
         if not isinstance(value, np.ndarray | np.generic):
             raise TypeError(f"copy_in takes an array of the host, not {type(value).__name__}")
         self.refuse_recording("copy_in")
-        array, taken = self.allocate(value.shape, value.dtype), np.array(value)
+        array = self.allocate(value.shape, value.dtype) if out is None else out
+        if (array.shape, array.dtype) != (value.shape, value.dtype):
+            raise TypeError(f"copy_in cannot copy {value.dtype}{value.shape} to this `out`")
+        taken = np.array(value)
         self.enqueue(lambda: np.copyto(array._memory, taken))
         return array
 

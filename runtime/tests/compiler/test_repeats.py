@@ -46,7 +46,9 @@ def repeated(
     changed: Sequence[variable.Variable] = (),
 ) -> tuple[repeats.Repeats, Counted]:
     counted = Counted(function)
-    made = repeats.Repeats(counted, gpu, changed, changed, [False] * inputs, [False])
+    made = repeats.Repeats(
+        counted, gpu, changed, changed, [False] * inputs, [False] * inputs, [False]
+    )
     return made, counted
 
 
@@ -253,7 +255,7 @@ def test_a_variable_that_is_only_read_may_get_other_memory(
     gpu: strict.Strict, cell: variable.Variable
 ) -> None:
     counted = Counted(lambda: [np.add(cell.read(), 1.0)])
-    run = repeats.Repeats(counted, gpu, [cell], [], [], [False])
+    run = repeats.Repeats(counted, gpu, [cell], [], [], [], [False])
     for shape in (2, 3):
         cell.assign(gpu.put(np.full(shape, float(shape))), validate_shape=False)
         for _ in range(ENOUGH):
@@ -288,7 +290,7 @@ def test_an_input_with_the_memory_of_a_variable_changes_with_the_variable(
             np.add(array, 1.0, array)
         return [np.multiply(alias, 1.0)]
 
-    run = repeats.Repeats(add, gpu, [cell], [cell], [True], [False])
+    run = repeats.Repeats(add, gpu, [cell], [cell], [True], [False], [False])
     totals = [on_host(gpu, run(cell.read())[0]).tolist() for _ in range(ENOUGH)]
     assert totals == [[float(number)] * 2 for number in range(1, ENOUGH + 1)]
 

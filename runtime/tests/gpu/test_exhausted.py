@@ -80,7 +80,7 @@ def test_a_task_goes_on_after_a_step_of_another_task_that_does_not_fit(
 def test_whatever_does_not_fit_is_named_with_the_memory_of_the_gpu(
     memory: accelerated.Memory, kind: str
 ) -> None:
-    shape = [BIG + 256]
+    shape = [2 * BIG]
     with tf.device("/gpu:0"):
         x = tf.placeholder(tf.float32, [None])
         kinds = {

@@ -31,23 +31,28 @@ extern "C" void run(long count, {parameters}) {{
   }}
 }}
 """
-"""CuPy puts the same loop around the body of a kernel.
+"""CuPy puts the same loop around the body of a kernel. A `raw` parameter is a whole array.
 
 Not all compilers of hosts have numbers of 16 bits.
 """
 
 
-def compiled(program: elementwise.Program, folder: pathlib.Path) -> Any:
-    """Compile a program for the host, and return the C function."""
+def compiled(
+    program: elementwise.Program, folder: pathlib.Path, text: cuda_text.Text | None = None
+) -> Any:
+    """Compile a program, or this text of it, for the host, and return the C function."""
     compiler = shutil.which("c++")
     if compiler is None:
         pytest.skip("there is no C++ compiler: apt-get install g++")
-    text = cuda_text.write(program)
+    text = text or cuda_text.write(program)
     parameters = [part.split() for part in f"{text.inputs}, {text.results}".split(", ")]
     source = SHELL.format(
         number="double" if program.dtype == np.float64 else "float",
-        parameters=", ".join(f"{kind} *{name}_" for kind, name in parameters),
-        arguments=" ".join(f"{kind} &{name} = {name}_[i];" for kind, name in parameters),
+        parameters=", ".join(f"{kind} *{name}_" for *_, kind, name in parameters),
+        arguments=" ".join(
+            f"{kind} *{name} = {name}_;" if raw else f"{kind} &{name} = {name}_[i];"
+            for *raw, kind, name in parameters
+        ),
         body=text.body,
     )
     (folder / "kernel.cc").write_text(source)
@@ -99,6 +104,30 @@ def test_each_function_gives_the_values_of_numpy(dtype: Any, tmp_path: pathlib.P
         [*sorted(elementwise.FUNCTIONS), *["add"] * 4], found, expected, strict=True
     ):
         np.testing.assert_allclose(one, other, rtol=8 * epsilon, atol=epsilon, err_msg=name)
+
+
+@pytest.mark.e2e
+def test_neighbours_that_are_computed_together_get_the_values_of_numpy(
+    tmp_path: pathlib.Path,
+) -> None:
+    recorder = elementwise.Recorder(np.float32)
+    vector, scale, other, rate = (recorder.input() for _ in range(4))
+    product = vector * np.sqrt(scale)
+    program = recorder.program([product + other * rate, product > 3.0])
+    count = 3 * cuda_text.WIDTH
+    inputs = [
+        np.arange(count, dtype=np.float32),
+        np.array(2.0, np.float32),
+        np.linspace(0, 1, count, dtype=np.float32),
+        np.array(0.5, np.float32),
+    ]
+    text = cuda_text.write_wide(program, [False, True, False, True])
+    function = compiled(program, tmp_path, text)
+    results = [np.zeros(count, dtype) for dtype in program.result_dtypes]
+    pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in [*inputs, *results]]
+    function(ctypes.c_long(count // cuda_text.WIDTH), *pointers)
+    for found, wanted in zip(results, program.run(inputs), strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
 @pytest.mark.e2e

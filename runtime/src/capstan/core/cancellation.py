@@ -5,6 +5,7 @@ from collections.abc import Callable
 from capstan import errors
 
 Callback = Callable[[errors.OpError], None]
+Submit = Callable[[Callable[[], None]], object]
 
 
 class Cancellation:
@@ -16,9 +17,15 @@ class Cancellation:
     error and the callback. Only one call removes the callback from the dict, and runs it.
     """
 
-    __slots__ = ("_callbacks", "_first")
+    __slots__ = ("_callbacks", "_first", "idle")
 
-    def __init__(self) -> None:
+    def __init__(self, idle: Submit | None = None) -> None:
+        """`idle` runs a function in a thread of the step when that thread would only wait.
+
+        The function may block until a device has done work that it has now. None means that the
+        step has no such thread.
+        """
+        self.idle = idle
         self._callbacks: dict[object, Callback] = {}
         self._first: dict[str, errors.OpError] = {}
 

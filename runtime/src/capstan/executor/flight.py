@@ -23,18 +23,31 @@ class Flight(cancellation.Cancellation):
 
     __slots__ = ("submit",)
 
-    def __init__(self, submit: Submit) -> None:
-        super().__init__()
+    def __init__(self, submit: Submit, idle: Submit | None) -> None:
+        super().__init__(idle)
         self.submit = submit
 
 
 class Waits:
     """The state of the waiting nodes and of the loops of a run, which the run's lock guards."""
 
-    __slots__ = ("answered", "answers", "beside", "flight", "running_beside", "unread")
+    __slots__ = (
+        "answered",
+        "answers",
+        "beside",
+        "flight",
+        "idle",
+        "running_beside",
+        "started",
+        "unread",
+    )
 
-    def __init__(self, submit: Submit) -> None:
-        self.flight = Flight(submit)
+    def __init__(self, submit: Submit, *, may_block: bool) -> None:
+        self.idle: deque[Callable[[], None]] = deque()
+        """The waits of nodes for a device, which block."""
+        self.started = 0
+        """The number of nodes that have begun to wait."""
+        self.flight = Flight(submit, self.idle.append if may_block else None)
         self.running_beside = 0
         """The number of segments that other threads run."""
         self.beside: deque[tuple[int, errors.OpError | None]] = deque()
@@ -43,6 +56,12 @@ class Waits:
         self.unread: dict[int, waiters.GiveBack] = {}
         """How to give back the answers that no segment has read, by waiting node."""
         self.answered: set[int] = set()
+
+    @property
+    def are_idle(self) -> bool:
+        """Whether nothing but a device can let a segment run. The caller holds the lock."""
+        waiting = self.started - len(self.answered)
+        return not self.running_beside and waiting == len(self.idle)
 
     def give_back(self) -> None:
         """Give back the answers that no segment has read. The caller must not hold the lock."""

@@ -1,14 +1,13 @@
 """Repeat a run of nodes on a device without the host.
 
 A run is a function of arrays (`executor.runs`). A device records the work of a call, and does the
-same work again with one call (`Device.record`). Arrays of the device are copied to where the work
-reads them. All else is part of the recording: the shapes and dtypes of the arrays, the values of
-arrays in host memory, and the memory of variables. A call that differs in one of them gets a
-recording of its own.
+same work again with one call (`Device.record`). Arrays of the device, and arrays that arrive from
+host memory, are copied to where the work reads them. All else is part of the recording: the shapes
+and dtypes of the arrays, the values of other arrays in host memory, and the memory of variables. A
+call that differs in one of them gets a recording of its own.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,10 +56,12 @@ class Repeats:
         variables: Sequence[variable.Variable],
         changed: Sequence[variable.Variable],
         shared: Sequence[bool],
+        arriving: Sequence[bool],
         kept: Sequence[bool],
     ) -> None:
         """`function` uses the `variables`, and may change those in `changed`.
 
+        An input that is `arriving` is in host memory, and `function` gets it on the device.
         An input that is `shared` has the memory of a variable, and changes with the variable. A
         result that is `kept` lies in a buffer of the step, or has the memory of a variable. All
         other results are new arrays in each call.
@@ -70,6 +71,7 @@ class Repeats:
         self._variables = variables
         self._changed = variable.in_lock_order(*changed)
         self._shared = shared
+        self._arriving = arriving
         self._kept = kept
         self._calls: dict[Hashable, int] = {}
         self._recordings: dict[Hashable, _Recording] = {}
@@ -78,27 +80,41 @@ class Repeats:
     def __call__(self, *inputs: Array) -> Sequence[Array]:
         """Return the results of the function, as new arrays or in the buffers of the step."""
         if self._useless >= MOST_CALLS:
-            return self._function(*inputs)
+            return self._function(*self._arrived(inputs))
         key = self._key(inputs)
         recording = self._recordings.get(key)
         if recording is not None:
-            for value, place in zip(inputs, recording.inputs, strict=True):
-                if value is not place and not memory.is_on_host(place):
-                    self._home.copy(value, place)
+            self._fill(recording.inputs, inputs)
             if self._launch(recording):
                 self._useless = 0
                 return self._results(recording)
             del self._recordings[key]
+        arrived = self._arrived(inputs)
         self._useless += 1
         if self._useless >= MOST_CALLS:
             self._stop()
         if key is None or not self._is_due(key):
-            return self._function(*inputs)
-        recorded = self._record(inputs)
+            return self._function(*arrived)
+        recorded = self._record(arrived)
         if recorded is None or not self._launch(recorded):
-            return self._function(*inputs)
+            return self._function(*arrived)
         self._recordings[key] = recorded
         return self._results(recorded)
+
+    def _arrived(self, inputs: Sequence[Array]) -> Sequence[Array]:
+        """Return the inputs with those that arrive on the device."""
+        return [
+            self._home.copy_in(value) if arrives else value
+            for value, arrives in zip(inputs, self._arriving, strict=True)
+        ]
+
+    def _fill(self, places: Sequence[Array], inputs: Sequence[Array]) -> None:
+        """Copy the inputs of a call to where recorded work reads them."""
+        for place, value, arrives in zip(places, inputs, self._arriving, strict=True):
+            if arrives:
+                self._home.copy_in(value, place)
+            elif value is not place and not memory.is_on_host(place):
+                self._home.copy(value, place)
 
     def _is_due(self, key: Hashable) -> bool:
         """Count a call. Return whether to record it."""
@@ -131,23 +147,18 @@ class Repeats:
 
     def _launch(self, recording: _Recording) -> bool:
         """Let the device do recorded work. Return whether the variables have the same memory."""
-        with self._locked():
-            is_same = all(
-                cell.array is array
-                for cell, array in zip(self._variables, recording.variables, strict=True)
-            )
-            # A variable that is being sent gets other memory before it changes.
-            if not is_same or any(cell.array is not cell.writable() for cell in self._changed):
-                return False
-            recording.launch()
-            return True
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
         for cell in self._changed:
             cell.lock.acquire()
         try:
-            yield
+            for cell, array in zip(self._variables, recording.variables, strict=True):
+                if cell.array is not array:
+                    return False
+            for cell in self._changed:
+                # A variable that is being sent gets other memory before it changes.
+                if cell.array is not cell.writable():
+                    return False
+            recording.launch()
+            return True
         finally:
             for cell in self._changed:
                 cell.lock.release()
@@ -172,12 +183,13 @@ class Repeats:
     def _key(self, inputs: Sequence[Any]) -> Hashable:
         """Return the facts about the inputs that a recording depends on, or None if they are large.
 
+        The values of arrays that arrive are no such facts.
         An array of a variable stands for itself. A recording keeps it, so no other has its `id`.
         """
         parts: list[Hashable] = []
-        for value, is_shared in zip(inputs, self._shared, strict=True):
+        for value, is_shared, arrives in zip(inputs, self._shared, self._arriving, strict=True):
             facts = (value.shape, value.dtype.char)
-            if not memory.is_on_host(value):
+            if arrives or not memory.is_on_host(value):
                 parts.append((*facts, id(value) if is_shared else 0))
             elif value.dtype.hasobject or value.nbytes > _HOST_BYTES:
                 return None

@@ -42,9 +42,11 @@ class PartRun:
     `done(fetches, error)` is called exactly once, when no segment of the part runs any more, also
     if the part fails. The thread of the last event calls `done`. The fetches are valid until
     `done` returns. `submit` is only called if the part has nodes that wait or loops, or if several
-    devices run the part. If the part succeeds, and no segment has read the answers of some waiting
-    nodes, the part calls `keep` before `done`. The step may fail later for another reason. In this
-    case the owner of the step gives these answers back. `keep` must not block. Thread-safe.
+    devices run the part. If `may_block`, the thread that runs the segments may wait for a device,
+    because nothing else needs this thread meanwhile. If the part succeeds, and no segment has read
+    the answers of some waiting nodes, the part calls `keep` before `done`. The step may fail later
+    for another reason. In this case the owner of the step gives these answers back. `keep` must not
+    block. Thread-safe.
     """
 
     def __init__(
@@ -54,6 +56,8 @@ class PartRun:
         done: Done,
         submit: flight.Submit,
         keep: Keep = _forget,
+        *,
+        may_block: bool = False,
     ) -> None:
         self._program = compiled
         self._send = send
@@ -69,7 +73,7 @@ class PartRun:
         self._fault: errors.OpError | None = None
         self._waits: flight.Waits | None = None
         if compiled.waits or compiled.loops:
-            self._waits = flight.Waits(submit)
+            self._waits = flight.Waits(submit, may_block=may_block)
             if self._context.watch is not None:
                 ends: list[errors.OpError] = []
                 self._waits.flight.register(ends.append)
@@ -181,10 +185,14 @@ class PartRun:
                     self._take_answers(self._waits)
                 if self._is_over or self._state.is_over:
                     break
-                if not self._ready:
+                wait = self._take_idle(self._waits) if self._waits is not None else None
+                if not self._ready and wait is None:
                     self._is_running = False
                     return True
-                index, others = self._take_ready()
+                index, others = self._take_ready() if wait is None else (None, ())
+            if wait is not None:
+                wait()
+                continue
             if others:
                 self._run_beside(others)
             self._run_segment(index)
@@ -243,6 +251,19 @@ class PartRun:
                 waits.unread.pop(waiting, None)
         return index, others
 
+    def _take_idle(self, waits: flight.Waits) -> Callable[[], None] | None:
+        """Return the wait for a device that this thread shall do, if it has nothing else to do.
+
+        The inter-op threads do the other waits.
+        """
+        if self._ready or not waits.idle:
+            return None
+        if waits.are_idle:
+            return waits.idle.popleft()
+        while waits.idle:
+            self._program.submit(waits.idle.popleft())
+        return None
+
     def _run_beside(self, segments: Sequence[int]) -> None:
         """Let the inter-op threads run segments."""
         for position, index in enumerate(segments):
@@ -297,9 +318,10 @@ class PartRun:
     def _start(self, waiting: int, waits: flight.Waits) -> None:
         """Start a waiting node. A node in a branch that is not taken answers at once."""
         answer = self._answer
-        if waiting in self._program.beside:
-            answer = self._answer_beside
-            with self._lock:
+        with self._lock:
+            waits.started += 1
+            if waiting in self._program.beside:
+                answer = self._answer_beside
                 waits.running_beside += 1
         done = functools.partial(answer, waits, waiting)
         if not self._program.start(self._context, waiting, done, waits.flight):

@@ -1,7 +1,8 @@
 """Choose and write the runs of a segment: consecutive nodes that their device can repeat.
 
 The nodes of a run become a function of the generated code. The segment calls it by an object of
-`executor.repeats`, of which each context has its own.
+`executor.repeats`, of which each context has its own. The copies from host memory that only one run
+reads belong to the run: the object makes them.
 """
 
 import functools
@@ -45,7 +46,26 @@ class Runs:
         self._count = 0
 
     def split(self, segment: Sequence[ir.Node]) -> Iterator[tuple[bool, Sequence[ir.Node]]]:
-        """Yield the nodes of a segment in groups, and whether each group is a run."""
+        """Yield the nodes of a segment in groups, and whether each group is a run.
+
+        Each copy from host memory comes as late as possible, and begins the run that reads it.
+        """
+        late: dict[ir.Edge, ir.Node] = {}
+        for is_run, group in self._groups(segment):
+            if not is_run and len(group) == 1 and self._can_be_late(group[0]):
+                late[ir.Edge(group[0].name)] = group[0]
+                continue
+            own = {node.name for node in group}
+            arriving = []
+            for edge in [edge for edge in late if not own.isdisjoint(self._readers[edge])]:
+                if is_run and self._readers[edge] <= own:
+                    arriving.append(late.pop(edge))
+                else:
+                    yield False, [late.pop(edge)]
+            yield is_run, [*arriving, *group]
+        yield False, [*late.values()]
+
+    def _groups(self, segment: Sequence[ir.Node]) -> Iterator[tuple[bool, Sequence[ir.Node]]]:
         group: list[ir.Node] = []
         for node in segment:
             if self._is_repeatable(node):
@@ -66,10 +86,12 @@ class Runs:
         """Write a run on the device `home`. `write_node` writes a node, and fills `buffers`."""
         out, number = self._out, self._count
         self._count += 1
+        arriving = {ir.Edge(node.name): node.inputs[0] for node in run if _is_arrival(node)}
+        run = run[len(arriving) :]
         before = {
-            edge: self._values[edge]
+            edge: self._values[arriving.get(edge, edge)]
             for edge in self._read_outside(run)
-            if not out.is_bound(self._values[edge])
+            if edge in arriving or not out.is_bound(self._values[edge])
         }
         names = [f"i{index}" for index in range(len(before))]
         for edge, name in zip(before, names, strict=True):
@@ -85,6 +107,7 @@ class Runs:
                 variables=self._aliases.variables(edge for node in run for edge in node.inputs),
                 changed=self._aliases.variables(_changed(run)),
                 shared=[self._aliases.is_shared(edge) for edge in before],
+                arriving=[edge in arriving for edge in before],
                 kept=[edge in buffers or self._aliases.is_shared(edge) for edge in results],
             )
             out.line(f"    r{number} = {out.bind(make)}(run{number})")
@@ -94,6 +117,14 @@ class Runs:
         call = f"r{number}({', '.join(before.values())})"
         # Without a node for this line, an error names the node of the line in the run.
         out.line(f"        {target}= {call}" if target else f"        {call}")
+
+    def _can_be_late(self, node: ir.Node) -> bool:
+        """Return whether a run may make the copy from host memory that `node` is."""
+        if not _is_arrival(node) or self._branches.condition(ir.Edge(node.name)):
+            return False
+        [(dtype, is_ref)], _ = infer.tensors(node)
+        read = self._readers.get(ir.Edge(node.name))
+        return not (is_ref or dtype in _HANDLES or not read or ir.Edge(node.name) in self._fed)
 
     def _is_repeatable(self, node: ir.Node) -> bool:
         """Return whether the device of `node` can do its work again without the host."""
@@ -134,6 +165,10 @@ class Runs:
                 elif not self._out.is_bound(self._values[edge]):
                     found.append(edge)
         return found
+
+
+def _is_arrival(node: ir.Node) -> bool:
+    return opdef.role(node.op) is facts.Role.ARRIVAL
 
 
 def _is_worthwhile(group: Sequence[ir.Node]) -> bool:

@@ -21,7 +21,7 @@ The limit has no effect."""
 class _Immediate(device.Stream):
     """The stream of a device that does all work in the thread of the caller."""
 
-    def then(self, passed: device.Passed) -> None:
+    def then(self, passed: device.Passed, idle: device.Submit | None = None) -> None:
         passed(None)
 
     def synchronize(self) -> None:
@@ -64,7 +64,7 @@ class Cpu(device.Device):
     def copy(self, source: Array, destination: Array) -> None:
         np.copyto(destination, source)
 
-    def copy_in(self, value: Array) -> Array:
+    def copy_in(self, value: Array, out: Array | None = None) -> Array:
         """Return `value` itself."""
         return value
 

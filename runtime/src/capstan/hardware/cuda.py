@@ -20,11 +20,11 @@ from capstan.core.arrays import Array
 from capstan.hardware import (
     cpu,
     cuda_collectives,
+    cuda_elementwise,
     cuda_graphs,
     cuda_peers,
     cuda_products,
     cuda_streams,
-    cuda_text,
     device,
     gpu_options,
 )
@@ -137,13 +137,22 @@ class Cuda(device.Device):
             array: Array = self._cupy.empty(shape, dtype)
         return array
 
-    def copy(self, source: Array, destination: Array) -> None:
+    def copy(self, source: Any, destination: Any) -> None:
+        is_plain = (
+            source.flags.c_contiguous
+            and destination.flags.c_contiguous
+            and source.dtype == destination.dtype
+            and source.shape == destination.shape
+        )
         with self._cupy.cuda.Device(self._number):
-            self._cupy.copyto(destination, source)
+            if is_plain:  # the host is done sooner than with a kernel
+                destination.data.copy_from_device_async(source.data, source.nbytes)
+            else:
+                self._cupy.copyto(destination, source)
 
-    def copy_in(self, value: Array) -> Array:
+    def copy_in(self, value: Array, out: Array | None = None) -> Array:
         with self._memory(value.shape, value.dtype):
-            return self._streams.copy_in(value)
+            return self._streams.copy_in(value, out)
 
     def copy_out(self, value: Array) -> Array:
         with self._memory(value.shape, value.dtype):
@@ -188,17 +197,7 @@ class Cuda(device.Device):
             self._streams.refuse_capture(work)
 
     def compile(self, program: elementwise.Program) -> device.Compiled:
-        """Compile one kernel for the whole program, in its first call."""
-        text = cuda_text.write(program)
-        kernel = self._cupy.ElementwiseKernel(
-            text.inputs, text.results, text.body, "capstan_elementwise"
-        )
-
-        def run(inputs: Sequence[Array], out: Sequence[Array] = ()) -> tuple[Array, ...]:
-            results = kernel(*inputs, *out)
-            return results if isinstance(results, tuple) else (results,)
-
-        return run
+        return cuda_elementwise.compile(self._cupy, program)
 
     @contextlib.contextmanager
     def _memory(self, shape: tuple[int, ...], dtype: Any) -> Iterator[None]:

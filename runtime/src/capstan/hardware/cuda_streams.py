@@ -2,6 +2,9 @@
 
 CUDA's default stream computes, so all threads and CuPy agree on it without a call. Events order the
 three streams. Copies go through pinned memory, which the GPU reads and writes without the host.
+
+The stream that computes also does short copies. They take less time than the events that would let
+them overlap.
 """
 
 import functools
@@ -14,6 +17,14 @@ import numpy as np
 from capstan import errors
 from capstan.core.arrays import Array
 from capstan.hardware import cuda_pools, device, threads
+
+_SHORT_BYTES = 1 << 20
+"""Up to this size, the stream that computes does a copy, in some 20 microseconds. The limit is a
+guess."""
+
+_TAKEN_BYTES = 1 << 16
+"""Up to this size, CUDA itself takes the bytes of any host memory before it returns from an
+asynchronous copy (API synchronization behavior, CUDA Runtime API)."""
 
 
 class Streams(device.Stream):
@@ -35,41 +46,69 @@ class Streams(device.Stream):
         self._waiting = threads.DaemonThreads(1, f"capstan-gpu-{number}")
         weakref.finalize(self, self._waiting.shutdown, wait=False)
 
-    def then(self, passed: device.Passed) -> None:
-        """Let the thread of these streams wait for an event.
+    def then(self, passed: device.Passed, idle: device.Submit | None = None) -> None:
+        """Let a thread wait for an event.
 
-        A function that CUDA itself calls must not use CUDA, and `passed` may.
+        A function that CUDA itself calls must not use CUDA, and `passed` may. A thread of the step
+        notices the event sooner than the thread of these streams, which sleeps.
         """
         try:
-            event = self._end()
+            event = self._end(sleeps=idle is None)
         except self._cupy.cuda.runtime.CUDARuntimeError as fault:
             error = errors.from_exception(fault)
             self._waiting.start(lambda: passed(error))
             return
-        self._waiting.start(functools.partial(self._wait, event, passed))
+        if idle is None:
+            self._waiting.start(functools.partial(self._wait, event, passed))
+        else:
+            # `passed` holds the memory that gets copies, also if the step ends before anyone waits.
+            self._busy.append((event, passed))
+            idle(functools.partial(self._wait, event, passed))
 
     def synchronize(self) -> None:
         try:
-            self._end().synchronize()
+            self._end(sleeps=True).synchronize()
         except self._cupy.cuda.runtime.CUDARuntimeError as fault:
             raise errors.from_exception(fault) from None
         self._let_go()
 
-    def copy_in(self, value: Array) -> Array:
+    def copy_in(self, value: Array, out: Array | None = None) -> Array:
         """Return an array of the GPU that gets the elements of a NumPy array (`Device.copy_in`)."""
-        cupy = self._cupy
-        with cupy.cuda.Device(self._number):
+        with self._cupy.cuda.Device(self._number):
             self.refuse_capture("a copy from the host")
-            array = self._landed(value)
-            if value.nbytes:
-                staged = self._pinned(value.shape, value.dtype)
-                np.copyto(staged, value)
-                array.data.copy_from_host_async(staged.ctypes.data, value.nbytes, self._inward)
-                end = self._mark(self._inward)
-                self._compute.wait_event(end)
-                self._busy.append((end, staged))
+            copy = self._copied_beside if value.nbytes > _SHORT_BYTES else self._copied_in_order
+            array = copy(value, out)
         self._let_go()
         return array  # type: ignore[no-any-return]
+
+    def _copied_beside(self, value: Array, out: Any) -> Any:
+        """Return `out`, or a new array, that gets a copy. The copy may overlap computing."""
+        array, staged = self._landed(value), self._staged(value)
+        array.data.copy_from_host_async(staged.ctypes.data, value.nbytes, self._inward)
+        end = self._mark(self._inward)
+        self._compute.wait_event(end)
+        self._busy.append((end, staged))
+        if out is None:
+            return array
+        out.data.copy_from_device_async(array.data, value.nbytes, self._compute)
+        return out
+
+    def _copied_in_order(self, value: Array, out: Any) -> Any:
+        """Return `out`, or a new array, that gets a copy between the computing before and after."""
+        array = self._cupy.empty(value.shape, value.dtype) if out is None else out
+        is_taken = value.nbytes <= _TAKEN_BYTES
+        source = np.ascontiguousarray(value) if is_taken else self._staged(value)
+        if value.nbytes:
+            array.data.copy_from_host_async(source.ctypes.data, value.nbytes, self._compute)
+        if not is_taken:
+            self._busy.append((self._mark(self._compute), source))
+        return array
+
+    def _staged(self, value: Array) -> Array:
+        """Return a copy of a NumPy array in pinned memory."""
+        staged: Array = self._pinned(value.shape, value.dtype)
+        np.copyto(staged, value)
+        return staged
 
     def copy_out(self, value: Array) -> Array:
         """Return a NumPy array that gets the elements of an array (`Device.copy_out`)."""
@@ -77,10 +116,12 @@ class Streams(device.Stream):
             self.refuse_capture("a copy to the host")
             source = self._cupy.ascontiguousarray(value)
             host: Array = self._pinned(value.shape, value.dtype)
-            if value.nbytes:
+            if value.nbytes > _SHORT_BYTES:
                 self._outward.wait_event(self._mark(self._compute))
                 source.data.copy_to_host_async(host.ctypes.data, value.nbytes, self._outward)
                 self._busy.append((self._mark(self._outward), source))
+            elif value.nbytes:
+                source.data.copy_to_host_async(host.ctypes.data, value.nbytes, self._compute)
         self._let_go()
         return host
 
@@ -93,16 +134,20 @@ class Streams(device.Stream):
         if self._cupy.cuda.get_current_stream().is_capturing():
             raise RuntimeError(f"A CUDA graph cannot have {work}")
 
-    def _end(self) -> Any:
+    def _end(self, *, sleeps: bool) -> Any:
         """Return an event at the end of all work that the streams have now.
 
-        A copy to the GPU ends before the computing that was given to the GPU after it.
+        A copy to the GPU ends before the computing that was given to the GPU after it. A thread
+        that waits for the event `sleeps`, or else looks for it all the time.
         """
         with self._cupy.cuda.Device(self._number):
             self.refuse_capture("a wait")
-            self._outward.wait_event(self._mark(self._compute))
-            event = self._cupy.cuda.Event(block=True, disable_timing=True)
-            event.record(self._outward)
+            last = self._compute
+            if self._busy:
+                last = self._outward
+                last.wait_event(self._mark(self._compute))
+            event = self._cupy.cuda.Event(block=sleeps, disable_timing=True)
+            event.record(last)
         return event
 
     def _wait(self, event: Any, passed: device.Passed) -> None:
@@ -116,10 +161,10 @@ class Streams(device.Stream):
 
     def _let_go(self) -> None:
         """Let go of the arrays whose copies have ended."""
-        while True:
+        while self._busy:
             try:
                 end, array = self._busy.popleft()
-            except IndexError:
+            except IndexError:  # another thread was faster
                 return
             if not end.done:
                 # Another thread may have added copies meanwhile. Their order does not matter.

@@ -74,6 +74,11 @@ _TYPES = {
 """The types of CUDA C++, and of CuPy for 16-bit numbers, by the names of dtypes."""
 
 
+WIDTH = 4
+"""The number of neighbours that a thread of a wide kernel computes. It reads and writes them by one
+instruction for each array, as far as 16 bytes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Text:
     """The arguments of `cupy.ElementwiseKernel`: parameters, results, and the loop's body."""
@@ -85,28 +90,77 @@ class Text:
 
 def write(program: elementwise.Program) -> Text:
     """Return the text of a program. Half-precision numbers are computed in single precision."""
-    number = "double" if program.dtype == np.float64 else "float"
-    lines = [f"typedef {number} C;"]
-    lines += [
-        f"const {_register(dtype)} r{index} = ({_register(dtype)})(x{index});"
-        for index, dtype in enumerate(program.input_dtypes)
-    ]
+    reads = [_read(index, dtype, f"x{index}") for index, dtype in enumerate(program.input_dtypes)]
+    writes = [f"y{index} = {value};" for index, value in enumerate(_results(program))]
+    return Text(
+        ", ".join(_parameters("x", program.input_dtypes, program.dtype)),
+        ", ".join(_parameters("y", program.result_dtypes, program.dtype)),
+        "\n".join([_number(program), *reads, *_calls(program), *writes]),
+    )
+
+
+def write_wide(program: elementwise.Program, scalars: Sequence[bool]) -> Text:
+    """Return the text of a program for vectors, whose loop computes `WIDTH` neighbours at once.
+
+    The inputs that are `scalars` have one element. All other arrays have the same length, a
+    multiple of `WIDTH`, and begin at a multiple of the size of `WIDTH` elements. The program must
+    not use the positions of elements.
+    """
+    inputs = _parameters("x", program.input_dtypes, program.dtype)
+    results = _parameters("y", program.result_dtypes, program.dtype)
+    before, reads, writes, after = [], [], [], []
+    for index, (dtype, is_scalar) in enumerate(zip(program.input_dtypes, scalars, strict=True)):
+        if is_scalar:
+            before.append(_read(index, dtype, f"x{index}[0]"))
+            continue
+        before.append(_neighbours(f"x{index}", inputs[index]))
+        before.append(f"const x{index}_n x{index}_v = ((const x{index}_n *)&x{index}[0])[i];")
+        reads.append(_read(index, dtype, f"x{index}_v.e[k]"))
+    for index, value in enumerate(_results(program)):
+        before.append(_neighbours(f"y{index}", results[index]))
+        before.append(f"y{index}_n y{index}_v;")
+        writes.append(f"y{index}_v.e[k] = {value};")
+        after.append(f"((y{index}_n *)&y{index}[0])[i] = y{index}_v;")
+    body = [_number(program), *before, f"for (int k = 0; k < {WIDTH}; k++) {{"]
+    body += [*reads, *_calls(program), *writes, "}", *after]
+    return Text(
+        ", ".join(f"raw {each}" for each in inputs),
+        ", ".join(f"raw {each}" for each in results),
+        "\n".join(body),
+    )
+
+
+def _neighbours(name: str, parameter: str) -> str:
+    """Return the type of the neighbours in an array, whose `parameter` is a type and a name."""
+    kind = parameter.split()[0]
+    return f"struct alignas({WIDTH} * sizeof({kind})) {name}_n {{ {kind} e[{WIDTH}]; }};"
+
+
+def _number(program: elementwise.Program) -> str:
+    return f"typedef {'double' if program.dtype == np.float64 else 'float'} C;"
+
+
+def _read(index: int, dtype: np.dtype[Any], text: str) -> str:
+    kind = _register(dtype)
+    return f"const {kind} r{index} = ({kind})({text});"
+
+
+def _calls(program: elementwise.Program) -> list[str]:
+    lines = []
     for index, call in enumerate(program.calls, program.inputs):
         kind = _register(call.dtype)
         operands = [_operand(operand) for operand in call.operands]
         text = _TEXTS.get(call.function, f"{call.function}({{0}})").format(*operands, type=kind)
         lines.append(f"const {kind} r{index} = {text};")
-    lines += [
-        f"y{index} = ({'T' if dtype == program.dtype else _TYPES[dtype.name]})(r{result});"
-        for index, (result, dtype) in enumerate(
-            zip(program.results, program.result_dtypes, strict=True)
-        )
+    return lines
+
+
+def _results(program: elementwise.Program) -> list[str]:
+    """Return the expressions of the results."""
+    return [
+        f"({'T' if dtype == program.dtype else _TYPES[dtype.name]})(r{result})"
+        for result, dtype in zip(program.results, program.result_dtypes, strict=True)
     ]
-    return Text(
-        _parameters("x", program.input_dtypes, program.dtype),
-        _parameters("y", program.result_dtypes, program.dtype),
-        "\n".join(lines),
-    )
 
 
 def _register(dtype: np.dtype[Any]) -> str:
@@ -114,10 +168,10 @@ def _register(dtype: np.dtype[Any]) -> str:
     return "C" if elementwise.is_number(dtype) else _TYPES[dtype.name]
 
 
-def _parameters(letter: str, found: Sequence[np.dtype[Any]], dtype: np.dtype[Any]) -> str:
-    return ", ".join(
+def _parameters(letter: str, found: Sequence[np.dtype[Any]], dtype: np.dtype[Any]) -> list[str]:
+    return [
         f"{'T' if each == dtype else each.name} {letter}{index}" for index, each in enumerate(found)
-    )
+    ]
 
 
 def _operand(operand: elementwise.Operand) -> str:

@@ -21,6 +21,9 @@ from capstan.hardware import threads
 Passed = Callable[[errors.OpError | None], None]
 """Receives the first error of the work on a stream, or None."""
 
+Submit = Callable[[Callable[[], None]], object]
+"""Runs a function soon."""
+
 Compiled = Callable[..., tuple[Array, ...]]
 """Runs an elementwise program (`Device.compile`)."""
 
@@ -36,10 +39,12 @@ class Stream(abc.ABC):
     """
 
     @abc.abstractmethod
-    def then(self, passed: Passed) -> None:
+    def then(self, passed: Passed, idle: Submit | None = None) -> None:
         """Call `passed` once, when all work that the stream has now is done.
 
-        The call returns at once. Another thread may call `passed`, which must not block.
+        The call returns at once. Another thread may call `passed`, which must not block. If `idle`
+        is given, it runs the function that waits for the work and then calls `passed`, in a thread
+        that has nothing else to do. Otherwise a thread of the stream waits.
         """
 
     @abc.abstractmethod
@@ -92,11 +97,13 @@ class Device(abc.ABC):
         """Copy the elements of an array of this device to another array of this device."""
 
     @abc.abstractmethod
-    def copy_in(self, value: Array) -> Array:
+    def copy_in(self, value: Array, out: Array | None = None) -> Array:
         """Return an array of this device that gets the elements of a NumPy array.
 
         Work that the device gets later finds the elements there. `value` may change as soon as
-        this function returns.
+        this function returns. If `out` is given, it is the array that gets the elements. It is in
+        C order, and has the shape and the dtype of `value`. Work that the device got earlier still
+        finds the old elements there.
         """
 
     @abc.abstractmethod

@@ -2,8 +2,9 @@
 
 A copy of a variant copies the tensors in it.
 
-A copy to the host ends when the stream of the device has done it, and holds no thread until then. A
-copy to the device ends at once, because the device orders the work that reads it.
+A copy to the host ends when the stream of the device has done it. Until then it holds no thread
+that has other work. A copy to the device ends at once, because the device orders the work that
+reads it.
 """
 
 import functools
@@ -21,7 +22,7 @@ def _to_host(node: NodeContext) -> Function:
 
     def copy(value: Array, *, done: Done, cancellation: cancellations.Cancellation) -> None:
         copied = variant.moved(value, dtype, device.copy_out)
-        device.stream.then(functools.partial(_answer, copied, done))
+        device.stream.then(functools.partial(_answer, copied, done), cancellation.idle)
 
     return copy
 

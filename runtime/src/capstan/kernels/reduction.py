@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.kernels.memory import on_host
+from capstan.kernels.memory import is_on_host, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -50,7 +50,11 @@ def _extremum(method: str, bound: str) -> Callable[[NodeContext], Function]:
 
         def run(x: Array, axes: Array, out: Array | None = None) -> Any:
             if x.size:
-                return getattr(x, method)(axes_in(axes), out, keep)
+                if out is None or is_on_host(out):
+                    return getattr(x, method)(axes_in(axes), out, keep)
+                # With `out`, CuPy 14.2 takes the result of `min` for its dtype.
+                np.copyto(out, getattr(x, method)(axes_in(axes), None, keep))
+                return out
             # A sum has the right shape.
             nothing = np.asarray(x.sum(axes_in(axes), x.dtype, out, keepdims=keep), like=x)
             nothing.fill(start)

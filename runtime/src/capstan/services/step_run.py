@@ -192,7 +192,12 @@ class StepRun:
         if self._step.local.loops and self._step.remotes:
             submit = _run_in_thread
         self._local = run.PartRun(
-            self._step.local, self._send, self._local_done, submit, self._keep_unread
+            self._step.local,
+            self._send,
+            self._local_done,
+            submit,
+            self._keep_unread,
+            may_block=not self._step.remotes,  # Otherwise this thread also watches the links.
         )
         if self._cancelled is not None:
             return  # `cancel` may not have seen the local part

@@ -1,0 +1,70 @@
+"""The kernels of elementwise programs (`core.elementwise`) on GPUs."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.core import elementwise
+from capstan.core.arrays import Array
+from capstan.hardware import cuda_text, device
+
+_WIDE_ELEMENTS = 1 << 16
+"""Fewer elements do not keep a GPU busy, whichever kernel computes them. The number is a guess."""
+
+
+def compile(cupy: Any, program: elementwise.Program) -> device.Compiled:  # noqa: A001 - the device's
+    """Return the function that runs a program (`Device.compile`).
+
+    A kernel is compiled in its first call. Long vectors have a kernel of their own, which uses the
+    bandwidth of the memory better.
+    """
+    general = _kernel(cupy, cuda_text.write(program))
+    wide = functools.cache(lambda *scalars: _kernel(cupy, cuda_text.write_wide(program, scalars)))
+    has_positions = any(call.function == elementwise.POSITIONS for call in program.calls)
+
+    def run(inputs: Sequence[Array], out: Sequence[Array] = ()) -> tuple[Array, ...]:
+        scalars = () if has_positions else _scalars(inputs, out)
+        if not scalars:
+            return _tuple(general(*inputs, *out))
+        results = tuple(out)
+        if not results:
+            shape = inputs[scalars.index(False)].shape
+            results = tuple(cupy.empty(shape, dtype) for dtype in program.result_dtypes)
+        vectors = [each.reshape(-1) for each in (*inputs, *results)]
+        wide(*scalars)(*vectors, size=vectors[-1].size // cuda_text.WIDTH)
+        return results
+
+    return run
+
+
+def _kernel(cupy: Any, text: cuda_text.Text) -> Callable[..., Any]:
+    kernel: Callable[..., Any] = cupy.ElementwiseKernel(
+        text.inputs, text.results, text.body, "capstan_elementwise"
+    )
+    return kernel
+
+
+def _scalars(inputs: Sequence[Array], out: Sequence[Array]) -> tuple[bool, ...]:
+    """Return which inputs have no dimensions, or () if the wide kernel does not fit the arrays."""
+    arrays = (*inputs, *out)
+    if any(isinstance(array, np.ndarray | np.generic) for array in arrays):
+        return ()
+    largest = max(arrays, key=lambda array: array.size)
+    if largest.size < _WIDE_ELEMENTS or largest.size % cuda_text.WIDTH:
+        return ()
+    vectors = [array for array in arrays if array.ndim]
+    if any(array.shape != largest.shape or not _is_whole(array) for array in vectors):
+        return ()
+    return tuple(not array.ndim for array in inputs)
+
+
+def _is_whole(array: Any) -> bool:
+    """Return whether a thread can read neighbours of an array of a GPU by one instruction."""
+    is_aligned: bool = array.data.ptr % (cuda_text.WIDTH * array.itemsize) == 0
+    return is_aligned and array.flags.c_contiguous
+
+
+def _tuple(results: Any) -> tuple[Array, ...]:
+    return results if isinstance(results, tuple) else (results,)
