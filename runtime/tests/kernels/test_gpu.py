@@ -361,6 +361,27 @@ def test_indices_of_a_gpu_that_are_out_of_range_stand_for_zeros() -> None:
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_segments_of_32_bit_integers_may_have_ids_of_a_gpu(dtype: Any) -> None:
+    """Data and sums are in host memory, and 64-bit ids on the GPU."""
+    ids, values = np.array([0, 2, 0, -1, 2], dtype), np.arange(10, dtype="i").reshape(5, 2)
+    check_equal("UnsortedSegmentSum", [values, ids, np.array(3, "i")], {})
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_the_gradient_of_products_of_segments_is_that_of_the_cpu(dtype: Any) -> None:
+    values, results = np.float32([2, 0, 3, 4, 0, 0]), []
+    for place in ("/gpu:0", "/cpu:0"):
+        with tf.Graph().as_default(), tf.Session() as session, tf.device(place):
+            x, ids = tf.placeholder(tf.float32, [6]), tf.placeholder(dtype, [6])
+            products = tf.unsorted_segment_prod(x, ids, 3)
+            feeds = {x: values, ids: [0, 0, 1, 1, 2, 2]}
+            results.append(session.run(tf.gradients(products, x), feeds))
+    np.testing.assert_array_equal(*results)
+
+
+@pytest.mark.e2e
 def test_the_loss_of_a_label_that_is_no_class_is_nan_if_the_gpu_has_the_label() -> None:
     logits = np.float32([[1, 2, 3], [3, 2, 1], [0, 0, 0]])
     with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):

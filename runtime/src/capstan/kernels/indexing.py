@@ -71,6 +71,8 @@ def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None
             f"data.shape = {show(data.shape)} does not start with segment_ids.shape = "
             f"{show(ids.shape)}"
         )
+    if is_on_host(data):
+        ids = on_host(ids)
     if out is None:
         out = np.empty_like(data, shape=(segments, *data.shape[ids.ndim :]), order="C")
     out.fill(0)
