@@ -662,7 +662,8 @@ def gather(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 def segment_sum(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     give, shape, count = draw(numbers(row, dtype)), draw(small_shapes), draw(st.integers(1, 4))
     ids = give.random.integers(-1, count, shape[: draw(st.integers(0, len(shape)))])
-    operands = [give.array(shape), np.asarray(ids).astype(np.int32), np.asarray(np.int32(count))]
+    kind = draw(st.sampled_from([np.int32, np.int64]))
+    operands = [give.array(shape), np.asarray(ids).astype(kind), np.asarray(np.int32(count))]
     return Case(operands, structural=frozenset({1, 2}))
 
 
