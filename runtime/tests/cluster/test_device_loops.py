@@ -119,10 +119,21 @@ def varied(i: Any, a: Any, b: Any, c: Any) -> Any:
     return i + 1, b, total, tf.where(tf.equal(i, 3), tf.ones([2]), here)
 
 
+def shared(i: Any, a: Any, b: Any, c: Any) -> Any:
+    """Set two variables to one constant. The GPU reads one of them, and the CPU the other."""
+    constant = tf.constant([7.0, 8.0])
+    with tf.device("/gpu:0"):
+        there = tf.sin(a)
+    with tf.device("/cpu:0"):
+        here = tf.cos(b)
+    return i + 1, constant, constant, c + there + here
+
+
 BODIES: dict[str, Callable[..., Any]] = {
     "exchange": lambda i, a, b, c: (i + 1, b, a, c + a),
     "only exchange": lambda i, a, b, c: (i + 1, b, c, a),
     "constant": lambda i, a, b, c: (i + 1, a + b, tf.constant([7.0, 8.0]), b),
+    "one constant for two variables": shared,
     "unread": lambda i, a, b, c: (i + 1, a * 2.0, b, c),
     "several devices": varied,
     "loop that makes no iteration": lambda i, a, b, c: (
@@ -135,9 +146,14 @@ BODIES: dict[str, Callable[..., Any]] = {
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize("is_functional", [False, True], ids=["v1", "v2"])
 @pytest.mark.parametrize("place", ["/gpu:0", "/gpu:1", "spread"])
 @pytest.mark.parametrize("name", BODIES)
-def test_the_variables_of_a_loop_have_the_values_of_a_cpu(name: str, place: str) -> None:
+def test_the_variables_of_a_loop_have_the_values_of_a_cpu(
+    name: str, place: str, is_functional: bool
+) -> None:
+    if is_functional:
+        tf.enable_control_flow_v2()
     expected = computed(BODIES[name], [1.0, 2.0, 3.0], "/cpu:0")
     for one, other in zip(computed(BODIES[name], [1.0, 2.0, 3.0], place), expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6)

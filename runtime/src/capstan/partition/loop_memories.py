@@ -91,7 +91,9 @@ class _Loop:
         edge = self.body.results[passed[-1]]
         node = self.body.nodes[edge.node]
         if infer.is_constant(node):
-            return self._own(self._wanted(passed[-1:]))
+            # A constant is in one memory, also if the body sets several variables to it.
+            sharing = [index for index, result in enumerate(self.body.results) if result == edge]
+            return self._own(self._wanted(sharing))
         return self._own(memories.outputs(node)[edge.index])
 
     def _own(self, memory: str) -> str:
