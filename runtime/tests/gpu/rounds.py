@@ -104,6 +104,12 @@ def numpy_growth(once: Callable[[], None]) -> int:
         tracemalloc.stop()
 
 
+def grown_and_held(kind: str, once: Callable[[], None], memory: accelerated.Memory) -> Held:
+    """Return what this process holds, and the growth of NumPy's arrays in some steps."""
+    growth = numpy_growth(once) if kind == "steps" else 0
+    return {NUMPY: growth, **held(memory)}
+
+
 def grown(kind: str, before: Held, after: Held) -> list[str]:
     """Return the names of the figures that have grown."""
     # For some hundred sessions, the process keeps something, which `cluster/soak.py` measures.
@@ -169,12 +175,11 @@ def main(kind: str, warm: int, count: int) -> bool:
         before = {NUMPY: 0, **held(memory)}
         for _ in range(count - warm):
             once()
-        growth = numpy_growth(once) if kind == "steps" else 0
-        after = {NUMPY: growth, **held(memory)}
+        after = grown_and_held(kind, once, memory)
         if grown(kind, before, after):
             for _ in range(UNTIL_DROPPED if kind == "steps" else 1):
                 once()
-            after |= held(memory)
+            after = grown_and_held(kind, once, memory)
         print(json.dumps(before))
         print(json.dumps(after))
         return not grown(kind, before, after)
