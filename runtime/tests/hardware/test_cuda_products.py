@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from capstan import errors
 from capstan.hardware import cuda_products
 
 TYPES = {0: np.float32, 1: np.float64, 2: np.float16}
@@ -201,8 +202,19 @@ def test_arrays_that_cublas_does_not_multiply_are_refused(
         cuda_products.matmul(CUPY, left.view(Array), right.view(Array))
 
 
-def test_a_failure_of_cublas_is_an_error(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "cublasGemmStridedBatchedEx", lambda *_: 13)
+@pytest.mark.parametrize(
+    ("status", "error", "text"),
+    [
+        (3, errors.ResourceExhaustedError, "CUBLAS_STATUS_ALLOC_FAILED"),
+        (13, errors.InternalError, r"status 13 \(cublasStatus_t\)"),
+    ],
+)
+def test_a_failure_of_cublas_is_an_error_of_the_step(
+    library: Library, status: int, error: type[Exception], text: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(library, "cublasGemmStridedBatchedEx", lambda *_: status)
     one = laid_out(np.ones((1, 1)), "plain")
-    with pytest.raises(RuntimeError, match="13"):
+    with pytest.raises(RuntimeError, match=text) as raised:
         cuda_products.matmul(CUPY, one, one)
+    assert type(errors.from_exception(raised.value)) is error

@@ -17,6 +17,7 @@ _KINDS = {"float16": (2, 68), "float32": (0, 68), "float64": (1, 70), "bfloat16"
 """The data type and the type of the sums (cudaDataType, cublasComputeType_t) of each dtype."""
 
 _DEFAULT_ALGORITHM = -1
+_NO_MEMORY = 3  # cublasStatus_t
 
 
 def matmul(cupy: Any, left: Array, right: Array, out: Array | None = None) -> Array:
@@ -27,6 +28,7 @@ def matmul(cupy: Any, left: Array, right: Array, out: Array | None = None) -> Ar
     Raises:
         TypeError: cuBLAS does not multiply arrays of these types.
         ValueError: the arrays are no matrices or batches of matrices, or do not fit.
+        RuntimeError: cuBLAS failed.
     """
     kind = _KINDS.get(left.dtype.name)
     if kind is None or left.dtype != right.dtype:
@@ -106,8 +108,11 @@ def _stride(matrices: Any) -> ctypes.c_longlong:
 
 
 def _check(status: int) -> None:
+    if status == _NO_MEMORY:
+        # As CuPy says it, so that `errors.from_exception` returns a ResourceExhaustedError.
+        raise RuntimeError("CUBLAS_STATUS_ALLOC_FAILED")
     if status:
-        raise RuntimeError(f"cuBLAS failed with status {status}")
+        raise RuntimeError(f"cuBLAS failed with status {status} (cublasStatus_t)")
 
 
 @functools.cache
