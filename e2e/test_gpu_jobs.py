@@ -71,7 +71,7 @@ def test_digits_learns_on_gpus_although_a_worker_and_the_ps_are_killed(
     free = free_bytes()
     for name in ("train.py", "digits.py"):
         shutil.copy(EXAMPLE / name, shell.folder)
-    flags = () if free else ("--steps=400", "--learning_rate=0.005")
+    flags = () if free else ("--steps=1500", "--learning_rate=0.005")
     (shell.folder / "job.yaml").write_text(yaml.safe_dump(job(*flags)))
     shared = {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
     running = shell.start(capstanctl, "run", "job.yaml", env=shared)
