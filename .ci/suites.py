@@ -158,6 +158,8 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
     ignored = (
         *("cluster/test_strict_device.py", "cluster/test_several_gpus.py", "kernels/test_gpu.py"),
         *("cluster/test_device_lists.py", "cluster/test_device_loops.py"),
+        *("cluster/test_types_on_gpus.py", "compiler/test_repeats.py"),
+        "compiler/test_repeated_steps.py",
         *("cluster/test_queues.py", "train/test_tensorflow.py"),
         "cluster/test_profile.py",
     )
