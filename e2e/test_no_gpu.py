@@ -1,6 +1,5 @@
 """`make gpu` and `make bench-gpu` on machines that cannot use a GPU: they say what is missing."""
 
-import _ctypes
 import ctypes.util
 import importlib.util
 import os
@@ -9,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from numpy._core import _multiarray_umath
 
 from conftest import ROOT, users_environment
 
@@ -102,6 +102,6 @@ def test_a_driver_that_does_not_fit_is_named(
 def test_with_a_driver_alone_make_gpu_names_the_command_that_installs_cupy(
     tmp_path: pathlib.Path,
 ) -> None:
-    (tmp_path / "libcuda.so.1").symlink_to(_ctypes.__file__)
+    (tmp_path / "libcuda.so.1").symlink_to(_multiarray_umath.__file__)
     text = said("gpu", LD_LIBRARY_PATH=str(tmp_path))
     assert "CuPy is not installed: .venv/bin/pip install -r requirements/cuda.txt" in text
