@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from unittest import mock
 
 import strict
 
@@ -50,7 +51,6 @@ def gpu(memory_limit: int = 1 << 30) -> Iterator[Memory]:
 def _real(memory_limit: int) -> Iterator[Memory]:
     import cupy
 
-    os.environ["TF_FORCE_GPU_ALLOW_GROWTH"] = "true"  # Several processes share the GPU.
     pool = cupy.get_default_memory_pool()
 
     def used_bytes() -> int:
@@ -61,7 +61,8 @@ def _real(memory_limit: int) -> Iterator[Memory]:
         return int(pool.used_bytes())
 
     before = pool.get_limit()
-    with cupy.cuda.Device(0):
+    # Several processes share the GPU.
+    with mock.patch.dict(os.environ, TF_FORCE_GPU_ALLOW_GROWTH="true"), cupy.cuda.Device(0):
         used_bytes()
         pool.free_all_blocks()
         pool.set_limit(size=pool.total_bytes() + memory_limit)
