@@ -18,6 +18,11 @@ def is_on_host(array: Any) -> bool:
     return isinstance(array, _HOST)
 
 
+def is_on_device(value: Any) -> bool:
+    """Return whether a value is an array of a device. Other objects, such as handles, are not."""
+    return hasattr(value, "nbytes") and not is_on_host(value)
+
+
 def beside(value: Array, array: Array) -> Array:
     """Return `value` in the memory of `array`. Blocks if a device has `value` and not `array`."""
     if is_on_host(array):

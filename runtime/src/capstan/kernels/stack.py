@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import is_on_device
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.resources.stack import Stack
 
@@ -32,8 +33,7 @@ def keeper(node: NodeContext) -> Callable[[Any], Any]:
         return retained
 
     def keep(value: Any) -> Any:
-        is_of_device = hasattr(value, "nbytes") and not isinstance(value, np.ndarray | np.generic)
-        return hardware.duplicate(value) if is_of_device else retained(value)
+        return hardware.duplicate(value) if is_on_device(value) else retained(value)
 
     return keep
 

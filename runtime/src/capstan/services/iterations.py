@@ -143,7 +143,7 @@ class Iterations:
         """Return a value as an array that the parts of an iteration can receive."""
         if memory.is_on_host(value):
             return np.asarray(value)
-        if hasattr(value, "nbytes"):
+        if memory.is_on_device(value):
             return value  # A part of this task takes it as it is, in the memory of a device.
         return self._handles.sent(value, self._home.task)
 
