@@ -7,11 +7,11 @@ import numpy as np
 from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import variants
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.kernels.stack import keeper
-from capstan.kernels.variants import zeros_of
 from capstan.resources import variant
 from capstan.resources.optional import Optional
 from capstan.resources.tensor_list import shown
@@ -83,7 +83,7 @@ def _fake(node: NodeContext) -> Function:
     dtype, shape = node.attrs["dtype"], node.attrs["shape"].internal
     if dtype is dtypes.resource:
         return lambda: None
-    value = zeros_of(node)(tuple(size or 0 for size in shape or ()), dtype)
+    value = variants.zeros_of(node)(tuple(size or 0 for size in shape or ()), dtype)
     return lambda: value
 
 

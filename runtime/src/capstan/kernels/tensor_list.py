@@ -7,18 +7,11 @@ import numpy as np
 from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import variants
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.kernels.stack import keeper
-from capstan.kernels.variants import (
-    known_sizes,
-    list_in,
-    merged,
-    merged_with_all,
-    shape_in,
-    zeros_of,
-)
 from capstan.resources import variant
 from capstan.resources.tensor_list import TensorList, shown
 
@@ -34,7 +27,7 @@ def _empty(node: NodeContext) -> Function:
             raise invalid(
                 f"max_num_elements expected to be a scalar but got shape: {show(limit.shape)}"
             )
-        made = TensorList(dtype, shape_in(element_shape), max_num_elements=int(limit))
+        made = TensorList(dtype, variants.shape_in(element_shape), max_num_elements=int(limit))
         return variant.scalar(made)
 
     return empty
@@ -53,7 +46,7 @@ def _reserve(node: NodeContext) -> Function:
     dtype = node.attrs["element_dtype"]
 
     def reserve(element_shape: Array, count: Array) -> Array:
-        shape = shape_in(element_shape)
+        shape = variants.shape_in(element_shape)
         if count.ndim:
             raise invalid(f"The num_elements must be a scalar, but got shape: {show(count.shape)}")
         if count < 0:
@@ -67,14 +60,14 @@ def _reserve(node: NodeContext) -> Function:
 
 
 def _length(handle: Any) -> Any:
-    return np.int32(list_in(handle).length)
+    return np.int32(variants.list_in(handle).length)
 
 
 def _element_shape(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
 
     def element_shape(handle: Any) -> Any:
-        shape = list_in(handle).element_shape
+        shape = variants.list_in(handle).element_shape
         if shape is None:
             return dtype(-1)
         return np.array([-1 if size is None else size for size in shape], dtype)
@@ -94,7 +87,7 @@ def _push_back(node: NodeContext) -> Function:
     dtype, keep = node.attrs["element_dtype"], keeper(node)
 
     def push_back(handle: Any, element: Any) -> Array:
-        found = list_in(handle, dtype)
+        found = variants.list_in(handle, dtype)
         _require_fit(found, element.shape)
         limit = found.max_num_elements
         if limit != -1 and found.length >= limit:
@@ -122,7 +115,7 @@ def _push_back_batch(node: NodeContext) -> Function:
                 f"Expected tensor.shape[0] == input_handles.size, but saw {len(elements)} vs. "
                 f"{len(handles)}"
             )
-        lists = [list_in(handles[index, ...], dtype) for index in range(len(handles))]
+        lists = [variants.list_in(handles[index, ...], dtype) for index in range(len(handles))]
         for found in lists:
             _require_fit(found, elements.shape[1:])
         kept, result = keep(elements), np.empty(len(lists), object)
@@ -133,29 +126,29 @@ def _push_back_batch(node: NodeContext) -> Function:
 
 
 def _pop_back(node: NodeContext) -> Function:
-    dtype, zeros = node.attrs["element_dtype"], zeros_of(node)
+    dtype, zeros = node.attrs["element_dtype"], variants.zeros_of(node)
 
     def pop_back(handle: Any, element_shape: Array) -> tuple[Array, Any]:
-        found = list_in(handle, dtype)
+        found = variants.list_in(handle, dtype)
         if not found.length:
             raise invalid("Trying to pop from an empty list.")
         element = found.element(found.length - 1)
         if element is None:
-            shape = merged(shape_in(element_shape), found.element_shape)
+            shape = variants.merged(variants.shape_in(element_shape), found.element_shape)
             unknown = (
                 "Trying to read an uninitialized tensor but element_shape is not fully defined."
             )
-            element = zeros(known_sizes(shape, unknown), dtype)
+            element = zeros(variants.known_sizes(shape, unknown), dtype)
         return variant.scalar(found.popped()), element
 
     return pop_back
 
 
 def _get_item(node: NodeContext) -> Function:
-    dtype, zeros = node.attrs["element_dtype"], zeros_of(node)
+    dtype, zeros = node.attrs["element_dtype"], variants.zeros_of(node)
 
     def get_item(handle: Any, index: Array, element_shape: Array) -> Any:
-        found = list_in(handle, dtype)
+        found = variants.list_in(handle, dtype)
         if not 0 <= index < found.length:
             raise invalid(
                 f"Trying to access element {index} in a list with {found.length} elements."
@@ -170,9 +163,9 @@ def _get_item(node: NodeContext) -> Function:
 
 def _unset_sizes(found: TensorList, element_shape: Array) -> tuple[int, ...]:
     """Return the shape of the zeros in place of an element that was never set."""
-    shape = merged(shape_in(element_shape), found.element_shape)
+    shape = variants.merged(variants.shape_in(element_shape), found.element_shape)
     if not shapes.is_fully_defined(shape):
-        shape = merged_with_all(shape, found.elements)
+        shape = variants.merged_with_all(shape, found.elements)
     if shape is None or None in shape:
         raise invalid(
             "Trying to read an uninitialized tensor but element_shape is not fully defined: "
@@ -186,7 +179,7 @@ def _set_item(node: NodeContext) -> Function:
     grows, keep = node.attrs["resize_if_index_out_of_bounds"], keeper(node)
 
     def set_item(handle: Any, index: Array, element: Any) -> Array:
-        found = list_in(handle, dtype)
+        found = variants.list_in(handle, dtype)
         if index < 0 or (index >= found.length and not grows):
             raise invalid(
                 f"Trying to modify element {index} in a list with {found.length} elements."
@@ -202,7 +195,7 @@ def _set_item(node: NodeContext) -> Function:
 
 
 def _resize(handle: Any, size: Array) -> Array:
-    found = list_in(handle)
+    found = variants.list_in(handle)
     if size < 0:
         raise invalid(f"TensorListSlice expects size to be non-negative. Got: {size}")
     _check_length(int(size))
@@ -215,7 +208,7 @@ def _concat_lists(node: NodeContext) -> Function:
     dtype = node.attrs["element_dtype"]
 
     def joined(one: Any, other: Any) -> TensorList:
-        first, second = list_in(one, dtype), list_in(other, dtype)
+        first, second = variants.list_in(one, dtype), variants.list_in(other, dtype)
         if first.element_shape != second.element_shape:
             raise invalid(
                 "input_a and input_b TensorList element shapes are not identical at index 0.  Saw "

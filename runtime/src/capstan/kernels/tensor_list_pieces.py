@@ -10,10 +10,10 @@ import numpy as np
 from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import variants
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.kernels.stack import keeper
-from capstan.kernels.variants import Zeros, known_sizes, list_in, merged, shape_in, zeros_of
 from capstan.resources import variant
 from capstan.resources.tensor_list import TensorList, shown
 
@@ -22,7 +22,7 @@ def _split(node: NodeContext) -> Function:
     dtype, keep = node.attrs["element_dtype"], keeper(node)
 
     def split(tensor: Array, element_shape: Array, lengths: Array) -> Array:
-        shape = shape_in(element_shape)
+        shape = variants.shape_in(element_shape)
         if shape == ():
             raise invalid(
                 "TensorListSplit requires element_shape to be at least of rank 1, but saw: []"
@@ -61,17 +61,17 @@ def _slices(kept: Array, lengths: Sequence[int]) -> list[Array]:
 
 
 def _concat(node: NodeContext) -> Function:
-    dtype, zeros = node.attrs["element_dtype"], zeros_of(node)
+    dtype, zeros = node.attrs["element_dtype"], variants.zeros_of(node)
     declared = node.attrs["element_shape"].internal if "element_shape" in node.attrs else None
-    return lambda handle: _concatenated(list_in(handle, dtype), declared, (), zeros)
+    return lambda handle: _concatenated(variants.list_in(handle, dtype), declared, (), zeros)
 
 
 def _concat_v2(node: NodeContext) -> Function:
-    dtype, zeros = node.attrs["element_dtype"], zeros_of(node)
+    dtype, zeros = node.attrs["element_dtype"], variants.zeros_of(node)
 
     def concat(handle: Any, element_shape: Array, leading: Array) -> tuple[Array, Array]:
-        found = list_in(handle, dtype)
-        shape = merged(shape_in(element_shape), found.element_shape)
+        found = variants.list_in(handle, dtype)
+        shape = variants.merged(variants.shape_in(element_shape), found.element_shape)
         if shape == ():
             raise invalid("Concat requires elements to be at least vectors, found scalars instead.")
         return _concatenated(found, shape, leading.tolist(), zeros)
@@ -80,7 +80,7 @@ def _concat_v2(node: NodeContext) -> Function:
 
 
 def _concatenated(
-    found: TensorList, shape: shapes.Shape, leading: Sequence[int], zeros: Zeros
+    found: TensorList, shape: shapes.Shape, leading: Sequence[int], zeros: variants.Zeros
 ) -> tuple[Array, Array]:
     """Return the elements one after the other, and the length of each.
 
@@ -95,7 +95,7 @@ def _concatenated(
             f"list. element_shape: {shown(rest)}"
         )
     rest, lengths = _fitting(elements, first, rest)
-    sizes = known_sizes(
+    sizes = variants.known_sizes(
         rest,
         "Trying to concat list with only uninitialized tensors but element_shape_except_first_dim_ "
         "is not fully defined: ",
@@ -132,7 +132,7 @@ def _fitting(
             raise invalid(
                 f"Concat saw a scalar shape at index {index} but requires at least vectors."
             )
-        rest = merged(rest, element.shape[1:])
+        rest = variants.merged(rest, element.shape[1:])
         if first not in (None, len(element)):
             raise invalid(
                 "First entry of element_shape input does not match the first dim of list element "

@@ -10,35 +10,27 @@ import numpy as np
 from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import variants
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.kernels.stack import keeper
-from capstan.kernels.variants import (
-    Zeros,
-    known_sizes,
-    list_in,
-    merged,
-    merged_with_all,
-    shape_in,
-    zeros_of,
-)
 from capstan.resources import variant
 from capstan.resources.tensor_list import TensorList, shown
 
 
 def _stack(node: NodeContext) -> Function:
     dtype, count = node.attrs["element_dtype"], node.attrs["num_elements"]
-    zeros = zeros_of(node)
+    zeros = variants.zeros_of(node)
 
     def stack(handle: Any, element_shape: Array) -> Array:
-        found = list_in(handle, dtype)
+        found = variants.list_in(handle, dtype)
         elements = found.elements
         if count not in (-1, len(elements)):
             raise invalid(
                 f"Operation expected a list with {count} elements but got a list with "
                 f"{len(elements)} elements."
             )
-        shape = merged(shape_in(element_shape), found.element_shape)
+        shape = variants.merged(variants.shape_in(element_shape), found.element_shape)
         if not elements and not shapes.is_fully_defined(shape):
             raise invalid(
                 "Tried to stack elements of an empty list with non-fully-defined element_shape: "
@@ -57,11 +49,11 @@ def _stack(node: NodeContext) -> Function:
 
 
 def _gather(node: NodeContext) -> Function:
-    dtype, zeros = node.attrs["element_dtype"], zeros_of(node)
+    dtype, zeros = node.attrs["element_dtype"], variants.zeros_of(node)
 
     def gather(handle: Any, indices: Array, element_shape: Array) -> Array:
-        found = list_in(handle, dtype)
-        shape = merged(shape_in(element_shape), found.element_shape)
+        found = variants.list_in(handle, dtype)
+        shape = variants.merged(variants.shape_in(element_shape), found.element_shape)
         if not indices.size and not shapes.is_fully_defined(shape):
             raise invalid(
                 f"Tried to gather 0-elements from a list with non-fully-defined shape: "
@@ -87,10 +79,14 @@ def _gather(node: NodeContext) -> Function:
 
 
 def _rows(
-    elements: Sequence[Any], shape: shapes.Shape, dtype: dtypes.DType, zeros: Zeros, unknown: str
+    elements: Sequence[Any],
+    shape: shapes.Shape,
+    dtype: dtypes.DType,
+    zeros: variants.Zeros,
+    unknown: str,
 ) -> Array:
     """Return the elements as the rows of a tensor. An element that was never set gives zeros."""
-    sizes = known_sizes(merged_with_all(shape, elements), unknown)
+    sizes = variants.known_sizes(variants.merged_with_all(shape, elements), unknown)
     if not elements:
         return zeros((0, *sizes), dtype)
     unset = zeros(sizes, dtype) if any(each is None for each in elements) else None
@@ -102,7 +98,7 @@ def _from_tensor(node: NodeContext) -> Function:
     dtype, keep = node.attrs["element_dtype"], keeper(node)
 
     def from_tensor(tensor: Array, element_shape: Array) -> Array:
-        shape = shape_in(element_shape)
+        shape = variants.shape_in(element_shape)
         _require_rows(tensor, shape)
         kept = keep(tensor)
         elements = [kept[index, ...] for index in range(len(kept))]
@@ -128,7 +124,7 @@ def _scatter(node: NodeContext) -> Function:
         count = int(size[0]) if size else -1
         if count < -1:
             raise invalid(f"TensorListScatter expects num_elements >= -1, found: {count}")
-        shape = shape_in(element_shape)
+        shape = variants.shape_in(element_shape)
         _require_rows(tensor, shape)
         if indices.size != len(tensor):
             raise invalid(
@@ -154,7 +150,7 @@ def _scatter_into(node: NodeContext) -> Function:
     dtype, keep = node.attrs["element_dtype"], keeper(node)
 
     def scatter_into(handle: Any, tensor: Array, indices: Array) -> Array:
-        found = list_in(handle, dtype)
+        found = variants.list_in(handle, dtype)
         if not tensor.ndim:
             raise invalid("Tensor must be at least a vector, but saw shape: []")
         if indices.ndim != 1:
