@@ -107,7 +107,7 @@ _FAMILIES = (
     volumes,
     zeta,
 )
-"""The families whose rows this table repeats. They must be imported first."""
+"""The families whose rows `gpu_table` names. They must be imported first."""
 
 for _types, _ops in gpu_table.TABLE:
     for _op in _ops.split():
@@ -116,6 +116,11 @@ for _types, _ops in gpu_table.TABLE:
             for _name, _allowed in _types.items():
                 _both[_name] = _allowed & _row.types.get(_name, _allowed)
             if all(_both.values()):
-                _repeats = _row.make is not None and _op not in gpu_repeats.UNREPEATABLE
-                _gpu = replace(_row, device="GPU", types=_both, repeats=_repeats)
-                register(replace(_gpu, repeats_with=gpu_repeats.types(_op)))
+                _gpu = replace(
+                    _row,
+                    device="GPU",
+                    types=_both,
+                    repeats=_row.make is not None and _op not in gpu_repeats.UNREPEATABLE,
+                    repeats_with=gpu_repeats.types(_op),
+                )
+                register(_gpu)
