@@ -61,9 +61,12 @@ class Geometry:
             for j in range(self.columns.width):
                 yield i, j, self.rows.elements(i), self.columns.elements(j)
 
-    def blocks(self, images: int, itemsize: int, most: int) -> Iterator[slice]:
-        """Divide the images into blocks whose windows have `most` bytes, if an image has fewer."""
-        each = max(1, most // max(1, self.pixels * self.weights * itemsize))
+    def blocks(self, images: int, itemsize: int, most_bytes: int) -> Iterator[slice]:
+        """Divide the images into blocks.
+
+        The windows of a block have at most `most_bytes` bytes, unless one image has more.
+        """
+        each = max(1, most_bytes // max(1, self.pixels * self.weights * itemsize))
         for start in range(0, images, each):
             yield slice(start, min(start + each, images))
 
@@ -162,12 +165,12 @@ def check_slope(shape: Geometry, images: int, slope: Array, units: int) -> None:
         )
 
 
-def _block(node: NodeContext) -> int:
+def _block_bytes(node: NodeContext) -> int:
     return BLOCK if node.hardware.is_host else DEVICE_BLOCK
 
 
 def _conv(node: NodeContext) -> Function:
-    multiply, most = node.hardware.matmul, _block(node)
+    multiply, most_bytes = node.hardware.matmul, _block_bytes(node)
 
     def conv(images: Array, kernel: Array) -> Array:
         images = channels_last(node, images)
@@ -178,7 +181,7 @@ def _conv(node: NodeContext) -> Function:
         if shape.is_flat:
             multiply(images.reshape(-1, shape.depth), weights, result)
         else:
-            for rows, matrix in _windows(shape, images, most):
+            for rows, matrix in _windows(shape, images, most_bytes):
                 multiply(matrix, weights, result[rows])
         outer = (count, shape.rows.count, shape.columns.count, shape.units)
         return given_back(node, result.reshape(outer))
@@ -186,13 +189,13 @@ def _conv(node: NodeContext) -> Function:
     return conv
 
 
-def _windows(shape: Geometry, images: Array, most: int) -> Iterator[tuple[slice, Array]]:
+def _windows(shape: Geometry, images: Array, most_bytes: int) -> Iterator[tuple[slice, Array]]:
     """Yield the windows of each block of images, as a matrix, and their places among all windows.
 
     The blocks share the memory of the matrix.
     """
     memory = None
-    for block in shape.blocks(len(images), images.itemsize, most):
+    for block in shape.blocks(len(images), images.itemsize, most_bytes):
         count = block.stop - block.start
         if memory is None or len(memory[0]) != count:
             memory = (shape.padded(images, count), *shape.matrix(images, count))
@@ -202,7 +205,7 @@ def _windows(shape: Geometry, images: Array, most: int) -> Iterator[tuple[slice,
 
 
 def _by_filter(node: NodeContext) -> Function:
-    multiply, most = node.hardware.matmul, _block(node)
+    multiply, most_bytes = node.hardware.matmul, _block_bytes(node)
 
     def by_filter(images: Array, sizes: Array, slope: Array) -> Array:
         images, slope = channels_last(node, images), channels_last(node, slope)
@@ -214,7 +217,7 @@ def _by_filter(node: NodeContext) -> Function:
         if shape.is_flat:
             multiply(images.reshape(-1, shape.depth).T, slopes, total)
             return total.reshape(kernel_shape)
-        for rows, matrix in _windows(shape, images, most):
+        for rows, matrix in _windows(shape, images, most_bytes):
             np.add(total, multiply(matrix.T, slopes[rows]), total)
         return total.reshape(kernel_shape)
 
@@ -222,7 +225,7 @@ def _by_filter(node: NodeContext) -> Function:
 
 
 def _by_input(node: NodeContext) -> Function:
-    multiply, most = node.hardware.matmul, _block(node)
+    multiply, most_bytes = node.hardware.matmul, _block_bytes(node)
 
     def by_input(sizes: Array, kernel: Array, slope: Array) -> Array:
         slope = channels_last(node, slope)
@@ -234,7 +237,7 @@ def _by_input(node: NodeContext) -> Function:
         if shape.is_flat:
             return given_back(node, multiply(slopes, weights).reshape(image_shape))
         result = np.empty_like(kernel, shape=image_shape)
-        for block in shape.blocks(len(result), kernel.itemsize, most):
+        for block in shape.blocks(len(result), kernel.itemsize, most_bytes):
             rows = slice(block.start * shape.pixels, block.stop * shape.pixels)
             parts = multiply(slopes[rows], weights)
             result[block] = _spread(shape, parts, block.stop - block.start)

@@ -9,11 +9,8 @@ from capstan.core.shapes import show
 from capstan.kernels import nn
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, is_on_host, numbers, on_host
-from capstan.kernels.registry import Function, Kernel, register
+from capstan.kernels.registry import Kernel, register
 from capstan.kernels.rejection import invalid
-
-# NumPy's type stubs allow these arguments only by keyword, which is slower in every call.
-_SUM: Function = np.add.reduce
 
 
 def _broadcast(logits: Array, labels: Array) -> tuple[Array, Array]:
@@ -39,11 +36,11 @@ def _dense_loss(
     result = nn.shifted(logits, slope)
     weighted = np.multiply(result, labels)
     np.exp(result, result)
-    total = _SUM(result, -1, None, None, True)
+    total = nn.SUM(result, -1, None, None, True)
     np.divide(result, total, result)
     np.subtract(result, labels, result)
     np.subtract(np.multiply(labels, np.log(total, total)), weighted, weighted)
-    return _SUM(weighted, -1, None, loss), nn.into(result, slope)
+    return nn.SUM(weighted, -1, None, loss), nn.into(result, slope)
 
 
 def _sparse_loss(
@@ -68,12 +65,12 @@ def _sparse_loss(
     if is_on_host(logits) and classes <= nn.NARROW and logits.size >= classes * classes:
         return _narrow_sparse_loss(logits, labels, loss, slope)
     result = nn.shifted(logits, slope)
-    own = beside(labels, logits)
-    is_class = np.logical_and(own >= 0, own < classes)
-    at = (numbers(rows, logits), np.where(is_class, own, 0))
+    near_labels = beside(labels, logits)
+    is_class = np.logical_and(near_labels >= 0, near_labels < classes)
+    at = (numbers(rows, logits), np.where(is_class, near_labels, 0))
     chosen = result[at]
     np.exp(result, result)
-    total = np.where(is_class, _SUM(result, -1), logits.dtype.type(np.nan))
+    total = np.where(is_class, nn.SUM(result, -1), logits.dtype.type(np.nan))
     np.divide(result, total[:, None], result)
     result[at] -= 1
     return np.subtract(np.log(total, total), chosen, loss), nn.into(result, slope)
@@ -93,7 +90,7 @@ def _narrow_sparse_loss(
     np.subtract(columns, columns.max(0), columns)
     chosen = flat.take(at)
     np.exp(columns, columns)
-    total = _SUM(columns, 0)
+    total = nn.SUM(columns, 0)
     np.divide(columns, total, columns)
     flat[at] -= columns.dtype.type(1)
     losses = np.subtract(np.log(total, total), chosen, loss)

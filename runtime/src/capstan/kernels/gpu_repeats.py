@@ -47,25 +47,25 @@ _NEEDS_HOST: Final = (
 )
 
 
-_LONG = frozenset({dtypes.int64})
-_SHORT = frozenset({dtypes.int32})
+_INT64 = frozenset({dtypes.int64})
+_INT32 = frozenset({dtypes.int32})
 
 _REPEATS_WITH: Final[tuple[tuple[gpu_table.Types, str], ...]] = (
     # 32-bit integers are in host memory.
-    ({"T": gpu_table.PLAIN - _SHORT}, "Select SelectV2"),
-    ({"T": gpu_table.PLAIN - _SHORT, "TI": _LONG}, "OneHot"),
-    ({"T": _LONG}, "InTopKV2"),
-    ({"Tlabels": _LONG}, "SparseSoftmaxCrossEntropyWithLogits"),
-    ({"Tout": _LONG}, "RandomUniformInt"),
-    ({"output_dtype": _LONG}, "Multinomial"),
-    ({"output_type": _LONG}, "ArgMax ArgMin"),
+    ({"T": gpu_table.PLAIN - _INT32}, "Select SelectV2"),
+    ({"T": gpu_table.PLAIN - _INT32, "TI": _INT64}, "OneHot"),
+    ({"T": _INT64}, "InTopKV2"),
+    ({"Tlabels": _INT64}, "SparseSoftmaxCrossEntropyWithLogits"),
+    ({"Tout": _INT64}, "RandomUniformInt"),
+    ({"output_dtype": _INT64}, "Multinomial"),
+    ({"output_type": _INT64}, "ArgMax ArgMin"),
     # The host does all of this, with indices in its memory.
-    ({"T": _SHORT}, "DynamicStitch InvertPermutation ParallelDynamicStitch"),
-    ({"Tindices": _SHORT, "Tparams": _SHORT}, "Gather GatherNd GatherV2"),
+    ({"T": _INT32}, "DynamicStitch InvertPermutation ParallelDynamicStitch"),
+    ({"Tindices": _INT32, "Tparams": _INT32}, "Gather GatherNd GatherV2"),
     # The device finds the indices that are out of range.
-    ({"Tindices": _LONG, "Tparams": gpu_table.PLAIN - _SHORT}, "Gather GatherV2"),
-    ({"Tindices": _LONG}, "ResourceGather"),
-    ({"Tindices": _LONG, "T": gpu_table.FLOATS}, "UnsortedSegmentSum"),
+    ({"Tindices": _INT64, "Tparams": gpu_table.PLAIN - _INT32}, "Gather GatherV2"),
+    ({"Tindices": _INT64}, "ResourceGather"),
+    ({"Tindices": _INT64, "T": gpu_table.FLOATS}, "UnsortedSegmentSum"),
 )
 """The dtypes with which a device can repeat an op that otherwise needs the host.
 

@@ -13,7 +13,7 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
 # NumPy's type stubs allow these arguments only by keyword, which is slower in every call.
-_SUM: Function = np.add.reduce
+SUM: Function = np.add.reduce
 
 
 def _matmul(node: NodeContext) -> Function:
@@ -79,7 +79,7 @@ def _bias_add_grad(node: NodeContext) -> Function:
     def bias_add_grad(grad: Array, out: Array | None = None) -> Any:
         kept = axis % grad.ndim
         axes = tuple(other for other in range(grad.ndim) if other != kept)
-        return _SUM(grad, axes, dtype, out)
+        return SUM(grad, axes, dtype, out)
 
     return bias_add_grad
 
@@ -146,13 +146,13 @@ def into(result: Array, out: Array | None) -> Array:
 def _softmax(logits: Array, out: Array | None = None) -> Array:
     result = shifted(logits, out)
     np.exp(result, result)
-    np.divide(result, _SUM(result, -1, None, None, True), result)
+    np.divide(result, SUM(result, -1, None, None, True), result)
     return into(result, out)
 
 
 def _log_softmax(logits: Array, out: Array | None = None) -> Array:
     result = shifted(logits, out)
-    total = _SUM(np.exp(result), -1, None, None, True)
+    total = SUM(np.exp(result), -1, None, None, True)
     np.subtract(result, np.log(total, total), result)
     return into(result, out)
 
@@ -186,7 +186,7 @@ def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContex
                 return is_class
             every = numbers(rows, predictions)
             chosen = predictions[every, np.where(is_class, targets, 0)]
-            above = _SUM(predictions > chosen[:, None], 1, np.int64)
+            above = SUM(predictions > chosen[:, None], 1, np.int64)
             is_sure = np.isfinite(predictions).all(1)
             result: Array = is_class & is_sure & (above < limit)
             return result

@@ -121,17 +121,17 @@ def _max_grad_grad(node: NodeContext) -> Function:
 
 def _sizes(node: NodeContext, axes: tuple[windows.Windows, ...], dtype: Any) -> Any:
     """Return how many elements each window has, without padding, in a shape that broadcasts."""
-    whole, counts = 1, []
+    full_size, counts = 1, []
     for at, axis in enumerate(axes):
         inside = [outputs for _, outputs, _ in axis.inside()]
         if inside == [slice(0, axis.count)] * axis.width:
-            whole *= axis.width
+            full_size *= axis.width
             continue
         elements = node.hardware.arrays.zeros(axis.count, dtype)
         for outputs in inside:
             np.add(elements[outputs], dtype(1), elements[outputs])
         counts.append(elements.reshape([-1 if at == other else 1 for other in range(len(axes))]))
-    return functools.reduce(np.multiply, counts, dtype(whole))
+    return functools.reduce(np.multiply, counts, dtype(full_size))
 
 
 def _mean(node: NodeContext) -> Function:
@@ -179,12 +179,12 @@ def _max_with_argmax(node: NodeContext) -> Function:
 
     def max_with_argmax(x: Array) -> tuple[Array, Array]:
         axes = _windows(node, x.shape)
-        own = _elements(node, x)
+        positions = _elements(node, x)
         largest = np.zeros_like(x, shape=_counts(axes))
         chosen = np.full_like(largest, -1, np.int64)
         is_full = False
         for index_of_place, (outputs, elements) in enumerate(_places(axes)):
-            part, found = x[elements], own[elements]
+            part, found = x[elements], positions[elements]
             if index_of_place == 0 and part.shape == largest.shape:
                 largest[...], chosen[...], is_full = part, found, True
                 continue

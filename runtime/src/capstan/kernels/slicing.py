@@ -70,8 +70,8 @@ def _strided_slice(node: NodeContext) -> Function:
 def _strided_slice_grad(node: NodeContext) -> Function:
     index_of = _index_reader(node)
     # 32-bit integers are in host memory on every device.
-    is_short = node.output_dtypes[0] is dtypes.int32
-    allocate: Function = np.empty if is_short else node.hardware.allocate
+    is_int32 = node.output_dtypes[0] is dtypes.int32
+    allocate: Function = np.empty if is_int32 else node.hardware.allocate
 
     def strided_slice_grad(
         sizes: Array, begin: Array, end: Array, steps: Array, dy: Array, out: Array | None = None

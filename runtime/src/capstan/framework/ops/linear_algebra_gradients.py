@@ -86,8 +86,8 @@ def cholesky(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     product = raw.BatchMatMul(factor, grads[0], adj_x=True)
     halved = raw.MatrixSetDiag(product, raw.Div(raw.MatrixDiagPart(product), two))
     lower = raw.MatrixBandPart(halved, np.int64(-1), np.int64(0))
-    whole = over_factor(over_factor(lower))
-    return (raw.Div(raw.Add(whole, _turned(whole, raw)), two),)
+    unsymmetric = over_factor(over_factor(lower))
+    return (raw.Div(raw.Add(unsymmetric, _turned(unsymmetric, raw)), two),)
 
 
 def solve(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -169,9 +169,11 @@ def eigen(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     else:
         _, vectors = raw.SelfAdjointEigV2(op.inputs[0])
         middle = raw.MatrixDiag(grads[0])
-    whole = raw.BatchMatMul(_product(vectors, middle, raw=raw), vectors, adj_y=True)
+    unsymmetric = raw.BatchMatMul(_product(vectors, middle, raw=raw), vectors, adj_y=True)
     # The op reads the lower triangle only.
-    lower = raw.MatrixBandPart(raw.Add(whole, _turned(whole, raw)), np.int64(-1), np.int64(0))
+    lower = raw.MatrixBandPart(
+        raw.Add(unsymmetric, _turned(unsymmetric, raw)), np.int64(-1), np.int64(0)
+    )
     half = raw.Div(raw.MatrixDiagPart(lower), raw.Cast(2, DstT=lower.dtype))
     return (raw.MatrixSetDiag(lower, half),)
 
