@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import comparison
 import examples
 import gpu_examples
 import numpy as np
@@ -213,10 +214,7 @@ def check_equal(op: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> None:
         found, expected = session.run(outputs, feeds)
     several = isinstance(expected, list | tuple)
     for one, other in zip(found, expected, strict=True) if several else [(found, expected)]:
-        assert (one.dtype, one.shape) == (other.dtype, other.shape)
-        tolerance = TOLERANCE.get(one.dtype.name, 1e-5)
-        wide = [array.astype(elementwise.computed(array.dtype)) for array in (one, other)]
-        np.testing.assert_allclose(*wide, rtol=tolerance)
+        comparison.close(one, other, TOLERANCE.get(other.dtype.name, 1e-5))
 
 
 @pytest.mark.e2e
@@ -234,15 +232,8 @@ def test_a_program_with_state_gives_the_same_results_on_both_devices(
             steps = scenario(tf, np.random.default_rng(1), is_resource)
             results.append([session.run(step) for step in steps])
     for expected, found in zip(*map(tf.nest.flatten, results), strict=True):
-        dtype = np.asarray(expected).dtype
-        if elementwise.is_number(dtype):
-            tolerance = 1e-2 if dtype.name == "bfloat16" else 1e-5
-            wide = [
-                np.asarray(each).astype(elementwise.computed(dtype)) for each in (found, expected)
-            ]
-            np.testing.assert_allclose(*wide, rtol=tolerance, atol=tolerance / 10)
-        else:
-            np.testing.assert_array_equal(found, expected)
+        tolerance = TOLERANCE.get(np.asarray(expected).dtype.name, 1e-5)
+        comparison.close(found, expected, tolerance, tolerance / 10)
 
 
 @pytest.mark.e2e
