@@ -120,7 +120,7 @@ def test_a_list_may_pass_from_any_device_to_any_other(name: str, way: str, sourc
 
 @pytest.mark.e2e
 @pytest.mark.parametrize("way", [queued, staged])
-def test_a_list_of_a_gpu_may_be_kept(way: Callable[[Any], Any]) -> None:
+def test_a_queue_and_a_staging_area_keep_a_list_of_a_gpu(way: Callable[[Any], Any]) -> None:
     rows = tf.placeholder(tf.float32, [2, 2])
     with tf.device("/gpu:0"):
         handle = pushed(rows)

@@ -198,7 +198,7 @@ def test_a_checkpoint_keeps_a_variable(tmp_path: pathlib.Path) -> None:
     assert tf.train.load_checkpoint(path).get_tensor("v0").dtype == BFLOAT16
 
 
-def test_printed_and_converted_values() -> None:
+def test_bfloat16_is_printed_and_converted() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x = tf.constant([1.5, 0.1], tf.bfloat16)
         assert session.run(tf.as_string(x)).tolist() == [b"1.500000", b"0.100098"]
@@ -211,7 +211,7 @@ def test_printed_and_converted_values() -> None:
         assert (back.dtype, back.tolist()) == (BFLOAT16, [1, 256])
 
 
-def test_float32_is_no_bfloat16() -> None:
+def test_a_product_of_float32_and_bfloat16_is_refused() -> None:
     with (
         tf.Graph().as_default(),
         pytest.raises(TypeError, match=r"bfloat16 that does not match type float32"),

@@ -197,7 +197,7 @@ def test_in_top_k_accepts_ties_and_refuses_values_that_are_not_finite() -> None:
     np.testing.assert_array_equal(found, [True, False, False, False])
 
 
-def test_the_least_integer_of_its_type_is_the_last_of_the_largest() -> None:
+def test_top_k_puts_the_smallest_integer_of_a_type_last() -> None:
     values, indices = run("TopKV2", np.int8([-128, 5, 127]), np.int32(3))
     assert (values.tolist(), indices.tolist()) == ([127, 5, -128], [2, 1, 0])
 
