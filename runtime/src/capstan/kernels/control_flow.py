@@ -43,7 +43,8 @@ def _iterations(node: NodeContext) -> Function:
             found = list(outputs)
             try:
                 for place in variants if error is None else ():
-                    if found[place] is not None:  # Nobody reads a variable without a value.
+                    # A loop variable that no node reads may have no value.
+                    if found[place] is not None:
                         found[place] = variant_message.decoded(found[place])
             except errors.OpError as fault:
                 return done((), fault)

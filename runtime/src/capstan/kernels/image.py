@@ -197,7 +197,7 @@ def _summed(values: Array, chosen: Array, size: int, axis: int) -> Array:
     made = np.zeros_like(values, shape=(*values.shape[:axis], size, *values.shape[axis + 1 :]))
     before = (slice(None),) * axis
     if not is_on_host(values):
-        # The threads of a GPU add to one slice one after another.
+        # CuPy adds atomically, so several values may go to one slice.
         at: Any = (*before, chosen)
         np.add.at(made, at, values)
         return made

@@ -60,7 +60,7 @@ def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> 
     if not flat.size:
         return
     if not is_on_host(table):
-        # The threads of a GPU add to one row one after another.
+        # CuPy adds atomically, so several values may go to one row.
         at(ufunc, table, beside(flat, table), values.reshape(len(flat), *table.shape[1:]))
         return
     distinct, sums = merged(flat, values.reshape(len(flat), *table.shape[1:]))

@@ -1,11 +1,11 @@
 """Which memory each tensor of a placed node is in: host memory, or the memory of its device.
 
 The CPUs of a task share host memory. On every device, some arguments of an op are in host memory
-(`OpDef.host`). Strings and handles are in host memory too. As in TensorFlow, 32-bit integers are in
-host memory too, because they are mostly sizes and positions. A node runs on the host if all its
-inputs, apart from the arguments in `OpDef.host`, are strings or 32-bit integers, or if it is a cast
-to 32-bit integers. A variant is in the memory that has the tensors in it: a list of tensors is
-where its elements are.
+(`OpDef.host`). Strings, handles and, as in TensorFlow, 32-bit integers are in host memory, because
+these integers are mostly sizes and positions. A node runs on the host if all its inputs, apart from
+the arguments in `OpDef.host`, are strings or 32-bit integers, or if it is a cast to 32-bit
+integers. A variant is in the memory that has the tensors in it: a list of tensors is where its
+elements are.
 """
 
 import functools

@@ -193,8 +193,8 @@ class SyncReplicasOptimizer(optimizer.Optimizer):
         With a time limit, tokens of replicas that are gone stay in the queue. The op then only
         fills the queue up to `count` tokens.
         """
-        # A GPU may make the tokens. A step may copy a variable to it before the update, but not
-        # what the variable has after the update.
+        # The tokens may be made on a GPU. A copy of the variable to the GPU may come before the
+        # update, so the step is read here, after the update.
         step = self._global_step.read_value()
         if self._timeout_ms is None:
             return self._tokens.enqueue_many((raw.Fill([count], step),))
