@@ -91,6 +91,30 @@ def test_each_shape_and_each_value_in_host_memory_has_its_own_recording(gpu: str
     assert function.calls == 3 * (repeats.CALLS_BEFORE + 1)
 
 
+def test_what_arrives_from_the_host_goes_to_where_the_recorded_work_reads_it(
+    gpu: strict.Strict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted(lambda x: [np.add(x, 1.0)])
+    run = repeats.Repeats(counted, gpu, [], [], [False], [True], [False])
+    places: list[Any] = []
+    copy_in = gpu.copy_in
+
+    def copy(value: Any, out: Any = None) -> Any:
+        places.append(out)
+        return copy_in(value, out)
+
+    monkeypatch.setattr(gpu, "copy_in", copy)
+    for number in range(10):
+        value = np.array([float(number)])
+        [result] = run(value)
+        value[0] = -1.0  # the caller may change it
+        assert on_host(gpu, result).tolist() == [number + 1.0]
+    assert counted.calls == repeats.CALLS_BEFORE + 1
+    first, *others = places[repeats.CALLS_BEFORE + 1 :]
+    assert first is not None
+    assert all(place is first for place in others)
+
+
 def test_a_run_whose_calls_never_repeat_is_not_recorded(gpu: strict.Strict) -> None:
     run, function = repeated(gpu, lambda x, times: [np.multiply(x, float(times))], inputs=2)
     count = 2 * repeats.MOST_CALLS

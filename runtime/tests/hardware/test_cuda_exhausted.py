@@ -55,6 +55,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> cuda.Cuda:
             get_current_stream=lambda: Stream.null,
             memory=SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
             runtime=SimpleNamespace(
+                getDevice=lambda: 0,
                 getDeviceProperties=lambda number: {"name": b"fake", "major": 9, "minor": 0},
                 deviceGetPCIBusId=lambda number: "0000:01:00.0",
             ),

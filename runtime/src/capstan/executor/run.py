@@ -190,12 +190,12 @@ class PartRun:
                     self._is_running = False
                     return True
                 index, others = self._take_ready() if wait is None else (None, ())
-            if wait is not None:
-                wait()
-                continue
             if others:
                 self._run_beside(others)
-            self._run_segment(index)
+            if wait is not None:
+                wait()
+            elif index is not None:
+                self._run_segment(index)
         return not self._is_over and self._succeed(self._program.fetch(self._context))
 
     def _succeed(self, fetches: program.Values) -> bool:

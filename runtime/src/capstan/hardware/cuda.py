@@ -20,10 +20,12 @@ from capstan.core.arrays import Array
 from capstan.hardware import (
     cpu,
     cuda_collectives,
+    cuda_current,
     cuda_elementwise,
     cuda_graphs,
     cuda_peers,
     cuda_products,
+    cuda_signals,
     cuda_streams,
     device,
     gpu_options,
@@ -46,6 +48,7 @@ def create(task: str, count: int | None, options: config.GpuOptions) -> list[dev
         return []
     import cupy
 
+    cuda_signals.keep_interrupts(cupy.cuda.nvrtc)
     numbers = gpu_options.visible(options.visible_device_list, present)
     return [
         Cuda(cupy, f"{task}/device:GPU:{index}", number, options)
@@ -144,19 +147,23 @@ class Cuda(device.Device):
             and source.dtype == destination.dtype
             and source.shape == destination.shape
         )
-        with self._cupy.cuda.Device(self._number):
+        with cuda_current.using(self._cupy, self._number):
             if is_plain:  # the host is done sooner than with a kernel
                 destination.data.copy_from_device_async(source.data, source.nbytes)
             else:
                 self._cupy.copyto(destination, source)
 
     def copy_in(self, value: Array, out: Array | None = None) -> Array:
-        with self._memory(value.shape, value.dtype):
+        try:
             return self._streams.copy_in(value, out)
+        except self._cupy.cuda.memory.OutOfMemoryError as fault:
+            raise self._exhausted(value.shape, value.dtype, str(fault)) from None
 
     def copy_out(self, value: Array) -> Array:
-        with self._memory(value.shape, value.dtype):
+        try:
             return self._streams.copy_out(value)
+        except self._cupy.cuda.memory.OutOfMemoryError as fault:
+            raise self._exhausted(value.shape, value.dtype, str(fault)) from None
 
     def group(self, devices: Sequence[device.Device]) -> Any:
         gpus = [each for each in devices if isinstance(each, Cuda)]

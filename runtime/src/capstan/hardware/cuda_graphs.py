@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.core.arrays import Array
-from capstan.hardware import cuda_pools, device
+from capstan.hardware import cuda_current, cuda_pools, device
 
 
 def capture(
@@ -44,5 +44,5 @@ def _allocate(cupy: Any, size: int) -> Any:
 
 def _launch(cupy: Any, number: int, graph: Any, _pool: cuda_pools.Pool) -> None:
     """Start a graph. The argument `_pool` has kept its memory."""
-    with cupy.cuda.Device(number):
+    with cuda_current.using(cupy, number):
         graph.launch(cupy.cuda.Stream.null)

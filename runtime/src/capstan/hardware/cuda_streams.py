@@ -16,7 +16,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core.arrays import Array
-from capstan.hardware import cuda_pools, device, threads
+from capstan.hardware import cuda_current, cuda_pools, device, threads
 
 _SHORT_BYTES = 1 << 20
 """Up to this size, the stream that computes does a copy, in some 20 microseconds. The limit is a
@@ -74,7 +74,7 @@ class Streams(device.Stream):
 
     def copy_in(self, value: Array, out: Array | None = None) -> Array:
         """Return an array of the GPU that gets the elements of a NumPy array (`Device.copy_in`)."""
-        with self._cupy.cuda.Device(self._number):
+        with cuda_current.using(self._cupy, self._number):
             self.refuse_capture("a copy from the host")
             copy = self._copied_beside if value.nbytes > _SHORT_BYTES else self._copied_in_order
             array = copy(value, out)
@@ -83,8 +83,14 @@ class Streams(device.Stream):
 
     def _copied_beside(self, value: Array, out: Any) -> Any:
         """Return `out`, or a new array, that gets a copy. The copy may overlap computing."""
-        array, staged = self._landed(value), self._staged(value)
-        array.data.copy_from_host_async(staged.ctypes.data, value.nbytes, self._inward)
+        array, staged = self._landed(value), self._pinned(value.shape, value.dtype)
+        source, target = (part.reshape(-1).view(np.uint8) for part in (value, staged))
+        # The GPU copies a piece while the host copies the next.
+        for start in range(0, value.nbytes, _SHORT_BYTES):
+            piece = target[start : start + _SHORT_BYTES]
+            np.copyto(piece, source[start : start + _SHORT_BYTES])
+            place = array.data + start
+            place.copy_from_host_async(piece.ctypes.data, piece.nbytes, self._inward)
         end = self._mark(self._inward)
         self._compute.wait_event(end)
         self._busy.append((end, staged))
@@ -97,22 +103,20 @@ class Streams(device.Stream):
         """Return `out`, or a new array, that gets a copy between the computing before and after."""
         array = self._cupy.empty(value.shape, value.dtype) if out is None else out
         is_taken = value.nbytes <= _TAKEN_BYTES
-        source = np.ascontiguousarray(value) if is_taken else self._staged(value)
+        if is_taken:
+            source = np.ascontiguousarray(value)
+        else:
+            source = self._pinned(value.shape, value.dtype)
+            np.copyto(source, value)
         if value.nbytes:
             array.data.copy_from_host_async(source.ctypes.data, value.nbytes, self._compute)
         if not is_taken:
             self._busy.append((self._mark(self._compute), source))
         return array
 
-    def _staged(self, value: Array) -> Array:
-        """Return a copy of a NumPy array in pinned memory."""
-        staged: Array = self._pinned(value.shape, value.dtype)
-        np.copyto(staged, value)
-        return staged
-
     def copy_out(self, value: Array) -> Array:
         """Return a NumPy array that gets the elements of an array (`Device.copy_out`)."""
-        with self._cupy.cuda.Device(self._number):
+        with cuda_current.using(self._cupy, self._number):
             self.refuse_capture("a copy to the host")
             source = self._cupy.ascontiguousarray(value)
             host: Array = self._pinned(value.shape, value.dtype)
@@ -140,7 +144,7 @@ class Streams(device.Stream):
         A copy to the GPU ends before the computing that was given to the GPU after it. A thread
         that waits for the event `sleeps`, or else looks for it all the time.
         """
-        with self._cupy.cuda.Device(self._number):
+        with cuda_current.using(self._cupy, self._number):
             self.refuse_capture("a wait")
             last = self._compute
             if self._busy:
@@ -183,7 +187,7 @@ class Streams(device.Stream):
 
     def _leave(self) -> None:
         """Let copies to the GPU wait for the present computing, which may use their memory."""
-        with self._cupy.cuda.Device(self._number):
+        with cuda_current.using(self._cupy, self._number):
             self._inward.wait_event(self._mark(self._compute))
 
     def _mark(self, stream: Any) -> Any:
