@@ -10,6 +10,7 @@ import background
 import clusters
 import numpy as np
 import pytest
+import signals
 
 import capstan as tf
 from capstan import errors
@@ -231,39 +232,28 @@ def test_the_end_of_the_owner_of_a_queue_ends_a_wait() -> None:
             server.stop()
 
 
-@pytest.fixture
-def ctrl_c() -> Iterator[None]:
-    """SIGINT raises KeyboardInterrupt, also if this process was started with SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 WAITS = {step_run.StepRun._receive.__code__, inbox.Inbox.run_next.__code__}
 """The functions in which the thread of a step waits."""
 
 
-def interrupt_step(thread: int) -> None:
-    """Send SIGINT to a thread when it waits in a step."""
-
-    def waits() -> bool:
-        frames = traceback.walk_stack(background.frame_of(thread))
-        return any(frame.f_code in WAITS for frame, _ in frames)
-
-    background.until(waits)
-    signal.pthread_kill(thread, signal.SIGINT)
+def a_step_waits() -> bool:
+    """Return whether the main thread waits in a step."""
+    main = threading.main_thread().ident
+    assert main is not None
+    frames = traceback.walk_stack(background.frame_of(main))
+    return any(frame.f_code in WAITS for frame, _ in frames)
 
 
-@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupted_dequeue_takes_no_element(session: tf.Session) -> None:
     elements = queue()
     taken, enqueue = elements.dequeue(), elements.enqueue(tf.constant(1.0))
-    main = threading.main_thread().ident
-    assert main is not None
-    interrupt = background.Background(lambda: interrupt_step(main))
-    with pytest.raises(KeyboardInterrupt):
-        session.run(taken)
-    interrupt.join()
+    with signals.raising(signal.SIGINT, KeyboardInterrupt) as handled:
+        interrupt = background.Background(
+            lambda: signals.send(signal.SIGINT, a_step_waits, handled)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            session.run(taken)
+        interrupt.join()
     session.run(enqueue)
     assert session.run(taken) == 1.0
 

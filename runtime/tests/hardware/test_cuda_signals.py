@@ -2,11 +2,11 @@
 
 import signal
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import background
 import pytest
+import signals
 
 from capstan.hardware import cuda_signals
 
@@ -33,24 +33,8 @@ class Nvrtc:
         pass
 
 
-@pytest.fixture
-def handler() -> Iterator[None]:
-    """SIGTERM raises Signalled."""
-
-    def end(number: int, frame: Any) -> None:
-        raise Signalled
-
-    before = signal.signal(signal.SIGTERM, end)
-    yield
-    signal.signal(signal.SIGTERM, before)
-
-
-@pytest.mark.usefixtures("handler")
 def test_a_signal_ends_a_wait_after_a_compilation() -> None:
-    nvrtc = Nvrtc()
-    cuda_signals.keep_interrupts(nvrtc)
-    nvrtc.compileProgram(1, ())
-    locked = threading.Lock()
+    locked, started = threading.Lock(), threading.Event()
     main = threading.main_thread().ident
     assert main is not None
 
@@ -62,19 +46,21 @@ def test_a_signal_ends_a_wait_after_a_compilation() -> None:
         frame = background.frame_of(main)
         return frame is not None and frame.f_code is wait.__code__
 
-    def interrupt() -> None:
-        with locked:
-            started.set()
-            background.until(is_waiting)
-            signal.pthread_kill(main, signal.SIGTERM)
-            background.until(lambda: not is_waiting(), patience_s=20)
+    with signals.raising(signal.SIGTERM, Signalled) as handled:
 
-    started = threading.Event()
-    interrupted = background.Background(interrupt)
-    started.wait()
-    with pytest.raises(Signalled):
-        wait()
-    interrupted.join()
+        def interrupt() -> None:
+            with locked:
+                started.set()
+                signals.send(signal.SIGTERM, is_waiting, handled)
+
+        nvrtc = Nvrtc()
+        cuda_signals.keep_interrupts(nvrtc)
+        nvrtc.compileProgram(1, ())
+        interrupted = background.Background(interrupt)
+        started.wait()
+        with pytest.raises(Signalled):
+            wait()
+        interrupted.join()
 
 
 def test_a_signal_that_python_does_not_handle_keeps_its_action() -> None:

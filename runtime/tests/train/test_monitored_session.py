@@ -390,7 +390,8 @@ def test_workers_train_together_until_the_last_step(tmp_path: pathlib.Path):
     for thread in threads:
         thread.join()
     assert len(steps[0]) + len(steps[1]) >= 60
-    assert max(steps[0][-1], steps[1][-1]) in (60, 61)
+    # A run reads the global step before or after it trains, and before or after the other trains.
+    assert max(steps[0][-1], steps[1][-1]) in range(59, 63)
     assert tf.train.load_variable(str(tmp_path), "global_step") >= 60
 
 
