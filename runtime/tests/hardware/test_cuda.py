@@ -17,6 +17,8 @@ cupy = pytest.importorskip("cupy", reason=accelerated.WITHOUT_CUPY)
 TASK = "/job:localhost/replica:0/task:0"
 GROWING = config.GpuOptions(allow_growth=True)
 on_a_gpu = pytest.mark.skipif(bool(cuda.missing()), reason=cuda.missing())
+COUNTS = [1_000, 100_000, 1_000_000]
+"""Numbers of 4 or 8 bytes. Each number is copied in another way."""
 without_a_gpu = pytest.mark.skipif(not cuda.missing(), reason="this machine has a GPU")
 
 
@@ -118,28 +120,76 @@ def test_a_checked_call_of_linear_algebra_gives_a_result_or_raises(
 
 
 @on_a_gpu
-def test_arrays_of_the_host_may_change_once_they_are_copied(gpu: Any) -> None:
-    value, arrays = np.zeros(1000, np.float32), []
-    for number in range(100):
+@pytest.mark.parametrize("count", COUNTS)
+def test_arrays_of_the_host_may_change_once_they_are_copied(gpu: Any, count: int) -> None:
+    value, arrays = np.zeros(count, np.float32), []
+    for number in range(20):
         value[:] = number
         arrays.append(gpu.copy_in(value))
     gpu.use()
     totals = [gpu.copy_out(np.add(array, 1)) for array in arrays]
     gpu.stream.synchronize()
-    assert [total.max() for total in totals] == [number + 1 for number in range(100)]
-    assert [total.min() for total in totals] == [number + 1 for number in range(100)]
+    assert [total.max() for total in totals] == [number + 1 for number in range(20)]
+    assert [total.min() for total in totals] == [number + 1 for number in range(20)]
 
 
 @on_a_gpu
-def test_memory_of_copies_is_used_again_after_the_computing_that_reads_it(gpu: Any) -> None:
+@pytest.mark.parametrize("count", COUNTS)
+def test_an_array_gets_the_elements_of_a_copy_after_the_computing_that_reads_it(
+    gpu: Any, count: int
+) -> None:
     gpu.use()
-    total = gpu.put(np.zeros(1000, np.float32))
-    for number in range(100):
-        # The array is garbage as soon as the addition has been given to the GPU.
-        np.add(total, gpu.copy_in(np.full(1000, number, np.float32)), total)
+    place, total = gpu.put(np.zeros(count, np.int64)), gpu.put(np.zeros(count, np.int64))
+    backwards = np.arange(count)[::-1]
+    for _ in range(20):
+        assert gpu.copy_in(backwards, place) is place
+        np.add(total, place, total)
     found = gpu.copy_out(total)
     gpu.stream.synchronize()
-    assert found.tolist() == [4950.0] * 1000
+    np.testing.assert_array_equal(found, backwards * 20)
+
+
+@on_a_gpu
+@pytest.mark.parametrize("count", COUNTS)
+def test_memory_of_copies_is_used_again_after_the_computing_that_reads_it(
+    gpu: Any, count: int
+) -> None:
+    gpu.use()
+    total = gpu.put(np.zeros(count, np.float32))
+    for number in range(100):
+        # The array is garbage as soon as the addition has been given to the GPU.
+        np.add(total, gpu.copy_in(np.full(count, number, np.float32)), total)
+    found = gpu.copy_out(total)
+    gpu.stream.synchronize()
+    assert set(found.tolist()) == {4950.0}
+
+
+@on_a_gpu
+@pytest.mark.parametrize("start", [0, 1], ids=["aligned", "not aligned"])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_program_of_long_vectors_gives_the_values_of_numpy(
+    gpu: Any, dtype: Any, start: int
+) -> None:
+    gpu.use()
+    recorder = elementwise.Recorder(dtype)
+    vector, other, rate = (recorder.input() for _ in range(3))
+    total = vector + other * np.sqrt(rate)
+    program = recorder.program([total, total > 3.0])
+    values = np.linspace(-5, 5, 1 << 17).astype(dtype)
+    inputs = [values, values[::-1].copy(), np.array(2.0, dtype)]
+    whole = [gpu.put(np.concatenate([value[:1]] * start + [value])) for value in inputs[:2]]
+    given = [array[start:] for array in whole]
+    compute = gpu.compile(program)
+    found = compute([*given, gpu.put(inputs[2])])
+    # A result may take the place of an input.
+    compute([*given, gpu.put(inputs[2])], [given[0], gpu.arrays.empty(len(values), bool)])
+    results = [gpu.copy_out(array) for array in (*found, given[0])]
+    gpu.stream.synchronize()
+    expected = program.run(inputs)
+    np.testing.assert_allclose(results[0], expected[0], rtol=4 * np.finfo(dtype).eps, atol=1e-2)
+    far = np.abs(results[0] - 3.0) > 0.1  # Half-precision results are rounded afterwards.
+    np.testing.assert_array_equal(results[1][far], results[0][far] > 3.0)
+    np.testing.assert_array_equal(results[2], results[0])
 
 
 @on_a_gpu

@@ -2,7 +2,8 @@
 
 A node joins the node that reads its output if no other node reads it, and if both outputs have the
 same static shape. Nothing is then computed more often than before. The new node has the name of the
-last node of the chain, and reports the errors of all.
+last node of the chain, and reports the errors of all. A node whose kernel calls several functions
+is a chain, too.
 """
 
 from collections import Counter, defaultdict
@@ -42,14 +43,13 @@ def join(part: parts.Part, resources: containers.SessionResources) -> parts.Part
         return part
     links = {link.node.name: link for link in _links(part, resources)}
     chains = _chains(part, links)
-    joined = {name: _joined(part, chain) for name, chain in chains.items() if len(chain) > 1}
-    gone = {
-        link.node.name
+    joined = {
+        name: node
         for name, chain in chains.items()
-        for link in chain
-        if joined.get(name) is not None and link.node.name != name
+        if (node := _joined(part, chain)) is not None and len(node.attrs["program"].calls) > 1
     }
-    nodes = tuple(joined.get(node.name) or node for node in part.nodes if node.name not in gone)
+    gone = {link.node.name for name in joined for link in chains[name]} - joined.keys()
+    nodes = tuple(joined.get(node.name, node) for node in part.nodes if node.name not in gone)
     return replace(part, nodes=nodes)
 
 

@@ -155,7 +155,7 @@ class Repeats:
                     return False
             for cell in self._changed:
                 # A variable that is being sent gets other memory before it changes.
-                if cell.array is not cell.writable():
+                if cell.is_pinned and cell.array is not cell.writable():
                     return False
             recording.launch()
             return True

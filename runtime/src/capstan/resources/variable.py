@@ -98,6 +98,11 @@ class Variable:
             elif array is not self.array:
                 self._spare = array
 
+    @property
+    def is_pinned(self) -> bool:
+        """Whether somebody keeps an array of the variable. The caller holds `lock`."""
+        return bool(self._pins)
+
     def writable(self) -> Array:
         """Return an array with the present value, to change in place. The caller holds `lock`."""
         array = self.read()
