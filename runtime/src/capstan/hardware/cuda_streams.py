@@ -22,9 +22,6 @@ _SHORT_BYTES = 1 << 20
 """Up to this size, the stream that computes does a copy, in some 20 microseconds. The limit is a
 guess."""
 
-_COPIERS = 3
-"""The threads that help the thread of a step to copy to pinned memory. The number is a guess."""
-
 _TAKEN_BYTES = 1 << 16
 """Up to this size, CUDA itself takes the bytes of any host memory before it returns from an
 asynchronous copy (API synchronization behavior, CUDA Runtime API)."""
@@ -47,9 +44,7 @@ class Streams(device.Stream):
         self._busy: deque[tuple[Any, Any]] = deque()
         """The ends of copies, and the arrays that must stay as they are until then."""
         self._waiting = threads.DaemonThreads(1, f"capstan-gpu-{number}")
-        self._copying = threads.DaemonThreads(_COPIERS, f"capstan-gpu-{number}-copies")
-        for each in (self._waiting, self._copying):
-            weakref.finalize(self, each.shutdown, wait=False)
+        weakref.finalize(self, self._waiting.shutdown, wait=False)
 
     def then(self, passed: device.Passed, idle: device.Submit | None = None) -> None:
         """Let a thread wait for an event.
@@ -89,7 +84,7 @@ class Streams(device.Stream):
     def _copied_beside(self, value: Array, out: Any) -> Any:
         """Return `out`, or a new array, that gets a copy. The copy may overlap computing."""
         array = self._landed(value)
-        staged = self._send(value, array, self._inward, _SHORT_BYTES)
+        staged = self._send(value, array, self._inward)
         end = self._mark(self._inward)
         self._compute.wait_event(end)
         self._busy.append((end, staged))
@@ -102,33 +97,18 @@ class Streams(device.Stream):
         """Return `out`, or a new array, that gets a copy between the computing before and after."""
         array = self._cupy.empty(value.shape, value.dtype) if out is None else out
         if value.nbytes > _TAKEN_BYTES:
-            staged = self._send(value, array, self._compute, _TAKEN_BYTES)
+            staged = self._send(value, array, self._compute)
             self._busy.append((self._mark(self._compute), staged))
         elif value.nbytes:
             source = np.ascontiguousarray(value)
             array.data.copy_from_host_async(source.ctypes.data, value.nbytes, self._compute)
         return array
 
-    def _send(self, value: Array, array: Any, stream: Any, size: int) -> Array:
-        """Let a stream copy `value` to an array, in pieces of `size` bytes over pinned memory.
-
-        The GPU copies a piece while the host copies the next. Return the pinned memory.
-        """
+    def _send(self, value: Array, array: Any, stream: Any) -> Array:
+        """Let a stream copy `value` to an array over pinned memory, which is returned."""
         staged: Array = self._pinned(value.shape, value.dtype)
-        source, target = (part.reshape(-1).view(np.uint8) for part in (value, staged))
-        pieces = [slice(start, start + size) for start in range(0, value.nbytes, size)]
-        # Threads copy long pieces, because one core does not reach the rate of the GPU's copies.
-        copies = [
-            self._copying.submit(np.copyto, target[piece], source[piece])
-            for piece in (pieces[1:] if size >= _SHORT_BYTES else ())
-        ]
-        for number, piece in enumerate(pieces):
-            if number and copies:
-                copies[number - 1].result()
-            else:
-                np.copyto(target[piece], source[piece])
-            place, copied = array.data + piece.start, target[piece]
-            place.copy_from_host_async(copied.ctypes.data, copied.nbytes, stream)
+        np.copyto(staged, value)
+        array.data.copy_from_host_async(staged.ctypes.data, value.nbytes, stream)
         return staged
 
     def copy_out(self, value: Array) -> Array:
