@@ -1,7 +1,4 @@
-"""GPUs of NVIDIA, by CuPy. CuPy is imported when a process makes its first GPU.
-
-Nobody has run the class `Cuda` on a GPU yet.
-"""
+"""GPUs of NVIDIA, by CuPy. CuPy is imported when a process makes its first GPU."""
 
 import contextlib
 import functools
@@ -30,6 +27,8 @@ from capstan.hardware import (
     device,
     gpu_options,
 )
+
+_INSTALL = "install Capstan with its extra cuda13 or cuda12 (docs/how-to/gpus.md)"
 
 
 def create(task: str, count: int | None, options: config.GpuOptions) -> list[device.Device]:
@@ -77,7 +76,7 @@ def missing() -> str:
 def _found() -> int | str:
     """Return the number of GPUs, or the reason why none can be used."""
     if importlib.util.find_spec("cupy") is None:
-        return "CuPy is not installed: install capstan[cuda13] or capstan[cuda12]"
+        return f"CuPy is not installed: {_INSTALL}"
     try:
         from cupy.cuda import nvrtc, runtime
     except Exception as fault:  # noqa: BLE001 - what a broken CuPy raises differs
@@ -91,8 +90,7 @@ def _found() -> int | str:
         nvrtc.getVersion()
     except Exception as fault:  # noqa: BLE001 - what CuPy raises here differs with its version
         return (
-            "the libraries of CUDA are missing: install capstan[cuda13] or capstan[cuda12], "
-            f"which bring them. CuPy says: {fault}"
+            f"the libraries of CUDA are missing: {_INSTALL}, which brings them. CuPy says: {fault}"
         )
     return count
 

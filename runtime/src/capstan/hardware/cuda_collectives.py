@@ -1,6 +1,6 @@
 """Sums, other reductions and broadcasts over several GPUs of a process, by NVIDIA's NCCL.
 
-NCCL comes with CuPy, if its library is installed. Nobody has run this on GPUs yet.
+NCCL comes with CuPy, if its library is installed. Nobody has run this on several GPUs yet.
 """
 
 import functools

@@ -1,6 +1,6 @@
 """Copies between the memories of two GPUs of a process.
 
-Nobody has run this on a GPU yet.
+Nobody has run this on several GPUs yet.
 """
 
 import functools

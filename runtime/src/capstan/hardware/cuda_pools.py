@@ -1,7 +1,4 @@
-"""Memory of a GPU that is kept apart from other memory of the process.
-
-Nobody has run this on a GPU yet.
-"""
+"""Memory of a GPU that is kept apart from other memory of the process."""
 
 import weakref
 from collections.abc import Callable

@@ -53,12 +53,22 @@ def _reason(node: ir.Node, group: groups.Group, found: available.Available) -> s
         return (
             f"Operation was explicitly assigned to {node.device} but available devices are "
             f"[ {', '.join(sorted(found.names))} ]. Make sure the device specification refers to a "
-            "valid device."
+            f"valid device.{_without_gpus(asked, found)}"
         )
     kind = asked.device_type or "the matching"
     return (
         f"Could not satisfy explicit device specification '{node.device}' because no supported "
         f"kernel for {kind} devices is available.{notes}"
+    )
+
+
+def _without_gpus(asked: devices.DeviceSpec, found: available.Available) -> str:
+    """Return what to do if the requested device is a GPU, and no task has one."""
+    if asked.device_type != "GPU" or any("/device:GPU:" in name for name in found.names):
+        return ""
+    return (
+        " The requested device appears to be a GPU, but no task has one. docs/how-to/gpus.md says "
+        "what a GPU needs. With allow_soft_placement, the operation runs on a CPU."
     )
 
 
