@@ -93,9 +93,9 @@ def test_a_device_that_does_not_exist_is_refused_unless_placement_is_soft() -> N
 def test_a_gpu_that_no_task_has_is_refused_with_what_to_do() -> None:
     with tf.device("/gpu:0"):
         x = tf.constant(1.0, name="x")
-    with tf.Session(config=tf.ConfigProto(device_count={"GPU": 0})) as session:
-        with pytest.raises(tf.errors.InvalidArgumentError) as refused:
-            session.run(x)
+    session = tf.Session(config=tf.ConfigProto(device_count={"GPU": 0}))
+    with session, pytest.raises(tf.errors.InvalidArgumentError) as refused:
+        session.run(x)
     assert (
         "valid device. The requested device appears to be a GPU, but no task has one. "
         "docs/how-to/gpus.md says what a GPU needs. With allow_soft_placement, the operation runs "
