@@ -136,7 +136,7 @@ bench: $(VENV)/.oracle ## Measure Capstan and TensorFlow side by side; ROWS=read
 # A CuPy that is installed stays, because the driver of a machine may need an older CUDA.
 .PHONY: bench-gpu
 bench-gpu: $(VENV)/.product ## Measure Capstan and PyTorch on this machine's GPU; without one, say what is missing.
-	@cd bench && $(PY) -m gpu.present bench-gpu
+	@cd bench && ROWS="$(ROWS)" $(PY) -m gpu.present bench-gpu
 	@$(PY) -c 'import cupy' 2>/dev/null || { \
 	  echo "setup: CuPy and the libraries of CUDA (about 3 GB, once)"; \
 	  $(PIP) -r requirements/cuda.txt; }

@@ -56,7 +56,7 @@ def test_a_row_is_measured_without_pytorch(tmp_path: pathlib.Path) -> None:
 
 
 def test_the_order_has_each_row_once() -> None:
-    names = python("-c", "from gpu import __main__; print(*sorted(__main__.ORDER))")
+    names = python("-c", "from gpu import order; print(*sorted(order.ORDER))")
     assert names.split() == ROWS
 
 

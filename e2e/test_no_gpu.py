@@ -74,6 +74,13 @@ def with_cupy(folder: pathlib.Path, status: int, driver: int) -> str:
     return os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
 
 
+def test_an_unknown_row_is_refused_before_anything_is_installed() -> None:
+    ran = make("bench-gpu", MAKEFLAGS="ROWS=adam,adm")
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert "make bench-gpu: ROWS names unknown rows adm; the rows are train_softmax," in ran.stderr
+
+
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("has_cupy", [False, True])
 def test_without_a_driver_a_target_installs_nothing_and_names_the_driver(

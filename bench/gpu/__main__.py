@@ -10,27 +10,13 @@ does not fail because of a figure. It writes no file.
 
 import argparse
 import json
-import os
 import pathlib
 import subprocess
 import sys
 
-from gpu import present, table
+from gpu import order, present, table
 
 BENCH = pathlib.Path(__file__).resolve().parents[1]
-
-ORDER = (
-    "train_softmax",
-    "train_small",
-    "train_mlp",
-    "train_wide",
-    "adam",
-    "matmul_float32",
-    "matmul_float16",
-    "matmul_bfloat16",
-    "pull",
-    "push",
-)
 
 
 def main() -> int:
@@ -38,16 +24,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m gpu", description="measure GPUs")
     parser.add_argument("-o", "--output", choices=("table", "json"), default="table")
     output = parser.parse_args().output
-    requested = os.environ.get("ROWS", "").replace(",", " ").split()
-    unknown = sorted(set(requested) - set(ORDER))
-    if unknown:
-        names = f"{', '.join(unknown)}; the rows are {', '.join(ORDER)}"
-        print(f"bench-gpu: ROWS names unknown rows {names}", file=sys.stderr)
-        return 2
     if status := present.main("bench-gpu"):
         return status
     lines = []
-    for name in requested or ORDER:
+    requested = order.requested()
+    for name in requested:
         print(f"bench-gpu: {name}", file=sys.stderr, flush=True)
         done = subprocess.run(
             [sys.executable, "-m", f"gpu.rows.{name}"], cwd=BENCH, stdout=subprocess.PIPE, text=True
@@ -59,7 +40,7 @@ def main() -> int:
     elif lines:
         table.show(lines)
     was_refused = any("refused" in side for line in lines for side in line["sides"].values())
-    return 1 if was_refused or len(lines) < len(requested or ORDER) else 0
+    return 1 if was_refused or len(lines) < len(requested) else 0
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import importlib.util
 import sys
 
 from capstan.hardware import cuda
+from gpu import order
 
 DRIVER = "libcuda.so.1"
 INSTALL = "CuPy is not installed: .venv/bin/pip install -r requirements/cuda.txt"
@@ -26,7 +27,10 @@ def missing(target: str) -> str:
 
 
 def main(target: str) -> int:
-    """Say what the target lacks, and return the exit status."""
+    """Say what is wrong with ROWS, or what the target lacks. Return the exit status."""
+    if target == "bench-gpu" and (unknown := order.refusal()):
+        print(f"make {target}: {unknown}", file=sys.stderr)
+        return 2
     reason = missing(target)
     if reason:
         print(

@@ -202,7 +202,7 @@ class Cuda(device.Device):
             self._streams.refuse_capture(work)
 
     def compile(self, program: elementwise.Program) -> device.Compiled:
-        return cuda_elementwise.compile(self._cupy, program)
+        return cuda_elementwise.compiled(self._cupy, program)
 
     @contextlib.contextmanager
     def _memory(self, shape: tuple[int, ...], dtype: Any) -> Iterator[None]:

@@ -14,7 +14,7 @@ _WIDE_ELEMENTS = 1 << 16
 """Fewer elements do not keep a GPU busy, whichever kernel computes them. The number is a guess."""
 
 
-def compile(cupy: Any, program: elementwise.Program) -> device.Compiled:  # noqa: A001 - the device's
+def compiled(cupy: Any, program: elementwise.Program) -> device.Compiled:
     """Return the function that runs a program (`Device.compile`).
 
     A kernel is compiled in its first call. Long vectors have a kernel of their own, which uses the

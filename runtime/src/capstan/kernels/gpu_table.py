@@ -57,8 +57,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ),
     (
         {"T": _SIGNED},
-        "Abs AddN Cumprod Cumsum DynamicStitch Max Maximum Minimum Neg ParallelDynamicStitch Round "
-        "Sign Square SquaredDifference Sub Sum",
+        "Abs AccumulateNV2 AddN Cumprod Cumsum DynamicStitch Max Maximum Minimum Neg "
+        "ParallelDynamicStitch Round Sign Square SquaredDifference Sub Sum",
     ),
     ({"T": _SIGNED | {dtypes.uint8}}, "Add AddV2"),
     ({"T": _SIGNED | _SMALL}, "ClipByValue Mul TopKV2"),
