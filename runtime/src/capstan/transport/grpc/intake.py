@@ -4,13 +4,9 @@ gRPC reads a request only when the handler of the call asks for it. If the size 
 known before, a request that does not fit is refused unread. Capstan's clients send the sizes of
 large requests as metadata (`declare`). TensorFlow's clients do not, so their requests are counted
 when they have arrived. gRPC itself refuses a request that alone exceeds the bound, unread.
-
-The C library keeps freed memory for later allocations. After a large request, it is asked to return
-this memory to the system.
 """
 
 import contextlib
-import ctypes
 import threading
 from collections.abc import Iterator
 from typing import Final
@@ -19,6 +15,7 @@ import grpc
 
 from capstan import errors
 from capstan.transport import limits
+from capstan.transport.grpc import trimming
 
 SMALL_BYTES: Final = 64 << 10
 """Smaller requests are never refused, so that a full server still closes sessions and answers
@@ -59,6 +56,7 @@ class Intake:
         self._limit = limit_bytes
         self._lock = threading.Lock()
         self._held = 0
+        self._trimming = trimming.Trimming()
 
     @contextlib.contextmanager
     def request(self) -> "Iterator[Reservation]":
@@ -69,7 +67,7 @@ class Intake:
         finally:
             self.add(-reservation.size)
             if reservation.arrived >= _LARGE_BYTES:
-                _trim()
+                self._trimming.begin()
 
     def add(self, size: int) -> None:
         """Count `size` more bytes, or fewer if it is negative.
@@ -104,7 +102,8 @@ class Reservation:
         self.arrived = size
         self.raise_to(size)
         if size >= _LARGE_BYTES:
-            _trim()  # The buffers of the connection, which are as large as the request, are free.
+            # The buffers of the connection, which are as large as the request, are free.
+            trimming.trim()
 
     def raise_to(self, size: int) -> None:
         """Reserve `size` bytes in total, unless so many are reserved already or `size` is small.
@@ -114,10 +113,3 @@ class Reservation:
         if size >= SMALL_BYTES and size > self.size:
             self._intake.add(size - self.size)
             self.size = size
-
-
-def _trim() -> None:
-    """Return freed memory to the system. Does nothing if the C library has no such function."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
-    if trim is not None:
-        trim(0)
