@@ -91,7 +91,7 @@ def test_each_shape_and_each_value_in_host_memory_has_its_own_recording(gpu: str
     assert function.calls == 3 * (repeats.CALLS_BEFORE + 1)
 
 
-def test_what_arrives_from_the_host_goes_to_where_the_recorded_work_reads_it(
+def test_an_array_of_the_host_is_copied_to_the_place_that_recorded_work_reads(
     gpu: strict.Strict, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counted = Counted(lambda x: [np.add(x, 1.0)])

@@ -66,6 +66,7 @@ class Runs:
         yield False, [*late.values()]
 
     def _groups(self, segment: Sequence[ir.Node]) -> Iterator[tuple[bool, Sequence[ir.Node]]]:
+        """Yield the nodes of a segment in groups, with each copy from host memory by itself."""
         group: list[ir.Node] = []
         for node in segment:
             if self._is_repeatable(node):
@@ -119,7 +120,7 @@ class Runs:
         out.line(f"        {target}= {call}" if target else f"        {call}")
 
     def _can_be_late(self, node: ir.Node) -> bool:
-        """Return whether a run may make the copy from host memory that `node` is."""
+        """Return whether `node` is a copy from host memory that a run may make itself."""
         if not _is_arrival(node) or self._branches.condition(ir.Edge(node.name)):
             return False
         [(dtype, is_ref)], _ = infer.tensors(node)

@@ -10,7 +10,7 @@ _SET_ANEW = (signal.SIGINT, signal.SIGTERM)
 
 @functools.cache
 def keep_interrupts(nvrtc: Any) -> None:
-    """Let SIGINT and SIGTERM end the waits of the main thread, whatever is compiled later.
+    """Let SIGINT and SIGTERM end the waits of the main thread, also after a compilation.
 
     `nvrtc` is the module `cupy.cuda.nvrtc`. The first compilation of NVRTC in a process sets the
     handlers of these signals anew, with the flag SA_RESTART (seen with NVRTC 13.0). The system then
