@@ -2,6 +2,9 @@
 
 import pathlib
 import re
+import threading
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -425,3 +428,37 @@ def test_a_graph_is_exported_with_its_saver_and_collections(tmp_path: pathlib.Pa
     assert 'restore_op_name: "save/restore_all"' in path.read_text()
     only = tf.train.export_meta_graph(collection_list=["ops"])
     assert list(only.collection_def) == ["ops"]
+
+
+class SessionOfTwoSavers:
+    """A session whose first step is followed by `then`, in a thread that has a second to end."""
+
+    def __init__(self, session: tf.Session, then: Callable[[], object]) -> None:
+        self.graph = session.graph
+        self.thread = threading.Thread(target=then)
+        self._session = session
+
+    def run(self, *arguments: Any) -> Any:
+        values = self._session.run(*arguments)
+        if self.thread.ident is None:
+            self.thread.start()
+            self.thread.join(1.0)
+        return values
+
+
+@pytest.mark.e2e
+def test_the_checkpoint_of_the_last_save_is_the_latest_if_two_threads_save(tmp_path: pathlib.Path):
+    step = tf.Variable(0, name="step")
+    train = step.assign_add(1)
+    saver, path = tf.train.Saver(), str(tmp_path / "model.ckpt")
+    with tf.Session() as session:
+        session.run(step.initializer)
+
+        def train_and_save() -> None:
+            session.run(train)
+            saver.save(session, path, global_step=step)
+
+        savers = SessionOfTwoSavers(session, train_and_save)
+        saver.save(savers, path, global_step=step)
+        savers.thread.join()
+    assert tf.train.latest_checkpoint(str(tmp_path)) == f"{path}-1"

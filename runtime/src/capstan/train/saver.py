@@ -3,6 +3,7 @@
 Source: tensorflow/python/training/saver.py.
 """
 
+import threading
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -35,8 +36,8 @@ class Saver:
     uses the operations that an earlier saver has added to the graph.
 
     The saver keeps the newest `max_to_keep` checkpoints, or all checkpoints if `max_to_keep` is 0
-    or None. It never deletes one checkpoint in every `keep_checkpoint_every_n_hours`. Not
-    thread-safe.
+    or None. It never deletes one checkpoint in every `keep_checkpoint_every_n_hours`. Threads may
+    call `save` at the same time. No other method is thread-safe.
 
     Raises:
         ValueError: there are no variables and `allow_empty` is false, two variables have the same
@@ -81,6 +82,7 @@ class Saver:
         self._meta: tuple[Any, Any] | None = None
         self._is_built = False
         self._fence: checkpoint_fence.CheckpointFence | None = None
+        self._saving = threading.Lock()
         self.saver_def = saver_def
         if saver_def is not None:
             max_to_keep = saver_def.max_to_keep
@@ -175,6 +177,9 @@ class Saver:
         checkpoint whose name ends with `meta_graph_suffix`. It returns None if there is nothing to
         save.
 
+        Calls of several threads save one after another, so the state file names the checkpoint of
+        the last call.
+
         Raises:
             ValueError: the folder does not exist and cannot be made, `latest_filename` is a path,
                 or `save_path` has the name of the state file.
@@ -184,23 +189,25 @@ class Saver:
             OpError: the step that saves failed.
         """
         self._check_built()
-        self._check_fence()
-        path = checkpoint_names.named(
-            sess,
-            str(save_path),
-            global_step,
-            latest_filename,
-            is_sharded=self._sharded,
-            is_padded=self._pad_step_number,
-        )
-        definition = self.saver_def
-        written = None if definition is None else saver_defs.save(sess, definition, path)
-        self._check_fence()
-        if written is not None and write_state:
-            self._record(written, file_names.folder_of(path), latest_filename, meta_graph_suffix)
-        if write_meta_graph:
-            name = checkpoint_state.meta_graph_filename(written or path, meta_graph_suffix)
-            meta_graph.write(name, self._meta_graph(sess.graph, strip_default_attrs))
+        with self._saving:
+            self._check_fence()
+            path = checkpoint_names.named(
+                sess,
+                str(save_path),
+                global_step,
+                latest_filename,
+                is_sharded=self._sharded,
+                is_padded=self._pad_step_number,
+            )
+            definition = self.saver_def
+            written = None if definition is None else saver_defs.save(sess, definition, path)
+            self._check_fence()
+            if written is not None and write_state:
+                folder = file_names.folder_of(path)
+                self._record(written, folder, latest_filename, meta_graph_suffix)
+            if write_meta_graph:
+                name = checkpoint_state.meta_graph_filename(written or path, meta_graph_suffix)
+                meta_graph.write(name, self._meta_graph(sess.graph, strip_default_attrs))
         return written
 
     def claim(self, folder: str) -> None:
