@@ -77,6 +77,22 @@ def test_a_refused_job_is_also_warned_of_misspelt_pod_fields(
     assert "spec.replicaSpecs.ps.template.spec.containers[0].command: is missing" in fault
 
 
+@pytest.mark.e2e
+@pytest.mark.skipif(
+    any(Path("/dev", driver).exists() for driver in ("nvidiactl", "dxg")),
+    reason="needs a machine without a GPU of NVIDIA",
+)
+def test_a_job_is_warned_of_gpus_that_this_machine_lacks(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    gpus = "{name: trainer, resources: {limits: {nvidia.com/gpu: 1}}, command: [slep"
+    Path("job.yaml").write_text(JOB.replace("{name: trainer, command: [sleep", gpus, 1))
+    assert main.main(["run", "job.yaml"]) == 2
+    warning, *_ = capsys.readouterr().err.splitlines()
+    assert warning.startswith("capstanctl: warning: spec.replicaSpecs.ps.template.spec.containers")
+    assert warning.endswith("no GPU of NVIDIA: these tasks run on the CPU")
+
+
 def test_faults_of_commands_and_flags_are_reported_together(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -51,6 +51,48 @@ def test_the_thread_of_a_step_waits_for_a_device(devices: Devices, waits: list[i
     assert set(waits) == {threading.get_ident()}
 
 
+def test_the_thread_of_a_step_waits_for_a_copy_that_its_next_kernels_need(
+    devices: Devices, waits: list[int]
+) -> None:
+    with tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [2])
+        counts = tf.cast(x, tf.int64)
+        repeated: Any = tf.tile(x, counts[:1]) + 1.0
+    with tf.Session() as session:
+        found = session.run([counts, repeated], {x: [2.0, 5.0]})
+    assert [part.tolist() for part in found] == [[2, 5], [3.0, 6.0, 3.0, 6.0]]
+    assert set(waits) == {threading.get_ident()}
+
+
+def test_an_error_of_a_device_names_the_copy_that_waited_for_it(devices: Devices) -> None:
+    with tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [2])
+        doubled = tf.multiply(x, 2.0, name="doubled")
+
+    def fail() -> None:
+        raise RuntimeError("an illegal memory access")
+
+    with tf.Session() as session:
+        session.run(doubled, {x: np.ones(2)})
+        [gpu] = devices
+        gpu.enqueue(fail)
+        with pytest.raises(tf.errors.OpError, match=r"illegal memory access(.|\n)*node doubled"):
+            session.run(doubled, {x: np.ones(2)})
+
+
+def test_a_step_whose_time_ends_while_its_device_computes_is_late(devices: Devices) -> None:
+    with tf.device("/gpu:0"):
+        x = tf.placeholder(tf.float32, [2])
+        doubled: Any = x * 2.0
+    with tf.Session() as session:
+        session.run(doubled, {x: np.ones(2)})
+        [gpu] = devices
+        limit = tf.RunOptions(timeout_in_ms=1000)
+        gpu.enqueue(lambda: threading.Event().wait(1.2))
+        with pytest.raises(tf.errors.DeadlineExceededError):
+            session.run(doubled, {x: np.ones(2)}, options=limit)
+
+
 def test_a_step_over_tasks_receives_while_its_device_computes(
     devices: Devices, waits: list[int]
 ) -> None:

@@ -12,7 +12,7 @@ from capstan_operator.cli import summary
 from capstan_operator.cli.lines import Lines
 from capstan_operator.cli.table import Table
 from capstan_operator.errors import Fault
-from capstan_operator.local import interrupts, ports, prepare
+from capstan_operator.local import gpus, interrupts, ports, prepare
 
 STATE = Path(".capstan")
 """Where jobs keep their folders, in the directory where `capstanctl` runs."""
@@ -21,12 +21,14 @@ STATE = Path(".capstan")
 def run(path: Path, port: int | None, *, as_json: bool) -> int:
     """Run the job in a file to its end; return the exit status.
 
-    Fields of pod templates that are probably misspelt are reported on stderr, a line for each.
+    Fields of pod templates that are probably misspelt, and GPUs that this machine lacks, are reported
+    on stderr, a line for each.
     Raises `errors.Invalid` if the job cannot be started.
     """
     flag = None if port is None else ports.Base(port, f"--port {port}")
     draft = _draft(path)
-    for warning in draft.warnings:
+    lacking = () if draft.sound is None else gpus.missing(draft.sound)
+    for warning in (*draft.warnings, *lacking):
         print(f"capstanctl: warning: {warning}", file=sys.stderr)
     with (
         interrupts.catch() as caught,

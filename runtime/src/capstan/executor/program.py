@@ -21,6 +21,7 @@ from capstan import errors
 from capstan.core import cancellation
 from capstan.core.arrays import Array
 from capstan.executor import bind, callee, chains, emit, faults, listing, state
+from capstan.framework import facts, opdef
 from capstan.graph import infer
 from capstan.kernels import registry
 from capstan.partition import parts
@@ -122,6 +123,10 @@ class Program:
         """Whether a node or a segment of the part may answer late."""
         self.loops = self.code.loops
         """Whether the part has a loop, so that a segment may run without end."""
+        departs = [opdef.role(ops[name].op) is facts.Role.DEPARTURE for name, _ in self._starts]
+        self.runs_alone = all(departs) and not (self.is_parallel or self.loops)
+        """Whether one thread can run the part by itself (`executor.alone`): no node waits for
+        anything but a copy to the host, and a second thread would have nothing to do."""
 
     def take(self) -> Context:
         """Return a context that no other step uses until `give_back`.

@@ -73,6 +73,7 @@ class Role(enum.Enum):
     IDENTITY = "the output is input 0"
     CAST = "the output is input 0 with elements of another type"
     ARRIVAL = "the output is input 0 in the memory of the device, which gets it from host memory"
+    DEPARTURE = "the output is input 0 in host memory, as soon as the device has done the copy"
     IDENTITIES = "each output is the input of the same number"
     METADATA = "each output depends only on the shape of the input of the same number"
     VARIABLE = "output 0 is the reference or the handle of the variable that the node names"

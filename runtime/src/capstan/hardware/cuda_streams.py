@@ -56,7 +56,7 @@ class Streams(device.Stream):
             event = self._end(sleeps=idle is None)
         except self._cupy.cuda.runtime.CUDARuntimeError as fault:
             error = errors.from_exception(fault)
-            self._waiting.start(lambda: passed(error))
+            (idle or self._waiting.start)(lambda: passed(error))
             return
         if idle is None:
             self._waiting.start(functools.partial(self._wait, event, passed))

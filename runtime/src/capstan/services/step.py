@@ -1,7 +1,7 @@
 """Runs the steps of a session. A step runs a compiled signature on the tasks of a cluster.
 
-If a step has nodes only on the caller's own task and neither waits nor loops, `Steps` runs it
-without a link. Any other step is a `StepRun`.
+If one thread of the caller's own task can run a whole step, `Steps` runs it in the caller's thread
+(`executor.alone`). Any other step is a `StepRun`.
 """
 
 import threading
@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from capstan import errors
 from capstan.core import node
-from capstan.executor import program
+from capstan.executor import alone, program
 from capstan.services import inbox, step_run
 from capstan.transport import api
 from capstan.transport import cancellation as cancellations
@@ -50,7 +50,7 @@ class Steps:
         """
         local = step.local
         try:
-            if not step.remotes and local is not None and not (local.waits or local.loops):
+            if not step.remotes and local is not None and local.runs_alone:
                 return self._run_alone(local, feeds, deadline, cancellation)
             return self._run_in_flight(step, feeds, deadline, cancellation)
         except Exception as fault:  # noqa: BLE001 - the step's error
@@ -97,17 +97,19 @@ class Steps:
         deadline: float | None,
         cancellation: cancellations.Cancellation | None,
     ) -> dict[node.Edge, step_run.Array]:
-        """Run a part that exchanges no messages and never waits, in the caller's thread."""
+        """Run a part in the caller's thread. Return copies of its fetches."""
         part = compiled.part
-        context = compiled.take()
-        context.take_feeds([feeds[edge] for edge in part.feeds])
-        for index in range(len(compiled.layout.keys)):
-            compiled.run_segment(context, index)
+
+        def check() -> None:
             if self._closed:
                 raise cancelled_by_close()
             inbox.require_before(deadline)
             if cancellation is not None and cancellation.is_cancelled:
                 raise _cancelled_by_client()
+
+        context = compiled.take()
+        context.take_feeds([feeds[edge] for edge in part.feeds])
+        alone.run_segments(compiled, context, check)
         fetched = {
             edge: step_run.owned(value)
             for edge, value in zip(part.fetches, compiled.fetch(context), strict=True)

@@ -17,6 +17,7 @@ define(
         ("input: T",),
         ("output: T",),
         shape=rules.unchanged,
+        role=facts.Role.DEPARTURE,
         effect=facts.BLOCKS,
         host=("output",),
     )
