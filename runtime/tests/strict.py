@@ -22,6 +22,7 @@ import cupy_interface
 import numpy as np
 
 from capstan import errors
+from capstan.core import cancellation
 from capstan.hardware import cpu, device, factories
 
 _GARBAGE = 0xA5
@@ -187,7 +188,7 @@ class LateStream(device.Stream):
         with self._lock:
             self._work.append(work)
 
-    def then(self, passed: device.Passed, idle: device.Submit | None = None) -> None:
+    def then(self, passed: device.Passed, idle: cancellation.Submit | None = None) -> None:
         self.refuse_recording("then")
         if idle is None:
             self._begin(lambda: passed(self._failed))

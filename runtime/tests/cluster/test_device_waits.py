@@ -11,6 +11,7 @@ import pytest
 import strict
 
 import capstan as tf
+from capstan.core import cancellation
 from capstan.hardware import device
 
 Devices = list[strict.Strict]
@@ -29,7 +30,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     then = strict.LateStream.then
 
     def noted(
-        stream: strict.LateStream, passed: device.Passed, idle: device.Submit | None = None
+        stream: strict.LateStream, passed: device.Passed, idle: cancellation.Submit | None = None
     ) -> None:
         def note(error: tf.errors.OpError | None) -> None:
             threads.append(threading.get_ident())

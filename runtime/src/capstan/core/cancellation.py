@@ -5,7 +5,9 @@ from collections.abc import Callable
 from capstan import errors
 
 Callback = Callable[[errors.OpError], None]
+
 Submit = Callable[[Callable[[], None]], object]
+"""Runs a function soon."""
 
 
 class Cancellation:

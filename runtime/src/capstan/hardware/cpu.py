@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import dtypes
+from capstan.core import cancellation, dtypes
 from capstan.core.arrays import Array
 from capstan.hardware import device
 
@@ -21,7 +21,7 @@ The limit has no effect."""
 class _Immediate(device.Stream):
     """The stream of a device that does all work in the thread of the caller."""
 
-    def then(self, passed: device.Passed, idle: device.Submit | None = None) -> None:
+    def then(self, passed: device.Passed, idle: cancellation.Submit | None = None) -> None:
         passed(None)
 
     def synchronize(self) -> None:

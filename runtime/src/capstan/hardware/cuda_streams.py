@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
+from capstan.core import cancellation
 from capstan.core.arrays import Array
 from capstan.hardware import cuda_current, cuda_pools, device, threads
 
@@ -46,7 +47,7 @@ class Streams(device.Stream):
         self._waiting = threads.DaemonThreads(1, f"capstan-gpu-{number}")
         weakref.finalize(self, self._waiting.shutdown, wait=False)
 
-    def then(self, passed: device.Passed, idle: device.Submit | None = None) -> None:
+    def then(self, passed: device.Passed, idle: cancellation.Submit | None = None) -> None:
         """Let a thread wait for an event.
 
         A function that CUDA itself calls must not use CUDA, and `passed` may. A thread of the step

@@ -14,15 +14,12 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import devices, elementwise
+from capstan.core import cancellation, devices, elementwise
 from capstan.core.arrays import Array
 from capstan.hardware import threads
 
 Passed = Callable[[errors.OpError | None], None]
 """Receives the first error of the work on a stream, or None."""
-
-Submit = Callable[[Callable[[], None]], object]
-"""Runs a function soon."""
 
 Compiled = Callable[..., tuple[Array, ...]]
 """Runs an elementwise program (`Device.compile`)."""
@@ -39,7 +36,7 @@ class Stream(abc.ABC):
     """
 
     @abc.abstractmethod
-    def then(self, passed: Passed, idle: Submit | None = None) -> None:
+    def then(self, passed: Passed, idle: cancellation.Submit | None = None) -> None:
         """Call `passed` once, when all work that the stream has now is done.
 
         The call returns at once. Another thread may call `passed`, which must not block. If `idle`
