@@ -116,8 +116,7 @@ class Operand:
     def __eq__(self, other: object) -> bool:
         return self is other
 
-    def __hash__(self) -> int:
-        return id(self)
+    __hash__ = object.__hash__
 
     def __iter__(self) -> NoReturn:
         raise TypeError(f"'{type(self).__name__}' object is not iterable.")
