@@ -3,6 +3,7 @@
 import gc
 import socket
 import threading
+import weakref
 from collections.abc import Iterator
 from concurrent import futures
 from typing import Any
@@ -201,3 +202,17 @@ def test_the_devices_of_this_process_have_short_names() -> None:
         ("/device:CPU:0", "CPU"),
         ("/device:CPU:1", "CPU"),
     ]
+
+
+def test_the_error_of_a_step_holds_no_array_of_the_step() -> None:
+    x = tf.placeholder(tf.float32, [2])
+    checked = tf.check_numerics(x, "is not finite")
+    with tf.Session() as session:
+        fed = np.full(2, np.nan, np.float32)
+        is_free = weakref.ref(fed)
+        with pytest.raises(tf.errors.InvalidArgumentError) as raised:
+            session.run(checked, {x: fed})
+        kept = raised.value.with_traceback(None)  # The caller's frames hold the feed, too.
+        del fed, raised
+        gc.collect()
+        assert is_free() is None, kept

@@ -11,7 +11,7 @@ from typing import Any
 
 from capstan import errors
 from capstan.core import cancellation
-from capstan.executor import program
+from capstan.executor import faults, program
 
 
 def run_segments(
@@ -25,6 +25,14 @@ def run_segments(
     Raises:
         OpError: a kernel or a copy failed. The message names the node.
     """
+    try:
+        _run(compiled, context, check)
+    except Exception as fault:
+        faults.forget_frames(fault)
+        raise
+
+
+def _run(compiled: program.Program, context: program.Context, check: Callable[[], None]) -> None:
     layout = compiled.layout
     departures = _Departures(compiled, context) if layout.waiting else None
     for index in range(len(layout.keys)):
