@@ -23,7 +23,7 @@ pytestmark = genuine.MARKS
 
 TIMEOUT_MS = 60_000
 REFUSAL = "Cannot colocate nodes"
-VALUES, GRADIENTS = 150, 50
+VALUES, GRADIENTS = 100, 30
 """The numbers of programs without and with gradients. The soak variant has ten times as many."""
 
 

@@ -24,7 +24,7 @@ def _switch_and_merge(v1: Any) -> None:
 # A smaller seed is not a smaller program, so there is nothing to shrink. The seeds are always the
 # same: a program may decide by a value that lies between the roundings of two correct runtimes.
 @hypothesis.settings(
-    max_examples=examples.share(30),
+    max_examples=examples.share(20),
     derandomize=True,
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
 )
