@@ -16,7 +16,7 @@ import json
 import pathlib
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import chart
@@ -115,11 +115,15 @@ def _on_gpu(operation: str) -> str:
     for kernel in kernels:
         for name, allowed in kernel.types.items():
             found.setdefault(name, set()).update(allowed)
-    served = "; ".join(
-        f"`{name}` {_types(sorted(found[name], key=lambda dtype: dtype.as_datatype_enum))}"
-        for name in sorted(found)
-    )
+    served = "; ".join(f"`{name}` {_types(_in_order(found[name]))}" for name in sorted(found))
     return served or ("yes" if kernels else "")
+
+
+def _in_order(allowed: Collection[Any]) -> Sequence[Any]:
+    """Return element types, the numeric ones first, in the order of the other columns."""
+    numeric = importlib.import_module("capstan.framework.ops.typesets").NUMERIC
+    rest = sorted(set(allowed).difference(numeric), key=lambda dtype: str(dtype.name))
+    return [*(dtype for dtype in numeric if dtype in allowed), *rest]
 
 
 def _oracle() -> dict[str, str]:
