@@ -1,5 +1,6 @@
 """Cross-entropy losses, and softmax along any axis (python/ops/nn_ops.py, nn_impl.py)."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -206,13 +207,38 @@ def weighted_cross_entropy_with_logits(
         return raw.Add(linear, raw.Mul(factor, softplus), name=scope)
 
 
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Any:
+    """Return exp(c) - z * c for the logarithm c of a rate and the target z, element by element.
+
+    With `compute_full_loss`, Stirling's approximation of log(z!) is added for the targets that are
+    not in [0, 1].
+
+    Raises:
+        ValueError: the shapes differ.
+    """
+    with scoped(name, "log_poisson_loss", (log_input, targets)):
+        log_input = convert.convert_to_tensor(log_input, name="log_input")
+        targets = convert.convert_to_tensor(targets, name="targets")
+        _check_same(log_input, targets, "log_input and targets must have the same shape")
+        loss = raw.Sub(raw.Exp(log_input), raw.Mul(log_input, targets))
+        if not compute_full_loss:
+            return loss
+        half_log = raw.Mul(0.5, raw.Log(raw.Mul(2 * math.pi, targets)))
+        stirling = raw.Add(raw.Sub(raw.Mul(targets, raw.Log(targets)), targets), half_log)
+        zeros, ones = raw.ZerosLike(targets), raw.OnesLike(targets)
+        is_small = raw.LogicalAnd(raw.GreaterEqual(targets, zeros), raw.LessEqual(targets, ones))
+        return raw.Add(loss, raw.Select(is_small, zeros, stirling))
+
+
 def _check_same(x: Any, y: Any, requirement: str) -> None:
     if not shapes.is_compatible(x.shape.internal, y.shape.internal):
         raise ValueError(f"{requirement} ({x.shape} vs {y.shape})")
 
 
 __all__ = [
-    "along_last_axis", "sigmoid_cross_entropy_with_logits", "softmax_cross_entropy_with_logits",
-    "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits",
-    "weighted_cross_entropy_with_logits",
+    "along_last_axis", "log_poisson_loss", "sigmoid_cross_entropy_with_logits",
+    "softmax_cross_entropy_with_logits", "softmax_cross_entropy_with_logits_v2",
+    "sparse_softmax_cross_entropy_with_logits", "weighted_cross_entropy_with_logits",
 ]  # fmt: skip

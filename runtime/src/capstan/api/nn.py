@@ -3,7 +3,6 @@
 # ruff: noqa: F403 - the other modules list their exports in `__all__`
 
 import importlib
-from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import (
@@ -13,6 +12,7 @@ from capstan.api import (
     math_ops,
     nn_activations,
     nn_convolution,
+    nn_moments,
     nn_normalization,
     plain,
     random_ops,
@@ -21,6 +21,7 @@ from capstan.api import (
 from capstan.api.absent import absent
 from capstan.api.nn_activations import *
 from capstan.api.nn_convolution import *
+from capstan.api.nn_moments import *
 from capstan.api.nn_normalization import *
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
@@ -28,18 +29,18 @@ from capstan.framework import convert
 from capstan.framework.raw import raw
 
 __all__ = [
-    "batch_normalization", "bias_add", "dropout", "embedding_lookup",
-    "embedding_lookup_sparse", "in_top_k", "l2_loss",
-    "l2_normalize", "leaky_relu", "log_softmax", "moments", "relu", "relu_layer", "sigmoid",
-    "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
+    "bias_add", "dropout", "embedding_lookup", "embedding_lookup_sparse", "in_top_k", "l2_loss",
+    "l2_normalize", "leaky_relu", "log_poisson_loss", "log_softmax", "relu", "relu_layer",
+    "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits", "tanh",
     "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
-    *nn_activations.__all__, *nn_convolution.__all__,
+    *nn_activations.__all__, *nn_convolution.__all__, *nn_moments.__all__,
     *nn_normalization.__all__,
 ]  # fmt: skip
 
 embedding_lookup = gather_ops.embedding_lookup
 embedding_lookup_sparse = embedding_ops.embedding_lookup_sparse
+log_poisson_loss = losses_ops.log_poisson_loss
 sigmoid = math_ops.sigmoid
 sigmoid_cross_entropy_with_logits = losses_ops.sigmoid_cross_entropy_with_logits
 softmax_cross_entropy_with_logits = losses_ops.softmax_cross_entropy_with_logits
@@ -170,49 +171,6 @@ def zero_fraction(value: Any, name: str | None = None) -> Any:
         return reduce_ops.reduce_mean(raw.Cast(is_zero, DstT=dtypes.float32))
 
 
-def moments(
-    x: Any,
-    axes: Sequence[int],
-    shift: Any = None,
-    name: str | None = None,
-    keep_dims: bool | None = None,
-    keepdims: bool | None = None,
-) -> tuple[Any, Any]:
-    """Return the mean and the variance over `axes`. `shift` has no effect."""
-    keep = bool(keepdims if keepdims is not None else keep_dims)
-    with scoped(name, "moments", (x,)):
-        x = convert.convert_to_tensor(x, name="x")
-        mean = reduce_ops.reduce_mean(x, axes, keepdims=True, name="mean")
-        distance = raw.SquaredDifference(x, raw.StopGradient(mean))
-        variance = reduce_ops.reduce_mean(distance, axes, keepdims=True, name="variance")
-        if keep:
-            return mean, variance
-        axes_of = [axes] if isinstance(axes, int) else list(axes)
-        return raw.Squeeze(mean, squeeze_dims=axes_of), raw.Squeeze(variance, squeeze_dims=axes_of)
-
-
-def batch_normalization(
-    x: Any,
-    mean: Any,
-    variance: Any,
-    offset: Any,
-    scale: Any,
-    variance_epsilon: float,
-    name: str | None = None,
-) -> Any:
-    """Return scale * (x - mean) / sqrt(variance + epsilon) + offset.
-
-    `scale` and `offset` may be None.
-    """
-    with scoped(name, "batchnorm", (x, mean, variance, scale, offset)):
-        factor = raw.Rsqrt(raw.Add(variance, variance_epsilon))
-        if scale is not None:
-            factor = raw.Mul(factor, scale)
-        shift = raw.Mul(mean, factor)
-        bias = raw.Neg(shift) if offset is None else raw.Sub(offset, shift)
-        return raw.Add(raw.Mul(x, factor), bias)
-
-
 def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Any:
     """Return for each row whether its target is among the k largest predictions.
 
@@ -226,24 +184,37 @@ _VOLUMES = (
     "avg_pool3d", "conv3d", "conv3d_backprop_filter", "conv3d_backprop_filter_v2",
     "conv3d_transpose", "max_pool3d",
 )  # fmt: skip
+_POOLS = (
+    "avg_pool1d", "avg_pool_v2", "max_pool1d", "max_pool_v2", "max_pool_with_argmax", "pool",
+)  # fmt: skip
+_TRANSPOSED = (
+    "atrous_conv2d_transpose", "conv1d_transpose", "conv_transpose",
+    "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input",
+    "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input",
+)  # fmt: skip
 _LATE = {
     **dict.fromkeys(_VOLUMES, "capstan.api.nn_volumes"),
+    **dict.fromkeys(_POOLS, "capstan.api.nn_pooling"),
+    **dict.fromkeys(_TRANSPOSED, "capstan.api.nn_transposed"),
     "all_candidate_sampler": "capstan.api.candidate_ops",
     "bidirectional_dynamic_rnn": "capstan.api.rnn.bidirectional",
     "compute_accidental_hits": "capstan.api.candidate_ops",
+    "depth_to_space": "capstan.api.block_ops",
     "dynamic_rnn": "capstan.api.rnn.loops",
     "fixed_unigram_candidate_sampler": "capstan.api.candidate_ops",
     "learned_unigram_candidate_sampler": "capstan.api.candidate_ops",
     "log_uniform_candidate_sampler": "capstan.api.candidate_ops",
-    "max_pool_with_argmax": "capstan.api.nn_pooling",
     "nce_loss": "capstan.api.candidate_ops",
     "raw_rnn": "capstan.api.rnn.raw_loop",
     "safe_embedding_lookup_sparse": "capstan.api.embedding_ops",
     "sampled_softmax_loss": "capstan.api.candidate_ops",
+    "space_to_batch": "capstan.api.block_ops",
+    "space_to_depth": "capstan.api.block_ops",
     "static_bidirectional_rnn": "capstan.api.rnn.bidirectional",
     "static_rnn": "capstan.api.rnn.loops",
     "static_state_saving_rnn": "capstan.api.rnn.saved_states",
     "uniform_candidate_sampler": "capstan.api.candidate_ops",
+    "with_space_to_batch": "capstan.api.nn_space_to_batch",
 }
 
 

@@ -1,11 +1,13 @@
-"""`tf.nn`'s activation functions and `top_k` (python/ops/nn_ops.py)."""
+"""`tf.nn`'s activation functions and `top_k` (python/ops/nn_ops.py, nn_impl.py)."""
 
 from typing import Any
 
 from capstan.api import plain
+from capstan.api.custom_gradient import custom_gradient
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
-__all__ = ["crelu", "elu", "relu6", "selu", "softplus", "softsign", "top_k"]
+__all__ = ["crelu", "elu", "relu6", "selu", "softplus", "softsign", "swish", "top_k"]
 
 elu = plain.function("elu", "Elu", "Return x, or exp(x) - 1 for negative x.")
 selu = plain.function("selu", "Selu", "Return a scaled `elu` that keeps mean 0 and variance 1.")
@@ -18,6 +20,23 @@ def crelu(features: Any, name: str | None = None, axis: int = -1) -> Any:
     """Return relu(x) and relu(-x), joined along an axis."""
     both = raw.ConcatV2([features, raw.Neg(features)], axis)
     return raw.Relu(both, name=name or "CRelu")
+
+
+@custom_gradient
+def swish(features: Any) -> Any:
+    """Return x * sigmoid(x) element by element.
+
+    Gradients compute sigmoid(x) again, so that it needs no memory until then. TensorFlow too takes
+    no `name`.
+    """
+
+    def gradient(slope: Any) -> Any:
+        with graphs.get_default_graph().control_dependencies([slope]):
+            share = raw.Sigmoid(features)
+        rise = raw.Mul(share, raw.Add(1.0, raw.Mul(features, raw.Sub(1.0, share))))
+        return raw.Mul(slope, rise)
+
+    return raw.Mul(features, raw.Sigmoid(features)), gradient
 
 
 def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> Any:

@@ -18,8 +18,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _per_axis(value: Any, count: int, channels_first: bool, name: str) -> list[int]:
-    """Return one number per axis. `value` is one number, one for each spatial axis, or all."""
+def per_axis(value: Any, count: int, channels_first: bool, name: str) -> list[int]:
+    """Return one number per axis. `value` is one number, `count` for the spatial axes, or all.
+
+    Raises:
+        ValueError: `value`, the argument `name`, has another length.
+    """
     if value is None:
         value = [1]
     given = [int(value)] if not isinstance(value, Sequence) else [int(part) for part in value]
@@ -40,12 +44,12 @@ def _is_channels_first(data_format: str | None) -> bool:
     return data_format == "NCHW"
 
 
-def _geometry(strides: Any, padding: Any, data_format: str | None, dilations: Any) -> Any:
+def geometry(strides: Any, padding: Any, data_format: str | None, dilations: Any) -> Any:
     """Return the attributes of a convolution for the arguments of a public function."""
     channels_first = _is_channels_first(data_format)
     attrs: dict[str, Any] = {
-        "strides": _per_axis(strides, 2, channels_first, "strides"),
-        "dilations": _per_axis(dilations, 2, channels_first, "dilations"),
+        "strides": per_axis(strides, 2, channels_first, "strides"),
+        "dilations": per_axis(dilations, 2, channels_first, "dilations"),
         "data_format": data_format or "NHWC",
     }
     if isinstance(padding, list | tuple):
@@ -70,7 +74,7 @@ def conv2d(
     Raises:
         ValueError: the padding or format is unknown, or the shapes do not fit.
     """
-    attrs = _geometry(strides, padding, data_format, dilations)
+    attrs = geometry(strides, padding, data_format, dilations)
     kernel = filter if filters is None else filters
     return raw.Conv2D(input, kernel, use_cudnn_on_gpu=use_cudnn_on_gpu, **attrs, name=name)
 
@@ -87,7 +91,7 @@ def conv2d_backprop_filter(
     name: str | None = None,
 ) -> Any:
     """Return the gradient for the filters of a convolution, given the gradient for its output."""
-    attrs = _geometry(strides, padding, data_format, dilations)
+    attrs = geometry(strides, padding, data_format, dilations)
     return raw.Conv2DBackpropFilter(input, filter_sizes, out_backprop, **attrs, name=name)
 
 
@@ -104,7 +108,7 @@ def conv2d_backprop_input(
     filters: Any = None,
 ) -> Any:
     """Return the gradient for the images of a convolution, given the gradient for its output."""
-    attrs = _geometry(strides, padding, data_format, dilations)
+    attrs = geometry(strides, padding, data_format, dilations)
     kernel = filter if filters is None else filters
     return raw.Conv2DBackpropInput(input_sizes, kernel, out_backprop, **attrs, name=name)
 
@@ -128,7 +132,7 @@ def conv2d_transpose(
     value = value if input is None else input
     kernel = filter if filters is None else filters
     with scoped(name, "conv2d_transpose", (value, kernel, output_shape)) as scope:
-        attrs = _geometry(strides, padding, data_format, dilations)
+        attrs = geometry(strides, padding, data_format, dilations)
         return raw.Conv2DBackpropInput(output_shape, kernel, value, **attrs, name=scope)
 
 
@@ -190,8 +194,8 @@ def conv1d(
     channels_first = data_format in ("NCW", "NCHW")
     with scoped(name, "conv1d", (value, filters)):
         at = 2 if channels_first else 1
-        strides = [1, *_per_axis(stride, 1, channels_first, "stride")]
-        rates = [1, *_per_axis(dilations, 1, channels_first, "dilations")]
+        strides = [1, *per_axis(stride, 1, channels_first, "stride")]
+        rates = [1, *per_axis(dilations, 1, channels_first, "dilations")]
         if channels_first:
             strides, rates = [1, 1, 1, strides[-1]], [1, 1, 1, rates[-1]]
         images, kernel = raw.ExpandDims(value, at), raw.ExpandDims(filters, 0)
@@ -212,7 +216,7 @@ def depthwise_conv2d(
 ) -> Any:
     """Convolve each channel with its own filters, [height, width, channels, filters a channel]."""
     with scoped(name, "depthwise", (input, filter)) as scope:
-        attrs = _geometry(strides, padding, data_format, rate if dilations is None else dilations)
+        attrs = geometry(strides, padding, data_format, rate if dilations is None else dilations)
         return raw.DepthwiseConv2dNative(input, filter, **attrs, name=scope)
 
 
@@ -226,7 +230,7 @@ def depthwise_conv2d_native(
     name: str | None = None,
 ) -> Any:
     """Convolve each channel with its own filters, [height, width, channels, filters a channel]."""
-    attrs = _geometry(strides, padding, data_format, dilations)
+    attrs = geometry(strides, padding, data_format, dilations)
     return raw.DepthwiseConv2dNative(input, filter, **attrs, name=name)
 
 
@@ -255,8 +259,8 @@ def _pool(
     channels_first = _is_channels_first(layout)
     return getattr(raw, op)(
         value,
-        ksize=_per_axis(ksize, 2, channels_first, "ksize"),
-        strides=_per_axis(strides, 2, channels_first, "strides"),
+        ksize=per_axis(ksize, 2, channels_first, "ksize"),
+        strides=per_axis(strides, 2, channels_first, "strides"),
         padding=str(padding).upper(),
         data_format=layout or "NHWC",
         name=scope,

@@ -29,8 +29,8 @@ def _reduce(
     reduction_indices: Any,
     keep_dims: bool | None,
 ) -> Any:
-    axis = _renamed("axis", axis, "reduction_indices", reduction_indices)
-    keep = _renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    axis = renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
     value = convert.convert_to_tensor(input_tensor, name="input_tensor")
     axes = _all_axes(value) if axis is None else axis
     result = getattr(raw, op)(value, axes, keep_dims=bool(keep), name=name)
@@ -40,7 +40,12 @@ def _reduce(
     return result
 
 
-def _renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+def renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
+    """Return the value of an argument that has two names.
+
+    Raises:
+        ValueError: both names have a value.
+    """
     if new is not None and old is not None:
         raise ValueError(f"Cannot specify both '{new_name}' and '{old_name}'.")
     return old if new is None else new
@@ -143,8 +148,8 @@ def reduce_logsumexp(
     keep_dims: bool | None = None,
 ) -> Any:
     """Return log(sum(exp(x))), computed without overflow."""
-    axis = _renamed("axis", axis, "reduction_indices", reduction_indices)
-    keep = bool(_renamed("keepdims", keepdims, "keep_dims", keep_dims))
+    axis = renamed("axis", axis, "reduction_indices", reduction_indices)
+    keep = bool(renamed("keepdims", keepdims, "keep_dims", keep_dims))
     with scoped(name, "ReduceLogSumExp", (input_tensor,)) as scope:
         value = convert.convert_to_tensor(input_tensor, name="input_tensor")
         largest = reduce_max(value, axis, keepdims=True)
@@ -167,7 +172,7 @@ def count_nonzero(
     input: Any = None,
 ) -> Any:
     """Count the elements that are not 0."""
-    value = _renamed("input", input, "input_tensor", input_tensor)
+    value = renamed("input", input, "input_tensor", input_tensor)
     with scoped(name, "count_nonzero", (value,)) as scope:
         value = convert.convert_to_tensor(value, name="input_tensor")
         is_set = raw.Cast(raw.NotEqual(value, raw.ZerosLike(value)), DstT=dtypes.int64)
@@ -188,7 +193,7 @@ def argmax(
 
     If several elements are equally large, return the first index.
     """
-    axis = _renamed("axis", axis, "dimension", dimension)
+    axis = renamed("axis", axis, "dimension", dimension)
     return raw.ArgMax(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
@@ -203,7 +208,7 @@ def argmin(
 
     If several elements are equally small, return the first index.
     """
-    axis = _renamed("axis", axis, "dimension", dimension)
+    axis = renamed("axis", axis, "dimension", dimension)
     return raw.ArgMin(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
