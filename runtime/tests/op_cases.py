@@ -1006,6 +1006,7 @@ CASES: dict[str, Strategy] = {
             "Inv", "Floor", "Ceil", "Round", "IsFinite", "IsInf", "IsNan", "Identity",
             "StopGradient", "Relu", "L2Loss", "Relu6", "Elu", "Selu", "LeakyRelu",
             "Softplus", "Softsign", "Shape", "Size", "Rank", "ZerosLike", "OnesLike",
+            "GuaranteeConst",
         ),
         unary,
     ),

@@ -171,6 +171,7 @@ _ATTRIBUTES = {
     "disable_v2_tensorshape": "capstan.api.behavior",
     "dtypes": "capstan.api.namespaces",
     "executing_eagerly": "capstan.api.behavior",
+    "get_logger": "capstan.api.logging",
     "initialize_all_tables": "capstan.api.lookup.factories",
     "initialize_all_variables": "capstan.api.old_names",
     "initialize_local_variables": "capstan.api.old_names",
@@ -180,12 +181,14 @@ _ATTRIBUTES = {
     "make_ndarray": "capstan.api.tensor_messages",
     "make_tensor_proto": "capstan.api.tensor_messages",
     "math": "capstan.api.namespaces",
+    "op_scope": "capstan.api.old_names",
     "print": "capstan.api.printing",
     "random": "capstan.api.namespaces",
     "sparse": "capstan.api.namespaces",
     "strings": "capstan.api.namespaces",
     "tables_initializer": "capstan.api.lookup.factories",
     "timestamp": "capstan.api.printing",
+    "variable_op_scope": "capstan.api.old_names",
 }
 
 

@@ -15,6 +15,7 @@ from capstan.framework.static_raw import static_raw
 
 __all__ = [
     "broadcast_dynamic_shape", "broadcast_static_shape", "broadcast_to", "concat", "expand_dims",
+    "guarantee_const",
     "identity", "identity_n", "invert_permutation", "newaxis", "pad", "parallel_stack", "rank",
     "reshape", "shape", "shape_n", "size", "slice", "split", "squeeze", "stack", "stop_gradient",
     "strided_slice", "tile", "transpose", "unique", "unstack",
@@ -32,6 +33,11 @@ def identity_n(input: Sequence[Any], name: str | None = None) -> Any:
     return raw.IdentityN(input, name=name)
 
 
+guarantee_const = plain.function(
+    "guarantee_const",
+    "GuaranteeConst",
+    "Return the same values, which the program promises never to change.",
+)
 stop_gradient = plain.function(
     "stop_gradient", "StopGradient", "Return the same values. `gradients` treats them as constants."
 )

@@ -9,12 +9,13 @@ from typing import Any
 
 from capstan.api import control_flow_ops, reduce_ops
 from capstan.api.scoped import scoped
-from capstan.core import tensor_shape
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, indexed_slices, sparse_tensor
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = [
+    "add_check_numerics_ops",
     "assert_equal", "assert_greater", "assert_greater_equal", "assert_less", "assert_less_equal",
     "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
     "assert_positive", "assert_rank", "check_numerics", "ensure_shape", "is_tensor",
@@ -147,6 +148,31 @@ def assert_rank(
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:
     """Return `tensor`. A NaN or an infinity makes the step raise InvalidArgumentError."""
     return raw.CheckNumerics(tensor, message=message, name=name)
+
+
+def add_check_numerics_ops() -> graphs.Operation:
+    """Check every tensor of float16, float32 and float64 that the default graph has now.
+
+    Return an operation that runs all checks. A check follows those of the operations that were
+    added earlier. If a tensor has a NaN or an infinity, the step raises InvalidArgumentError.
+
+    Raises:
+        ValueError: such a tensor is in a conditional or a loop.
+    """
+    checks: list[Any] = []
+    graph = graphs.get_default_graph()
+    for op in graph.get_operations():
+        for output in op.outputs:
+            if output.dtype not in (dtypes.float16, dtypes.float32, dtypes.float64):
+                continue
+            if op.control_flow_context is not None:
+                raise ValueError(
+                    "`tf.add_check_numerics_ops() is not compatible with TensorFlow control flow "
+                    "operations such as `tf.cond()` or `tf.while_loop()`."
+                )
+            with graph.control_dependencies(checks):
+                checks = [check_numerics(output, f"{op.name}:{output.value_index}")]
+    return control_flow_ops.group(*checks)
 
 
 def verify_tensor_all_finite(

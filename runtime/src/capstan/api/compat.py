@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api.absent import absent
+from capstan.core import tensor_shape
 
 integral_types = (numbers.Integral, np.integer)
 real_types = (numbers.Real, np.integer, np.floating)
@@ -54,4 +55,6 @@ def as_str_any(value: Any) -> str:
 def __getattr__(name: str) -> Any:
     if name == "v1":
         return sys.modules["capstan"]
+    if name in ("dimension_at_index", "dimension_value"):
+        return getattr(tensor_shape, name)
     raise absent("tf.compat", name)

@@ -10,6 +10,7 @@ from capstan.framework import (
     control_context,
     convert,
     facts,
+    gradients,
     nest,
     opdef,
     registered_gradients,
@@ -17,7 +18,7 @@ from capstan.framework import (
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
-__all__ = ["custom_gradient"]
+__all__ = ["custom_gradient", "grad_pass_through", "recompute_grad"]
 
 
 def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
@@ -43,6 +44,45 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
             gradient function does not return a gradient for each variable.
     """
     return custom_gradient if f is None else _WithGradient(f)
+
+
+def recompute_grad(f: Callable[..., Any]) -> Any:
+    """Return a function like `f`, whose gradient computes `f` again instead of keeping its steps.
+
+    `f` takes tensors and returns a tensor or a structure of tensors. It must return the same values
+    again. If it gets variables by `tf.get_variable`, its scope must reuse them.
+    """
+
+    def wrapped(*arguments: Any) -> Any:
+        def gradient(*slopes: Any, variables: Sequence[Any] = ()) -> Any:
+            given = [slope for slope in slopes if slope is not None]
+            with graphs.get_default_graph().control_dependencies(given):
+                # A copy is not read before the gradients of the results are there.
+                again = nest.mapped(raw.Identity, arguments)
+                results = nest.flatten(f(*again))
+            inputs = nest.flatten(again)
+            found = gradients.gradients(results, [*inputs, *variables], list(slopes))
+            return found[: len(inputs)], found[len(inputs) :]
+
+        return f(*arguments), gradient
+
+    return functools.update_wrapper(_WithGradient(wrapped), f)
+
+
+def grad_pass_through(f: Callable[..., Any]) -> Any:
+    """Return a function with the values of `f`, and with the gradient of the identity.
+
+    Variables that `f` reads get no gradient.
+    """
+
+    def wrapped(*arguments: Any) -> Any:
+        def gradient(*slopes: Any, variables: Sequence[Any] | None = None) -> Any:
+            passed = slopes[0] if len(slopes) == 1 else list(slopes)
+            return passed if variables is None else (passed, [None] * len(variables))
+
+        return f(*arguments), gradient
+
+    return functools.update_wrapper(_WithGradient(wrapped), f)
 
 
 class _WithGradient:

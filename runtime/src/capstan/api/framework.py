@@ -83,8 +83,9 @@ from capstan.core.dtypes import (
     variant,
 )
 from capstan.core.dtypes import bool_ as bool
-from capstan.core.tensor_shape import TensorShape
+from capstan.core.tensor_shape import TensorShape, dimension_at_index, dimension_value
 from capstan.framework.collections import GraphKeys
+from capstan.framework.conversions import register_tensor_conversion_function
 from capstan.framework.convert import (
     constant,
     convert_to_tensor,
@@ -101,7 +102,13 @@ from capstan.framework.graph import (
 )
 from capstan.framework.indexed_slices import IndexedSlices
 from capstan.framework.random_seed import get_seed
-from capstan.framework.registered_gradients import RegisterGradient
+from capstan.framework.registered_gradients import (
+    NoGradient,
+    NotDifferentiable,
+    RegisterGradient,
+)
+
+no_gradient = NotDifferentiable
 
 __all__ = [
     "AUTO_REUSE",
@@ -112,6 +119,8 @@ __all__ = [
     "Graph",
     "GraphKeys",
     "IndexedSlices",
+    "NoGradient",
+    "NotDifferentiable",
     "Operation",
     "RegisterGradient",
     "Tensor",
@@ -134,6 +143,8 @@ __all__ = [
     "convert_to_tensor_or_indexed_slices",
     "create_partitioned_variables",
     "device",
+    "dimension_at_index",
+    "dimension_value",
     "disable_resource_variables",
     "double",
     "enable_resource_variables",
@@ -165,11 +176,13 @@ __all__ = [
     "model_variables",
     "moving_average_variables",
     "name_scope",
+    "no_gradient",
     "no_regularizer",
     "ones_initializer",
     "orthogonal_initializer",
     "random_normal_initializer",
     "random_uniform_initializer",
+    "register_tensor_conversion_function",
     "report_uninitialized_variables",
     "reset_default_graph",
     "resource",

@@ -15,6 +15,7 @@ from capstan.framework.raw import raw
 
 __all__ = [
     "boolean_mask", "dynamic_stitch", "embedding_lookup", "gather", "unsorted_segment_sum", "where",
+    "where_v2",
 ]  # fmt: skip
 
 
@@ -57,6 +58,20 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
         condition = convert.convert_to_tensor(condition, preferred_dtype=dtypes.bool_)
         return raw.Where(condition, name=name)
     return raw.Select(condition, x, y, name=name)
+
+
+def where_v2(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Any:
+    """Return the elements of `x` where the condition is true, and of `y` where it is false.
+
+    The three broadcast. Without `x` and `y`, return the coordinates of the true elements of the
+    condition.
+
+    Raises:
+        ValueError: only one of `x` and `y` is given.
+    """
+    if x is None or y is None:
+        return where(condition, x, y, name)
+    return raw.SelectV2(condition, x, y, name=name)
 
 
 def boolean_mask(

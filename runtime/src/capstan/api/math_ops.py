@@ -17,9 +17,9 @@ from capstan.framework.raw import raw
 
 __all__ = [
     "abs", "accumulate_n", "add", "add_n", "cast", "ceil", "cos", "div", "div_no_nan", "divide",
-    "exp", "floor", "floordiv", "floormod", "log", "log1p", "log_sigmoid", "matmul", "maximum",
-    "minimum", "mod", "multiply", "negative", "pow", "range", "realdiv", "reciprocal", "round",
-    "rsqrt", "saturate_cast", "scalar_mul", "sigmoid", "sign", "sin", "sqrt", "square",
+    "exp", "floor", "floor_div", "floordiv", "floormod", "log", "log1p", "log_sigmoid", "matmul",
+    "maximum", "minimum", "mod", "multiply", "negative", "pow", "range", "realdiv", "reciprocal",
+    "round", "rsqrt", "saturate_cast", "scalar_mul", "sigmoid", "sign", "sin", "sqrt", "square",
     "squared_difference", "subtract", "tanh", "to_double", "to_float", "to_int32", "to_int64",
     "truediv", "truncatediv", "truncatemod",
 ]  # fmt: skip
@@ -39,6 +39,7 @@ xlogy = plain.function("xlogy", "Xlogy", "Return x * log(y). The result is 0 whe
 xdivy = plain.function("xdivy", "Xdivy", "Return x / y. The result is 0 where `x` is 0.")
 div_no_nan = plain.function("div_no_nan", "DivNoNan", "Divide. The result is 0 where `y` is 0.")
 floordiv = plain.function("floordiv", "FloorDiv", "Return x / y, rounded toward negative infinity.")
+floor_div = plain.function("floor_div", "FloorDiv", "An older name of `floordiv`.")
 floormod = plain.function(
     "floormod", "FloorMod", "Return the remainder of division. It has the sign of `y`."
 )

@@ -1,9 +1,13 @@
-"""Old names that TensorFlow 1.15 still has (python/ops/variables.py, gen_math_ops.py)."""
+"""Old names that TensorFlow 1.15 still has (python/ops/variables.py, gen_math_ops.py).
+
+The old names of scopes are in python/framework/ops.py and python/ops/variable_scope.py.
+"""
 
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import variable_collections
+from capstan.api import logging, scope_block, variable_collections
+from capstan.api.context import name_scope
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -16,6 +20,8 @@ __all__ = [
     "initialize_all_variables",
     "initialize_local_variables",
     "initialize_variables",
+    "op_scope",
+    "variable_op_scope",
 ]
 
 
@@ -81,3 +87,47 @@ def initialize_local_variables() -> graphs.Operation:
     The new name is `tf.local_variables_initializer`.
     """
     return variable_collections.local_variables_initializer()
+
+
+def op_scope(values: Sequence[Any], name: str | None, default_name: str | None = None) -> Any:
+    """Return `tf.name_scope(name, default_name, values)`, and log a warning."""
+    logging.warning(
+        "tf.op_scope(values, name, default_name) is deprecated, use tf.name_scope(name, "
+        "default_name, values)"
+    )
+    return name_scope(name, default_name, values)
+
+
+def variable_op_scope(
+    values: Sequence[Any],
+    name_or_scope: Any,
+    default_name: str | None = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    caching_device: Any = None,
+    partitioner: Any = None,
+    custom_getter: Any = None,
+    reuse: Any = None,
+    dtype: Any = None,
+    use_resource: bool | None = None,
+    constraint: Any = None,
+) -> Any:
+    """Return `tf.variable_scope(name_or_scope, default_name, values, ...)`, and log a warning."""
+    logging.warning(
+        "tf.variable_op_scope(values, name, default_name) is deprecated, use "
+        "tf.variable_scope(name, default_name, values)"
+    )
+    return scope_block.variable_scope(
+        name_or_scope,
+        default_name,
+        values,
+        initializer,
+        regularizer,
+        caching_device,
+        partitioner,
+        custom_getter,
+        reuse,
+        dtype,
+        use_resource,
+        constraint,
+    )

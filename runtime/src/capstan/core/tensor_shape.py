@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from capstan.core import dimension, shapes
+from capstan.core.dimension import Dimension
 
 
 class TensorShape:
@@ -189,6 +190,24 @@ def _from_proto(message: Any) -> shapes.Shape:
 def as_shape(value: Any) -> TensorShape:
     """Return `value` as a TensorShape."""
     return value if isinstance(value, TensorShape) else TensorShape(value)
+
+
+def dimension_value(dimension: Any) -> Any:
+    """Return the size that a Dimension has, or None if it is unknown. A number stays as it is."""
+    return dimension.value if isinstance(dimension, Dimension) else dimension
+
+
+def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
+    """Return the size of axis `index`. It is unknown if the rank is unknown.
+
+    Raises:
+        TypeError: `shape` is no TensorShape.
+        IndexError: there is no such axis.
+    """
+    if not isinstance(shape, TensorShape):
+        raise TypeError(f"shape must be a TensorShape, not {shape!r}")
+    found: Dimension = shape[index]
+    return found
 
 
 def unknown_shape(ndims: int | None = None) -> TensorShape:

@@ -1,9 +1,9 @@
 """Conversion of Python values to tensors: constants, lists that hold tensors, variables, shapes,
 slices.
 
-A class makes its objects convertible by a method `_as_tensor(dtype, name, as_ref)`, which returns a
-Tensor. The method raises ValueError if it cannot give the dtype. (python/framework/ops.py keeps a
-registry of conversion functions instead.)
+A class of Capstan makes its objects convertible by a method `_as_tensor(dtype, name, as_ref)`,
+which returns a Tensor. The method raises ValueError if it cannot give the dtype. Programs register
+functions for their own classes (`framework.conversions`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,8 +13,13 @@ import numpy as np
 
 from capstan.core import dimension, dtypes, tensor_shape
 from capstan.core.arrays import Array
+from capstan.framework import conversions, indexed_slices, literals
 from capstan.framework import graph as graphs
-from capstan.framework import indexed_slices, literals
+
+_KNOWN = (
+    *(list, tuple, np.ndarray, np.generic, indexed_slices.IndexedSlices),
+    *(graphs.Operation, tensor_shape.TensorShape, dimension.Dimension),
+)
 
 
 def constant(
@@ -68,8 +73,16 @@ def convert_to_tensor(
             pass
     if isinstance(value, graphs.Tensor):
         return _checked(value, wanted)
+    is_known = isinstance(value, _KNOWN) or hasattr(value, "_as_tensor")
+    found = conversions.apply(value, wanted, name, as_ref=as_ref, is_known=is_known)
+    if found is not None:
+        return found
     if hasattr(value, "_as_tensor"):
         return _checked(value._as_tensor(wanted, name, as_ref), wanted)
+    return _converted(value, wanted, name)
+
+
+def _converted(value: Any, wanted: dtypes.DType | None, name: str | None) -> graphs.Tensor:
     if isinstance(value, indexed_slices.IndexedSlices):
         return _checked(densify(value, name), wanted)
     if isinstance(value, graphs.Operation):

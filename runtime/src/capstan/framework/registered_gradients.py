@@ -51,6 +51,23 @@ class RegisterGradient:
         return f
 
 
+def NotDifferentiable(op_type: str) -> None:
+    """Let gradients end at the op `op_type`, or at the operations that name it.
+
+    Raises:
+        TypeError: `op_type` is not a string.
+        KeyError: the op has a gradient, or the name is taken.
+    """
+    RegisterGradient(op_type)(_none)
+
+
+NoGradient = NotDifferentiable
+
+
+def _none(op: Any, *gradients: Any) -> list[None]:
+    return [None for _ in op.inputs]
+
+
 def register_unnamed(gradient: Gradient) -> str:
     """Register `gradient` under a new name, and return the name. Thread-safe."""
     number = len(_REGISTERED)
@@ -72,7 +89,7 @@ def get_gradient_function(op: Any) -> Gradient | None:
         return None
     registered = of(op)
     if registered is not None:
-        return registered
+        return None if registered is _none else registered
     row = opdef.lookup(op.type) if opdef.is_defined(op.type) else None
     if row is None or not (row.gradient or row.not_differentiable):
         raise LookupError(f"No gradient defined for operation '{op.name}' (op type: {op.type})")

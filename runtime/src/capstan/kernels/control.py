@@ -98,7 +98,10 @@ def _word(element: object) -> str:
 
 register(Kernel("NoOp", constantly(_nothing), emit=lambda inputs: "None"))
 register(Kernel("Placeholder", _placeholder))
-for _op in ("Identity", "PlaceholderWithDefault", "PreventGradient", "RefIdentity", "StopGradient"):
+for _op in (
+    *("GuaranteeConst", "Identity", "PlaceholderWithDefault", "PreventGradient", "RefIdentity"),
+    "StopGradient",
+):
     register(Kernel(_op, constantly(_same), alias=True, emit=lambda inputs: inputs[0]))
 register(Kernel("Assert", _assert))
 register(Kernel("Print", _print, alias=True))

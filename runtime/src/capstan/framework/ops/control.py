@@ -47,6 +47,14 @@ define(
 
 define(
     OpDef(
+        "GuaranteeConst",
+        ("input: T",),
+        ("output: T",),
+        shape=rules.unchanged,
+    )
+)
+define(
+    OpDef(
         "RefIdentity",
         ("input: Ref(T)",),
         ("output: Ref(T)",),
