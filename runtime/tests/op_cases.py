@@ -1303,6 +1303,7 @@ ELSEWHERE = {
         "ParallelConcat",
         *(f"SparseReduce{kind}{form}" for kind in ("Max", "Sum") for form in ("", "Sparse")),
     },
+    "oracle/test_sparse_strings.py": {"EditDistance"},
     "oracle/test_sets.py": {
         "DenseToDenseSetOperation", "DenseToSparseSetOperation", "SetSize",
         "SparseToSparseSetOperation",

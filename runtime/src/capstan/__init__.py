@@ -54,6 +54,7 @@ from capstan.api.sparse_layout_ops import *
 from capstan.api.sparse_math_ops import *
 from capstan.api.sparse_ops import *
 from capstan.api.sparse_reduce_ops import *
+from capstan.api.sparse_string_ops import *
 from capstan.api.special_ops import *
 from capstan.api.state_ops import *
 from capstan.api.string_ops import *

@@ -24,6 +24,11 @@ from capstan.api.sequence_example_ops import (
     parse_sequence_example,
     parse_single_sequence_example,
 )
+from capstan.api.sparse_string_ops import (
+    deserialize_many_sparse,
+    serialize_many_sparse,
+    serialize_sparse,
+)
 
 __all__ = [
     "FixedLenFeature",
@@ -35,6 +40,7 @@ __all__ = [
     "VarLenFeature",
     "decode_csv",
     "decode_raw",
+    "deserialize_many_sparse",
     "gfile",
     "matching_files",
     "parse_example",
@@ -43,6 +49,8 @@ __all__ = [
     "parse_single_sequence_example",
     "parse_tensor",
     "read_file",
+    "serialize_many_sparse",
+    "serialize_sparse",
     "serialize_tensor",
     "tf_record_iterator",
     "write_file",

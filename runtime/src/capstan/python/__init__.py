@@ -157,6 +157,7 @@ alias.grow(
         **{f"ops.{name}": (_TF, _op) for name in _OPS},
         "ops.control_flow_ops": (_hidden(_NODES), _NODES, _TF, _op),
         "ops.data_flow_ops": (_TF, "capstan.api.barriers", _op),
+        "ops.sparse_ops": (_TF, "capstan.api.sparse_string_ops", _op),
         "ops.script_ops": (_python_functions, _TF, _op),
         "ops.tensor_array_grad": (_hidden("capstan.framework.ops.tensor_array"),),
         "ops.variable_scope": (_partition_info, _hidden("capstan.api.variable_store"), _TF, _op),
