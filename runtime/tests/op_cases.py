@@ -300,6 +300,33 @@ def convolution(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def morphology(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw the dilation of images, its gradient, or their patches."""
+    kind = dtype or draw(st.sampled_from(element_types(row)))
+    give = Numbers(draw(st.integers(0, 1000)), kind.as_numpy_dtype)
+    if not elementwise.is_number(give.dtype):
+        give.pool = give.pool // 2  # sums fit int8
+    image = (draw(st.integers(1, 2)), draw(st.integers(4, 5)), draw(st.integers(3, 4)), 2)
+    sides = (draw(st.integers(1, 2)), draw(st.integers(1, 2)))
+    steps, rates = ([1, *(draw(st.integers(1, 2)) for _ in range(2)), 1] for _ in range(2))
+    padding = draw(st.sampled_from([b"SAME", b"VALID"]))
+    attrs: dict[str, Any] = {"strides": steps, "rates": rates, "padding": padding}
+    if row.name == "ExtractImagePatches":
+        return Case([give.array(image)], {**attrs, "ksizes": [1, *sides, 1]})
+    operands = [give.array(image), give.array((*sides, 2))]
+    if row.name == "Dilation2D":
+        return Case(operands, attrs)
+    counts = [
+        windows.count(image[axis], sides[axis - 1], steps[axis], rates[axis], padding)
+        for axis in (1, 2)
+    ]
+    slope = give.array((image[0], *counts, 2))
+    # TensorFlow rounds each sum of small types.
+    slope = np.sign(slope) if kind in (dtypes.bfloat16, dtypes.float16) else slope
+    return Case([*operands, slope], attrs)
+
+
+@st.composite
 def pool(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     """Draw a pool or its gradient. The elements of an image are distinct."""
     give = draw(numbers(row, dtype))
@@ -1036,6 +1063,13 @@ CASES: dict[str, Strategy] = {
     **dict.fromkeys(("Gather", "GatherV2"), gather),
     **dict.fromkeys(_IMAGE_OPS[:6], convolution),
     **dict.fromkeys(_IMAGE_OPS[6:], pool),
+    **dict.fromkeys(
+        (
+            "Dilation2D", "Dilation2DBackpropFilter", "Dilation2DBackpropInput",
+            "ExtractImagePatches",
+        ),
+        morphology,
+    ),
     "TopKV2": largest, "FloorMod": modulo, "TruncateMod": modulo, "Xlogy": times_logarithm,
     "Where": ranked,
     "AddN": several, "Pow": power, "Select": select, "SelectV2": select_v2, "Cast": cast,

@@ -40,6 +40,7 @@ from capstan.api.logic_ops import *
 from capstan.api.math_ops import *
 from capstan.api.matrix_ops import *
 from capstan.api.nd_ops import *
+from capstan.api.nn_morphology import *
 from capstan.api.nn_space_to_batch import *
 from capstan.api.ordering_ops import *
 from capstan.api.parsing_ops import *

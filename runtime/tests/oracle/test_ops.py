@@ -268,8 +268,8 @@ def tensorflow_gradients(v1: Any, forward: Call, ys: list[str], xs: list[str]) -
         tensors = graph.get_tensor_by_name
         try:
             slopes = v1.gradients([tensors(y) for y in ys], [tensors(x) for x in xs])
-        except (LookupError, TypeError):  # TensorFlow refuses int64 axes for unknown shapes
-            return None
+        except (LookupError, TypeError, ValueError):
+            return None  # TensorFlow refuses int64 axes and patches of unknown shapes
         try:
             found = iter(session.run([s for s in slopes if s is not None], forward.feeds))
         except (

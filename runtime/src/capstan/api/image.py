@@ -55,6 +55,7 @@ from capstan.api.image_shapes import (
     rot90,
     transpose_image,
 )
+from capstan.api.nn_morphology import extract_image_patches, extract_patches
 
 # The names that TensorFlow 1.15 also has.
 resize = resize_images
@@ -65,7 +66,8 @@ __all__ = [
     "ResizeMethod", "adjust_brightness", "adjust_contrast", "adjust_gamma", "adjust_hue",
     "adjust_saturation", "central_crop", "convert_image_dtype", "crop_to_bounding_box",
     "decode_and_crop_jpeg", "decode_bmp", "decode_gif", "decode_image", "decode_jpeg",
-    "decode_png", "draw_bounding_boxes", "encode_jpeg", "encode_png", "extract_jpeg_shape",
+    "decode_png", "draw_bounding_boxes", "encode_jpeg", "encode_png", "extract_image_patches",
+    "extract_jpeg_shape", "extract_patches",
     "flip_left_right", "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb", "is_jpeg",
     "pad_to_bounding_box", "per_image_standardization", "random_brightness", "random_contrast",
     "random_flip_left_right", "random_flip_up_down", "random_hue", "random_saturation", "resize",
