@@ -129,6 +129,20 @@ def power(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def shifted(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw numbers of either sign, and distances that are less than 0, or more than all bits."""
+    x, y = draw(binary(row, dtype)).inputs
+    return Case([np.asarray(np.where(x % 3, x, ~x)), np.asarray(y % 80 - (y.dtype.kind == "i"))])
+
+
+@st.composite
+def signed(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw one operand with numbers of either sign."""
+    (x,) = draw(unary(row, dtype)).inputs
+    return Case([np.asarray(np.where(x % 2, x, ~x))])
+
+
+@st.composite
 def alike(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     """Draw two operands of one shape."""
     give, shape = draw(numbers(row, dtype)), draw(small_shapes)
@@ -1043,10 +1057,12 @@ CASES: dict[str, Strategy] = {
             "Add", "AddV2", "Sub", "Mul", "RealDiv", "Div", "FloorDiv", "DivNoNan",
             "Maximum", "Minimum", "SquaredDifference", "Equal", "NotEqual", "Less", "LessEqual",
             "Greater", "GreaterEqual", "LogicalAnd", "LogicalOr",
-            "MulNoNan", "Xdivy", "TruncateDiv",
+            "MulNoNan", "Xdivy", "TruncateDiv", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
         ),
         binary,
     ),
+    **dict.fromkeys(("Invert", "PopulationCount"), signed),
+    **dict.fromkeys(("LeftShift", "RightShift"), shifted),
     **dict.fromkeys(
         (
             "TanhGrad", "SigmoidGrad", "ReluGrad", "Relu6Grad", "EluGrad", "SeluGrad",

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from capstan import python as python
     from capstan import train as train
     from capstan.api import app as app
+    from capstan.api import bitwise as bitwise
     from capstan.api import data as data
     from capstan.api import distribute as distribute
     from capstan.api import feature_column as feature_column
@@ -106,6 +107,7 @@ __version__ = "0.1.0"
 
 _MODULES = {
     "app": "capstan.api.app",
+    "bitwise": "capstan.api.bitwise",
     "compat": "capstan.compat",
     "contrib": "capstan.contrib",
     "data": "capstan.api.data",

@@ -23,6 +23,7 @@ _NARROW = frozenset({dtypes.bfloat16, dtypes.float16, dtypes.float32})
 _WIDE = frozenset({dtypes.float32, dtypes.float64})
 _SINGLE = frozenset({dtypes.float32})
 _INDEX = frozenset({dtypes.int32, dtypes.int64})
+_INTEGERS = _INDEX | _SMALL
 _VARIANT = frozenset({dtypes.variant})
 
 TABLE: Final[tuple[tuple[Types, str], ...]] = (
@@ -67,6 +68,11 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": _COMPARED | {dtypes.bool_}}, "Equal NotEqual"),
     ({"T": _WIDE | _INDEX}, "Diag DiagPart"),
     ({"T": _INDEX}, "InTopKV2 InvertPermutation"),
+    ({"T": _INTEGERS}, "PopulationCount"),
+    (
+        {"T": _INTEGERS | {dtypes.uint32, dtypes.uint64}},
+        "BitwiseAnd BitwiseOr BitwiseXor Invert LeftShift RightShift",
+    ),
     ({"T": frozenset({dtypes.int32})}, "FloorMod TruncateMod"),
     ({"T": (_SMALL - {dtypes.int8}) | {dtypes.int64}}, "TruncateDiv"),
     ({"T": FLOATS | {dtypes.int64}}, "AssignAdd AssignSub Inv Pow Reciprocal"),

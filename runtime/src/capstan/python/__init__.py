@@ -125,7 +125,18 @@ _OPS = (
 _NN = ("candidate_sampling_ops", "embedding_ops", "nn_impl", "rnn")
 _LAYERS = ("base", "convolutional", "core", "layers", "normalization", "pooling")
 _GENERATED = (
-    *("array", "control_flow", "data_flow", "io", "logging", "math", "nccl", "nn", "parsing"),
+    *(
+        "array",
+        "bitwise",
+        "control_flow",
+        "data_flow",
+        "io",
+        "logging",
+        "math",
+        "nccl",
+        "nn",
+        "parsing",
+    ),
     *("random", "state", "string"),
 )
 _TRAINING = (
@@ -163,6 +174,7 @@ alias.grow(
         "ops.variable_scope": (_partition_info, _hidden("capstan.api.variable_store"), _TF, _op),
         "ops.variables": (_TF, "capstan.api.partitioned_variables", _op),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
+        "ops.bitwise_ops": ("capstan.api.bitwise", _op),
         "ops.image_ops": ("capstan.api.image", _op),
         "ops.nccl_ops": ("capstan.contrib.nccl_ops",),
         "ops.gradient_checker": ("capstan.api.gradient_checker",),
