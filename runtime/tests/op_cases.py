@@ -870,6 +870,59 @@ def sequences(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def rolled(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw shifts of several axes, some of them twice, or one shift."""
+    value = draw(numbers(row, dtype)).array(draw(solid_shapes))
+    axes = st.integers(-value.ndim, value.ndim - 1)
+    pairs = draw(st.lists(st.tuples(st.integers(-4, 4), axes), min_size=1, max_size=3))
+    index = draw(st.sampled_from([np.int32, np.int64]))
+    shifts, names = (np.array(each, index) for each in zip(*pairs, strict=True))
+    is_scalar = draw(st.booleans())
+    bounds = [np.asarray(shifts[0]), np.asarray(names[0])] if is_scalar else [shifts, names]
+    return Case([value, *bounds], structural=frozenset({1, 2}))
+
+
+@st.composite
+def vectors(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw two stacks of vectors with three elements."""
+    give = draw(numbers(row, dtype))
+    shape = (*draw(arrays.array_shapes(min_dims=0, max_dims=2, min_side=0, max_side=3)), 3)
+    return Case([give.array(shape), give.array(shape)])
+
+
+@st.composite
+def reinterpreted(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype))
+    target = draw(st.sampled_from(row.types["type"]))
+    if target.is_floating:  # Arbitrary bits may be NaN, which is not equal to itself.
+        target = dtypes.uint16
+    ratio = max(target.size // give.dtype.itemsize, 1)
+    shape = draw(small_shapes)
+    return Case([give.array((*shape, ratio) if ratio > 1 else shape)], {"type": target})
+
+
+@st.composite
+def unravelled(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    sizes = draw(arrays.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4))
+    random = np.random.default_rng(draw(st.integers(0, 99)))
+    shape = draw(st.sampled_from([(), (1,), (4,)]))
+    index = draw(st.sampled_from([np.int32, np.int64]))
+    places = np.asarray(random.integers(0, int(np.prod(sizes)), shape)).astype(index)
+    return Case([places, np.array(sizes, index)], structural=frozenset({1}))
+
+
+@st.composite
+def searched(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw rows in order, and values some of which are in the rows."""
+    kind = dtype or draw(st.sampled_from([dtypes.float32, dtypes.float64, dtypes.int32]))
+    give, count = draw(numbers(row, kind)), draw(st.integers(1, 3))
+    lines = np.sort(give.array((count, draw(st.integers(1, 4)))), axis=1)
+    values = np.concatenate([lines[:, :1], give.array((count, draw(st.integers(0, 3))))], 1)
+    out_type = draw(st.sampled_from([dtypes.int32, dtypes.int64]))
+    return Case([lines, values.astype(lines.dtype)], {"out_type": out_type})
+
+
+@st.composite
 def line(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     give = draw(numbers(row, dtype))
     count = np.asarray(np.int32(draw(st.integers(1, 5))))
@@ -1062,6 +1115,8 @@ CASES: dict[str, Strategy] = {
         binary,
     ),
     **dict.fromkeys(("Invert", "PopulationCount"), signed),
+    "Roll": rolled, "Cross": vectors, "Bitcast": reinterpreted, "UnravelIndex": unravelled,
+    **dict.fromkeys(("LowerBound", "UpperBound"), searched),
     **dict.fromkeys(("LeftShift", "RightShift"), shifted),
     **dict.fromkeys(
         (

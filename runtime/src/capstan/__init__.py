@@ -16,6 +16,7 @@ from capstan import errors as errors
 from capstan.api.absent import absent as _absent
 from capstan.api.accumulators import *
 from capstan.api.array_ops import *
+from capstan.api.arrangement_ops import *
 from capstan.api.block_ops import *
 from capstan.api.check_ops import *
 from capstan.api.check_types import *
@@ -182,6 +183,7 @@ _ATTRIBUTES = {
     "initialize_variables": "capstan.api.old_names",
     "initializers": "capstan.api.namespaces",
     "linalg": "capstan.api.namespaces",
+    "manip": "capstan.api.namespaces",
     "make_ndarray": "capstan.api.tensor_messages",
     "make_tensor_proto": "capstan.api.tensor_messages",
     "math": "capstan.api.namespaces",

@@ -69,10 +69,13 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "transpose": "sparse_transpose",
         **_same("SparseTensor"),
     },
+    "manip": _same(
+        "batch_to_space_nd gather_nd reshape reverse roll scatter_nd space_to_batch_nd tile"
+    ),
     "linalg": {
         **_same(
             """
-            cholesky cholesky_solve eye global_norm matmul matrix_transpose norm qr svd tensordot
+            cholesky cholesky_solve cross eye global_norm matmul matrix_transpose norm qr svd tensordot
             trace transpose nn.l2_normalize
             """
         ),

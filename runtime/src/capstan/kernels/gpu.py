@@ -10,6 +10,7 @@ from dataclasses import replace
 from capstan.kernels import (
     activations,
     arithmetic,
+    arrangement,
     arrays,
     batch_matmul,
     bitwise,
@@ -64,6 +65,7 @@ from capstan.kernels.registry import register, rows
 _FAMILIES = (
     activations,
     arithmetic,
+    arrangement,
     arrays,
     batch_matmul,
     bitwise,

@@ -59,6 +59,8 @@ _REPEATS_WITH: Final[tuple[tuple[gpu_table.Types, str], ...]] = (
     ({"Tout": _INT64}, "RandomUniformInt"),
     ({"output_dtype": _INT64}, "Multinomial"),
     ({"output_type": _INT64}, "ArgMax ArgMin"),
+    ({"out_type": _INT64}, "LowerBound UpperBound"),
+    ({"type": gpu_table.FLOATS | _INT64}, "Bitcast"),
     # The host does all of this, with indices in its memory.
     ({"T": _INT32}, "DynamicStitch InvertPermutation ParallelDynamicStitch"),
     ({"Tindices": _INT32, "Tparams": _INT32}, "Gather GatherNd GatherV2"),

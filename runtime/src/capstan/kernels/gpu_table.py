@@ -69,6 +69,15 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": _WIDE | _INDEX}, "Diag DiagPart"),
     ({"T": _INDEX}, "InTopKV2 InvertPermutation"),
     ({"T": _INTEGERS}, "PopulationCount"),
+    ({"T": _SIGNED}, "Roll"),
+    ({"T": _SIGNED | _SMALL}, "Cross LowerBound UpperBound"),
+    (
+        {
+            "T": (_SIGNED | _SMALL | {dtypes.uint32, dtypes.uint64}),
+            "type": (_SIGNED | _SMALL | {dtypes.uint32, dtypes.uint64}),
+        },
+        "Bitcast",
+    ),
     (
         {"T": _INTEGERS | {dtypes.uint32, dtypes.uint64}},
         "BitwiseAnd BitwiseOr BitwiseXor Invert LeftShift RightShift",

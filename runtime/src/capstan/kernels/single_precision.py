@@ -21,11 +21,12 @@ from capstan.kernels.registry import Function, Kernel, NodeContext
 
 _AS_THEY_ARE = frozenset(
     {
-        "AsString", "Cast", "DecodePaddedRaw", "DecodeRaw", "HistogramSummary", "OnesLike",
-        "RandomStandardNormal", "RandomUniform", "ScalarSummary", "TruncatedNormal",
+        "AsString", "Bitcast", "Cast", "Cross", "DecodePaddedRaw", "DecodeRaw", "HistogramSummary",
+        "OnesLike", "RandomStandardNormal", "RandomUniform", "ScalarSummary", "TruncatedNormal",
     }
 )  # fmt: skip
-"""Ops whose kernels convert to or from bfloat16 themselves, although their rows list types."""
+"""Ops whose rows list types, and whose kernels convert to or from bfloat16 themselves, read its bits,
+or round each step as TensorFlow does."""
 
 _PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "MatMul"})
 """Ops whose kernels compute bfloat16 on devices, which have fast products of it."""

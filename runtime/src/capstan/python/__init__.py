@@ -120,7 +120,7 @@ _OPS = (
     *("math_ops", "parsing_ops", "partitioned_variables", "random_ops", "resource_variable_ops"),
     *("session_ops", "sparse_ops", "standard_ops", "state_ops", "string_ops"),
     *("tensor_array_ops", "variable_scope", "variables"),
-    *("confusion_matrix", "custom_gradient", "linalg_ops", "special_math_ops"),
+    *("confusion_matrix", "custom_gradient", "linalg_ops", "manip_ops", "special_math_ops"),
 )
 _NN = ("candidate_sampling_ops", "embedding_ops", "nn_impl", "rnn")
 _LAYERS = ("base", "convolutional", "core", "layers", "normalization", "pooling")
