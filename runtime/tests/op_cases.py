@@ -193,6 +193,8 @@ def reduction(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     value = draw(numbers(row, dtype)).array(shape)
     if row.name == "Prod":
         value = np.asarray(value / 4 if elementwise.is_number(value.dtype) else value % 3)
+    if row.name == "EuclideanNorm" and not elementwise.is_number(value.dtype):
+        value = np.asarray(value % 3)  # The sum of the squares fits all types.
     attrs = {"keep_dims": draw(st.booleans())}
     return Case([value, np.array(signed, index)], attrs, frozenset({1}))
 
@@ -1126,8 +1128,12 @@ CASES: dict[str, Strategy] = {
         ),
         alike,
     ),
-    **dict.fromkeys(("Sum", "Mean", "Prod", "Max", "Min", "All", "Any"), reduction),
-    **dict.fromkeys(("ArgMax", "ArgMin", "Cumsum", "Cumprod"), along_axis),
+    **dict.fromkeys(
+        ("Sum", "Mean", "Prod", "Max", "Min", "All", "Any", "EuclideanNorm"), reduction
+    ),
+    **dict.fromkeys(
+        ("ArgMax", "ArgMin", "Cumsum", "Cumprod", "CumulativeLogsumexp"), along_axis
+    ),
     **dict.fromkeys(("BiasAdd", "BiasAddGrad"), biased),
     **dict.fromkeys(("Softmax", "LogSoftmax"), rows_of_logits),
     **dict.fromkeys(("InTopK", "InTopKV2"), top_k),
@@ -1156,7 +1162,11 @@ CASES: dict[str, Strategy] = {
     "UnsortedSegmentSum": segment_sum, "DynamicStitch": stitch, "InvertPermutation": permutation,
     "OneHot": one_hot, "Unique": unique, "Assert": assertion,
     **dict.fromkeys(
-        ("Asinh", "Atan", "Cosh", "Erf", "Erfc", "Expm1", "Rint", "Sinh"), unary
+        (
+            "Asinh", "Atan", "BesselI0e", "BesselI1e", "Cosh", "Erf", "Erfc", "Expm1", "Rint",
+            "Sinh",
+        ),
+        unary,
     ),
     **dict.fromkeys(("Acos", "Acosh", "Asin", "Atanh", "Tan"), between),
     **dict.fromkeys(("Digamma", "Lgamma"), off_integers),
@@ -1180,7 +1190,7 @@ CASES: dict[str, Strategy] = {
         square_matrices,
     ),
     **dict.fromkeys(("CheckNumerics", "EnsureShape"), checked),
-    "Atan2": binary, "GatherNd": gather_nd, "ScatterNd": scatter_nd,
+    "Atan2": binary, "NextAfter": binary, "GatherNd": gather_nd, "ScatterNd": scatter_nd,
     "DynamicPartition": partitions, "ReverseV2": reversal, "ReverseSequence": sequences,
     "LinSpace": line, "UniqueWithCounts": unique, "ListDiff": difference, "Bincount": bins,
     **dict.fromkeys(("SparseFillEmptyRows", "SparseReorder"), sparse),

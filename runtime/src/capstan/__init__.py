@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from capstan import errors as errors
 from capstan.api.absent import absent as _absent
 from capstan.api.accumulators import *
-from capstan.api.array_ops import *
 from capstan.api.arrangement_ops import *
+from capstan.api.array_ops import *
 from capstan.api.block_ops import *
 from capstan.api.check_ops import *
 from capstan.api.check_types import *
@@ -38,6 +38,7 @@ from capstan.api.input_ops import *
 from capstan.api.io_ops import *
 from capstan.api.linear_algebra_ops import *
 from capstan.api.logic_ops import *
+from capstan.api.math_functions import *
 from capstan.api.math_ops import *
 from capstan.api.matrix_ops import *
 from capstan.api.nd_ops import *

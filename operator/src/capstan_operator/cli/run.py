@@ -21,8 +21,8 @@ STATE = Path(".capstan")
 def run(path: Path, port: int | None, *, as_json: bool) -> int:
     """Run the job in a file to its end; return the exit status.
 
-    Fields of pod templates that are probably misspelt, and GPUs that this machine lacks, are reported
-    on stderr, a line for each.
+    Fields of pod templates that are probably misspelt, and GPUs that this machine lacks, are
+    reported on stderr, a line for each.
     Raises `errors.Invalid` if the job cannot be started.
     """
     flag = None if port is None else ports.Base(port, f"--port {port}")

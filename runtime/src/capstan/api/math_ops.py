@@ -20,8 +20,8 @@ __all__ = [
     "exp", "floor", "floor_div", "floordiv", "floormod", "log", "log1p", "log_sigmoid", "matmul",
     "maximum", "minimum", "mod", "multiply", "negative", "pow", "range", "realdiv", "reciprocal",
     "round", "rsqrt", "saturate_cast", "scalar_mul", "sigmoid", "sign", "sin", "sqrt", "square",
-    "squared_difference", "subtract", "tanh", "to_double", "to_float", "to_int32", "to_int64",
-    "truediv", "truncatediv", "truncatemod",
+    "squared_difference", "subtract", "tanh", "to_bfloat16", "to_double", "to_float", "to_int32",
+    "to_int64", "truediv", "truncatediv", "truncatemod",
 ]  # fmt: skip
 
 add = plain.function("add", "Add", "Return x + y element by element.")
@@ -153,6 +153,10 @@ def to_float(x: Any, name: str = "ToFloat") -> Any:
 
 def to_double(x: Any, name: str = "ToDouble") -> Any:
     return cast(x, dtypes.float64, name)
+
+
+def to_bfloat16(x: Any, name: str = "ToBFloat16") -> Any:
+    return cast(x, dtypes.bfloat16, name)
 
 
 def to_int32(x: Any, name: str = "ToInt32") -> Any:

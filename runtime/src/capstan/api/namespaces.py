@@ -23,7 +23,8 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             abs accumulate_n acos acosh add add_n argmax argmin asin asinh atan atan2 atanh bincount
             ceil confusion_matrix cos cosh count_nonzero cumprod cumsum digamma divide equal erf
             erfc exp expm1 floor floordiv floormod greater greater_equal invert_permutation
-            is_finite is_inf is_nan less less_equal lgamma log log1p log_sigmoid logical_and
+            is_finite is_inf is_nan is_non_decreasing is_strictly_increasing
+            lbeta less less_equal lgamma log log1p log_sigmoid logical_and
             logical_not logical_or logical_xor maximum minimum mod multiply negative not_equal
             polygamma pow
             reciprocal reduce_all reduce_any reduce_logsumexp reduce_max reduce_mean reduce_min
@@ -35,6 +36,14 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             nn.zero_fraction zeta
             """
         ),
+        **{
+            name: f"math_functions.{name}"
+            for name in (
+                *("bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "cumulative_logsumexp"),
+                *("nextafter", "polyval", "reciprocal_no_nan", "reduce_euclidean_norm"),
+                *("reduce_std", "reduce_variance"),
+            )
+        },
         "divide_no_nan": "div_no_nan",
         "multiply_no_nan": "math_ops.multiply_no_nan",
         "xdivy": "math_ops.xdivy",
@@ -75,8 +84,8 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "linalg": {
         **_same(
             """
-            cholesky cholesky_solve cross eye global_norm matmul matrix_transpose norm qr svd tensordot
-            trace transpose nn.l2_normalize
+            cholesky cholesky_solve cross eye global_norm matmul matrix_transpose norm qr svd
+            tensordot trace transpose nn.l2_normalize
             """
         ),
         "band_part": "matrix_band_part",

@@ -58,6 +58,11 @@ def _all_axes(value: Any) -> Any:
         return raw.Range(np.int32(0), raw.Rank(value), np.int32(1))
 
 
+def reduced(op: str, input_tensor: Any, axis: Any, keepdims: bool | None, name: str | None) -> Any:
+    """Add a reduction of type `op`. Only `__all__` is public."""
+    return _reduce(op, input_tensor, axis, keepdims, name, None, None)
+
+
 def reduce_sum(
     input_tensor: Any,
     axis: Any = None,

@@ -182,6 +182,7 @@ for _op, _function, _operator in (
     ("Minimum", _minimum, ""),
     ("Pow", np.power, ""),
     ("SquaredDifference", _squared_difference, ""),
+    ("NextAfter", np.nextafter, ""),
 ):
     register(Kernel(_op, constantly(_function), out=True, operator=_operator))
 register(Kernel("Div", division(np.true_divide, truncated), out=True))

@@ -155,6 +155,46 @@ def _running(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
     return make
 
 
+def _euclidean_norm(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[0]
+    target, keep, axes_in = dtype.as_numpy_dtype, bool(node.attrs["keep_dims"]), _axes(node)
+    reduce: Function = np.add.reduce
+
+    def norm(x: Array, axes: Array) -> Any:
+        total = reduce(np.multiply(x, x), axes_in(axes), target, None, keep)
+        if dtype.is_floating:
+            return np.sqrt(total)
+        return np.sqrt(np.asarray(total).astype(np.float64)).astype(target)
+
+    return norm
+
+
+def _running_logarithm(node: NodeContext) -> Function:
+    """Return the logarithms of running sums of exponentials.
+
+    Each round adds to every element the sum of as many elements before it as it already has.
+    """
+    exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
+
+    def run(x: Array, axis: Array) -> Array:
+        result = np.empty_like(x)
+        source, target = (np.moveaxis(each, number(axis, "axis"), 0) for each in (x, result))
+        if reverse:
+            source, target = source[::-1], target[::-1]
+        if exclusive:
+            target[:1] = -np.inf
+            target[1:] = source[:-1]
+        else:
+            target[...] = source
+        width = 1
+        while width < len(target):
+            target[width:] = np.logaddexp(target[width:], target[:-width])
+            width *= 2
+        return result
+
+    return run
+
+
 for _op, _make in (
     ("Sum", _reduction(np.add)),
     ("Mean", _mean),
@@ -169,3 +209,5 @@ for _op, _make in (
     register(Kernel(_op, _make, out=True))
 register(Kernel("Cumsum", _running(np.add)))
 register(Kernel("Cumprod", _running(np.multiply)))
+register(Kernel("EuclideanNorm", _euclidean_norm))
+register(Kernel("CumulativeLogsumexp", _running_logarithm))

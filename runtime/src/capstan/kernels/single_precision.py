@@ -25,8 +25,10 @@ _AS_THEY_ARE = frozenset(
         "OnesLike", "RandomStandardNormal", "RandomUniform", "ScalarSummary", "TruncatedNormal",
     }
 )  # fmt: skip
-"""Ops whose rows list types, and whose kernels convert to or from bfloat16 themselves, read its bits,
-or round each step as TensorFlow does."""
+"""Ops whose rows list types, and whose kernels convert to or from bfloat16 themselves.
+
+The kernel of Bitcast reads its bits, and that of Cross rounds each step as TensorFlow does.
+"""
 
 _PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "MatMul"})
 """Ops whose kernels compute bfloat16 on devices, which have fast products of it."""

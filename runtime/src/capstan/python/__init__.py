@@ -174,6 +174,10 @@ alias.grow(
         "ops.variable_scope": (_partition_info, _hidden("capstan.api.variable_store"), _TF, _op),
         "ops.variables": (_TF, "capstan.api.partitioned_variables", _op),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
+        **{
+            f"ops.{name}": (_TF, "capstan.api.math_functions", "capstan.api.math_ops", _op)
+            for name in ("math_ops", "special_math_ops")
+        },
         "ops.bitwise_ops": ("capstan.api.bitwise", _op),
         "ops.image_ops": ("capstan.api.image", _op),
         "ops.nccl_ops": ("capstan.contrib.nccl_ops",),

@@ -139,6 +139,27 @@ def _cumprod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return raw.RealDiv(total, op.inputs[0]), None
 
 
+def _euclidean(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    y, grad = (_expanded(op, value, raw) for value in (op.outputs[0], grads[0]))
+    return raw.RealDiv(op.inputs[0], raw.RealDiv(y, grad)), None
+
+
+def _running_logarithm(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """Sum positive and negative gradients apart, because each sum is that of logarithms."""
+    grad: Any = grads[0]
+    (x, axis), y = op.inputs, op.outputs[0]
+    exclusive, reverse = op.get_attr("exclusive"), op.get_attr("reverse")
+    least = np.asarray(grad.dtype.min, grad.dtype.as_numpy_dtype)
+    parts = []
+    for each in (grad, raw.Neg(grad)):
+        logarithm = raw.SelectV2(raw.Greater(each, raw.ZerosLike(each)), raw.Log(each), least)
+        total = raw.CumulativeLogsumexp(
+            raw.Sub(logarithm, y), axis, exclusive=exclusive, reverse=not reverse
+        )
+        parts.append(raw.Exp(raw.Add(total, x)))
+    return raw.Sub(*parts), None
+
+
 def _reduction(
     name: str, gradient: GradientRule | None, types: tuple[dtypes.DType, ...] = typesets.NUMERIC
 ) -> None:
@@ -161,6 +182,7 @@ def _reduction(
 _reduction("Sum", _sum)
 _reduction("Mean", _mean)
 _reduction("Prod", _prod)
+_reduction("EuclideanNorm", _euclidean)
 _reduction("Max", _extremum)
 _reduction("Min", _extremum)
 _reduction("All", None, (dtypes.bool_,))
@@ -182,7 +204,11 @@ for _name in ("ArgMax", "ArgMin"):
             host=("dimension",),
         )
     )
-for _name, _gradient in (("Cumsum", _cumsum), ("Cumprod", _cumprod)):
+for _name, _gradient, _types in (
+    ("Cumsum", _cumsum, typesets.NUMERIC),
+    ("Cumprod", _cumprod, typesets.NUMERIC),
+    ("CumulativeLogsumexp", _running_logarithm, typesets.FLOATING),
+):
     define(
         OpDef(
             _name,
@@ -191,7 +217,7 @@ for _name, _gradient in (("Cumsum", _cumsum), ("Cumprod", _cumprod)):
             attrs={"exclusive": False, "reverse": False, "Tidx": dtypes.int32},
             shape=rules.unchanged,
             gradient=_gradient,
-            types={"T": typesets.NUMERIC, "Tidx": typesets.INDEX},
+            types={"T": _types, "Tidx": typesets.INDEX},
             host=("axis",),
         )
     )

@@ -93,9 +93,26 @@ def _atan2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return unbroadcast.summed(op, [raw.Mul(x, scaled), raw.Mul(raw.Neg(y), scaled)], raw)
 
 
+def _bessel_i0e(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    x, y = op.inputs[0], op.outputs[0]
+    return (raw.Mul(grads[0], raw.Sub(raw.BesselI1e(x), raw.Mul(raw.Sign(x), y))),)
+
+
+def _bessel_i1e(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    x, y = op.inputs[0], op.outputs[0]
+    slope = raw.Sub(raw.BesselI0e(x), raw.Mul(y, raw.Add(raw.Sign(x), raw.Reciprocal(x))))
+    half = raw.Mul(raw.OnesLike(x), 0.5)
+    return (raw.Mul(grads[0], raw.SelectV2(raw.Equal(x, raw.ZerosLike(x)), half, slope)),)
+
+
+def _next_after(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return unbroadcast.summed(op, [grads[0], raw.ZerosLike(grads[0])], raw)
+
+
 _GRADIENTS: dict[str, GradientRule | None] = {
     "Acos": _acos, "Acosh": _acosh, "Asin": _asin, "Asinh": _asinh, "Atan": _atan,
-    "Atanh": _atanh, "Cosh": _cosh, "Digamma": _digamma, "Erf": _erf, "Erfc": _erfc,
+    "Atanh": _atanh, "BesselI0e": _bessel_i0e, "BesselI1e": _bessel_i1e,
+    "Cosh": _cosh, "Digamma": _digamma, "Erf": _erf, "Erfc": _erfc,
     "Expm1": _expm1, "Lgamma": _lgamma, "Rint": None, "Sinh": _sinh, "Tan": _tan,
 }  # fmt: skip
 
@@ -136,3 +153,14 @@ for _name, _first, _second, _rule in (
             types={"T": (dtypes.float32, dtypes.float64)},
         )
     )
+define(
+    OpDef(
+        "NextAfter",
+        ("x1: T", "x2: T"),
+        ("output: T",),
+        attrs={"T": dtypes.float32},
+        shape=rules.broadcast,
+        gradient=_next_after,
+        types={"T": (dtypes.float64, dtypes.float32)},
+    )
+)
