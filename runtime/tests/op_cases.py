@@ -925,6 +925,19 @@ def searched(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def binned(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw values of which some are outside the range, and none is where two bins meet."""
+    give = draw(numbers(row, dtype))
+    values = give.array(draw(small_shapes))
+    ends = np.array([-5.03, 4.12] if elementwise.is_number(give.dtype) else [20, 70], give.dtype)
+    operands = [values, ends, np.asarray(np.int32(draw(st.integers(1, 7))))]
+    out_type = draw(st.sampled_from([dtypes.int32, dtypes.int64]))
+    if dtype is not None:
+        out_type = dtypes.int32  # The only type of the kernel for GPUs.
+    return Case(operands, {"dtype": out_type}, frozenset({1, 2}))
+
+
+@st.composite
 def line(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     give = draw(numbers(row, dtype))
     count = np.asarray(np.int32(draw(st.integers(1, 5))))
@@ -1117,7 +1130,8 @@ CASES: dict[str, Strategy] = {
         binary,
     ),
     **dict.fromkeys(("Invert", "PopulationCount"), signed),
-    "Roll": rolled, "Cross": vectors, "Bitcast": reinterpreted, "UnravelIndex": unravelled,
+    "HistogramFixedWidth": binned, "Roll": rolled, "Cross": vectors, "Bitcast": reinterpreted,
+    "UnravelIndex": unravelled,
     **dict.fromkeys(("LowerBound", "UpperBound"), searched),
     **dict.fromkeys(("LeftShift", "RightShift"), shifted),
     **dict.fromkeys(

@@ -33,6 +33,7 @@ from capstan.api.framework import *
 from capstan.api.functional_ops import *
 from capstan.api.gather_ops import *
 from capstan.api.hessians import *
+from capstan.api.histogram_ops import *
 from capstan.api.importer import *
 from capstan.api.input_ops import *
 from capstan.api.io_ops import *

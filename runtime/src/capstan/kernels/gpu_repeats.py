@@ -29,8 +29,9 @@ _NEEDS_HOST: Final = (
     "TensorListReserve TensorListResize TensorListScatter TensorListScatterIntoExistingList "
     "TensorListScatterV2 TensorListSetItem TensorListSplit TensorListStack "
     # These wait for the device.
-    "Bincount Bucketize CheckNumerics Cholesky MatrixDiagPartV2 MatrixDiagPartV3 MatrixDiagV2 "
-    "MatrixDiagV3 MatrixInverse MatrixSolve MatrixTriangularSolve MaxPoolGradWithArgmax "
+    "Bincount Bucketize CheckNumerics Cholesky HistogramFixedWidth MatrixDiagPartV2 "
+    "MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixInverse MatrixSolve MatrixTriangularSolve "
+    "MaxPoolGradWithArgmax "
     "SelfAdjointEigV2 SparseTensorDenseMatMul Svd TopKV2 Where "
     # The shapes of its results differ from step to step.
     "Unique "

@@ -70,6 +70,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": _INDEX}, "InTopKV2 InvertPermutation"),
     ({"T": _INTEGERS}, "PopulationCount"),
     ({"T": _SIGNED}, "Roll"),
+    ({"T": _WIDE, "dtype": frozenset({dtypes.int32})}, "HistogramFixedWidth"),
     ({"T": _SIGNED | _SMALL}, "Cross LowerBound UpperBound"),
     (
         {

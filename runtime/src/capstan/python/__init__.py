@@ -116,7 +116,15 @@ _FRAMEWORK = {
 }
 _OPS = (
     *("array_ops", "check_ops", "clip_ops", "control_flow_ops", "data_flow_ops"),
-    *("functional_ops", "gradients", "gradients_impl", "init_ops", "io_ops", "logging_ops"),
+    *(
+        "functional_ops",
+        "gradients",
+        "gradients_impl",
+        "histogram_ops",
+        "init_ops",
+        "io_ops",
+        "logging_ops",
+    ),
     *("math_ops", "parsing_ops", "partitioned_variables", "random_ops", "resource_variable_ops"),
     *("session_ops", "sparse_ops", "standard_ops", "state_ops", "string_ops"),
     *("tensor_array_ops", "variable_scope", "variables"),
