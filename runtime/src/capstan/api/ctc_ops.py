@@ -1,0 +1,69 @@
+"""Connectionist temporal classification (python/ops/ctc_ops.py), functions of `tf.nn`.
+
+It learns labels of sequences without their times. The last class is the blank.
+"""
+
+from typing import Any
+
+from capstan.api.sparse_arguments import renamed
+from capstan.framework import convert
+from capstan.framework.raw import raw
+from capstan.framework.sparse_tensor import SparseTensor
+
+__all__ = ["ctc_greedy_decoder", "ctc_loss"]
+
+
+def ctc_loss(
+    labels: Any,
+    inputs: Any = None,
+    sequence_length: Any = None,
+    preprocess_collapse_repeated: bool = False,
+    ctc_merge_repeated: bool = True,
+    ignore_longer_outputs_than_inputs: bool = False,
+    time_major: bool = True,
+    logits: Any = None,
+) -> Any:
+    """Return -log(probability of the labels) for each sequence of a batch.
+
+    `labels` is a SparseTensor of int32, [batch, label]. `inputs`, or `logits`, are the logits of
+    float32 or float64, [time, batch, classes], or [batch, time, classes] if not `time_major`.
+    `sequence_length` has the length of each sequence. With `preprocess_collapse_repeated`, equal
+    labels that follow each other count once. Without `ctc_merge_repeated`, equal classes of a path
+    that follow each other are labels of their own. A sequence that has no label, or is shorter than
+    its labels, makes the step raise InvalidArgumentError. With `ignore_longer_outputs_than_inputs`,
+    the loss of a short sequence is 0 instead.
+
+    Raises:
+        TypeError: `labels` is not a SparseTensor.
+        ValueError: the logits are given by both names, or the shapes do not fit.
+    """
+    if not isinstance(labels, SparseTensor):
+        raise TypeError("Expected labels (first argument) to be a SparseTensor")
+    values = convert.convert_to_tensor(renamed("logits", logits, "inputs", inputs), name="logits")
+    if not time_major:
+        values = raw.Transpose(values, [1, 0, 2])
+    loss, _ = raw.CTCLoss(
+        values,
+        labels.indices,
+        labels.values,
+        sequence_length,
+        preprocess_collapse_repeated=preprocess_collapse_repeated,
+        ctc_merge_repeated=ctc_merge_repeated,
+        ignore_longer_outputs_than_inputs=ignore_longer_outputs_than_inputs,
+    )
+    return loss
+
+
+def ctc_greedy_decoder(
+    inputs: Any, sequence_length: Any, merge_repeated: bool = True
+) -> tuple[list[SparseTensor], Any]:
+    """Return the labels of the most likely path of each sequence, and the path's negative score.
+
+    `inputs` are logits of float32 or float64, [time, batch, classes]. With `merge_repeated`, equal
+    classes that follow each other are one label. The labels are a list of one SparseTensor of
+    int64, [batch, label]. The score is the sum of the largest logits, and has the shape [batch, 1].
+    """
+    indices, values, shape, scores = raw.CTCGreedyDecoder(
+        inputs, sequence_length, merge_repeated=merge_repeated
+    )
+    return [SparseTensor(indices, values, shape)], scores

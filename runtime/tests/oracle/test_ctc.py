@@ -1,0 +1,134 @@
+"""The loss and the decoder of connectionist temporal classification are those of TensorFlow."""
+
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+TIME, BATCH, CLASSES = 8, 4, 5
+LOGITS = np.random.RandomState(1).randn(TIME, BATCH, CLASSES) * 2
+LABELS = [[0, 1, 1], [3], [2, 2, 0, 1], [1, 0]]
+LENGTHS = [8, 5, 7, 3]
+
+
+def sparse(v1: Any, labels: Any) -> Any:
+    """Return a SparseTensor of the labels of each sequence."""
+    places = [[row, at] for row, each in enumerate(labels) for at in range(len(each))]
+    values = np.array([label for each in labels for label in each], np.int32)
+    indices = np.array(places, np.int64).reshape(-1, 2)
+    return v1.SparseTensor(indices, v1.constant(values), [len(labels), 6])
+
+
+def losses(v1: Any, labels: Any = LABELS, lengths: Any = LENGTHS, kind: Any = "float32",
+           **options: Any) -> list[Any]:  # fmt: skip
+    """Return the loss and its gradient."""
+    logits = v1.constant(LOGITS.astype(kind))
+    loss = v1.nn.ctc_loss(sparse(v1, labels), logits, lengths, **options)
+    weights = v1.constant(np.arange(1, BATCH + 1).astype(kind))
+    return [loss, v1.gradients(loss * weights, logits)[0]]
+
+
+def decoded(v1: Any, kind: Any = "float32", lengths: Any = LENGTHS, **options: Any) -> list[Any]:
+    (found,), scores = v1.nn.ctc_greedy_decoder(LOGITS.astype(kind), lengths, **options)
+    return [found.indices, found.values, found.dense_shape, scores]
+
+
+CASES: list[Any] = [
+    losses,
+    lambda v1: losses(v1, kind="float64"),
+    lambda v1: losses(v1, preprocess_collapse_repeated=True),
+    lambda v1: losses(v1, ctc_merge_repeated=False),
+    lambda v1: losses(v1, preprocess_collapse_repeated=True, ctc_merge_repeated=False),
+    lambda v1: losses(v1, [[0, 1, 2, 3], [0], [1, 4, 4], [2]], [4, 1, 3, 2]),
+    lambda v1: losses(v1, [[0, 0, 0], [1], [1], [2]], [4, 1, 3, 2]),
+    lambda v1: losses(v1, [[0, 1, 2, 3], [0], [1], [2]], [3, 1, 3, 0],
+                      ignore_longer_outputs_than_inputs=True),
+    lambda v1: [v1.nn.ctc_loss(sparse(v1, LABELS), logits=LOGITS.transpose(1, 0, 2),
+                               sequence_length=v1.constant(LENGTHS), time_major=False)],
+    decoded,
+    lambda v1: decoded(v1, "float64", merge_repeated=False),
+    lambda v1: decoded(v1, lengths=[0, 0, 0, 0]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(CASES)))
+def test_values_gradients_and_static_shapes_are_tensorflows(v1: Any, number: int) -> None:
+    outcomes = []
+    for tf in (v1, capstan):
+        with tf.Graph().as_default(), tf.Session() as session:
+            results = CASES[number](tf)
+            shapes = [each.shape.as_list() for each in results]
+            outcomes.append((shapes, session.run(results)))
+    assert outcomes[0][0] == outcomes[1][0]
+    for theirs, ours in zip(outcomes[0][1], outcomes[1][1], strict=True):
+        assert ours.dtype == theirs.dtype
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5, strict=True)
+
+
+def test_a_sequence_whose_labels_are_blanks_has_only_blanks() -> None:
+    """TensorFlow finds no path."""
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        logs = np.log(np.exp(LOGITS) / np.exp(LOGITS).sum(2, keepdims=True))
+        found = session.run(losses(capstan, [[4], [4, 4], [4], [4]], [8, 2, 1, 3], "float64")[0])
+    expected = [-logs[:length, row, -1].sum() for row, length in enumerate([8, 2, 1, 3])]
+    np.testing.assert_allclose(found, expected)
+
+
+def test_the_gradient_is_that_of_the_loss() -> None:
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        logits = capstan.placeholder(capstan.float64, LOGITS.shape)
+        loss = capstan.reduce_sum(capstan.nn.ctc_loss(sparse(capstan, LABELS), logits, LENGTHS))
+        slope = session.run(capstan.gradients(loss, logits)[0], {logits: LOGITS})
+        for place in ((0, 0, 0), (3, 0, 1), (2, 1, 4), (6, 2, 2), (7, 0, 1), (7, 2, 0)):
+            step = np.zeros_like(LOGITS)
+            step[place] = 1e-6
+            above, below = (session.run(loss, {logits: LOGITS + sign * step}) for sign in (1, -1))
+            assert slope[place] == pytest.approx((above - below) / 2e-6, abs=1e-6)
+
+
+def test_the_loss_has_no_second_derivative(v1: Any) -> None:
+    for tf in (v1, capstan):
+        with tf.Graph().as_default():
+            logits = tf.constant(LOGITS)
+            slope = tf.gradients(tf.nn.ctc_loss(sparse(tf, LABELS), logits, LENGTHS), logits)
+            with pytest.raises(LookupError, match="ctc_loss"):
+                tf.gradients(slope, logits)
+
+
+REFUSALS: list[Any] = [
+    lambda v1: losses(v1, [[0, 1, 2, 3], [0], [1], [2]], [3, 1, 3, 2]),
+    lambda v1: losses(v1, lengths=[9, 1, 1, 1]),
+    lambda v1: losses(v1, [[0, 4, 1], [0], [1], [2]]),
+    lambda v1: losses(v1, [[0, -1, 1], [0], [1], [2]]),
+    lambda v1: losses(v1, [[0], [1], [2], []]),
+    lambda v1: losses(v1, [[0], [1], [1], [2], [3]]),
+    lambda v1: losses(v1, lengths=[1, 1, 1]),
+    lambda v1: losses(v1, lengths=v1.placeholder_with_default([1, 1, 1], None)),
+    lambda v1: v1.nn.ctc_loss(v1.constant([[1]]), LOGITS, LENGTHS),
+    lambda v1: v1.nn.ctc_loss(sparse(v1, LABELS), LOGITS, LENGTHS, logits=LOGITS),
+    lambda v1: v1.nn.ctc_loss(sparse(v1, LABELS), LOGITS[0], LENGTHS),
+    lambda v1: v1.nn.ctc_loss(
+        v1.SparseTensor([[1, 0], [0, 0]], v1.constant([1, 2]), [4, 2]), LOGITS, LENGTHS
+    ),
+    lambda v1: decoded(v1, lengths=[9, 1, 1, 1]),
+    lambda v1: decoded(v1, lengths=[1, 1]),
+    lambda v1: decoded(v1, lengths=v1.placeholder_with_default([1, 1, 1], None)),
+    lambda v1: v1.nn.ctc_greedy_decoder(LOGITS[0], LENGTHS),
+    lambda v1: v1.nn.ctc_greedy_decoder(LOGITS[:0].astype(np.float32), [0, 0, 0, 0])[1],
+]
+
+
+@pytest.mark.parametrize("number", range(len(REFUSALS)))
+def test_arguments_that_do_not_fit_are_refused_as_by_tensorflow(v1: Any, number: int) -> None:
+    raised = []
+    for tf in (v1, capstan):
+        kinds = (TypeError, ValueError, tf.errors.OpError)
+        with tf.Graph().as_default(), tf.Session() as session, pytest.raises(kinds) as caught:
+            session.run(REFUSALS[number](tf))
+        raised.append(caught.type.__name__)
+    assert raised[0] == raised[1]
