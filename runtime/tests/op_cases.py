@@ -700,7 +700,17 @@ def gather(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
         return Case([params, _indices(draw, give, len(params))], structural=frozenset({1}))
     axis = draw(st.integers(-params.ndim, params.ndim - 1))
     indices = _indices(draw, give, params.shape[axis])
-    return Case([params, indices, np.asarray(np.int32(axis))], structural=frozenset({1, 2}))
+    attrs: dict[str, Any] = {}
+    if axis % params.ndim and draw(st.booleans()):
+        # Every batch of the leading axes has its own row of indices.
+        batch = draw(st.integers(1, axis % params.ndim))
+        form = (*params.shape[:batch], *(indices.shape if params.shape[axis] else (0,)))
+        drawn = give.random.integers(0, max(params.shape[axis], 1), form)
+        indices = np.asarray(drawn).astype(indices.dtype)
+        # Negative numbers count from the rank of the indices, so 0 cannot stand for the rank.
+        attrs["batch_dims"] = draw(st.sampled_from([batch, batch - indices.ndim or batch]))
+    operands = [params, indices, np.asarray(np.int32(axis))]
+    return Case(operands, attrs, structural=frozenset({1, 2}))
 
 
 @st.composite

@@ -113,7 +113,11 @@ def test_an_unknown_argument_is_refused_before_the_step() -> None:
         capstan.meshgrid([1], sparse=True)
     with pytest.raises(ValueError, match="indexing parameter must be"):
         capstan.meshgrid([1], indexing="yx")
-    with pytest.raises(ValueError, match="batch_dims must be 0"):
+    with pytest.raises(ValueError, match="must be less than rank"):
         capstan.gather_nd([1], [[0]], batch_dims=1)
+    with pytest.raises(ValueError, match="does not allow negative batch_dims"):
+        capstan.gather_nd([1], [[0]], batch_dims=-1)
+    with pytest.raises(TypeError, match="batch_dims must be an int"):
+        capstan.gather_nd([1], [[0]], batch_dims=1.5)
     with pytest.raises(ValueError, match="rank >= 2"):
         capstan.matrix_transpose([1])

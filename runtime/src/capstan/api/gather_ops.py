@@ -27,15 +27,18 @@ def gather(
     axis: Any = None,
     batch_dims: int = 0,
 ) -> Any:
-    """Select slices of `params` by their indices along `axis` (default: 0).
+    """Select slices of `params` by their indices along `axis` (default: `batch_dims`).
 
-    An index out of range makes the step raise InvalidArgumentError. `validate_indices` is ignored.
+    The first `batch_dims` axes of `params` and of `indices` are equal, and each batch selects from
+    its own slices. A negative `batch_dims` counts from the rank of `indices`. An index out of range
+    makes the step raise InvalidArgumentError. `validate_indices` is ignored.
 
     Raises:
-        ValueError: `batch_dims` is not 0.
+        ValueError: `batch_dims` is above the axis or the rank of `indices`, or the batches differ.
     """
     if batch_dims != 0:
-        raise ValueError(f"batch_dims must be 0, not {batch_dims}")
+        at = batch_dims if axis is None else axis
+        return raw.GatherV2(params, indices, at, batch_dims=batch_dims, name=name)
     if axis is None or (isinstance(axis, int) and axis == 0):
         if hasattr(params, "sparse_read"):
             return params.sparse_read(indices, name=name)

@@ -6,7 +6,11 @@ python/ops/state_ops.py.
 
 from typing import Any
 
+import numpy as np
+
 from capstan.api import plain
+from capstan.api.scoped import scoped
+from capstan.framework import convert
 from capstan.framework.raw import raw
 
 __all__ = [
@@ -19,14 +23,48 @@ __all__ = [
 def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: int = 0) -> Any:
     """Return the slices of `params` at `indices`.
 
-    An index out of range makes the step raise InvalidArgumentError.
+    The first `batch_dims` axes of `params` and of `indices` are equal, and each batch selects from
+    its own slices. An index out of range makes the step raise InvalidArgumentError.
 
     Raises:
-        ValueError: `batch_dims` is not 0.
+        TypeError: `batch_dims` is no int.
+        ValueError: `batch_dims` is negative, or not below the ranks of `params` and `indices`.
     """
-    if batch_dims != 0:
-        raise ValueError(f"batch_dims must be 0, not {batch_dims}")
-    return raw.GatherNd(params, indices, name=name)
+    if batch_dims == 0:
+        return raw.GatherNd(params, indices, name=name)
+    with scoped(name, "BatchGatherND", (params, indices)) as scope:
+        params = convert.convert_to_tensor(params, name="params")
+        indices = convert.convert_to_tensor(indices, name="indices")
+        _check_batch_dims(batch_dims, params, indices)
+        places = _batch_coordinates(params, indices, batch_dims)
+        return raw.GatherNd(params, raw.ConcatV2([*places, indices], -1), name=scope)
+
+
+def _check_batch_dims(batch_dims: Any, params: Any, indices: Any) -> None:
+    if not isinstance(batch_dims, int):
+        raise TypeError(f"batch_dims must be an int; got {batch_dims!r}")
+    if batch_dims < 0:
+        raise ValueError("tf.gather_nd does not allow negative batch_dims.")
+    for name, tensor in (("indices", indices), ("params", params)):
+        rank = tensor.shape.ndims
+        if rank is not None and batch_dims >= rank:
+            raise ValueError(f"batch_dims = {batch_dims} must be less than rank({name}) = {rank}")
+
+
+def _batch_coordinates(params: Any, indices: Any, batch_dims: int) -> list[Any]:
+    """Return the coordinate of each index along each axis of the batch."""
+    kind, sizes, form = indices.dtype.base_dtype, raw.Shape(params), raw.Shape(indices)
+    one = np.array([1], np.int32)
+    outer = raw.StridedSlice(form, [0], [-1], [1])
+    full = raw.ConcatV2([outer, one], 0)
+    coordinates = []
+    for axis in range(batch_dims):
+        size = raw.StridedSlice(sizes, [axis], [axis + 1], [1], shrink_axis_mask=1)
+        along = raw.Cast(raw.Range(np.int32(0), size, np.int32(1)), DstT=kind)
+        inner = raw.OnesLike(raw.StridedSlice(form, [axis + 1], [0], [1], end_mask=1))
+        thin = raw.ConcatV2([np.array([1] * axis + [-1], np.int32), inner], 0)
+        coordinates.append(raw.BroadcastTo(raw.Reshape(along, thin), full))
+    return coordinates
 
 
 scatter_nd = plain.function(

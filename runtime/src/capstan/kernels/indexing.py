@@ -1,5 +1,6 @@
 """Kernels that gather rows of tensors by index, and scatter them."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,15 @@ def _gather(params: Array, indices: Array, out: Array | None = None) -> Any:
     return take(params, indices, 0, out)
 
 
-def _gather_v2(params: Array, indices: Array, axis: Array, out: Array | None = None) -> Any:
-    return take(params, indices, number(axis, "axis"), out)
+def _gather_v2(node: NodeContext) -> Function:
+    batch = node.attrs["batch_dims"]
+
+    def gather(params: Array, indices: Array, axis: Array, out: Array | None = None) -> Any:
+        if batch:
+            return take_of_batches(params, indices, number(axis, "axis"), batch, out)
+        return take(params, indices, number(axis, "axis"), out)
+
+    return gather
 
 
 def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
@@ -48,6 +56,45 @@ def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
     # The indices are valid, so mode "clip" changes none. Mode "raise" would buffer `out`.
     gathered: Any = np.take(params, indices, axis, out, "clip")
     return gathered if isinstance(gathered, np.ndarray | np.generic) else np.array(gathered, object)
+
+
+def take_of_batches(
+    params: Array, indices: Array, axis: int, batch: int, out: Array | None = None
+) -> Any:
+    """Return the slices as `take` does, in each of the batches of the first `batch` axes.
+
+    Raises:
+        InvalidArgumentError: `axis` or `batch` is out of range, the batches of `params` and of
+            `indices` differ, or an index in host memory is out of range.
+    """
+    if not -indices.ndim <= batch <= indices.ndim:
+        ends = f"[{-indices.ndim}, {indices.ndim}]"
+        raise invalid(f"Expected batch_dims in the range {ends}, but got {batch}")
+    batch += indices.ndim if batch < 0 else 0
+    if not -params.ndim <= axis < params.ndim:
+        raise invalid(f"Expected axis in the range [{-params.ndim}, {params.ndim}), but got {axis}")
+    at = axis % params.ndim
+    if batch > at:
+        raise invalid(f"batch_dims ({batch}) must be less than or equal to axis ({at}).")
+    lead, size = params.shape[:at], params.shape[at]
+    if indices.shape[:batch] != lead[:batch]:
+        raise invalid(
+            f"params.shape = {show(params.shape)} and indices.shape = {show(indices.shape)} must "
+            f"have the same first {batch} sizes"
+        )
+    if is_on_host(params):
+        indices = on_host(indices)
+    if is_on_host(indices):
+        rows.check(indices, size)
+    tail = indices.shape[batch:]
+    count = math.prod(lead)
+    starts = beside(np.arange(count, dtype=np.int64) * size, indices)
+    starts = starts.reshape(*lead, *(1,) * len(tail))
+    places = indices.reshape(*lead[:batch], *(1,) * (at - batch), *tail)
+    moved = starts + places
+    if not is_on_host(indices):
+        moved = np.where(rows.in_range(places, size), moved, -1)
+    return take(params.reshape(count * size, *params.shape[at + 1 :]), moved, 0, out)
 
 
 def _cleared(out: Array) -> Array:
@@ -177,7 +224,7 @@ def _unique(node: NodeContext) -> Function:
 
 
 register(Kernel("Gather", constantly(_gather), out=True))
-register(Kernel("GatherV2", constantly(_gather_v2), out=True))
+register(Kernel("GatherV2", _gather_v2, out=True))
 register(Kernel("UnsortedSegmentSum", constantly(_segment_sum), out=True))
 register(Kernel("DynamicStitch", _stitch))
 register(Kernel("ParallelDynamicStitch", _stitch))

@@ -18,15 +18,23 @@ def gather_shape(ctx: ShapeContext) -> rules.Shapes:
 
 def _gather_v2_shape(ctx: ShapeContext) -> rules.Shapes:
     params, indices = shapes.with_rank_at_least(ctx.inputs[0], 1), ctx.inputs[1]
-    axis = ctx.constant(2)
-    if ctx.attrs["batch_dims"]:
-        raise ValueError(f"batch_dims must be 0, not {ctx.attrs['batch_dims']}")
+    axis, batch = ctx.constant(2), ctx.attrs["batch_dims"]
     if params is None or indices is None:
         return (None,)
+    if not -len(indices) <= batch <= len(indices):
+        raise ValueError(
+            f"Expected batch_dims in the range [{-len(indices)}, {len(indices)}], but got {batch}"
+        )
+    batch += len(indices) if batch < 0 else 0
+    if batch >= len(params):
+        raise ValueError(f"batch_dims ({batch}) must be less than rank(params) ({len(params)}).")
+    lead = shapes.merge(params[:batch], indices[:batch])
     if axis is None:
-        return (shapes.unknown(len(params) - 1 + len(indices)),)
+        return (shapes.unknown(len(params) - 1 + len(indices) - batch),)
     at = shapes.axis_index(int(axis), len(params))
-    return ((*params[:at], *indices, *params[at + 1 :]),)
+    if at < batch:
+        raise ValueError(f"batch_dims ({batch}) must be less than or equal to axis ({at}).")
+    return ((*(lead or ()), *params[batch:at], *indices[batch:], *params[at + 1 :]),)
 
 
 def _gather(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -44,33 +52,59 @@ def _rows(op: Op, grad: Any, raw: Raw) -> Any:
 
 def _gather_v2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (params, indices, axis) = grads, op.inputs
-    known = rules.known_value(axis)
+    known, batch = rules.known_value(axis), op.get_attr("batch_dims")
+    if batch < 0:
+        batch += indices.shape.ndims
     rank = params.shape.ndims
-    if known is not None and (int(known) == 0 or (rank is not None and int(known) == -rank)):
+    is_first = known is not None and (int(known) == 0 or (rank is not None and int(known) == -rank))
+    if is_first and not batch:
         return _rows(op, grad, raw), None, None
-    # Bring the gathered axes to the front, sum there, and put the axis back.
+    # Bring the gathered axes to the front, after the axes of the batch. Sum there, and put the
+    # axis back.
     axis = raw.Cast(axis, DstT=dtypes.int32)
-    rank, count = raw.Rank(params), raw.Rank(indices)
+    rank = raw.Rank(params)
     axis = raw.FloorMod(axis, rank)
-    one, zero = np.int32(1), np.int32(0)
+    one, first = np.int32(1), np.int32(batch)
+    count = raw.Sub(raw.Rank(indices), first)
+    lead = np.arange(batch, dtype=np.int32)
     gathered = raw.Range(axis, raw.Add(axis, count), one)
-    outer = raw.Range(zero, axis, one)
+    outer = raw.Range(first, axis, one)
     inner = raw.Range(raw.Add(axis, count), raw.Rank(grad), one)
-    front = raw.Transpose(grad, raw.ConcatV2([gathered, outer, inner], 0))
-    rest = raw.Slice(raw.Shape(front), raw.Reshape(count, [1]), [-1])
+    front = raw.Transpose(grad, raw.ConcatV2([lead, gathered, outer, inner], 0))
+    rest = raw.Slice(raw.Shape(front), raw.Reshape(raw.Rank(indices), [1]), [-1])
     rows = raw.Reshape(raw.Size(indices), [1])
     flat = raw.Reshape(front, raw.ConcatV2([rows, rest], 0))
-    size = raw.GatherV2(raw.Shape(params), axis, 0)
-    summed = raw.UnsortedSegmentSum(flat, raw.Reshape(indices, [-1]), size)
+    summed = _sums(flat, indices, raw.GatherV2(raw.Shape(params), axis, 0), batch, raw)
     back = raw.ConcatV2(
         [
-            raw.Range(one, raw.Add(axis, one), one),
-            np.array([0], np.int32),
+            lead,
+            raw.Range(np.int32(batch + 1), raw.Add(axis, one), one),
+            np.array([batch], np.int32),
             raw.Range(raw.Add(axis, one), rank, one),
         ],
         0,
     )
     return raw.Transpose(summed, back), None, None
+
+
+def _sums(rows: Any, indices: Any, size: Any, batch: int, raw: Raw) -> Any:
+    """Return the sums of the rows with the same index, of `size` indices in each batch."""
+    if not batch:
+        return raw.UnsortedSegmentSum(rows, raw.Reshape(indices, [-1]), size)
+    batches = raw.Slice(raw.Shape(indices), [0], [batch])
+    count = raw.Prod(batches, [0])
+    wide, groups = (raw.Cast(number, DstT=dtypes.int64) for number in (size, count))
+    width = raw.FloorDiv(raw.Size(indices, out_type=dtypes.int64), raw.Maximum(groups, 1))
+    places = raw.Reshape(indices, raw.Pack([groups, width]))
+    places = raw.Cast(places, DstT=dtypes.int64)
+    starts = raw.Mul(raw.Range(np.int64(0), groups, np.int64(1)), wide)
+    # On a GPU, an index may be out of range. It must not name a row of another batch.
+    is_inside = raw.LogicalAnd(raw.GreaterEqual(places, 0), raw.Less(places, wide))
+    ids = raw.SelectV2(is_inside, raw.Add(places, raw.ExpandDims(starts, 1)), np.int64(-1))
+    summed = raw.UnsortedSegmentSum(rows, raw.Reshape(ids, [-1]), raw.Mul(count, size))
+    inner = raw.Slice(raw.Shape(rows), [1], [-1])
+    sizes = raw.ConcatV2([batches, raw.Reshape(size, [1]), inner], 0)
+    return raw.Reshape(summed, sizes)
 
 
 def _segment_sum_shape(ctx: ShapeContext) -> rules.Shapes:
