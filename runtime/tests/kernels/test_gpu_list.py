@@ -77,6 +77,10 @@ ONLY_ON_CPU = {
         _OF_DATASETS,
         "a dataset and its iterator are on the host, and a step copies the element to the GPU",
     ),
+    **dict.fromkeys(
+        ("Betainc", "Igamma", "IgammaGradA", "Igammac"),
+        "the host ends a sum when it sees that no element changes any more",
+    ),
     "_While": "the host starts the iterations of a loop, and the compiler puts this node there",
 }
 """Operations that have kernels of GPUs only in TensorFlow, with the reason."""

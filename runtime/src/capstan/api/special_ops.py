@@ -3,8 +3,8 @@
 from capstan.api import plain
 
 __all__ = [
-    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cosh", "digamma", "erf", "erfc",
-    "expm1", "lgamma", "polygamma", "rint", "sinh", "tan", "zeta",
+    "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "betainc", "cosh", "digamma", "erf",
+    "erfc", "expm1", "igamma", "igammac", "lgamma", "polygamma", "rint", "sinh", "tan", "zeta",
 ]  # fmt: skip
 
 acos = plain.function("acos", "Acos", "Return the angle whose cosine is x, in radians.")
@@ -16,11 +16,20 @@ atan2 = plain.function(
     "atan2", "Atan2", "Return the angle of the point (x, y), from -pi to pi radians."
 )
 atanh = plain.function("atanh", "Atanh", "Return the number whose hyperbolic tangent is x.")
+betainc = plain.function(
+    "betainc", "Betainc", "Return the share of the beta function of (a, b) that is below x."
+)
 cosh = plain.function("cosh", "Cosh", "Return the hyperbolic cosine of each element.")
 digamma = plain.function("digamma", "Digamma", "Return the derivative of `lgamma`.")
 erf = plain.function("erf", "Erf", "Return the Gauss error function of each element.")
 erfc = plain.function("erfc", "Erfc", "Return 1 - erf(x), exact also for large x.")
 expm1 = plain.function("expm1", "Expm1", "Return exp(x) - 1, exact also for small x.")
+igamma = plain.function(
+    "igamma", "Igamma", "Return the share of the gamma function of `a` that is below x."
+)
+igammac = plain.function(
+    "igammac", "Igammac", "Return 1 - igamma(a, x), exact also where it is small."
+)
 lgamma = plain.function(
     "lgamma", "Lgamma", "Return the logarithm of the absolute value of the gamma function."
 )

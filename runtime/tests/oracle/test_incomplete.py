@@ -1,0 +1,71 @@
+"""The incomplete gamma and beta functions and their gradients are those of TensorFlow."""
+
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+from oracle_tables import outcome
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+GRID = np.array([0.01, 0.3, 1.0, 2.5, 7.0, 30.0, 200.0, 1000.0])
+A, X = (axis.ravel() for axis in np.meshgrid(GRID, GRID))
+P, Q, SHARE = (
+    axis.ravel() for axis in np.meshgrid(GRID, GRID, np.array([0.0, 1e-3, 0.2, 0.5, 0.9, 1.0]))
+)
+EDGES = np.array([-1.0, 0.0, 0.5, 2.0, np.nan])
+ODD = [axis.ravel() for axis in np.meshgrid(EDGES, EDGES, EDGES)]
+
+
+def values(tf: Any, case: Any) -> Any:
+    with tf.Graph().as_default(), tf.Session() as session:
+        return session.run(case(tf))
+
+
+CASES = {
+    "igamma": lambda tf: tf.igamma(A, X),
+    "igammac": lambda tf: tf.math.igammac(A, X),
+    "igamma of float32": lambda tf: tf.math.igamma(A.astype("f"), X.astype("f")),
+    "igamma at edges": lambda tf: [tf.igamma(*ODD[:2]), tf.igammac(*ODD[:2])],
+    "igamma of infinity": lambda tf: [tf.igamma(2.0, np.float32(np.inf))],
+    "betainc": lambda tf: tf.betainc(P, Q, SHARE),
+    "betainc of scalars": lambda tf: tf.math.betainc(np.float64(2), np.float64(0.5), SHARE),
+    "betainc at edges": lambda tf: tf.betainc(*ODD),
+}
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_the_values_are_tensorflows(v1: Any, name: str) -> None:
+    found, expected = values(capstan, CASES[name]), values(v1, CASES[name])
+    # TensorFlow computes float32 in float32.
+    rtol = 1e-3 if "float32" in name else 1e-9
+    np.testing.assert_allclose(found, expected, rtol, 1e-14)
+
+
+def test_the_gradients_are_tensorflows(v1: Any) -> None:
+    a, x = (each.ravel() for each in np.meshgrid(GRID[:6], GRID[:6] * 1.1))
+
+    def case(tf: Any) -> Any:
+        operands, share = [tf.constant(a), tf.constant(x)], np.linspace(0.1, 0.9, a.size)
+        shares = tf.constant(share)
+        below = tf.betainc(*operands, shares)
+        assert tf.gradients(below, operands) == [None, None]
+        return [
+            *tf.gradients(tf.igamma(*operands), operands),
+            *tf.gradients(tf.igammac(*operands), operands),
+            *tf.gradients(below, shares),
+        ]
+
+    for found, expected in zip(values(capstan, case), values(v1, case), strict=True):
+        np.testing.assert_allclose(found, expected, 1e-7, 1e-12)
+
+
+def test_shapes_of_betainc_that_differ_are_refused_as_by_tensorflow(v1: Any) -> None:
+    def case(tf: Any) -> Any:
+        x = tf.placeholder_with_default(np.ones(3, np.float32), None)
+        return tf.betainc([1.0, 2.0], x, 0.5)
+
+    assert outcome(capstan, case)[0] == outcome(v1, case)[0] == "InvalidArgumentError"
