@@ -195,6 +195,12 @@ def test_an_example_gives_the_same_values_on_both_devices(
         check_equal(op, inputs, attrs)
 
 
+@pytest.mark.parametrize("op", ["Gather", "GatherV2"])
+def test_a_scalar_index_takes_one_element_of_a_vector(op: str) -> None:
+    axis = [np.int32(0)] if op == "GatherV2" else []
+    check_equal(op, [np.float32([3, 4]), np.int64(1), *axis], {})
+
+
 def check_equal(op: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> None:
     """Run a call of an op on the strict device and on the CPU, and compare the outputs."""
     feeds: dict[Any, Any] = {}

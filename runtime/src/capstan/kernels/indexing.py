@@ -106,7 +106,8 @@ def _take_in_range(params: Array, indices: Array, axis: int, out: Array | None) 
     """Return the slices at indices of a device, and zeros for an index that is out of range."""
     is_in = rows.in_range(indices, params.shape[axis])
     gathered = np.take(params, np.where(is_in, indices, 0), axis, out)
-    is_out = np.logical_not(is_in).reshape(*indices.shape, *(1,) * (params.ndim - 1 - axis))
+    # Without a tuple, an index that is a scalar would leave `reshape` without arguments.
+    is_out = np.logical_not(is_in).reshape((*indices.shape, *(1,) * (params.ndim - 1 - axis)))
     np.copyto(gathered, params.dtype.type(0), where=is_out)
     return gathered
 
