@@ -1,7 +1,10 @@
 """The calls of cuBLAS, which a function in Python answers over host memory."""
 
+import contextlib
 import ctypes
 import functools
+import sys
+import threading
 import types
 from collections.abc import Sequence
 from typing import Any
@@ -97,11 +100,14 @@ CUPY = types.SimpleNamespace(
     empty=lambda shape, dtype: np.full(shape, np.nan, dtype).view(Array),
     ascontiguousarray=lambda array: np.ascontiguousarray(array).view(Array),
     cuda=types.SimpleNamespace(
-        device=types.SimpleNamespace(get_cublas_handle=lambda: 5),
+        Device=lambda number: contextlib.nullcontext(),
+        cublas=types.SimpleNamespace(create=lambda: 5),
         get_current_stream=lambda: types.SimpleNamespace(ptr=7),
     ),
 )
 """The functions of CuPy that the products use."""
+
+PRODUCTS = cuda_products.Products(CUPY, 0)
 
 
 def laid_out(value: Any, layout: str) -> Any:
@@ -143,7 +149,7 @@ def batches(draw: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     st.sampled_from([*TYPES.values()]),
     st.sampled_from(["", "plain", "turned", "gaps", "slice"]),
 )  # fmt: skip
-def test_a_captured_product_is_that_of_numpy(
+def test_a_product_is_that_of_numpy(
     library: Library, batch: Any, rows: int, inner: int, columns: int,
     left_layout: str, right_layout: str, dtype: Any, target: str,
 ) -> None:  # fmt: skip
@@ -153,7 +159,7 @@ def test_a_captured_product_is_that_of_numpy(
     nothing = np.full(expected.shape, np.nan, dtype)
     around = np.full((3, *expected.shape), np.nan, dtype)
     out = around[1].view(Array) if target == "slice" else laid_out(nothing, target)
-    found = cuda_products.matmul(CUPY, left, right, out if target else None)
+    found = PRODUCTS.matmul(left, right, out if target else None)
     assert not target or found is out
     np.testing.assert_array_equal(np.asarray(found), expected, strict=True)
     assert np.isnan(around[::2]).all()
@@ -162,7 +168,7 @@ def test_a_captured_product_is_that_of_numpy(
 def test_an_array_may_be_multiplied_into_itself(library: Library) -> None:
     value = laid_out(numbers((3, 3), np.float32), "plain")
     expected = np.matmul(np.asarray(value), np.asarray(value).T)
-    assert cuda_products.matmul(CUPY, value, value.T, value) is value
+    assert PRODUCTS.matmul(value, value.T, value) is value
     np.testing.assert_array_equal(np.asarray(value), expected)
 
 
@@ -180,25 +186,71 @@ def test_cublas_reads_matrices_and_batches_where_they_are(
     monkeypatch.setattr(library, "cublasGemmStridedBatchedEx", noted)
     for shapes in (((3, 4), (4, 5)), ((2, 3, 4), (2, 4, 5)), ((1, 3, 4), (2, 4, 5))):
         left, right = (laid_out(numbers(shape, np.float32), layout) for shape in shapes)
-        cuda_products.matmul(CUPY, left, right)
+        PRODUCTS.matmul(left, right)
         assert read[-2:] == [right.data.ptr, left.data.ptr]
 
 
+def test_matrices_that_do_not_fit_are_refused(library: Library) -> None:
+    matrix = laid_out(np.ones((2, 3)), "plain")
+    with pytest.raises(ValueError, match="cannot multiply"):
+        PRODUCTS.matmul(matrix, matrix)
+
+
 @pytest.mark.parametrize(
-    ("left", "right", "error"),
+    ("left", "right", "expected"),
     [
-        (np.zeros((2, 3)), np.zeros((2, 3)), ValueError),
-        (np.zeros(3), np.zeros((3, 2)), ValueError),
-        (np.zeros((2, 2, 3)), np.zeros((3, 3, 2)), ValueError),
-        (np.zeros((2, 3)), np.zeros((3, 2), np.float32), TypeError),
-        (np.zeros((2, 3), int), np.zeros((3, 2), int), TypeError),
+        (np.zeros((2, 3)), np.zeros((2, 3)), True),
+        (np.zeros((4, 2, 3), np.float16), np.zeros((3, 2), np.float16), True),
+        (np.zeros(3), np.zeros((3, 2)), False),
+        (np.zeros((2, 3)), np.zeros((3, 2), np.float32), False),
+        (np.zeros((2, 3), int), np.zeros((3, 2), int), False),
     ],
 )
-def test_arrays_that_cublas_does_not_multiply_are_refused(
-    library: Library, left: Any, right: Any, error: type[Exception]
+def test_cublas_multiplies_matrices_of_one_floating_point_type(
+    left: Any, right: Any, expected: bool
 ) -> None:
-    with pytest.raises(error):
-        cuda_products.matmul(CUPY, left.view(Array), right.view(Array))
+    assert cuda_products.multiplies(left, right) is expected
+
+
+def test_all_threads_share_the_handle_of_a_gpu_and_take_turns(
+    library: Library, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    users: list[int] = []
+    multiply = library.cublasGemmStridedBatchedEx
+
+    def entered(*_: Any) -> int:
+        users.append(threading.get_ident())
+        return library.__class__.cublasSetStream_v2(library, None, ctypes.c_void_p(7))
+
+    def noted(*arguments: Any) -> int:
+        # A product runs on the stream that the last call of cublasSetStream_v2 chose.
+        assert users[-1] == threading.get_ident()
+        return multiply(*arguments)
+
+    monkeypatch.setattr(library, "cublasSetStream_v2", entered)
+    monkeypatch.setattr(library, "cublasGemmStridedBatchedEx", noted)
+    one = laid_out(np.ones((1, 1)), "plain")
+    faults: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(200):
+                PRODUCTS.matmul(one, one)
+        except BaseException as fault:  # noqa: BLE001 - the test shows it
+            faults.append(fault)
+
+    interval = sys.getswitchinterval()
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert not faults
+    assert len(set(users)) == len(threads)
 
 
 @pytest.mark.parametrize(
@@ -215,5 +267,5 @@ def test_a_failure_of_cublas_is_an_error_of_the_step(
     monkeypatch.setattr(library, "cublasGemmStridedBatchedEx", lambda *_: status)
     one = laid_out(np.ones((1, 1)), "plain")
     with pytest.raises(RuntimeError, match=text) as raised:
-        cuda_products.matmul(CUPY, one, one)
+        PRODUCTS.matmul(one, one)
     assert type(errors.from_exception(raised.value)) is error

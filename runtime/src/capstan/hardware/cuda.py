@@ -180,11 +180,9 @@ class Cuda(device.Device):
         return copied
 
     def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
-        # CuPy multiplies batches of bfloat16 by a kernel for integers, and not by cuBLAS.
-        is_plain = left.dtype.name != "bfloat16"
-        if is_plain and not self._cupy.cuda.get_current_stream().is_capturing():
-            return super().matmul(left, right, out)
-        return cuda_products.matmul(self._cupy, left, right, out)
+        if cuda_products.multiplies(left, right):
+            return cuda_products.of(self._cupy, self._number).matmul(left, right, out)
+        return super().matmul(left, right, out)
 
     def checked(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
         import cupyx
@@ -195,6 +193,7 @@ class Cuda(device.Device):
     def record(
         self, work: Callable[[], Sequence[Array]]
     ) -> tuple[Sequence[Array], Callable[[], None]]:
+        cuda_products.of(self._cupy, self._number)  # A capture cannot make it.
         return cuda_graphs.capture(self._cupy, self._number, work)
 
     def refuse_recording(self, work: str) -> None:

@@ -23,7 +23,6 @@ def capture(
     """
     pool = cuda_pools.Pool(cupy, number, functools.partial(_allocate, cupy))
     with cupy.cuda.Device(number):
-        cupy.cuda.device.get_cublas_handle()  # A thread cannot make its handle in a capture.
         stream = cupy.cuda.Stream(non_blocking=True)
         with cupy.cuda.using_allocator(pool.malloc), stream:
             try:

@@ -1,12 +1,17 @@
-"""Products of matrices in a CUDA graph, and of bfloat16, by NVIDIA's cuBLAS.
+"""Products of matrices by NVIDIA's cuBLAS.
 
-CuPy's own products refuse to be captured. cuBLAS itself can be (cuBLAS documentation, "CUDA Graphs
-Support"), so the captured products call its library. CuPy has loaded it, and keeps its handles.
+CuPy's own products refuse to be captured in a CUDA graph. cuBLAS itself can be (cuBLAS
+documentation, "CUDA Graphs Support"), so products call its library, which CuPy has loaded.
+
+CuPy makes a handle of cuBLAS for each thread, and a handle may take 32 MiB of the GPU (cuBLAS
+documentation, `cublasSetWorkspace`). A task has dozens of threads, so all of them share one handle
+of a GPU.
 """
 
 import ctypes
 import functools
 import math
+import threading
 from typing import Any
 
 import numpy as np
@@ -20,33 +25,75 @@ _DEFAULT_ALGORITHM = -1
 _NO_MEMORY = 3  # cublasStatus_t
 
 
-def matmul(cupy: Any, left: Array, right: Array, out: Array | None = None) -> Array:
-    """Return `np.matmul(left, right, out)`, computed on the current stream.
+class Products:
+    """The products of matrices on one GPU. Thread-safe."""
 
-    The arrays are matrices or batches of matrices, of one type.
+    def __init__(self, cupy: Any, number: int) -> None:
+        """`cupy` is the module, and `number` is CUDA's number of the GPU."""
+        self._cupy = cupy
+        with cupy.cuda.Device(number):
+            self._handle = ctypes.c_void_p(cupy.cuda.cublas.create())
+        self._lock = threading.Lock()
 
-    Raises:
-        TypeError: cuBLAS does not multiply arrays of these types.
-        ValueError: the arrays are no matrices or batches of matrices, or do not fit.
-        RuntimeError: cuBLAS failed.
-    """
-    kind = _KINDS.get(left.dtype.name)
-    if kind is None or left.dtype != right.dtype:
-        raise TypeError(f"cuBLAS has no product of {left.dtype} and {right.dtype}")
-    if min(left.ndim, right.ndim) < 2 or left.shape[-1] != right.shape[-2]:
-        raise ValueError(f"cannot multiply shapes {left.shape} and {right.shape}")
-    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
-    shape = (*batch, left.shape[-2], right.shape[-1])
-    is_fit = _is_fit(cupy, out, shape, left, right)
-    result: Any = out if is_fit else cupy.empty(shape, left.dtype)
-    if not left.shape[-1]:
-        result[...] = 0
-    elif result.size:
-        _multiply(cupy, _flat(cupy, left, batch), _flat(cupy, right, batch), result, kind)
-    if out is None or result is out:
-        return result  # type: ignore[no-any-return]
-    cupy.copyto(out, result)
-    return out
+    def matmul(self, left: Array, right: Array, out: Array | None = None) -> Array:
+        """Return `np.matmul(left, right, out)`, computed on the current stream.
+
+        The arrays are matrices or batches of matrices, of one type that `multiplies` accepts.
+
+        Raises:
+            ValueError: the shapes do not fit.
+            RuntimeError: cuBLAS failed.
+        """
+        cupy = self._cupy
+        if left.shape[-1] != right.shape[-2]:
+            raise ValueError(f"cannot multiply shapes {left.shape} and {right.shape}")
+        batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        shape = (*batch, left.shape[-2], right.shape[-1])
+        is_fit = _is_fit(cupy, out, shape, left, right)
+        result: Any = out if is_fit else cupy.empty(shape, left.dtype)
+        if not left.shape[-1]:
+            result[...] = 0
+        elif result.size:
+            self._multiply(_flat(cupy, left, batch), _flat(cupy, right, batch), result)
+        if out is None or result is out:
+            return result  # type: ignore[no-any-return]
+        cupy.copyto(out, result)
+        return out
+
+    def _multiply(self, left: Any, right: Any, result: Any) -> None:
+        cupy = self._cupy
+        data_type, compute_type = _KINDS[result.dtype.name]
+        rows, columns = result.shape[-2:]
+        # cuBLAS counts by columns: it sees each array transposed, so the factors change places.
+        first, turn_first, first_width = _operand(cupy, right)
+        second, turn_second, second_width = _operand(cupy, left)
+        number = ctypes.c_double if compute_type == 70 else ctypes.c_float
+        one, zero = number(1), number(0)
+        library = _library()
+        stream = ctypes.c_void_p(cupy.cuda.get_current_stream().ptr)
+        with self._lock:
+            _check(library.cublasSetStream_v2(self._handle, stream))
+            status = library.cublasGemmStridedBatchedEx(
+                *(self._handle, turn_first, turn_second, columns, rows, left.shape[-1]),
+                *(ctypes.byref(one), _pointer(first), data_type, first_width, _stride(first)),
+                *(_pointer(second), data_type, second_width, _stride(second)),
+                *(ctypes.byref(zero), _pointer(result), data_type, columns),
+                *(ctypes.c_longlong(rows * columns), result.size // (rows * columns)),
+                *(compute_type, _DEFAULT_ALGORITHM),
+            )
+        _check(status)
+
+
+@functools.cache
+def of(cupy: Any, number: int) -> Products:
+    """Return the products of a GPU, which all devices of the process on it share."""
+    return Products(cupy, number)
+
+
+def multiplies(left: Array, right: Array) -> bool:
+    """Return whether `Products.matmul` accepts arrays of such types and dimensions."""
+    is_known = left.dtype.name in _KINDS and left.dtype == right.dtype
+    return is_known and min(left.ndim, right.ndim) >= 2
 
 
 def _is_fit(cupy: Any, out: Any, shape: tuple[int, ...], *factors: Any) -> bool:
@@ -64,30 +111,6 @@ def _flat(cupy: Any, matrices: Any, batch: tuple[int, ...]) -> Any:
     if math.prod(matrices.shape[:-2]) == 1:
         return matrices.reshape(sizes)
     return cupy.broadcast_to(matrices, (*batch, *sizes)).reshape(-1, *sizes)
-
-
-def _multiply(cupy: Any, left: Any, right: Any, result: Any, kind: tuple[int, int]) -> None:
-    data_type, compute_type = kind
-    rows, columns = result.shape[-2:]
-    # cuBLAS counts by columns: it sees each array transposed, so the factors change places.
-    first, turn_first, first_width = _operand(cupy, right)
-    second, turn_second, second_width = _operand(cupy, left)
-    number = ctypes.c_double if compute_type == 70 else ctypes.c_float
-    one, zero = number(1), number(0)
-    handle = ctypes.c_void_p(cupy.cuda.device.get_cublas_handle())
-    library = _library()
-    stream = ctypes.c_void_p(cupy.cuda.get_current_stream().ptr)
-    _check(library.cublasSetStream_v2(handle, stream))
-    _check(
-        library.cublasGemmStridedBatchedEx(
-            *(handle, turn_first, turn_second, columns, rows, left.shape[-1], ctypes.byref(one)),
-            *(_pointer(first), data_type, first_width, _stride(first)),
-            *(_pointer(second), data_type, second_width, _stride(second)),
-            *(ctypes.byref(zero), _pointer(result), data_type, columns),
-            *(ctypes.c_longlong(rows * columns), result.size // (rows * columns)),
-            *(compute_type, _DEFAULT_ALGORITHM),
-        )
-    )
 
 
 def _operand(cupy: Any, matrices: Any) -> tuple[Any, int, int]:
