@@ -118,17 +118,20 @@ class Program:
                 registers[operand] if isinstance(operand, int) else operand
                 for operand in call.operands
             ]
-            if call.function == CAST:
-                registers.append(operands[0].astype(call.dtype))
-            elif call.function == POSITIONS:
-                registers.append(np.cumsum(np.ones_like(operands[0], call.dtype)) - 1)
-            else:
-                registers.append(getattr(np, call.function)(*operands))
+            registers.append(self._called(call, operands))
         results = tuple(registers[register] for register in self.results)
         for array, result in zip(out, results, strict=bool(out)):
             if array is not result:
                 np.copyto(array, result)
         return tuple(out) or results
+
+    def _called(self, call: Call, operands: list[Any]) -> Any:
+        """Return the result of a call."""
+        if call.function == CAST:
+            return operands[0].astype(call.dtype)
+        if call.function == POSITIONS:
+            return np.cumsum(np.ones_like(operands[0], call.dtype)) - 1
+        return getattr(np, call.function)(*operands)
 
 
 class Recorder:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, elementwise
+from capstan.core import config, elementwise, rowwise
 from capstan.core.arrays import Array
 from capstan.hardware import (
     cpu,
@@ -202,6 +202,9 @@ class Cuda(device.Device):
 
     def compile(self, program: elementwise.Program) -> device.Compiled:
         return cuda_elementwise.compiled(self._cupy, program)
+
+    def compile_rows(self, program: rowwise.Program) -> device.Compiled:
+        return cuda_elementwise.compiled_rows(self._cupy, program)
 
     @contextlib.contextmanager
     def _memory(self, shape: tuple[int, ...], dtype: Any) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""The kernels of elementwise programs (`core.elementwise`) on GPUs."""
+"""The kernels of elementwise programs and of programs along rows (`core.rowwise`) on GPUs."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -6,12 +6,23 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise
+from capstan.core import elementwise, rowwise
 from capstan.core.arrays import Array
 from capstan.hardware import cuda_text, device
 
 _WIDE_ELEMENTS = 1 << 16
 """Fewer elements do not keep a GPU busy, whichever kernel computes them. The number is a guess."""
+
+
+_BLOCK = 128
+"""The number of threads in a block that computes short rows."""
+
+_MOST_LANES = 512
+"""The largest number of threads that compute one row. All of them are in one block, and a larger
+block may need more registers than a GPU has."""
+
+_LONGEST_ROW = 1 << 17
+"""More columns keep a whole GPU busy, so the functions run one by one. The number is a guess."""
 
 
 def compiled(cupy: Any, program: elementwise.Program) -> device.Compiled:
@@ -34,6 +45,36 @@ def compiled(cupy: Any, program: elementwise.Program) -> device.Compiled:
             results = tuple(cupy.empty(shape, dtype) for dtype in program.result_dtypes)
         vectors = [each.reshape(-1) for each in (*inputs, *results)]
         wide(*scalars)(*vectors, size=vectors[-1].size // cuda_text.WIDTH)
+        return results
+
+    return run
+
+
+def compiled_rows(cupy: Any, program: rowwise.Program) -> device.Compiled:
+    """Return the function that runs a program along rows (`Device.compile_rows`).
+
+    There is a kernel for each number of threads that compute a row. Short rows have few.
+    """
+
+    @functools.cache
+    def kernel(lanes: int, block: int) -> Callable[..., Any]:
+        return _kernel(cupy, cuda_text.write_rows(program, lanes, block))
+
+    is_of_row = program.is_of_row()
+    matrix = is_of_row.index(False)
+
+    def run(inputs: Sequence[Array], out: Sequence[Array] = ()) -> tuple[Array, ...]:
+        rows, columns = inputs[matrix].shape
+        if columns > _LONGEST_ROW:
+            return program.run(inputs, out)
+        results = tuple(out) or tuple(
+            cupy.empty((rows, 1 if is_of_row[register] else columns), dtype)
+            for register, dtype in zip(program.results, program.result_dtypes, strict=True)
+        )
+        lanes = min(_MOST_LANES, 1 << (columns - 1).bit_length())
+        block = max(lanes, _BLOCK)
+        size = -(-rows * lanes // block) * block
+        kernel(lanes, block)(*inputs, rows, columns, *results, size=size, block_size=block)
         return results
 
     return run

@@ -4,13 +4,13 @@ The text is also C++ for the host, so a compiler of the host can check it.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise
+from capstan.core import elementwise, rowwise
 
 _OPERATORS = {
     "add": "+",
@@ -56,9 +56,13 @@ _TEXTS = {
     elementwise.CAST: "({type})({0})",
     # CuPy counts the elements with `i`.
     elementwise.POSITIONS: "({type})(i)",
+    rowwise.COLUMNS: "({type})(column)",
     **{name: f"{{0}} {sign} {{1}}" for name, sign in _OPERATORS.items()},
 }
 """Functions that are not called as functions of one operand with the same name."""
+
+_REDUCTIONS = {rowwise.MAXIMUM: ("maximum", -math.inf), rowwise.SUM: ("add", 0.0)}
+"""The function of two numbers that reduces a row, and the number that it begins with."""
 
 _TYPES = {
     "bool": "bool",
@@ -130,6 +134,69 @@ def write_wide(program: elementwise.Program, scalars: Sequence[bool]) -> Text:
     )
 
 
+def write_rows(program: rowwise.Program, lanes: int, block: int) -> Text:
+    """Return the text of a program along rows, in which `lanes` threads compute each row.
+
+    A block has `block` threads. Both numbers are powers of two, and `lanes` is at most `block`. All
+    arrays are whole, and the numbers of rows and columns follow the inputs. The loop counts `lanes`
+    times for each row, and further up to a multiple of `block`, because all threads of a block wait
+    for each other.
+    """
+    is_of_row = program.is_of_row()
+    body = [
+        _number(program),
+        f"__shared__ C shared[{block}];",
+        f"const int lane = threadIdx.x % {lanes};",
+        "C *const lanes = shared + (threadIdx.x - lane);",
+        f"const long long row = i / {lanes};",
+        "const long long end = row < rows ? columns : 0;",
+    ]
+    loop = [f"for (long long column = lane; column < end; column += {lanes}) {{"]
+    for index, dtype in enumerate(program.input_dtypes):
+        if is_of_row[index]:
+            body.append(_read(index, dtype, f"x{index}[row < rows ? row : 0]"))
+        else:
+            loop.append(_read(index, dtype, f"x{index}[row * columns + column]"))
+    for index, call in enumerate(program.calls, program.inputs):
+        if call.function in _REDUCTIONS:
+            body += _reduced(call, index, loop, lanes)
+        else:
+            (body if is_of_row[index] else loop).append(_call(call, index))
+    ends = []
+    for index, value in enumerate(_results(program)):
+        if is_of_row[program.results[index]]:
+            ends.append(f"if (end && !lane) y{index}[row] = {value};")
+        else:
+            loop.append(f"y{index}[row * columns + column] = {value};")
+    inputs = [f"raw {each}" for each in _parameters("x", program.input_dtypes, program.dtype)]
+    return Text(
+        ", ".join([*inputs, "int64 rows", "int64 columns"]),
+        ", ".join(f"raw {each}" for each in _parameters("y", program.result_dtypes, program.dtype)),
+        "\n".join([*body, *loop, "}", *ends]),
+    )
+
+
+def _reduced(call: elementwise.Call, register: int, loop: Sequence[str], lanes: int) -> list[str]:
+    """Return the lines that reduce each row. `loop` computes the elements of the row."""
+    function, start = _REDUCTIONS[call.function]
+    part = f"s{register}"
+    return [
+        f"C {part} = {_operand(start)};",
+        *loop,
+        f"{part} = {_text(function, (part, _operand(call.operands[0])), 'C')};",
+        "}",
+        f"lanes[lane] = {part};",
+        "__syncthreads();",
+        f"for (int step = {lanes // 2}; step; step /= 2) {{",
+        f"if (lane < step) {part} = "
+        f"{_text(function, (part, 'lanes[lane + step]'), 'C')}, lanes[lane] = {part};",
+        "__syncthreads();",
+        "}",
+        f"const C r{register} = lanes[0];",
+        "__syncthreads();",
+    ]
+
+
 def _neighbours(name: str, parameter: str) -> str:
     """Return the type of the neighbours in an array, whose `parameter` is a type and a name."""
     kind = parameter.split()[0]
@@ -146,13 +213,17 @@ def _read(index: int, dtype: np.dtype[Any], text: str) -> str:
 
 
 def _calls(program: elementwise.Program) -> list[str]:
-    lines = []
-    for index, call in enumerate(program.calls, program.inputs):
-        kind = _register(call.dtype)
-        operands = [_operand(operand) for operand in call.operands]
-        text = _TEXTS.get(call.function, f"{call.function}({{0}})").format(*operands, type=kind)
-        lines.append(f"const {kind} r{index} = {text};")
-    return lines
+    return [_call(call, index) for index, call in enumerate(program.calls, program.inputs)]
+
+
+def _call(call: elementwise.Call, register: int) -> str:
+    kind = _register(call.dtype)
+    text = _text(call.function, map(_operand, call.operands), kind)
+    return f"const {kind} r{register} = {text};"
+
+
+def _text(function: str, operands: Iterable[str], kind: str) -> str:
+    return _TEXTS.get(function, f"{function}({{0}})").format(*operands, type=kind)
 
 
 def _results(program: elementwise.Program) -> list[str]:

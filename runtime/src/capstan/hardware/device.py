@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import cancellation, devices, elementwise
+from capstan.core import cancellation, devices, elementwise, rowwise
 from capstan.core.arrays import Array
 from capstan.hardware import threads
 
@@ -22,7 +22,7 @@ Passed = Callable[[errors.OpError | None], None]
 """Receives the first error of the work on a stream, or None."""
 
 Compiled = Callable[..., tuple[Array, ...]]
-"""Runs an elementwise program (`Device.compile`)."""
+"""Runs a program (`Device.compile`, `Device.compile_rows`)."""
 
 
 class NotRepeatable(Exception):
@@ -139,6 +139,13 @@ class Device(abc.ABC):
 
         `function(inputs, out=())` returns the results. If `out` has arrays, they get the results.
         An array of `out` may be one of the inputs, and may not overlap another input.
+        """
+        return program.run
+
+    def compile_rows(self, program: rowwise.Program) -> Compiled:
+        """Return the function that runs a program along rows on arrays of this device.
+
+        It is called as that of `compile`. The matrices have at least one column.
         """
         return program.run
 

@@ -1,27 +1,28 @@
 """Kernels of the cross entropy of logits and labels, with its gradient by the logits.
 
-A GPU computes all that comes between two reductions in one pass (`core.elementwise`).
+A GPU computes loss and gradient together (`core.rowwise`).
 """
 
 from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise
+from capstan.core import rowwise
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.hardware import device
 from capstan.kernels import nn
-from capstan.kernels.memory import beside, is_on_host, numbers, on_host
+from capstan.kernels.memory import beside, is_on_host, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 
 def _dense(node: NodeContext) -> Function:
-    return _dense_loss if node.hardware.is_host else _dense_in_passes(node)
+    return _dense_loss if node.hardware.is_host else _dense_in_rows(node)
 
 
 def _sparse(node: NodeContext) -> Function:
-    return _sparse_loss if node.hardware.is_host else _sparse_in_passes(node)
+    return _sparse_loss if node.hardware.is_host else _sparse_in_rows(node)
 
 
 def _of_one_shape(logits: Array, labels: Array) -> tuple[Array, Array]:
@@ -116,71 +117,65 @@ def _outside(labels: Array, classes: int) -> Exception:
     )
 
 
-def _recorder(
-    node: NodeContext, logits: int, labels: int = 0
-) -> tuple[elementwise.Recorder, list[Any], list[Any]]:
-    """Return a recorder with so many inputs that are like logits, and so many like labels."""
-    recorder = elementwise.Recorder(np.dtype(node.attrs["T"].as_numpy_dtype))
-    numbers = [recorder.input() for _ in range(logits)]
-    return recorder, numbers, [recorder.input(dtype=np.uint64) for _ in range(labels)]
-
-
-def _dense_in_passes(node: NodeContext) -> Function:
+def _dense_in_rows(node: NodeContext) -> Function:
     """Return the function that computes the same as `_dense_loss` on a device."""
-    recorder, (logits, top), _ = _recorder(node, 2)
-    exponentials = node.hardware.compile(recorder.program([np.exp(logits - top)]))
-    recorder, (logits, top, labels, power, total), _ = _recorder(node, 5)
-    part = labels * np.log(total) - (logits - top) * labels
-    rest = node.hardware.compile(recorder.program([part, power / total - labels]))
+    recorder = rowwise.Recorder(node.attrs["T"].as_numpy_dtype)
+    row, target = recorder.input(), recorder.input()
+    difference = row - recorder.maximum(row)
+    power: Any = np.exp(difference)
+    total = recorder.sum(power)
+    lost = recorder.sum(target * np.log(total) - difference * target)
+    both = node.hardware.compile_rows(recorder.program([lost, power / total - target]))
 
     def run(
         logits: Array, labels: Array, loss: Array | None = None, slope: Array | None = None
     ) -> tuple[Any, Array]:
         logits, labels = _of_one_shape(logits, labels)
-        if not logits.size:
-            return nn.SUM(logits, -1, None, loss), nn.into(logits.copy(), slope)
-        top = logits.max(-1, keepdims=True)
-        (power,) = exponentials((logits, top))
-        part, found = rest((logits, top, labels, power, nn.SUM(power, -1, None, None, True)))
-        return nn.SUM(part, -1, None, loss), nn.into(found, slope)
+        return _both(both, logits, (labels,), loss, slope)
 
     return run
 
 
-def _sparse_in_passes(node: NodeContext) -> Function:
+def _sparse_in_rows(node: NodeContext) -> Function:
     """Return the function that computes the same as `_sparse_loss` on a device.
 
     Nothing waits for labels in the memory of a device. As on a GPU of TensorFlow, the loss and the
     gradient of a row whose label is no class are then NaN.
     """
-    recorder, (logits, top), (label, column, last) = _recorder(node, 2, 3)
-    shifted = logits - top
-    chosen: Any = np.where(label == column, shifted, np.where(label <= last, 0.0, np.nan))
-    first = node.hardware.compile(recorder.program([np.exp(shifted), chosen]))
-    recorder, (power, total), (label, column, last) = _recorder(node, 2, 3)
-    difference = power / total - np.where(label == column, 1.0, 0.0)
-    slope: Any = np.where(label <= last, difference, np.nan)
-    slopes = node.hardware.compile(recorder.program([slope]))
-    recorder, (total, sum_of_chosen), _ = _recorder(node, 2)
-    losses = node.hardware.compile(recorder.program([np.log(total) - sum_of_chosen]))
+    recorder = rowwise.Recorder(node.attrs["T"].as_numpy_dtype)
+    row, label = recorder.input(), recorder.row_input(np.uint64)
+    difference = row - recorder.maximum(row)
+    power: Any = np.exp(difference)
+    total = recorder.sum(power)
+    is_label = recorder.columns(row) == label
+    is_class = recorder.sum(np.where(is_label, 1.0, 0.0)) > 0.0
+    chosen = recorder.sum(np.where(is_label, difference, 0.0))
+    lost: Any = np.where(is_class, np.log(total) - chosen, np.nan)
+    change = power / total - np.where(is_label, 1.0, 0.0)
+    found: Any = np.where(is_class, change, np.nan)
+    both = node.hardware.compile_rows(recorder.program([lost, found]))
 
     def run(
         logits: Array, labels: Array, loss: Array | None = None, slope: Array | None = None
     ) -> tuple[Any, Array]:
         _check(logits, labels)
-        if not logits.size:
-            return nn.SUM(logits, -1, None, loss), nn.into(logits.copy(), slope)
-        column = numbers(logits.shape[1], logits).view(np.uint64)
-        label = beside(labels, logits).astype(np.int64, copy=False).view(np.uint64)[:, None]
-        classes = (label, column, column[-1:])
-        power, chosen = first((logits, logits.max(-1, keepdims=True), *classes))
-        total = nn.SUM(power, -1, None, None, True)
-        (found,) = slopes((power, total, *classes), () if slope is None else (slope,))
-        sums = (total.reshape(-1), nn.SUM(chosen, -1))
-        (lost,) = losses(sums, () if loss is None else (loss,))
-        return lost, found
+        places = beside(labels, logits).astype(np.int64, copy=False).view(np.uint64)
+        return _both(both, logits, (places.reshape(-1, 1),), loss, slope)
 
     return run
+
+
+def _both(
+    run: device.Compiled, logits: Array, labels: tuple[Array], loss: Any, slope: Any
+) -> tuple[Any, Array]:
+    """Return the loss and the gradient that a program along rows computes."""
+    if not logits.size:
+        return nn.SUM(logits, -1, None, loss), nn.into(logits.copy(), slope)
+    if loss is None or slope is None:
+        lost, found = run((logits, *labels))
+        return nn.into(lost.reshape(-1), loss), nn.into(found, slope)
+    run((logits, *labels), (loss.reshape(-1, 1), slope))
+    return loss, slope
 
 
 register(Kernel("SoftmaxCrossEntropyWithLogits", _dense, out=True))

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.core import rowwise
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
@@ -143,6 +144,46 @@ def into(result: Array, out: Array | None) -> Array:
     return out
 
 
+def _along_rows(
+    on_host: Function, formula: Callable[[rowwise.Recorder, Any], Any]
+) -> Callable[[NodeContext], Function]:
+    """Return a `make` for an op whose result has the shape of its input.
+
+    The CPU runs `on_host`. Another device computes the formula of the recorder and of each row.
+    """
+
+    def make(node: NodeContext) -> Function:
+        if node.hardware.is_host:
+            return on_host
+        recorder = rowwise.Recorder(node.output_dtypes[0].as_numpy_dtype)
+        result = formula(recorder, recorder.input())
+        run = node.hardware.compile_rows(recorder.program([result]))
+
+        def along_rows(x: Array, out: Array | None = None) -> Array:
+            if not x.size:
+                return into(x.copy(), out)
+            rows = x.reshape(-1, x.shape[-1])
+            if out is None:
+                return run((rows,))[0].reshape(x.shape)
+            run((rows,), (out.reshape(rows.shape),))
+            return out
+
+        return along_rows
+
+    return make
+
+
+def _row_softmax(recorder: rowwise.Recorder, row: Any) -> Any:
+    power: Any = np.exp(row - recorder.maximum(row))
+    return power / recorder.sum(power)
+
+
+def _row_log_softmax(recorder: rowwise.Recorder, row: Any) -> Any:
+    difference = row - recorder.maximum(row)
+    total: Any = recorder.sum(np.exp(difference))
+    return difference - np.log(total)
+
+
 def _softmax(logits: Array, out: Array | None = None) -> Array:
     result = shifted(logits, out)
     np.exp(result, result)
@@ -202,8 +243,8 @@ for _op, _make in (
     ("BiasAddGrad", _bias_add_grad),
     ("Relu", _relu),
     ("ReluGrad", _relu_grad),
-    ("Softmax", constantly(_softmax)),
-    ("LogSoftmax", constantly(_log_softmax)),
+    ("Softmax", _along_rows(_softmax, _row_softmax)),
+    ("LogSoftmax", _along_rows(_log_softmax, _row_log_softmax)),
 ):
     register(Kernel(_op, _make, out=True))
 register(Kernel("L2Loss", constantly(_l2_loss)))
