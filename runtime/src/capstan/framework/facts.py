@@ -130,3 +130,19 @@ class ValueContext:
 
 ValueRule = Callable[[ValueContext], Array | None]
 """Returns the value of an op's only output if it is known before the step, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizesContext(ValueContext):
+    """The facts from which a sizes rule computes the known elements of an output.
+
+    `sizes_of(i)` returns the elements of input i, an integer scalar or vector. None stands for an
+    unknown element, or for an unknown number of elements.
+    """
+
+    sizes_of: Callable[[int], shapes.Shape]
+
+
+SizesRule = Callable[[SizesContext, int], shapes.Shape]
+"""`rule(ctx, index)` returns the elements of output `index` as `sizes_of` does. It is asked only if
+the value of the output is not known as a whole."""

@@ -19,6 +19,7 @@ from capstan.framework import (
     function_def,
     graph_state,
     inference,
+    known_sizes,
     names,
     opdef,
     scopes,
@@ -97,6 +98,7 @@ class Graph(graph_state.GraphState):
                 attrs,
                 [tensor.static_shape for tensor in inputs],
                 lambda index: inputs[index].op.constant_value(),
+                lambda index: known_sizes.of(inputs[index]),
             )
         op = Operation(
             self,

@@ -38,6 +38,7 @@ def output_shapes(
     attrs: Mapping[str, Any],
     input_shapes: Sequence[shapes.Shape],
     value_of: Callable[[int], Array | None],
+    sizes_of: Callable[[int], shapes.Shape],
 ) -> Sequence[shapes.Shape] | None:
     """Return the static shape of every output of a node, or None if the op has no shape rule.
 
@@ -48,7 +49,7 @@ def output_shapes(
         return None
     constants = _Constants(value_of, len(input_shapes))
     try:
-        return row.shape(opdef.ShapeContext(input_shapes, attrs, constants))
+        return row.shape(opdef.ShapeContext(input_shapes, attrs, constants, sizes_of))
     except ValueError as error:
         given = ", ".join(shapes.show(shape) for shape in input_shapes)
         message = f"{error} for '{name}' (op: '{row.name}') with input shapes: {given}"

@@ -54,18 +54,24 @@ class Argument:
         return cls(match["name"], ref or match["type"], match["number"], ref is not None)
 
 
+def _unknown(_: int) -> shapes.Shape:
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class ShapeContext:
     """The facts that a shape rule may use.
 
     `inputs` are the static shapes of the inputs. None is an unknown rank, and None in a shape is an
     unknown size. `attrs` has every attribute, with the defaults. `constants` maps the index of an
-    input to its value if the value is known before the step.
+    input to its value if the value is known before the step. `sizes_of` returns the elements of an
+    input that are known, as `facts.SizesContext` describes.
     """
 
     inputs: Sequence[shapes.Shape]
     attrs: Mapping[str, Any]
     constants: Mapping[int, Array] = field(default_factory=dict)
+    sizes_of: Callable[[int], shapes.Shape] = _unknown
 
     def constant(self, index: int) -> Array | None:
         """Return the value of input `index`, or None if it is not known before the step."""
@@ -153,7 +159,8 @@ class OpDef:
     `facts.changes("handle") | facts.BLOCKS` for an op that takes an element from a queue. It refers
     to arguments by their names in `inputs`. `role` is the role of the op in the structure of a
     graph, if the compiler must know the role. `value(ctx)` returns the value of the only output if
-    the value is known before the step. The shape rules of other ops use such values. `host` names
+    the value is known before the step. `sizes(ctx, index)` returns the elements of an output if
+    some of them are known, as in `[batch, 37]`. The shape rules of other ops use both. `host` names
     the inputs and outputs that are in host memory on every device, such as the shape that `Reshape`
     takes. The kernels of the CPU may ignore `host`.
     """
@@ -171,6 +178,7 @@ class OpDef:
     effect: facts.Effect = facts.PURE
     role: facts.Role | None = None
     value: facts.ValueRule | None = None
+    sizes: facts.SizesRule | None = None
     host: tuple[str, ...] = ()
 
     input_arguments: tuple[Argument, ...] = field(init=False)

@@ -41,6 +41,7 @@ define(
         gradient=_passed_on,
         role=facts.Role.IDENTITY,
         value=rules.passed_on,
+        sizes=rules.sizes_passed_on,
     )
 )
 

@@ -201,6 +201,33 @@ def _pack_value(ctx: facts.ValueContext) -> Array | None:
     return None if values is None else np.stack(values, axis=ctx.attrs.get("axis", 0))
 
 
+def _concat_sizes(ctx: facts.SizesContext, _: int) -> shapes.Shape:
+    """Return the elements of joined vectors. Only vectors can have known elements."""
+    found: list[int | None] = []
+    for index in range(len(ctx.input_shapes) - 1):
+        part = ctx.sizes_of(index)
+        if part is None or len(ctx.input_shapes[index] or ()) != 1:
+            return None
+        found += part
+    return tuple(found)
+
+
+def _pack_sizes(ctx: facts.SizesContext, _: int) -> shapes.Shape:
+    """Return the elements of packed scalars. All inputs are scalars if one of them is."""
+    if () not in ctx.input_shapes:
+        return None
+    parts = [ctx.sizes_of(index) for index in range(len(ctx.input_shapes))]
+    return tuple(part[0] if part else None for part in parts)
+
+
+def _unpack_sizes(ctx: facts.SizesContext, index: int) -> shapes.Shape:
+    """Return an element of a vector."""
+    sizes = ctx.sizes_of(0)
+    return (
+        None if sizes is None or len(ctx.input_shapes[0] or ()) != 1 else sizes[index : index + 1]
+    )
+
+
 # No dtype is complex, so both ops are the same.
 for _name in ("Transpose", "ConjugateTranspose"):
     define(
@@ -226,6 +253,7 @@ define(
         gradient=_concat,
         types={"Tidx": typesets.INDEX},
         value=_concat_value,
+        sizes=_concat_sizes,
         host=("axis",),
     )
 )
@@ -248,6 +276,7 @@ define(
         shape=_pack_shape,
         gradient=_pack,
         value=_pack_value,
+        sizes=_pack_sizes,
     )
 )
 define(
@@ -258,6 +287,7 @@ define(
         attrs={"num": int, "axis": 0},
         minima={"num": 0},
         shape=_unpack_shape,
+        sizes=_unpack_sizes,
         gradient=_unpack,
     )
 )

@@ -63,12 +63,15 @@ def from_value(ctx: opdef.ShapeContext) -> Shapes:
 def shape_in(ctx: opdef.ShapeContext, index: int) -> shapes.Shape:
     """Return the shape that input `index` holds. There, -1 stands for an unknown size.
 
-    If the value of the input is unknown, the sizes are unknown. The rank then follows from the
-    shape of the input.
+    If only some elements of the input are known, the other sizes are unknown. If none is known, the
+    rank follows from the shape of the input.
     """
     value = ctx.constant(index)
     if value is not None:
         return tuple(None if size < 0 else size for size in value.ravel().tolist())
+    known = ctx.sizes_of(index)
+    if known is not None:
+        return tuple(None if size is None or size < 0 else size for size in known)
     held = ctx.inputs[index]
     if held is None or len(held) != 1 or held[0] is None:
         return None
@@ -90,6 +93,11 @@ def known_value(tensor: Any) -> Array | None:
 def passed_on(ctx: facts.ValueContext) -> Array | None:
     """Give the output the value of input 0."""
     return ctx.value_of(0)
+
+
+def sizes_passed_on(ctx: facts.SizesContext, _: int) -> shapes.Shape:
+    """Give the output the known elements of input 0."""
+    return ctx.sizes_of(0)
 
 
 def of_integers(step: Callable[[Any, Any], Any]) -> facts.ValueRule:

@@ -21,10 +21,12 @@ def _shapes_shape(ctx: ShapeContext) -> rules.Shapes:
 
 def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
     source, wanted = ctx.inputs[0], rules.shape_in(ctx, 1)
+    if wanted is None:
+        return (None,)
     value = ctx.constant(1)
-    if value is None or wanted is None:
-        return (wanted,)
     if wanted.count(None) > 1:
+        if value is None:
+            return (wanted,)
         raise ValueError(f"Only one input size may be -1, not {value.tolist()}")
     count = shapes.num_elements(source)
     if count is None:
@@ -32,6 +34,8 @@ def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
     rest = shapes.num_elements(tuple(size for size in wanted if size is not None)) or 0
     missing = None in wanted
     if (count != rest) if not missing else (rest == 0 or count % rest != 0):
+        if missing and value is None and rest == count == 0:
+            return (wanted,)
         if missing and rest == 0 and count == 0:
             return (tuple(0 if size is None else size for size in wanted),)
         raise ValueError(
@@ -141,6 +145,10 @@ def _rank_value(ctx: facts.ValueContext) -> Array | None:
     return None if shape is None else np.array(len(shape), np.int32)
 
 
+def _shape_sizes(ctx: facts.SizesContext, index: int) -> shapes.Shape:
+    return ctx.input_shapes[index]
+
+
 def _out_type(ctx: facts.ValueContext) -> type[Any]:
     chosen: dtypes.DType = ctx.attrs.get("out_type", dtypes.int32)
     dtype: type[Any] = chosen.as_numpy_dtype
@@ -158,6 +166,7 @@ define(
         types={"out_type": typesets.INDEX},
         role=facts.Role.METADATA,
         value=_shape_value,
+        sizes=_shape_sizes,
         host=("output",),
     )
 )
@@ -172,6 +181,7 @@ define(
         types={"out_type": typesets.INDEX},
         role=facts.Role.METADATA,
         value=_shape_value,
+        sizes=_shape_sizes,
         host=("output",),
     )
 )

@@ -97,18 +97,34 @@ define(
 
 def _strided_value(ctx: facts.ValueContext) -> Array | None:
     """Evaluate one index or slice of a vector, such as `tf.shape(x)[0]` or `tf.shape(x)[1:]`."""
-    values = ctx.values()
-    if values is None:
+    vector, place = ctx.value_of(0), _place(ctx)
+    if vector is None or vector.ndim != 1 or place is None:
         return None
-    vector, begin, end, strides = values
+    return np.asarray(vector[place])
+
+
+def _strided_sizes(ctx: facts.SizesContext, _: int) -> shapes.Shape:
+    sizes, place = ctx.sizes_of(0), _place(ctx)
+    if sizes is None or place is None or len(ctx.input_shapes[0] or ()) != 1:
+        return None
+    if isinstance(place, slice):
+        return sizes[place]
+    return (sizes[place],) if -len(sizes) <= place < len(sizes) else None
+
+
+def _place(ctx: facts.ValueContext) -> int | slice | None:
+    """Return the index or the slice of a vector that is taken, or None if it is unknown."""
+    bounds = [ctx.value_of(index) for index in (1, 2, 3)]
     masks = ctx.attrs
-    if vector.ndim != 1 or begin.shape != (1,) or masks["ellipsis_mask"] or masks["new_axis_mask"]:
+    if masks["ellipsis_mask"] or masks["new_axis_mask"]:
         return None
+    found = [bound.tolist() for bound in bounds if bound is not None and bound.shape == (1,)]
+    if len(found) < len(bounds):
+        return None
+    (begin,), (end,), (step,) = found
     if masks["shrink_axis_mask"]:
-        return np.asarray(vector[int(begin[0])])
-    start = None if masks["begin_mask"] else int(begin[0])
-    stop = None if masks["end_mask"] else int(end[0])
-    return vector[slice(start, stop, int(strides[0]))]
+        return int(begin)
+    return slice(None if masks["begin_mask"] else begin, None if masks["end_mask"] else end, step)
 
 
 define(
@@ -121,6 +137,7 @@ define(
         gradient=_strided,
         types={"Index": typesets.INDEX},
         value=_strided_value,
+        sizes=_strided_sizes,
         host=("begin", "end", "strides"),
     )
 )

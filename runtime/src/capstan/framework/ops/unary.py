@@ -188,5 +188,6 @@ define(
             "DstT": (*typesets.NUMERIC, dtypes.bool_),
         },
         value=_cast_value,
+        sizes=rules.sizes_passed_on,
     )
 )

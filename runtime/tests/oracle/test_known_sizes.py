@@ -1,0 +1,112 @@
+"""A shape that is known in part gives the static shapes that TensorFlow gives."""
+
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+PROGRAMS = {
+    "reshape": lambda tf, x, n: tf.reshape(x, [n, 35]),
+    "reshape by the shape of another": lambda tf, x, n: tf.reshape(x, [tf.shape(x)[0], 35]),
+    "reshape with -1": lambda tf, x, n: tf.reshape(x, [tf.shape(x)[0], -1]),
+    "reshape of known size": lambda tf, x, n: tf.reshape(tf.zeros([6, 4]), [n, 4]),
+    "reshape of no elements": lambda tf, x, n: tf.reshape(tf.zeros([0, 4]), [n, 0]),
+    "slice of a shape": lambda tf, x, n: tf.ones(tf.shape(x)[1:]),
+    "last of a shape": lambda tf, x, n: tf.ones([n, tf.shape(x)[-1]]),
+    "joined": lambda tf, x, n: tf.zeros(tf.concat([tf.shape(x)[:2], [8, n]], 0)),
+    "joined with an unknown vector": lambda tf, x, n: tf.zeros(
+        tf.concat([tf.placeholder(tf.int32, [2]), [8]], 0)
+    ),
+    "unstacked": lambda tf, x, n: tf.zeros(tf.unstack(tf.shape(x))),
+    "cast": lambda tf, x, n: tf.fill(tf.cast(tf.stack([n, 3]), tf.int64), 1.0),
+    "scalar of unknown rank": lambda tf, x, n: tf.zeros([tf.placeholder(tf.int32), 37]),
+    "random": lambda tf, x, n: tf.random_uniform([n, 3]),
+    "broadcast": lambda tf, x, n: tf.broadcast_to(tf.zeros([3]), [n, 3]),
+    "several shapes": lambda tf, x, n: tf.zeros(tf.shape_n([x, tf.zeros([2])])[0]),
+}
+
+
+def static_shape(module: Any, program: Any) -> Any:
+    with module.Graph().as_default():
+        x = module.placeholder(module.float32, [None, 5, 7])
+        shape = program(module, x, module.placeholder(module.int32, [])).shape
+        return None if shape.ndims is None else shape.as_list()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_shape_known_in_part_gives_the_static_shape_of_tensorflow(v1: Any, name: str) -> None:
+    expected = static_shape(v1, PROGRAMS[name])
+    assert static_shape(capstan, PROGRAMS[name]) == expected
+
+
+bounds = st.none() | st.integers(-4, 4)
+vectors = st.recursive(
+    st.sampled_from(["shape", "constant", "packed"]),
+    lambda inner: st.one_of(
+        st.tuples(st.just("joined"), inner, inner),
+        st.tuples(st.just("sliced"), inner, bounds, bounds, st.sampled_from([1, 2, -1, -2])),
+        st.tuples(st.sampled_from(["cast", "identity", "unstacked"]), inner),
+    ),
+    max_leaves=4,
+)
+
+
+def built(module: Any, made: Any, x: Any, n: Any) -> Any:
+    """Return the vector that a drawn description tells."""
+    if made == "shape":
+        return module.shape(x)
+    if made == "constant":
+        return module.constant([3, 4])
+    if made == "packed":
+        return module.stack([n, 2])
+    kind, *parts = made
+    inner = built(module, parts[0], x, n)
+    if kind == "joined":
+        return module.concat([inner, built(module, parts[1], x, n)], 0)
+    if kind == "sliced":
+        return inner[slice(*parts[1:])]
+    if kind == "identity":
+        return module.identity(inner)
+    if kind == "unstacked":
+        return module.stack(module.unstack(inner) or [1])
+    return module.cast(module.cast(inner, module.int64), module.int32)
+
+
+@given(vectors)
+def test_the_known_sizes_of_a_shape_are_those_of_the_step(made: Any) -> None:
+    """TensorFlow knows wrong sizes of a shape that is sliced backwards."""
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        x = capstan.placeholder(capstan.float32, [None, 2, 3])
+        n = capstan.placeholder(capstan.int32, [])
+        vector = built(capstan, made, x, n)
+        values, shape = session.run(
+            [vector, capstan.shape(capstan.fill(vector[:4], 1.0))],
+            {x: np.zeros((1, 2, 3)), n: 2},
+        )
+        known = capstan.fill(vector, 1.0).shape.as_list()
+    assert len(known) == len(values)
+    assert all(one in (None, two) for one, two in zip(known, values, strict=True))
+    assert list(shape) == list(values[:4])
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        "shape",
+        ("sliced", "shape", 1, None, 1),
+        ("sliced", ("joined", "packed", "shape"), 1, 4, 2),
+        ("joined", ("cast", "packed"), ("sliced", "shape", None, -1, 1)),
+    ],
+)
+def test_a_shape_is_known_as_far_as_in_tensorflow(v1: Any, made: Any) -> None:
+    def program(module: Any, x: Any, n: Any) -> Any:
+        return module.zeros(built(module, made, x, n))
+
+    assert static_shape(capstan, program) == static_shape(v1, program)
