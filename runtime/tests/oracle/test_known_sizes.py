@@ -29,6 +29,15 @@ PROGRAMS = {
     "scalar of unknown rank": lambda tf, x, n: tf.zeros([tf.placeholder(tf.int32), 37]),
     "random": lambda tf, x, n: tf.random_uniform([n, 3]),
     "broadcast": lambda tf, x, n: tf.broadcast_to(tf.zeros([3]), [n, 3]),
+    "tiled": lambda tf, x, n: tf.tile(x, [1, tf.shape(x)[1], n]),
+    "sliced": lambda tf, x, n: tf.slice(x, [0, 1, 0], [tf.shape(x)[0], 2, 7]),
+    "padded": lambda tf, x, n: tf.pad(x, [[0, 0], [0, n], [1, 2]]),
+    "range": lambda tf, x, n: tf.range(tf.shape(x)[1]),
+    "one hot": lambda tf, x, n: tf.one_hot(tf.placeholder(tf.int64, [None]), tf.shape(x)[1]),
+    "mask": lambda tf, x, n: tf.sequence_mask(tf.placeholder(tf.int32, [None]), tf.shape(x)[2]),
+    "cropped": lambda tf, x, n: tf.image.resize_image_with_crop_or_pad(
+        tf.placeholder(tf.float32, [30, 20, 3]), 24, 24
+    ),
     "several shapes": lambda tf, x, n: tf.zeros(tf.shape_n([x, tf.zeros([2])])[0]),
 }
 

@@ -115,8 +115,8 @@ def sequence_mask(
             longest = raw.Cast(longest, DstT=lengths.dtype.base_dtype)
             if longest.shape.ndims not in (None, 0):
                 raise ValueError("maxlen must be scalar for sequence_mask")
-        one = raw.Cast(1, DstT=lengths.dtype.base_dtype)
-        places = raw.Range(raw.ZerosLike(one), longest, one)
+        zero, one = (convert.constant(number, lengths.dtype.base_dtype) for number in (0, 1))
+        places = raw.Range(zero, longest, one)
         mask = raw.Less(places, raw.ExpandDims(lengths, -1))
         kind = dtypes.as_dtype(dtype).base_dtype
         return mask if kind is dtypes.bool_ else raw.Cast(mask, DstT=kind)

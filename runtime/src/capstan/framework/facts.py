@@ -136,8 +136,8 @@ ValueRule = Callable[[ValueContext], Array | None]
 class SizesContext(ValueContext):
     """The facts from which a sizes rule computes the known elements of an output.
 
-    `sizes_of(i)` returns the elements of input i, an integer scalar or vector. None stands for an
-    unknown element, or for an unknown number of elements.
+    `sizes_of(i)` returns the elements of input i, a tensor of integers, in row-major order. None
+    stands for an unknown element, or for an unknown or large number of elements.
     """
 
     sizes_of: Callable[[int], shapes.Shape]

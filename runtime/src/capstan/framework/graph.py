@@ -97,7 +97,7 @@ class Graph(graph_state.GraphState):
                 unique,
                 attrs,
                 [tensor.static_shape for tensor in inputs],
-                lambda index: inputs[index].op.constant_value(),
+                lambda index: known_sizes.value(inputs[index]),
                 lambda index: known_sizes.of(inputs[index]),
             )
         op = Operation(

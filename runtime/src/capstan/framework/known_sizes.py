@@ -1,28 +1,32 @@
-"""The elements of vectors of integers that are known in part before a step.
+"""The elements of tensors of integers that are known in part before a step.
 
-The shape `[batch, 37]` of a `tf.reshape` is such a vector. The static shape of the result then has
+The shape `[batch, 37]` of a `tf.reshape` is such a tensor. The static shape of the result then has
 37 (TensorFlow: `ConstantPartialShape` in core/common_runtime/shape_refiner.cc).
 """
 
+import numpy as np
+
 from capstan.core import shapes
+from capstan.core.arrays import Array
 from capstan.framework import facts, operation
+
+MOST = 64
+"""The largest number of elements that are followed. The number is a guess. Shapes have fewer."""
 
 
 def of(tensor: operation.Tensor, depth: int = operation.MAX_DEPTH) -> shapes.Shape:
-    """Return the elements of a scalar or vector of integers. None stands for an unknown element.
+    """Return the elements of a tensor of integers in row-major order. None is an unknown element.
 
-    Return None if the number of elements is unknown. The evaluation follows at most `depth`
-    operations.
+    Return None if the number of elements is unknown or large. The evaluation follows at most
+    `depth` operations.
     """
-    held = tensor.static_shape
-    if not tensor.dtype.is_integer or (held is not None and len(held) > 1):
+    if not tensor.dtype.is_integer:
         return None
     op = tensor.op
     value = op.constant_value(depth)
     if value is not None and len(op.outputs) == 1:
-        return tuple(value.ravel().tolist())
+        return tuple(value.ravel().tolist()) if value.size <= MOST else None
     row = op.op_def
-    found: shapes.Shape = None
     if depth and row is not None and row.sizes is not None:
         inputs = op.inputs
         context = facts.SizesContext(
@@ -32,8 +36,24 @@ def of(tensor: operation.Tensor, depth: int = operation.MAX_DEPTH) -> shapes.Sha
             lambda index: of(inputs[index], depth - 1),
         )
         found = row.sizes(context, tensor.value_index)
-    if found is not None or held is None:
+        if found is not None:
+            return found
+    count = shapes.num_elements(tensor.static_shape)
+    return None if count is None or count > MOST else (None,) * count
+
+
+def value(tensor: operation.Tensor) -> Array | None:
+    """Return the value of a tensor if it is known before any step, or None.
+
+    An example is an element of the shape of a tensor, if its static shape has this size.
+    """
+    found = tensor.op.constant_value()
+    if found is not None:
         return found
-    if not held:
-        return (None,)
-    return None if held[0] is None else (None,) * held[0]
+    row, shape = tensor.op.op_def, tensor.static_shape
+    if row is None or row.sizes is None or shape is None or None in shape:
+        return None
+    elements = of(tensor)
+    if elements is None or None in elements:
+        return None
+    return np.array(elements, tensor.dtype.base_dtype.as_numpy_dtype).reshape(shape)

@@ -143,17 +143,15 @@ def _joined(parts: Sequence[Any], axis: Any, raw: Raw) -> Any:
 
 
 def _tile_shape(ctx: ShapeContext) -> rules.Shapes:
-    shape, repeats = ctx.inputs[0], ctx.constant(1)
-    if shape is None:
-        return (rules.shape_in(ctx, 1) if repeats is None else shapes.unknown(repeats.size),)
-    if repeats is None:
-        return (shapes.unknown(len(shape)),)
-    if repeats.size != len(shape):
-        raise ValueError(f"Shape must be rank {repeats.size} but is rank {len(shape)}")
+    shape, repeats = ctx.inputs[0], rules.shape_in(ctx, 1)
+    if shape is None or repeats is None:
+        return (shapes.unknown(shapes.rank(repeats if shape is None else shape)),)
+    if len(repeats) != len(shape):
+        raise ValueError(f"Shape must be rank {len(repeats)} but is rank {len(shape)}")
     return (
         tuple(
-            0 if count == 0 else None if size is None else size * count
-            for size, count in zip(shape, repeats.ravel().tolist(), strict=True)
+            0 if count == 0 else None if size is None or count is None else size * count
+            for size, count in zip(shape, repeats, strict=True)
         ),
     )
 
@@ -169,20 +167,16 @@ def _tile(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 def pad_shape(ctx: ShapeContext) -> rules.Shapes:
     """The sizes grow by the margins of input 1."""
-    shape, margins = ctx.inputs[0], ctx.constant(1)
+    shape, value = ctx.inputs[0], ctx.constant(1)
+    margins = ctx.sizes_of(1) if value is None else tuple(value.ravel().tolist())
     if shape is None or margins is None:
         known = ctx.inputs[1]
         rank = known[0] if shape is None and known else shapes.rank(shape)
         return (shapes.unknown(rank),)
-    pairs = margins.reshape(-1, 2).tolist()
-    if len(pairs) != len(shape):
-        raise ValueError(f"Shape must be rank {len(pairs)} but is rank {len(shape)}")
-    return (
-        tuple(
-            None if size is None else before + size + behind
-            for size, (before, behind) in zip(shape, pairs, strict=True)
-        ),
-    )
+    if len(margins) != 2 * len(shape):
+        raise ValueError(f"Shape must be rank {len(margins) // 2} but is rank {len(shape)}")
+    parts = zip(shape, margins[::2], margins[1::2], strict=True)
+    return (tuple(None if None in part else sum(part) for part in parts),)  # type: ignore[arg-type]
 
 
 def _pad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -213,11 +207,17 @@ def _concat_sizes(ctx: facts.SizesContext, _: int) -> shapes.Shape:
 
 
 def _pack_sizes(ctx: facts.SizesContext, _: int) -> shapes.Shape:
-    """Return the elements of packed scalars. All inputs are scalars if one of them is."""
-    if () not in ctx.input_shapes:
+    """Return the elements of packed tensors. All inputs are scalars if one of them is."""
+    are_scalars = () in ctx.input_shapes
+    if ctx.attrs.get("axis", 0) != 0 and not are_scalars:
         return None
-    parts = [ctx.sizes_of(index) for index in range(len(ctx.input_shapes))]
-    return tuple(part[0] if part else None for part in parts)
+    found: list[int | None] = []
+    for index in range(len(ctx.input_shapes)):
+        part = ctx.sizes_of(index) or ((None,) if are_scalars else None)
+        if part is None:
+            return None
+        found += part
+    return tuple(found)
 
 
 def _unpack_sizes(ctx: facts.SizesContext, index: int) -> shapes.Shape:

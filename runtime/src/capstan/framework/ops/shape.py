@@ -218,6 +218,7 @@ define(
         ("output: T",),
         attrs={"Tshape": dtypes.int32},
         shape=_reshape_shape,
+        sizes=rules.sizes_passed_on,
         gradient=_reshape,
         types={"Tshape": typesets.INDEX},
         host=("shape",),
@@ -230,6 +231,7 @@ define(
         ("output: T",),
         attrs={"Tdim": dtypes.int32},
         shape=_expand_dims_shape,
+        sizes=rules.sizes_passed_on,
         gradient=_expand_dims,
         types={"Tdim": typesets.INDEX},
         host=("dim",),
@@ -242,6 +244,7 @@ define(
         ("output: T",),
         attrs={"squeeze_dims": ()},
         shape=_squeeze_shape,
+        sizes=rules.sizes_passed_on,
         gradient=_squeeze,
     )
 )

@@ -18,20 +18,22 @@ _MASKS = {
 
 
 def _slice_shape(ctx: ShapeContext) -> rules.Shapes:
-    shape, begin, size = ctx.inputs[0], ctx.constant(1), ctx.constant(2)
+    shape, begin = ctx.inputs[0], ctx.constant(1)
+    value = ctx.constant(2)
+    size = ctx.sizes_of(2) if value is None else tuple(value.ravel().tolist())
     if shape is None:
         return (rules.shape_in(ctx, 1 if size is None else 2),)
     if size is None:
         return (shapes.unknown(len(shape)),)
-    if size.size != len(shape):
-        raise ValueError(f"Shape must be rank {size.size} but is rank {len(shape)}")
+    if len(size) != len(shape):
+        raise ValueError(f"Shape must be rank {len(size)} but is rank {len(shape)}")
     starts = [None] * len(shape) if begin is None else begin.ravel().tolist()
-    return (
-        tuple(_sliced(*axis) for axis in zip(shape, starts, size.ravel().tolist(), strict=True)),
-    )
+    return (tuple(_sliced(*axis) for axis in zip(shape, starts, size, strict=True)),)
 
 
-def _sliced(full_size: int | None, start: int | None, size: int) -> int | None:
+def _sliced(full_size: int | None, start: int | None, size: int | None) -> int | None:
+    if size is None:
+        return None
     if size >= 0:
         if full_size is not None and start is not None and start + size > full_size:
             raise ValueError(
