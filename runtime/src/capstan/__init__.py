@@ -21,6 +21,7 @@ from capstan.api.block_ops import *
 from capstan.api.check_ops import *
 from capstan.api.check_types import *
 from capstan.api.clip_ops import *
+from capstan.api.complex_ops import *
 from capstan.api.cond_ops import *
 from capstan.api.control_flow_bodies import *
 from capstan.api.control_flow_ops import *

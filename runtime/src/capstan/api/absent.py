@@ -19,7 +19,7 @@ _LACKED: Final = frozenset(
     (
         "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec", "assert_rank_in",
         "decode_webp", "enable_eager_execution", "enable_tensor_equality", "enable_v2_behavior",
-        "enable_v2_tensorshape", "identity_n", "igamma", "igammac", "imag",
+        "enable_v2_tensorshape", "identity_n", "igamma", "igammac",
         "is_built_with_xla", "py_function",
         "qint16", "qint32", "qint8", "quint16", "quint8",
         "tensor_scatter_nd_max", "tensor_scatter_nd_min", "to_complex128", "to_complex64", "types",

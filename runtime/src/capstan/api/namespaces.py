@@ -22,9 +22,9 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             """
             abs accumulate_n acos acosh add add_n argmax argmin asin asinh atan atan2 atanh betainc
             bincount ceil confusion_matrix cos cosh count_nonzero cumprod cumsum digamma divide
-            equal erf erfc exp expm1 floor floordiv floormod greater greater_equal
-            igamma igammac invert_permutation is_finite is_inf is_nan is_non_decreasing
-            is_strictly_increasing
+            equal erf erfc exp expm1 floor floordiv floormod greater greater_equal igamma igammac
+            invert_permutation is_finite is_inf is_nan is_non_decreasing is_strictly_increasing
+            angle conj imag real
             lbeta less less_equal lgamma log log1p log_sigmoid logical_and
             logical_not logical_or logical_xor maximum minimum mod multiply negative not_equal
             polygamma pow
