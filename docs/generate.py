@@ -147,7 +147,11 @@ def _types(allowed: Sequence[Any]) -> str:
     """Return the names of element types. One word stands for a group such as the numeric types."""
     typesets = importlib.import_module("capstan.framework.ops.typesets")
     names = [dtype.name for dtype in allowed]
-    for group, word in ((typesets.NUMERIC, "numeric"), (typesets.FLOATING, "floating")):
+    for group, word in (
+        (typesets.COMPLEX, "complex"),
+        (typesets.NUMERIC, "numeric"),
+        (typesets.FLOATING, "floating"),
+    ):
         members = [dtype.name for dtype in group]
         if set(members) <= set(names):
             names = [word, *(name for name in names if name not in members)]

@@ -60,8 +60,8 @@ OTHER_HOSTS = {
 }
 """Operations with other arguments in host memory than TensorFlow's, with the reason."""
 FEWER_TYPES = {
-    "complex64": "no operation of Capstan computes complex numbers",
-    "complex128": "no operation of Capstan computes complex numbers",
+    "complex64": "only the CPU computes complex numbers",
+    "complex128": "only the CPU computes complex numbers",
     "resource": "only branches pass on the handles of a GPU's variables",
     "string": "only the CPU uses strings",
     "variant": "control flow passes on lists, and no such operation uses what is in them",
@@ -72,7 +72,9 @@ _OF_DATASETS = (
     "IteratorGetNextAsOptional", "IteratorGetNextSync", "IteratorToStringHandle", "IteratorV2",
     "MakeIterator", "PrefetchDataset",
 )  # fmt: skip
+_OF_COMPLEX_NUMBERS = ("Angle", "Complex", "ComplexAbs", "Conj", "Imag", "Real")
 ONLY_ON_CPU = {
+    **dict.fromkeys(_OF_COMPLEX_NUMBERS, FEWER_TYPES["complex64"]),
     **dict.fromkeys(
         _OF_DATASETS,
         "a dataset and its iterator are on the host, and a step copies the element to the GPU",

@@ -22,7 +22,7 @@ _LACKED: Final = frozenset(
         "enable_v2_tensorshape", "identity_n", "igamma", "igammac",
         "is_built_with_xla", "py_function",
         "qint16", "qint32", "qint8", "quint16", "quint8",
-        "tensor_scatter_nd_max", "tensor_scatter_nd_min", "to_complex128", "to_complex64", "types",
+        "tensor_scatter_nd_max", "tensor_scatter_nd_min", "types",
     )
 )  # fmt: skip
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""

@@ -97,17 +97,18 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None, squeeze_dims:
 def transpose(a: Any, perm: Any = None, name: str = "transpose", conjugate: bool = False) -> Any:
     """Return `a` with its axes in the order `perm`. Without `perm`, reverse the axes.
 
-    `conjugate` has no effect.
+    With `conjugate`, also take the conjugates of complex numbers.
     """
     with scoped(name, "transpose", (a,)) as scope:
         a = convert.convert_to_tensor(a, name="a")
+        turn = raw.ConjugateTranspose if conjugate and a.dtype.is_complex else raw.Transpose
         if perm is not None:
-            return raw.Transpose(a, perm, name=scope)
+            return turn(a, perm, name=scope)
         if a.shape.ndims is not None:
-            return raw.Transpose(a, np.arange(a.shape.ndims, dtype=np.int32)[::-1], name=scope)
+            return turn(a, np.arange(a.shape.ndims, dtype=np.int32)[::-1], name=scope)
         count = raw.Rank(a)
         order = raw.Range(raw.Sub(count, 1), np.int32(-1), np.int32(-1))
-        return raw.Transpose(a, order, name=scope)
+        return turn(a, order, name=scope)
 
 
 broadcast_to = plain.function(

@@ -5,12 +5,13 @@ The real type of complex64 is float32, and that of complex128 is float64.
 
 from typing import Any
 
+from capstan.api import math_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
-__all__ = ["angle", "complex", "conj", "imag", "real"]
+__all__ = ["angle", "complex", "conj", "imag", "real", "to_complex64", "to_complex128"]
 
 
 def complex(real: Any, imag: Any, name: str | None = None) -> Any:
@@ -69,6 +70,14 @@ def conj(x: Any, name: str | None = None) -> Any:
         if x.dtype.is_floating or x.dtype.is_integer:
             return x
         raise TypeError(f"Expected numeric or variant tensor, got dtype {x.dtype!r}")
+
+
+def to_complex64(x: Any, name: str = "ToComplex64") -> Any:
+    return math_ops.cast(x, dtypes.complex64, name)
+
+
+def to_complex128(x: Any, name: str = "ToComplex128") -> Any:
+    return math_ops.cast(x, dtypes.complex128, name)
 
 
 def _of_complex(part: Any, input: Any, default: str, name: str | None) -> Any:

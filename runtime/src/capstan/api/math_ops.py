@@ -50,7 +50,6 @@ squared_difference = plain.function(
     "squared_difference", "SquaredDifference", "Return (x - y)(x - y) element by element."
 )
 negative = plain.function("negative", "Neg", "Return -x.")
-abs = plain.function("abs", "Abs", "Return the absolute value of each element.")
 sign = plain.function("sign", "Sign", "Return -1, 0 or 1: the sign of each element.")
 square = plain.function("square", "Square", "Return the square of each element.")
 sqrt = plain.function("sqrt", "Sqrt", "Return the square root of each element.")
@@ -106,7 +105,7 @@ def div(x: Any, y: Any, name: str | None = None) -> Any:
     """Divide as Python 2's `/` did: the quotient of integers is rounded down."""
     with scoped(name, "div", (x, y)) as scope:
         x, y = _pair(x, y)
-        if x.dtype.is_floating:
+        if x.dtype.is_floating or x.dtype.is_complex:
             return raw.RealDiv(x, y, name=scope)
         return raw.FloorDiv(x, y, name=scope)
 
@@ -123,7 +122,10 @@ def log_sigmoid(x: Any, name: str | None = None) -> Any:
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
-    """Convert a tensor to `dtype`. Return the tensor itself if it already has that dtype."""
+    """Convert a tensor to `dtype`. Return the tensor itself if it already has that dtype.
+
+    A real number takes the real part of a complex one.
+    """
     target = dtypes.as_dtype(dtype).base_dtype
     if isinstance(x, graphs.Tensor) and x.dtype == target:
         return x
@@ -132,6 +134,12 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         if x.dtype.base_dtype is target:
             return x
         return raw.Cast(x, DstT=target, name=scope)
+
+
+def abs(x: Any, name: str | None = None) -> Any:
+    """Return the absolute value of each element. Those of complex numbers have the real type."""
+    with scoped(name, "Abs", (x,)) as scope:
+        return operators.absolute(convert.convert_to_tensor(x, name="x"), scope)
 
 
 def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Any:
@@ -204,7 +212,8 @@ def matmul(
 ) -> Any:
     """Multiply two matrices or two batches of matrices. The axes before the last two broadcast.
 
-    The adjoint of a real matrix is its transpose. `a_is_sparse` and `b_is_sparse` have no effect.
+    An adjoint matrix is the conjugate of the transposed one. `a_is_sparse` and `b_is_sparse` have
+    no effect.
 
     Raises:
         ValueError: an argument is both transposed and adjoint, a rank is below 2, or the sizes do
@@ -217,7 +226,13 @@ def matmul(
         a = convert.convert_to_tensor(a, None, "a", arguments.dtype_of(b))
         b = convert.convert_to_tensor(b, None, "b", a.dtype.base_dtype)
         return operators.matrix_product(
-            a, b, scope, turn_x=transpose_a or adjoint_a, turn_y=transpose_b or adjoint_b
+            a,
+            b,
+            scope,
+            turn_x=transpose_a,
+            turn_y=transpose_b,
+            adjoint_x=adjoint_a,
+            adjoint_y=adjoint_b,
         )
 
 

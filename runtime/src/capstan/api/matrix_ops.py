@@ -106,13 +106,14 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
 
 
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:
-    """Swap the last two axes. `conjugate` has no effect, because no dtype is complex.
+    """Swap the last two axes. With `conjugate`, take conjugates too.
 
     Raises:
         ValueError: `a` has fewer than two axes.
     """
     with scoped(name, "matrix_transpose", (a,)):
         a = convert.convert_to_tensor(a, name="a")
+        turn = raw.ConjugateTranspose if conjugate and a.dtype.is_complex else raw.Transpose
         rank = a.shape.ndims
         if rank is None:
             count = raw.Rank(a)
@@ -123,12 +124,12 @@ def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = F
                 ],
                 0,
             )
-            return raw.Transpose(a, order)
+            return turn(a, order)
         if rank < 2:
             raise ValueError(
                 f"Argument 'a' should be a (batch) matrix, with rank >= 2.  Found: {a.shape}"
             )
-        return raw.Transpose(a, np.array([*range(rank - 2), rank - 1, rank - 2], np.int32))
+        return turn(a, np.array([*range(rank - 2), rank - 1, rank - 2], np.int32))
 
 
 def trace(x: Any, name: str | None = None) -> Any:

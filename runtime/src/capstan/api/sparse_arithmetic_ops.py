@@ -31,7 +31,8 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
         sparse = sparse_arguments.as_sparse(sparse)
         return raw.SparseTensorDenseAdd(sparse.indices, sparse.values, sparse.dense_shape, dense)
     left, right = sparse_arguments.as_sparse(a), sparse_arguments.as_sparse(b)
-    least = convert.convert_to_tensor(0 if limit is None else limit, left.dtype, "threshold")
+    kind = left.dtype.real_dtype
+    least = convert.convert_to_tensor(0 if limit is None else limit, kind, "threshold")
     indices, values, shape = raw.SparseAdd(
         left.indices, left.values, left.dense_shape,
         right.indices, right.values, right.dense_shape, least,

@@ -81,19 +81,42 @@ def true_divide(x: Any, y: Any, name: str | None) -> Any:
 
 
 def matrix_product(
-    x: Any, y: Any, name: str | None, *, turn_x: bool = False, turn_y: bool = False
+    x: Any,
+    y: Any,
+    name: str | None,
+    *,
+    turn_x: bool = False,
+    turn_y: bool = False,
+    adjoint_x: bool = False,
+    adjoint_y: bool = False,
 ) -> Any:
     """Multiply two matrices, or two batches of matrices if a rank is above 2 or unknown.
 
-    `turn_x` and `turn_y` transpose the matrices of x and y before the product. In a batch, they
-    take the adjoint matrices instead.
+    `turn_x` and `turn_y` transpose the matrices of x and y before the product. `adjoint_x` and
+    `adjoint_y` also take the conjugates of complex matrices.
     """
-    if any(tensor.shape.ndims is None or tensor.shape.ndims > 2 for tensor in (x, y)):
+    is_batch = any(tensor.shape.ndims is None or tensor.shape.ndims > 2 for tensor in (x, y))
+    # The op of batches takes adjoint matrices, and that of two matrices takes transposed ones.
+    if x.dtype.is_complex and (adjoint_x if not is_batch else turn_x):
+        x = raw.Conj(x)
+    if y.dtype.is_complex and (adjoint_y if not is_batch else turn_y):
+        y = raw.Conj(y)
+    turn_x, turn_y = turn_x or adjoint_x, turn_y or adjoint_y
+    if is_batch:
         return raw.BatchMatMulV2(x, y, adj_x=turn_x, adj_y=turn_y, name=name)
     return raw.MatMul(x, y, transpose_a=turn_x, transpose_b=turn_y, name=name)
 
 
+def absolute(x: Any, name: str | None) -> Any:
+    """Return the absolute value of each element of a tensor. Those of complex numbers are real."""
+    if x.dtype.is_complex:
+        return raw.ComplexAbs(x, Tout=x.dtype.real_dtype, name=name)
+    return raw.Abs(x, name=name)
+
+
 def unary(op: str, x: Any) -> Any:
+    if op == "Abs":
+        return absolute(convert.convert_to_tensor(x), None)
     return getattr(raw, op)(x)
 
 

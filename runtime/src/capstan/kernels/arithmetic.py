@@ -14,6 +14,7 @@ from capstan.kernels.rejection import invalid
 from capstan.resources import variant
 
 _VARIANT = {"T": frozenset({dtypes.variant})}
+_COMPLEX = {"T": frozenset({dtypes.complex64, dtypes.complex128})}
 _STRING = {"T": frozenset({dtypes.string})}
 
 
@@ -55,14 +56,14 @@ def truncated(x: Array, y: Array, out: Array | None = None) -> Any:
 
 
 def division(real: Function, integer: Function) -> Any:
-    """Return the `make` of a kernel that divides floats with `real`, and integers with `integer`.
+    """Return the `make` of a kernel that divides integers with `integer`, and others with `real`.
 
     An integer divided by 0 raises InvalidArgumentError.
     """
     checked = _integer(integer)
 
     def make(node: NodeContext) -> Function:
-        return real if node.output_dtypes[0].is_floating else checked
+        return checked if node.output_dtypes[0].is_integer else real
 
     return make
 
@@ -109,6 +110,12 @@ def _minimum(x: Array, y: Array, out: Array | None = None) -> Any:
 def _squared_difference(x: Array, y: Array, out: Array | None = None) -> Any:
     difference = np.subtract(x, y, out)
     return np.multiply(difference, difference, out)
+
+
+def _complex_squared_difference(x: Array, y: Array, out: Array | None = None) -> Any:
+    # As in TensorFlow, the square of a complex number is that of its absolute value here.
+    difference = np.subtract(x, y, out)
+    return np.multiply(difference, np.conjugate(difference), out)
 
 
 def _add_two(first: Array, second: Array, out: Array | None = None) -> Any:
@@ -168,6 +175,9 @@ def _bound(bound: Array, nothing: float) -> Array:
 
 
 register(Kernel("Add", constantly(_concatenate), types=_STRING))
+register(
+    Kernel("SquaredDifference", constantly(_complex_squared_difference), types=_COMPLEX, out=True)
+)
 for _op, _function, _operator in (
     ("Add", np.add, "+"),
     ("AddV2", np.add, "+"),

@@ -10,6 +10,7 @@ from capstan.kernels.rejection import invalid
 
 def _batch_matmul(node: NodeContext) -> Function:
     transpose_x, transpose_y = bool(node.attrs["adj_x"]), bool(node.attrs["adj_y"])
+    is_complex = node.output_dtypes[0].is_complex
     is_broadcasting = node.op == "BatchMatMulV2"
 
     multiply = np.matmul if node.hardware.is_host else node.hardware.matmul
@@ -24,8 +25,8 @@ def _batch_matmul(node: NodeContext) -> Function:
                 f"{show(x.shape)} vs. {show(y.shape)}"
             )
         left, right = (
-            (x.swapaxes(-1, -2) if transpose_x else x),
-            (y.swapaxes(-1, -2) if transpose_y else y),
+            (_adjoint(x, is_complex) if transpose_x else x),
+            (_adjoint(y, is_complex) if transpose_y else y),
         )
         if left.shape[-1] != right.shape[-2]:
             raise invalid(
@@ -41,6 +42,11 @@ def _batch_matmul(node: NodeContext) -> Function:
         return product
 
     return batch_matmul
+
+
+def _adjoint(x: Array, is_complex: bool) -> Array:
+    turned = x.swapaxes(-1, -2)
+    return np.conjugate(turned) if is_complex else turned
 
 
 for _op in ("BatchMatMul", "BatchMatMulV2"):

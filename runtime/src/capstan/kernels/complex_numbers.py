@@ -37,6 +37,7 @@ def _part(take: Callable[[Any], Any]) -> Callable[[NodeContext], Function]:
 
 register(Kernel("Complex", _complex))
 register(Kernel("Angle", _part(np.angle)))
+register(Kernel("ComplexAbs", _part(np.absolute)))
 register(Kernel("Conj", _part(np.conjugate)))
 register(Kernel("Imag", _part(np.imag)))
 register(Kernel("Real", _part(np.real)))

@@ -26,6 +26,12 @@ def _transpose(x: Array, order: Array) -> Array:
         ) from None
 
 
+def _conjugate_transpose(node: NodeContext) -> Function:
+    if not node.input_dtypes[0].is_complex:
+        return _transpose
+    return lambda x, order: np.conjugate(_transpose(x, order))
+
+
 def _concat(node: NodeContext) -> Function:
     count = node.attrs["N"]
 
@@ -243,7 +249,7 @@ def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
 
 
 register(Kernel("Transpose", constantly(_transpose), alias=True))
-register(Kernel("ConjugateTranspose", constantly(_transpose), alias=True))
+register(Kernel("ConjugateTranspose", _conjugate_transpose, alias=True))
 register(Kernel("ConcatV2", _concat, out=True))
 register(Kernel("ConcatOffset", constantly(_concat_offset)))
 register(Kernel("Pack", _pack, out=True))

@@ -68,7 +68,7 @@ def _extremum(method: str, bound: str) -> Callable[[NodeContext], Function]:
 def _mean(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0]
     numpy_type = dtype.as_numpy_dtype
-    divide: Function = np.true_divide if dtype.is_floating else _integer_mean
+    divide: Function = _integer_mean if dtype.is_integer else np.true_divide
     keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
     reduce: Function = np.add.reduce
     # The sum of small integers may overflow their type. The mean cannot overflow it.

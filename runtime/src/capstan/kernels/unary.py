@@ -11,6 +11,7 @@ from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
+_COMPLEX = {"T": frozenset({dtypes.complex64, dtypes.complex128})}
 _INTEGER = {"T": frozenset({dtypes.int32, dtypes.int64})}
 
 
@@ -58,6 +59,15 @@ def _reciprocal_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
     return np.negative(out, out)
 
 
+def _conjugate_first(function: Function) -> Function:
+    """Return a kernel that takes the conjugates of the outputs y, as TensorFlow's does."""
+
+    def compute(y: Array, dy: Array, out: Array | None = None) -> Any:
+        return function(np.conjugate(y), dy, out)
+
+    return compute
+
+
 def _sigmoid_grad(y: Array, dy: Array, out: Array | None = None) -> Array:
     dy = _as_shaped(y, dy)
     out = np.empty_like(y) if out is None else out
@@ -80,8 +90,12 @@ def _as_shaped(y: Array, dy: Array) -> Array:
 
 def _cast(node: NodeContext) -> Function:
     target = node.output_dtypes[0].as_numpy_dtype
+    # NumPy warns when it discards imaginary parts.
+    takes_real_part = node.input_dtypes[0].is_complex and not node.output_dtypes[0].is_complex
 
     def cast(x: Array, out: Array | None = None) -> Any:
+        if takes_real_part:
+            x = x.real
         if out is None:
             return x.astype(target)
         np.copyto(out, x, casting="unsafe")
@@ -90,6 +104,14 @@ def _cast(node: NodeContext) -> Function:
     return cast
 
 
+for _op, _slope in (
+    ("SqrtGrad", _sqrt_grad),
+    ("RsqrtGrad", _rsqrt_grad),
+    ("ReciprocalGrad", _reciprocal_grad),
+    ("InvGrad", _reciprocal_grad),
+):
+    _complex = constantly(_conjugate_first(_slope))
+    register(Kernel(_op, _complex, types=_COMPLEX, out=True))
 for _op, _function in (
     ("Neg", np.negative),
     ("Abs", np.absolute),

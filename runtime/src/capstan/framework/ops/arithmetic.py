@@ -54,7 +54,7 @@ def _sub(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _mul(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    (grad,), (x, y) = grads, op.inputs
+    (grad,), (x, y) = grads, rules.conjugates(op, raw)
     return summed(op, (raw.Mul(grad, y), raw.Mul(x, grad)), raw)
 
 
@@ -62,7 +62,7 @@ def _division(name: str) -> GradientRule:
     """Return the gradient rule d(x/y) = dx/y - dy (x/y)/y. The rule divides with the op `name`."""
 
     def gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-        (grad,), (x, y) = grads, op.inputs
+        (grad,), (x, y) = grads, rules.conjugates(op, raw)
         divide = getattr(raw, name)
         by_y = raw.Mul(grad, divide(divide(raw.Neg(x), y), y))
         return summed(op, (divide(grad, y), by_y), raw)
@@ -119,12 +119,14 @@ def _chosen_by(comparison: str) -> GradientRule:
 
 
 def _pow(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    (grad,), (x, y), z = grads, op.inputs, op.outputs[0]
+    (grad,), (x, y) = grads, rules.conjugates(op, raw)
+    z = rules.conjugate(op.outputs[0], raw)
     by_x = raw.Mul(grad, raw.Mul(y, raw.Pow(x, raw.Sub(y, 1))))
-    # For x <= 0 the power is not differentiable by y. The gradient is 0 there, as in TensorFlow.
+    # For a real x <= 0 the power is not differentiable by y. The gradient is 0 there, as in
+    # TensorFlow. A complex x has a logarithm unless it is 0.
     one, zero = raw.OnesLike(x), raw.ZerosLike(x)
-    positive = raw.Greater(x, 0)
-    log_x = raw.SelectV2(positive, raw.Log(raw.SelectV2(positive, x, one)), zero)
+    has_log = raw.NotEqual(x, 0) if x.dtype.is_complex else raw.Greater(x, 0)
+    log_x = raw.SelectV2(has_log, raw.Log(raw.SelectV2(has_log, x, one)), zero)
     return summed(op, (by_x, raw.Mul(grad, raw.Mul(z, log_x))), raw)
 
 
@@ -155,13 +157,18 @@ def _add_n(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return list(grads) * len(op.inputs)
 
 
-_binary("Add", _add, (*typesets.ADDED, dtypes.string), value=rules.of_integers(np.add))
-_binary("AddV2", _add, value=rules.of_integers(np.add))
-_binary("Sub", _sub, value=rules.of_integers(np.subtract))
-_binary("Mul", _mul, value=rules.of_integers(np.multiply))
-_binary("RealDiv", _division("RealDiv"), typesets.FLOATING)
-_binary("Div", _division("Div"))
-_binary("DivNoNan", _division("DivNoNan"), typesets.FLOATING)
+_binary(
+    "Add",
+    _add,
+    (*typesets.ADDED, *typesets.COMPLEX, dtypes.string),
+    value=rules.of_integers(np.add),
+)
+_binary("AddV2", _add, typesets.NUMBERS, value=rules.of_integers(np.add))
+_binary("Sub", _sub, typesets.NUMBERS, value=rules.of_integers(np.subtract))
+_binary("Mul", _mul, typesets.NUMBERS, value=rules.of_integers(np.multiply))
+_binary("RealDiv", _division("RealDiv"), typesets.ANALYTIC)
+_binary("Div", _division("Div"), typesets.NUMBERS)
+_binary("DivNoNan", _division("DivNoNan"), typesets.ANALYTIC)
 _binary("FloorDiv", None)
 _binary("FloorMod", _floor_mod)
 _binary("TruncateDiv", None)
@@ -171,8 +178,8 @@ _binary("Xlogy", _xlogy, typesets.FLOATING)
 _binary("Xdivy", _xdivy, typesets.FLOATING)
 _binary("Maximum", _chosen_by("GreaterEqual"), value=rules.of_integers(np.maximum))
 _binary("Minimum", _chosen_by("LessEqual"))
-_binary("Pow", _pow, typesets.SIGNED)
-_binary("SquaredDifference", _squared_difference, typesets.SIGNED)
+_binary("Pow", _pow, typesets.FIELD)
+_binary("SquaredDifference", _squared_difference, typesets.FIELD)
 define(
     OpDef(
         "AddN",
@@ -180,7 +187,7 @@ define(
         ("sum: T",),
         shape=rules.merged,
         gradient=_add_n,
-        types={"T": (*typesets.NUMERIC, dtypes.variant)},
+        types={"T": (*typesets.NUMBERS, dtypes.variant)},
     )
 )
 define(
@@ -192,7 +199,7 @@ define(
         minima={"N": 1},
         shape=_accumulated,
         gradient=_add_n,
-        types={"T": typesets.NUMERIC},
+        types={"T": typesets.NUMBERS},
     )
 )
 define(

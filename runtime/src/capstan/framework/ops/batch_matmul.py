@@ -61,6 +61,6 @@ for _op, _rule, _slopes in (
             attrs={"adj_x": False, "adj_y": False, "grad_x": False, "grad_y": False},
             shape=_rule,
             gradient=_slopes,
-            types={"T": typesets.SIGNED},
+            types={"T": typesets.FIELD},
         )
     )

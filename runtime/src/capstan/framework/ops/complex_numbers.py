@@ -11,8 +11,6 @@ from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, def
 from capstan.framework.ops import rules, typesets
 from capstan.framework.ops.unbroadcast import summed
 
-_COMPLEX: Final = (dtypes.complex64, dtypes.complex128)
-
 
 def _parts(z: Any, raw: Raw) -> tuple[Any, Any]:
     kind = z.dtype.real_dtype
@@ -45,6 +43,12 @@ def _angle(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return _joined(raw.Mul(raw.Neg(b), slope), raw.Mul(a, slope), op, raw)
 
 
+def _abs(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    z = op.inputs[0]
+    grad, length = (raw.Complex(each, 0, Tout=z.dtype) for each in (grads[0], op.outputs[0]))
+    return (raw.DivNoNan(raw.Mul(grad, z), length),)
+
+
 define(
     OpDef(
         "Complex",
@@ -53,7 +57,7 @@ define(
         attrs={"T": dtypes.float32, "Tout": dtypes.complex64},
         shape=rules.broadcast,
         gradient=_complex,
-        types={"T": typesets.WIDE, "Tout": _COMPLEX},
+        types={"T": typesets.WIDE, "Tout": typesets.COMPLEX},
     )
 )
 define(
@@ -64,7 +68,7 @@ define(
         attrs={"T": dtypes.complex64},
         shape=rules.unchanged,
         gradient=_conj,
-        types={"T": _COMPLEX},
+        types={"T": typesets.COMPLEX},
     )
 )
 _RULES: Final[tuple[tuple[str, GradientRule], ...]] = (
@@ -72,15 +76,16 @@ _RULES: Final[tuple[tuple[str, GradientRule], ...]] = (
     ("Imag", _imag),
     ("Real", _real),
 )
-for _name, _gradient in _RULES:
+for _name, _gradient in (("ComplexAbs", _abs), *_RULES):
+    _is_part = _name != "ComplexAbs"
     define(
         OpDef(
             _name,
-            ("input: T",),
-            ("output: Tout",),
+            ("input: T" if _is_part else "x: T",),
+            ("output: Tout" if _is_part else "y: Tout",),
             attrs={"T": dtypes.complex64, "Tout": dtypes.float32},
             shape=rules.unchanged,
             gradient=_gradient,
-            types={"T": _COMPLEX, "Tout": typesets.WIDE},
+            types={"T": typesets.COMPLEX, "Tout": typesets.WIDE},
         )
     )

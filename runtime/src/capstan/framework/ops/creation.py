@@ -70,7 +70,7 @@ for _name in ("ZerosLike", "OnesLike"):
             ("y: T",),
             shape=rules.unchanged,
             not_differentiable=True,
-            types={} if _name == "ZerosLike" else {"T": (*typesets.NUMERIC, dtypes.bool_)},
+            types={} if _name == "ZerosLike" else {"T": (*typesets.NUMBERS, dtypes.bool_)},
         )
     )
 define(

@@ -201,7 +201,7 @@ define(
         shape=_segment_sum_shape,
         gradient=_segment_sum,
         types={
-            "T": typesets.NUMERIC,
+            "T": typesets.NUMBERS,
             "Tindices": typesets.INDEX,
             "Tnumsegments": typesets.INDEX,
         },

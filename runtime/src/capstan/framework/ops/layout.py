@@ -25,7 +25,7 @@ def _transpose_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _transpose(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return raw.Transpose(grads[0], raw.InvertPermutation(op.inputs[1])), None
+    return getattr(raw, op.type)(grads[0], raw.InvertPermutation(op.inputs[1])), None
 
 
 def _concat_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -228,7 +228,6 @@ def _unpack_sizes(ctx: facts.SizesContext, index: int) -> shapes.Shape:
     )
 
 
-# No dtype is complex, so both ops are the same.
 for _name in ("Transpose", "ConjugateTranspose"):
     define(
         OpDef(
@@ -336,7 +335,7 @@ define(
         attrs={"Tpaddings": dtypes.int32},
         shape=pad_shape,
         gradient=_pad,
-        types={"T": (*typesets.NUMERIC, dtypes.bool_), "Tpaddings": typesets.INDEX},
+        types={"T": (*typesets.NUMBERS, dtypes.bool_), "Tpaddings": typesets.INDEX},
         host=("paddings",),
     )
 )

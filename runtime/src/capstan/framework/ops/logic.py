@@ -6,6 +6,8 @@ from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
+_EQUATED = (*typesets.COMPARABLE, *typesets.COMPLEX)
+
 
 def _select_shape(ctx: ShapeContext) -> rules.Shapes:
     condition, x, y = ctx.inputs
@@ -50,8 +52,8 @@ def _where_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 for _name, _types in (
-    ("Equal", typesets.COMPARABLE),
-    ("NotEqual", typesets.COMPARABLE),
+    ("Equal", _EQUATED),
+    ("NotEqual", _EQUATED),
     ("Less", typesets.NUMERIC),
     ("LessEqual", typesets.NUMERIC),
     ("Greater", typesets.NUMERIC),
@@ -107,6 +109,6 @@ define(
         attrs={"T": dtypes.bool_},
         shape=_where_shape,
         not_differentiable=True,
-        types={"T": (*typesets.NUMERIC, dtypes.bool_)},
+        types={"T": (*typesets.NUMBERS, dtypes.bool_)},
     )
 )

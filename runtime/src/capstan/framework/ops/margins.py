@@ -114,7 +114,7 @@ define(
         attrs={"Tpaddings": dtypes.int32},
         shape=layout.pad_shape,
         gradient=_pad,
-        types={**_PADDINGS, "T": (*typesets.NUMERIC, dtypes.bool_)},
+        types={**_PADDINGS, "T": (*typesets.NUMBERS, dtypes.bool_)},
         host=("paddings", "constant_values"),
     )
 )

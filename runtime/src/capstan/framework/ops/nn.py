@@ -20,7 +20,7 @@ def _matmul_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _matmul(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    (grad,), (a, b) = grads, op.inputs
+    (grad,), (a, b) = grads, rules.conjugates(op, raw)
     matmul = raw.MatMul
     match op.get_attr("transpose_a"), op.get_attr("transpose_b"):
         case False, False:
@@ -154,7 +154,7 @@ define(
         attrs={"transpose_a": False, "transpose_b": False, "grad_a": False, "grad_b": False},
         shape=_matmul_shape,
         gradient=_matmul,
-        types={"T": typesets.SIGNED},
+        types={"T": typesets.FIELD},
     )
 )
 define(

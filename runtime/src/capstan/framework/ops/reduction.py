@@ -121,7 +121,8 @@ def _prod(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     flat = raw.Reshape(front, raw.ConcatV2([count, rest], 0))
     before = raw.Cumprod(flat, 0, exclusive=True)
     behind = raw.Cumprod(flat, 0, exclusive=True, reverse=True)
-    others = raw.Reshape(raw.Mul(before, behind), raw.Shape(front))
+    others = rules.conjugate(raw.Mul(before, behind), raw)
+    others = raw.Reshape(others, raw.Shape(front))
     return raw.Mul(grad, raw.Transpose(others, raw.InvertPermutation(order))), None
 
 
@@ -179,9 +180,9 @@ def _reduction(
     )
 
 
-_reduction("Sum", _sum)
-_reduction("Mean", _mean)
-_reduction("Prod", _prod)
+_reduction("Sum", _sum, typesets.NUMBERS)
+_reduction("Mean", _mean, typesets.NUMBERS)
+_reduction("Prod", _prod, typesets.NUMBERS)
 _reduction("EuclideanNorm", _euclidean)
 _reduction("Max", _extremum)
 _reduction("Min", _extremum)
@@ -205,8 +206,8 @@ for _name in ("ArgMax", "ArgMin"):
         )
     )
 for _name, _gradient, _types in (
-    ("Cumsum", _cumsum, typesets.NUMERIC),
-    ("Cumprod", _cumprod, typesets.NUMERIC),
+    ("Cumsum", _cumsum, typesets.NUMBERS),
+    ("Cumprod", _cumprod, typesets.NUMBERS),
     ("CumulativeLogsumexp", _running_logarithm, typesets.FLOATING),
 ):
     define(

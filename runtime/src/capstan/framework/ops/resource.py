@@ -125,7 +125,7 @@ for _name in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
             attrs={"validate_shape": False} if _name == "AssignVariableOp" else {},
             shape=_checked(rules.merged),
             effect=facts.changes("resource"),
-            types={} if _name == "AssignVariableOp" else {"dtype": typesets.NUMERIC},
+            types={} if _name == "AssignVariableOp" else {"dtype": typesets.NUMBERS},
         )
     )
 define(

@@ -90,6 +90,16 @@ def known_value(tensor: Any) -> Array | None:
     return value
 
 
+def conjugate(tensor: Any, raw: opdef.Raw) -> Any:
+    """Return the complex conjugate of a tensor. A real tensor is returned as it is."""
+    return raw.Conj(tensor) if tensor.dtype.is_complex else tensor
+
+
+def conjugates(op: opdef.Op, raw: opdef.Raw) -> list[Any]:
+    """Return the inputs of `op`, and their complex conjugates in the place of complex ones."""
+    return [conjugate(tensor, raw) for tensor in op.inputs]
+
+
 def passed_on(ctx: facts.ValueContext) -> Array | None:
     """Give the output the value of input 0."""
     return ctx.value_of(0)

@@ -137,7 +137,7 @@ def _partition(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 _SORTED: dict[str, tuple[tuple[dtypes.DType, ...], GradientRule | None]] = {
-    "SegmentSum": (typesets.NUMERIC, _sum),
+    "SegmentSum": (typesets.NUMBERS, _sum),
     "SegmentMean": (typesets.NUMERIC, _mean),
     "SegmentProd": (typesets.NUMERIC, None),
     "SegmentMax": (typesets.NUMERIC, _extreme),

@@ -13,6 +13,7 @@ from capstan.framework.ops import rules, typesets
 
 _ADDED = (
     *typesets.WIDE, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64,
+    *typesets.COMPLEX,
 )  # fmt: skip
 _PAIR = tuple(
     f"{operand}_{part}"
@@ -136,7 +137,7 @@ define(
         ("output: T",),
         shape=_dense_shape,
         gradient=_dense_sum,
-        types={"T": typesets.NUMERIC, "Tindices": typesets.INDEX},
+        types={"T": typesets.NUMBERS, "Tindices": typesets.INDEX},
         host=("a_shape",),
     )
 )

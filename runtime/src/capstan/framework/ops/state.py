@@ -69,7 +69,7 @@ for _name in ("AssignAdd", "AssignSub"):
             shape=rules.merged,
             not_differentiable=True,
             effect=facts.changes("ref"),
-            types={"T": typesets.NUMERIC},
+            types={"T": typesets.NUMBERS},
         )
     )
 SCATTERS = ("Add", "Sub", "Mul", "Div", "Min", "Max", "Update")

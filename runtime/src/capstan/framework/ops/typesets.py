@@ -17,3 +17,9 @@ ADDED: Final = (
 """The numeric types of `Add`. Its successor `AddV2` accepts all of NUMERIC."""
 COMPARABLE: Final = (*NUMERIC, dtypes.bool_, dtypes.string)
 INDEX: Final = (dtypes.int32, dtypes.int64)
+COMPLEX: Final = (dtypes.complex64, dtypes.complex128)
+ANALYTIC: Final = (*FLOATING, *COMPLEX)
+"""The types of functions such as `Exp`, which are defined for complex numbers too."""
+FIELD: Final = (*SIGNED, *COMPLEX)
+NUMBERS: Final = (*NUMERIC, *COMPLEX)
+"""All types that can be added and multiplied. Complex numbers have no order."""

@@ -1,5 +1,7 @@
 """Rows of elementwise functions of one operand, and of Cast."""
 
+from typing import Any
+
 import numpy as np
 
 from capstan.core import dtypes
@@ -29,6 +31,14 @@ def _unary(
     )
 
 
+def _input(op: Op, raw: Raw) -> Any:
+    return rules.conjugate(op.inputs[0], raw)
+
+
+def _output(op: Op, raw: Raw) -> Any:
+    return rules.conjugate(op.outputs[0], raw)
+
+
 def _neg(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Neg(grads[0]),)
 
@@ -42,103 +52,111 @@ def _zero(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _square(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.Mul(grads[0], raw.Mul(op.inputs[0], 2)),)
+    return (raw.Mul(grads[0], raw.Mul(_input(op, raw), 2)),)
 
 
 def _sqrt(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.RealDiv(raw.Mul(grads[0], 0.5), op.outputs[0]),)
+    return (raw.RealDiv(raw.Mul(grads[0], 0.5), _output(op, raw)),)
 
 
 def _rsqrt(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    y = op.outputs[0]
+    y = _output(op, raw)
     return (raw.Mul(raw.Mul(grads[0], -0.5), raw.Mul(raw.Square(y), y)),)
 
 
 def _exp(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.Mul(grads[0], op.outputs[0]),)
+    return (raw.Mul(grads[0], _output(op, raw)),)
 
 
 def _log(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.RealDiv(grads[0], op.inputs[0]),)
+    return (raw.RealDiv(grads[0], _input(op, raw)),)
 
 
 def _log1p(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.RealDiv(grads[0], raw.Add(op.inputs[0], 1)),)
+    return (raw.RealDiv(grads[0], raw.Add(_input(op, raw), 1)),)
 
 
 def _tanh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.TanhGrad(op.outputs[0], grads[0]),)
+    return (raw.TanhGrad(_output(op, raw), grads[0]),)
 
 
 def _cos(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.Mul(raw.Neg(grads[0]), raw.Sin(op.inputs[0])),)
+    return (raw.Mul(raw.Neg(grads[0]), raw.Sin(_input(op, raw))),)
 
 
 def _sin(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.Mul(grads[0], raw.Cos(op.inputs[0])),)
+    return (raw.Mul(grads[0], raw.Cos(_input(op, raw))),)
 
 
 def _sigmoid(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.SigmoidGrad(op.outputs[0], grads[0]),)
+    return (raw.SigmoidGrad(_output(op, raw), grads[0]),)
 
 
 def _reciprocal(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.Mul(raw.Neg(grads[0]), raw.Square(op.outputs[0])),)
+    return (raw.Mul(raw.Neg(grads[0]), raw.Square(_output(op, raw))),)
 
 
 def _tanh_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    (grad,), (y, dy) = grads, op.inputs
+    (grad,), (y, dy) = grads, rules.conjugates(op, raw)
     return raw.Mul(raw.Mul(grad, -2), raw.Mul(dy, y)), raw.TanhGrad(y, grad)
 
 
 def _sigmoid_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    (grad,), (y, dy) = grads, op.inputs
+    (grad,), (y, dy) = grads, rules.conjugates(op, raw)
     slope = raw.Sub(1, raw.Mul(y, 2))
     return raw.Mul(raw.Mul(grad, dy), slope), raw.SigmoidGrad(y, grad)
 
 
 def _sqrt_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     slope = raw.RealDiv(grads[0], op.inputs[0])
-    return raw.Mul(raw.Neg(slope), op.outputs[0]), raw.Mul(slope, 0.5)
+    by_y = raw.Mul(raw.Neg(rules.conjugate(slope, raw)), op.outputs[0])
+    return by_y, raw.Mul(slope, 0.5)
 
 
 def _rsqrt_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    (grad,), (y, dy) = grads, op.inputs
-    return raw.Mul(raw.Mul(raw.Mul(grad, -1.5), dy), raw.Square(y)), raw.RsqrtGrad(y, grad)
+    (grad,), dy, y = grads, op.inputs[1], _input(op, raw)
+    turned = rules.conjugate(grad, raw)
+    return raw.Mul(raw.Mul(raw.Mul(turned, -1.5), dy), raw.Square(y)), raw.RsqrtGrad(y, grad)
 
 
 def _reciprocal_grad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    (grad,), (y, dy) = grads, op.inputs
-    return raw.Mul(raw.Mul(raw.Mul(grad, -2), dy), y), raw.ReciprocalGrad(y, grad)
+    (grad,), dy, y = grads, op.inputs[1], _input(op, raw)
+    turned = rules.conjugate(grad, raw)
+    return raw.Mul(raw.Mul(raw.Mul(turned, -2), dy), y), raw.ReciprocalGrad(y, grad)
 
 
 def _cast(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     source, target = op.get_attr("SrcT"), op.get_attr("DstT")
-    if not (source.is_floating and target.is_floating):
+    if not all(each.is_floating or each.is_complex for each in (source, target)):
         return (None,)
     return (raw.Cast(grads[0], DstT=source),)
 
 
 def _cast_value(ctx: facts.ValueContext) -> Array | None:
-    value = ctx.value_of(0)
-    return None if value is None else np.asarray(value).astype(ctx.attrs["DstT"].as_numpy_dtype)
+    value, target = ctx.value_of(0), ctx.attrs["DstT"]
+    if value is None:
+        return None
+    value = np.asarray(value)
+    if value.dtype.kind == "c" and not target.is_complex:
+        value = value.real
+    return value.astype(target.as_numpy_dtype)
 
 
-_unary("Neg", _neg, typesets.SIGNED)
+_unary("Neg", _neg, typesets.FIELD)
 _unary("Abs", _abs, typesets.SIGNED)
-_unary("Sign", _zero, typesets.SIGNED)
-_unary("Square", _square, typesets.SIGNED)
-_unary("Sqrt", _sqrt)
-_unary("Rsqrt", _rsqrt)
-_unary("Exp", _exp)
-_unary("Log", _log)
-_unary("Log1p", _log1p)
-_unary("Tanh", _tanh)
-_unary("Cos", _cos)
-_unary("Sin", _sin)
-_unary("Sigmoid", _sigmoid)
-_unary("Reciprocal", _reciprocal, (*typesets.FLOATING, dtypes.int64))
-_unary("Inv", _reciprocal, (*typesets.FLOATING, dtypes.int64))
+_unary("Sign", _zero, typesets.FIELD)
+_unary("Square", _square, typesets.FIELD)
+_unary("Sqrt", _sqrt, typesets.ANALYTIC)
+_unary("Rsqrt", _rsqrt, typesets.ANALYTIC)
+_unary("Exp", _exp, typesets.ANALYTIC)
+_unary("Log", _log, typesets.ANALYTIC)
+_unary("Log1p", _log1p, typesets.ANALYTIC)
+_unary("Tanh", _tanh, typesets.ANALYTIC)
+_unary("Cos", _cos, typesets.ANALYTIC)
+_unary("Sin", _sin, typesets.ANALYTIC)
+_unary("Sigmoid", _sigmoid, typesets.ANALYTIC)
+_unary("Reciprocal", _reciprocal, (*typesets.FLOATING, dtypes.int64, *typesets.COMPLEX))
+_unary("Inv", _reciprocal, (*typesets.FLOATING, dtypes.int64, *typesets.COMPLEX))
 _unary("Floor", None, is_flat=True)
 _unary("Ceil", None, is_flat=True)
 _unary("Round", None, typesets.SIGNED, is_flat=True)
@@ -158,7 +176,7 @@ for _name, _gradient in (
             ("z: T",),
             shape=rules.merged,
             gradient=_gradient,
-            types={"T": typesets.FLOATING},
+            types={"T": typesets.ANALYTIC},
         )
     )
 
@@ -184,8 +202,8 @@ define(
         gradient=_cast,
         role=facts.Role.CAST,
         types={
-            "SrcT": (*typesets.NUMERIC, dtypes.bool_),
-            "DstT": (*typesets.NUMERIC, dtypes.bool_),
+            "SrcT": (*typesets.NUMBERS, dtypes.bool_),
+            "DstT": (*typesets.NUMBERS, dtypes.bool_),
         },
         value=_cast_value,
         sizes=rules.sizes_passed_on,
