@@ -1470,6 +1470,9 @@ ELSEWHERE = {
     },
     "oracle/test_sparse_strings.py": {"EditDistance"},
     "oracle/test_incomplete.py": {"IgammaGradA"},
+    "oracle/test_spectral.py": {
+        f"{kind}FFT{rank}" for kind in ("", "I", "R", "IR") for rank in ("", "2D", "3D")
+    },
     "oracle/test_complex.py": {"Angle", "Complex", "ComplexAbs", "Conj", "Imag", "Real"},
     "oracle/test_ctc.py": {"CTCGreedyDecoder", "CTCLoss"},
     "oracle/test_sets.py": {

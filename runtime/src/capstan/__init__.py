@@ -61,6 +61,7 @@ from capstan.api.sparse_ops import *
 from capstan.api.sparse_reduce_ops import *
 from capstan.api.sparse_string_ops import *
 from capstan.api.special_ops import *
+from capstan.api.spectral_ops import *
 from capstan.api.state_ops import *
 from capstan.api.string_ops import *
 from capstan.api.switch_case_ops import *
@@ -194,6 +195,8 @@ _ATTRIBUTES = {
     "print": "capstan.api.printing",
     "random": "capstan.api.namespaces",
     "sparse": "capstan.api.namespaces",
+    "signal": "capstan.api.namespaces",
+    "spectral": "capstan.api.namespaces",
     "strings": "capstan.api.namespaces",
     "tables_initializer": "capstan.api.lookup.factories",
     "timestamp": "capstan.api.printing",

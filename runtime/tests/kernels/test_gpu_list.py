@@ -72,7 +72,10 @@ _OF_DATASETS = (
     "IteratorGetNextAsOptional", "IteratorGetNextSync", "IteratorToStringHandle", "IteratorV2",
     "MakeIterator", "PrefetchDataset",
 )  # fmt: skip
-_OF_COMPLEX_NUMBERS = ("Angle", "Complex", "ComplexAbs", "Conj", "Imag", "Real")
+_OF_COMPLEX_NUMBERS = (
+    *("Angle", "Complex", "ComplexAbs", "Conj", "Imag", "Real"),
+    *(f"{kind}FFT{rank}" for kind in ("", "I", "R", "IR") for rank in ("", "2D", "3D")),
+)
 ONLY_ON_CPU = {
     **dict.fromkeys(_OF_COMPLEX_NUMBERS, FEWER_TYPES["complex64"]),
     **dict.fromkeys(

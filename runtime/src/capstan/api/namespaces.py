@@ -16,6 +16,13 @@ def _same(names: str) -> dict[str, str]:
     return {name: name for name in names.split()}
 
 
+_TRANSFORMS: Final = {
+    **_same("fft fft2d fft3d ifft ifft2d ifft3d"),
+    **{
+        name: f"spectral_ops.{name}"
+        for name in ("irfft", "irfft2d", "irfft3d", "rfft", "rfft2d", "rfft3d")
+    },
+}
 _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "math": {
         **_same(
@@ -130,6 +137,8 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "uniform": "random_uniform",
         "uniform_candidate_sampler": "nn.uniform_candidate_sampler",
     },
+    "signal": _TRANSFORMS,
+    "spectral": _TRANSFORMS,
     "initializers": {
         name.removesuffix("_initializer"): name
         for name in (
