@@ -21,7 +21,8 @@ def _reverse(tensor: Array, axes: Array) -> Array:
             raise invalid(f"'axis'[{index}] = {axis} is out of valid range [0, {rank - 1}")
     if len({axis % rank for axis in places}) < len(places):
         raise invalid("axis specified more than once.")
-    return np.flip(tensor, tuple(places)).copy()
+    # A flip of no axes of a scalar is no array but its element.
+    return np.flip(tensor, tuple(places)).copy() if places else tensor.copy()
 
 
 def _reverse_sequence(node: NodeContext) -> Function:
