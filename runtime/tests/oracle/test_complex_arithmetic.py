@@ -159,3 +159,12 @@ def test_difference_quotients_agree_with_the_gradients_of_products(dtype: Any) -
                     continue
                 error = capstan.test.compute_gradient_error(x, [2, 2], y, y.shape.as_list())
                 assert error < (2e-2 if dtype == capstan.complex64 else 1e-6)
+
+
+def test_difference_quotients_of_a_scalar_agree_with_its_gradients() -> None:
+    with capstan.Graph().as_default(), capstan.Session():
+        x = capstan.constant(11 - 13j, capstan.complex64)
+        y = capstan.constant(5 + 7j, capstan.complex64) * x
+        found, estimated = capstan.test.compute_gradient(x, (), y, ())
+    np.testing.assert_array_equal(found, [[5, 7], [-7, 5]])
+    np.testing.assert_allclose(estimated, found, rtol=1e-4)

@@ -91,7 +91,8 @@ def _pair(
             start.imag = np.random.random_sample(x_shape)
     elif list(x_shape) != list(start.shape):
         raise AssertionError(f"x_shape = {x_shape}, init_data shape = {list(start.shape)}")
-    at = np.ascontiguousarray(start, x.dtype.as_numpy_dtype)
+    # np.ascontiguousarray would make a vector of a scalar.
+    at = np.array(start, x.dtype.as_numpy_dtype, order="C")
     return (
         _by_gradients(x, at, dx, y, y_shape, dy, feeds),
         _by_differences(x, at, y, y_shape, delta, feeds),
