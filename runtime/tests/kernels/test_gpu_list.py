@@ -83,7 +83,7 @@ ONLY_ON_CPU = {
         "a dataset and its iterator are on the host, and a step copies the element to the GPU",
     ),
     **dict.fromkeys(
-        ("Betainc", "Igamma", "IgammaGradA", "Igammac"),
+        ("Betainc", "Igamma", "IgammaGradA", "Igammac", "RandomGammaGrad"),
         "the host ends a sum when it sees that no element changes any more",
     ),
     "_While": "the host starts the iterations of a loop, and the compiler puts this node there",

@@ -69,3 +69,17 @@ def test_shapes_of_betainc_that_differ_are_refused_as_by_tensorflow(v1: Any) -> 
         return tf.betainc([1.0, 2.0], x, 0.5)
 
     assert outcome(capstan, case)[0] == outcome(v1, case)[0] == "InvalidArgumentError"
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-7), (np.float32, 2e-3)])
+def test_a_sample_of_a_gamma_distribution_changes_with_alpha_as_in_tensorflow(
+    v1: Any, dtype: Any, rtol: float
+) -> None:
+    # A sample is hardly ever further from its mean. There, TensorFlow's sums lose their digits.
+    share = np.array([0.05, 0.3, 0.9, 1.0, 1.1, 2.0, 4.0])
+    alpha, factor = np.meshgrid(GRID[:6], share)
+
+    def sampled(tf: Any) -> Any:
+        return tf.raw_ops.RandomGammaGrad(alpha=dtype(alpha), sample=dtype(alpha * factor))
+
+    np.testing.assert_allclose(values(capstan, sampled), values(v1, sampled), rtol)

@@ -7,12 +7,17 @@ TensorFlow draws.
 
 from typing import Any
 
+import numpy as np
+
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert, random_seed
 from capstan.framework.raw import raw
 
-__all__ = ["multinomial", "random_normal", "random_uniform", "set_random_seed", "truncated_normal"]
+__all__ = [
+    "multinomial", "random_gamma", "random_normal", "random_poisson", "random_uniform",
+    "set_random_seed", "truncated_normal",
+]  # fmt: skip
 
 set_random_seed = random_seed.set_random_seed
 
@@ -78,6 +83,52 @@ def truncated_normal(
     return _normal("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
 
+def random_gamma(
+    shape: Any,
+    alpha: Any,
+    beta: Any = None,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draw numbers of gamma distributions, an array of `shape` for each pair of alpha and beta.
+
+    `alpha` is the shape of a distribution, and `beta` is the inverse of its scale, 1 by default.
+    They broadcast. The result has the shape `shape + (alpha + beta).shape`, and no number is below
+    the smallest normal number of its dtype. It has gradients by alpha and by beta.
+
+    Raises:
+        ValueError: the dtype is not supported.
+    """
+    kind = _checked_dtype(dtype, _CLASSIC)
+    with scoped(name, "random_gamma", (shape, alpha, beta)):
+        sizes = _sizes(shape)
+        form = convert.convert_to_tensor(alpha, kind, "alpha")
+        rate = convert.convert_to_tensor(1 if beta is None else beta, kind, "beta")
+        drawn = raw.RandomGamma(sizes, raw.Add(form, raw.ZerosLike(rate)), **seeds(seed))
+        least = np.finfo(kind.as_numpy_dtype).tiny
+        return raw.Maximum(least, raw.RealDiv(drawn, rate))
+
+
+def random_poisson(
+    lam: Any,
+    shape: Any,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Draw numbers of Poisson distributions, an array of `shape` for each rate in `lam`.
+
+    The result has the shape `shape + lam.shape`. Its dtype may be an integer type.
+
+    Raises:
+        ValueError: the dtype is not supported.
+    """
+    kind = _checked_dtype(dtype, (*_CLASSIC, dtypes.int32, dtypes.int64))
+    with scoped(name, "random_poisson", (lam, shape)):
+        return raw.RandomPoissonV2(_sizes(shape), lam, dtype=kind, **seeds(seed))
+
+
 def multinomial(
     logits: Any,
     num_samples: Any,
@@ -94,6 +145,7 @@ def multinomial(
 
 
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
+_CLASSIC = (dtypes.float16, dtypes.float32, dtypes.float64)
 
 
 def _normal(

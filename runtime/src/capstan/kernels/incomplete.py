@@ -19,10 +19,12 @@ _EPSILON = 2.0**-53
 _TINY = 1e-300
 _MOST = 10_000
 """The number of terms at which a sum ends. Only parameters above 10**7 need more."""
+_Parts = tuple[Array, Array, Array]
+"""A function of a and x, its derivative by a, and this derivative over the gamma density at x."""
 
 
-def _lower(a: Array, x: Array) -> tuple[Array, Array]:
-    """Return the lower function by its series, which suits x < a + 1, and its derivative by a."""
+def _lower(a: Array, x: Array) -> _Parts:
+    """Return the parts of the lower function by its series, which suits x < a + 1."""
     term, slope = np.ones_like(a), np.zeros_like(a)
     total, total_slope = term, slope
     for k in range(1, _MOST):
@@ -32,12 +34,13 @@ def _lower(a: Array, x: Array) -> tuple[Array, Array]:
         if not ((term > total * _EPSILON) | (np.abs(slope) > np.abs(total_slope) * _EPSILON)).any():
             break
     factor = np.exp(a * np.log(x) - x - special.log_gamma(a + 1))
-    outer = np.log(x) - special.digamma(a + 1)
-    return factor * total, factor * (total * outer + total_slope)
+    by_order = total * (np.log(x) - special.digamma(a + 1)) + total_slope
+    # The factor is x / a times the density. Both underflow far from the mean.
+    return factor * total, factor * by_order, x / a * by_order
 
 
-def _upper(a: Array, x: Array) -> tuple[Array, Array]:
-    """Return the upper function by Lentz's fraction, for x >= a + 1, and its derivative by a."""
+def _upper(a: Array, x: Array) -> _Parts:
+    """Return the parts of the upper function by Lentz's fraction, for x >= a + 1."""
     b = x + 1 - a
     c, c_slope = np.full_like(a, 1 / _TINY), np.zeros_like(a)
     d = 1 / b
@@ -53,11 +56,12 @@ def _upper(a: Array, x: Array) -> tuple[Array, Array]:
         if not ((np.abs(c * d - 1) > _EPSILON * 4) | (np.abs(step) > _EPSILON * 4)).any():
             break
     value = np.exp(a * np.log(x) - x - special.log_gamma(a)) * fraction
-    return value, value * (np.log(x) - special.digamma(a) + log_slope)
+    by_order = np.log(x) - special.digamma(a) + log_slope
+    return value, value * by_order, x * fraction * by_order
 
 
 def _of_gamma(part: int, *, is_lower: bool) -> Function:
-    """Return the function (`part` 0), or its derivative by its first operand (1)."""
+    """Return the function that computes a part (`_Parts`) by its place."""
 
     def compute(a: Array, x: Array) -> Any:
         wide = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
@@ -79,6 +83,17 @@ def _of_gamma(part: int, *, is_lower: bool) -> Function:
         return found.reshape(wide[0].shape).astype(x.dtype)
 
     return compute
+
+
+_slope_by_density = _of_gamma(2, is_lower=True)
+
+
+def _of_sample(alpha: Array, sample: Array) -> Any:
+    """Return the derivative of a sample of a gamma distribution by alpha.
+
+    It keeps the share of the distribution that is below the sample.
+    """
+    return np.negative(_slope_by_density(alpha, sample))
 
 
 def _beta_fraction(a: Array, b: Array, x: Array) -> Array:
@@ -133,4 +148,5 @@ def _betainc(a: Array, b: Array, x: Array) -> Any:
 register(Kernel("Igamma", constantly(_of_gamma(0, is_lower=True))))
 register(Kernel("Igammac", constantly(_of_gamma(0, is_lower=False))))
 register(Kernel("IgammaGradA", constantly(_of_gamma(1, is_lower=True))))
+register(Kernel("RandomGammaGrad", constantly(_of_sample)))
 register(Kernel("Betainc", constantly(_betainc)))

@@ -53,6 +53,15 @@ for _name, _rule in (("Igamma", _igamma), ("Igammac", _igammac), ("IgammaGradA",
     )
 define(
     OpDef(
+        "RandomGammaGrad",
+        ("alpha: T", "sample: T"),
+        ("output: T",),
+        shape=rules.broadcast,
+        types=_TYPES,
+    )
+)
+define(
+    OpDef(
         "Betainc",
         ("a: T", "b: T", "x: T"),
         ("z: T",),

@@ -2,8 +2,23 @@
 
 from capstan.core import dtypes
 from capstan.framework import facts
-from capstan.framework.opdef import OpDef, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
+
+_CLASSIC = (dtypes.float16, dtypes.float32, dtypes.float64)
+
+
+def _for_each(ctx: ShapeContext) -> rules.Shapes:
+    """Give the output the shape in input 0, followed by the shape of input 1."""
+    sizes, parameter = rules.shape_in(ctx, 0), ctx.inputs[1]
+    return (None if sizes is None or parameter is None else (*sizes, *parameter),)
+
+
+def _gamma(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    shape, alpha = op.inputs
+    slope = raw.Mul(grads[0], raw.RandomGammaGrad(alpha, op.outputs[0]))
+    return None, raw.Sum(slope, raw.Range(0, raw.Size(shape), 1))
+
 
 for _name in ("RandomUniform", "RandomStandardNormal", "TruncatedNormal"):
     define(
@@ -30,5 +45,33 @@ define(
         effect=facts.RANDOM,
         types={"Tout": typesets.INDEX, "T": typesets.INDEX},
         host=("shape", "minval", "maxval"),
+    )
+)
+define(
+    OpDef(
+        "RandomGamma",
+        ("shape: S", "alpha: T"),
+        ("output: T",),
+        attrs={"seed": 0, "seed2": 0},
+        shape=_for_each,
+        gradient=_gamma,
+        effect=facts.RANDOM,
+        types={"S": typesets.INDEX, "T": _CLASSIC},
+    )
+)
+define(
+    OpDef(
+        "RandomPoissonV2",
+        ("shape: S", "rate: R"),
+        ("output: dtype",),
+        attrs={"seed": 0, "seed2": 0, "R": dtypes.float64, "dtype": dtypes.int64},
+        shape=_for_each,
+        not_differentiable=True,
+        effect=facts.RANDOM,
+        types={
+            "S": typesets.INDEX,
+            "R": (*_CLASSIC, *typesets.INDEX),
+            "dtype": (*_CLASSIC, *typesets.INDEX),
+        },
     )
 )
