@@ -8,7 +8,7 @@ import absl.flags
 import pytest
 
 import capstan as tf
-from capstan.api import barriers, flags, namespaces
+from capstan.api import barriers, flags, namespaces, random_ops
 from capstan.core.queue_runner_messages import QueueRunnerDef
 from capstan.train.hooked_session import HookedSession
 from capstan.train.moving_averages import assign_moving_average
@@ -46,6 +46,11 @@ NAMES = [
     ("compat", "as_str", tf.compat.as_text),
     ("python.ops.data_flow_ops", "Barrier", barriers.Barrier),
     ("python.ops.math_ops", "matmul", tf.matmul),
+    (
+        "python.ops.random_ops",
+        "parameterized_truncated_normal",
+        random_ops.parameterized_truncated_normal,
+    ),
     ("python.ops.control_flow_ops", "group", tf.group),
     ("python.ops.gradients", "gradients", tf.gradients),
     ("python.ops.nccl_ops", "reduce_sum", tf.contrib.nccl.reduce_sum),

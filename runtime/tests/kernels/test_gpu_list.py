@@ -86,6 +86,7 @@ ONLY_ON_CPU = {
         ("Betainc", "Igamma", "IgammaGradA", "Igammac", "RandomGammaGrad"),
         "the host ends a sum when it sees that no element changes any more",
     ),
+    "ParameterizedTruncatedNormal": "the host draws again until each number is between its bounds",
     "_While": "the host starts the iterations of a loop, and the compiler puts this node there",
 }
 """Operations that have kernels of GPUs only in TensorFlow, with the reason."""

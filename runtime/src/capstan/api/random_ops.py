@@ -83,6 +83,32 @@ def truncated_normal(
     return _normal("TruncatedNormal", "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
 
+def parameterized_truncated_normal(
+    shape: Any,
+    means: Any = 0.0,
+    stddevs: Any = 1.0,
+    minvals: Any = -2.0,
+    maxvals: Any = 2.0,
+    dtype: Any = dtypes.float32,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Return normally distributed numbers between bounds, which may be far from the mean.
+
+    Each parameter is a scalar, or a vector of a number for each row of the result. One bound of a
+    row may be infinite.
+
+    Raises:
+        ValueError: the dtype is not supported.
+    """
+    kind = _checked_dtype(dtype, _FLOATS)
+    given = {"means": means, "stddevs": stddevs, "minvals": minvals, "maxvals": maxvals}
+    with scoped(name, "parameterized_truncated_normal", (shape, *given.values())):
+        sizes = _sizes(shape)
+        parameters = [convert.convert_to_tensor(each, kind, key) for key, each in given.items()]
+        return raw.ParameterizedTruncatedNormal(sizes, *parameters, **seeds(seed))
+
+
 def random_gamma(
     shape: Any,
     alpha: Any,

@@ -177,6 +177,7 @@ alias.grow(
         "ops.control_flow_ops": (_hidden(_NODES), _NODES, _TF, _op),
         "ops.data_flow_ops": (_TF, "capstan.api.barriers", _op),
         "ops.ctc_ops": ("capstan.api.ctc_ops", _op),
+        "ops.random_ops": (_TF, "capstan.api.random_ops", _op),
         "ops.sparse_ops": (_TF, "capstan.api.sparse_string_ops", _op),
         "ops.script_ops": (_python_functions, _TF, _op),
         "ops.tensor_array_grad": (_hidden("capstan.framework.ops.tensor_array"),),

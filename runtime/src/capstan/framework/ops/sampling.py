@@ -75,3 +75,16 @@ define(
         },
     )
 )
+define(
+    OpDef(
+        "ParameterizedTruncatedNormal",
+        ("shape: T", "means: dtype", "stdevs: dtype", "minvals: dtype", "maxvals: dtype"),
+        ("output: dtype",),
+        attrs={"seed": 0, "seed2": 0},
+        shape=rules.from_value,
+        not_differentiable=True,
+        effect=facts.RANDOM,
+        types={"T": typesets.INDEX, "dtype": typesets.FLOATING},
+        host=("shape",),
+    )
+)
