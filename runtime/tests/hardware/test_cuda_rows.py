@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capstan.core import rowwise
+from capstan.core import row_programs
 from capstan.hardware import cuda_elementwise, cuda_text
 
 BLOCK = 128
@@ -55,7 +55,7 @@ extern "C" void run(long count, void **arrays, int64 rows, int64 columns) {{
 """CuPy puts the same loop around the body of a kernel."""
 
 
-def compiled(program: rowwise.Program, lanes: int, folder: pathlib.Path) -> Any:
+def compiled(program: row_programs.Program, lanes: int, folder: pathlib.Path) -> Any:
     """Compile the text of a program for the host, and return the C function."""
     compiler = shutil.which("c++")
     if compiler is None:
@@ -84,7 +84,7 @@ def compiled(program: rowwise.Program, lanes: int, folder: pathlib.Path) -> Any:
 
 
 def computed(
-    program: rowwise.Program, inputs: list[np.ndarray], lanes: int, run: Any
+    program: row_programs.Program, inputs: list[np.ndarray], lanes: int, run: Any
 ) -> list[np.ndarray]:
     """Return the results of the compiled program."""
     rows, columns = inputs[0].shape
@@ -104,9 +104,9 @@ def computed(
     return [result[:rows] for result in results]
 
 
-def sparse_cross_entropy(dtype: Any) -> rowwise.Program:
+def sparse_cross_entropy(dtype: Any) -> row_programs.Program:
     """Return a program that has each kind of call, a row of input, and both kinds of results."""
-    recorder = rowwise.Recorder(dtype)
+    recorder = row_programs.Recorder(dtype)
     row, scale, label = recorder.input(), recorder.row_input(), recorder.row_input(np.uint64)
     scaled = row * scale
     top = recorder.maximum(scaled)
@@ -142,7 +142,7 @@ def test_threads_that_share_a_row_compute_the_values_of_numpy(
 @pytest.mark.e2e
 @pytest.mark.parametrize("lanes", [1, 128])
 def test_the_maximum_of_a_row_with_nan_is_nan(lanes: int, tmp_path: pathlib.Path) -> None:
-    recorder = rowwise.Recorder(np.float32)
+    recorder = row_programs.Recorder(np.float32)
     program = recorder.program([recorder.maximum(recorder.input())])
     rows = np.float32([[1, np.nan, 2], [np.nan, 1, 2], [-np.inf, -np.inf, -np.inf], [1, 2, np.nan]])
     [found] = computed(program, [rows], lanes, compiled(program, lanes, tmp_path))
@@ -166,7 +166,7 @@ def test_whole_blocks_compute_whole_rows(shape: tuple[int, int], size: int, bloc
         calls.append((arrays[1:3], arrays[-1].shape, options))
 
     cupy = types.SimpleNamespace(ElementwiseKernel=lambda *_: kernel, empty=np.empty)
-    recorder = rowwise.Recorder(np.float32)
+    recorder = row_programs.Recorder(np.float32)
     row = recorder.input()
     program = recorder.program([row - recorder.maximum(row)])
     cuda_elementwise.compiled_rows(cupy, program)([np.zeros(shape, np.float32)])
@@ -174,7 +174,7 @@ def test_whole_blocks_compute_whole_rows(shape: tuple[int, int], size: int, bloc
 
 
 def test_very_long_rows_are_computed_call_by_call() -> None:
-    recorder = rowwise.Recorder(np.float32)
+    recorder = row_programs.Recorder(np.float32)
     row = recorder.input()
     program = recorder.program([row - recorder.maximum(row)])
     numbers = np.arange(1 << 18, dtype=np.float32)[None]

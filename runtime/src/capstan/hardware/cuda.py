@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, elementwise, rowwise
+from capstan.core import config, elementwise, row_programs
 from capstan.core.arrays import Array
 from capstan.hardware import (
     cpu,
@@ -203,7 +203,7 @@ class Cuda(device.Device):
     def compile(self, program: elementwise.Program) -> device.Compiled:
         return cuda_elementwise.compiled(self._cupy, program)
 
-    def compile_rows(self, program: rowwise.Program) -> device.Compiled:
+    def compile_rows(self, program: row_programs.Program) -> device.Compiled:
         return cuda_elementwise.compiled_rows(self._cupy, program)
 
     @contextlib.contextmanager

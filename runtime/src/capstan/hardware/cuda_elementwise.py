@@ -1,4 +1,4 @@
-"""The kernels of elementwise programs and of programs along rows (`core.rowwise`) on GPUs."""
+"""The kernels of elementwise programs and of programs along rows (`core.row_programs`) on GPUs."""
 
 import functools
 from collections.abc import Callable, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise, rowwise
+from capstan.core import elementwise, row_programs
 from capstan.core.arrays import Array
 from capstan.hardware import cuda_text, device
 
@@ -50,7 +50,7 @@ def compiled(cupy: Any, program: elementwise.Program) -> device.Compiled:
     return run
 
 
-def compiled_rows(cupy: Any, program: rowwise.Program) -> device.Compiled:
+def compiled_rows(cupy: Any, program: row_programs.Program) -> device.Compiled:
     """Return the function that runs a program along rows (`Device.compile_rows`).
 
     There is a kernel for each number of threads that compute a row. Short rows have few.

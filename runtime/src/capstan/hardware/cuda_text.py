@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise, rowwise
+from capstan.core import elementwise, row_programs
 
 _OPERATORS = {
     "add": "+",
@@ -56,12 +56,12 @@ _TEXTS = {
     elementwise.CAST: "({type})({0})",
     # CuPy counts the elements with `i`.
     elementwise.POSITIONS: "({type})(i)",
-    rowwise.COLUMNS: "({type})(column)",
+    row_programs.COLUMNS: "({type})(column)",
     **{name: f"{{0}} {sign} {{1}}" for name, sign in _OPERATORS.items()},
 }
 """Functions that are not called as functions of one operand with the same name."""
 
-_REDUCTIONS = {rowwise.MAXIMUM: ("maximum", -math.inf), rowwise.SUM: ("add", 0.0)}
+_REDUCTIONS = {row_programs.MAXIMUM: ("maximum", -math.inf), row_programs.SUM: ("add", 0.0)}
 """The function of two numbers that reduces a row, and the number that it begins with."""
 
 _TYPES = {
@@ -134,7 +134,7 @@ def write_wide(program: elementwise.Program, scalars: Sequence[bool]) -> Text:
     )
 
 
-def write_rows(program: rowwise.Program, lanes: int, block: int) -> Text:
+def write_rows(program: row_programs.Program, lanes: int, block: int) -> Text:
     """Return the text of a program along rows, in which `lanes` threads compute each row.
 
     A block has `block` threads. Both numbers are powers of two, and `lanes` is at most `block`. All

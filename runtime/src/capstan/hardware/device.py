@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import cancellation, devices, elementwise, rowwise
+from capstan.core import cancellation, devices, elementwise, row_programs
 from capstan.core.arrays import Array
 from capstan.hardware import threads
 
@@ -142,7 +142,7 @@ class Device(abc.ABC):
         """
         return program.run
 
-    def compile_rows(self, program: rowwise.Program) -> Compiled:
+    def compile_rows(self, program: row_programs.Program) -> Compiled:
         """Return the function that runs a program along rows on arrays of this device.
 
         It is called as that of `compile`. The matrices have at least one column.

@@ -1,13 +1,13 @@
 """Kernels of the cross entropy of logits and labels, with its gradient by the logits.
 
-A GPU computes loss and gradient together (`core.rowwise`).
+A GPU computes loss and gradient together (`core.row_programs`).
 """
 
 from typing import Any
 
 import numpy as np
 
-from capstan.core import rowwise
+from capstan.core import row_programs
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.hardware import device
@@ -119,7 +119,7 @@ def _outside(labels: Array, classes: int) -> Exception:
 
 def _dense_in_rows(node: NodeContext) -> Function:
     """Return the function that computes the same as `_dense_loss` on a device."""
-    recorder = rowwise.Recorder(node.attrs["T"].as_numpy_dtype)
+    recorder = row_programs.Recorder(node.attrs["T"].as_numpy_dtype)
     row, target = recorder.input(), recorder.input()
     difference = row - recorder.maximum(row)
     power: Any = np.exp(difference)
@@ -142,7 +142,7 @@ def _sparse_in_rows(node: NodeContext) -> Function:
     Nothing waits for labels in the memory of a device. As on a GPU of TensorFlow, the loss and the
     gradient of a row whose label is no class are then NaN.
     """
-    recorder = rowwise.Recorder(node.attrs["T"].as_numpy_dtype)
+    recorder = row_programs.Recorder(node.attrs["T"].as_numpy_dtype)
     row, label = recorder.input(), recorder.row_input(np.uint64)
     difference = row - recorder.maximum(row)
     power: Any = np.exp(difference)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import rowwise
+from capstan.core import row_programs
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
@@ -145,7 +145,7 @@ def into(result: Array, out: Array | None) -> Array:
 
 
 def _along_rows(
-    on_host: Function, formula: Callable[[rowwise.Recorder, Any], Any]
+    on_host: Function, formula: Callable[[row_programs.Recorder, Any], Any]
 ) -> Callable[[NodeContext], Function]:
     """Return a `make` for an op whose result has the shape of its input.
 
@@ -155,7 +155,7 @@ def _along_rows(
     def make(node: NodeContext) -> Function:
         if node.hardware.is_host:
             return on_host
-        recorder = rowwise.Recorder(node.output_dtypes[0].as_numpy_dtype)
+        recorder = row_programs.Recorder(node.output_dtypes[0].as_numpy_dtype)
         result = formula(recorder, recorder.input())
         run = node.hardware.compile_rows(recorder.program([result]))
 
@@ -173,12 +173,12 @@ def _along_rows(
     return make
 
 
-def _row_softmax(recorder: rowwise.Recorder, row: Any) -> Any:
+def _row_softmax(recorder: row_programs.Recorder, row: Any) -> Any:
     power: Any = np.exp(row - recorder.maximum(row))
     return power / recorder.sum(power)
 
 
-def _row_log_softmax(recorder: rowwise.Recorder, row: Any) -> Any:
+def _row_log_softmax(recorder: row_programs.Recorder, row: Any) -> Any:
     difference = row - recorder.maximum(row)
     total: Any = recorder.sum(np.exp(difference))
     return difference - np.log(total)
