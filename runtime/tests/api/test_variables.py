@@ -524,8 +524,14 @@ def test_constant_initializers_create_their_constant(
         (tf.truncated_normal_initializer(stddev=2.0, seed=1), 0, 2 * 0.8796, 4),
         (tf.random_uniform_initializer(-1, 3, seed=1), 1, 4 / 12**0.5, 3),
         (tf.glorot_uniform_initializer(seed=1), 0, (2 / 300) ** 0.5, (6 / 300) ** 0.5),
-        (tf.glorot_normal_initializer(seed=1), 0, 0.8796 * (2 / 300) ** 0.5, 2 * (2 / 300) ** 0.5),
-        (tf.variance_scaling_initializer(seed=1), 0, 0.8796 * 0.01**0.5, 2 * 0.01**0.5),
+        (tf.glorot_normal_initializer(seed=1), 0, (2 / 300) ** 0.5, 2 / 0.8796 * (2 / 300) ** 0.5),
+        (tf.variance_scaling_initializer(seed=1), 0, 0.1, 0.2 / 0.8796),
+        (tf.variance_scaling_initializer(distribution="Normal", seed=1), 0, 0.1, 0.2 / 0.8796),
+        (tf.variance_scaling_initializer(distribution="untruncated_normal", seed=1), 0, 0.1, None),
+        (tf.initializers.he_normal(seed=1), 0, 0.02**0.5, 2 / 0.8796 * 0.02**0.5),
+        (tf.initializers.he_uniform(seed=1), 0, 0.02**0.5, 0.06**0.5),
+        (tf.initializers.lecun_normal(seed=1), 0, 0.1, 0.2 / 0.8796),
+        (tf.initializers.lecun_uniform(seed=1), 0, 0.1, 0.03**0.5),
         (
             tf.variance_scaling_initializer(2.0, "fan_out", "uniform", seed=1),
             0,
@@ -570,6 +576,20 @@ def test_the_fan_of_a_kernel_includes_its_receptive_field(
         assert any(abs(bound + limit) < 1e-6 for bound in bounds)
 
 
+def test_an_identity_initializer_creates_a_matrix_or_its_part(
+    machine: interpreter.Interpreter,
+) -> None:
+    assert machine.run(tf.initializers.identity(2.0)([2, 3])).tolist() == [[2, 0, 0], [0, 2, 0]]
+    split = tf.get_variable(
+        "split", [4, 3], initializer=tf.initializers.identity(),
+        partitioner=tf.fixed_size_partitioner(2),
+    )  # fmt: skip
+    parts = [machine.run(part.initial_value).tolist() for part in split]
+    assert parts == [[[1, 0, 0], [0, 1, 0]], [[0, 0, 1], [0, 0, 0]]]
+    with pytest.raises(ValueError, match="2D matrices"):
+        tf.initializers.identity()([2, 2, 2])
+
+
 def _constants(tensor: Any) -> list[Any]:
     return [
         op
@@ -611,6 +631,7 @@ def test_invalid_arguments_of_initializers_are_refused(build: Any, message: str)
         tf.truncated_normal_initializer(seed=1),
         tf.glorot_uniform_initializer(seed=5),
         tf.variance_scaling_initializer(2.0),
+        tf.initializers.identity(3.0),
     ],
     ids=lambda initializer: type(initializer).__name__,
 )

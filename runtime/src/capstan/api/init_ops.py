@@ -127,12 +127,18 @@ class TruncatedNormal(_Normal):
         return random_ops.truncated_normal(shape, self.mean, self.stddev, kind, seed=self.seed)
 
 
+_DISTRIBUTIONS = ("normal", "truncated_normal", "untruncated_normal", "uniform")
+
+TRUNCATED_DEVIATION = 0.87962566103423978
+"""The standard deviation of a normal distribution that is cut off at two standard deviations."""
+
+
 class VarianceScaling(Initializer):
     """Creates random values whose variance is `scale` divided by the fan.
 
     `mode` selects the fan. It is the number of a unit's inputs ("fan_in"), the number of its
-    outputs ("fan_out"), or the average of both ("fan_avg"). `distribution` is "normal" (truncated)
-    or "uniform".
+    outputs ("fan_out"), or the average of both ("fan_avg"). `distribution` is "truncated_normal",
+    or "normal" for the same, "untruncated_normal" or "uniform".
 
     Raises:
         ValueError: the mode or distribution is unknown, or the scale is not positive.
@@ -142,7 +148,7 @@ class VarianceScaling(Initializer):
         self,
         scale: float = 1.0,
         mode: str = "fan_in",
-        distribution: str = "normal",
+        distribution: str = "truncated_normal",
         seed: int | None = None,
         dtype: Any = dtypes.float32,
     ) -> None:
@@ -150,11 +156,11 @@ class VarianceScaling(Initializer):
             raise ValueError(f"`scale` must be positive float, but is {scale}")
         if mode not in {"fan_in", "fan_out", "fan_avg"}:
             raise ValueError(f"Invalid `mode` argument: {mode}")
-        if distribution not in {"normal", "uniform"}:
+        if distribution.lower() not in _DISTRIBUTIONS:
             raise ValueError(f"Invalid `distribution` argument: {distribution}")
         self.scale = scale
         self.mode = mode
-        self.distribution = distribution
+        self.distribution = distribution.lower()
         self.seed = seed
         self.dtype = _float_type(dtype)
 
@@ -163,10 +169,12 @@ class VarianceScaling(Initializer):
         fan_in, fan_out = _fans(_full_shape(shape, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
-        if self.distribution == "normal":
-            return random_ops.truncated_normal(
-                shape, 0.0, math.sqrt(variance), kind, seed=self.seed
-            )
+        deviation = math.sqrt(variance)
+        if self.distribution == "untruncated_normal":
+            return random_ops.random_normal(shape, 0.0, deviation, kind, seed=self.seed)
+        if self.distribution != "uniform":
+            deviation /= TRUNCATED_DEVIATION
+            return random_ops.truncated_normal(shape, 0.0, deviation, kind, seed=self.seed)
         limit = math.sqrt(3.0 * variance)
         return random_ops.random_uniform(shape, -limit, limit, kind, seed=self.seed)
 
@@ -202,7 +210,7 @@ class GlorotNormal(VarianceScaling):
     """The normal initializer of Glorot (Xavier)."""
 
     def __init__(self, seed: int | None = None, dtype: Any = dtypes.float32) -> None:
-        super().__init__(1.0, "fan_avg", "normal", seed, dtype)
+        super().__init__(1.0, "fan_avg", "truncated_normal", seed, dtype)
 
     def get_config(self) -> dict[str, Any]:
         return {"seed": self.seed, "dtype": self.dtype.name}

@@ -4,6 +4,7 @@ from typing import Any
 
 from capstan.api import io_gfile as gfile
 from capstan.api.absent import absent
+from capstan.api.data_flow_ops import PaddingFIFOQueue, PriorityQueue, RandomShuffleQueue
 from capstan.api.example_ops import (
     FixedLenFeature,
     FixedLenSequenceFeature,
@@ -11,6 +12,18 @@ from capstan.api.example_ops import (
     VarLenFeature,
     parse_example,
     parse_single_example,
+)
+from capstan.api.image_files import (
+    decode_and_crop_jpeg,
+    decode_bmp,
+    decode_gif,
+    decode_image,
+    decode_jpeg,
+    decode_png,
+    encode_jpeg,
+    encode_png,
+    extract_jpeg_shape,
+    is_jpeg,
 )
 from capstan.api.io_ops import matching_files, read_file, write_file
 from capstan.api.parsing_ops import decode_csv, decode_raw, parse_tensor, serialize_tensor
@@ -20,6 +33,7 @@ from capstan.api.python_io import (
     TFRecordWriter,
     tf_record_iterator,
 )
+from capstan.api.queue_base import QueueBase
 from capstan.api.sequence_example_ops import (
     parse_sequence_example,
     parse_single_sequence_example,
@@ -33,15 +47,29 @@ from capstan.api.sparse_string_ops import (
 __all__ = [
     "FixedLenFeature",
     "FixedLenSequenceFeature",
+    "PaddingFIFOQueue",
+    "PriorityQueue",
+    "QueueBase",
+    "RandomShuffleQueue",
     "SparseFeature",
     "TFRecordCompressionType",
     "TFRecordOptions",
     "TFRecordWriter",
     "VarLenFeature",
+    "decode_and_crop_jpeg",
+    "decode_bmp",
     "decode_csv",
+    "decode_gif",
+    "decode_image",
+    "decode_jpeg",
+    "decode_png",
     "decode_raw",
     "deserialize_many_sparse",
+    "encode_jpeg",
+    "encode_png",
+    "extract_jpeg_shape",
     "gfile",
+    "is_jpeg",
     "matching_files",
     "parse_example",
     "parse_sequence_example",

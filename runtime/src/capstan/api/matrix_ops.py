@@ -105,6 +105,15 @@ def matrix_inverse(input: Any, adjoint: bool = False, name: str | None = None) -
     return raw.MatrixInverse(input, adjoint=adjoint, name=name)
 
 
+def adjoint(matrix: Any, name: str | None = None) -> Any:
+    """Swap the last two axes, and take conjugates (`tf.linalg.adjoint`).
+
+    Raises:
+        ValueError: `matrix` has fewer than two axes.
+    """
+    return matrix_transpose(matrix, name or "adjoint", conjugate=True)
+
+
 def matrix_transpose(a: Any, name: str = "matrix_transpose", conjugate: bool = False) -> Any:
     """Swap the last two axes. With `conjugate`, take conjugates too.
 

@@ -66,6 +66,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "from_dense": "sparse_layout_ops.from_dense",
         "mask": "sparse_mask",
         "maximum": "sparse_maximum",
+        "matmul": "sparse_tensor_dense_matmul",
         "merge": "sparse_merge",
         "minimum": "sparse_minimum",
         "placeholder": "sparse_placeholder",
@@ -84,7 +85,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "to_dense": "sparse_tensor_to_dense",
         "to_indicator": "sparse_to_indicator",
         "transpose": "sparse_transpose",
-        **_same("SparseTensor"),
+        **_same("SparseConditionalAccumulator SparseTensor"),
     },
     "manip": _same(
         "batch_to_space_nd gather_nd reshape reverse roll scatter_nd space_to_batch_nd tile"
@@ -92,10 +93,11 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "linalg": {
         **_same(
             """
-            cholesky cholesky_solve cross eye global_norm matmul matrix_transpose norm qr svd
+            cholesky cholesky_solve cross einsum eye global_norm matmul matrix_transpose norm qr svd
             tensordot trace transpose nn.l2_normalize
             """
         ),
+        "adjoint": "matrix_ops.adjoint",
         "band_part": "matrix_band_part",
         "det": "matrix_determinant",
         "diag": "matrix_diag",
@@ -113,7 +115,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "triangular_solve": "matrix_triangular_solve",
     },
     "strings": {
-        **_same("as_string regex_replace"),
+        **_same("as_string regex_replace substr"),
         "format": "printing.string_format",
         "join": "string_join",
         "regex_full_match": "string_ops.regex_full_match",
@@ -151,6 +153,10 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             *("truncated_normal_initializer", "uniform_unit_scaling_initializer"),
             *("variables_initializer", "variance_scaling_initializer", "zeros_initializer"),
         )
+    }
+    | {
+        name: f"scaled_initializers.{name}"
+        for name in ("he_normal", "he_uniform", "identity", "lecun_normal", "lecun_uniform")
     },
     "dtypes": _same(
         """
@@ -163,9 +169,12 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         """
         Assert assert_equal assert_greater assert_greater_equal assert_less assert_less_equal
         assert_negative assert_non_negative assert_non_positive assert_none_equal assert_positive
-        assert_rank check_numerics is_finite is_inf is_nan
+        assert_integer assert_near assert_proper_iterable assert_rank assert_rank_at_least
+        assert_rank_in assert_same_float_dtype assert_scalar assert_type check_numerics is_finite
+        is_inf is_nan is_non_decreasing is_numeric_tensor is_strictly_increasing
         """
-    ),
+    )
+    | {"assert_all_finite": "verify_tensor_all_finite"},
 }
 
 

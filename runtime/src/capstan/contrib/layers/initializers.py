@@ -10,7 +10,8 @@ class _Normal(init_ops.Initializer):
     """Creates truncated normal values with the variance 1.3 * factor / fan, as contrib does."""
 
     def __init__(self, factor: float, mode: str, seed: int | None, dtype: Any) -> None:
-        self._inner = init_ops.VarianceScaling(1.3 * factor, mode, "normal", seed, dtype)
+        scale = 1.3 * factor * init_ops.TRUNCATED_DEVIATION**2  # `VarianceScaling` divides by it
+        self._inner = init_ops.VarianceScaling(scale, mode, "truncated_normal", seed, dtype)
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         return self._inner(shape, dtype, partition_info)
