@@ -75,6 +75,15 @@ def reduced(function: Any) -> Any:
     return reduce
 
 
+def gathered(params: Any, ids: Any, axis: Any, batch_dims: int = 0) -> Any:
+    at = int(axis) % params.ndim
+    batch = batch_dims % ids.ndim if batch_dims < 0 else batch_dims
+    result = np.empty((*params.shape[:at], *ids.shape[batch:], *params.shape[at + 1 :]))
+    for place in np.ndindex(*params.shape[:batch]):
+        result[place] = params[place].take(ids[place], at - batch)
+    return result
+
+
 REFERENCES = {
     "Sigmoid": lambda x: 1 / (1 + np.exp(-x)),
     "Rsqrt": lambda x: x**-0.5,
@@ -106,7 +115,7 @@ REFERENCES = {
     "UnsortedSegmentSum": segment_sum,
     "OneHot": one_hot,
     "Gather": lambda params, ids: params[ids],
-    "GatherV2": lambda params, ids, axis: params.take(ids, int(axis)),
+    "GatherV2": gathered,
     "Pack": lambda *xs, axis: np.stack(xs, axis),
     "ConcatV2": lambda *xs: np.concatenate(xs[:-1], int(xs[-1])),
 }

@@ -13,13 +13,13 @@ pytestmark = genuine.MARKS
 
 NEITHER_HALF = frozenset(
     {
-        "MatrixTriangularSolve", "SparseAdd", "SparseAddGrad", "SparseSegmentMean",
+        "Igamma", "Igammac", "MatrixTriangularSolve", "SparseAdd", "SparseAddGrad", "SparseSegmentMean",
         "SparseSegmentMeanGrad", "SparseSegmentMeanGradV2", "SparseSegmentSqrtN",
         "SparseSegmentSqrtNGrad", "SparseSegmentSqrtNGradV2", "SparseSegmentSumGrad",
         "SparseSegmentSumGradV2", "SparseTensorDenseMatMul",
     }
 )  # fmt: skip
-"""Ops that take no numbers of 16 bits in Capstan."""
+"""Ops that take no numbers of 16 bits in Capstan. `Igamma` took none in TensorFlow 1.15."""
 
 
 def test_an_op_takes_bfloat16_if_it_does_in_tensorflow() -> None:
