@@ -13,8 +13,8 @@ pytestmark = genuine.MARKS
 
 NEITHER_HALF = frozenset(
     {
-        "Igamma", "Igammac", "MatrixTriangularSolve", "SparseAdd", "SparseAddGrad", "SparseSegmentMean",
-        "SparseSegmentMeanGrad", "SparseSegmentMeanGradV2", "SparseSegmentSqrtN",
+        "Igamma", "Igammac", "MatrixTriangularSolve", "SparseAdd", "SparseAddGrad",
+        "SparseSegmentMean", "SparseSegmentMeanGrad", "SparseSegmentMeanGradV2", "SparseSegmentSqrtN",
         "SparseSegmentSqrtNGrad", "SparseSegmentSqrtNGradV2", "SparseSegmentSumGrad",
         "SparseSegmentSumGradV2", "SparseTensorDenseMatMul",
     }
