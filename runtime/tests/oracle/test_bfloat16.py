@@ -14,9 +14,9 @@ pytestmark = genuine.MARKS
 NEITHER_HALF = frozenset(
     {
         "Igamma", "Igammac", "MatrixTriangularSolve", "SparseAdd", "SparseAddGrad",
-        "SparseSegmentMean", "SparseSegmentMeanGrad", "SparseSegmentMeanGradV2", "SparseSegmentSqrtN",
-        "SparseSegmentSqrtNGrad", "SparseSegmentSqrtNGradV2", "SparseSegmentSumGrad",
-        "SparseSegmentSumGradV2", "SparseTensorDenseMatMul",
+        "SparseSegmentMean", "SparseSegmentMeanGrad", "SparseSegmentMeanGradV2",
+        "SparseSegmentSqrtN", "SparseSegmentSqrtNGrad", "SparseSegmentSqrtNGradV2",
+        "SparseSegmentSumGrad", "SparseSegmentSumGradV2", "SparseTensorDenseMatMul",
     }
 )  # fmt: skip
 """Ops that take no numbers of 16 bits in Capstan. `Igamma` took none in TensorFlow 1.15."""
