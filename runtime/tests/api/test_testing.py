@@ -206,6 +206,10 @@ def test_gradients_are_compared_with_differences() -> None:
         np.testing.assert_allclose(exact, [[2, 0], [0, 4], [6, 0], [0, 8]])
         np.testing.assert_allclose(measured, exact, atol=1e-2)
         assert tf.test.compute_gradient_error([x, z], [[2, 2], [2]], y, [2], delta=1e-2) < 1e-2
+        error = tf.test.compute_gradient_error(x, [2, 2], y, [2])
+        assert isinstance(error, np.floating)
+        empty = tf.zeros([0])
+        assert tf.test.compute_gradient_error(empty, [0], empty * 2.0, [0]) == 0
         rows = tf.gather(x, [0, 1, 1])
         assert tf.test.compute_gradient_error(x, [2, 2], rows, [3, 2], delta=1e-2) < 1e-2
         wrong = tf.stop_gradient(x) * x

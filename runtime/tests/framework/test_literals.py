@@ -57,6 +57,11 @@ def test_values_have_natural_types(value: Any, dtype: str, expected: Any) -> Non
         ([np.float64(1.5)], "float32", [1.5]),
         ("a", "string", b"a"),
         (np.array("a"), "string", b"a"),
+        (300, "int8", 44),
+        ([0, -1], "uint8", [0, 255]),
+        ([[2**40 + 1]], "int32", [[1]]),
+        (-1, "uint64", 2**64 - 1),
+        (2**64 - 1, "uint64", 2**64 - 1),
     ],
 )
 def test_values_take_the_requested_type(value: Any, dtype: str, expected: Any) -> None:
@@ -81,14 +86,13 @@ def test_values_take_the_requested_type(value: Any, dtype: str, expected: Any) -
         ([1, "a"], None, "Expected int32, got 'a' of type 'str' instead."),
         ([[1.5, 2], [b"a", 3]], None, "Expected float32, got b'a' of type 'bytes' instead."),
         ([True, ""], None, "Expected bool, got '' of type 'str' instead."),
-        (300, "int8", "300 does not fit"),
-        (-1, "uint8", "-1 does not fit"),
+        (2**70, "int32", "1180591620717411303424 does not fit"),
         (object(), None, "List of Tensors when single Tensor expected"),
         (np.array("2020-01-01", "M8[D]"), None, "Unrecognized data type: datetime64[D]"),
         (np.array([1]), "string", "Expected string, got array([1]) of type 'ndarray' instead."),
     ],
 )
-def test_values_that_do_not_fit_the_type_are_type_errors(
+def test_values_of_another_kind_and_of_more_than_64_bits_are_type_errors(
     value: Any, dtype: str | None, message: str
 ) -> None:
     with pytest.raises(TypeError) as caught:

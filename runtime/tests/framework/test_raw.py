@@ -338,6 +338,19 @@ def test_shapes_are_converted_to_vectors_of_integers() -> None:
     assert tf.convert_to_tensor(tf.Dimension(3)).shape == []
 
 
+def test_the_tensors_of_a_list_are_cast_if_the_first_has_another_type(graph: graphs.Graph) -> None:
+    packed = tf.convert_to_tensor([[tf.constant(3, tf.int64), 1], [2, _f()]], tf.int32)
+    assert packed.dtype is tf.int32
+    assert [op.type for op in graph.get_operations()].count("Cast") == 2
+    sizes = tf.convert_to_tensor([tf.Variable(2.5), tf.constant(3)], tf.int32)
+    assert sizes.op.inputs[0].op.type == "Cast"
+    assert sizes.op.inputs[1].op.type == "Const"
+    with pytest.raises(TypeError, match=r"Expected int32, got 1\.5 of type 'float'"):
+        tf.convert_to_tensor([_f(), 1.5], tf.int32)
+    with pytest.raises(TypeError, match=r"different dtypes: \[int32, float32\]"):
+        tf.convert_to_tensor([_i(), _f()], tf.int32)
+
+
 def test_lists_that_hold_tensors_are_stacked(graph: graphs.Graph) -> None:
     x = tf.constant(1.0, name="x")
     packed = tf.convert_to_tensor([[x, 2], [3, tf.Variable(4.0)]], name="p")

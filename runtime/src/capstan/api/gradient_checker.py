@@ -54,13 +54,16 @@ def compute_gradient_error(
     delta: float = 1e-3,
     init_targets: Iterable[Any] | None = None,
     extra_feed_dict: Mapping[Any, Any] | None = None,
-) -> float:
-    """Return the largest difference between the two Jacobians of `compute_gradient`."""
+) -> Any:
+    """Return the largest difference between the two Jacobians of `compute_gradient`.
+
+    It is a scalar of NumPy, or 0 if the Jacobians have no elements.
+    """
     found = compute_gradient(
         x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict
     )
     pairs = found if isinstance(found, list) else [found]
-    return max((float(np.abs(a - b).max()) for a, b in pairs if a.size or b.size), default=0)
+    return max((np.abs(a - b).max() for a, b in pairs if a.size or b.size), default=0)
 
 
 def _gradient(x: Any, y: Any, y_shape: Any) -> tuple[Any, Any]:

@@ -31,13 +31,26 @@ def _reduce(
 ) -> Any:
     axis = renamed("axis", axis, "reduction_indices", reduction_indices)
     keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
-    value = convert.convert_to_tensor(input_tensor, name="input_tensor")
+    value = (_logical if op in ("All", "Any") else _tensor)(input_tensor)
     axes = _all_axes(value) if axis is None else axis
     result = getattr(raw, op)(value, axes, keep_dims=bool(keep), name=name)
     if axis is None and not keep:
         # If the rank of the input is unknown, only the step knows the axes.
         result.set_shape(())
     return result
+
+
+def _tensor(value: Any) -> Any:
+    return convert.convert_to_tensor(value, name="input_tensor")
+
+
+def _logical(value: Any) -> Any:
+    """Return a value as a tensor: of bool, unless it is a tensor already."""
+    try:
+        return convert.convert_to_tensor(value, dtypes.bool_, "input_tensor")
+    except ValueError:
+        # The operation refuses a tensor of another type, and names its argument.
+        return _tensor(value)
 
 
 def renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:

@@ -99,11 +99,18 @@ class _Reader:
         promised: dict[str, dtypes.DType] = {}
         for argument in self.row.input_arguments:
             value = given[argument.name]
+            if self._is_packed(argument, value):
+                continue
             for element in value if isinstance(value, list | tuple) else [value]:
                 dtype = dtype_of(element)
                 if dtype is not None:
                     promised.setdefault(argument.type, dtype)
         return promised
+
+    def _is_packed(self, argument: opdef.Argument, value: Any) -> bool:
+        """Return whether a list becomes one tensor of the default type of its argument."""
+        is_one = argument.number is None and isinstance(value, list | tuple)
+        return is_one and isinstance(self.row.attrs.get(argument.type), dtypes.DType)
 
     def _is_attribute(self, name: str) -> bool:
         return name in self.row.attrs or name not in _TYPE_NAMES

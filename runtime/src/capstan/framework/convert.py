@@ -58,11 +58,13 @@ def convert_to_tensor(
 ) -> graphs.Tensor:
     """Return `value` as a tensor. If `value` is a tensor, return it unchanged.
 
-    The result has `dtype` if `dtype` is given. Without `dtype`, `preferred_dtype` is tried first,
-    and ignored if the value does not fit it. With `as_ref`, a variable gives its reference.
+    The result has `dtype` if `dtype` is given. The tensors in a list are cast to `dtype` if the
+    first of them has another dtype. Without `dtype`, `preferred_dtype` is tried first, and ignored
+    if the value does not fit it. With `as_ref`, a variable gives its reference.
 
     Raises:
-        TypeError: the value cannot be converted to a tensor, or not to a tensor of `dtype`.
+        TypeError: the value cannot be converted to a tensor, or not to a tensor of `dtype`, or is
+            a list of tensors of different dtypes.
         ValueError: the value is a tensor of another dtype.
     """
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
@@ -94,10 +96,9 @@ def _converted(value: Any, wanted: dtypes.DType | None, name: str | None) -> gra
         return _shape_constant(value, wanted, name)
     if isinstance(value, list | tuple) and _holds_tensors(value):
         kind = _type_within(value)
-        if wanted is not None and kind is not None and kind is not wanted.base_dtype:
-            raise TypeError(
-                f"Expected {wanted.name}, got list containing Tensors of type {kind.name} instead."
-            )
+        if wanted is not None and kind is not wanted.base_dtype:
+            kind = wanted.base_dtype
+            value = _with_cast_tensors(value, kind)
         with graphs.get_default_graph().name_scope(name or "packed") as scope:
             return _checked(_packed(value, kind, scope), wanted)
     return constant(value, wanted, name=name or "Const")
@@ -204,6 +205,17 @@ def _type_within(value: Any) -> dtypes.DType | None:
         types = (_type_within(element) for element in value)
         return next((dtype for dtype in types if dtype is not None), None)
     return value.dtype.base_dtype if _is_tensor(value) else None
+
+
+def _with_cast_tensors(value: Any, dtype: dtypes.DType) -> Any:
+    """Return a nested list with its tensors cast to `dtype`."""
+    if isinstance(value, list | tuple):
+        return [_with_cast_tensors(element, dtype) for element in value]
+    if not _is_tensor(value) or value.dtype.base_dtype is dtype:
+        return value
+    tensor = convert_to_tensor(value)
+    attrs = {"SrcT": tensor.dtype.base_dtype, "DstT": dtype, "Truncate": False}
+    return _output("Cast", [tensor], attrs, "Cast")
 
 
 def _packed(values: Sequence[Any], dtype: dtypes.DType | None, scope: str) -> graphs.Tensor:

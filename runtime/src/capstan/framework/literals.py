@@ -2,8 +2,9 @@
 (python/framework/tensor_util.py).
 
 Python floats become float32. Integers become int32 if they fit, else int64. Text becomes bytes.
-NumPy arrays keep their dtype. If a type is requested, a Python value that does not fit the type is
-an error. A NumPy array is cast to the type.
+NumPy arrays keep their dtype. If a type is requested, a Python value of another kind is an error,
+such as 1.5 for int32. An integer outside of the range of an integer type wraps around, as in
+TensorFlow: -1 is 255 in uint8. A NumPy array is cast to the type.
 """
 
 import numbers
@@ -29,8 +30,8 @@ def to_array(
     with fewer elements than `shape` is padded with its last element.
 
     Raises:
-        TypeError: the elements do not fit `dtype`, or the value does not have `shape` although
-            `verify_shape` is set.
+        TypeError: the elements are not of the kind of `dtype` or need more than 64 bits, or the
+            value does not have `shape` although `verify_shape` is set.
         ValueError: the value is None or a ragged list, or has more elements than `shape`.
     """
     if value is None:
@@ -64,8 +65,14 @@ def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
         if dtype is None:
             raise TypeError(f"List of Tensors when single Tensor expected: {wrong!r}")
         raise TypeError(_expected(dtype, wrong))
+    plain = _without_dimensions(value)
     try:
-        array = np.array(_without_dimensions(value), dtype=_array_type(dtype, value))
+        try:
+            array = np.array(plain, dtype=_array_type(dtype, value))
+        except OverflowError:
+            if dtype is None or not dtype.is_integer:
+                raise
+            array = np.array(plain, np.int64).astype(dtype.as_numpy_dtype)
     except OverflowError as error:
         raise TypeError(f"{value!r} does not fit {dtype or 'int64'}: {error}") from None
     except ValueError as error:

@@ -81,6 +81,9 @@ class Tensor(operand.Operand):
         """The static shape as a plain value. See `core.shapes`."""
         return self._shape
 
+    def _shape_as_list(self) -> list[int | None] | None:
+        return None if self._shape is None else list(self._shape)
+
     def set_shape(self, shape: Any) -> None:
         """Merge `shape` into the static shape. Raise ValueError if the two shapes contradict."""
         self._shape = self.shape.merge_with(shape).internal

@@ -1,0 +1,47 @@
+"""Python values become the same tensors as in TensorFlow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+CASES: list[Callable[[Any], Any]] = [
+    lambda tf: tf.constant([0, 2, -1], tf.uint8),
+    lambda tf: tf.constant(300, tf.int8),
+    lambda tf: tf.constant([[2**40 + 3]], tf.int32),
+    lambda tf: tf.constant([-1], tf.uint64),
+    lambda tf: tf.constant(1, tf.uint8) + 300,
+    lambda tf: tf.one_hot(tf.constant([0, 2, -1], tf.uint8), 3),
+    lambda tf: tf.convert_to_tensor([tf.constant(3, tf.int64), 2], tf.int32),
+    lambda tf: tf.convert_to_tensor([[tf.constant(2.7), 1], [2, 3]], tf.int32),
+    lambda tf: tf.reshape(tf.zeros([6]), [tf.constant(3, tf.int64), tf.constant(2)]),
+    lambda tf: tf.matmul(tf.constant([[2.0]]), [[tf.constant(3, tf.int64)]]),
+    lambda tf: tf.concat(1, [tf.zeros([2, 2]), tf.zeros([2, 2])]),
+    lambda tf: tf.concat(1, [tf.zeros([2, 2]), tf.zeros([2, 1])]),
+    lambda tf: tf.reduce_all([], [0]),
+    lambda tf: tf.reduce_any([]),
+    lambda tf: tf.reduce_all([1, 2]),
+    lambda tf: tf.reduce_all(np.array([1, 2])),
+    lambda tf: tf.reduce_any(tf.constant([1.0])),
+    lambda tf: tf.reduce_any([tf.constant(0.0), True]),
+]
+
+
+@pytest.mark.parametrize("build", CASES)
+def test_a_value_becomes_the_tensor_of_tensorflow(v1: Any, build: Callable[[Any], Any]) -> None:
+    def result(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            try:
+                tensor = build(tf)
+            except (TypeError, ValueError) as error:
+                return type(error)
+            value = session.run(tensor)
+            return value.dtype, value.tolist()
+
+    assert result(capstan) == result(v1)
