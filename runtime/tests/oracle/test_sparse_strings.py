@@ -77,6 +77,47 @@ def test_only_sparse_tensors_are_serialized(v1: Any, function: str) -> None:
             getattr(tf, function)(tf.constant([1]))
 
 
+@pytest.mark.parametrize(
+    "indices, values, shape",
+    [([1], [1], [1]), ([[1]], [[1]], [1]), ([[1]], [1], [[2]]), ([[1]], [1], [2])],
+)
+def test_wrong_parts_of_a_sparse_tensor_are_refused_in_tensorflows_words(
+    v1: Any, indices: Any, values: Any, shape: Any
+) -> None:
+    def wrong(v1: Any) -> Any:
+        tensors = [
+            v1.placeholder_with_default(v1.constant(part, dtype), None)
+            for part, dtype in ((indices, v1.int64), (values, v1.int32), (shape, v1.int64))
+        ]
+        return v1.serialize_many_sparse(v1.SparseTensor(*tensors))
+
+    assert outcome(v1, wrong)[0] == "InvalidArgumentError"
+    compare(v1, [wrong])
+
+
+def test_serialized_sparse_tensors_that_do_not_fit_are_refused_in_tensorflows_words(
+    v1: Any,
+) -> None:
+    def stacked(v1: Any, *sparse_tensors: Any) -> Any:
+        texts = [v1.serialize_sparse(v1.SparseTensor(*each)) for each in sparse_tensors]
+        return v1.deserialize_many_sparse(v1.stack(texts), v1.int32).values
+
+    compare(
+        v1,
+        [
+            lambda v1: v1.deserialize_many_sparse(v1.constant([["a", "b", "c"]]), v1.int32).values,
+            lambda v1: stacked(v1, ([[1]], [1.5], [2])),
+            lambda v1: stacked(v1, ([[1]], [1], [2]), ([[1, 0]], [1], [2, 2])),
+        ],
+    )
+    for tf in (v1, capstan):
+        with tf.Graph().as_default():
+            with pytest.raises(ValueError, match="Shape must be rank 2 but is rank 1"):
+                tf.deserialize_many_sparse(tf.constant(["a", "b", "c"]), tf.int32)
+            with pytest.raises(ValueError, match="Dimension must be 3 but is 2"):
+                tf.deserialize_many_sparse(tf.constant([["a", "b"]]), tf.int32)
+
+
 OTHER = [[0, 0], [1, 0], [1, 1], [2, 2], [3, 1]]
 ROW = [[0, 0, 0], [0, 0, 1], [0, 1, 0], [1, 1, 0]]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core import windows
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
@@ -24,12 +25,14 @@ def _windows(node: NodeContext, shape: tuple[int, ...]) -> tuple[windows.Windows
     Raises:
         InvalidArgumentError: the tensor is not a batch of images or volumes, or a window is too
             wide.
+        UnimplementedError: a window of the largest numbers covers channels, and TensorFlow has no
+            kernel for such a window.
     """
     ksize, strides = node.attrs["ksize"], node.attrs["strides"]
     if len(shape) != len(ksize):
         raise invalid(f"tensor_in must be {len(ksize)}-dimensional, but has shape {show(shape)}")
-    if ksize[0] != 1 or strides[0] != 1:
-        raise invalid("Pooling is not yet supported on the batch dimension.")
+    if len(ksize) == 4 and node.op.startswith("MaxPool"):
+        _check_channels(node, shape)
     try:
         return tuple(
             windows.over(size, ksize[at], strides[at], 1, windows.padding_of(node.attrs, at))
@@ -37,6 +40,41 @@ def _windows(node: NodeContext, shape: tuple[int, ...]) -> tuple[windows.Windows
         )
     except ValueError as error:
         raise invalid(str(error)) from None
+
+
+def _check_channels(node: NodeContext, shape: tuple[int, ...]) -> None:
+    height, width, channels = windows.axes_of(node.attrs.get("data_format", b"NHWC"))
+    ksize, strides = node.attrs["ksize"], node.attrs["strides"]
+    if ksize[channels] == 1:
+        return
+    if ksize[height] != 1 or ksize[width] != 1:
+        fault = (
+            "MaxPooling supports exactly one of pooling across depth or pooling across "
+            "width/height."
+        )
+    elif shape[channels] % ksize[channels]:
+        fault = "Depthwise max pooling requires the depth window to evenly divide the input depth"
+    elif strides[channels] != ksize[channels]:
+        fault = "Depthwise max pooling requires the depth window to equal the depth stride"
+    else:
+        return
+    raise errors.UnimplementedError(None, None, fault)
+
+
+def _within_images(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
+    """Return a `make` that refuses a node with windows over several images or volumes.
+
+    The node fails before the step runs, as in TensorFlow.
+    """
+
+    def make_checked(node: NodeContext) -> Function:
+        if node.attrs["ksize"][0] != 1 or node.attrs["strides"][0] != 1:
+            raise errors.UnimplementedError(
+                None, None, "Pooling is not yet supported on the batch dimension."
+            )
+        return make(node)
+
+    return make_checked
 
 
 def _counts(axes: tuple[windows.Windows, ...]) -> tuple[int, ...]:
@@ -231,7 +269,7 @@ def _sizes_given(make: Callable[[NodeContext], Function]) -> Callable[[NodeConte
                 if sizes.size != 4:
                     raise invalid(f"Sliding window {text} field must specify 4 dimensions")
                 attrs[name] = sizes.reshape(-1).tolist()
-            return make(replace(node, attrs=attrs))(*operands)
+            return _within_images(make)(replace(node, attrs=attrs))(*operands)
 
         return pool
 
@@ -246,12 +284,12 @@ for _op, _make in (
     ("AvgPool{}Grad", _mean_grad),
 ):
     for _kind in ("", "3D"):
-        register(Kernel(_op.format(_kind), _make))
+        register(Kernel(_op.format(_kind), _within_images(_make)))
 for _op, _make in (
     ("MaxPoolV2", _max),
     ("MaxPoolGradV2", _max_grad),
     ("MaxPoolGradGradV2", _max_grad_grad),
 ):
     register(Kernel(_op, _sizes_given(_make)))
-register(Kernel("MaxPoolWithArgmax", _max_with_argmax))
-register(Kernel("MaxPoolGradWithArgmax", _grad_with_argmax))
+register(Kernel("MaxPoolWithArgmax", _within_images(_max_with_argmax)))
+register(Kernel("MaxPoolGradWithArgmax", _within_images(_grad_with_argmax)))

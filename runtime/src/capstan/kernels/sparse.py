@@ -16,28 +16,37 @@ from capstan.kernels.memory import beside
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
+_ADVICE = (
+    ". Many sparse ops require sorted indices.\n"
+    "    Use `tf.sparse.reorder` to create a correctly ordered copy.\n\n"
+)
+
 
 def _to_dense(node: NodeContext) -> Function:
     checks_order = node.attrs["validate_indices"]
 
     def fill(indices: Array, shape: Array, values: Array, default: Array) -> Array:
-        if shape.ndim != 1 or indices.ndim > 2 or values.ndim > 1 or default.ndim:
+        if indices.ndim > 2:
             raise invalid(
-                "output_shape must be a vector, sparse_indices at most a matrix, sparse_values at "
-                f"most a vector and default_value a scalar, got shapes {show(shape.shape)}, "
-                f"{show(indices.shape)}, {show(values.shape)} and {show(default.shape)}"
+                "sparse_indices should be a scalar, vector, or matrix, got shape "
+                f"{show(indices.shape)}"
             )
-        sizes = tuple(shape.tolist())
         places = indices.reshape(-1, 1) if indices.ndim < 2 else indices
-        if places.shape[1] != len(sizes):
+        if shape.ndim != 1:
+            raise invalid(f"output_shape should be a vector, got shape {show(shape.shape)}")
+        sizes = tuple(shape.tolist())
+        if len(sizes) != places.shape[1]:
             raise invalid(
-                f"sparse_indices must have {len(sizes)} columns, got shape {show(indices.shape)}"
+                f"output_shape has incorrect number of elements: {len(sizes)} should be: "
+                f"{places.shape[1]}"
             )
-        if values.ndim and len(values) != len(places):
+        if values.ndim and values.shape != (len(places),):
             raise invalid(
                 f"sparse_values has incorrect shape {show(values.shape)}, should be [] or "
                 f"[{len(places)}]"
             )
+        if default.ndim:
+            raise invalid("default_value should be a scalar.")
         _check_places(places, sizes, checks_order)
         dense = np.full(sizes, default[()], values.dtype)
         dense[tuple(places.T)] = values
@@ -58,8 +67,8 @@ def _check_places(places: Array, sizes: tuple[int, ...], checks_order: bool) -> 
         steps = np.diff(numbers)
         if (steps <= 0).any():
             at = int(np.flatnonzero(steps <= 0)[0]) + 1
-            fault = "is repeated" if steps[at - 1] == 0 else "is out of order"
-            raise invalid(f"indices[{at}] = {places[at].tolist()} {fault}")
+            fault = "repeated" if steps[at - 1] == 0 else f"out of order{_ADVICE}"
+            raise invalid(f"indices[{at}] = {places[at].tolist()} is {fault}")
 
 
 def _matmul(node: NodeContext) -> Function:

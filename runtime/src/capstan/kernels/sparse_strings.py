@@ -19,14 +19,50 @@ from capstan.resources import tensor_variant
 
 
 def _check(indices: Array, values: Array, shape: Array) -> None:
-    if indices.ndim != 2 or values.ndim != 1 or shape.ndim != 1:
-        raise invalid(
-            "The indices of a sparse tensor must be a matrix, and its values and shape vectors"
-        )
+    for part, name, kind, rank in (
+        (indices, "indices", "matrix", 2), (values, "values", "vector", 1),
+        (shape, "shape", "vector", 1),
+    ):  # fmt: skip
+        if part.ndim != rank:
+            raise invalid(
+                f"Input {name} should be a {kind} but received shape {shapes.show(part.shape)}"
+            )
     if indices.shape != (len(values), len(shape)):
         raise invalid(
-            f"Indices of shape {list(indices.shape)} do not fit {len(values)} values and "
+            f"Indices of shape {shapes.show(indices.shape)} do not fit {len(values)} values and "
             f"{len(shape)} axes"
+        )
+
+
+def _check_restored(number: int, indices: Array, values: Array, shape: Array, rank: int) -> None:
+    """Raise InvalidArgumentError unless the parts of one sparse tensor fit together."""
+    name = f"SparseTensor[{number}]"
+    for place, (part, kind, wanted) in enumerate(
+        (
+            (indices, "an index matrix", 2),
+            (values, "a values vector", 1),
+            (shape, "a shape vector", 1),
+        )
+    ):
+        if part.ndim != wanted:
+            raise invalid(
+                f"Expected serialized_sparse[{number}, {place}] to represent {kind} but received "
+                f"shape {shapes.show(part.shape)}"
+            )
+    if len(indices) != len(values):
+        raise invalid(
+            f"Expected row counts of {name}.indices and {name}.values to match but they do not: "
+            f"{len(indices)} vs. {len(values)}"
+        )
+    if indices.shape[1] != len(shape):
+        raise invalid(
+            f"Expected column counts of {name}.indices to match size of {name}.shape but they do "
+            f"not: {indices.shape[1]} vs. {len(shape)}"
+        )
+    if len(shape) != rank:
+        raise invalid(
+            f"Inconsistent shape across SparseTensors: rank prior to {name} was: {rank} but rank "
+            f"of {name} is: {len(shape)}"
         )
 
 
@@ -76,7 +112,7 @@ def _array(elements: list[Any], shape: tuple[int, ...]) -> Array:
 
 
 def _deserialize(node: NodeContext) -> Function:
-    dtype = node.attrs["dtype"].as_numpy_dtype
+    dtype = node.attrs["dtype"]
 
     def deserialize(serialized: Array) -> Any:
         outer = serialized.shape[:-1]
@@ -89,15 +125,14 @@ def _deserialize(node: NodeContext) -> Function:
         if not rows:
             raise invalid("Must have at least 1 serialized SparseTensor")
         for number, (indices, values, shape) in enumerate(rows):
-            _check(indices, values, shape)
-            if len(shape) != len(rows[0][2]):
+            found = dtypes.as_dtype(values.dtype)
+            if found is not dtype:
                 raise invalid(
-                    f"Inconsistent rank across SparseTensors: rank prior to SparseTensor[{number}] "
-                    f"was: {len(rows[0][2])} but rank of SparseTensor[{number}] is: {len(shape)}"
+                    f"Requested SparseTensor of type {dtypes.cpp_name(dtype)} but "
+                    f"SparseTensor[{number}].values.dtype() == {dtypes.cpp_name(found)}"
                 )
+            _check_restored(number, indices, values, shape, rows[0][2].size)
         values = np.concatenate([values for _, values, _ in rows])
-        if values.dtype != dtype:
-            raise invalid(f"Expected a SparseTensor of {np.dtype(dtype)}, but saw {values.dtype}")
         places = [
             np.hstack([np.tile(np.unravel_index(number, outer), (len(indices), 1)), indices])
             if outer
@@ -121,7 +156,7 @@ def _parsed(text: Any) -> Array:
     try:
         return np.asarray(tensor_proto.ndarray(tensor_pb2.TensorProto.FromString(text)))
     except (message.DecodeError, TypeError, ValueError) as fault:
-        raise invalid(f"A serialized SparseTensor cannot be read: {fault}") from fault
+        raise invalid("Could not parse serialized proto") from fault
 
 
 register(Kernel("SerializeSparse", _serialize))

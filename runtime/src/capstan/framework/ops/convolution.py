@@ -65,6 +65,10 @@ def _depthwise_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _given_input(ctx: ShapeContext) -> rules.Shapes:
+    if "use_cudnn_on_gpu" in ctx.attrs:
+        kernel, slope = (rules.with_rank(shape, 4) for shape in ctx.inputs[1:])
+        _, _, depth = windows.axes_of(ctx.attrs["data_format"])
+        shapes.merge_dimension(slope[depth], kernel[3])
     return (rules.with_rank(rules.shape_in(ctx, 0), 4),)
 
 

@@ -65,14 +65,22 @@ def shape_in(ctx: opdef.ShapeContext, index: int) -> shapes.Shape:
 
     If only some elements of the input are known, the other sizes are unknown. If none is known, the
     rank follows from the shape of the input.
+
+    Raises:
+        ValueError: the input has more than one axis, or holds a size below -1.
     """
+    held = ctx.inputs[index]
+    if held is not None and len(held) > 1:
+        shapes.with_rank(held, 1)
     value = ctx.constant(index)
     if value is not None:
+        wrong = value[value < -1]
+        if wrong.size:
+            raise ValueError(f"Invalid value in tensor used for shape: {wrong.flat[0]}")
         return tuple(None if size < 0 else size for size in value.ravel().tolist())
     known = ctx.sizes_of(index)
     if known is not None:
         return tuple(None if size is None or size < 0 else size for size in known)
-    held = ctx.inputs[index]
     if held is None or len(held) != 1 or held[0] is None:
         return None
     return (None,) * held[0]

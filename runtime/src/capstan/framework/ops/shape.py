@@ -38,6 +38,8 @@ def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
             return (wanted,)
         if missing and rest == 0 and count == 0:
             return (tuple(0 if size is None else size for size in wanted),)
+        if missing and rest:
+            raise ValueError(f"Dimension size must be evenly divisible by {rest} but is {count}")
         raise ValueError(
             f"Cannot reshape a tensor with {count} elements to shape {shapes.show(wanted)} "
             f"({rest} elements)"

@@ -6,6 +6,7 @@ from capstan.framework.ops import rules, typesets
 
 
 def _dense(ctx: ShapeContext) -> rules.Shapes:
+    shapes.with_rank(ctx.inputs[1], 1)
     return (rules.shape_in(ctx, 1),)
 
 

@@ -16,7 +16,9 @@ def _many(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _restored(ctx: ShapeContext) -> rules.Shapes:
-    shapes.with_rank(ctx.inputs[0], 2)
+    _, parts = rules.with_rank(ctx.inputs[0], 2)
+    if parts not in (None, 3):
+        raise ValueError(f"Dimension must be 3 but is {parts}")
     return ((None, None), (None,), (None,))
 
 
