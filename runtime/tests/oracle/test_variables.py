@@ -69,3 +69,18 @@ def test_the_graph_of_resource_variables_is_tensorflows(v1: Any, program: Any) -
             for nodes in (found, expected)
         )
     assert found == expected
+
+
+def test_a_variable_without_elements_needs_no_initializer(v1: Any) -> None:
+    for package in (v1, tf):
+        with package.Graph().as_default(), package.Session() as session:
+            empty = package.get_variable("empty", [0, 2], use_resource=False)
+            package.get_variable("full", [2], use_resource=False)
+            package.get_variable("scalar", [], use_resource=False)
+            resource = package.get_variable("resource", [0], use_resource=True)
+            missing = session.run(package.report_uninitialized_variables())
+            assert missing.tolist() == [b"full", b"scalar", b"resource"]
+            assert session.run(empty).shape == (0, 2)
+            assert not session.run(package.is_variable_initialized(resource))
+            with pytest.raises(package.errors.FailedPreconditionError):
+                session.run(resource)

@@ -21,7 +21,12 @@ from capstan.resources import variable
 
 
 def _variable(node: NodeContext) -> Function:
-    cell = cell_of(node, node.output_dtypes[0])
+    dtype = node.output_dtypes[0]
+    cell = cell_of(node, dtype)
+    sizes = node.attrs["shape"].internal
+    if sizes and 0 in sizes and None not in sizes and cell.array is None:
+        # TensorFlow takes a variable without elements for initialised. A scalar has one element.
+        cell.assign(node.hardware.arrays.empty(sizes, dtype.as_numpy_dtype))
     return lambda: cell
 
 
