@@ -134,7 +134,7 @@ class Cuda(device.Device):
         size = math.prod(shape) * np.dtype(dtype).itemsize
         if size > self.memory_limit:  # CuPy computes such a size modulo 2 ** 64.
             raise self._exhausted(shape, dtype, f"the limit is {self.memory_limit} bytes")
-        with self._memory(shape, dtype):
+        with self._cupy.cuda.Device(self._number), self._memory(shape, dtype):
             array: Array = self._cupy.empty(shape, dtype)
         return array
 
@@ -152,16 +152,12 @@ class Cuda(device.Device):
                 self._cupy.copyto(destination, source)
 
     def copy_in(self, value: Array, out: Array | None = None) -> Array:
-        try:
+        with self._memory(value.shape, value.dtype):
             return self._streams.copy_in(value, out)
-        except self._cupy.cuda.memory.OutOfMemoryError as fault:
-            raise self._exhausted(value.shape, value.dtype, str(fault)) from None
 
     def copy_out(self, value: Array) -> Array:
-        try:
+        with self._memory(value.shape, value.dtype):
             return self._streams.copy_out(value)
-        except self._cupy.cuda.memory.OutOfMemoryError as fault:
-            raise self._exhausted(value.shape, value.dtype, str(fault)) from None
 
     def group(self, devices: Sequence[device.Device]) -> Any:
         gpus = [each for each in devices if isinstance(each, Cuda)]
@@ -208,12 +204,11 @@ class Cuda(device.Device):
 
     @contextlib.contextmanager
     def _memory(self, shape: tuple[int, ...], dtype: Any) -> Iterator[None]:
-        """Compute on this GPU, and raise ResourceExhaustedError if its memory ends."""
-        with self._cupy.cuda.Device(self._number):
-            try:
-                yield
-            except self._cupy.cuda.memory.OutOfMemoryError as fault:
-                raise self._exhausted(shape, dtype, str(fault)) from None
+        """Raise ResourceExhaustedError if the GPU has no memory for such an array."""
+        try:
+            yield
+        except self._cupy.cuda.memory.OutOfMemoryError as fault:
+            raise self._exhausted(shape, dtype, str(fault)) from None
 
     def _exhausted(
         self, shape: tuple[int, ...], dtype: Any, reason: str
