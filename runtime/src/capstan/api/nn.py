@@ -12,6 +12,7 @@ from capstan.api import (
     math_ops,
     nn_activations,
     nn_convolution,
+    nn_image_pools,
     nn_moments,
     nn_normalization,
     plain,
@@ -21,6 +22,7 @@ from capstan.api import (
 from capstan.api.absent import absent
 from capstan.api.nn_activations import *
 from capstan.api.nn_convolution import *
+from capstan.api.nn_image_pools import *
 from capstan.api.nn_moments import *
 from capstan.api.nn_normalization import *
 from capstan.api.scoped import scoped
@@ -34,8 +36,8 @@ __all__ = [
     "sigmoid", "sigmoid_cross_entropy_with_logits", "softmax", "softmax_cross_entropy_with_logits",
     "softmax_cross_entropy_with_logits_v2", "sparse_softmax_cross_entropy_with_logits", "tanh",
     "weighted_cross_entropy_with_logits", "xw_plus_b", "zero_fraction",
-    *nn_activations.__all__, *nn_convolution.__all__, *nn_moments.__all__,
-    *nn_normalization.__all__,
+    *nn_activations.__all__, *nn_convolution.__all__, *nn_image_pools.__all__,
+    *nn_moments.__all__, *nn_normalization.__all__,
 ]  # fmt: skip
 
 embedding_lookup = gather_ops.embedding_lookup

@@ -1,4 +1,4 @@
-"""`tf.nn`'s convolutions and pools over images (python/ops/nn_ops.py, nn_impl.py).
+"""`tf.nn`'s convolutions over images (python/ops/nn_ops.py, nn_impl.py).
 
 A format is "NHWC" (the default: batch, height, width, channels) or "NCHW". A padding is "SAME",
 "VALID", or for a convolution a list with a pair of numbers for each axis.
@@ -12,9 +12,9 @@ from capstan.framework import convert
 from capstan.framework.raw import raw
 
 __all__ = [
-    "atrous_conv2d", "avg_pool", "avg_pool2d", "conv1d", "conv2d", "conv2d_backprop_filter",
-    "conv2d_backprop_input", "conv2d_transpose", "convolution", "depthwise_conv2d",
-    "depthwise_conv2d_native", "max_pool", "max_pool2d", "separable_conv2d",
+    "atrous_conv2d", "conv1d", "conv2d", "conv2d_backprop_filter", "conv2d_backprop_input",
+    "conv2d_transpose", "convolution", "depthwise_conv2d", "depthwise_conv2d_native",
+    "separable_conv2d",
 ]  # fmt: skip
 
 
@@ -38,7 +38,12 @@ def per_axis(value: Any, count: int, channels_first: bool, name: str) -> list[in
     return [1, 1, *given] if channels_first else [1, *given, 1]
 
 
-def _is_channels_first(data_format: str | None) -> bool:
+def is_channels_first(data_format: str | None) -> bool:
+    """Return whether the channels come before the axes of an image.
+
+    Raises:
+        ValueError: the format is neither "NHWC" nor "NCHW".
+    """
     if data_format not in (None, "NHWC", "NCHW"):
         raise ValueError(f"data_format must be 'NHWC' or 'NCHW', not {data_format!r}")
     return data_format == "NCHW"
@@ -46,7 +51,7 @@ def _is_channels_first(data_format: str | None) -> bool:
 
 def geometry(strides: Any, padding: Any, data_format: str | None, dilations: Any) -> Any:
     """Return the attributes of a convolution for the arguments of a public function."""
-    channels_first = _is_channels_first(data_format)
+    channels_first = is_channels_first(data_format)
     attrs: dict[str, Any] = {
         "strides": per_axis(strides, 2, channels_first, "strides"),
         "dilations": per_axis(dilations, 2, channels_first, "dilations"),
@@ -251,51 +256,3 @@ def separable_conv2d(
             input, depthwise_filter, strides, padding, rate, "depthwise", data_format, dilations
         )
         return conv2d(each, pointwise_filter, 1, "VALID", data_format=data_format, name=scope)
-
-
-def _pool(
-    op: str, value: Any, ksize: Any, strides: Any, padding: Any, layout: str | None, scope: str
-) -> Any:
-    channels_first = _is_channels_first(layout)
-    return getattr(raw, op)(
-        value,
-        ksize=per_axis(ksize, 2, channels_first, "ksize"),
-        strides=per_axis(strides, 2, channels_first, "strides"),
-        padding=str(padding).upper(),
-        data_format=layout or "NHWC",
-        name=scope,
-    )
-
-
-def max_pool(
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: str,
-    data_format: str | None = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-) -> Any:
-    """Return the largest element of each window of `ksize`."""
-    value = value if input is None else input
-    with scoped(name, "MaxPool", (value,)) as scope:
-        return _pool("MaxPool", value, ksize, strides, padding, data_format, scope)
-
-
-def avg_pool(
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: str,
-    data_format: str | None = "NHWC",
-    name: str | None = None,
-    input: Any = None,
-) -> Any:
-    """Return the mean of each window of `ksize`. Padding does not count."""
-    value = value if input is None else input
-    with scoped(name, "AvgPool", (value,)) as scope:
-        return _pool("AvgPool", value, ksize, strides, padding, data_format, scope)
-
-
-avg_pool2d = avg_pool
-max_pool2d = max_pool

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from capstan.api import nn_convolution, nn_volumes
+from capstan.api import nn_convolution, nn_image_pools, nn_volumes
 from capstan.api.nn_space_to_batch import with_space_to_batch
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
@@ -15,11 +15,11 @@ __all__ = [
 ]  # fmt: skip
 
 _POOLS: Final[dict[tuple[str, int], Callable[..., Any]]] = {
-    ("MAX", 1): nn_convolution.max_pool,
-    ("MAX", 2): nn_convolution.max_pool,
+    ("MAX", 1): nn_image_pools.max_pool,
+    ("MAX", 2): nn_image_pools.max_pool,
     ("MAX", 3): nn_volumes.max_pool3d,
-    ("AVG", 1): nn_convolution.avg_pool,
-    ("AVG", 2): nn_convolution.avg_pool,
+    ("AVG", 1): nn_image_pools.avg_pool,
+    ("AVG", 2): nn_image_pools.avg_pool,
     ("AVG", 3): nn_volumes.avg_pool3d,
 }
 
