@@ -1,11 +1,14 @@
 """`tf.RegisterGradient` and `Graph.gradient_override_map`."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.core import dtypes
+from capstan.framework.raw import raw
 from capstan.python.framework import ops
 
 
@@ -41,6 +44,37 @@ def test_the_gradient_of_a_loop_uses_the_gradients_that_its_body_names() -> None
         _, y = tf.while_loop(lambda i, y: i < 2, body, [0, x])
         # 7 y at y = 4, times 7 y at y = 2
         assert run(tf.gradients(y, x)) == [28.0 * 14.0]
+
+
+tf.NotDifferentiable("TestOfNothing")
+
+
+@pytest.fixture
+def _functional() -> Iterator[None]:
+    tf.enable_control_flow_v2()
+    yield
+    tf.disable_control_flow_v2()
+
+
+@pytest.mark.e2e
+@pytest.mark.usefixtures("_functional")
+def test_gradients_in_a_loop_of_functions_end_where_the_program_says() -> None:
+    with tf.Graph().as_default():
+        x, y = tf.constant([1.0, 2.0, 3.0]), tf.constant(5.0)
+        scalar = np.zeros([0], np.int32)
+        rows = raw.TensorListFromTensor(x, scalar)
+
+        def body(i: Any, rows: Any, total: Any) -> Any:
+            row = raw.TensorListGetItem(rows, i, scalar, element_dtype=dtypes.float32)
+            with tf.get_default_graph().gradient_override_map({"Square": "TestOfNothing"}):
+                return i + 1, rows, total * y + tf.square(row)
+
+        start = (tf.constant(0), rows, tf.constant(1.0))
+        total = tf.while_loop(lambda i, rows, total: i < 3, body, start)[2]
+        by_x, by_y = run(tf.gradients(total, [x, y]))
+    assert np.array_equal(by_x, [0.0, 0.0, 0.0])
+    # The derivative of y**3 + y**2 + 4 * y + 9
+    assert by_y == 3 * 25 + 2 * 5 + 4
 
 
 def test_a_gradient_has_one_name_and_a_name_one_gradient() -> None:
