@@ -189,6 +189,48 @@ def test_a_loop_with_two_conditions_is_refused() -> None:
         lifted(nodes, "exit:0", "exit_2:0")
 
 
+def without_a_condition(**constant: bool) -> dict[str, ir.Node]:
+    """Return a frame without a LoopCond. The tensors in `constant` enter each iteration."""
+    frame = {"frame_name": b"loop"}
+    nodes = [
+        make("Placeholder", "start", dtype=dtypes.int32),
+        make("Placeholder", "step", dtype=dtypes.int32),
+        make("Enter", "enter", "start", is_constant=False, **frame),
+        make("Enter", "enter_step", "step", is_constant=constant.get("step", False), **frame),
+        make("Merge", "merge", "enter", "next", N=2),
+        make("AddV2", "add", "merge", "enter_step"),
+        make("NextIteration", "next", "add"),
+        make("Exit", "exit", "add"),
+    ]
+    return {node.name: node for node in nodes}
+
+
+def test_a_frame_without_a_condition_has_the_results_of_its_first_iteration() -> None:
+    nodes, functions = lifted(without_a_condition(), "exit:0")
+    assert not functions
+    assert nodes["merge"].inputs == (ir.Edge("enter"),)
+    assert nodes["merge"].attrs["N"] == 1
+    assert evaluate(compiled(without_a_condition(), "exit:0"), 3, 4) == 7
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"next": make("NextIteration", "next", "merge")},
+        {"exit": make("Exit", "exit", "merge")},
+        {"exit": make("Exit", "exit", "add", control=["print"]),
+         "print": make("Print", "print", "merge", "merge", U=[dtypes.int32])},
+    ],
+)  # fmt: skip
+def test_a_frame_without_a_condition_and_with_more_iterations_is_refused(
+    change: dict[str, ir.Node],
+) -> None:
+    nodes = {**without_a_condition(step=not change), **change}
+    with pytest.raises(errors.InvalidArgumentError, match="LoopCond"):
+        lifted(nodes, "exit:0")
+
+
 def test_a_cycle_that_is_no_loop_is_refused() -> None:
     nodes = {**counting(), "add": make("AddV2", "add", "pivot", "add")}
     with pytest.raises(errors.InvalidArgumentError, match="topological order"):

@@ -13,15 +13,19 @@ the other the next values of the loop variables. The `While` has the name of the
 `Exit` becomes an `Identity` of an output of the `While`. Inner frames are lifted first. Later
 passes see no frames.
 
-Constant `Enter` nodes become arguments that every iteration passes on. An `Enter` without a loop
-becomes an `Identity`. Branches inside a loop stay `Switch` and `Merge`.
+Constant `Enter` nodes become arguments that every iteration passes on. Branches inside a loop stay
+`Switch` and `Merge`.
+
+A frame without a `LoopCond` is no loop: its `Enter` and `Exit` become an `Identity` each. Its nodes
+may have a `NextIteration` if no second iteration gets to an `Exit`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from capstan.core import function
 from capstan.core import node as ir
-from capstan.framework import opdef
+from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
 from capstan.graph import frames, loop_frame, loop_functions, order
 from capstan.graph.frames import Role, refused, role_of
@@ -77,14 +81,55 @@ def _lift_frame(
 
 
 def _unwrap(members: Mapping[str, ir.Node], graph: dict[str, ir.Node]) -> None:
-    """Replace the `Enter` and `Exit` nodes of a frame without a loop by identities."""
+    """Replace the nodes that only frames have by identities, in a frame without a loop."""
+    if loop_frame.of_role(members, Role.NEXT_ITERATION):
+        _check_runs_once(members)
     for name, node in members.items():
-        if role_of(node) is Role.NEXT_ITERATION:
-            raise refused(node, "a NextIteration must be in a loop that has a LoopCond")
-        if role_of(node) in (Role.ENTER, Role.EXIT):
+        if role_of(node) is Role.MERGE:
+            graph[name] = _without_iterations(node, members)
+        elif role_of(node) in (Role.ENTER, Role.EXIT, Role.NEXT_ITERATION):
             make = build.ref_identity if _is_reference(node) else build.identity
             source, dtype = node.inputs[0], node.attrs["T"]
             graph[name] = make(name, source, dtype, node.device, node.control)
+
+
+def _check_runs_once(members: Mapping[str, ir.Node]) -> None:
+    """Raise InvalidArgumentError unless only the first iteration of a frame has results.
+
+    A tensor that enters the frame, and is neither a constant nor the first value of a loop
+    variable, has a value in the first iteration only. A later iteration does not run the nodes that
+    need the tensor.
+    """
+    once = set[str]()
+    for name, node in members.items():
+        role = role_of(node)
+        sources = [*(edge.node for edge in node.inputs), *node.control]
+        if role is Role.ENTER:
+            runs_once = not node.attrs.get("is_constant", False)
+        elif role is Role.MERGE:
+            runs_once = all(source in once for source in sources)
+        else:
+            runs_once = any(source in once for source in sources)
+        if runs_once:
+            once.add(name)
+        elif role is Role.NEXT_ITERATION:
+            raise refused(node, "a NextIteration must be in a loop that has a LoopCond")
+        elif role is Role.EXIT or _has_effect(node):
+            raise refused(node, "the node runs in each iteration, and the loop has no LoopCond")
+
+
+def _has_effect(node: ir.Node) -> bool:
+    return not opdef.is_defined(node.op) or opdef.lookup(node.op).effect != facts.PURE
+
+
+def _without_iterations(merge: ir.Node, members: Mapping[str, ir.Node]) -> ir.Node:
+    """Return a `Merge` that takes no value of a further iteration."""
+    sides = tuple(
+        edge
+        for edge in merge.inputs
+        if edge.node not in members or role_of(members[edge.node]) is not Role.NEXT_ITERATION
+    )
+    return replace(merge, inputs=sides, attrs={**merge.attrs, "N": len(sides)})
 
 
 def _is_reference(node: ir.Node) -> bool:
