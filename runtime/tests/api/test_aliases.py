@@ -35,6 +35,8 @@ NAMES = [
     ("python.framework.test_util", "create_local_cluster", tf.test.create_local_cluster),
     ("python.framework.dtypes", "float16_ref", tf.as_dtype("float16_ref")),
     ("python.ops.array_ops", "reshape", tf.reshape),
+    ("api.io", "decode_png", tf.image.decode_png),
+    ("api.io", "write_graph", tf.train.write_graph),
     ("contrib.framework.python.ops.arg_scope", "arg_scope", tf.contrib.framework.arg_scope),
     ("contrib.layers.python.layers.layers", "batch_norm", tf.contrib.layers.batch_norm),
     ("contrib.nccl.python.ops.nccl_ops", "all_sum", tf.contrib.nccl.all_sum),
@@ -145,6 +147,12 @@ def test_aliases_can_be_imported_in_every_way() -> None:
     assert graph_pb2.GraphDef is tf.GraphDef
     with tf.Graph().as_default():
         assert _broadcast_gradient_args([2, 1], [3]).r0.op.type == "BroadcastGradientArgs"
+
+
+@pytest.mark.parametrize("name", ["array", "data_flow", "math", "nn", "state"])
+def test_the_modules_that_register_gradients_can_be_imported(name: str) -> None:
+    module = importlib.import_module(f"capstan.python.ops.{name}_grad")
+    assert not hasattr(module, "gradients")
 
 
 @pytest.mark.parametrize("namespace", sorted(namespaces._NAMES))

@@ -305,3 +305,23 @@ def test_a_gradient_holds_a_shape_that_is_known_as_a_constant() -> None:
     tf.gradients(tf.concat(parts, 1), parts)
     types = {op.type for op in tf.get_default_graph().get_operations()}
     assert types.isdisjoint({"Shape", "Rank", "Size"})
+
+
+@pytest.mark.parametrize("zero", ["zero", tf.UnconnectedGradients.ZERO])
+def test_an_x_without_a_y_can_have_zeros_as_its_gradient(zero: Any) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, y = tf.constant([1.0, 2.0]), tf.constant(3.0, tf.float64)
+        unknown = tf.placeholder(tf.float32)
+        variables = [
+            tf.get_variable(f"v{number}", [3], use_resource=bool(number)) for number in (0, 1)
+        ]
+        xs = [y, *variables, unknown, x]
+        assert tf.gradients(x * 2.0, xs)[:4] == [None] * 4
+        assert tf.gradients(x, y, unconnected_gradients=tf.UnconnectedGradients.NONE) == [None]
+        found = tf.gradients(x * 2.0, xs, unconnected_gradients=zero)
+        assert [each.dtype.base_dtype for each in found[:3]] == [tf.float64] + [tf.float32] * 2
+        # The variables have no values yet. Zeros need only their shapes.
+        values = session.run(found, {unknown: [[1.0]]})
+        assert [each.tolist() for each in values] == [0.0, [0.0] * 3, [0.0] * 3, [[0.0]], [2.0] * 2]
+        with pytest.raises(ValueError, match="Unknown value for unconnected_gradients: 'some'"):
+            tf.gradients(x, y, unconnected_gradients="some")

@@ -30,6 +30,12 @@ CASES: list[Callable[[Any], Any]] = [
     lambda tf: tf.reduce_all(np.array([1, 2])),
     lambda tf: tf.reduce_any(tf.constant([1.0])),
     lambda tf: tf.reduce_any([tf.constant(0.0), True]),
+    lambda tf: tf.random.categorical([[0.0, -100.0]], 3, tf.int32),
+    lambda tf: tf.random.categorical([[0.0, -100.0]], 3, seed=7),
+    lambda tf: tf.scalar_mul(2, tf.constant([1.0]), "doubled"),
+    lambda tf: tf.convert_to_tensor(
+        tf.scalar_mul(3.0, tf.IndexedSlices(*map(tf.constant, ([1.0], [1], [2]))))
+    ),
 ]
 
 

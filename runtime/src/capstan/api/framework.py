@@ -92,7 +92,7 @@ from capstan.framework.convert import (
     convert_to_tensor_or_indexed_slices,
 )
 from capstan.framework.defaults import get_default_session
-from capstan.framework.gradients import AggregationMethod, gradients
+from capstan.framework.gradients import AggregationMethod, UnconnectedGradients, gradients
 from capstan.framework.graph import (
     Graph,
     Operation,
@@ -125,6 +125,7 @@ __all__ = [
     "RegisterGradient",
     "Tensor",
     "TensorShape",
+    "UnconnectedGradients",
     "Variable",
     "VariableScope",
     "add_to_collection",

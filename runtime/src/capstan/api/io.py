@@ -1,6 +1,7 @@
 """`tf.io`: names for reading, writing and parsing, which `tf` and its modules also have."""
 
-from typing import Any
+import importlib
+from typing import Any, Final
 
 from capstan.api import io_gfile as gfile
 from capstan.api.absent import absent
@@ -84,6 +85,11 @@ __all__ = [
     "write_file",
 ]  # fmt: skip
 
+_TRAINING: Final = ("match_filenames_once", "write_graph")
+"""Functions of `tf.train`, which most programs that use `tf.io` load later or never."""
+
 
 def __getattr__(name: str) -> Any:
-    raise absent("tf.io", name)
+    if name not in _TRAINING:
+        raise absent("tf.io", name)
+    return getattr(importlib.import_module("capstan.train"), name)

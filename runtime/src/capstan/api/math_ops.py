@@ -11,7 +11,7 @@ from typing import Any
 from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import arguments, convert, operators
+from capstan.framework import arguments, convert, indexed_slices, operators
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -73,8 +73,8 @@ round = plain.function(
 )
 
 
-def scalar_mul(scalar: Any, x: Any) -> Any:
-    """Multiply a tensor by a scalar.
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Any:
+    """Multiply a tensor or IndexedSlices by a scalar.
 
     Raises:
         ValueError: `scalar` is not a scalar.
@@ -82,7 +82,10 @@ def scalar_mul(scalar: Any, x: Any) -> Any:
     scalar = convert.convert_to_tensor(scalar, arguments.dtype_of(x), "scalar")
     if scalar.shape.ndims not in (None, 0):
         raise ValueError("Only scalar multiply works, got shape " + str(scalar.shape))
-    return raw.Mul(scalar, x)
+    if isinstance(x, indexed_slices.IndexedSlices):
+        values = raw.Mul(scalar, x.values, name=name)
+        return indexed_slices.IndexedSlices(values, x.indices, x.dense_shape)
+    return raw.Mul(scalar, x, name=name)
 
 
 def divide(x: Any, y: Any, name: str | None = None) -> Any:

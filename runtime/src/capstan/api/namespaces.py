@@ -78,6 +78,9 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "reset_shape": "sparse_reset_shape",
         "reshape": "sparse_reshape",
         "retain": "sparse_retain",
+        "segment_mean": "sparse_segment_mean",
+        "segment_sqrt_n": "sparse_segment_sqrt_n",
+        "segment_sum": "sparse_segment_sum",
         "slice": "sparse_slice",
         "softmax": "sparse_softmax",
         "sparse_dense_matmul": "sparse_tensor_dense_matmul",
@@ -129,7 +132,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "random": {
         **_same("multinomial set_random_seed truncated_normal get_seed"),
-        "categorical": "multinomial",
+        "categorical": "random_ops.categorical",
         "all_candidate_sampler": "nn.all_candidate_sampler",
         "fixed_unigram_candidate_sampler": "nn.fixed_unigram_candidate_sampler",
         "gamma": "random_gamma",
@@ -149,7 +152,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             *("constant_initializer", "global_variables_initializer", "glorot_normal_initializer"),
             *("glorot_uniform_initializer", "local_variables_initializer", "ones_initializer"),
             "orthogonal_initializer",
-            *("random_normal_initializer", "random_uniform_initializer", "tables_initializer"),
+            *("random_normal_initializer", "random_uniform_initializer"),
             *("truncated_normal_initializer", "uniform_unit_scaling_initializer"),
             *("variables_initializer", "variance_scaling_initializer", "zeros_initializer"),
         )
@@ -160,9 +163,9 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "dtypes": _same(
         """
-        DType as_dtype as_string bfloat16 bool cast complex128 complex64 double float16 float32
-        float64 half int16 int32 int64 int8 resource saturate_cast string uint16 uint32 uint64 uint8
-        variant
+        DType as_dtype as_string bfloat16 bool cast complex complex128 complex64 double float16
+        float32 float64 half int16 int32 int64 int8 resource saturate_cast string uint16 uint32
+        uint64 uint8 variant
         """
     ),
     "debugging": _same(

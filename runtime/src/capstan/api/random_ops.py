@@ -170,6 +170,17 @@ def multinomial(
     return raw.Multinomial(logits, num_samples, output_dtype=kind, name=name, **seeds(seed))
 
 
+def categorical(
+    logits: Any,
+    num_samples: Any,
+    dtype: Any = None,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Any:
+    """Do what `multinomial` does. `dtype` is int64 by default."""
+    return multinomial(logits, num_samples, seed, name, dtype)
+
+
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 _CLASSIC = (dtypes.float16, dtypes.float32, dtypes.float64)
 

@@ -1,5 +1,6 @@
 """`tf.gradients` (python/ops/gradients_impl.py). `reverse_pass` computes the gradients."""
 
+import enum
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -10,6 +11,7 @@ from capstan.framework import (
     control_context,
     convert,
     facts,
+    forward_call,
     indexed_slices,
     loop_gradients,
     reverse_pass,
@@ -28,6 +30,13 @@ class AggregationMethod:
     EXPERIMENTAL_ACCUMULATE_N = 2
 
 
+class UnconnectedGradients(enum.Enum):
+    """What `tf.gradients` returns for an x on which no y depends: None or zeros."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
 def gradients(
     ys: Any,
     xs: Any,
@@ -37,10 +46,12 @@ def gradients(
     gate_gradients: bool = False,
     aggregation_method: int | None = None,
     stop_gradients: Any = None,
+    unconnected_gradients: Any = UnconnectedGradients.NONE,
 ) -> list[Any]:
     """Return the derivative of the sum of all `ys` with respect to each of `xs`.
 
-    Each derivative is a Tensor, an IndexedSlices, or None if no y depends on that x. `grad_ys` are
+    Each derivative is a Tensor or an IndexedSlices. If no y depends on that x, it is None, or zeros
+    if `unconnected_gradients` is "zero" or `tf.UnconnectedGradients.ZERO`. `grad_ys` are
     the weights of the ys (default: ones of their shapes). Tensors in `stop_gradients` count as
     constants. `colocate_gradients_with_ops` places each gradient with the operation that it
     belongs to. `gate_gradients` makes all gradients of one operation available at once.
@@ -49,10 +60,13 @@ def gradients(
         LookupError: an operation between the xs and the ys has no gradient.
         TypeError: a y is complex or a string and has no weight in `grad_ys`, or a weight is not a
             number.
-        ValueError: `grad_ys` does not match `ys`, the tensors belong to different graphs, or
-            `aggregation_method` is not a constant of `tf.AggregationMethod`, which has no other
-            effect.
+        ValueError: `grad_ys` does not match `ys`, the tensors belong to different graphs,
+            `unconnected_gradients` is unknown, or `aggregation_method` is not a constant of
+            `tf.AggregationMethod`, which has no other effect.
     """
+    if unconnected_gradients not in (*UnconnectedGradients, "none", "zero"):
+        raise ValueError(f"Unknown value for unconnected_gradients: {unconnected_gradients!r}")
+    gives_zeros = UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
     if aggregation_method not in (None, 0, 1, 2):
         raise ValueError(f"Invalid aggregation_method specified {aggregation_method}.")
     ys, xs = _as_list(ys), _as_list(xs)
@@ -84,7 +98,24 @@ def gradients(
         for index, (y, seed) in enumerate(zip(targets, given, strict=True)):
             reverse.receive(y, _seed(y, seed, index))
         reverse.run([y.op for y in targets])
-        return [reverse.total(x) for x in sources]
+        totals = [reverse.total(x) for x in sources]
+        if gives_zeros:
+            return [
+                _zeros_like(x, source) if total is None else total
+                for x, source, total in zip(xs, sources, totals, strict=True)
+            ]
+        return totals
+
+
+def _zeros_like(x: Any, source: graphs.Tensor) -> graphs.Tensor:
+    """Return zeros for `x`. If `x` is a variable, `source` may be its handle."""
+    dtype = source.dtype.base_dtype
+    if dtype is dtypes.resource:
+        dtype = (source.op.get_attr("dtype") if x is source else x.dtype).base_dtype
+    if not source.shape.is_fully_defined():
+        return forward_call.zeros_like(source, dtype)
+    zeros: graphs.Tensor = raw.Fill(source.shape.as_list(), dtype.as_numpy_dtype(0))
+    return zeros
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -130,6 +130,11 @@ _OPS = (
     *("tensor_array_ops", "variable_scope", "variables"),
     *("confusion_matrix", "custom_gradient", "linalg_ops", "manip_ops", "special_math_ops"),
 )
+_GRADIENTS = (
+    *("array", "control_flow", "data_flow", "image", "linalg", "logging", "manip", "math", "nn"),
+    *("optional", "random", "sparse", "spectral", "state"),
+)
+"""Modules that programs import so that TensorFlow registers gradients. They have no names here."""
 _NN = ("candidate_sampling_ops", "embedding_ops", "nn_impl", "rnn")
 _LAYERS = ("base", "convolutional", "core", "layers", "normalization", "pooling")
 _GENERATED = (
@@ -184,6 +189,7 @@ alias.grow(
         "ops.variable_scope": (_partition_info, _hidden("capstan.api.variable_store"), _TF, _op),
         "ops.variables": (_TF, "capstan.api.partitioned_variables", _op),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
+        **{f"ops.{name}_grad": () for name in _GRADIENTS},
         **{
             f"ops.{name}": (_TF, "capstan.api.math_functions", "capstan.api.math_ops", _op)
             for name in ("math_ops", "special_math_ops")
