@@ -106,7 +106,12 @@ _FRAMEWORK = {
     "graph_util_impl": ("capstan.api.graph_util",),
     "importer": (_TF,),
     "meta_graph": ("capstan.train.meta_graph", "capstan.train.import_graph", *_TRAIN),
-    "ops": (_TF, "capstan.framework.graph", "capstan.framework.registered_gradients"),
+    "ops": (
+        _TF,
+        "capstan.framework.graph",
+        "capstan.framework.registered_gradients",
+        "capstan.framework.statistics",
+    ),
     "random_seed": ("capstan.framework.random_seed", _TF),
     "sparse_tensor": (_TF,),
     "tensor_shape": ("capstan.core.tensor_shape", _TF),

@@ -1,0 +1,125 @@
+"""Statistics of operations, such as their floating-point operations (python/framework/ops.py).
+
+The kind "flops" is known for the ops for which TensorFlow's own modules register it. A program
+registers functions for other ops and kinds.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+Statistic = Callable[[Any, Any], "OpStats"]
+"""Takes a graph and a NodeDef of the graph."""
+
+_REGISTERED: dict[tuple[str, str], Statistic] = {}
+
+
+class OpStats:
+    """The value of one kind of statistic, or None if it is unknown. Values of a kind add up."""
+
+    def __init__(self, statistic_type: str, value: Any = None) -> None:
+        self.statistic_type = statistic_type
+        self.value = value
+
+    def __iadd__(self, other: "OpStats") -> "OpStats":
+        if other.statistic_type != self.statistic_type:
+            raise ValueError(
+                f"Can't add an OpStat of type {self.statistic_type} to one of "
+                f"{other.statistic_type}."
+            )
+        if self.value is None:
+            self.value = other.value
+        elif other.value is not None:
+            self.value += other.value
+        return self
+
+
+class RegisterStatistics:
+    """A decorator that makes a function the statistic of an op.
+
+    @ops.RegisterStatistics("Square", "flops")
+    def square(graph, node):
+        shape = graph.get_tensor_by_name(node.input[0] + ":0").shape
+        return ops.OpStats("flops", shape.num_elements())
+    """
+
+    def __init__(self, op_type: str, statistic_type: str) -> None:
+        """Create a decorator for the op `op_type` and the kind `statistic_type`.
+
+        Raises:
+            TypeError: a name is not a string, or has a comma.
+        """
+        for argument, name in (("op_type", op_type), ("statistic_type", statistic_type)):
+            if not isinstance(name, str):
+                raise TypeError(f"{argument} must be a string.")
+            if "," in name:
+                raise TypeError(f"{argument} must not contain a comma.")
+        self._key = (op_type, statistic_type)
+
+    def __call__(self, f: Statistic) -> Statistic:
+        """Register `f(graph, node)`, and return it.
+
+        Raises:
+            KeyError: the op has a statistic of this kind.
+        """
+        if _REGISTERED.setdefault(self._key, f) is not f:
+            raise KeyError(f"Registering two statistical functions with name '{self._key}'!")
+        return f
+
+
+def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStats:
+    """Return the statistic of a NodeDef. Its value is None if no function computes it.
+
+    Raises:
+        ValueError: the shapes that the statistic needs are not fully known.
+    """
+    function = _REGISTERED.get((node.op, statistic_type))
+    return OpStats(statistic_type) if function is None else function(graph, node)
+
+
+def _sizes(graph: Any, name: str) -> list[int]:
+    """Return the sizes of a tensor, by its name in a NodeDef.
+
+    Raises:
+        ValueError: the shape is not fully known.
+    """
+    tensor = graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
+    tensor.shape.assert_is_fully_defined()
+    sizes: list[int] = tensor.shape.as_list()
+    return sizes
+
+
+def _flops(count: Callable[[Any, Any], int]) -> Statistic:
+    return lambda graph, node: OpStats("flops", count(graph, node))
+
+
+def _matmul(graph: Any, node: Any) -> int:
+    rows, columns = _sizes(graph, node.input[0])
+    inner = rows if node.attr["transpose_a"].b else columns
+    return inner * math.prod(_sizes(graph, node.name)) * 2
+
+
+def _conv(graph: Any, node: Any) -> int:
+    height, width, channels, _ = _sizes(graph, node.input[1])
+    return math.prod(_sizes(graph, node.name)) * channels * height * width * 2
+
+
+def _for_each_place(graph: Any, node: Any) -> int:
+    """Two operations for each place in a window that is over one channel."""
+    height, width, *_ = _sizes(graph, node.input[1])
+    return math.prod(_sizes(graph, node.name)) * height * width * 2
+
+
+def _add_bias(graph: Any, node: Any) -> int:
+    return math.prod(_sizes(graph, node.input[0]))
+
+
+_FLOPS: Final = (
+    ("MatMul", _matmul),
+    ("Conv2D", _conv),
+    ("DepthwiseConv2dNative", _for_each_place),
+    ("Dilation2D", _for_each_place),
+    ("BiasAdd", _add_bias),
+)
+for _op, _count in _FLOPS:
+    RegisterStatistics(_op, "flops")(_flops(_count))
