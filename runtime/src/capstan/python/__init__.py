@@ -249,6 +249,8 @@ alias.grow(
         "summary.writer.writer_cache": ("capstan.train.summary_writer",),
         "tools.inspect_checkpoint": ("capstan.train.checkpoint_listing",),
         "util.compat": ("capstan.api.compat",),
+        "util.decorator_utils": ("capstan.api.deprecation",),
+        "util.deprecation": ("capstan.api.deprecation",),
         "util.nest": ("capstan.api.nest",),
         "pywrap_tensorflow": ("capstan.train.checkpoint_reader",),
         "lib.io.file_io": ("capstan.api.file_io", "capstan.api.gfile"),
