@@ -11,6 +11,11 @@ import capstan
 
 pytestmark = genuine.MARKS
 
+
+def sparse(tf: Any) -> Any:
+    return tf.SparseTensor([[0, 1], [2, 3]], [1.5, 2.5], [3, 4])
+
+
 CASES: list[Callable[[Any], Any]] = [
     lambda tf: tf.constant([0, 2, -1], tf.uint8),
     lambda tf: tf.constant(300, tf.int8),
@@ -30,13 +35,22 @@ CASES: list[Callable[[Any], Any]] = [
     lambda tf: tf.reduce_all(np.array([1, 2])),
     lambda tf: tf.reduce_any(tf.constant([1.0])),
     lambda tf: tf.reduce_any([tf.constant(0.0), True]),
+    lambda tf: tf.shape(sparse(tf)),
+    lambda tf: tf.shape(tf.SparseTensorValue([[0, 1]], [1.5], (3, 4)), out_type=tf.int64),
+    lambda tf: tf.size(sparse(tf)),
+    lambda tf: tf.size(sparse(tf), out_type=tf.int64),
+    lambda tf: tf.rank(sparse(tf)),
+    lambda tf: tf.rank(tf.SparseTensorValue([[0, 1]], [1.5], (3, 4))),
+    lambda tf: tf.sparse_tensor_to_dense(tf.cast(sparse(tf), tf.int64)),
+    lambda tf: tf.convert_to_tensor(tf.cast(
+        tf.IndexedSlices(*map(tf.constant, ([1.7], [1], [2]))), tf.int32)),
     lambda tf: tf.random.categorical([[0.0, -100.0]], 3, tf.int32),
     lambda tf: tf.random.categorical([[0.0, -100.0]], 3, seed=7),
     lambda tf: tf.scalar_mul(2, tf.constant([1.0]), "doubled"),
     lambda tf: tf.convert_to_tensor(
         tf.scalar_mul(3.0, tf.IndexedSlices(*map(tf.constant, ([1.0], [1], [2]))))
     ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("build", CASES)

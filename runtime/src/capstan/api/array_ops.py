@@ -1,14 +1,14 @@
 """TensorFlow 1's functions that shape, join and cut tensors (python/ops/array_ops.py)."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes, tensor_shape
-from capstan.framework import convert, subscript
+from capstan.framework import convert, sparse_tensor, subscript
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.framework.static_raw import static_raw
@@ -43,8 +43,14 @@ stop_gradient = plain.function(
 )
 
 
+_SPARSE: Final = (sparse_tensor.SparseTensor, sparse_tensor.SparseTensorValue)
+
+
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
-    """Return the shape as a vector, which is a constant if the static shape is fully known."""
+    """Return the shape as a vector: a constant if it is known, the dense one if it is sparse."""
+    if isinstance(input, _SPARSE):
+        with scoped(name, "Shape", ()) as scope:
+            return raw.Cast(input.dense_shape, DstT=out_type, name=scope)
     with scoped(name, "Shape", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
         return static_raw.Shape(input, out_type=out_type, name=scope)
@@ -57,6 +63,9 @@ def shape_n(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -
 
 def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
     """Return the number of elements, a constant if the static shape is fully known."""
+    if isinstance(input, _SPARSE):
+        with scoped(name, "Size", ()) as scope:
+            return raw.Prod(raw.Cast(input.dense_shape, DstT=out_type), [0], name=scope)
     with scoped(name, "Size", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
         return static_raw.Size(input, out_type=out_type, name=scope)
@@ -64,6 +73,8 @@ def size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> A
 
 def rank(input: Any, name: str | None = None) -> Any:
     """Return the number of axes, which is a constant if the static rank is known."""
+    if isinstance(input, _SPARSE):
+        return size(input.dense_shape, name or "Rank")
     with scoped(name, "Rank", (input,)) as scope:
         input = convert.convert_to_tensor(input, name="input")
         return static_raw.Rank(input, name=scope)
@@ -268,7 +279,7 @@ def pad(
         return raw.Pad(tensor, paddings, name=name)
     if kind not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(
-            f"mode must be CONSTANT, REFLECT or SYMMETRIC, not {mode!r}: unknown padding mode"
+            f"Unknown padding mode: {mode}. The modes are CONSTANT, REFLECT and SYMMETRIC."
         )
     return raw.MirrorPad(tensor, paddings, mode=kind, name=name)
 

@@ -56,7 +56,7 @@ def deprecated_args(
     _check(date, instructions)
     if not deprecated_arg_names_or_tuples:
         raise ValueError("Specify which argument is deprecated.")
-    names = dict(
+    names: dict[str, Any] = dict(
         each if isinstance(each, tuple) else (each, inspect.Parameter.empty)
         for each in deprecated_arg_names_or_tuples
     )

@@ -11,7 +11,7 @@ from typing import Any
 from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import arguments, convert, indexed_slices, operators
+from capstan.framework import arguments, convert, indexed_slices, operators, sparse_tensor
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -127,9 +127,15 @@ def log_sigmoid(x: Any, name: str | None = None) -> Any:
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
     """Convert a tensor to `dtype`. Return the tensor itself if it already has that dtype.
 
-    A real number takes the real part of a complex one.
+    A real number takes the real part of a complex one. Of a SparseTensor or IndexedSlices, the
+    values are converted.
     """
     target = dtypes.as_dtype(dtype).base_dtype
+    if isinstance(x, sparse_tensor.SparseTensor | indexed_slices.IndexedSlices):
+        values = cast(x.values, target, name)
+        if isinstance(x, sparse_tensor.SparseTensor):
+            return sparse_tensor.SparseTensor(x.indices, values, x.dense_shape)
+        return indexed_slices.IndexedSlices(values, x.indices, x.dense_shape)
     if isinstance(x, graphs.Tensor) and x.dtype == target:
         return x
     with scoped(name, "Cast", (x,)) as scope:
