@@ -79,7 +79,7 @@ alias.grow(
 
 
 _PACKAGES = frozenset(
-    ("framework", "layers", "learn", "legacy_seq2seq", "losses", "metrics", "seq2seq", "slim")
+    ("data", "framework", "layers", "learn", "legacy_seq2seq", "losses", "metrics", "seq2seq", "slim")
 )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from typing import Any
 
-from capstan.api import cond_ops, scope_block, variable_collections, variable_scope
+from capstan.api import scope_block, variable_collections, variable_scope
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import collections, convert, nest
 from capstan.framework import graph as graphs
@@ -320,14 +320,3 @@ def _snake_case(name: str) -> str:
     """
     partly = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
     return re.sub("([a-z])([A-Z])", r"\1_\2", partly).lower()
-
-
-def smart_cond(pred: Any, if_true: Callable[[], Any], if_false: Callable[[], Any]) -> Any:
-    """Return the result of one function if `pred` is known, else a conditional of both."""
-    if not isinstance(pred, bool | int):
-        tensor = convert.convert_to_tensor(pred)
-        value = convert.constant_value(tensor)
-        if value is None:
-            return cond_ops.cond(tensor, if_true, if_false)
-        pred = bool(value)
-    return if_true() if pred else if_false()

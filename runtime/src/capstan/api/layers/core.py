@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import init_ops, nn, tensor_products
+from capstan.api import init_ops, nn, smart_cond, tensor_products
 from capstan.api.layers import base
 from capstan.core import tensor_shape
 from capstan.framework.raw import raw
@@ -104,7 +104,7 @@ class Dropout(base.Layer):
         def dropped() -> Any:
             return nn.dropout(inputs, noise_shape=self.noise_shape, seed=self.seed, rate=self.rate)
 
-        return base.smart_cond(training, dropped, lambda: raw.Identity(inputs))
+        return smart_cond.smart_cond(training, dropped, lambda: raw.Identity(inputs))
 
     def compute_output_shape(self, input_shape: Any) -> Any:
         return tensor_shape.as_shape(input_shape)

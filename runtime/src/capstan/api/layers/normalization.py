@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import init_ops, math_ops, nn, nn_normalization, state_ops
+from capstan.api import init_ops, math_ops, nn, nn_normalization, smart_cond, state_ops
 from capstan.api.layers import base
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
@@ -96,7 +96,7 @@ class BatchNormalization(base.Layer):
         normalize = self._fused if self.fused else self._plain
         outputs, mean, variance = normalize(inputs, training)
         if mean is not None:
-            momentum = base.smart_cond(training, *_constants(training, self.momentum, 1.0))
+            momentum = smart_cond.smart_cond(training, *_constants(training, self.momentum, 1.0))
             self.add_update(_moved(self.moving_mean, mean, momentum))
             self.add_update(_moved(self.moving_variance, variance, momentum))
         return outputs
@@ -120,7 +120,7 @@ class BatchNormalization(base.Layer):
             )  # fmt: skip
             return outputs, raw.Identity(self.moving_mean), raw.Identity(self.moving_variance)
 
-        outputs, mean, variance = base.smart_cond(training, trained, applied)
+        outputs, mean, variance = smart_cond.smart_cond(training, trained, applied)
         if _is_python(training) and not training:
             return outputs, None, None
         return outputs, mean, variance
@@ -132,7 +132,7 @@ class BatchNormalization(base.Layer):
         moments: tuple[Any, Any] = (None, None)
         if not _is_python(training) or training:
             found = nn.moments(inputs, axes)
-            moments = mean, variance = base.smart_cond(
+            moments = mean, variance = smart_cond.smart_cond(
                 training,
                 lambda: found,
                 lambda: (raw.Identity(self.moving_mean), raw.Identity(self.moving_variance)),

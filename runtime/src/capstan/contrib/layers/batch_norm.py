@@ -6,7 +6,7 @@ The variables are `beta`, `gamma`, `moving_mean` and `moving_variance` in the sc
 from collections.abc import Mapping
 from typing import Any
 
-from capstan.api import init_ops, nn, nn_normalization, reduce_ops, scope_block
+from capstan.api import init_ops, nn, nn_normalization, reduce_ops, scope_block, smart_cond
 from capstan.api.layers import base, normalization
 from capstan.contrib.framework import argument_scopes, variables
 from capstan.contrib.layers import collecting
@@ -148,7 +148,7 @@ class _Normalizer:
                 self._layout, is_training=False,
             )  # fmt: skip
 
-        outputs, mean, variance = base.smart_cond(training, trained, applied)
+        outputs, mean, variance = smart_cond.smart_cond(training, trained, applied)
         gate = self._updated(training, (mean, variance), decay, keys, zero_debias)
         outputs = gate(outputs)
         outputs = raw.Reshape(outputs, raw.Shape(self._inputs))
@@ -164,7 +164,7 @@ class _Normalizer:
         if _constant(training) is not False:
             found = _moments(self._inputs, axes, weights)
             gate = self._updated(training, found, decay, keys, zero_debias)
-            moments = base.smart_cond(
+            moments = smart_cond.smart_cond(
                 training,
                 lambda: tuple(gate(moment) for moment in found),
                 lambda: tuple(raw.Identity(average) for average in kept),
@@ -200,7 +200,7 @@ class _Normalizer:
                 assign(self.moving_variance, variance, decay, zero_debias=False),
             ]
 
-        updates = base.smart_cond(
+        updates = smart_cond.smart_cond(
             training, moved, lambda: [raw.Identity(average) for average in averages]
         )
         graph = graphs.get_default_graph()
