@@ -1,4 +1,4 @@
-"""`tf.contrib.data`: transformations that `tf.data.experimental` does not have under these names."""
+"""`tf.contrib.data`: transformations, among them those that only `tf.contrib` has."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +39,10 @@ def test_the_transformations_of_data_experimental_have_their_old_names() -> None
 
 
 @given(
-    count=st.integers(0, 12), size=st.integers(1, 4), shift=st.integers(1, 4), step=st.integers(1, 3)
+    count=st.integers(0, 12),
+    size=st.integers(1, 4),
+    shift=st.integers(1, 4),
+    step=st.integers(1, 3),
 )
 def test_windows_slide_over_a_dataset(count: int, size: int, shift: int, step: int) -> None:
     with tf.Graph().as_default():

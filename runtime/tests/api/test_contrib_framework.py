@@ -30,7 +30,7 @@ def test_a_known_shape_is_checked_at_once() -> None:
         framework.with_shape([2, 4], ones)
     with pytest.raises(ValueError, match="Invalid rank 2"):
         framework.with_shape([[2, 3]], ones)
-    with pytest.raises(ValueError, match="Invalid dtype .*float64"):
+    with pytest.raises(ValueError, match=r"Invalid dtype .*float64"):
         framework.with_shape([2.0, 3.0], ones)
     sparse = tf.SparseTensor([[0]], [1.0], [1])
     with pytest.raises(ValueError, match="SparseTensor not supported"):
@@ -39,7 +39,8 @@ def test_a_known_shape_is_checked_at_once() -> None:
 
 @pytest.mark.parametrize("is_tensor", [False, True])
 @pytest.mark.parametrize(
-    "shape, fits", [([2, 3], True), ([2, -1], True), ([2, 4], False), ([2], False), ([2, 3, 1], False)]
+    "shape, fits",
+    [([2, 3], True), ([2, -1], True), ([2, 4], False), ([2], False), ([2, 3, 1], False)],
 )
 def test_an_unknown_shape_is_checked_in_the_step(
     shape: list[int], fits: bool, is_tensor: bool

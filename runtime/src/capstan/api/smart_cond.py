@@ -27,8 +27,8 @@ def smart_cond(
 ) -> Any:
     """Return the result of `true_fn` or `false_fn`, or a `tf.cond` of both.
 
-    `pred` is True, False, 1, 0, or a tensor or variable with one boolean. If its value is not known while the graph is
-    built, the result is that of `tf.cond`.
+    `pred` is True, False, 1, 0, or a tensor or variable with one boolean. If its value is not known
+    while the graph is built, the result is that of `tf.cond`.
 
     Raises:
         TypeError: a function cannot be called, or `pred` is something else.

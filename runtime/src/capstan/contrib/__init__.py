@@ -79,7 +79,17 @@ alias.grow(
 
 
 _PACKAGES = frozenset(
-    ("data", "framework", "layers", "learn", "legacy_seq2seq", "losses", "metrics", "seq2seq", "slim")
+    (
+        "data",
+        "framework",
+        "layers",
+        "learn",
+        "legacy_seq2seq",
+        "losses",
+        "metrics",
+        "seq2seq",
+        "slim",
+    )
 )
 
 

@@ -87,9 +87,7 @@ def assert_global_step(global_step_tensor: Any) -> None:
         raise TypeError(f'Existing "global_step" is not scalar: {shape}')
 
 
-def assert_or_get_global_step(
-    graph: _Graph | None = None, global_step_tensor: Any = None
-) -> Any:
+def assert_or_get_global_step(graph: _Graph | None = None, global_step_tensor: Any = None) -> Any:
     """Return `global_step_tensor` after `assert_global_step`, or `get_global_step(graph)`."""
     if global_step_tensor is None:
         return get_global_step(graph)

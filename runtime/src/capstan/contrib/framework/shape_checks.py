@@ -80,7 +80,7 @@ def with_shape(expected_shape: Any, tensor: Any) -> Any:
     A step raises InvalidArgumentError if the shape does not fit.
     """
     if isinstance(tensor, sparse_tensor.SparseTensor):
-        raise ValueError("SparseTensor not supported.")
+        raise ValueError("SparseTensor not supported.")  # noqa: TRY004, TensorFlow's error
     expected = _expected(expected_shape, tensor)
     is_known = not isinstance(expected, graphs.Tensor)
     sizes = [None if size == -1 else int(size) for size in expected] if is_known else None
@@ -126,7 +126,9 @@ def _assert_shape(expected: Any, tensor: Any) -> Any:
     has_rank = raw.Equal(raw.Size(expected), raw.Rank(tensor))
 
     def fits() -> Any:
-        return reduce_ops.reduce_all(raw.LogicalOr(raw.Equal(expected, -1), raw.Equal(expected, actual)))
+        return reduce_ops.reduce_all(
+            raw.LogicalOr(raw.Equal(expected, -1), raw.Equal(expected, actual))
+        )
 
     is_fit = cond_ops.cond(has_rank, fits, lambda: convert.constant(False))
     words = f"Wrong shape for {tensor.name} [expected] [actual]."

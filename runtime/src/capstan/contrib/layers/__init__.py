@@ -3,14 +3,24 @@
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.api.custom_gradient import recompute_grad as recompute_grad
+from capstan.api.embedding_ops import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from capstan.contrib.layers.arrangements import dense_to_sparse as dense_to_sparse
+from capstan.contrib.layers.arrangements import images_to_sequence as images_to_sequence
+from capstan.contrib.layers.arrangements import maxout as maxout
+from capstan.contrib.layers.arrangements import scale_gradient as scale_gradient
+from capstan.contrib.layers.arrangements import sequence_to_images as sequence_to_images
+from capstan.contrib.layers.arrangements import spatial_softmax as spatial_softmax
 from capstan.contrib.layers.batch_norm import batch_norm as batch_norm
 from capstan.contrib.layers.convolutions import conv1d as conv1d
 from capstan.contrib.layers.convolutions import conv2d as conv2d
 from capstan.contrib.layers.convolutions import conv2d_transpose as conv2d_transpose
+from capstan.contrib.layers.convolutions import conv3d as conv3d
 from capstan.contrib.layers.convolutions import convolution as convolution
 from capstan.contrib.layers.convolutions import convolution1d as convolution1d
 from capstan.contrib.layers.convolutions import convolution2d as convolution2d
 from capstan.contrib.layers.convolutions import convolution2d_transpose as convolution2d_transpose
+from capstan.contrib.layers.convolutions import convolution3d as convolution3d
 from capstan.contrib.layers.convolutions import separable_conv2d as separable_conv2d
 from capstan.contrib.layers.convolutions import separable_convolution2d as separable_convolution2d
 from capstan.contrib.layers.dense import bias_add as bias_add
@@ -25,7 +35,10 @@ from capstan.contrib.layers.dense import relu6 as relu6
 from capstan.contrib.layers.dense import repeat as repeat
 from capstan.contrib.layers.dense import softmax as softmax
 from capstan.contrib.layers.dense import stack as stack
+from capstan.contrib.layers.embeddings import bow_encoder as bow_encoder
 from capstan.contrib.layers.embeddings import embed_sequence as embed_sequence
+from capstan.contrib.layers.embeddings import embedding_lookup_unique as embedding_lookup_unique
+from capstan.contrib.layers.group_norm import group_norm as group_norm
 from capstan.contrib.layers.initializers import (
     variance_scaling_initializer as variance_scaling_initializer,
 )
@@ -40,7 +53,9 @@ from capstan.contrib.layers.optimizers import OPTIMIZER_CLS_NAMES as OPTIMIZER_C
 from capstan.contrib.layers.optimizers import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
 from capstan.contrib.layers.optimizers import optimize_loss as optimize_loss
 from capstan.contrib.layers.pooling import avg_pool2d as avg_pool2d
+from capstan.contrib.layers.pooling import avg_pool3d as avg_pool3d
 from capstan.contrib.layers.pooling import max_pool2d as max_pool2d
+from capstan.contrib.layers.pooling import max_pool3d as max_pool3d
 from capstan.contrib.layers.regularizers import apply_regularization as apply_regularization
 from capstan.contrib.layers.regularizers import l1_l2_regularizer as l1_l2_regularizer
 from capstan.contrib.layers.regularizers import l1_regularizer as l1_regularizer
@@ -60,9 +75,13 @@ alias.grow(
     __name__,
     {
         "python.layers": (__name__,),
+        "python.layers.embedding_ops": (__name__,),
+        "python.layers.encoders": (__name__,),
         "python.layers.initializers": ("capstan.contrib.layers.initializers",),
         "python.layers.layers": (__name__,),
+        "python.layers.normalization": (__name__,),
         "python.layers.regularizers": ("capstan.contrib.layers.regularizers",),
+        "python.layers.summaries": (__name__,),
         "python.layers.utils": ("capstan.contrib.layers.collecting",),
     },
 )

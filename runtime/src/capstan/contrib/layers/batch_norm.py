@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from capstan.api import init_ops, nn, nn_normalization, reduce_ops, scope_block, smart_cond
-from capstan.api.layers import base, normalization
+from capstan.api.layers import normalization
 from capstan.contrib.framework import argument_scopes, variables
 from capstan.contrib.layers import collecting
 from capstan.framework import collections, convert

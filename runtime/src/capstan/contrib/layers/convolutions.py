@@ -7,14 +7,18 @@ import inspect
 from typing import Any, TypeVar
 
 from capstan.api import init_ops, nn, scope_block
-from capstan.api.layers import convolutional
+from capstan.api.layers import convolutional, volumes
 from capstan.contrib.framework import argument_scopes, variables
 from capstan.contrib.layers import collecting
 from capstan.contrib.layers.initializers import XAVIER
 from capstan.framework import convert
 
 _LAYOUTS = (None, "NWC", "NCW", "NHWC", "NCHW", "NDHWC", "NCDHW")
-_CLASSES: dict[int, Any] = {3: convolutional.Conv1D, 4: convolutional.Conv2D}
+_CLASSES: dict[int, Any] = {
+    3: convolutional.Conv1D,
+    4: convolutional.Conv2D,
+    5: volumes.Conv3D,
+}
 _NAMES = collecting.renaming(
     kernel="weights", bias="biases",
     depthwise_kernel="depthwise_weights", pointwise_kernel="pointwise_weights",
@@ -56,12 +60,12 @@ def convolution(
     scope: Any = None,
     conv_dims: int | None = None,
 ) -> Any:
-    """Return the convolution of sequences or images, with biases and an activation.
+    """Return the convolution of sequences, images or volumes, with biases and an activation.
 
     With `normalizer_fn`, such as `batch_norm`, there are no biases.
 
     Raises:
-        ValueError: the rank of the inputs is neither 3 nor 4, or is not `conv_dims` + 2.
+        ValueError: the rank of the inputs is not 3, 4 or 5, or is not `conv_dims` + 2.
     """
     layout = _axis_format(data_format)
     with scope_block.variable_scope(
@@ -110,6 +114,13 @@ def convolution1d(*args: Any, **kwargs: Any) -> Any:
 def convolution2d(*args: Any, **kwargs: Any) -> Any:
     """Return the convolution of images, as `convolution` does."""
     return convolution(*args, **{**kwargs, "conv_dims": 2})
+
+
+@argument_scopes.add_arg_scope
+@_like_convolution
+def convolution3d(*args: Any, **kwargs: Any) -> Any:
+    """Return the convolution of volumes, as `convolution` does."""
+    return convolution(*args, **{**kwargs, "conv_dims": 3})
 
 
 @argument_scopes.add_arg_scope
@@ -248,4 +259,5 @@ def _depthwise(
 conv1d = convolution1d
 conv2d = convolution2d
 conv2d_transpose = convolution2d_transpose
+conv3d = convolution3d
 separable_conv2d = separable_convolution2d

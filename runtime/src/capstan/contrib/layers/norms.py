@@ -49,7 +49,7 @@ def layer_norm(
                 f"{inputs.shape}"
             )
         beta, gamma = (
-            _parameter(name, shape, kind, start, variables_collections, trainable)
+            parameter(name, shape, kind, start, variables_collections, trainable)
             if is_wanted
             else None
             for name, start, is_wanted in (
@@ -97,7 +97,7 @@ def instance_norm(
         along = [channels if axis == at else 1 for axis in range(rank)]
         beta, gamma = (
             raw.Reshape(
-                _parameter(
+                parameter(
                     name, [channels], inputs.dtype.base_dtype, start[name], variables_collections,
                     trainable,
                 ),
@@ -114,7 +114,7 @@ def instance_norm(
         return collecting.finished(outputs, activation_fn, outputs_collections, block.name)
 
 
-def _parameter(
+def parameter(
     name: str, shape: Any, kind: Any, start: Any, variables_collections: Any, trainable: bool
 ) -> Any:
     return variables.model_variable(
