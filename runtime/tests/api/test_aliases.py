@@ -1,6 +1,7 @@
 """TensorFlow's modules can be imported by their paths, and load nothing until they are used."""
 
 import importlib
+import inspect
 import subprocess
 import sys
 
@@ -9,6 +10,9 @@ import pytest
 
 import capstan as tf
 from capstan.api import barriers, flags, namespaces, random_ops
+from capstan.api.resource_variables import ResourceVariable
+from capstan.client import device_lib
+from capstan.core import checkpoint_messages, saved_model_messages
 from capstan.core.queue_runner_messages import QueueRunnerDef
 from capstan.train.hooked_session import HookedSession
 from capstan.train.moving_averages import assign_moving_average
@@ -129,6 +133,21 @@ NAMES = [
     ("core.protobuf.config_pb2", "ConfigProto", tf.ConfigProto),
     ("core.protobuf.queue_runner_pb2", "QueueRunnerDef", QueueRunnerDef),
     ("core.util.event_pb2", "Event", tf.Event),
+    ("core.example.example_pb2", "Example", tf.train.Example),
+    ("core.example.feature_pb2", "Int64List", tf.train.Int64List),
+    ("core.protobuf.saved_model_pb2", "SavedModel", saved_model_messages.SavedModel),
+    ("python.eager.context", "executing_eagerly", tf.executing_eagerly),
+    ("python.framework.smart_cond", "smart_cond", tf.contrib.framework.smart_cond),
+    ("python.ops.linalg.linalg", "det", tf.linalg.det),
+    ("python.ops.resource_variable_ops", "ResourceVariable", ResourceVariable),
+    ("python.ops.template", "make_template", tf.make_template),
+    ("python.ops.variables", "VariableV1", tf.Variable),
+    ("python.platform.benchmark", "Benchmark", tf.test.Benchmark),
+    ("python.training.checkpoint_state_pb2", "CheckpointState",
+     checkpoint_messages.CheckpointState),
+    ("python.util.tf_inspect", "isclass", inspect.isclass),
+    ("contrib.framework.python.framework.tensor_util", "with_shape",
+     tf.contrib.framework.with_shape),
 ]  # fmt: skip
 
 
@@ -219,3 +238,48 @@ def test_the_deprecated_names_of_argmax_and_argmin_work() -> None:
         assert (largest.dtype, smallest.dtype) == (tf.int64, tf.int32)
         assert session.run(largest).tolist() == [1, 0]
         assert session.run(smallest).tolist() == [0, 1]
+
+
+def test_programs_are_told_that_they_build_a_graph() -> None:
+    from capstan.python.eager import context
+
+    assert context.in_graph_mode()
+    assert not context.in_eager_mode()
+    with tf.Graph().as_default() as graph, context.graph_mode():
+        assert tf.get_default_graph() is graph
+    kinds = [device.device_type for device in device_lib.list_local_devices()]
+    assert context.num_gpus() == kinds.count("GPU")
+
+
+def test_the_arguments_of_a_function_are_listed_as_before_python_3() -> None:
+    from capstan.python.util import tf_inspect
+
+    def function(a: int, b: int = 2, *rest: int, **named: int) -> None:
+        pass
+
+    assert tf_inspect.getargspec(function) == (["a", "b"], "rest", "named", (2,))
+
+
+def test_the_decorators_of_tensorflows_tests_give_each_test_a_graph() -> None:
+    from capstan.python.framework import test_util
+
+    outer = tf.get_default_graph()
+
+    @test_util.run_all_in_graph_and_eager_modes
+    class Case(tf.test.TestCase):
+        def test_graph(self) -> None:
+            assert tf.get_default_graph() is not outer
+            assert self.evaluate(tf.constant(1) + 1) == 2
+
+        @test_util.run_deprecated_v1
+        @test_util.run_v1_only("builds a graph")
+        @test_util.run_in_graph_and_eager_modes(use_gpu=False)
+        def test_decorated(self) -> None:
+            assert tf.get_default_session() is not None
+
+    for name in ("test_graph", "test_decorated"):
+        result = Case(name).run()
+        assert result is not None
+        assert result.wasSuccessful(), result.errors
+    assert not test_util.IsMklEnabled()
+    assert test_util.IsGoogleCudaEnabled() == tf.test.is_built_with_cuda()

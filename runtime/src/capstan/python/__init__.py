@@ -50,6 +50,15 @@ def _ref_dtype(name: str) -> Any:
         raise AttributeError(name) from None
 
 
+def _new_variable(name: str) -> Any:
+    """Return the class of variables by the name that it has had since TensorFlow 1.12."""
+    from capstan.api import variables
+
+    if name == "VariableV1":
+        return variables.Variable
+    raise AttributeError(name)
+
+
 def _partition_info(name: str) -> Any:
     """Return the class of `partition_info`, whose name begins with an underscore in TensorFlow."""
     from capstan.api import partitions
@@ -116,7 +125,8 @@ _FRAMEWORK = {
     "sparse_tensor": (_TF,),
     "tensor_shape": ("capstan.core.tensor_shape", _TF),
     "tensor_util": (_old_tensor_util, "capstan.framework.convert", _TF),
-    "test_util": (_test_case, "capstan.api.test"),
+    "smart_cond": ("capstan.api.smart_cond",),
+    "test_util": (_test_case, "capstan.api.test", "capstan.api.testing_modes"),
     "versions": (_TF,),
 }
 _OPS = (
@@ -146,16 +156,24 @@ _GENERATED = (
     *(
         "array",
         "bitwise",
+        "candidate_sampling",
         "control_flow",
+        "ctc",
         "data_flow",
+        "dataset",
+        "functional",
+        "image",
         "io",
+        "linalg",
+        "list",
         "logging",
+        "lookup",
         "math",
         "nccl",
         "nn",
         "parsing",
     ),
-    *("random", "state", "string"),
+    *("random", "resource_variable", "set", "sparse", "spectral", "state", "string"),
 )
 _TRAINING = (
     *("adadelta", "adagrad", "adagrad_da", "adam", "basic_loops", "basic_session_run_hooks"),
@@ -192,7 +210,7 @@ alias.grow(
         "ops.script_ops": (_python_functions, _TF, _op),
         "ops.tensor_array_grad": (_hidden("capstan.framework.ops.tensor_array"),),
         "ops.variable_scope": (_partition_info, _hidden("capstan.api.variable_store"), _TF, _op),
-        "ops.variables": (_TF, "capstan.api.partitioned_variables", _op),
+        "ops.variables": (_new_variable, _TF, "capstan.api.partitioned_variables", _op),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
         **{f"ops.{name}_grad": () for name in _GRADIENTS},
         **{
@@ -201,6 +219,13 @@ alias.grow(
         },
         "ops.bitwise_ops": ("capstan.api.bitwise", _op),
         "ops.image_ops": ("capstan.api.image", _op),
+        "ops.linalg.linalg": ("capstan.linalg",),
+        "ops.linalg.linalg_impl": ("capstan.linalg",),
+        "ops.list_ops": (_op,),
+        "ops.numerics": (_TF,),
+        "ops.resource_variable_ops": (_TF, "capstan.api.resource_variables", _op),
+        "ops.spectral_ops": ("capstan.api.spectral_ops", _op),
+        "ops.template": ("capstan.api.template",),
         "ops.nccl_ops": ("capstan.contrib.nccl_ops",),
         "ops.gradient_checker": ("capstan.api.gradient_checker",),
         "ops.losses.losses": ("capstan.api.losses_ops",),
@@ -228,6 +253,8 @@ alias.grow(
         "training.monitored_session": (_session_layer, "capstan.train.training_session", *_TRAIN),
         "training.moving_averages": ("capstan.train.moving_averages", *_TRAIN),
         "training.slot_creator": ("capstan.train.slot_creator",),
+        "training.checkpoint_state_pb2": ("capstan.core.checkpoint_messages",),
+        "training.saveable_object": ("capstan.train.saveable_object",),
         "training.saver": ("capstan.train.saver_builder", *_TRAIN),
         "training.saving.saveable_object": ("capstan.train.saveable_object",),
         "training.saving.saveable_object_util": ("capstan.train.saveable_object",),
@@ -235,7 +262,9 @@ alias.grow(
         "client.device_lib": ("capstan.client.device_lib",),
         "client.session": ("capstan.client.session", _TF),
         "client.timeline": ("capstan.client.timeline",),
+        "eager.context": ("capstan.api.eager_context",),
         "platform.app": ("capstan.api.app",),
+        "platform.benchmark": ("capstan.api.benchmark",),
         "platform.flags": ("capstan.api.flags",),
         "platform.gfile": ("capstan.api.gfile",),
         "platform.resource_loader": ("capstan.api.resource_loader",),
@@ -252,6 +281,8 @@ alias.grow(
         "util.decorator_utils": ("capstan.api.deprecation",),
         "util.deprecation": ("capstan.api.deprecation",),
         "util.nest": ("capstan.api.nest",),
+        "util.tf_contextlib": ("contextlib",),
+        "util.tf_inspect": ("capstan.api.argument_specs", "inspect"),
         "pywrap_tensorflow": ("capstan.train.checkpoint_reader",),
         "lib.io.file_io": ("capstan.api.file_io", "capstan.api.gfile"),
         "lib.io.python_io": ("capstan.api.python_io",),

@@ -9,6 +9,8 @@ alias.grow(
             f"{name}_pb2": (f"tensorboard.compat.proto.{name}_pb2",)
             for name in ("cluster", "config", "debug", "meta_graph", "rewriter_config", "saver")
         },
+        "control_flow_pb2": ("capstan.core.control_flow_messages",),
         "queue_runner_pb2": ("capstan.core.queue_runner_messages",),
+        "saved_model_pb2": ("capstan.core.saved_model_messages",),
     },
 )
