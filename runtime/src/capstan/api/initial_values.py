@@ -17,8 +17,8 @@ def of_variable(
 ) -> Any:
     """Return the initial value of a new variable, or a function that returns it.
 
-    `initializer` is a value, an Initializer or its class, a function of the shape, or None for the
-    default of `dtype`. `partition_info` describes the part of a partitioned variable.
+    `initializer` is a value, a function without arguments, an Initializer or its class, a function
+    of the shape, or None for the default of `dtype`. `partition_info` describes the part of a partitioned variable.
 
     Raises:
         ValueError: `dtype` has no default.
@@ -28,12 +28,22 @@ def of_variable(
     if isinstance(initializer, type) and issubclass(initializer, init_ops.Initializer):
         # The initializer may also be a class, such as `tf.zeros_initializer`.
         initializer = initializer()
-    if not callable(initializer):
+    if not callable(initializer) or (shape.ndims is None and needs_no_shape(initializer)):
         return initializer
     options: dict[str, Any] = {"dtype": dtype.base_dtype}
     if _takes_partition_info(initializer):
         options["partition_info"] = partition_info
     return lambda: initializer(shape.as_list(), **options)
+
+
+def needs_no_shape(initializer: Any) -> bool:
+    """Return whether `initializer` is a function that takes no arguments."""
+    if not callable(initializer) or isinstance(initializer, type):
+        return False
+    try:
+        return not inspect.signature(initializer).parameters
+    except (TypeError, ValueError):  # a function in C may have no signature
+        return False
 
 
 def _takes_partition_info(initializer: Callable[..., Any]) -> bool:

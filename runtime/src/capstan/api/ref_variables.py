@@ -9,7 +9,13 @@ Clients share the state if their graphs have a variable of the same name on the 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from capstan.api import state_ops, variable_arguments, variable_defs, variables
+from capstan.api import (
+    initial_dependencies,
+    state_ops,
+    variable_arguments,
+    variable_defs,
+    variables,
+)
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -42,7 +48,8 @@ class RefVariable(variables.Variable, is_resource=False):
         self._ref_tensor: graphs.Tensor = raw.VariableV2(
             dtype=initial.dtype.base_dtype, shape=shape, name=scope
         )
-        assigned = raw.Assign(self._ref_tensor, initial, validate_shape=validate_shape)
+        start = initial_dependencies.guarded(scope[:-1], initial)
+        assigned = raw.Assign(self._ref_tensor, start, validate_shape=validate_shape)
         self._initializer = assigned.op
         self._snapshot = self._read("read", caching_device)
 

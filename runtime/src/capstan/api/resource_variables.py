@@ -9,7 +9,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from capstan.api import row_changes, variable_arguments, variable_defs, variables
+from capstan.api import (
+    initial_dependencies,
+    row_changes,
+    variable_arguments,
+    variable_defs,
+    variables,
+)
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, defaults, indexed_slices
 from capstan.framework import graph as graphs
@@ -56,7 +62,8 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
         with graph.name_scope("IsInitialized"):
             raw.VarIsInitializedOp(self._handle)
         with graph.name_scope("Assign") as inner, _beside(self._handle):
-            self._initializer = raw.AssignVariableOp(self._handle, initial, name=inner)
+            start = initial_dependencies.guarded(name, initial)
+            self._initializer = raw.AssignVariableOp(self._handle, start, name=inner)
         self._cached = None
         with graph.name_scope("Read"):
             with graph.device(self._handle.device):

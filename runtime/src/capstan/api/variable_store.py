@@ -116,14 +116,15 @@ class Store:
                 f"Variable {name} does not exist, or was not created with tf.get_variable(). "
                 "Did you mean to set reuse=tf.AUTO_REUSE in VarScope?"
             )
-        if not is_value and not static.is_fully_defined():
+        makes_value = shape is None and initial_values.needs_no_shape(initializer)
+        if not is_value and not makes_value and not static.is_fully_defined():
             raise ValueError(
                 f"Shape of a new variable ({name}) must be fully defined, but instead was {static}."
             )
         variable = variables.Variable(
             initial_values.of_variable(name, kind, static, initializer, partition_info),
             name=name,
-            dtype=kind.base_dtype,
+            dtype=None if makes_value else kind.base_dtype,
             **request.options,
         )
         self._vars[name] = variable

@@ -224,7 +224,7 @@ class Variable(operand.Operand):
         graph = self._state().graph
         with graph.as_default(), graph.control_dependencies(None):
             value: graphs.Tensor = cond_ops.cond(
-                self._is_initialized(), self.read_value, lambda: self._initial_value
+                self._is_initialized(), self.read_value, lambda: self._initializer.inputs[1]
             )
         return value
 
