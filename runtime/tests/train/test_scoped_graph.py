@@ -94,3 +94,31 @@ def test_a_scope_is_copied_with_its_variables(is_same_graph: bool) -> None:
     with tf.Session(graph=target) as session:
         session.run(found["v:0"].initializer)
         assert session.run("second/doubled:0") == 6
+
+
+def test_the_current_name_scope_becomes_part_of_the_names() -> None:
+    with tf.Graph().as_default() as graph:
+        tf.Variable(1.0, name="x")
+        message, _ = meta_graph.export_scoped_meta_graph(graph=graph)
+    with tf.Graph().as_default(), tf.Session() as session:
+        with tf.name_scope("outer"):
+            found = meta_graph.import_scoped_meta_graph(message)
+        assert {key: variable.name for key, variable in found.items()} == {"x:0": "outer/x:0"}
+        session.run(tf.global_variables_initializer())
+        assert session.run(found["x:0"]) == 1.0
+
+
+def test_unbound_inputs_are_not_checked_without_their_collection() -> None:
+    with tf.Graph().as_default() as graph:
+        outside = tf.constant(2.0, name="outside")
+        with tf.name_scope("inner"):
+            tf.negative(outside, name="y")
+        message, _ = meta_graph.export_scoped_meta_graph(graph=graph, export_scope="inner")
+    with tf.Graph().as_default() as graph, tf.Session() as session:
+        meta_graph.import_scoped_meta_graph(
+            message,
+            import_scope="new",
+            input_map={"$unbound_inputs_outside": tf.constant(3.0)},
+            unbound_inputs_col_name=None,
+        )
+        assert session.run("new/y:0") == -3.0

@@ -52,14 +52,15 @@ def import_scoped_meta_graph(
     graph: graphs.Graph | None = None,
     import_scope: str | None = None,
     input_map: dict[str, Any] | None = None,
-    unbound_inputs_col_name: str = "unbound_inputs",
+    unbound_inputs_col_name: str | None = "unbound_inputs",
     restore_collections_predicate: Callable[[str], bool] = lambda key: True,
 ) -> dict[str, variables.Variable]:
     """Add a MetaGraphDef to `graph`, or to the default graph. Return its variables by name.
 
-    The names in the result do not contain `import_scope`. `input_map` maps each name in the
-    collection `unbound_inputs_col_name` to a tensor. Only the collections whose keys satisfy
-    `restore_collections_predicate` are added.
+    The names in the result do not contain `import_scope`. Without `import_scope`, the current name
+    scope becomes the first part of all names. `input_map` maps each name in the collection
+    `unbound_inputs_col_name` to a tensor, and is not checked if this is None. Only the collections
+    whose keys satisfy `restore_collections_predicate` are added.
 
     Raises:
         OSError: the file does not exist or holds no MetaGraphDef.
@@ -108,7 +109,7 @@ def _add(
     import_scope: str | None,
     *,
     clear_devices: bool,
-    unbound: str = "unbound_inputs",
+    unbound: str | None = "unbound_inputs",
     wanted: Callable[[str], bool] = lambda key: True,
     **arguments: Any,
 ) -> str | None:
@@ -118,11 +119,15 @@ def _add(
         for node in meta.graph_def.node:
             node.device = ""
     graph = graphs.get_default_graph()
-    scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else None
+    if import_scope:
+        scope, name = graph.unique_name(import_scope, mark_as_used=False), import_scope
+    else:
+        scope = graph.get_name_scope() or None
+        name = f"{scope}/" if scope else ""
     prefix = _Prefix(graph, scope)
     if meta.meta_info_def.HasField("stripped_op_list"):
         arguments.setdefault("producer_op_list", meta.meta_info_def.stripped_op_list)
-    importer.import_graph_def(meta.graph_def, name=import_scope or "", **arguments)
+    importer.import_graph_def(meta.graph_def, name=name, **arguments)
     known: dict[str, variables.Variable] = {}
     for key in sorted(meta.collection_def):
         if key != unbound and wanted(key):
@@ -131,9 +136,9 @@ def _add(
     return scope
 
 
-def _check_bound(meta: Any, key: str, input_map: dict[str, Any]) -> None:
+def _check_bound(meta: Any, key: str | None, input_map: dict[str, Any]) -> None:
     """Raise ValueError if an unbound input of the graph has no tensor in `input_map`."""
-    if key not in meta.collection_def:
+    if key is None or key not in meta.collection_def:
         return
     needed = [attr_value.text(name) for name in meta.collection_def[key].bytes_list.value]
     missing = [name for name in needed if name not in input_map]
