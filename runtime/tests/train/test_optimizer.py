@@ -167,6 +167,16 @@ def test_the_gradient_of_the_loss_can_be_given():
         assert session.run(variable).tolist() == [0.5, 1.0]
 
 
+def test_the_loss_and_the_variables_may_be_functions():
+    x, y = tf.Variable(3.0), tf.Variable(1.0)
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+    train = optimizer.minimize(lambda: x * x + y, var_list=lambda: [x])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        assert session.run([x, y]) == [0.0, 1.0]
+
+
 def test_updates_are_placed_with_their_variables():
     with tf.device(tf.train.replica_device_setter(ps_tasks=2)):
         variables = [tf.get_variable(f"v{n}", [2]) for n in range(2)]

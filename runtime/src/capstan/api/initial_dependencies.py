@@ -12,7 +12,21 @@ from capstan.framework import graph as graphs
 
 _VARIABLES: Final = frozenset(("Variable", "VariableV2"))
 _ENDS: Final = frozenset(
-    ("Enter", "Exit", "If", "IsVariableInitialized", "Merge", "RefEnter", "RefExit", "RefMerge", "RefSwitch", "StatelessIf", "StatelessWhile", "Switch", "While")
+    (
+        "Enter",
+        "Exit",
+        "If",
+        "IsVariableInitialized",
+        "Merge",
+        "RefEnter",
+        "RefExit",
+        "RefMerge",
+        "RefSwitch",
+        "StatelessIf",
+        "StatelessWhile",
+        "Switch",
+        "While",
+    )
 )
 """Conditionals and loops are not copied, also not those of `initialized_value`."""
 

@@ -18,7 +18,8 @@ def of_variable(
     """Return the initial value of a new variable, or a function that returns it.
 
     `initializer` is a value, a function without arguments, an Initializer or its class, a function
-    of the shape, or None for the default of `dtype`. `partition_info` describes the part of a partitioned variable.
+    of the shape, or None for the default of `dtype`. `partition_info` describes the part of a
+    partitioned variable.
 
     Raises:
         ValueError: `dtype` has no default.

@@ -69,7 +69,7 @@ alias.grow(
         ),
         "util": (
             _only(
-                constant_value="capstan.framework.convert",
+                constant_value="capstan.api.known_values",
                 make_ndarray=_MESSAGES,
                 make_tensor_proto=_MESSAGES,
             ),

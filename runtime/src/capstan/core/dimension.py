@@ -96,8 +96,17 @@ class Dimension:
     def __floordiv__(self, other: Any) -> "Dimension":
         return self._compute(operator.floordiv, self, other)
 
+    def __rfloordiv__(self, other: Any) -> "Dimension":
+        return self._compute(operator.floordiv, other, self)
+
     def __mod__(self, other: Any) -> "Dimension":
         return self._compute(operator.mod, self, other)
+
+    def __rmod__(self, other: Any) -> "Dimension":
+        return self._compute(operator.mod, other, self)
+
+    def __reduce__(self) -> Any:
+        return Dimension, (self._value,)
 
     def _compare(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
         try:

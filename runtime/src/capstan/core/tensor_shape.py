@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from capstan.core import dimension, shapes
-from capstan.core.dimension import Dimension
+from capstan.core.dimension import Dimension as Dimension
+from capstan.core.dimension import as_dimension as as_dimension
 
 
 class TensorShape:
@@ -32,6 +33,11 @@ class TensorShape:
     def ndims(self) -> int | None:
         """The number of axes, or None if it is unknown."""
         return shapes.rank(self._shape)
+
+    @property
+    def rank(self) -> int | None:
+        """The number of axes, or None if it is unknown."""
+        return self.ndims
 
     def as_list(self) -> list[int | None]:
         """Return the sizes, with None for each unknown size.
@@ -82,6 +88,23 @@ class TensorShape:
 
     def concatenate(self, other: Any) -> "TensorShape":
         return TensorShape(shapes.concatenate(self._shape, to_shape(other)))
+
+    def most_specific_compatible_shape(self, other: Any) -> "TensorShape":
+        """Return the shape with the sizes that both shapes have. Other sizes are unknown.
+
+        If the ranks differ or one is unknown, the rank is unknown.
+        """
+        theirs = to_shape(other)
+        if self._shape is None or theirs is None or len(self._shape) != len(theirs):
+            return unknown_shape()
+        pairs = zip(self._shape, theirs, strict=True)
+        return TensorShape([one if one == two else None for one, two in pairs])
+
+    def __add__(self, other: Any) -> "TensorShape":
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> "TensorShape":
+        return as_shape(other).concatenate(self)
 
     def assert_same_rank(self, other: Any) -> None:
         other_shape = to_shape(other)
@@ -213,3 +236,18 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
 def unknown_shape(ndims: int | None = None) -> TensorShape:
     """Return a shape of `ndims` axes of unknown size. If `ndims` is None, the rank is unknown."""
     return TensorShape(shapes.unknown(ndims))
+
+
+def scalar() -> TensorShape:
+    """Return the shape without axes."""
+    return TensorShape([])
+
+
+def vector(length: Any) -> TensorShape:
+    """Return the shape with one axis."""
+    return TensorShape([length])
+
+
+def matrix(rows: Any, cols: Any) -> TensorShape:
+    """Return the shape with two axes."""
+    return TensorShape([rows, cols])

@@ -124,7 +124,12 @@ _FRAMEWORK = {
     "random_seed": ("capstan.framework.random_seed", _TF),
     "sparse_tensor": (_TF,),
     "tensor_shape": ("capstan.core.tensor_shape", _TF),
-    "tensor_util": (_old_tensor_util, "capstan.framework.convert", _TF),
+    "tensor_util": (
+        _old_tensor_util,
+        "capstan.api.known_values",
+        "capstan.framework.convert",
+        _TF,
+    ),
     "smart_cond": ("capstan.api.smart_cond",),
     "test_util": (_test_case, "capstan.api.test", "capstan.api.testing_modes"),
     "versions": (_TF,),

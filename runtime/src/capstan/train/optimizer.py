@@ -95,6 +95,7 @@ class Optimizer(optimizer_slots.SlotOwner):
 
         The variables are the members of `var_list`, by default all trainable variables. A gradient
         is a Tensor or an IndexedSlices. It is None if the loss does not depend on the variable.
+        `loss` and `var_list` may be functions without arguments.
 
         Raises:
             TypeError: a member of `var_list` is not a variable.
@@ -106,6 +107,8 @@ class Optimizer(optimizer_slots.SlotOwner):
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
                 f"Optimizer.GATE_GRAPH.  Not {gate_gradients}"
             )
+        loss = loss() if callable(loss) else loss
+        var_list = var_list() if callable(var_list) else var_list
         self._assert_valid_dtypes([loss] if grad_loss is None else [loss, grad_loss])
         targets = (
             variable_collections.trainable_variables()

@@ -2,11 +2,14 @@
 
 from typing import Any
 
+import numpy as np
+
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 _EQUATED = (*typesets.COMPARABLE, *typesets.COMPLEX)
+_VALUES = {"Equal": rules.of_integers(np.equal), "NotEqual": rules.of_integers(np.not_equal)}
 
 
 def _select_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -68,6 +71,7 @@ for _name, _types in (
             shape=rules.broadcast,
             not_differentiable=True,
             types={"T": _types},
+            value=_VALUES.get(_name),
         )
     )
 for _name in ("LogicalAnd", "LogicalOr"):

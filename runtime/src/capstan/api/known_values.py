@@ -1,0 +1,48 @@
+"""Values and shapes that are known while the graph is built (python/framework/tensor_util.py).
+
+Programs import these functions from `python.framework.tensor_util` or `tf.contrib.util`.
+"""
+
+import numpy as np
+
+from capstan.core import tensor_shape
+from capstan.core.arrays import Array
+from capstan.framework import convert, known_sizes
+from capstan.framework import graph as graphs
+
+__all__ = ["constant_value", "constant_value_as_shape"]
+
+
+def constant_value(tensor: graphs.Tensor, partial: bool = False) -> Array | None:
+    """Return the value of a tensor if it is known before any step, or None. Do not change it.
+
+    With `partial`, the value of packed tensors may be known in part. It is then an array of
+    objects, in which None stands for what is not known.
+    """
+    value = convert.constant_value(tensor)
+    if value is not None or not partial or tensor.op.type != "Pack":
+        return value
+    if tensor.op.get_attr("axis") != 0:
+        return None
+    parts = [constant_value(each, partial) for each in tensor.op.inputs]
+    packed = np.empty(len(parts), object)
+    packed[:] = parts
+    return packed
+
+
+def constant_value_as_shape(tensor: graphs.Tensor) -> tensor_shape.TensorShape:
+    """Return the shape that a vector of sizes stands for, as far as it is known. -1 is unknown.
+
+    Raises:
+        ValueError: a size is less than -1.
+    """
+    if tensor.shape.ndims == 0:
+        value = convert.constant_value(tensor)
+        if value is not None and int(value) == -1:
+            return tensor_shape.unknown_shape()
+    sizes = known_sizes.of(tensor)
+    if sizes is None:
+        return tensor_shape.unknown_shape(tensor.shape.with_rank(1).as_list()[0])
+    if any(size is not None and size < -1 for size in sizes):
+        raise ValueError(f"A size of a shape is at least -1. Given: {sizes}")
+    return tensor_shape.TensorShape([None if size == -1 else size for size in sizes])
