@@ -289,7 +289,11 @@ alias.grow(
         "util.tf_contextlib": ("contextlib",),
         "util.tf_inspect": ("capstan.api.argument_specs", "inspect"),
         "pywrap_tensorflow": ("capstan.train.checkpoint_reader",),
-        "lib.io.file_io": ("capstan.api.file_io", "capstan.api.gfile"),
+        "lib.io.file_io": (
+            "capstan.api.file_contents",
+            "capstan.api.file_io",
+            "capstan.api.gfile",
+        ),
         "lib.io.python_io": ("capstan.api.python_io",),
         "lib.io.tf_record": ("capstan.api.python_io",),
     },

@@ -1,0 +1,36 @@
+"""`python.lib.io.file_io`: functions that read, write and compare whole files."""
+
+import pathlib
+
+import pytest
+
+import capstan as tf
+from capstan.python.lib.io import file_io
+
+
+def test_whole_files_are_written_and_read(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "file"
+    file_io.write_string_to_file(path, "grün\n")
+    assert file_io.read_file_to_string(path) == "grün\n"
+    assert file_io.read_file_to_string(path, binary_mode=True) == "grün\n".encode()
+    with file_io.FileIO(str(path), "rb") as file:
+        assert file.read(2) == b"gr"
+    with pytest.raises(tf.errors.NotFoundError):
+        file_io.read_file_to_string(tmp_path / "other")
+
+
+def test_a_file_that_exists_is_replaced_at_once_or_kept(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "file"
+    file_io.atomic_write_string_to_file(path, b"first")
+    file_io.atomic_write_string_to_file(path, "second")
+    with pytest.raises(tf.errors.AlreadyExistsError):
+        file_io.atomic_write_string_to_file(path, "third", overwrite=False)
+    assert path.read_text() == "second"
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("other, is_same", [(b"abc", True), (b"abd", False), (b"ab", False)])
+def test_files_are_compared(tmp_path: pathlib.Path, other: bytes, is_same: bool) -> None:
+    (tmp_path / "one").write_bytes(b"abc")
+    (tmp_path / "two").write_bytes(other)
+    assert file_io.filecmp(tmp_path / "one", tmp_path / "two") is is_same
