@@ -1,6 +1,7 @@
 """Whole files at once (python/lib/io/file_io.py): programs import these from `file_io`."""
 
-import uuid
+import os
+import threading
 from typing import Any
 
 from capstan import errors
@@ -41,7 +42,7 @@ def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = 
     Raises:
         AlreadyExistsError: the file exists, and `overwrite` is false.
     """
-    temporary = f"{file_io.text(filename)}.tmp{uuid.uuid4().hex}"
+    temporary = f"{file_io.text(filename)}.{os.getpid()}.{threading.get_ident()}.tmp"
     write_string_to_file(temporary, contents)
     try:
         file_io.rename(temporary, filename, overwrite)

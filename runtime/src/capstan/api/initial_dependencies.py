@@ -43,9 +43,10 @@ def guarded(name: str, initial: graphs.Tensor) -> graphs.Tensor:
     states = [op for op in ancestors if op.type in _VARIABLES]
     if not states:
         return initial
-    known = _variables(initial.graph)
+    graph: Any = initial.graph
+    known = _variables(graph)
     copies: dict[graphs.Operation, list[graphs.Tensor]] = {}
-    with initial.graph.name_scope(None):
+    with graph.name_scope(None):
         for op in sorted(ancestors, key=lambda each: each.creation_index):
             if op in known:
                 copies[op] = [known[op].initialized_value()]
@@ -95,7 +96,8 @@ def _copy(
         for tensor in op.inputs
     ]
     types = [output.dtype.base_dtype for output in op.outputs]
-    copy = op.graph.create_op(
+    graph: Any = op.graph
+    outputs: list[graphs.Tensor] = graph.create_op(
         op.type, inputs, types, name=f"{op.name}_{name}".replace(":", "_"), attrs=op.node.attrs
-    )
-    return copy.outputs
+    ).outputs
+    return outputs

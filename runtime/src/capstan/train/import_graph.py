@@ -119,6 +119,7 @@ def _add(
         for node in meta.graph_def.node:
             node.device = ""
     graph = graphs.get_default_graph()
+    scope: str | None
     if import_scope:
         scope, name = graph.unique_name(import_scope, mark_as_used=False), import_scope
     else:
