@@ -191,6 +191,17 @@ def test_a_slice_is_read_from_the_slices_that_overlap_it(tmp_path: pathlib.Path)
         reader.read("v", ((1, 3), (0, bundle_entry.WHOLE)))
 
 
+def test_a_tensor_without_some_of_its_slices_is_not_damaged(tmp_path: pathlib.Path):
+    rows = np.arange(8.0).reshape(4, 2)
+    piece = bundle_writer.Piece("v", rows[:2], (4, 2), ((0, 2), (0, bundle_entry.WHOLE)))
+    prefix = str(tmp_path / "m")
+    bundle_writer.write(prefix, [piece])
+    reader = bundle.Bundle(prefix)
+    assert np.array_equal(reader.read("v", ((0, 2), (0, bundle_entry.WHOLE))), rows[:2])
+    with pytest.raises(errors.InvalidArgumentError, match=r"does not have all slices .* parts"):
+        reader.read("v")
+
+
 @pytest.mark.e2e
 def test_a_reader_never_sees_a_partly_written_bundle(tmp_path: pathlib.Path):
     prefix = write(tmp_path / "b", x=np.zeros(1000), y=np.zeros(1000))

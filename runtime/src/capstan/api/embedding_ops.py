@@ -13,7 +13,7 @@ from capstan.api import (
     sparse_math_ops,
 )
 from capstan.api.scoped import scoped
-from capstan.core import dtypes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework.sparse_tensor import SparseTensor
 
@@ -99,8 +99,8 @@ def safe_embedding_lookup_sparse(
     """Look up and combine sparse ids, as `embedding_lookup_sparse`, for ids as they come.
 
     Negative ids are left out, and so are ids whose weight is not above 0, unless the combiner is
-    "sum". A row without ids gets the row
-    of `default_id`, or zeros. The ids may have more than two axes: the last one is combined.
+    "sum". A row without ids gets the row of `default_id`, or zeros. The ids may have more than two
+    axes: the last one is combined.
 
     Raises:
         ValueError: there is no table, or the combiner is unknown.
@@ -131,9 +131,13 @@ def safe_embedding_lookup_sparse(
             )
             rows = gather_ops.where(blank, creation_ops.zeros_like(rows), rows, name=scope)
         last = array_ops.slice(array_ops.shape(rows), [1], [-1])
-        return array_ops.reshape(
+        found = array_ops.reshape(
             rows, array_ops.concat([math_ops.cast(outer, dtypes.int32), last], 0)
         )
+        axes = shape.shape.as_list()[0] if shape.shape.ndims is not None else None
+        above = tensor_shape.unknown_shape(None if axes is None else axes - 1)
+        found.set_shape(above.concatenate(rows.shape[1:]))
+        return found
 
 
 def _as_matrix(ids: SparseTensor, outer: Any) -> SparseTensor:

@@ -163,9 +163,13 @@ def central_crop(image: Any, central_fraction: float) -> Any:
 
 
 def _cut(images: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
-    return array_ops.slice(
+    part = array_ops.slice(
         images, array_ops.stack([0, top, left, 0]), array_ops.stack([-1, height, width, -1])
     )
+    count, *_, channels = images.shape.as_list()
+    sides = [side if isinstance(side, int) else None for side in (height, width)]
+    part.set_shape([count, *sides, channels])
+    return part
 
 
 def _check(*conditions: tuple[Any, str]) -> None:

@@ -97,6 +97,7 @@ class Bundle:
 
         Raises:
             NotFoundError: the bundle has no tensor of that name.
+            InvalidArgumentError: the tensor was saved in slices that do not cover `extents`.
             DataLossError: bytes of the tensor are damaged or missing.
         """
         entry = self._entry(name)
@@ -108,6 +109,14 @@ class Bundle:
         try:
             dtype = dtypes.as_dtype(entry.dtype)
             return slices.gathered(wanted, entry.shape, dtype, entry.slices, load)
+        except slices.NotCoveredError as error:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"tensor {name}: {error} in {self.prefix}. The graph that saved it cut the tensor "
+                "otherwise than this graph. Use the same number of parts, or save the tensor with "
+                "all its parts",
+            ) from error
         except ValueError as error:
             raise self._damaged(f"tensor {name}: {error}") from error
 

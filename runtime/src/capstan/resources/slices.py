@@ -10,6 +10,10 @@ from capstan.core.arrays import Array
 Slice = tuple[bundle_entry.Extent, ...]
 
 
+class NotCoveredError(ValueError):
+    """A checkpoint does not hold all of a slice."""
+
+
 def gathered(
     wanted: Slice,
     shape: tuple[int, ...],
@@ -23,7 +27,8 @@ def gathered(
     returns one of them as a new array, and is called for the slices that overlap `wanted` only.
 
     Raises:
-        ValueError: the stored slices do not cover `wanted`, or `wanted` is not inside the tensor.
+        NotCoveredError: the stored slices do not cover `wanted`.
+        ValueError: `wanted` is not inside the tensor.
     """
     target = _ranges(wanted, shape)
     overlaps = []
@@ -40,7 +45,7 @@ def gathered(
     sizes = tuple(len(each) for each in target)
     covered = sum(int(np.prod([len(each) for each in common])) for _, _, common in overlaps)
     if covered != int(np.prod(sizes)):
-        raise ValueError("the checkpoint does not have all slices of the tensor")
+        raise NotCoveredError("the checkpoint does not have all slices of the tensor")
     array = np.empty(sizes, dtype.as_numpy_dtype)
     for extents, source, common in overlaps:
         array[_inside(common, target)] = load(extents)[_inside(common, source)]

@@ -95,9 +95,10 @@ def _slice_of(slot: Any, primary: variables_.Variable) -> partitions.SaveSliceIn
     rank = slot.shape.ndims
     if info is None or rank == 0:
         return None
-    slot_name = slot.op.name.removeprefix(f"{primary.op.name}/")
+    # The name of a scope may stand before the name of the part.
+    scope, _, slot_name = slot.op.name.rpartition(f"{primary.op.name}/")
     return partitions.SaveSliceInfo(
-        f"{info.full_name}/{slot_name}",
+        f"{scope}{info.full_name}/{slot_name}",
         info.full_shape[:rank],
         info.var_offset[:rank],
         info.var_shape[:rank],

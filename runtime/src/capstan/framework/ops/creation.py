@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from capstan.core import dtypes
+from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
@@ -36,6 +36,19 @@ def _fill_value(ctx: facts.ValueContext) -> Array | None:
         return None
     dims, value = values
     return np.full(tuple(dims), value, value.dtype)
+
+
+def _filled_value(number: int) -> facts.ValueRule:
+    """Return the value rule of an op that fills a shape with a number. It fills integers only."""
+
+    def value(ctx: facts.ValueContext) -> Array | None:
+        shape, dtype = ctx.input_shapes[0], ctx.attrs["T"].base_dtype
+        count = shapes.num_elements(shape)
+        if shape is None or count is None or count > rules.MAX_ELEMENTS or not dtype.is_integer:
+            return None
+        return np.full(shape, number, dtype.as_numpy_dtype)
+
+    return value
 
 
 def _range_value(ctx: facts.ValueContext) -> Array | None:
@@ -71,6 +84,7 @@ for _name in ("ZerosLike", "OnesLike"):
             shape=rules.unchanged,
             not_differentiable=True,
             types={} if _name == "ZerosLike" else {"T": (*typesets.NUMBERS, dtypes.bool_)},
+            value=_filled_value(1 if _name == "OnesLike" else 0),
         )
     )
 define(
