@@ -78,6 +78,7 @@ if TYPE_CHECKING:
 
     from capstan import compat as compat
     from capstan import contrib as contrib
+    from capstan import estimator as estimator
     from capstan import python as python
     from capstan import train as train
     from capstan.api import app as app
@@ -117,6 +118,7 @@ _MODULES = {
     "contrib": "capstan.contrib",
     "data": "capstan.api.data",
     "distribute": "capstan.api.distribute",
+    "estimator": "capstan.estimator",
     "feature_column": "capstan.api.feature_column",
     "flags": "capstan.api.flags",
     "gfile": "capstan.api.gfile",

@@ -27,7 +27,6 @@ _LACKED: Final = frozenset(
 )  # fmt: skip
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
 _INSTEAD: Final = {
-    "estimator": "train with tf.train.MonitoredTrainingSession",
     "keras": "build layers with tf.layers",
     "profiler": "trace steps with tf.train.ProfilerHook, or with tf.RunOptions(trace_level=...)",
 }
