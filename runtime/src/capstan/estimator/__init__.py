@@ -12,10 +12,32 @@ from typing import Any
 
 from capstan.api.absent import absent as _absent
 from capstan.estimator import export
+from capstan.estimator.estimator import Estimator
 from capstan.estimator.estimator_spec import EstimatorSpec
+from capstan.estimator.exporter import BestExporter, Exporter, FinalExporter, LatestExporter
 from capstan.estimator.mode_keys import ModeKeys
+from capstan.estimator.run_config import RunConfig
+from capstan.estimator.specs import EvalSpec, TrainSpec
+from capstan.estimator.training import train_and_evaluate
+from capstan.estimator.warm_starting import WarmStartSettings
+from capstan.train.vocabulary import VocabInfo
 
-__all__ = ["EstimatorSpec", "ModeKeys", "export"]
+__all__ = [
+    "BestExporter",
+    "Estimator",
+    "EstimatorSpec",
+    "EvalSpec",
+    "Exporter",
+    "FinalExporter",
+    "LatestExporter",
+    "ModeKeys",
+    "RunConfig",
+    "TrainSpec",
+    "VocabInfo",
+    "WarmStartSettings",
+    "export",
+    "train_and_evaluate",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -190,6 +190,18 @@ _TRAINING = (
     *("summary_io", "supervisor", "sync_replicas_optimizer", "training", "training_ops"),
     *("training_util",),
 )
+_ESTIMATOR = "capstan.estimator"
+_ESTIMATORS = {
+    "estimator": (f"{_ESTIMATOR}.estimator", f"{_ESTIMATOR}.warm_starting", _ESTIMATOR),
+    "estimator_lib": (_ESTIMATOR,),
+    "export.export": (f"{_ESTIMATOR}.receivers", f"{_ESTIMATOR}.export"),
+    "export.export_lib": (f"{_ESTIMATOR}.export",),
+    "export.export_output": (f"{_ESTIMATOR}.export_output",),
+    "exporter": (f"{_ESTIMATOR}.exporter",),
+    "model_fn": (f"{_ESTIMATOR}.mode_keys", f"{_ESTIMATOR}.estimator_spec"),
+    "run_config": (f"{_ESTIMATOR}.run_config",),
+    "training": (f"{_ESTIMATOR}.training", f"{_ESTIMATOR}.specs"),
+}
 _SAVED_MODEL = "capstan.train.saved_model"
 _SAVED_MODELS = {
     **{name: (f"{_SAVED_MODEL}.{name}",) for name in ("builder", "constants", "loader", "main_op")},
@@ -263,6 +275,7 @@ alias.grow(
         "training.saver": ("capstan.train.saver_builder", *_TRAIN),
         "training.saving.saveable_object": ("capstan.train.saveable_object",),
         "training.saving.saveable_object_util": ("capstan.train.saveable_object",),
+        **{f"estimator.{name}": homes for name, homes in _ESTIMATORS.items()},
         **{f"saved_model.{name}": homes for name, homes in _SAVED_MODELS.items()},
         "client.device_lib": ("capstan.client.device_lib",),
         "client.session": ("capstan.client.session", _TF),

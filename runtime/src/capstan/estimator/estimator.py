@@ -1,0 +1,212 @@
+"""`tf.estimator.Estimator`: a model that trains, evaluates, predicts and is exported.
+
+Source: tensorflow/python/estimator/estimator.py.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self
+
+from capstan.api import logging
+from capstan.estimator import (
+    calls,
+    evaluation_run,
+    evaluation_summaries,
+    exported_model,
+    mode_keys,
+    prediction_run,
+    run_config,
+    training_run,
+    warm_starting,
+)
+from capstan.framework import graph as graphs
+from capstan.train import stopping
+
+_MODES = mode_keys.ModeKeys
+_NOT_TRAINERS = (run_config.TaskType.EVALUATOR, run_config.TaskType.PS)
+
+
+class Estimator(exported_model.ExportedModel):
+    """A model that `model_fn` builds, with its checkpoints and summaries in `model_dir`.
+
+    `model_fn(features, labels, mode, params, config)` returns an EstimatorSpec. It needs to take
+    only those of these arguments that it uses. `params` are passed to it. The default for
+    `model_dir` is the folder of `config`, else a temporary folder. A new model starts from
+    `warm_start_from`: a checkpoint, a SavedModel or WarmStartSettings.
+
+    An `input_fn` may take `mode`, `params` and `config`. It returns features, a tuple of features
+    and labels, or a Dataset of either. Features and labels are tensors or dictionaries of tensors.
+    Each call of a method builds a new graph. Subclasses may add methods and must not override
+    methods. Not thread-safe.
+
+    Raises:
+        ValueError: `model_fn` has the wrong arguments, two values for `model_dir` differ, `config`
+            is no RunConfig, or a subclass overrides a method.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., Any],
+        model_dir: Any = None,
+        config: run_config.RunConfig | None = None,
+        params: Any = None,
+        warm_start_from: Any = None,
+    ) -> None:
+        _check_overrides(type(self))
+        super().__init__(model_fn, model_dir, config, params, warm_start_from)
+
+    def train(
+        self,
+        input_fn: Callable[..., Any],
+        hooks: Iterable[Any] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Iterable[Any] | None = None,
+    ) -> Self:
+        """Train for `steps` more steps, until the global step `max_steps`, or until the input ends.
+
+        Blocks. Returns at once if the newest checkpoint is at `max_steps` already. The listeners
+        are called around each checkpoint.
+
+        Raises:
+            ValueError: this task is an evaluator or a ps, both limits are given, or a limit is not
+                positive.
+            TypeError: a hook or a listener is of another type.
+        """
+        if self._config.task_type in _NOT_TRAINERS:
+            raise ValueError(
+                "Train has been called wrong configuration. Please use "
+                "tf.estimator.train_and_evaluate which calls proper API according to given "
+                f"configuration. Current task type: {self._config.task_type}."
+            )
+        if steps is not None and max_steps is not None:
+            raise ValueError("Can not provide both steps and max_steps.")
+        calls.check_steps("steps", steps)
+        calls.check_steps("max_steps", max_steps)
+        if max_steps is not None and max_steps <= self._saved_step():
+            logging.info("Skipping training since max_steps has already saved.")
+            return self
+        all_hooks = calls.checked_hooks(hooks)
+        if steps is not None or max_steps is not None:
+            all_hooks.append(stopping.StopAtStepHook(steps, max_steps))
+        listeners = calls.checked_listeners(saving_listeners)
+        loss = self._train_model(input_fn, all_hooks, listeners)
+        logging.info("Loss for final step: %s.", loss)
+        return self
+
+    def eval_dir(self, name: str | None = None) -> str:
+        """Return the folder of the summaries of an evaluation."""
+        return os.path.join(self.model_dir, "eval" if not name else f"eval_{name}")
+
+    def evaluate(
+        self,
+        input_fn: Callable[..., Any],
+        steps: int | None = None,
+        hooks: Iterable[Any] | None = None,
+        checkpoint_path: str | None = None,
+        name: str | None = None,
+    ) -> dict[str, Any]:
+        """Return the metrics over `steps` batches, or all batches, by name.
+
+        `loss` is the mean of the losses of the batches, and `global_step` is the step of the
+        checkpoint. The default checkpoint is the newest one. Without any checkpoint, the variables
+        have their initial values. The results are also written to `eval_dir(name)`. Blocks.
+
+        Raises:
+            ValueError: `steps` is not positive, or a metric has a reserved name.
+            TypeError: a hook is of another type.
+        """
+        all_hooks = calls.checked_hooks(hooks)
+        calls.check_steps("steps", steps)
+        if steps is not None:
+            all_hooks.append(evaluation_run.StopAfterNEvalsHook(steps))
+        path = self._checkpoint(checkpoint_path, "evaluate")
+        with graphs.Graph().as_default() as graph:
+            global_step = self._start_graph(graph)
+            result = self._call_input_fn(input_fn, _MODES.EVAL)
+            features, labels, input_hooks = calls.parse_input(result)
+            spec = self._call_model_fn(features, labels, _MODES.EVAL, self.config)
+            update, values = evaluation_run.metric_ops(spec, global_step)
+            if not path:
+                warm_starting.apply(self._warm_start_settings)
+            results = evaluation_run.evaluate(
+                path,
+                self._config.evaluation_master,
+                spec.scaffold,
+                update,
+                values,
+                [*input_hooks, *all_hooks, *spec.evaluation_hooks],
+                self._config.session_config,
+            )
+        evaluation_summaries.write(self.eval_dir(name), results, path)
+        return results
+
+    def predict(
+        self,
+        input_fn: Callable[..., Any],
+        predict_keys: Iterable[str] | None = None,
+        hooks: Iterable[Any] | None = None,
+        checkpoint_path: str | None = None,
+        yield_single_examples: bool = True,
+    ) -> Iterator[Any]:
+        """Yield the predictions of each example, or of each batch, until the input ends.
+
+        If the predictions are a dictionary, each result is a dictionary, with `predict_keys` only.
+        Checkpoints are chosen as in `evaluate`. The work starts with the first result.
+
+        Raises:
+            ValueError: no prediction has a key of `predict_keys`, the predictions are no
+                dictionary, or the sizes of the batches differ.
+            TypeError: a hook is of another type.
+        """
+        all_hooks = calls.checked_hooks(hooks)
+        path = self._checkpoint(checkpoint_path, "predict")
+        graph = graphs.Graph()
+        with graph.as_default():
+            self._start_graph(graph)
+            result = self._call_input_fn(input_fn, _MODES.PREDICT)
+            features, _, input_hooks = calls.parse_input(result)
+            calls.warn_if_endless(features)
+            spec = self._call_model_fn(features, None, _MODES.PREDICT, self.config)
+            if not path:
+                warm_starting.apply(self._warm_start_settings)
+            predictions = prediction_run.chosen(spec.predictions, predict_keys)
+            session = prediction_run.open_session(
+                path, self._config, spec, [*input_hooks, *all_hooks, *spec.prediction_hooks]
+            )
+        for batch in prediction_run.batches(graph, session, predictions):
+            if yield_single_examples:
+                yield from prediction_run.examples(batch)
+            else:
+                yield batch
+
+    def _train_model(
+        self, input_fn: Callable[..., Any], hooks: list[Any], listeners: list[Any]
+    ) -> Any:
+        """Build the training graph, train, and return the last loss."""
+        device = training_run.device_function(self._config)
+        with graphs.Graph().as_default() as graph, graph.device(device):
+            global_step = self._start_graph(graph)
+            result = self._call_input_fn(input_fn, _MODES.TRAIN)
+            features, labels, input_hooks = calls.parse_input(result)
+            spec = self._call_model_fn(features, labels, _MODES.TRAIN, self.config)
+            warm_starting.apply(self._warm_start_settings)
+            return training_run.train(
+                spec, self._config, global_step, [*input_hooks, *hooks], listeners
+            )
+
+
+def _check_overrides(kind: type[Estimator]) -> None:
+    """Check that a subclass keeps the methods of Estimator."""
+    members = {
+        name: value
+        for base in reversed(Estimator.__mro__[:-1])
+        for name, value in vars(base).items()
+        if not name.startswith("__")
+    }
+    overridden = [name for name, value in members.items() if getattr(kind, name) is not value]
+    if overridden:
+        raise ValueError(
+            "Subclasses of Estimator cannot override members of Estimator. "
+            f"{kind} does override {overridden}"
+        )
