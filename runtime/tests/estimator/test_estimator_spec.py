@@ -17,6 +17,7 @@ def _graph():
         yield
 
 
+@pytest.mark.e2e
 def test_importing_capstan_does_not_load_estimators():
     program = "import capstan, sys; sys.exit('capstan.estimator' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -11,7 +11,7 @@ tf.estimator.train_and_evaluate(
 from typing import Any
 
 from capstan.api.absent import absent as _absent
-from capstan.estimator import export
+from capstan.estimator import export, inputs
 from capstan.estimator.estimator import Estimator
 from capstan.estimator.estimator_spec import EstimatorSpec
 from capstan.estimator.exporter import BestExporter, Exporter, FinalExporter, LatestExporter
@@ -36,6 +36,7 @@ __all__ = [
     "VocabInfo",
     "WarmStartSettings",
     "export",
+    "inputs",
     "train_and_evaluate",
 ]
 

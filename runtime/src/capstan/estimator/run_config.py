@@ -101,7 +101,9 @@ class RunConfig:
             save_summary_steps=save_summary_steps,
             save_checkpoints_steps=steps,
             save_checkpoints_secs=secs,
-            session_config=session_config or self._default_session_config(),
+            session_config=(
+                self._default_session_config() if session_config is None else session_config
+            ),
             keep_checkpoint_max=keep_checkpoint_max,
             keep_checkpoint_every_n_hours=keep_checkpoint_every_n_hours,
             log_step_count_steps=log_step_count_steps,

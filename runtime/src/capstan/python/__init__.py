@@ -198,6 +198,9 @@ _ESTIMATORS = {
     "export.export_lib": (f"{_ESTIMATOR}.export",),
     "export.export_output": (f"{_ESTIMATOR}.export_output",),
     "exporter": (f"{_ESTIMATOR}.exporter",),
+    **{
+        f"inputs.{name}": (f"{_ESTIMATOR}.inputs",) for name in ("inputs", "numpy_io", "pandas_io")
+    },
     "model_fn": (f"{_ESTIMATOR}.mode_keys", f"{_ESTIMATOR}.estimator_spec"),
     "run_config": (f"{_ESTIMATOR}.run_config",),
     "training": (f"{_ESTIMATOR}.training", f"{_ESTIMATOR}.specs"),
@@ -265,6 +268,7 @@ alias.grow(
         "data.ops.iterator_ops": ("capstan.api.data",),
         "data.ops.readers": ("capstan.api.data",),
         "feature_column.feature_column": ("capstan.api.feature_column",),
+        "feature_column.feature_column_lib": ("capstan.api.feature_column",),
         **{f"training.{name}": (*_TRAIN, _op) for name in _TRAINING},
         "training.input": (_hidden("capstan.train.input_structure"), *_TRAIN, _op),
         "training.monitored_session": (_session_layer, "capstan.train.training_session", *_TRAIN),
