@@ -12,6 +12,13 @@ from typing import Any
 
 from capstan.api.absent import absent as _absent
 from capstan.estimator import export, inputs
+from capstan.estimator.canned.baseline import BaselineClassifier, BaselineRegressor
+from capstan.estimator.canned.dnn import DNNClassifier, DNNRegressor
+from capstan.estimator.canned.dnn_linear_combined import (
+    DNNLinearCombinedClassifier,
+    DNNLinearCombinedRegressor,
+)
+from capstan.estimator.canned.linear import LinearClassifier, LinearRegressor
 from capstan.estimator.estimator import Estimator
 from capstan.estimator.estimator_spec import EstimatorSpec
 from capstan.estimator.exporter import BestExporter, Exporter, FinalExporter, LatestExporter
@@ -23,13 +30,21 @@ from capstan.estimator.warm_starting import WarmStartSettings
 from capstan.train.vocabulary import VocabInfo
 
 __all__ = [
+    "BaselineClassifier",
+    "BaselineRegressor",
     "BestExporter",
+    "DNNClassifier",
+    "DNNLinearCombinedClassifier",
+    "DNNLinearCombinedRegressor",
+    "DNNRegressor",
     "Estimator",
     "EstimatorSpec",
     "EvalSpec",
     "Exporter",
     "FinalExporter",
     "LatestExporter",
+    "LinearClassifier",
+    "LinearRegressor",
     "ModeKeys",
     "RunConfig",
     "TrainSpec",

@@ -193,14 +193,19 @@ _TRAINING = (
 _ESTIMATOR = "capstan.estimator"
 _ESTIMATORS = {
     "estimator": (f"{_ESTIMATOR}.estimator", f"{_ESTIMATOR}.warm_starting", _ESTIMATOR),
+    "canned.baseline": (f"{_ESTIMATOR}.canned.baseline",),
+    "canned.dnn": (f"{_ESTIMATOR}.canned.dnn",),
+    "canned.dnn_linear_combined": (f"{_ESTIMATOR}.canned.dnn_linear_combined",),
+    "canned.linear": (f"{_ESTIMATOR}.canned.linear",),
+    "canned.metric_keys": (f"{_ESTIMATOR}.canned.keys",),
+    "canned.optimizers": (f"{_ESTIMATOR}.canned.choices",),
+    "canned.prediction_keys": (f"{_ESTIMATOR}.canned.keys",),
     "estimator_lib": (_ESTIMATOR,),
     "export.export": (f"{_ESTIMATOR}.receivers", f"{_ESTIMATOR}.export"),
     "export.export_lib": (f"{_ESTIMATOR}.export",),
     "export.export_output": (f"{_ESTIMATOR}.export_output",),
     "exporter": (f"{_ESTIMATOR}.exporter",),
-    **{
-        f"inputs.{name}": (f"{_ESTIMATOR}.inputs",) for name in ("inputs", "numpy_io", "pandas_io")
-    },
+    **{f"inputs.{name}": (f"{_ESTIMATOR}.inputs",) for name in ("inputs", "numpy_io", "pandas_io")},
     "model_fn": (f"{_ESTIMATOR}.mode_keys", f"{_ESTIMATOR}.estimator_spec"),
     "run_config": (f"{_ESTIMATOR}.run_config",),
     "training": (f"{_ESTIMATOR}.training", f"{_ESTIMATOR}.specs"),

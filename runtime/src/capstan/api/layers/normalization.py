@@ -1,6 +1,7 @@
 """`tf.layers.batch_normalization` (python/layers/normalization.py)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from capstan.api import init_ops, math_ops, nn, nn_normalization, smart_cond, state_ops
@@ -84,13 +85,25 @@ class BatchNormalization(base.Layer):
                 "beta", (size,), kind, self.beta_initializer, self.beta_regularizer,
                 constraint=self.beta_constraint,
             )  # fmt: skip
-        self.moving_mean = self.add_weight(
-            "moving_mean", (size,), kind, self.moving_mean_initializer, trainable=False
-        )
-        self.moving_variance = self.add_weight(
-            "moving_variance", (size,), kind, self.moving_variance_initializer, trainable=False
-        )
+        with self._without_partitioner():
+            self.moving_mean = self.add_weight(
+                "moving_mean", (size,), kind, self.moving_mean_initializer, trainable=False
+            )
+            self.moving_variance = self.add_weight(
+                "moving_variance", (size,), kind, self.moving_variance_initializer, trainable=False
+            )
         self.built = True
+
+    @contextmanager
+    def _without_partitioner(self) -> Iterator[None]:
+        """Return a block in which the variables of the layer are not cut. Averages move whole."""
+        self._open(None)
+        partitioner = self._scope.partitioner
+        self._scope.set_partitioner(None)
+        try:
+            yield
+        finally:
+            self._scope.set_partitioner(partitioner)
 
     def call(self, inputs: Any, training: Any = False) -> Any:
         normalize = self._fused if self.fused else self._plain

@@ -1,0 +1,206 @@
+"""The heads of classifiers, for two and for more classes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from capstan.api import array_ops, lookup, losses, losses_ops, metrics, nn, reduce_ops, string_ops
+from capstan.api.losses import Reduction
+from capstan.api.scoped import scoped
+from capstan.core import dtypes
+from capstan.estimator import export_output
+from capstan.estimator.canned import head, head_inputs
+from capstan.estimator.canned.keys import MetricKeys, PredictionKeys
+from capstan.framework.raw import raw
+
+
+class _ClassificationHead(head.Head):
+    """A head whose labels are classes: numbers from 0 on, or words of a vocabulary."""
+
+    def __init__(
+        self,
+        n_classes: int,
+        logits_dimension: int,
+        label_vocabulary: Sequence[str] | None,
+        weight_column: Any,
+        loss_reduction: str,
+        loss_fn: Callable[..., Any] | None,
+        name: str | None,
+    ) -> None:
+        super().__init__(logits_dimension, weight_column, loss_reduction, loss_fn, name)
+        if label_vocabulary is not None and not isinstance(label_vocabulary, list | tuple):
+            raise TypeError(
+                f"label_vocabulary should be a list or tuple. Given type: {type(label_vocabulary)}"
+            )
+        self._n_classes = n_classes
+        self._vocabulary = label_vocabulary
+
+    def _classes(self, logits: Any) -> dict[str, Any]:
+        """Return the numbers and the names of the classes with the largest logits."""
+        numbers = reduce_ops.argmax(logits, axis=-1, name=PredictionKeys.CLASS_IDS)
+        numbers = raw.ExpandDims(numbers, -1)
+        if self._vocabulary:
+            table = lookup.index_to_string_table_from_tensor(
+                list(self._vocabulary), name="class_string_lookup"
+            )
+            names = table.lookup(numbers)
+        else:
+            names = string_ops.as_string(numbers, name="str_classes")
+        return {PredictionKeys.CLASS_IDS: numbers, PredictionKeys.CLASSES: names}
+
+    def _numbers(self, labels: Any) -> Any:
+        """Return the numbers of labels, which may be words of the vocabulary."""
+        if self._vocabulary is None:
+            return labels
+        table = lookup.index_table_from_tensor(list(self._vocabulary), name="class_id_lookup")
+        return table.lookup(labels)
+
+    def _scores(self, probabilities: Any) -> export_output.ClassificationOutput:
+        count = raw.Shape(probabilities)[0]
+        numbers = raw.Range(0, self._n_classes, 1)
+        names = list(self._vocabulary) if self._vocabulary else string_ops.as_string(numbers)
+        return export_output.ClassificationOutput(
+            probabilities, array_ops.tile(array_ops.expand_dims(names, 0), [count, 1])
+        )
+
+
+class MultiClassHead(_ClassificationHead):
+    """The head of a classifier with `n_classes` logits and the softmax cross entropy.
+
+    Raises:
+        ValueError: there are fewer than three classes, or as Head.
+        TypeError: the vocabulary is no list.
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        loss_reduction: str = Reduction.SUM,
+        loss_fn: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        if n_classes is None or n_classes <= 2:
+            raise ValueError(f"n_classes must be > 2: {n_classes}.")
+        super().__init__(
+            n_classes, n_classes, label_vocabulary, weight_column, loss_reduction, loss_fn, name
+        )
+        if label_vocabulary and len(label_vocabulary) != n_classes:
+            raise ValueError(
+                '"label_vocabulary" does not have "n_classes" items. '
+                f"n_classes={n_classes}, label_vocabulary={label_vocabulary}"
+            )
+
+    def _predictions(self, logits: Any) -> dict[str, Any]:
+        with scoped(None, "predictions", (logits,)):
+            probabilities = nn.softmax(logits, name=PredictionKeys.PROBABILITIES)
+            return {
+                PredictionKeys.LOGITS: logits,
+                PredictionKeys.PROBABILITIES: probabilities,
+                **self._classes(logits),
+            }
+
+    def _exports(self, predictions: Mapping[str, Any]) -> dict[str, Any]:
+        scores = self._scores(predictions[PredictionKeys.PROBABILITIES])
+        return {"": scores, "classification": scores}
+
+    def _processed(self, labels: Any) -> Any:
+        if self._vocabulary is None and not labels.dtype.is_integer:
+            raise ValueError(f"Labels dtype should be integer. Instead got {labels.dtype}.")
+        if self._vocabulary is not None and labels.dtype != dtypes.string:
+            raise ValueError(
+                "Labels dtype should be string if there is a vocabulary. Instead got "
+                f"{labels.dtype}"
+            )
+        return head_inputs.in_range(self._numbers(labels), self._n_classes)
+
+    def _losses(self, labels: Any, logits: Any) -> Any:
+        unreduced = losses.sparse_softmax_cross_entropy(labels, logits, reduction=Reduction.NONE)
+        return raw.ExpandDims(unreduced, -1)
+
+    def _metrics(self, predictions: Mapping[str, Any], labels: Any, weights: Any) -> dict[str, Any]:
+        key, chosen = MetricKeys.ACCURACY, predictions[PredictionKeys.CLASS_IDS]
+        return {key: metrics.accuracy(labels, chosen, weights, name=key)}
+
+
+class BinaryHead(_ClassificationHead):
+    """The head of a classifier with one logit, for two classes, and the sigmoid cross entropy.
+
+    The evaluation also has the accuracy, precision and recall at each of `thresholds`.
+
+    Raises:
+        ValueError: a threshold is not between 0 and 1, or as Head.
+        TypeError: the vocabulary is no list.
+    """
+
+    def __init__(
+        self,
+        weight_column: Any = None,
+        thresholds: Sequence[float] | None = None,
+        label_vocabulary: Sequence[str] | None = None,
+        loss_reduction: str = Reduction.SUM,
+        loss_fn: Callable[..., Any] | None = None,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(2, 1, label_vocabulary, weight_column, loss_reduction, loss_fn, name)
+        self._thresholds = tuple(thresholds or ())
+        for threshold in self._thresholds:
+            if not 0.0 < threshold < 1.0:
+                raise ValueError(f"thresholds not in (0, 1): {self._thresholds}.")
+
+    def _predictions(self, logits: Any) -> dict[str, Any]:
+        with scoped(None, "predictions", (logits,)):
+            both = array_ops.concat([raw.ZerosLike(logits), logits], -1, "two_class_logits")
+            return {
+                PredictionKeys.LOGITS: logits,
+                PredictionKeys.LOGISTIC: raw.Sigmoid(logits, name=PredictionKeys.LOGISTIC),
+                PredictionKeys.PROBABILITIES: nn.softmax(both, name=PredictionKeys.PROBABILITIES),
+                **self._classes(both),
+            }
+
+    def _exports(self, predictions: Mapping[str, Any]) -> dict[str, Any]:
+        scores = self._scores(predictions[PredictionKeys.PROBABILITIES])
+        number = export_output.RegressionOutput(predictions[PredictionKeys.LOGISTIC])
+        return {"": scores, "classification": scores, "regression": number}
+
+    def _processed(self, labels: Any) -> Any:
+        numbers = raw.Cast(self._numbers(labels), DstT=dtypes.float32)
+        return head_inputs.in_range(numbers, 2)
+
+    def _losses(self, labels: Any, logits: Any) -> Any:
+        return losses_ops.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
+
+    def _metrics(self, predictions: Mapping[str, Any], labels: Any, weights: Any) -> dict[str, Any]:
+        keys = MetricKeys
+        chosen, logistic = (
+            predictions[name] for name in (PredictionKeys.CLASS_IDS, PredictionKeys.LOGISTIC)
+        )
+        mean = metrics.mean(labels, weights, name=keys.LABEL_MEAN)
+        found = {
+            keys.ACCURACY: metrics.accuracy(labels, chosen, weights, name=keys.ACCURACY),
+            keys.PRECISION: metrics.precision(labels, chosen, weights, name=keys.PRECISION),
+            keys.RECALL: metrics.recall(labels, chosen, weights, name=keys.RECALL),
+            keys.PREDICTION_MEAN: metrics.mean(logistic, weights, name=keys.PREDICTION_MEAN),
+            keys.LABEL_MEAN: mean,
+            # The accuracy of the constant prediction that is right more often.
+            keys.ACCURACY_BASELINE: tuple(raw.Maximum(each, 1.0 - each) for each in mean),
+            keys.AUC: metrics.auc(labels, logistic, weights, name=keys.AUC),
+            keys.AUC_PR: metrics.auc(labels, logistic, weights, curve="PR", name=keys.AUC_PR),
+        }
+        for threshold in self._thresholds:
+            found |= _at_threshold(labels, logistic, weights, threshold)
+        return found
+
+
+def _at_threshold(labels: Any, logistic: Any, weights: Any, threshold: float) -> dict[str, Any]:
+    keys = MetricKeys
+    positive = raw.Cast(raw.GreaterEqual(logistic, threshold), DstT=dtypes.float32)
+    accuracy = keys.ACCURACY_AT_THRESHOLD % threshold
+    found = {accuracy: metrics.accuracy(labels, positive, weights, name=accuracy)}
+    for key, metric in (
+        (keys.PRECISION_AT_THRESHOLD % threshold, metrics.precision_at_thresholds),
+        (keys.RECALL_AT_THRESHOLD % threshold, metrics.recall_at_thresholds),
+    ):
+        pair = metric(labels, logistic, (threshold,), weights, name=key)
+        found[key] = tuple(array_ops.squeeze(each) for each in pair)
+    return found

@@ -1,0 +1,135 @@
+"""Linear models: `tf.estimator.LinearClassifier` and `LinearRegressor`.
+
+The names of the variables are TensorFlow's (tensorflow/python/estimator/canned/linear.py).
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from capstan import train
+from capstan.api import array_ops, feature_column, nn, scope_block
+from capstan.api.losses import Reduction
+from capstan.estimator import estimator
+from capstan.estimator.canned import choices, dnn, heads
+from capstan.framework import nest
+from capstan.framework.raw import raw
+from capstan.train import summary
+
+_LEARNING_RATE: Final = 0.2
+
+
+class LinearClassifier(estimator.Estimator):
+    """A classifier whose logits are a weighted sum of `feature_columns`, and a bias.
+
+    The arguments have the meaning that they have for `DNNClassifier`. If an example has several ids
+    of a categorical column, `sparse_combiner` says how their weights are combined: "sum", "mean" or
+    "sqrtn". `partitioner` cuts the weights.
+
+    Raises:
+        ValueError: there are fewer than two classes, or an argument of Estimator is wrong.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Iterable[Any],
+        model_dir: Any = None,
+        n_classes: int = 2,
+        weight_column: Any = None,
+        label_vocabulary: Sequence[str] | None = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+        partitioner: Any = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = Reduction.SUM,
+        sparse_combiner: str = "sum",
+    ) -> None:
+        head = choices.classification_head(
+            n_classes, weight_column, label_vocabulary, loss_reduction
+        )
+        model = model_fn(head, feature_columns, optimizer, partitioner, sparse_combiner)
+        super().__init__(model, model_dir, config, warm_start_from=warm_start_from)
+
+
+class LinearRegressor(estimator.Estimator):
+    """A regressor whose predictions are computed as the logits of `LinearClassifier`.
+
+    Labels have `label_dimension` numbers for each example. The loss is the squared error.
+    """
+
+    def __init__(
+        self,
+        feature_columns: Iterable[Any],
+        model_dir: Any = None,
+        label_dimension: int = 1,
+        weight_column: Any = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+        partitioner: Any = None,
+        warm_start_from: Any = None,
+        loss_reduction: str = Reduction.SUM,
+        sparse_combiner: str = "sum",
+    ) -> None:
+        head = heads.regression_head(
+            weight_column=weight_column,
+            label_dimension=label_dimension,
+            loss_reduction=loss_reduction,
+        )
+        model = model_fn(head, feature_columns, optimizer, partitioner, sparse_combiner)
+        super().__init__(model, model_dir, config, warm_start_from=warm_start_from)
+
+
+def model_fn(
+    head: heads.Head,
+    feature_columns: Iterable[Any],
+    optimizer: Any,
+    partitioner: Any,
+    sparse_combiner: str,
+) -> Any:
+    """Return the function that builds the model of an Estimator with this head."""
+    columns = tuple(feature_columns)
+
+    def build(features: Any, labels: Any, mode: str, config: Any) -> Any:
+        dnn.check_features(features)
+        chosen = choices.get_optimizer_instance(
+            optimizer or _default_optimizer(columns), _LEARNING_RATE
+        )
+        with scope_block.variable_scope(
+            "linear",
+            values=tuple(features.values()),
+            partitioner=partitioner or dnn.table_partitioner(config),
+        ):
+            computed = logits(features, head.logits_dimension, columns, sparse_combiner)
+            return head.create_estimator_spec(
+                features=features, mode=mode, labels=labels, optimizer=chosen, logits=computed
+            )
+
+    return build
+
+
+def logits(
+    features: Mapping[str, Any],
+    dimension: int,
+    feature_columns: Sequence[Any],
+    sparse_combiner: str,
+) -> Any:
+    """Return `dimension` logits for each example. The variables are in the current scope.
+
+    The summaries are the bias and the share of the other weights that are zero.
+    """
+    by_column: dict[Any, Any] = {}
+    computed = feature_column.linear_model(
+        features, feature_columns, dimension, sparse_combiner, cols_to_vars=by_column
+    )
+    bias = array_ops.concat([raw.Reshape(part, [-1]) for part in by_column.pop("bias")], 0)
+    if dimension > 1:
+        summary.histogram("bias", bias)
+    else:
+        summary.scalar("bias", bias[0])
+    weights = [raw.Reshape(part, [-1]) for part in nest.flatten(list(by_column.values()))]
+    summary.scalar("fraction_of_zero_weights", nn.zero_fraction(array_ops.concat(weights, 0)))
+    return computed
+
+
+def _default_optimizer(columns: Sequence[Any]) -> Any:
+    return train.FtrlOptimizer(min(_LEARNING_RATE, 1.0 / math.sqrt(len(columns))))
