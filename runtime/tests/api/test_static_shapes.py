@@ -82,3 +82,16 @@ def test_slots_of_parts_are_restored_into_another_number_of_parts(
         saver(3).restore(session, path)
         after = [value for part in tf.global_variables() for value in session.run(part).ravel()]
     np.testing.assert_array_equal(after, before)
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+@pytest.mark.parametrize("shape", [(3,), (3, 1)])
+def test_labels_of_unknown_rank_lose_their_last_axis(shape: Any, is_known: bool) -> None:
+    logits = tf.placeholder_with_default(np.eye(3, dtype=np.float32), [3, 3] if is_known else None)
+    labels = tf.placeholder(tf.int64)
+    loss = tf.losses.sparse_softmax_cross_entropy(labels, logits)
+    accuracy = tf.metrics.accuracy(labels, tf.argmax(logits, -1))[1]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        found = session.run([loss, accuracy], {labels: np.arange(3).reshape(shape)})
+    np.testing.assert_allclose(found, [np.log(np.e + 2) - 1, 1.0], rtol=1e-6)

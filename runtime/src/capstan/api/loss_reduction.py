@@ -7,7 +7,7 @@ scalar, or have the rank of the losses with sizes that are equal or 1.
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import math_ops, reduce_ops
+from capstan.api import cond_ops, math_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import collections, convert
@@ -147,10 +147,20 @@ def check_weights(weights: Any, losses: Any) -> None:
 def without_last_one(value: Any, other: Any, difference: int) -> Any:
     """Remove the last axis of `value` if it has size 1 and the rank is one too high.
 
-    The rank should be the rank of `other` minus `difference`.
+    The rank should be the rank of `other` minus `difference`. If a static rank is unknown, the step
+    decides.
     """
     rank, wanted = value.shape.ndims, other.shape.ndims
-    if rank is None or wanted is None or rank != wanted - difference + 1:
-        return value
-    sizes: Sequence[int | None] = value.shape.as_list()
-    return raw.Squeeze(value, squeeze_dims=[-1]) if sizes[-1] in (1, None) else value
+    if rank is not None:
+        sizes: Sequence[int | None] = value.shape.as_list()
+        if not sizes or sizes[-1] not in (1, None):
+            return value
+    if rank is not None and wanted is not None:
+        is_surplus = rank == wanted - difference + 1
+        return raw.Squeeze(value, squeeze_dims=[-1]) if is_surplus else value
+    surplus = raw.Sub(raw.Rank(value), raw.Rank(other))
+    return cond_ops.cond(
+        raw.Equal(surplus, 1 - difference),
+        lambda: raw.Squeeze(value, squeeze_dims=[-1]),
+        lambda: value,
+    )

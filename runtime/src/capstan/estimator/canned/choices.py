@@ -36,9 +36,7 @@ def get_optimizer_instance(opt: Any, learning_rate: float | None = None) -> Any:
         return _OPTIMIZERS[opt](learning_rate=learning_rate)
     made = opt() if callable(opt) else opt
     if not isinstance(made, train.Optimizer):
-        raise ValueError(  # noqa: TRY004, TensorFlow's error
-            f"The given object is not an Optimizer instance. Given: {made}"
-        )
+        raise ValueError(f"The given object is not an Optimizer instance. Given: {made}")
     return made
 
 

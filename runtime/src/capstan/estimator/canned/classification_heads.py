@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from capstan.api import array_ops, lookup, losses, losses_ops, metrics, nn, reduce_ops, string_ops
+from capstan.api import array_ops, losses, losses_ops, metrics, nn, reduce_ops, string_ops
+from capstan.api.lookup import factories
 from capstan.api.losses import Reduction
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
@@ -39,7 +40,7 @@ class _ClassificationHead(head.Head):
         numbers = reduce_ops.argmax(logits, axis=-1, name=PredictionKeys.CLASS_IDS)
         numbers = raw.ExpandDims(numbers, -1)
         if self._vocabulary:
-            table = lookup.index_to_string_table_from_tensor(
+            table = factories.index_to_string_table_from_tensor(
                 list(self._vocabulary), name="class_string_lookup"
             )
             names = table.lookup(numbers)
@@ -51,7 +52,7 @@ class _ClassificationHead(head.Head):
         """Return the numbers of labels, which may be words of the vocabulary."""
         if self._vocabulary is None:
             return labels
-        table = lookup.index_table_from_tensor(list(self._vocabulary), name="class_id_lookup")
+        table = factories.index_table_from_tensor(list(self._vocabulary), name="class_id_lookup")
         return table.lookup(labels)
 
     def _scores(self, probabilities: Any) -> export_output.ClassificationOutput:

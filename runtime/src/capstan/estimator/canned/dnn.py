@@ -179,6 +179,6 @@ def table_partitioner(config: Any) -> Any:
 def check_features(features: Any) -> None:
     """Raise ValueError unless the features are tensors by name."""
     if not isinstance(features, dict):
-        raise ValueError(  # noqa: TRY004, TensorFlow's error
+        raise ValueError(
             f"features should be a dictionary of `Tensor`s. Given type: {type(features)}"
         )

@@ -45,7 +45,7 @@ def labels_like(labels: Any, logits: Any, dimension: int) -> Any:
     with scoped(None, "labels", (labels, logits)) as scope:
         labels = sparse_ops.convert_to_tensor_or_sparse_tensor(labels)
         if isinstance(labels, sparse_tensor.SparseTensor):
-            raise ValueError(  # noqa: TRY004, TensorFlow's error
+            raise ValueError(
                 "SparseTensor labels are not supported. labels must be a Tensor of shape "
                 f"[D0, D1, ..., DN, {dimension}], e.g. [batch_size, {dimension}]. Suggested Fix "
                 "(1): Check the label feature in your data. Each example must contain "
