@@ -11,6 +11,10 @@ from capstan.estimator.export_output import (
     RegressionOutput,
     TrainOutput,
 )
+from capstan.estimator.receiver_fns import (
+    build_parsing_serving_input_receiver_fn,
+    build_raw_serving_input_receiver_fn,
+)
 from capstan.estimator.receivers import (
     ServingInputReceiver,
     SupervisedInputReceiver,
@@ -29,6 +33,8 @@ __all__ = [
     "TensorServingInputReceiver",
     "TrainOutput",
     "UnsupervisedInputReceiver",
+    "build_parsing_serving_input_receiver_fn",
+    "build_raw_serving_input_receiver_fn",
 ]
 
 

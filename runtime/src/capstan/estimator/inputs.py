@@ -37,7 +37,8 @@ def numpy_input_fn(
 
     Raises:
         ValueError: `shuffle` is not given. The input function raises ValueError for arrays of
-            different lengths, empty dictionaries, and names that are in both `x` and `y`.
+            different lengths, empty dictionaries, empty arrays, and names that are in both `x` and
+            `y`.
         TypeError: the input function finds that `x` is neither an array nor a dictionary.
     """
     _check_shuffle(shuffle)
@@ -134,6 +135,8 @@ def _features(x: Any) -> dict[Any, Any]:
             raise ValueError("x cannot be an empty dict")
         return dict(sorted(x.items()))
     if isinstance(x, np.ndarray):
+        if x.size == 0:
+            raise ValueError("x cannot be an empty array")
         return {"__direct_np_input__": x}
     raise TypeError(f"x must be a dict or array; got {type(x).__name__}")
 

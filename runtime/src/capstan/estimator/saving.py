@@ -83,12 +83,11 @@ def export(
 def timestamped_folder(base: str) -> str:
     """Return the path of a new folder, whose name is the time in seconds since 1970.
 
-    If the folder of this second exists, the name is the next free number.
+    The name is greater than all other numbers in the folder, so the newest model has the greatest.
     """
-    seconds = int(time.time())
-    while file_io.file_exists(folder := file_names.joined(base, str(seconds))):
-        seconds += 1
-    return folder
+    names = file_io.list_directory(base) if file_io.is_directory(base) else []
+    known = [int(name.rstrip("/")) for name in names if name.rstrip("/").isdigit()]
+    return file_names.joined(base, str(max([int(time.time()), *(each + 1 for each in known)])))
 
 
 def _restored(

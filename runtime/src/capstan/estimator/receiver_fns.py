@@ -1,0 +1,65 @@
+"""Functions that make the inputs of exported models: of serialized Examples, or of raw features.
+
+Source: tensorflow/python/estimator/export/export.py.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from capstan.api import creation_ops, example_ops
+from capstan.core import dtypes, tensor_shape
+from capstan.estimator import receivers
+from capstan.framework import graph as graphs
+
+
+def build_parsing_serving_input_receiver_fn(
+    feature_spec: Mapping[str, Any], default_batch_size: int | None = None
+) -> Callable[[], receivers.ServingInputReceiver]:
+    """Return a function for models whose clients send serialized Examples.
+
+    The function adds a placeholder for strings of shape [default_batch_size], by the name
+    `examples`, and parses the features of `feature_spec` from it.
+    """
+
+    def serving_input_receiver_fn() -> receivers.ServingInputReceiver:
+        serialized = creation_ops.placeholder(
+            dtypes.string, [default_batch_size], name="input_example_tensor"
+        )
+        features = example_ops.parse_example(serialized, dict(feature_spec))
+        return receivers.ServingInputReceiver(features, {"examples": serialized})
+
+    return serving_input_receiver_fn
+
+
+def build_raw_serving_input_receiver_fn(
+    features: Mapping[str, Any], default_batch_size: int | None = None
+) -> Callable[[], receivers.ServingInputReceiver]:
+    """Return a function for models whose clients send the features as tensors.
+
+    The function adds a placeholder like each tensor of `features`, whose first dimension is
+    `default_batch_size`.
+    """
+    kinds = {name: _kind(tensor) for name, tensor in features.items()}
+
+    def serving_input_receiver_fn() -> receivers.ServingInputReceiver:
+        placeholders = {
+            name: _placeholder(kind, default_batch_size) for name, kind in kinds.items()
+        }
+        # A model may change its dictionary of features.
+        return receivers.ServingInputReceiver(dict(placeholders), placeholders)
+
+    return serving_input_receiver_fn
+
+
+_Kind = tuple[dtypes.DType, tensor_shape.TensorShape, str]
+
+
+def _kind(tensor: graphs.Tensor) -> _Kind:
+    """Return the dtype, the shape and the name of a feature."""
+    return tensor.dtype.base_dtype, tensor.get_shape(), tensor.op.name
+
+
+def _placeholder(kind: _Kind, batch_size: int | None) -> Any:
+    dtype, shape, name = kind
+    batched = tensor_shape.TensorShape([batch_size]).concatenate(shape[1:])
+    return creation_ops.placeholder(dtype, batched, name=name)
