@@ -13,11 +13,14 @@ from capstan.api import logging
 from capstan.estimator import estimator as estimators
 from capstan.estimator import specs
 from capstan.framework import collections
-from capstan.train import checkpointing, timer
+from capstan.train import checkpointing, progress, timer
 
 _STEP: Final = collections.GraphKeys.GLOBAL_STEP
 _WARNING_SECS: Final = 600
 """The pause between two warnings that there is nothing to evaluate."""
+
+_SHOWN: Final = ("accuracy", "auc", "loss")
+"""The metrics that an evaluator reports. A line of capstanctl has no room for all of them."""
 
 
 class EvalStatus(enum.Enum):
@@ -103,6 +106,21 @@ class Evaluator:
         if self._warned_at is None or now - self._warned_at > _WARNING_SECS:
             logging.warning(message)
             self._warned_at = now
+
+
+class EvaluationProgress:
+    """Reports the metrics of evaluations to the operator, if it reads the progress of this task."""
+
+    def __init__(self) -> None:
+        is_wanted = progress.is_wanted(is_chief=False)
+        path = os.environ.get(progress.VARIABLE) or None
+        self._report = progress.Report(path) if is_wanted else None
+
+    def show(self, result: EvalResult) -> None:
+        if self._report is not None and result.metrics is not None:
+            metrics = result.metrics
+            shown = {name: float(metrics[name]) for name in _SHOWN if name in metrics}
+            self._report.write(int(metrics[_STEP]), shown)
 
 
 class EvaluatingListener(checkpointing.CheckpointSaverListener):

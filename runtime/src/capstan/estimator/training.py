@@ -148,10 +148,11 @@ class TrainingExecutor:
         if spec.start_delay_secs:
             logging.info("Waiting %f secs before starting eval.", spec.start_delay_secs)
             _wait(spec.start_delay_secs)
-        evaluations = self._evaluator()
+        evaluations, progress = self._evaluator(), evaluator.EvaluationProgress()
         while True:
             started = time.monotonic()
             result = evaluations.evaluate_and_export()
+            progress.show(result)
             if evaluations.has_ended(result):
                 logging.info("Exiting evaluation: the training has reached its last step.")
                 return
