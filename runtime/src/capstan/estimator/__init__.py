@@ -11,7 +11,7 @@ tf.estimator.train_and_evaluate(
 from typing import Any
 
 from capstan.api.absent import absent as _absent
-from capstan.estimator import export, inputs
+from capstan.estimator import experimental, export, inputs
 from capstan.estimator.canned.baseline import BaselineClassifier, BaselineRegressor
 from capstan.estimator.canned.dnn import DNNClassifier, DNNRegressor
 from capstan.estimator.canned.dnn_linear_combined import (
@@ -50,6 +50,7 @@ __all__ = [
     "TrainSpec",
     "VocabInfo",
     "WarmStartSettings",
+    "experimental",
     "export",
     "inputs",
     "train_and_evaluate",

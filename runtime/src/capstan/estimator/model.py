@@ -138,7 +138,8 @@ def _with_model_dir(config: run_config.RunConfig | None, model_dir: Any) -> run_
                 "`model_dir` are set both in constructor and `RunConfig`, but with different "
                 f"values. In constructor: '{folder}', in `RunConfig`: '{config.model_dir}' "
             )
-        return config.replace(model_dir=folder)
+        if folder:
+            return config.replace(model_dir=folder)
     if config.model_dir is None:
         folder = tempfile.mkdtemp()
         logging.warning("Using temporary folder as model directory: %s", folder)
