@@ -251,3 +251,14 @@ def test_a_listener_needs_checkpoints_and_is_called_for_each(tmp_path):
         estimator.train(linear.input_fn, steps=1, saving_listeners=[1])
     with pytest.raises(TypeError, match="SessionRunHook"):
         estimator.train(linear.input_fn, steps=1, hooks=[1])
+
+
+def test_metrics_can_be_added_to_an_estimator(trained):
+    def metric_fn(labels, predictions):
+        return {"mean": tf.metrics.mean(labels), "y": tf.metrics.mean(predictions["y"])}
+
+    results = tf.estimator.add_metrics(trained, metric_fn).evaluate(linear.input_fn)
+    assert set(results) == {"loss", "mse", "mean", "y", "global_step"}
+    np.testing.assert_allclose(results["mean"], results["y"], atol=0.1)
+    with pytest.raises(ValueError, match=r"not expected args: \['cook'\]"):
+        tf.estimator.add_metrics(trained, lambda cook: {})

@@ -22,7 +22,12 @@ from capstan.estimator.canned.linear import LinearClassifier, LinearRegressor
 from capstan.estimator.estimator import Estimator
 from capstan.estimator.estimator_spec import EstimatorSpec
 from capstan.estimator.exporter import BestExporter, Exporter, FinalExporter, LatestExporter
+from capstan.estimator.extenders import add_metrics
 from capstan.estimator.mode_keys import ModeKeys
+from capstan.estimator.parse_specs import (
+    classifier_parse_example_spec,
+    regressor_parse_example_spec,
+)
 from capstan.estimator.run_config import RunConfig
 from capstan.estimator.specs import EvalSpec, TrainSpec
 from capstan.estimator.training import train_and_evaluate
@@ -50,9 +55,12 @@ __all__ = [
     "TrainSpec",
     "VocabInfo",
     "WarmStartSettings",
+    "add_metrics",
+    "classifier_parse_example_spec",
     "experimental",
     "export",
     "inputs",
+    "regressor_parse_example_spec",
     "train_and_evaluate",
 ]
 
