@@ -7,6 +7,7 @@ import linear_estimator as linear
 import pytest
 
 import capstan as tf
+from capstan.estimator import evaluator
 
 Spec, EvalSpec = tf.estimator.TrainSpec, tf.estimator.EvalSpec
 
@@ -175,3 +176,17 @@ def test_after_a_restart_the_best_exporter_reads_old_results(trained, tmp_path):
 def test_functions_that_cannot_compare_are_refused(compare_fn, message):
     with pytest.raises(ValueError, match=message):
         tf.estimator.BestExporter(serving_input_receiver_fn=linear.receiver, compare_fn=compare_fn)
+
+
+@pytest.mark.e2e
+def test_an_evaluator_waits_for_a_checkpoint_and_evaluates_it_once(tmp_path):
+    status, recorder = evaluator.EvalStatus, Recorder()
+    estimator = linear.estimator(tmp_path)
+    evaluations = evaluator.Evaluator(
+        estimator, EvalSpec(linear.input_fn, exporters=recorder), max_training_steps=None
+    )
+    assert evaluations.evaluate_and_export().status is status.MISSING_CHECKPOINT
+    estimator.train(linear.input_fn, steps=1)
+    found = [evaluations.evaluate_and_export().status for _ in range(2)]
+    assert found == [status.EVALUATED, status.NO_NEW_CHECKPOINT]
+    assert recorder.calls == [("recorder", 1, False)]
