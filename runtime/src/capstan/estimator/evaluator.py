@@ -19,7 +19,7 @@ _STEP: Final = collections.GraphKeys.GLOBAL_STEP
 _WARNING_SECS: Final = 600
 """The pause between two warnings that there is nothing to evaluate."""
 
-_SHOWN: Final = ("accuracy", "auc", "loss")
+_SHOWN: Final[tuple[str, ...]] = ("accuracy", "auc", "loss")
 """The metrics that an evaluator reports. A line of capstanctl has no room for all of them."""
 
 

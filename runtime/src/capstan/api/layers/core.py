@@ -154,7 +154,7 @@ def dense(
     kernel_constraint: Any = None,
     bias_constraint: Any = None,
     trainable: bool = True,
-    name: str | None = None,
+    name: Any = None,
     reuse: Any = None,
 ) -> Any:
     """Return the outputs of a new fully connected layer, `Dense`.

@@ -81,7 +81,7 @@ class MultiClassHead(_ClassificationHead):
         loss_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> None:
-        if n_classes is None or n_classes <= 2:
+        if n_classes <= 2:
             raise ValueError(f"n_classes must be > 2: {n_classes}.")
         super().__init__(
             n_classes, n_classes, label_vocabulary, weight_column, loss_reduction, loss_fn, name
