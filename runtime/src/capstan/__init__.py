@@ -173,6 +173,8 @@ _ATTRIBUTES = {
     "SummaryMetadata": "tensorboard.compat.proto.summary_pb2",
     "TensorInfo": "tensorboard.compat.proto.meta_graph_pb2",
     "VERSION": "capstan.api.version",
+    "VariableAggregation": "capstan.api.variable_replicas",
+    "VariableSynchronization": "capstan.api.variable_replicas",
     "__compiler_version__": "capstan.api.version",
     "__git_version__": "capstan.api.version",
     "all_variables": "capstan.api.old_names",

@@ -54,11 +54,7 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
                 dtype=initial.dtype.base_dtype, shape=initial.shape, shared_name=name, name=scope
             )
         if initial.op.control_flow_context is not None:
-            raise ValueError(
-                f"Initializer for variable {scope} is from inside a control-flow construct, such "
-                "as a loop or conditional. When creating a variable inside a loop or conditional, "
-                "use a lambda as the initializer."
-            )
+            raise variable_arguments.inside_control_flow(scope)
         with graph.name_scope("IsInitialized"):
             raw.VarIsInitializedOp(self._handle)
         with graph.name_scope("Assign") as inner, _beside(self._handle):
@@ -255,6 +251,7 @@ class UnreadVariable(ResourceVariable):
         self._change = change
         self._handle, self._shape = variable.handle, variable.shape
         self._constraint, self._trainable = None, variable.trainable
+        self._synchronization, self._aggregation = variable.synchronization, variable.aggregation
         self._cached = self._initial_value = None
         self._initializer = variable.initializer
         self._element = self._read()

@@ -15,6 +15,15 @@ def initial_tensor(value: Any, dtype: Any) -> graphs.Tensor:
     return convert.convert_to_tensor(given, dtype, "initial_value")
 
 
+def inside_control_flow(name: str) -> ValueError:
+    """Return the error of an initial value that a loop or a conditional computes."""
+    return ValueError(
+        f"Initializer for variable {name} is from inside a control-flow construct, such as a loop "
+        "or conditional. When creating a variable inside a loop or conditional, use a lambda as "
+        "the initializer."
+    )
+
+
 def collection_keys(given: Sequence[str] | None, trainable: bool) -> list[str]:
     """Return the collections of a new variable. `given` is None, or the argument `collections`.
 

@@ -193,6 +193,8 @@ def get_variable(
     use_resource: bool | None = None,
     custom_getter: Getter | None = None,
     constraint: Any = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
 ) -> Any:
     """Return the variable `name` of the current scope, or create it as the scope's `reuse` allows.
 
@@ -224,6 +226,8 @@ def get_variable(
         validate_shape=validate_shape,
         use_resource=use_resource,
         constraint=constraint,
+        synchronization=synchronization,
+        aggregation=aggregation,
     )
 
 

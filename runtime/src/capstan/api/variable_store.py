@@ -53,13 +53,15 @@ class Store:
         initializer: Any = None,
         regularizer: Callable[[Any], Any] | None = None,
         reuse: "bool | Reuse | None" = None,
-        trainable: bool = True,
+        trainable: bool | None = None,
         collections: Sequence[str] | None = None,
         caching_device: Any = None,
         partitioner: Callable[..., Any] | None = None,
         validate_shape: bool = True,
         use_resource: bool | None = None,
         constraint: Callable[[Any], Any] | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
     ) -> Any:
         """Return the variable called `name`, or create it. `reuse` says which of these is allowed.
 
@@ -79,6 +81,8 @@ class Store:
             "caching_device": caching_device,
             "constraint": constraint,
             "use_resource": use_resource,
+            "synchronization": synchronization,
+            "aggregation": aggregation,
         }
         request = _Request(dtypes.as_dtype(dtype), initializer, regularizer, reuse, options)
         is_scalar = isinstance(shape, Sequence) and not shape

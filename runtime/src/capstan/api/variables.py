@@ -8,14 +8,16 @@ it, so control dependencies decide which value an op sees.
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NoReturn
 
-from capstan.api import cond_ops, open_scopes, partitions, variable_arguments, variable_defs
-from capstan.core import devices, dtypes, tensor_shape
-from capstan.framework import (
-    body_graph,
-    defaults,
-    graph_state,
-    operand,
+from capstan.api import (
+    cond_ops,
+    open_scopes,
+    partitions,
+    variable_arguments,
+    variable_defs,
+    variable_replicas,
 )
+from capstan.core import devices, dtypes, tensor_shape
+from capstan.framework import body_graph, defaults, graph_state, operand
 from capstan.framework import graph as graphs
 
 _KIND = "tf.Variable makes a reference variable or a resource variable, which define this"
@@ -37,7 +39,10 @@ class Variable(operand.Operand):
         TypeError: the initial value cannot be converted to `dtype`.
     """
 
-    __slots__ = ("_constraint", "_initial_value", "_initializer", "_save_slice_info", "_trainable")
+    __slots__ = (
+        *("_aggregation", "_constraint", "_initial_value", "_initializer", "_save_slice_info"),
+        *("_synchronization", "_trainable"),
+    )
 
     SaveSliceInfo = partitions.SaveSliceInfo
 
@@ -78,7 +83,12 @@ class Variable(operand.Operand):
         import_scope: str | None = None,
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
     ) -> None:
+        self._synchronization, self._aggregation, self._trainable = variable_replicas.checked(
+            synchronization, aggregation, trainable, name
+        )
         if variable_def is not None:
             if initial_value is not None:
                 raise ValueError("variable_def and initial_value are mutually exclusive.")
@@ -93,16 +103,11 @@ class Variable(operand.Operand):
             raise ValueError("The `constraint` argument must be a callable.")
         self._constraint = constraint
         self._save_slice_info = None
-        self._trainable = trainable is None or bool(trainable)
         keys = variable_arguments.collection_keys(collections, self._trainable)
         graph = graphs.graph_of([initial_value])
         around, outer_scope = body_graph.around(graph)
         if around is not graph and getattr(initial_value, "graph", None) is graph:
-            raise ValueError(
-                f"Initializer for variable {name or 'Variable'} is from inside a control-flow "
-                "construct, such as a loop or conditional. When creating a variable inside a loop "
-                "or conditional, use a lambda as the initializer."
-            )
+            raise variable_arguments.inside_control_flow(name or "Variable")
         graph = around
         with (
             graph.as_default(),
@@ -205,6 +210,9 @@ class Variable(operand.Operand):
     def constraint(self) -> Callable[[Any], Any] | None:
         """The function that an optimizer applies after each update, or None."""
         return self._constraint
+
+    synchronization = property(lambda self: self._synchronization)
+    aggregation = property(lambda self: self._aggregation)
 
     def _get_save_slice_info(self) -> partitions.SaveSliceInfo | None:
         """Return the place of this variable in a partitioned variable, or None."""
