@@ -87,6 +87,7 @@ _PACKAGES = frozenset(
         "legacy_seq2seq",
         "losses",
         "metrics",
+        "opt",
         "seq2seq",
         "slim",
     )

@@ -1,0 +1,95 @@
+"""`tf.contrib.opt`: the optimizers compute their formulas, and change only the rows they should."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+pytestmark = pytest.mark.e2e
+
+opt = tf.contrib.opt
+START = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], np.float32)
+ROWS = [2, 0, 2]
+GRADS = np.array([[0.5, -1.0], [1.0, 2.0], [0.25, 0.5]], np.float32)
+
+
+def trained(optimizer: Any, is_resource: bool, is_sparse: bool, **more: Any) -> Any:
+    """Return the values of a variable after each of three steps."""
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.get_variable("table", initializer=START, use_resource=is_resource)
+        grad = (
+            tf.IndexedSlices(tf.constant(GRADS), ROWS, [3, 2]) if is_sparse else tf.constant(GRADS)
+        )
+        train = optimizer().apply_gradients([(grad, variable)], **more)
+        session.run(tf.global_variables_initializer())
+        values = []
+        for _ in range(3):
+            session.run(train)
+            values.append(session.run(variable))
+        return values
+
+
+def adam(grads: Any, rows: Any, decay: float = 0.0) -> Any:
+    """Adam with a rate of 0.1, by its formula, for the rows that have a gradient only."""
+    values, mean, power = START.astype(np.float64), np.zeros((3, 2)), np.zeros((3, 2))
+    found = []
+    for step in range(1, 4):
+        values[rows] -= decay * values[rows]
+        mean[rows] = 0.9 * mean[rows] + 0.1 * grads[rows]
+        power[rows] = 0.999 * power[rows] + 0.001 * grads[rows] ** 2
+        rate = 0.1 * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+        values[rows] -= rate * mean[rows] / (np.sqrt(power[rows]) + 1e-8)
+        found.append(values.copy())
+    return found
+
+
+SUMMED = np.zeros((3, 2))
+np.add.at(SUMMED, ROWS, GRADS)
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+def test_lazy_adam_leaves_the_other_rows_alone(is_resource: bool) -> None:
+    found = trained(lambda: opt.LazyAdamOptimizer(0.1), is_resource, is_sparse=True)
+    np.testing.assert_allclose(found, adam(SUMMED, [0, 2]), rtol=1e-5)
+    assert (np.array(found)[:, 1] == START[1]).all()
+    dense = trained(lambda: opt.LazyAdamOptimizer(0.1), is_resource, is_sparse=False)
+    np.testing.assert_allclose(dense, adam(GRADS, [0, 1, 2]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_adamw_decays_apart_from_the_gradient(is_sparse: bool, is_resource: bool) -> None:
+    if is_sparse:
+        made = opt.extend_with_decoupled_weight_decay(opt.LazyAdamOptimizer)
+        wanted = adam(SUMMED, [0, 2], decay=0.01)
+    else:
+        made, wanted = opt.AdamWOptimizer, adam(GRADS, [0, 1, 2], decay=0.01)
+    found = trained(lambda: made(0.01, learning_rate=0.1), is_resource, is_sparse)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+def test_momentumw_decays_the_chosen_variables(is_resource: bool) -> None:
+    def made() -> Any:
+        return opt.MomentumWOptimizer(lambda: 0.1, 0.5, momentum=0.9)
+
+    found = trained(made, is_resource, is_sparse=False)
+    values, velocity = START.astype(np.float64), np.zeros((3, 2))
+    for step in range(3):
+        velocity = 0.9 * velocity + GRADS
+        values = values * 0.9 - 0.5 * velocity
+        np.testing.assert_allclose(found[step], values, rtol=1e-5)
+    kept = trained(made, is_resource, is_sparse=False, decay_var_list=["another"])
+    np.testing.assert_allclose(kept[0], START - 0.5 * GRADS, rtol=1e-5)
+
+
+def test_minimize_decays_only_the_named_variables() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        one, two = tf.Variable(2.0), tf.Variable(2.0)
+        optimizer = opt.AdamWOptimizer(0.5, learning_rate=0.0)
+        train = optimizer.minimize(one * two, decay_var_list=[two])
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        assert session.run([one, two]) == [2.0, 1.0]
