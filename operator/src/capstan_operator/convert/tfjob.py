@@ -43,10 +43,10 @@ _KEPT_POLICY = (
     "ttlSecondsAfterFinished",
 )
 _LOST_POLICY = {
-    "schedulingPolicy.minAvailable": "pods are not scheduled as a group",
-    "schedulingPolicy.minResources": "pods are not scheduled as a group",
+    "schedulingPolicy.minAvailable": "a gang always has all tasks of the job",
+    "schedulingPolicy.minResources": "a gang asks for the resources of its pods",
     "schedulingPolicy.scheduleTimeoutSeconds": "pods wait for a node without a time limit",
-    "schedulingPolicy.queue": "the job does not enter a queue",
+    "schedulingPolicy.queue": "name a queue of Kueue in scheduling.queueName",
     "schedulingPolicy.priorityClass": "set priorityClassName in the pod templates",
     "managedBy": "the operator of Capstan runs the job; spec.managedBy can name another controller",
 }

@@ -26,14 +26,14 @@ class DecoupledWeightDecayExtension(optimizer.Optimizer):
         self._decay_var_list: frozenset[Any] | None = None
         super().__init__(*args, **kwargs)
 
-    def minimize(  # type: ignore[override]
+    def minimize(
         self, *args: Any, decay_var_list: Iterable[Any] | None = None, **kwargs: Any
     ) -> graphs.Operation:
         """Do what `Optimizer.minimize` does. Only `decay_var_list` decays, by default all."""
         self._decay_var_list = _chosen(decay_var_list)
         return super().minimize(*args, **kwargs)
 
-    def apply_gradients(  # type: ignore[override]
+    def apply_gradients(
         self,
         grads_and_vars: Iterable[tuple[Any, Any]],
         global_step: Any = None,
