@@ -105,7 +105,19 @@ def linear(v1: Any, given: Any, columns: Any, of_column: Any) -> Any:
     return v1.feature_column.linear_model(given, chosen, 2, "mean", cols_to_vars=of_column)
 
 
-@pytest.mark.parametrize("build", [layer, linear])
+def shared(v1: Any, given: Any, columns: Any, of_column: Any) -> Any:
+    fc = v1.feature_column
+    one, two = (fc.categorical_column_with_identity(name, 10) for name in ("numbers", "n"))
+    weighted = fc.weighted_categorical_column(one, "shares")
+    chosen = [
+        *fc.shared_embedding_columns([two, weighted], 3, combiner="sum"),
+        *fc.shared_embedding_columns([one], 2, shared_embedding_collection_name="both"),
+        fc.indicator_column(one),
+    ]
+    return fc.input_layer(given, chosen, ["mine"], cols_to_vars=of_column)
+
+
+@pytest.mark.parametrize("build", [layer, linear, shared])
 def test_models_of_columns_are_those_of_tensorflow(
     v1: Any, tasks: genuine.Tasks, folder: str, build: Any
 ) -> None:

@@ -20,9 +20,12 @@ from capstan.api.feature_column.composed import (
     weighted_categorical_column as weighted_categorical_column,
 )
 from capstan.api.feature_column.dense import bucketized_column as bucketized_column
-from capstan.api.feature_column.dense import embedding_column as embedding_column
 from capstan.api.feature_column.dense import indicator_column as indicator_column
 from capstan.api.feature_column.dense import numeric_column as numeric_column
+from capstan.api.feature_column.embedding import embedding_column as embedding_column
+from capstan.api.feature_column.embedding import (
+    shared_embedding_columns as shared_embedding_columns,
+)
 from capstan.api.feature_column.models import input_layer as input_layer
 from capstan.api.feature_column.models import linear_model as linear_model
 from capstan.api.feature_column.models import make_parse_example_spec as make_parse_example_spec

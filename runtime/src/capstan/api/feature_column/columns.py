@@ -19,7 +19,12 @@ class FeatureColumn(abc.ABC):
     @property
     @abc.abstractmethod
     def name(self) -> str:
-        """The name of the column, which is also the scope of its variables."""
+        """The name of the column."""
+
+    @property
+    def scope_name(self) -> str:
+        """The name of the scope of the variables in an `input_layer`."""
+        return self.name
 
     @property
     @abc.abstractmethod

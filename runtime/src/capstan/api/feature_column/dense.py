@@ -1,7 +1,6 @@
 """Columns that turn features into numbers (python/feature_column/feature_column_v2.py)."""
 
 import itertools
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +9,11 @@ import numpy as np
 
 from capstan.api import (
     creation_ops,
-    embedding_ops,
     example_ops,
-    init_ops,
     math_ops,
     nd_ops,
     reduce_ops,
     sparse_math_ops,
-    variable_scope,
 )
 from capstan.api.feature_column import columns
 from capstan.core import dtypes
@@ -221,110 +217,3 @@ def indicator_column(categorical_column: Any) -> IndicatorColumn:
             f"{categorical_column}"
         )
     return IndicatorColumn(categorical_column)
-
-
-@dataclass(frozen=True)
-class EmbeddingColumn(columns.DenseColumn):
-    categorical_column: columns.CategoricalColumn
-    dimension: int
-    combiner: str
-    initializer: Any
-    max_norm: float | None
-    trainable: bool
-
-    @property
-    def name(self) -> str:
-        return f"{self.categorical_column.name}_embedding"
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        return self.categorical_column.parse_example_spec
-
-    @property
-    def variable_shape(self) -> tuple[int, ...]:
-        return (self.dimension,)
-
-    def transformed(self, features: columns.Features) -> Any:
-        return features.get(self.categorical_column)
-
-    def dense_tensor(self, features: columns.Features, collections: Any, trainable: bool) -> Any:
-        ids, weights = self.categorical_column.sparse_tensors(features)
-        table = variable_scope.get_variable(
-            "embedding_weights",
-            (self.categorical_column.num_buckets, self.dimension),
-            dtypes.float32,
-            self.initializer,
-            trainable=self.trainable and trainable,
-            collections=collections,
-        )
-        return embedding_ops.safe_embedding_lookup_sparse(
-            table,
-            ids,
-            weights,
-            combiner=self.combiner,
-            name=f"{self.name}_weights",
-            max_norm=self.max_norm,
-        )
-
-
-def embedding_column(
-    categorical_column: columns.CategoricalColumn,
-    dimension: int,
-    combiner: str = "mean",
-    initializer: Any = None,
-    ckpt_to_load_from: str | None = None,
-    tensor_name_in_ckpt: str | None = None,
-    max_norm: float | None = None,
-    trainable: bool = True,
-    use_safe_embedding_lookup: bool = True,
-) -> EmbeddingColumn:
-    """Return the column of vectors of size `dimension`, which a model learns for each id.
-
-    The vectors of the ids of an example are combined by "mean", "sum" or "sqrtn". The initial
-    vectors are those of the tensor `tensor_name_in_ckpt` in the checkpoint `ckpt_to_load_from`, or
-    come from `initializer`, by default a truncated normal distribution. An example without ids has
-    the vector 0, with either value of `use_safe_embedding_lookup`.
-
-    Raises:
-        ValueError: `dimension` is below 1, `initializer` is not callable, or only one of the two
-            arguments for the checkpoint is given.
-    """
-    if not dimension or dimension < 1:
-        raise ValueError(f"Invalid dimension {dimension}.")
-    if (ckpt_to_load_from is None) != (tensor_name_in_ckpt is None):
-        raise ValueError(
-            "Must specify both `ckpt_to_load_from` and `tensor_name_in_ckpt` or none of them."
-        )
-    if initializer is not None and not callable(initializer):
-        raise ValueError(
-            f"initializer must be callable if specified. Embedding of column_name: "
-            f"{categorical_column.name}"
-        )
-    if initializer is None:
-        initializer = init_ops.truncated_normal_initializer(0.0, 1 / math.sqrt(dimension))
-    if ckpt_to_load_from is not None and tensor_name_in_ckpt is not None:
-        initializer = _Restored(ckpt_to_load_from, tensor_name_in_ckpt)
-    return EmbeddingColumn(
-        categorical_column, dimension, combiner, initializer, max_norm, trainable
-    )
-
-
-@dataclass(frozen=True)
-class _Restored:
-    """The initializer that reads a tensor, or the part of a partitioned one, of a checkpoint."""
-
-    checkpoint: str
-    tensor: str
-
-    def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
-        sizes = [int(size) for size in shape]
-        spec = ""
-        if partition_info is not None:
-            whole = " ".join(str(size) for size in partition_info.full_shape)
-            pairs = zip(partition_info.var_offset, sizes, strict=True)
-            spec = f"{whole} " + ":".join(f"{start},{size}" for start, size in pairs)
-        found = raw.RestoreV2(
-            self.checkpoint, [self.tensor], [spec], dtypes=[dtypes.as_dtype(dtype)]
-        )
-        (value,) = found if isinstance(found, list | tuple) else (found,)
-        return raw.Reshape(value, sizes)

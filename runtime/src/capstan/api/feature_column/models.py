@@ -75,7 +75,7 @@ def input_layer(
     batch, parts = columns.Features(features), []
     with scope_block.variable_scope(None, "input_layer", list(features.values())):
         for column in chosen:
-            with scope_block.variable_scope(None, column.name) as scope:
+            with scope_block.variable_scope(None, column.scope_name) as scope:
                 part = _flat(column, batch, groups, trainable)
                 parts.append(part)
                 if cols_to_vars is not None:
