@@ -10,7 +10,7 @@ import numpy as np
 
 from capstan.api import plain, reduce_ops
 from capstan.api.scoped import scoped
-from capstan.framework import convert
+from capstan.framework import convert, operators
 from capstan.framework.raw import raw
 
 __all__ = ["lbeta"]
@@ -99,6 +99,8 @@ def reduce_variance(
 ) -> Any:
     """Return the mean square of the distance from the mean along axes. None stands for all axes.
 
+    The result for complex numbers is real.
+
     Raises:
         TypeError: the elements are integers.
     """
@@ -110,7 +112,10 @@ def reduce_variance(
                 f"<dtype: '{value.dtype.name}'>."
             )
         centre = reduce_ops.reduce_mean(value, axis, keepdims=True)
-        squares = raw.Square(raw.Sub(value, centre))
+        distance = raw.Sub(value, centre)
+        if value.dtype.is_complex:
+            distance = operators.absolute(distance, None)
+        squares = raw.Square(distance)
         return reduce_ops.reduce_mean(squares, axis, keepdims=keepdims)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import reduce_ops
+from capstan.api import complex_ops, reduce_ops
 from capstan.api.scoped import scoped
-from capstan.framework import convert
+from capstan.framework import convert, operators
 from capstan.framework.raw import raw
 
 __all__ = ["einsum", "norm", "tensordot"]
@@ -189,7 +189,8 @@ def norm(
 ) -> Any:
     """Return the norm of vectors along `axis`, or of matrices along two axes.
 
-    `ord` is "euclidean" (the default), "fro" for matrices, a positive number, or infinity.
+    `ord` is "euclidean" (the default), "fro" for matrices, a positive number, or infinity. As in
+    TensorFlow, a euclidean norm of complex numbers is complex, and other norms are real.
 
     Raises:
         ValueError: the order is not supported for vectors or matrices.
@@ -206,9 +207,9 @@ def norm(
         tensor = convert.convert_to_tensor(tensor)
         over = list(axis) if isinstance(axis, Sequence) else axis
         if ord in ("euclidean", "fro") or (ord == 2 and not is_matrix):
-            squares = raw.Mul(tensor, tensor)
+            squares = raw.Mul(tensor, complex_ops.conj(tensor))
             return raw.Sqrt(reduce_ops.reduce_sum(squares, over, keepdims=keep))
-        sizes = raw.Abs(tensor)
+        sizes = operators.absolute(tensor, None)
         if is_matrix:
             first, second = over if ord == 1 else over[::-1]
             sums = reduce_ops.reduce_sum(sizes, first, keepdims=True)
