@@ -22,6 +22,9 @@ def of(tensor: operation.Tensor, depth: int = operation.MAX_DEPTH) -> shapes.Sha
     """
     if not tensor.dtype.is_integer:
         return None
+    count = shapes.num_elements(tensor.static_shape)
+    if count is not None and count > MOST:
+        return None
     op = tensor.op
     value = op.constant_value(depth)
     if value is not None and len(op.outputs) == 1:
@@ -38,8 +41,7 @@ def of(tensor: operation.Tensor, depth: int = operation.MAX_DEPTH) -> shapes.Sha
         found = row.sizes(context, tensor.value_index)
         if found is not None:
             return found
-    count = shapes.num_elements(tensor.static_shape)
-    return None if count is None or count > MOST else (None,) * count
+    return None if count is None else (None,) * count
 
 
 def value(tensor: operation.Tensor) -> Array | None:

@@ -21,14 +21,21 @@ def _slice_shape(ctx: ShapeContext) -> rules.Shapes:
     shape, begin = ctx.inputs[0], ctx.constant(1)
     value = ctx.constant(2)
     size = ctx.sizes_of(2) if value is None else tuple(value.ravel().tolist())
+    if shape is None and size is None:
+        return (_unknown_as_long_as(ctx.inputs[1]),)
     if shape is None:
-        return (rules.shape_in(ctx, 1 if size is None else 2),)
+        return (rules.shape_in(ctx, 2),)
     if size is None:
         return (shapes.unknown(len(shape)),)
     if len(size) != len(shape):
         raise ValueError(f"Shape must be rank {len(size)} but is rank {len(shape)}")
     starts = [None] * len(shape) if begin is None else begin.ravel().tolist()
     return (tuple(_sliced(*axis) for axis in zip(shape, starts, size, strict=True)),)
+
+
+def _unknown_as_long_as(begin: shapes.Shape) -> shapes.Shape:
+    """Return unknown sizes for a vector of bounds, which has an element for each axis."""
+    return shapes.unknown(begin[0] if begin is not None and len(begin) == 1 else None)
 
 
 def _sliced(full_size: int | None, start: int | None, size: int | None) -> int | None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes
+from capstan.core import dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.framework import facts
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, define
@@ -142,6 +142,14 @@ def _cast_value(ctx: facts.ValueContext) -> Array | None:
     return value.astype(target.as_numpy_dtype)
 
 
+def _cast_sizes(ctx: facts.SizesContext, _: int) -> shapes.Shape:
+    sizes, target = ctx.sizes_of(0), ctx.attrs["DstT"].as_numpy_dtype
+    if sizes is None:
+        return None
+    # As in the kernel, a number that needs more bits loses them.
+    return tuple(None if size is None else int(np.asarray(size).astype(target)) for size in sizes)
+
+
 _unary("Neg", _neg, typesets.FIELD)
 _unary("Abs", _abs, typesets.SIGNED)
 _unary("Sign", _zero, typesets.FIELD)
@@ -206,6 +214,6 @@ define(
             "DstT": (*typesets.NUMBERS, dtypes.bool_),
         },
         value=_cast_value,
-        sizes=rules.sizes_passed_on,
+        sizes=_cast_sizes,
     )
 )
