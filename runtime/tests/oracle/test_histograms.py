@@ -25,6 +25,7 @@ def test_the_bins_and_their_counts_are_tensorflows(v1: Any) -> None:
             lambda tf: tf.histogram_fixed_width(VALUES, [0.0, 5.0], nbins=3, dtype=tf.int64),
             lambda tf: tf.histogram_fixed_width(VALUES[0], [0.0, 5.0]),
             lambda tf: tf.histogram_fixed_width([1, 2, 9], [0, 5], 5),
+            lambda tf: tf.histogram_fixed_width([0, 2 * 10**9, 5], [-(10**9), 2 * 10**9], 4),
             lambda tf: tf.histogram_fixed_width([np.inf, 1.0], [0.0, 5.0], 2),
             lambda tf: tf.histogram_fixed_width_bins(VALUES, [0.0, 5.0], nbins=5),
             lambda tf: tf.histogram_fixed_width_bins(VALUES, fed(tf, np.float32([1, 2]))),

@@ -28,6 +28,8 @@ def _histogram(node: NodeContext) -> Function:
             )
         if values.dtype.kind == "f" and bool(np.isnan(values).any()):
             raise invalid("Histogram values must not contain NaN")
+        if values.dtype.kind in "iu":  # The difference of integers may overflow.
+            values, low, high = values.astype(np.float64), float(low), float(high)
         distance = np.maximum(values, low) - low
         step = float(high - low) / bins
         places = np.minimum(distance.astype(np.float64) / step, bins - 1).astype(np.int64)
