@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+import numpy as np
 import pytest
 
 from capstan.python.util import decorator_utils, deprecation
@@ -67,8 +68,27 @@ def test_only_deprecated_arguments_and_values_warn(caplog: pytest.LogCaptureFixt
         True,
         True,
     ]
+    array = np.zeros(2)
+    assert by_name(1, old=array)[1] is array
+    assert "with old is" in messages(caplog)[0]
+    assert by_name(1, mode=array)[2] is array
+    assert "with mode is" in messages(caplog)[0]
+    assert by_value(array) is array
+    assert messages(caplog) == []
     by_value()
     assert "with flag=None is deprecated" in messages(caplog)[0]
+
+
+def test_an_array_is_the_value_that_may_be_or_is_deprecated(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    array = np.zeros(2)
+    by_name = deprecation.deprecated_args(DATE, INSTEAD, ("mode", array))(lambda mode: mode)
+    by_value = deprecation.deprecated_arg_values(DATE, INSTEAD, mode=array)(lambda mode: mode)
+    assert by_name(array) is array
+    assert messages(caplog) == []
+    assert by_value(array) is array
+    assert len(messages(caplog)) == 1
 
 
 @pytest.mark.parametrize(

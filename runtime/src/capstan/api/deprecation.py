@@ -74,7 +74,9 @@ def deprecated_args(
 
         def used(*args: Any, **kwargs: Any) -> list[str]:
             given = signature.bind(*args, **kwargs).arguments
-            wrong = [name for name in names if name in given and given[name] != names[name]]
+            wrong = [
+                name for name in names if name in given and not _is_value(given[name], names[name])
+            ]
             return [_with(function, name) for name in wrong]
 
         return _warning(function, used, date, instructions, warn_once, _arguments_notice(date))
@@ -104,7 +106,7 @@ def deprecated_arg_values(
             return [
                 _with(function, f"{name}={value}")
                 for name, value in deprecated_kwargs.items()
-                if name in bound.arguments and bound.arguments[name] == value
+                if name in bound.arguments and _is_value(bound.arguments[name], value)
             ]
 
         return _warning(function, used, date, instructions, warn_once, _arguments_notice(date))
@@ -161,6 +163,16 @@ def _check(date: str | None, instructions: str) -> None:
         raise ValueError("Date must be YYYY-MM-DD.")
     if not instructions:
         raise ValueError("Don't deprecate things without conversion instructions!")
+
+
+def _is_value(given: Any, value: Any) -> bool:
+    """Return whether an argument is a value. No argument is `inspect.Parameter.empty`."""
+    if given is value or value is inspect.Parameter.empty:
+        return given is value
+    try:
+        return bool(given == value)
+    except Exception:  # noqa: BLE001 - an array has no truth value, and other types raise other errors
+        return False
 
 
 def _when(date: str | None) -> str:
