@@ -44,6 +44,12 @@ def test_the_functions_have_tensorflows_values(v1: Any) -> None:
             lambda tf: tf.batch_gather(STACK, [[1, 0], [2, 2]]),
             lambda tf: tf.batch_gather(fed(tf, STACK), np.zeros((2, 3, 1), np.int64)),
             lambda tf: tf.batch_gather(STACK[0, 0], [1, 3]),
+            lambda tf: tf.batch_gather(np.zeros((2, 3, 0)), [[1, 0], [2, 2]]),
+            lambda tf: tf.searchsorted(np.zeros((2, 0)), np.zeros((2, 3))),
+            lambda tf: tf.searchsorted(fed(tf, np.zeros((2, 0))), fed(tf, np.zeros((2, 3)))),
+            lambda tf: tf.searchsorted(np.zeros((2, 3)), np.zeros((2, 0)), "right"),
+            lambda tf: tf.searchsorted(np.zeros((0, 3)), np.zeros((0, 2))),
+            lambda tf: tf.searchsorted(np.zeros(0), [1.0, 2.0]),
         ],
     )
 

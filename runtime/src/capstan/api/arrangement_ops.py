@@ -9,7 +9,7 @@ import numpy as np
 
 from capstan.api import plain
 from capstan.api.scoped import scoped
-from capstan.core import dtypes, shapes, tensor_shape
+from capstan.core import dtypes, shapes
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -79,8 +79,11 @@ def searchsorted(
 
 
 def _as_rows(value: Any) -> Any:
-    size = raw.StridedSlice(raw.Shape(value), [-1], [0], [1], end_mask=1)
-    return raw.Reshape(value, raw.ConcatV2([np.array([-1], np.int32), size], 0))
+    sizes = raw.Shape(value)
+    # The -1 of a shape does not tell the number of rows if they are empty.
+    count = raw.Prod(raw.StridedSlice(sizes, [0], [-1], [1], begin_mask=1), [0], keep_dims=True)
+    size = raw.StridedSlice(sizes, [-1], [0], [1], end_mask=1)
+    return raw.Reshape(value, raw.ConcatV2([count, size], 0))
 
 
 def repeat(input: Any, repeats: Any, axis: int | None = None, name: str | None = None) -> Any:
@@ -159,31 +162,4 @@ def batch_gather(params: Any, indices: Any, name: str | None = None) -> Any:
             raise ValueError(
                 f"Argument `batch_dims` = {count - 1} must be less than rank(`params`) = {rank}"
             )
-        sizes = raw.Shape(params)
-        kind = indices.dtype.base_dtype
-        flat = raw.Cast(indices, DstT=dtypes.int64)
-        step: Any = np.int64(1)
-        wide = [raw.Cast(_size(sizes, axis), DstT=dtypes.int64) for axis in range(count)]
-        # Each index gets the place of its row of `params` among the rows of all batches.
-        for axis in range(count - 1, 0, -1):
-            step = raw.Mul(wide[axis], step)
-            starts = raw.Range(np.int64(0), wide[axis - 1], np.int64(1))
-            form = [-1 if at == axis - 1 else 1 for at in range(count)]
-            flat = raw.Add(flat, raw.Mul(raw.Reshape(starts, form), step))
-        rest = raw.StridedSlice(sizes, [count], [0], [1], end_mask=1)
-        rows = raw.Reshape(params, raw.ConcatV2([np.array([-1], np.int32), rest], 0))
-        # An index out of range of its own batch must not select a row of another.
-        is_inside = raw.LogicalAnd(
-            raw.GreaterEqual(indices, np.asarray(0, kind.as_numpy_dtype)),
-            raw.Less(raw.Cast(indices, DstT=dtypes.int64), wide[-1]),
-        )
-        found = raw.GatherV2(rows, raw.SelectV2(is_inside, flat, np.int64(-1)), 0)
-        static, known = params.shape.internal, indices.shape.internal
-        if static is not None:
-            merged = shapes.merge((*static[: count - 1], None), known)
-            found.set_shape(tensor_shape.TensorShape(shapes.concatenate(merged, static[count:])))
-        return found
-
-
-def _size(sizes: Any, axis: int) -> Any:
-    return raw.StridedSlice(sizes, [axis], [axis + 1], [1], shrink_axis_mask=1)
+        return raw.GatherV2(params, indices, count - 1, batch_dims=count - 1)
