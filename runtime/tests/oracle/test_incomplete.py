@@ -63,6 +63,16 @@ def test_the_gradients_are_tensorflows(v1: Any) -> None:
         np.testing.assert_allclose(found, expected, 1e-7, 1e-12)
 
 
+def test_the_gradients_of_betainc_at_its_ends_are_tensorflows(v1: Any) -> None:
+    def case(tf: Any) -> Any:
+        # The slopes are finite, 0 and infinite.
+        a, b = tf.constant([1.0, 3.0, 2.0, 1.0, 3.0]), tf.constant([3.0, 1.0, 2.0, 1.0, 0.5])
+        x = tf.constant([0.0, 1.0, 0.0, 1.0, 1.0])
+        return tf.gradients(tf.betainc(a, b, x), x)
+
+    np.testing.assert_allclose(values(capstan, case), values(v1, case), 1e-5)
+
+
 def test_shapes_of_betainc_that_differ_are_refused_as_by_tensorflow(v1: Any) -> None:
     def case(tf: Any) -> Any:
         x = tf.placeholder_with_default(np.ones(3, np.float32), None)

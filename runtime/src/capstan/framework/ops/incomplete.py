@@ -1,5 +1,7 @@
 """Rows of the incomplete gamma and beta functions (core/ops/math_ops.cc)."""
 
+from typing import Any
+
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, unbroadcast
@@ -22,11 +24,19 @@ def _betainc(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     # As in TensorFlow, only `x` has a gradient.
     a, b, x = op.inputs
     log_beta = raw.Sub(raw.Add(raw.Lgamma(a), raw.Lgamma(b)), raw.Lgamma(raw.Add(a, b)))
-    left = raw.Mul(raw.Sub(b, 1), raw.Log1p(raw.Neg(x)))
-    right = raw.Mul(raw.Sub(a, 1), raw.Log(x))
+    # The power 0 of 0 is 1, but the logarithm of 0 is infinite.
+    is_one, is_zero = raw.Equal(x, raw.OnesLike(x)), raw.Equal(x, raw.ZerosLike(x))
+    below = raw.SelectV2(raw.LogicalAnd(is_one, _is_one(b, raw)), raw.ZerosLike(x), x)
+    above = raw.SelectV2(raw.LogicalAnd(is_zero, _is_one(a, raw)), raw.OnesLike(x), x)
+    left = raw.Mul(raw.Sub(b, 1), raw.Log1p(raw.Neg(below)))
+    right = raw.Mul(raw.Sub(a, 1), raw.Log(above))
     slope = raw.Mul(raw.Exp(raw.Sub(raw.Add(left, right), log_beta)), grads[0])
     axes, _ = raw.BroadcastGradientArgs(raw.Shape(x), raw.Shape(slope))
     return None, None, raw.Reshape(raw.Sum(slope, axes), raw.Shape(x))
+
+
+def _is_one(parameter: Any, raw: Raw) -> Any:
+    return raw.Equal(parameter, raw.OnesLike(parameter))
 
 
 def _betainc_shape(ctx: ShapeContext) -> rules.Shapes:
