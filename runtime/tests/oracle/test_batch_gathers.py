@@ -73,3 +73,12 @@ def test_indices_outside_their_batch_and_other_batches_are_refused(v1: Any) -> N
     ]
     for case in cases:
         assert outcome(capstan, case)[0] == outcome(v1, case)[0] == "InvalidArgumentError"
+
+
+def test_a_gradient_with_a_batch_that_is_counted_from_an_unknown_end_is_refused() -> None:
+    with capstan.Graph().as_default():
+        params = capstan.constant(PARAMS)
+        indices = capstan.placeholder(capstan.int32)
+        chosen = capstan.gather(params, indices, axis=1, batch_dims=-1)
+        with pytest.raises(ValueError, match=r"rank of `indices`.*batch_dims=-1"):
+            capstan.gradients(chosen, params)

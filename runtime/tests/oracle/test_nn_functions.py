@@ -177,6 +177,7 @@ REFUSALS: list[Build] = [
     lambda v1, x: v1.nn.max_pool1d(x[0], [1, 2], 1, "SAME"),
     lambda v1, x: v1.nn.avg_pool_v2(x[0, 0], 1, 1, "SAME"),
     lambda v1, x: v1.nn.max_pool_v2(v1.placeholder(v1.float32), 1, 1, "SAME"),
+    lambda v1, x: v1.nn.max_pool_v2(x, 2, 1, "SAME", "N"),
     lambda v1, x: v1.nn.pool(x, [], "MAX", "SAME"),
     lambda v1, x: v1.nn.pool(x, [2], "MAX", "SAME"),
     lambda v1, x: v1.nn.pool(x, [2, 2], "MIN", "SAME"),

@@ -162,7 +162,7 @@ def _any_rank(
     if count == 1:
         build = max_pool1d if kind == "MAX" else avg_pool1d
         return build(value, ksize, strides, padding, data_format, name)
-    channels_first = data_format is not None and data_format[1] == "C"
+    channels_first = (data_format or "").startswith("NC")
     window, steps = (
         nn_convolution.per_axis(each, count, channels_first, about)
         for each, about in ((ksize, "ksize"), (strides, "strides"))

@@ -54,6 +54,12 @@ def _gather_v2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (params, indices, axis) = grads, op.inputs
     known, batch = rules.known_value(axis), op.get_attr("batch_dims")
     if batch < 0:
+        if indices.shape.ndims is None:
+            raise ValueError(
+                f"The gradient of {op.name} needs the rank of `indices`, because batch_dims="
+                f"{batch} counts from the last axis. Set the shape of `indices`, or pass a "
+                "batch_dims that is not negative."
+            )
         batch += indices.shape.ndims
     rank = params.shape.ndims
     is_first = known is not None and (int(known) == 0 or (rank is not None and int(known) == -rank))
