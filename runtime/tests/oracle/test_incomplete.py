@@ -8,6 +8,7 @@ import pytest
 from oracle_tables import outcome
 
 import capstan
+from capstan.kernels import incomplete
 
 pytestmark = genuine.MARKS
 
@@ -93,3 +94,27 @@ def test_a_sample_of_a_gamma_distribution_changes_with_alpha_as_in_tensorflow(
         return tf.raw_ops.RandomGammaGrad(alpha=dtype(alpha), sample=dtype(alpha * factor))
 
     np.testing.assert_allclose(values(capstan, sampled), values(v1, sampled), rtol)
+
+
+@pytest.mark.parametrize("a", [1e5, 5e6, 1e8, 1e12])
+def test_half_of_a_large_gamma_function_is_below_its_parameter(a: float) -> None:
+    mean = np.array(a)
+    found = values(capstan, lambda tf: [tf.igamma(mean, mean), tf.igammac(mean, mean)])
+    # DLMF 8.11.12
+    expected = 0.5 + (1 / 3 + 1 / (540 * a)) / np.sqrt(2 * np.pi * a)
+    np.testing.assert_allclose(found, [expected, 1 - expected], 1e-13)
+
+
+@pytest.mark.parametrize("share", [-0.03, -0.01, -1e-3, 0.0, 1e-3, 0.01, 0.03])
+@pytest.mark.parametrize("a", [1.5e5, 8e5])
+def test_the_expansion_near_the_mean_agrees_with_the_series_and_the_fraction(
+    a: float, share: float
+) -> None:
+    order, at = np.array([a]), np.array([a + 1 + share * a])
+    rule, near = (
+        (incomplete._lower, incomplete._near_lower)
+        if share < 0
+        else (incomplete._upper, incomplete._near_upper)
+    )
+    for found, expected in zip(near(order, at), rule(order, at), strict=True):
+        np.testing.assert_allclose(found, expected, 1e-8)

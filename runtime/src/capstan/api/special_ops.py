@@ -28,7 +28,9 @@ igamma = plain.function(
     "igamma", "Igamma", "Return the share of the gamma function of `a` that is below x."
 )
 igammac = plain.function(
-    "igammac", "Igammac", "Return 1 - igamma(a, x), exact also where it is small."
+    "igammac",
+    "Igammac",
+    "Return 1 - igamma(a, x). The difference is exact also where it is small, if x >= a + 1.",
 )
 lgamma = plain.function(
     "lgamma", "Lgamma", "Return the logarithm of the absolute value of the gamma function."

@@ -1,16 +1,18 @@
 """Kernels of the incomplete gamma and beta functions.
 
 They compute in float64, with the series and the continued fractions of Press et al., Numerical
-Recipes, 6.2 and 6.4. Each loop ends when no element changes any more.
+Recipes, 6.2 and 6.4. Each loop ends when no element changes any more. Near a large mean, these
+loops would be long, and the gamma functions have Temme's uniform expansion (DLMF 8.12).
 """
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import special
+from capstan.kernels import error_function, special
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, register
 from capstan.kernels.rejection import invalid
@@ -18,7 +20,14 @@ from capstan.kernels.rejection import invalid
 _EPSILON = 2.0**-53
 _TINY = 1e-300
 _MOST = 10_000
-"""The number of terms at which a sum ends. Only parameters above 10**7 need more."""
+"""The number of terms at which a sum ends."""
+_LARGE: Final = 1e5
+_NEAR: Final = 0.05
+"""The expansion is for parameters from `_LARGE` on, and this distance of x from `a`, over `a`."""
+_ROOT: Final = tuple(2 * (-1) ** k / (k + 2) for k in range(13))
+_FIRST: Final = (-1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835, -139 / 777600, 1 / 25515)
+_SECOND: Final = (-1 / 540, -1 / 288, 1 / 378)
+"""The coefficients of the expansion: of (eta / mu)**2 in mu, and of c0 and c1 in eta."""
 _Parts = tuple[Array, Array, Array]
 """A function of a and x, its derivative by a, and this derivative over the gamma density at x."""
 
@@ -60,6 +69,41 @@ def _upper(a: Array, x: Array) -> _Parts:
     return value, value * by_order, x * fraction * by_order
 
 
+def _near(a: Array, x: Array, sign: int) -> _Parts:
+    """Return the parts of the lower (sign -1) or upper (1) function for x near a large `a`."""
+    mu = (x - a) / a
+    ratio = np.sqrt(_polynomial(_ROOT, mu))
+    eta = mu * ratio
+    rest = _polynomial(_FIRST, eta) + _polynomial(_SECOND, eta) / a
+    half_square = eta * eta / 2
+    scale = np.exp(-a * half_square) / np.sqrt(2 * math.pi * a)
+    value = error_function.erfc(sign * eta * np.sqrt(a / 2)) / 2 + sign * scale * rest
+    steps = tuple(k * _FIRST[k] for k in range(1, len(_FIRST)))
+    by_order = (
+        (eta / 2 - 1 / ratio)
+        - (mu - half_square - 0.5 / a) * rest
+        + (_polynomial(steps, eta) / ratio + _SECOND[0] / a) / a
+    )
+    by_density = x / a * (1 + (1 / 12 + 1 / (288 * a)) / a) * by_order
+    return value, -sign * scale * by_order, -sign * by_density
+
+
+def _polynomial(coefficients: tuple[float, ...], x: Array) -> Array:
+    """Return the sum of coefficients[n] * x**n."""
+    total = np.full_like(x, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        total = total * x + coefficient
+    return total
+
+
+def _near_lower(a: Array, x: Array) -> _Parts:
+    return _near(a, x, -1)
+
+
+def _near_upper(a: Array, x: Array) -> _Parts:
+    return _near(a, x, 1)
+
+
 def _of_gamma(part: int, *, is_lower: bool) -> Function:
     """Return the function that computes a part (`_Parts`) by its place."""
 
@@ -73,9 +117,13 @@ def _of_gamma(part: int, *, is_lower: bool) -> Function:
             found = np.where(at == 0, 0.0, found)
         is_inside = (at > 0) & (order > 0) & np.isfinite(order + at)
         with np.errstate(all="ignore"):
+            is_near = (order >= _LARGE) & (np.abs(at - order) < _NEAR * order)
+            is_below = at < order + 1
             for rule, is_here, is_rule_lower in (
-                (_lower, is_inside & (at < order + 1), True),
-                (_upper, is_inside & (at >= order + 1), False),
+                (_lower, is_inside & is_below & ~is_near, True),
+                (_upper, is_inside & ~is_below & ~is_near, False),
+                (_near_lower, is_inside & is_below & is_near, True),
+                (_near_upper, is_inside & ~is_below & is_near, False),
             ):
                 value = rule(order[is_here], at[is_here])[part]
                 other = -value if part else 1 - value
