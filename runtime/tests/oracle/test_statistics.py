@@ -51,6 +51,9 @@ def test_a_program_registers_statistics_of_its_own(v1: Any) -> None:
         def _bytes(graph: Any, node: Any, ops: Any = ops) -> Any:
             return ops.OpStats("bytes", 4)
 
+        with pytest.raises(KeyError, match="Neg,bytes"):
+            ops.RegisterStatistics("Neg", "bytes")(_bytes)
+
         with tf.Graph().as_default() as graph:
             node = tf.negative(tf.placeholder(tf.float32)).op.node_def
             total = ops.get_stats_for_node_def(graph, node, "bytes")

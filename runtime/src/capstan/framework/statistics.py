@@ -62,8 +62,10 @@ class RegisterStatistics:
         Raises:
             KeyError: the op has a statistic of this kind.
         """
-        if _REGISTERED.setdefault(self._key, f) is not f:
-            raise KeyError(f"Registering two statistical functions with name '{self._key}'!")
+        if self._key in _REGISTERED:
+            name = ",".join(self._key)
+            raise KeyError(f"Registering two statistical functions with name '{name}'!")
+        _REGISTERED[self._key] = f
         return f
 
 
