@@ -8,6 +8,7 @@ import textwrap
 import pytest
 
 import capstan as tf
+from capstan.api import absent
 
 API = [
     "accumulators",
@@ -165,3 +166,8 @@ def test_a_missing_name_says_which_name_is_meant(module: str, name: str, message
     with pytest.raises(AttributeError) as caught:
         getattr(home, name)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", sorted(absent._LACKED | set(absent._RENAMED)))
+def test_a_name_that_is_called_absent_is_absent(name: str) -> None:
+    assert not hasattr(tf, name)

@@ -17,10 +17,9 @@ _RENAMED: Final = {
 """Names of before TensorFlow 1.0 that 1.x no longer had, with their successors."""
 _LACKED: Final = frozenset(
     (
-        "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec", "assert_rank_in",
+        "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec",
         "decode_webp", "enable_eager_execution", "enable_tensor_equality", "enable_v2_behavior",
-        "enable_v2_tensorshape", "identity_n", "igamma", "igammac",
-        "is_built_with_xla", "py_function",
+        "enable_v2_tensorshape", "is_built_with_xla", "py_function",
         "qint16", "qint32", "qint8", "quint16", "quint8",
         "tensor_scatter_nd_max", "tensor_scatter_nd_min", "types",
     )
