@@ -232,8 +232,11 @@ def test_all_threads_share_the_handle_of_a_gpu_and_take_turns(
     one = laid_out(np.ones((1, 1)), "plain")
     faults: list[BaseException] = []
 
+    start = threading.Barrier(4)  # Python gives the identity of an ended thread to a new one.
+
     def work() -> None:
         try:
+            start.wait()
             for _ in range(200):
                 PRODUCTS.matmul(one, one)
         except BaseException as fault:  # noqa: BLE001 - the test shows it
@@ -269,3 +272,36 @@ def test_a_failure_of_cublas_is_an_error_of_the_step(
     with pytest.raises(RuntimeError, match=text) as raised:
         PRODUCTS.matmul(one, one)
     assert type(errors.from_exception(raised.value)) is error
+
+
+def test_threads_that_ask_at_once_share_one_handle_of_a_gpu() -> None:
+    start, created = threading.Barrier(4), list[int]()
+
+    def create() -> int:
+        created.append(5)
+        for _ in range(1000):  # Other threads get a turn.
+            threading.get_ident()
+        return 5
+
+    cublas = types.SimpleNamespace(create=create)
+    cuda = types.SimpleNamespace(Device=CUPY.cuda.Device, cublas=cublas)
+    cupy, found = types.ModuleType("cupy"), list[Any]()
+    cupy.cuda = cuda  # type: ignore[attr-defined]
+
+    def ask() -> None:
+        start.wait()
+        found.append(cuda_products.of(cupy, 0))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert created == [5]
+    assert len(found) == 4
+    assert len(set(found)) == 1

@@ -87,6 +87,21 @@ def test_a_programs_conversions_are_used_as_by_tensorflow(v1: Any, build: Any) -
     assert np.asarray(found).dtype == np.asarray(expected).dtype
 
 
+@pytest.mark.usefixtures("converted")
+def test_a_conversion_that_is_registered_meanwhile_does_not_disturb_others() -> None:
+    calls: list[Any] = []
+
+    def meanwhile(value: Any, **_: Any) -> Any:
+        calls.append(value)
+        capstan.register_tensor_conversion_function(bytearray, meanwhile, 1)
+        return NotImplemented
+
+    capstan.register_tensor_conversion_function(Celsius, meanwhile, 2)
+    with capstan.Graph().as_default():
+        capstan.convert_to_tensor(Celsius(1.5))
+    assert len(calls) == 1
+
+
 def through(tf: Any, wrap: Any, x: Any) -> Any:
     """Return the values and the gradients of a function with a variable."""
     with tf.variable_scope("scope", reuse=tf.AUTO_REUSE):

@@ -2,6 +2,8 @@
 (python/framework/ops.py).
 """
 
+import bisect
+import operator
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -35,8 +37,8 @@ def register_tensor_conversion_function(
         raise TypeError("base_type must be a type or a tuple of types.")
     if not callable(conversion_func):
         raise TypeError("conversion_func must be callable.")
-    REGISTERED.append((priority, base_type, conversion_func))
-    REGISTERED.sort(key=lambda entry: entry[0])
+    entry = (priority, base_type, conversion_func)
+    bisect.insort(REGISTERED, entry, key=operator.itemgetter(0))
 
 
 def apply(
@@ -52,7 +54,8 @@ def apply(
     if not REGISTERED:
         return None
     limit = _OF_CAPSTAN if is_known else _FALLBACK
-    for priority, base_type, function in REGISTERED:
+    # Another thread may register a function meanwhile.
+    for priority, base_type, function in tuple(REGISTERED):
         if priority >= limit or not isinstance(value, base_type):
             continue
         found = function(value, dtype=dtype, name=name, as_ref=as_ref)

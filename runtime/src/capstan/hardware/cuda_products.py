@@ -12,7 +12,7 @@ import ctypes
 import functools
 import math
 import threading
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -84,10 +84,18 @@ class Products:
         _check(status)
 
 
-@functools.cache
+_OF_GPUS: Final[dict[tuple[Any, int], Products]] = {}
+_CREATION: Final = threading.Lock()
+
+
 def of(cupy: Any, number: int) -> Products:
-    """Return the products of a GPU, which all devices of the process on it share."""
-    return Products(cupy, number)
+    """Return the products of a GPU, which all devices of the process on it share. Thread-safe."""
+    found = _OF_GPUS.get((cupy, number))
+    if found is None:
+        with _CREATION:  # Threads that come at once must not create a handle each.
+            found = _OF_GPUS.get((cupy, number)) or Products(cupy, number)
+            _OF_GPUS[cupy, number] = found
+    return found
 
 
 def multiplies(left: Array, right: Array) -> bool:
