@@ -92,6 +92,7 @@ def test_a_conversion_that_is_registered_meanwhile_does_not_disturb_others() -> 
     calls: list[Any] = []
 
     def meanwhile(value: Any, **_: Any) -> Any:
+        assert not calls
         calls.append(value)
         capstan.register_tensor_conversion_function(bytearray, meanwhile, 1)
         return NotImplemented
