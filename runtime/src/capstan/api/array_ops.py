@@ -47,7 +47,10 @@ _SPARSE: Final = (sparse_tensor.SparseTensor, sparse_tensor.SparseTensorValue)
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
-    """Return the shape as a vector: a constant if it is known, the dense one if it is sparse."""
+    """Return the shape as a vector, or the dense shape of a SparseTensor.
+
+    The shape of a tensor is a constant if its static shape is fully known.
+    """
     if isinstance(input, _SPARSE):
         with scoped(name, "Shape", ()) as scope:
             return raw.Cast(input.dense_shape, DstT=out_type, name=scope)

@@ -30,7 +30,8 @@ def gather(
     """Select slices of `params` by their indices along `axis` (default: `batch_dims`).
 
     The first `batch_dims` axes of `params` and of `indices` are equal, and each batch selects from
-    its own slices. A negative `batch_dims` counts from the rank of `indices`. An index out of range
+    its own slices. A negative `batch_dims` counts from the rank of `indices`, and the default
+    `axis` then counts from the rank of `params`. An index out of range
     makes the step raise InvalidArgumentError. `validate_indices` is ignored.
 
     Raises:

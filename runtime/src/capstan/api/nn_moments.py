@@ -96,7 +96,7 @@ def sufficient_statistics(
 
     The count is the number of elements that are added up along `axes`, with the dtype of `x`. It is
     a constant if these sizes are known. The sums are those of x - shift and of (x - shift) ** 2.
-    The sums are precise if `shift` is near the mean. It is None if nothing is subtracted.
+    The sums are precise if `shift` is near the mean. Without a `shift`, they are those of x.
     """
     keep = reduce_ops.renamed("keepdims", keepdims, "keep_dims", keep_dims)
     over = sorted(set(axes))

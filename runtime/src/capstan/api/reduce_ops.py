@@ -72,7 +72,7 @@ def _all_axes(value: Any) -> Any:
 
 
 def reduced(op: str, input_tensor: Any, axis: Any, keepdims: bool | None, name: str | None) -> Any:
-    """Add a reduction of type `op`. Only `__all__` is public."""
+    """Add a reduction of type `op`. This function is not a name of `tf`."""
     return _reduce(op, input_tensor, axis, keepdims, name, None, None)
 
 

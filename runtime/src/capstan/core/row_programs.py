@@ -28,8 +28,7 @@ class Program(elementwise.Program):
     """Calls of elementwise functions, and of `MAXIMUM`, `SUM` and `COLUMNS`.
 
     Inputs are matrices of one shape. The inputs with the indices `of_rows` have a single column. A
-    result has a single column if no element of a matrix decides about it but by `MAXIMUM` and
-    `SUM`.
+    result has a single column if it depends on matrices only through `MAXIMUM` and `SUM`.
     """
 
     of_rows: frozenset[int]
@@ -52,6 +51,7 @@ class Program(elementwise.Program):
             return np.arange(operands[0].shape[-1], like=operands[0]).view(call.dtype)
         # NumPy's `where` of two Python numbers would have another dtype.
         typed = [self.dtype.type(each) if type(each) is float else each for each in operands]
+        # A class with slots is a copy, which `super()` without arguments does not know.
         return elementwise.Program._called(self, call, typed)
 
 

@@ -68,16 +68,16 @@ def _check(mean: Array, deviation: Array, least: Array, most: Array) -> None:
 
 def _standard(generator: np.random.Generator, low: Array, high: Array) -> Array:
     """Draw a number of the standard normal distribution between each pair of bounds."""
-    is_turned = low + high < 0
-    low, high = np.where(is_turned, -high, low), np.where(is_turned, -low, high)
+    is_mirrored = low + high < 0
+    low, high = np.where(is_mirrored, -high, low), np.where(is_mirrored, -low, high)
     drawn, left = np.empty_like(low), np.arange(low.size)
     while left.size:
         proposed, chance = _proposals(generator, low[left], high[left])
-        # A number that is NaN, of bounds that overflow, is taken too. The loop would never end.
+        # Bounds that overflow give NaN, which is taken too. Otherwise the loop would never end.
         is_left = generator.random(left.size) >= chance
         drawn[left[~is_left]] = proposed[~is_left]
         left = left[is_left]
-    return np.where(is_turned, -drawn, drawn)
+    return np.where(is_mirrored, -drawn, drawn)
 
 
 def _proposals(generator: np.random.Generator, low: Array, high: Array) -> tuple[Array, Array]:

@@ -25,8 +25,8 @@ def _windows(node: NodeContext, shape: tuple[int, ...]) -> tuple[windows.Windows
     Raises:
         InvalidArgumentError: the tensor is not a batch of images or volumes, or a window is too
             wide.
-        UnimplementedError: a window of the largest numbers covers channels, and TensorFlow has no
-            kernel for such a window.
+        UnimplementedError: a max pool has a window over channels for which TensorFlow has no
+            kernel.
     """
     ksize, strides = node.attrs["ksize"], node.attrs["strides"]
     if len(shape) != len(ksize):

@@ -39,7 +39,7 @@ class Steps:
         """Run one step. Return copies of its fetches.
 
         A deadline, `close` or `cancellation` ends a waiting node at once, a loop after an
-        iteration, and other nodes after their segment.
+        iteration, and other nodes after their segment. A copy from a device is never ended early.
 
         Raises:
             OpError: the first error of any part.

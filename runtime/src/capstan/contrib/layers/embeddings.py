@@ -54,7 +54,7 @@ def bow_encoder(
     """Return the mean of the embeddings of the ids of each example.
 
     `ids` is a SparseTensor, or a matrix. With `sparse_lookup`, a zero in the matrix is no id, and
-    an example without ids gets the embedding 0.
+    an example without ids gets the embedding of id 0.
 
     Raises:
         TypeError: `ids` is sparse, and `sparse_lookup` is false.
