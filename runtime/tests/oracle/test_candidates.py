@@ -160,7 +160,7 @@ def test_multinomial_draws_classes_by_their_probabilities() -> None:
         assert drawn.dtype == np.int64
         for row, chances in zip(drawn, [[0.1, 0.2, 0.7], [0.5, 0.5, 0]], strict=True):
             np.testing.assert_allclose(np.bincount(row, minlength=3) / 5000, chances, atol=0.04)
-        again = session.run(capstan.random.categorical(logits, 2, output_dtype=capstan.int32))
+        again = session.run(capstan.random.categorical(logits, 2, dtype=capstan.int32))
         assert again.dtype == np.int32
 
 

@@ -10,6 +10,7 @@ from capstan.api import context, dataset, logging, nest
 from capstan.estimator import arguments, estimator_spec
 from capstan.framework import collections
 from capstan.framework import graph as graphs
+from capstan.framework.ops import iterators
 from capstan.train import checkpointing
 from capstan.train import hook as hooks
 
@@ -113,7 +114,7 @@ def call_model_fn(
 def warn_if_endless(features: Any) -> None:
     """Warn if the features of a prediction never end."""
     operations = (each.op for each in nest.flatten(features) if isinstance(each, graphs.Tensor))
-    if any(op.type == "IteratorGetNext" for op in operations):
+    if any(op.type in iterators.ELEMENTS for op in operations):
         return
     if not graphs.get_default_graph().get_collection(collections.GraphKeys.QUEUE_RUNNERS):
         logging.warning(

@@ -1,12 +1,11 @@
 """Statistics of operations, such as their floating-point operations (python/framework/ops.py).
 
-The kind "flops" is known for the ops for which TensorFlow's own modules register it. A program
-registers functions for other ops and kinds.
+`framework.ops.flops` registers the kind "flops" of some ops. A program registers functions for
+other ops and kinds.
 """
 
-import math
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 Statistic = Callable[[Any, Any], "OpStats"]
 """Takes a graph and a NodeDef of the graph."""
@@ -77,51 +76,3 @@ def get_stats_for_node_def(graph: Any, node: Any, statistic_type: str) -> OpStat
     """
     function = _REGISTERED.get((node.op, statistic_type))
     return OpStats(statistic_type) if function is None else function(graph, node)
-
-
-def _sizes(graph: Any, name: str) -> list[int]:
-    """Return the sizes of a tensor, by its name in a NodeDef.
-
-    Raises:
-        ValueError: the shape is not fully known.
-    """
-    tensor = graph.get_tensor_by_name(name if ":" in name else f"{name}:0")
-    tensor.shape.assert_is_fully_defined()
-    sizes: list[int] = tensor.shape.as_list()
-    return sizes
-
-
-def _flops(count: Callable[[Any, Any], int]) -> Statistic:
-    return lambda graph, node: OpStats("flops", count(graph, node))
-
-
-def _matmul(graph: Any, node: Any) -> int:
-    rows, columns = _sizes(graph, node.input[0])
-    inner = rows if node.attr["transpose_a"].b else columns
-    return inner * math.prod(_sizes(graph, node.name)) * 2
-
-
-def _conv(graph: Any, node: Any) -> int:
-    height, width, channels, _ = _sizes(graph, node.input[1])
-    return math.prod(_sizes(graph, node.name)) * channels * height * width * 2
-
-
-def _for_each_place(graph: Any, node: Any) -> int:
-    """Two operations for each place in a window that is over one channel."""
-    height, width, *_ = _sizes(graph, node.input[1])
-    return math.prod(_sizes(graph, node.name)) * height * width * 2
-
-
-def _add_bias(graph: Any, node: Any) -> int:
-    return math.prod(_sizes(graph, node.input[0]))
-
-
-_FLOPS: Final = (
-    ("MatMul", _matmul),
-    ("Conv2D", _conv),
-    ("DepthwiseConv2dNative", _for_each_place),
-    ("Dilation2D", _for_each_place),
-    ("BiasAdd", _add_bias),
-)
-for _op, _count in _FLOPS:
-    RegisterStatistics(_op, "flops")(_flops(_count))

@@ -1,11 +1,14 @@
 """Rows of iterators, and of the ops that run a whole dataset (core/ops/dataset_ops.cc)."""
 
-from typing import Any
+from typing import Any, Final
 
 from capstan.core import function
 from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules
+
+ELEMENTS: Final = ("IteratorGetNext", "IteratorGetNextSync")
+"""The ops that return the next element of an iterator. They fail at the end of its dataset."""
 
 _TYPED: dict[str, Any] = {"output_types": list, "output_shapes": list}
 _MINIMA = {"output_types": 1, "output_shapes": 1}
@@ -58,7 +61,7 @@ define(
         effect=facts.changes("iterator"),
     )
 )
-for _op in ("IteratorGetNext", "IteratorGetNextSync"):
+for _op in ELEMENTS:
     define(
         OpDef(
             _op,
