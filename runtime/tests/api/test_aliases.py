@@ -51,6 +51,7 @@ NAMES = [
     ("compat.v1", "layers", tf.layers),
     ("compat", "as_str", tf.compat.as_text),
     ("python.ops.data_flow_ops", "Barrier", barriers.Barrier),
+    ("python.ops.data_flow_ops", "StagingArea", tf.contrib.staging.StagingArea),
     ("python.ops.math_ops", "matmul", tf.matmul),
     (
         "python.ops.random_ops",

@@ -54,3 +54,12 @@ def test_wrong_values_are_refused(number: int) -> None:
         make(synchronization=7)
     with pytest.raises(ValueError, match="Invalid variable aggregation mode: often"):
         make(aggregation="often")
+
+
+def test_a_local_variable_takes_its_arguments_by_position() -> None:
+    ones = tf.ones_initializer()
+    local = tf.get_local_variable("x", [2], tf.float64, ones, None, True, ["mine"], None, None)
+    assert local in tf.local_variables()
+    assert tf.get_collection("mine") == [local]
+    assert not tf.trainable_variables() + tf.global_variables()
+    assert local.dtype.base_dtype is tf.float64

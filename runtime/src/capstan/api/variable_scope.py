@@ -231,11 +231,25 @@ def get_variable(
     )
 
 
-def get_local_variable(name: str, *args: Any, **kwargs: Any) -> Any:
-    """Return or create a variable that is not shared between tasks, not trained and not saved."""
-    kwargs["trainable"] = False
-    kwargs["collections"] = [*(kwargs.get("collections") or ()), keys.GraphKeys.LOCAL_VARIABLES]
-    return get_variable(name, *args, **kwargs)
+def get_local_variable(
+    name: str,
+    shape: Any = None,
+    dtype: Any = None,
+    initializer: Any = None,
+    regularizer: Any = None,
+    trainable: bool = False,
+    collections: Sequence[str] | None = None,
+    *args: Any,
+    **kwargs: Any,
+) -> Any:
+    """Return or create a variable that is not shared between tasks, not trained and not saved.
+
+    The arguments are those of `get_variable`, in the same order. `trainable` has no effect.
+    """
+    groups = [*(collections or ()), keys.GraphKeys.LOCAL_VARIABLES]
+    return get_variable(
+        name, shape, dtype, initializer, regularizer, False, groups, *args, **kwargs
+    )
 
 
 def no_regularizer(tensor: Any) -> None:

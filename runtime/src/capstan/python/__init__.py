@@ -228,7 +228,7 @@ alias.grow(
         **{f"framework.{name}": homes for name, homes in _FRAMEWORK.items()},
         **{f"ops.{name}": (_TF, _op) for name in _OPS},
         "ops.control_flow_ops": (_hidden(_NODES), _NODES, _TF, _op),
-        "ops.data_flow_ops": (_TF, "capstan.api.barriers", _op),
+        "ops.data_flow_ops": (_TF, "capstan.api.barriers", "capstan.api.staging", _op),
         "ops.ctc_ops": ("capstan.api.ctc_ops", _op),
         "ops.random_ops": (_TF, "capstan.api.random_ops", _op),
         "ops.sparse_ops": (_TF, "capstan.api.sparse_string_ops", _op),
