@@ -152,13 +152,10 @@ def test_the_programs_of_the_guide_export_and_load_a_model(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    tf.layers.dense(tf.placeholder(tf.float32, [None, 784]), 10, name="digits")
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        tf.train.Saver().save(session, "checkpoints/model.ckpt")
     names: dict[str, object] = {}
     for program in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL):
-        exec(program, names)
+        with tf.Graph().as_default():
+            exec(program, names)
     assert capsys.readouterr().out.startswith("[[")
     with tf.Graph().as_default(), tf.Session() as session:
         model = tf.saved_model.load(session, ["serve"], "models/2")
