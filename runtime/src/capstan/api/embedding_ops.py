@@ -10,6 +10,7 @@ from capstan.api import (
     math_ops,
     partitioned_variables,
     reduce_ops,
+    segment_ops,
     sparse_math_ops,
 )
 from capstan.api.scoped import scoped
@@ -53,16 +54,26 @@ def embedding_lookup_sparse(
     is_cut = isinstance(params, list | tuple | partitioned_variables.PartitionedVariable)
     tables = list(params) if is_cut else [params]
     with scoped(name, "embedding_lookup_sparse", (*tables, sp_ids.values)) as scope:
+        owners = math_ops.cast(sp_ids.indices[:, 0], dtypes.int32)
         ids, places = array_ops.unique(sp_ids.values)
         found = gather_ops.embedding_lookup(tables, ids, partition_strategy, max_norm=max_norm)
+        if found.dtype in (dtypes.float16, dtypes.bfloat16):
+            found = math_ops.cast(found, dtypes.float32)
+        if sp_weights is None:
+            return _COMBINED[combiner](found, places, owners, name=scope)
         rows = gather_ops.gather(found, places)
-        owners = math_ops.cast(sp_ids.indices[:, 0], dtypes.int32)
-        weights = None if sp_weights is None else sp_weights.values
-        return array_ops.identity(_combined(rows, weights, owners, combiner), name=scope)
+        return array_ops.identity(_weighted(rows, sp_weights.values, owners, combiner), name=scope)
 
 
-def _combined(
-    rows: graphs.Tensor, weights: graphs.Tensor | None, owners: graphs.Tensor, combiner: str
+_COMBINED = {
+    "sum": segment_ops.sparse_segment_sum,
+    "mean": segment_ops.sparse_segment_mean,
+    "sqrtn": segment_ops.sparse_segment_sqrt_n,
+}
+
+
+def _weighted(
+    rows: graphs.Tensor, weights: graphs.Tensor, owners: graphs.Tensor, combiner: str
 ) -> Any:
     """Return the combination of the rows that have the same owner. The weights are a vector."""
     # The last owner is the largest. Without rows, there are no owners.
@@ -70,8 +81,6 @@ def _combined(
     shape = array_ops.concat(
         [array_ops.shape(rows)[:1], creation_ops.ones([array_ops.rank(rows) - 1], dtypes.int32)], 0
     )
-    if weights is None:
-        weights = creation_ops.ones(array_ops.shape(rows)[:1], rows.dtype)
     column = array_ops.reshape(math_ops.cast(weights, rows.dtype), shape)
     total = gather_ops.unsorted_segment_sum(rows * column, owners, count)
     if combiner == "sum":

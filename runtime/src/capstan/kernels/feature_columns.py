@@ -4,12 +4,14 @@ Sources: core/kernels/{bucketize,sparse_cross,sparse_reshape}_op.cc.
 """
 
 import itertools
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
-from capstan.core import fingerprint, shapes
+from capstan.core import arrays, farmhash, shapes
 from capstan.core.arrays import Array
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, on_host
@@ -35,12 +37,16 @@ def _bucketize(node: NodeContext) -> Function:
     return bucketize
 
 
-_Column = dict[int, list[Any]]
-"""The features of the examples that have any."""
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """The features of a column, and for each example that has any, the places of its features."""
+
+    features: Array
+    places: dict[int, list[int]]
 
 
 def _features(node: NodeContext, inputs: Sequence[Array]) -> tuple[list[_Column], int]:
-    """Return the features of each column, and the size of the batch."""
+    """Return the columns, and the size of the batch."""
     count = node.attrs["N"]
     columns: list[_Column] = []
     sizes = []
@@ -55,17 +61,18 @@ def _features(node: NodeContext, inputs: Sequence[Array]) -> tuple[list[_Column]
             raise invalid(
                 f"Expected {len(indices)} values at position {at}, got {shapes.show(values.shape)}"
             )
-        column: _Column = {}
-        for (example, _), value in zip(indices.tolist(), values.tolist(), strict=True):
-            column.setdefault(example, []).append(value)
-        columns.append(column)
+        places: dict[int, list[int]] = {}
+        for place, example in enumerate(indices[:, 0].tolist()):
+            places.setdefault(example, []).append(place)
+        columns.append(_Column(values, places))
         sizes.append(int(shape[0]))
     for value in inputs[3 * count :]:
         if value.ndim != 2:
             raise invalid(
                 f"Dense inputs should be a matrix but received shape {shapes.show(value.shape)}"
             )
-        columns.append(dict(enumerate(value.tolist())))
+        of_each: Any = np.arange(value.size).reshape(value.shape).tolist()
+        columns.append(_Column(value.reshape(-1), dict(enumerate(of_each))))
         sizes.append(len(value))
     if len(set(sizes)) > 1:
         raise invalid(f"Expected batch sizes that agree, got {sizes}")
@@ -76,54 +83,60 @@ def _cross(node: NodeContext) -> Function:
     is_hashed, buckets = node.attrs["hashed_output"], int(node.attrs["num_buckets"]) or _MOST
     key = node.attrs["hash_key"] & _BITS
 
-    def hashed(features: Sequence[Any]) -> int:
-        result: int = key
-        for feature in features:
-            result = _joined(result, _number(feature))
-        return result % buckets
-
-    def joined(features: Sequence[Any]) -> bytes:
-        return b"_X_".join(map(_text, features))
-
-    combine: Any = hashed if is_hashed else joined
-
     def cross(*inputs: Array) -> tuple[Array, Array, Array]:
         columns, size = _features(node, inputs)
-        examples = sorted(set.intersection(*map(set, columns))) if columns else []
-        rows = [
-            [combine(each) for each in itertools.product(*(column[at] for column in columns))]
-            for at in examples
-        ]
-        places = [
-            (at, place) for at, row in zip(examples, rows, strict=True) for place in range(len(row))
-        ]
-        values = np.empty(len(places), node.output_dtypes[1].as_numpy_dtype)
-        values[:] = [value for row in rows for value in row]
-        indices = np.array(places, np.int64).reshape(-1, 2)
-        return indices, values, np.array([size, max(map(len, rows), default=0)], np.int64)
+        in_each = [set(column.places) for column in columns]
+        examples = sorted(set.intersection(*in_each)) if columns else []
+        rows = [[*itertools.product(*(column.places[at] for column in columns))] for at in examples]
+        counts = [len(row) for row in rows]
+        chosen = np.array([each for row in rows for each in row], np.int64)
+        chosen = chosen.reshape(sum(counts), len(columns)).T
+        values = _hashed(columns, chosen, key, buckets) if is_hashed else _joined(columns, chosen)
+        places = [place for count in counts for place in range(count)]
+        indices = np.stack([np.repeat(examples, counts), places], 1).astype(np.int64)
+        return indices, values, np.array([size, max(counts, default=0)], np.int64)
 
     return cross
 
 
-def _number(feature: Any) -> int:
-    number: int = fingerprint.farm64(feature) if isinstance(feature, bytes) else feature & _BITS
-    return number
+def _hashed(columns: Sequence[_Column], chosen: Array, key: int, buckets: int) -> Array:
+    """Return the fingerprint of each combination of features, modulo `buckets`.
+
+    `chosen` has for each column the places of the features (FingerprintCat64 of core/platform).
+    """
+    result = np.full(chosen.shape[1], key, np.uint64)
+    for column, places in zip(columns, chosen, strict=True):
+        second = _shifted(_numbers(column.features)[places] * _MULTIPLIER) * _MULTIPLIER
+        result = (result ^ _MULTIPLIER ^ second) * _MULTIPLIER
+        result = _shifted(_shifted(result) * _MULTIPLIER)
+    return (result % buckets).astype(np.int64)
+
+
+def _numbers(features: Array) -> Array:
+    """Return strings as fingerprints, and integers as their bits."""
+    if features.dtype.hasobject:
+        words: list[bytes] = features.tolist()
+        return farmhash.farm64_of_each(words)
+    numbers: Array = features.astype(np.int64).view(np.uint64)
+    return numbers
+
+
+def _joined(columns: Sequence[_Column], chosen: Array) -> Array:
+    texts = [
+        [_text(column.features[place]) for place in places.tolist()]
+        for column, places in zip(columns, chosen, strict=True)
+    ]
+    crossed = [b"_X_".join(each) for each in zip(*texts, strict=True)]
+    return arrays.strings(crossed, (len(crossed),))
 
 
 def _text(feature: Any) -> bytes:
     return feature if isinstance(feature, bytes) else str(feature).encode()
 
 
-def _joined(first: int, second: int) -> int:
-    """Return the fingerprint of two fingerprints (FingerprintCat64 of core/platform)."""
-    result = first ^ _MULTIPLIER
-    result ^= _shifted(second * _MULTIPLIER & _BITS) * _MULTIPLIER & _BITS
-    result = result * _MULTIPLIER & _BITS
-    return _shifted(_shifted(result) * _MULTIPLIER & _BITS)
-
-
-def _shifted(value: int) -> int:
-    return value ^ (value >> 47)
+def _shifted(value: Array) -> Array:
+    mixed: Array = value ^ (value >> 47)
+    return mixed
 
 
 def _reshape(indices: Array, shape: Array, wanted: Array) -> tuple[Array, Array]:
@@ -132,12 +145,12 @@ def _reshape(indices: Array, shape: Array, wanted: Array) -> tuple[Array, Array]
             f"Input indices of shape {shapes.show(indices.shape)} do not fit the input shape of "
             f"length {shape.size}, or the new shape is not a vector"
         )
-    size, sizes = int(np.prod(shape)), wanted.tolist()
+    size, sizes = math.prod(shape.tolist()), wanted.tolist()
     if sizes.count(-1) > 1:
         first, second = [at for at, each in enumerate(sizes) if each == -1][:2]
         raise invalid(f"only one output dimension may be -1, not both {first} and {second}")
     if -1 in sizes:
-        others = max(int(np.prod([each for each in sizes if each != -1])), 1)
+        others = max(math.prod(each for each in sizes if each != -1), 1)
         if size % others:
             raise invalid(
                 f"Input to reshape is a SparseTensor with {size} dense values, but the requested "
@@ -146,12 +159,14 @@ def _reshape(indices: Array, shape: Array, wanted: Array) -> tuple[Array, Array]
                 f"{shapes.show(tuple(1 if each == -1 else each for each in sizes))}"
             )
         sizes[sizes.index(-1)] = size // others
-    elif int(np.prod(sizes)) != size:
+    elif math.prod(sizes) != size:
         raise invalid(
             f"Input to reshape is a tensor with {size} dense values, but the requested shape has "
-            f"{int(np.prod(sizes))}. input_shape={shapes.show(tuple(shape.tolist()))} "
+            f"{math.prod(sizes)}. input_shape={shapes.show(tuple(shape.tolist()))} "
             f"output_shape={shapes.show(tuple(sizes))}"
         )
+    if sizes == shape.tolist():
+        return indices.copy(), np.array(sizes, np.int64)
     result = np.empty((len(indices), len(sizes)), np.int64)
     flat = np.zeros(len(indices), np.int64)
     for axis, count in enumerate(shape.tolist()):

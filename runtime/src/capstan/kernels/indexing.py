@@ -13,6 +13,9 @@ from capstan.kernels.memory import beside, is_on_host, numbers, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
+_SMALL_TABLE = 1 << 20
+"""A table of so many places costs less than sorting: only the places that are used are touched."""
+
 
 def _gather(params: Array, indices: Array, out: Array | None = None) -> Any:
     return take(params, indices, 0, out)
@@ -214,6 +217,11 @@ def _unique(node: NodeContext) -> Function:
     def unique(x: Array) -> tuple[Array, Array]:
         if x.ndim != 1:
             raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
+        if x.dtype.kind in "iu" and x.size and _is_dense(x):
+            first = _first_places(x)
+            is_first = first == np.arange(len(x))
+            rank = np.cumsum(is_first, dtype=dtype) - 1
+            return x[is_first], rank[first]
         values, first, place = np.unique(x, True, True, equal_nan=False)
         # np.unique sorts by value. TensorFlow keeps the order of first appearance.
         order = np.argsort(first)
@@ -222,6 +230,20 @@ def _unique(node: NodeContext) -> Function:
         return values[order], rank[place]
 
     return unique
+
+
+def _is_dense(x: Array) -> bool:
+    """Return whether a table with a place for each number up to the largest is small enough."""
+    return int(x.min()) >= 0 and int(x.max()) < max(_SMALL_TABLE, 16 * len(x))
+
+
+def _first_places(x: Array) -> Array:
+    """Return for each number the place at which it occurs first."""
+    places = np.arange(len(x))
+    # Of several numbers that NumPy writes to one place, the last one stays.
+    table = np.empty(int(x.max()) + 1, places.dtype)
+    table[x[::-1]] = places[::-1]
+    return table[x]
 
 
 register(Kernel("Gather", constantly(_gather), out=True))

@@ -31,10 +31,9 @@ def _starts(ids: Array, count: int) -> Array:
         return np.zeros(0, np.intp)
     if ids[0] < 0:
         raise invalid("segment ids must be >= 0")
-    steps = np.diff(ids)
-    if (steps < 0).any():
+    if (ids[1:] < ids[:-1]).any():
         raise invalid("segment ids are not increasing")
-    return np.flatnonzero(np.concatenate([[True], steps > 0]))
+    return rows.first_of_each(ids)
 
 
 def _reduced(data: Array, ids: Array, ufunc: np.ufunc, empty: Any) -> tuple[Array, Array, Array]:
@@ -42,12 +41,16 @@ def _reduced(data: Array, ids: Array, ufunc: np.ufunc, empty: Any) -> tuple[Arra
     ids = on_host(ids)
     starts = _starts(ids, len(data))
     total = int(ids[-1]) + 1 if len(ids) else 0
-    result = np.full_like(data, empty, shape=(total, *data.shape[1:]), order="C")
     found = ids[starts]
-    if len(starts):
-        sums = ufunc.reduceat(data, beside(starts, data), 0, data.dtype)
-        result[beside(found, data)] = sums
-    return result, found, np.diff(np.append(starts, len(ids)))
+    counts = np.diff(starts, append=len(ids))
+    if not len(starts):
+        return np.empty_like(data, shape=(0, *data.shape[1:]), order="C"), found, counts
+    reduced = ufunc.reduceat(data, beside(starts, data), 0, data.dtype)
+    if len(starts) == total:
+        return reduced, found, counts
+    result = np.full_like(data, empty, shape=(total, *data.shape[1:]), order="C")
+    result[beside(found, data)] = reduced
+    return result, found, counts
 
 
 def _sorted(ufunc: np.ufunc, empty: int) -> Any:
@@ -83,6 +86,8 @@ def _compare(result: Array, ids: Array, values: Array, ufunc: np.ufunc) -> None:
 def _divided(sums: Array, found: Array, divisors: Array) -> Array:
     """Divide the rows `found` of `sums` by one number each, in place."""
     shape = (len(found), *(1,) * (sums.ndim - 1))
+    if len(found) == len(sums) and sums.dtype.kind == "f":
+        return np.divide(sums, divisors.reshape(shape), sums, casting="same_kind")
     quotients = sums[found] / divisors.reshape(shape)
     sums[found] = np.trunc(quotients) if sums.dtype.kind in "iu" else quotients
     return sums
@@ -94,8 +99,10 @@ def _mean(data: Array, ids: Array) -> Array:
 
 def _sparse(scale: Callable[[Array], Array] | None) -> Any:
     def reduce(data: Array, indices: Array, ids: Array) -> Array:
+        if indices.ndim != 1:
+            raise invalid(f"indices should be a vector, but got shape {show(indices.shape)}")
         rows.check(indices, len(data))
-        sums, found, counts = _reduced(data[indices], ids, np.add, 0)
+        sums, found, counts = _reduced(rows.taken(data, indices), ids, np.add, 0)
         return sums if scale is None else _divided(sums, found, scale(counts))
 
     return constantly(reduce)
@@ -108,18 +115,14 @@ def _sparse_grad(scale: Callable[[Array], Array] | None, *, of_unique: bool) -> 
         count = number(rows_count, "output_dim0")
         rows.check(indices, count)
         rows.check(ids, len(grad), "segment_ids")
-        parts = grad[ids]
+        parts = rows.taken(grad, ids)
         if scale is not None:
             divisors = scale(np.bincount(ids, minlength=len(grad)))[ids].astype(grad.dtype)
-            parts = parts / divisors.reshape(len(ids), *(1,) * (grad.ndim - 1))
+            parts /= divisors.reshape(len(ids), *(1,) * (grad.ndim - 1))
         if not of_unique:
-            result = np.zeros((count, *grad.shape[1:]), grad.dtype)
-            np.add.at(result, indices, parts)
-            return result
+            return rows.sums(indices, parts, count)
         found, places = np.unique(indices, return_inverse=True)
-        result = np.zeros((len(found), *grad.shape[1:]), grad.dtype)
-        np.add.at(result, places, parts)
-        return result, found
+        return rows.sums(places, parts, len(found)), found
 
     return constantly(spread)
 

@@ -109,6 +109,8 @@ def _fill_empty_rows(
     rows.check(owners, count)
     is_empty = np.ones(count, np.bool_)
     is_empty[owners] = False
+    if not is_empty.any() and (owners[1:] >= owners[:-1]).all():
+        return indices.copy(), values.copy(), is_empty, np.arange(len(values))
     added = np.zeros((int(is_empty.sum()), indices.shape[1]), np.int64)
     added[:, 0] = np.flatnonzero(is_empty)
     all_places = np.concatenate([indices, added])

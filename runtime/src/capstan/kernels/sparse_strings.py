@@ -132,11 +132,12 @@ def _deserialize(node: NodeContext) -> Function:
                     f"SparseTensor[{number}].values.dtype() == {dtypes.cpp_name(found)}"
                 )
             _check_restored(number, indices, values, shape, rows[0][2].size)
+        if not outer:
+            # Copies, because the bytes of a variant stay what they are.
+            return tuple(np.array(part) for part in rows[0])
         values = np.concatenate([values for _, values, _ in rows])
         places = [
             np.hstack([np.tile(np.unravel_index(number, outer), (len(indices), 1)), indices])
-            if outer
-            else indices
             for number, (indices, _, _) in enumerate(rows)
         ]
         sizes = np.max([shape for _, _, shape in rows], 0)

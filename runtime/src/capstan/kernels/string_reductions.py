@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import arrays, attr_value, fingerprint
+from capstan.core import arrays, attr_value, farmhash, fingerprint
 from capstan.core.arrays import Array
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
@@ -54,6 +54,17 @@ def _bucket(hashed: Callable[[bytes], int]) -> Callable[[NodeContext], Function]
     return lambda node: functools.partial(_buckets, hashed, int(node.attrs["num_buckets"]))
 
 
+def _fast(node: NodeContext) -> Function:
+    count = int(node.attrs["num_buckets"])
+
+    def buckets(strings: Any) -> Array:
+        array = np.asarray(strings, object)
+        hashes = farmhash.farm64_of_each(array.ravel().tolist())
+        return (hashes % count).astype(np.int64).reshape(array.shape)
+
+    return buckets
+
+
 def _strong(node: NodeContext) -> Function:
     keys = [int(key) for key in node.attrs["key"]]
     if len(keys) != 2:
@@ -70,5 +81,5 @@ def _buckets(hashed: Callable[[bytes], int], count: int, strings: Any) -> Array:
 
 register(Kernel("ReduceJoin", _reduce_join))
 register(Kernel("StringToHashBucket", _bucket(fingerprint.murmur64)))
-register(Kernel("StringToHashBucketFast", _bucket(fingerprint.farm64)))
+register(Kernel("StringToHashBucketFast", _fast))
 register(Kernel("StringToHashBucketStrong", _strong))

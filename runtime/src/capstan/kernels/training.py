@@ -229,7 +229,9 @@ def _sparse(
                 _same_shape(names, arrays)
                 _check_rows(arrays[0], grad, indices)
                 for index, rows_of_grad in _rounds(indices, grad):
-                    *parts, slope = widen((*(array[index] for array in arrays), rows_of_grad))
+                    *parts, slope = widen(
+                        (*(rows.taken(array, index) for array in arrays), rows_of_grad)
+                    )
                     spaces = [allocate(slope.shape, slope.dtype) for _ in range(scratch)]
                     update(*parts, slope, *spaces)
                     for array, part in zip(arrays, parts, strict=True):
@@ -255,7 +257,8 @@ def _rounds(indices: Array, grad: Array) -> Iterator[tuple[Array, Array]]:
 
     If an index occurs twice, yield one row at a time, as TensorFlow does.
     """
-    if len(np.unique(indices)) == len(indices):
+    ranked = np.sort(indices)
+    if not (ranked[1:] == ranked[:-1]).any():
         yield indices, grad
         return
     for at in range(len(indices)):

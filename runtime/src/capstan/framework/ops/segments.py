@@ -115,16 +115,10 @@ def _sparse(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """Return the gradient of a sum of looked-up rows, which may be divided by n or sqrt(n)."""
     data, indices, ids = op.inputs
     (grad,) = grads
-    if op.type != "SparseSegmentSum":
-        ones = raw.Fill(raw.Shape(ids), raw.Cast(np.int32(1), DstT=data.dtype.base_dtype))
-        counts = raw.Maximum(raw.SegmentSum(ones, ids), raw.Cast(1, DstT=data.dtype.base_dtype))
-        counts = raw.Sqrt(counts) if op.type.endswith("SqrtN") else counts
-        trailing = raw.OnesLike(raw.Slice(raw.Shape(data), [1], [-1]))
-        grad = raw.RealDiv(
-            grad, raw.Reshape(counts, raw.ConcatV2([raw.Shape(counts), trailing], 0))
-        )
     rows = raw.GatherV2(raw.Shape(data), 0, 0)
-    return raw.UnsortedSegmentSum(raw.GatherV2(grad, ids, 0), indices, rows), None, None
+    if op.type == "SparseSegmentSum":
+        return raw.UnsortedSegmentSum(raw.GatherV2(grad, ids, 0), indices, rows), None, None
+    return getattr(raw, f"{op.type}Grad")(grad, indices, ids, rows), None, None
 
 
 def _partition(op: Op, grads: Gradients, raw: Raw) -> Gradients:
