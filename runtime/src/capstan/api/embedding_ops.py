@@ -135,15 +135,14 @@ def safe_embedding_lookup_sparse(
             combiner, max_norm,
         )  # fmt: skip
         if default_id is None:
-            blank = logic_ops.logical_and(
-                array_ops.reshape(is_empty, [-1, 1]), creation_ops.ones_like(rows, dtypes.bool_)
-            )
-            rows = gather_ops.where(blank, creation_ops.zeros_like(rows), rows, name=scope)
+            rows = gather_ops.where(is_empty, creation_ops.zeros_like(rows), rows, name=scope)
+        axes = shape.shape.as_list()[0] if shape.shape.ndims is not None else None
+        if axes == 2:
+            return rows
         last = array_ops.slice(array_ops.shape(rows), [1], [-1])
         found = array_ops.reshape(
             rows, array_ops.concat([math_ops.cast(outer, dtypes.int32), last], 0)
         )
-        axes = shape.shape.as_list()[0] if shape.shape.ndims is not None else None
         above = tensor_shape.unknown_shape(None if axes is None else axes - 1)
         found.set_shape(above.concatenate(rows.shape[1:]))
         return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from capstan.core import attr_value, dtypes, shapes
 from capstan.core.arrays import Array
-from capstan.kernels import parsing
+from capstan.kernels import example_columns, parsing
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
 
@@ -132,7 +132,7 @@ def _sparse_lists(
             (example, time) for example, rows in enumerate(batch) for time in range(len(rows))
         ]
         rows = [row for each in batch for row in each]
-        inner, values, shape = parsing.sparse_rows(dtype, rows)
+        inner, values, shape = example_columns.sparse(example_columns.column_of(dtype, rows))
         outer = np.array(places, np.int64).reshape(-1, 2)
         indices = np.concatenate([outer[inner[:, 0]], inner[:, 1:]], 1)
         longest = max(map(len, batch), default=0)
@@ -144,7 +144,10 @@ def _columns(
     rows: Iterator[Sequence[Sequence[Any]]], types: Sequence[dtypes.DType], *, rank: int
 ) -> list[Array]:
     """Return the indices, the values and the shapes of sparse tensors of this rank."""
-    parts = [parsing.sparse_rows(dtype, each) for each, dtype in zip(rows, types, strict=True)]
+    parts = [
+        example_columns.sparse(example_columns.column_of(dtype, each))
+        for each, dtype in zip(rows, types, strict=True)
+    ]
     return [
         *(indices[:, 2 - rank :] for indices, _, _ in parts),
         *(values for _, values, _ in parts),
@@ -218,10 +221,10 @@ class _Sequence:
         array = np.empty((len(rows), math.prod(shape)), dtype.as_numpy_dtype)
         for index, values in enumerate(rows):
             if len(values) != array.shape[1]:
+                kind = example_columns.COUNTED[dtype]
                 raise invalid(
-                    f"Name: {self._name}, Key: {key}, Index: {index}.  Number of "
-                    f"{parsing.COUNTED[dtype]} values != expected.  values size: {len(values)} "
-                    f"but output shape: {shapes.show(shape)}"
+                    f"Name: {self._name}, Key: {key}, Index: {index}.  Number of {kind} values != "
+                    f"expected.  values size: {len(values)} but output shape: {shapes.show(shape)}"
                 )
             array[index] = values
         return array.reshape(len(rows), *shape)
@@ -231,7 +234,7 @@ class _Sequence:
         if kind is None or parsing.LISTS[kind] is not dtype:
             raise invalid(
                 f"Name: {self._name}, {where}.  Data types don't match. Expected type: "
-                f"{parsing.CPP_NAMES[dtype]}  Feature is: {feature}"
+                f"{example_columns.CPP_NAMES[dtype]}  Feature is: {feature}"
             )
         values: Sequence[Any] = getattr(feature, kind).value
         return values

@@ -48,6 +48,13 @@ def like(value: Any, var: Any) -> Any:
 
 def without_repeats(values: Any, indices: Any) -> tuple[graphs.Tensor, graphs.Tensor]:
     """Sum the slices of each row. Return the sums and their indices, which name a row once."""
+    if _is_distinct(indices):
+        return values, indices
     rows, positions = raw.Unique(indices)
     count = array_ops.shape(rows)[0]
     return raw.UnsortedSegmentSum(values, positions, count), rows
+
+
+def _is_distinct(indices: graphs.Tensor) -> bool:
+    """Return whether an op has already removed the repeats, as in `embedding_lookup_sparse`."""
+    return indices.op.type in ("Unique", "UniqueWithCounts") and indices.value_index == 0

@@ -146,6 +146,8 @@ def _weighted_sum(
 
 def _rows(ids: SparseTensor) -> SparseTensor:
     """Return a SparseTensor with two axes, of which the first is the example."""
+    if ids.dense_shape.shape.as_list() == [2]:
+        return ids
     count = raw.Reshape(ids.dense_shape[0], [1])
     shape = array_ops.concat([count, math_ops.cast([-1], dtypes.int64)], 0)
     return sparse_math_ops.sparse_reshape(ids, shape)
@@ -154,6 +156,8 @@ def _rows(ids: SparseTensor) -> SparseTensor:
 def _flat(column: Any, batch: columns.Features, groups: list[str], trainable: bool) -> Any:
     """Return the numbers of a dense column as a matrix with a row for each example."""
     tensor = column.dense_tensor(batch, groups, trainable)
+    if tensor.shape.ndims == 2 and tensor.shape[1] == _size(column):
+        return tensor
     flat = raw.Reshape(tensor, raw.Pack([raw.Shape(tensor)[0], _size(column)]))
     known = tensor.shape.as_list()[0] if tensor.shape.ndims is not None else None
     flat.set_shape([known, _size(column)])

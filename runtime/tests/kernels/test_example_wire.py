@@ -1,0 +1,100 @@
+"""Examples are decoded from their bytes as the protobuf library decodes them, or not at all."""
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+from google.protobuf import message
+from hypothesis import given
+from hypothesis import strategies as st
+
+from capstan.core import dtypes, example_messages
+from capstan.kernels import example_columns, example_wire
+
+TYPES = {"floats": dtypes.float32, "ints": dtypes.int64, "texts": dtypes.string}
+KINDS = {"floats": "float_list", "ints": "int64_list", "texts": "bytes_list"}
+VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "floats": st.floats(width=32, allow_nan=False),
+    "ints": st.integers(-(2**63), 2**63 - 1) | st.integers(0, 200),
+    "texts": st.binary(max_size=200),
+}
+EXAMPLES = st.fixed_dictionaries(
+    {"also": st.lists(st.integers(0, 9), max_size=2)},
+    optional={key: st.lists(each, max_size=4) for key, each in VALUES.items()},
+)
+
+
+def serialized(features: Mapping[str, Any]) -> bytes:
+    example = example_messages.Example()
+    for key, values in features.items():
+        kind = getattr(example.features.feature[key], KINDS.get(key, "int64_list"))
+        kind.SetInParent()
+        kind.value.extend(values)
+    text: bytes = example.SerializeToString()
+    return text
+
+
+@given(st.lists(EXAMPLES, min_size=1, max_size=12))
+def test_features_are_those_of_the_library(batch: list[dict[str, Any]]) -> None:
+    texts = [serialized(features) for features in batch]
+    found = example_wire.columns(texts, list(TYPES), list(TYPES.values()))
+    for column, (key, dtype) in zip(found, TYPES.items(), strict=True):
+        expected = example_columns.column_of(dtype, [features.get(key) for features in batch])
+        np.testing.assert_array_equal(column.is_there, expected.is_there)
+        np.testing.assert_array_equal(column.counts, expected.counts)
+        assert column.values.dtype == expected.values.dtype
+        assert column.values.tolist() == expected.values.tolist()
+
+
+@given(st.lists(EXAMPLES, min_size=1, max_size=3), st.data())
+def test_damaged_examples_are_refused_or_decoded_as_the_library_does(
+    batch: list[dict[str, Any]], data: st.DataObject
+) -> None:
+    texts = [serialized(features) for features in batch]
+    damaged = bytearray(texts[0])
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, max(len(damaged) - 1, 0)))
+        damaged[place : place + 1] = data.draw(st.binary(max_size=2))
+    texts[0] = bytes(damaged)
+    try:
+        found = example_wire.columns(texts, list(TYPES), list(TYPES.values()))
+    except example_wire.UnusualError:
+        return
+    try:
+        examples = [example_messages.Example.FromString(text) for text in texts]
+    except message.DecodeError:
+        # The library also reads features that nobody asked for. TensorFlow does not.
+        return
+    for column, (key, kind) in zip(found, KINDS.items(), strict=True):
+        expected = [getattr(each.features.feature[key], kind).value for each in examples]
+        assert repr(column.values.tolist()) == repr(list(itertools.chain(*expected)))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\x0a",
+        b"\x0a\x02\x0a\x00",
+        b"\x0a\x00\x0a\x00",
+        serialized({"ints": [1]}) * 2,
+        b"\x0a\x0c\x0a\x0a\x0a\x04ints\x12\x00\x12\x00",
+        serialized({"texts": [b"a"] * 300}),
+    ],
+    ids=["cut", "no key", "two fields", "two messages", "a second value", "too many texts"],
+)
+def test_an_unusual_example_is_left_to_the_library(text: bytes) -> None:
+    with pytest.raises(example_wire.UnusualError):
+        example_wire.columns([text], list(TYPES), list(TYPES.values()))
+
+
+@pytest.mark.parametrize("keys", [["ints", "ints"], [""]])
+def test_unusual_keys_are_left_to_the_library(keys: list[str]) -> None:
+    with pytest.raises(example_wire.UnusualError):
+        example_wire.columns([serialized({})], keys, [dtypes.int64] * len(keys))
+
+
+def test_a_feature_of_another_type_is_left_to_the_library() -> None:
+    with pytest.raises(example_wire.UnusualError):
+        example_wire.columns([serialized({"ints": [1]})], ["ints"], [dtypes.float32])
