@@ -29,6 +29,7 @@ ORDER = (
     "local_recurrent",
     "data_pipeline",
     "csv_batch",
+    "wide_deep_records",
     "large_build",
     "large_first_run",
     "large_step",

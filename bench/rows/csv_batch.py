@@ -1,6 +1,8 @@
 """Local: a shuffled batch of 128 lines of CSV files, which threads read and decode meanwhile."""
 
+import atexit
 import os
+import shutil
 import tempfile
 
 import numpy as np
@@ -29,8 +31,9 @@ def prepare(place: contest.Place) -> contest.Step:
 
 
 def write_files() -> list[str]:
-    """Write files with random numbers, which stay until the machine clears its temporary folder."""
+    """Write files with random numbers, which stay until this process ends."""
     folder = tempfile.mkdtemp(prefix="capstan-bench-")
+    atexit.register(shutil.rmtree, folder)
     random = np.random.default_rng(0)
     files = []
     for number in range(FILES):

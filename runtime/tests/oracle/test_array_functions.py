@@ -15,6 +15,7 @@ MATRIX = np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]], np.float32)
 IDS = [1, 0, 1]
 NANS = np.array([1, np.nan, 3, 5, np.nan, np.nan, np.nan, 2], np.float32)
 
+ROWS = np.random.default_rng(0).random((40, 3), dtype=np.float32)
 CALLS: dict[str, Callable[[Any], Any]] = {
     "argsort": lambda tf: [tf.argsort(MATRIX), tf.argsort(MATRIX, axis=0, direction="DESCENDING")],
     "bincount": lambda tf: [
@@ -76,12 +77,20 @@ CALLS: dict[str, Callable[[Any], Any]] = {
             tf.sparse_segment_sum, tf.sparse_segment_mean, tf.sparse_segment_sqrt_n,
         )
     ],
+    "segments of all lengths": lambda tf: [
+        function(ROWS[:count], np.repeat(np.arange(12) * 2 // 3, np.arange(12) % longest)[:count])
+        for longest, count in ((4, 18), (9, 39))
+        for function in (tf.segment_sum, tf.segment_mean, tf.segment_max, tf.segment_prod)
+    ],
     "tensor_scatter_update": lambda tf: tf.tensor_scatter_update(MATRIX, [[0, 1]], [9.0]),
     "trace": lambda tf: [tf.trace(MATRIX), tf.trace(MATRIX[None])],
     "unique": lambda tf: [
         *tf.unique(np.array([np.nan, 1, -0.0, np.nan, 0.0, 1], np.float32)),
         *tf.unique_with_counts(np.array([np.nan, 1, np.nan, 1])),
         *tf.unique(np.array([], np.float32), out_idx=tf.int64),
+        *tf.unique([5, 2**20, 5, 0, 2**20, 7, 0]),
+        *tf.unique([5, 2**40, 5, 0, 2**40, 7, 0]),
+        *tf.unique([5, -1, 5, 0, -1]),
     ],
     "unsorted_segments": lambda tf: [
         function(MATRIX.T, IDS, 4)

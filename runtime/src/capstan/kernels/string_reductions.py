@@ -4,7 +4,7 @@ Sources: core/kernels/{reduce_join,string_to_hash_bucket}_op.cc.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,9 @@ from capstan.core import arrays, attr_value, farmhash, fingerprint
 from capstan.core.arrays import Array
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
+
+_MOST_KNOWN, _LONGEST_KNOWN = 4096, 64
+"""A node remembers the buckets of so many strings, up to this length: 1 MB at most."""
 
 
 def _reduce_join(node: NodeContext) -> Function:
@@ -56,11 +59,26 @@ def _bucket(hashed: Callable[[bytes], int]) -> Callable[[NodeContext], Function]
 
 def _fast(node: NodeContext) -> Function:
     count = int(node.attrs["num_buckets"])
+    # The words of a feature come back in the next batches.
+    known: dict[bytes, int] = {}
+
+    def remember(texts: Sequence[bytes], buckets: Sequence[int]) -> None:
+        if len(known) + len(texts) > _MOST_KNOWN:
+            known.clear()
+        pairs = zip(texts[:_MOST_KNOWN], buckets, strict=False)
+        known.update(pair for pair in pairs if len(pair[0]) <= _LONGEST_KNOWN)
 
     def buckets(strings: Any) -> Array:
         array = np.asarray(strings, object)
-        hashes = farmhash.farm64_of_each(array.ravel().tolist())
-        return (hashes % count).astype(np.int64).reshape(array.shape)
+        texts = array.ravel().tolist()
+        found = [known.get(text) for text in texts]
+        new = [text for text, bucket in zip(texts, found, strict=True) if bucket is None]
+        if new:
+            added = (farmhash.farm64_of_each(new) % count).tolist()
+            rest = iter(added)
+            found = [next(rest) if bucket is None else bucket for bucket in found]
+            remember(new, added)
+        return np.array(found, np.int64).reshape(array.shape)
 
     return buckets
 
