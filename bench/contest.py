@@ -12,6 +12,7 @@ import os
 import signal
 import statistics
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -33,13 +34,16 @@ LIFE_S = 900
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The environment of a process: its `tf`, its setting, and its task if there is a cluster."""
+    """The environment of a process: its `tf`, its setting, its task if there is a cluster, and a
+    folder for files, which is removed when the process ends.
+    """
 
     tf: Any
     setting: sides.Setting
     index: int
     cluster: dict[str, list[str]]
     target: str
+    folder: str
 
     def session(self) -> Any:
         """Open a session on this worker's server, or in process if there is no cluster."""
@@ -113,14 +117,15 @@ def _serve(row: Row, setting: str, role: str, index: int, cluster: dict[str, lis
         answer("ready")
         sys.stdin.read()
     else:
-        step = row.prepare(Place(tf, side, index, cluster, target))
-        if row.lockstep:
-            _serve_in_lockstep(row, step)
-        else:
-            window(step, WARM_UP_S, row.warm_up_steps)
-            answer("ready")
-            for _ in sys.stdin:
-                answer(row.value(*window(step, row.window_s, 1)))
+        with tempfile.TemporaryDirectory(prefix="capstan-bench-") as folder:
+            step = row.prepare(Place(tf, side, index, cluster, target, folder))
+            if row.lockstep:
+                _serve_in_lockstep(row, step)
+            else:
+                window(step, WARM_UP_S, row.warm_up_steps)
+                answer("ready")
+                for _ in sys.stdin:
+                    answer(row.value(*window(step, row.window_s, 1)))
     # TensorFlow's server cannot be stopped, and no state of the process needs a clean end.
     os._exit(0)
 

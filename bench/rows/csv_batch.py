@@ -1,9 +1,6 @@
 """Local: a shuffled batch of 128 lines of CSV files, which threads read and decode meanwhile."""
 
-import atexit
 import os
-import shutil
-import tempfile
 
 import numpy as np
 
@@ -15,7 +12,7 @@ FILES, LINES, WIDTH, BATCH = 4, 2_500, 5, 128
 
 def prepare(place: contest.Place) -> contest.Step:
     tf = place.tf
-    names = tf.train.string_input_producer(write_files())
+    names = tf.train.string_input_producer(write_files(place.folder))
     _, line = tf.TextLineReader().read(names)
     columns = tf.decode_csv(line, record_defaults=[[0.0]] * WIDTH)
     batch = tf.train.shuffle_batch(
@@ -30,10 +27,8 @@ def prepare(place: contest.Place) -> contest.Step:
     return lambda: session.run(batch)
 
 
-def write_files() -> list[str]:
-    """Write files with random numbers, which stay until this process ends."""
-    folder = tempfile.mkdtemp(prefix="capstan-bench-")
-    atexit.register(shutil.rmtree, folder)
+def write_files(folder: str) -> list[str]:
+    """Write files with random numbers."""
     random = np.random.default_rng(0)
     files = []
     for number in range(FILES):

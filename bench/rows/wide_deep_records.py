@@ -1,9 +1,6 @@
 """Local: a step of wide and deep training. A `tf.data` pipeline parses TFRecord files for it."""
 
-import atexit
 import os
-import shutil
-import tempfile
 
 import numpy as np
 
@@ -22,7 +19,7 @@ def prepare(place: contest.Place) -> contest.Step:
     }
     spec |= {f"c{i}": tf.VarLenFeature(tf.string) for i in range(SPARSE)}
     dataset = (
-        tf.data.TFRecordDataset(write_files(tf))
+        tf.data.TFRecordDataset(write_files(tf, place.folder))
         .repeat()
         .shuffle(2 * BATCH, seed=1)
         .batch(BATCH)
@@ -56,9 +53,7 @@ def dense(tf: object, inputs: object, units: int) -> object:
     return tf.nn.bias_add(tf.matmul(inputs, weights), biases)
 
 
-def write_files(tf: object) -> list[str]:
-    folder = tempfile.mkdtemp(prefix="capstan-bench-")
-    atexit.register(shutil.rmtree, folder)
+def write_files(tf: object, folder: str) -> list[str]:
     random = np.random.default_rng(0)
     names = []
     for number in range(FILES):
