@@ -9,7 +9,7 @@ import pytest
 
 from capstan_operator.api.names import TaskName
 from capstan_operator.cli import main
-from capstan_operator.local import folder, ports
+from capstan_operator.local import folder, gpus, ports
 
 JOB = """
 apiVersion: capstan.dev/v1alpha1
@@ -78,15 +78,12 @@ def test_a_refused_job_is_also_warned_of_misspelt_pod_fields(
 
 
 @pytest.mark.e2e
-@pytest.mark.skipif(
-    any(Path("/dev", driver).exists() for driver in ("nvidiactl", "dxg")),
-    reason="needs a machine without a GPU of NVIDIA",
-)
+@pytest.mark.skipif(gpus.has_driver(), reason="needs a machine without a GPU of NVIDIA")
 def test_a_job_is_warned_of_gpus_that_this_machine_lacks(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    gpus = "{name: trainer, resources: {limits: {nvidia.com/gpu: 1}}, command: [slep"
-    Path("job.yaml").write_text(JOB.replace("{name: trainer, command: [sleep", gpus, 1))
+    trainer = "{name: trainer, resources: {limits: {nvidia.com/gpu: 1}}, command: [slep"
+    Path("job.yaml").write_text(JOB.replace("{name: trainer, command: [sleep", trainer, 1))
     assert main.main(["run", "job.yaml"]) == 2
     warning, *_ = capsys.readouterr().err.splitlines()
     assert warning.startswith("capstanctl: warning: spec.replicaSpecs.ps.template.spec.containers")

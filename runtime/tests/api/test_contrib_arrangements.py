@@ -10,9 +10,14 @@ import capstan as tf
 pytestmark = pytest.mark.e2e
 
 layers = tf.contrib.layers
-RANDOM = np.random.RandomState(3)
-IMAGES = RANDOM.uniform(-1, 1, (2, 3, 5, 4)).astype(np.float32)
-TABLE = RANDOM.uniform(-1, 1, (7, 2)).astype(np.float32)
+
+
+def random(seed: int, *shape: int) -> np.ndarray[Any, Any]:
+    return np.random.RandomState(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+IMAGES = random(1, 2, 3, 5, 4)
+TABLE = random(2, 7, 2)
 
 
 @pytest.fixture(autouse=True)
@@ -59,7 +64,7 @@ def test_images_have_a_known_format() -> None:
 
 @pytest.mark.parametrize("axis", [-1, 1])
 def test_maxout_keeps_the_largest_of_each_group(axis: int) -> None:
-    rows = RANDOM.uniform(-1, 1, (3, 6)).astype(np.float32)
+    rows = random(3, 3, 6)
     found = layers.maxout(fed(rows, None, 6), 2, axis)
     assert found.shape.as_list() == [None, 2]
     assert run(found).tolist() == rows.reshape(3, 2, 3).max(-1).tolist()
@@ -162,7 +167,7 @@ def test_a_bag_of_words_is_the_mean_of_its_embeddings() -> None:
 
 @pytest.mark.parametrize("data_format", ["NDHWC", "NCDHW"])
 def test_volumes_are_pooled_and_convolved(data_format: str) -> None:
-    values = RANDOM.uniform(-1, 1, (1, 4, 4, 4, 2)).astype(np.float32)
+    values = random(4, 1, 4, 4, 4, 2)
     blocks = values.reshape(1, 2, 2, 2, 2, 2, 2, 2)
     largest, mean = blocks.max((2, 4, 6)), blocks.mean((2, 4, 6))
     is_first = data_format == "NCDHW"

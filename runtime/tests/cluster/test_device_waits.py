@@ -1,6 +1,7 @@
 """The thread of a step waits for a device if it has nothing else to do."""
 
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ import strict
 import capstan as tf
 from capstan.core import cancellation
 from capstan.hardware import device
+from capstan.services import inbox
 
 Devices = list[strict.Strict]
 
@@ -81,15 +83,34 @@ def test_an_error_of_a_device_names_the_copy_that_waited_for_it(devices: Devices
             session.run(doubled, {x: np.ones(2)})
 
 
-def test_a_step_whose_time_ends_while_its_device_computes_is_late(devices: Devices) -> None:
+class AdvancedClock:
+    """Shows the time of `time.monotonic`, and the seconds by which a test advanced it."""
+
+    def __init__(self) -> None:
+        self._advance_s = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self._advance_s
+
+    def advance(self, seconds: float) -> None:
+        self._advance_s += seconds
+
+
+def test_a_step_whose_time_ends_while_its_device_computes_is_late(
+    devices: Devices, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with tf.device("/gpu:0"):
         x = tf.placeholder(tf.float32, [2])
         doubled: Any = x * 2.0
     with tf.Session() as session:
         session.run(doubled, {x: np.ones(2)})
         [gpu] = devices
-        limit = tf.RunOptions(timeout_in_ms=1000)
-        gpu.enqueue(lambda: threading.Event().wait(1.2))
+        clock = AdvancedClock()
+        monkeypatch.setattr(inbox, "time", clock)
+        limit = tf.RunOptions(timeout_in_ms=60_000)
+        session.run(doubled, {x: np.ones(2)}, options=limit)
+        # The device begins this work when the step waits for it.
+        gpu.enqueue(lambda: clock.advance(60.0))
         with pytest.raises(tf.errors.DeadlineExceededError):
             session.run(doubled, {x: np.ones(2)}, options=limit)
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import background
 import numpy as np
 import pytest
 
@@ -431,34 +432,64 @@ def test_a_graph_is_exported_with_its_saver_and_collections(tmp_path: pathlib.Pa
 
 
 class SessionOfTwoSavers:
-    """A session whose first step is followed by `then`, in a thread that has a second to end."""
+    """A session whose first step starts a thread, and lasts until `is_stopped` is set."""
 
-    def __init__(self, session: tf.Session, then: Callable[[], object]) -> None:
+    def __init__(
+        self, session: tf.Session, then: Callable[[], object], is_stopped: threading.Event
+    ) -> None:
         self.graph = session.graph
-        self.thread = threading.Thread(target=then)
+        self.second: background.Background | None = None
         self._session = session
+        self._then = then
+        self._is_stopped = is_stopped
 
     def run(self, *arguments: Any) -> Any:
         values = self._session.run(*arguments)
-        if self.thread.ident is None:
-            self.thread.start()
-            self.thread.join(1.0)
+        if self.second is None:
+            self.second = background.Background(self._then)
+            assert self._is_stopped.wait(background.PATIENCE_S)
         return values
 
 
+class WatchedLock:
+    """A lock that sets `is_awaited` when a thread begins to wait for it."""
+
+    def __init__(self, is_awaited: threading.Event) -> None:
+        self._lock = threading.Lock()
+        self._is_awaited = is_awaited
+
+    def __enter__(self) -> None:
+        if not self._lock.acquire(blocking=False):
+            self._is_awaited.set()
+            self._lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.release()
+
+
 @pytest.mark.e2e
-def test_the_checkpoint_of_the_last_save_is_the_latest_if_two_threads_save(tmp_path: pathlib.Path):
+def test_the_checkpoint_of_the_last_save_is_the_latest_if_two_threads_save(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     step = tf.Variable(0, name="step")
     train = step.assign_add(1)
     saver, path = tf.train.Saver(), str(tmp_path / "model.ckpt")
     with tf.Session() as session:
         session.run(step.initializer)
 
-        def train_and_save() -> None:
-            session.run(train)
-            saver.save(session, path, global_step=step)
+        # The second thread waits for the first save, or, if `save` has no lock, it ends.
+        is_stopped = threading.Event()
+        monkeypatch.setattr(saver, "_saving", WatchedLock(is_stopped))
 
-        savers = SessionOfTwoSavers(session, train_and_save)
+        def train_and_save() -> None:
+            try:
+                session.run(train)
+                saver.save(session, path, global_step=step)
+            finally:
+                is_stopped.set()
+
+        savers = SessionOfTwoSavers(session, train_and_save, is_stopped)
         saver.save(savers, path, global_step=step)
-        savers.thread.join()
+        assert savers.second is not None
+        savers.second.join()
     assert tf.train.latest_checkpoint(str(tmp_path)) == f"{path}-1"

@@ -17,12 +17,17 @@ _DRIVERS = ("nvidiactl", "dxg")
 """The device files of NVIDIA's driver: on Linux, and in Windows' subsystem for Linux."""
 
 
+def has_driver(devices: Path = Path("/dev")) -> bool:
+    """Return whether the driver of a GPU of NVIDIA has its file in `devices`."""
+    return any((devices / driver).exists() for driver in _DRIVERS)
+
+
 def missing(job: TrainingJob, devices: Path = Path("/dev")) -> Iterator[Fault]:
     """Yield a warning for each type of task that requests GPUs, if this machine has no GPU.
 
     `devices` is the folder of the device files.
     """
-    if any((devices / driver).exists() for driver in _DRIVERS):
+    if has_driver(devices):
         return
     for kind, replica in job.spec.replica_specs.items():
         template = replica.template
