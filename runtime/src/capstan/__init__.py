@@ -69,6 +69,7 @@ from capstan.api.template import *
 from capstan.api.tensor_array_ops import *
 from capstan.api.tensor_products import *
 from capstan.api.while_ops import *
+from capstan.core import public as _public
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import ConfigProto as ConfigProto
@@ -225,4 +226,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_MODULES, *_ATTRIBUTES})
+    return sorted({*_public.names(globals()), *_MODULES, *_ATTRIBUTES, "errors"})

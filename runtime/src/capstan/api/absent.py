@@ -4,6 +4,8 @@ import difflib
 import sys
 from typing import Final
 
+from capstan.core import public
+
 _RENAMED: Final = {
     "batch_cholesky": "tf.cholesky", "batch_matmul": "tf.matmul",
     "complex_abs": "tf.abs", "concat_v2": "tf.concat", "div_v2": "tf.div",
@@ -12,7 +14,7 @@ _RENAMED: Final = {
     "merge_all_summaries": "tf.summary.merge_all", "merge_summary": "tf.summary.merge",
     "mul": "tf.multiply", "neg": "tf.negative", "pack": "tf.stack",
     "scalar_summary": "tf.summary.scalar", "select": "tf.where", "sub": "tf.subtract",
-    "unpack": "tf.unstack",
+    "train.SummaryWriter": "tf.summary.FileWriter", "unpack": "tf.unstack",
 }  # fmt: skip
 """Names of before TensorFlow 1.0 that 1.x no longer had, with their successors."""
 _LACKED: Final = frozenset(
@@ -38,12 +40,13 @@ def absent(module: str, name: str) -> AttributeError:
     """Return the AttributeError for a missing `name` of `module`, such as `tf.nn`."""
     inner = module.replace("tf", "capstan", 1)
     start = f"module {inner!r} has no attribute {name!r}"
-    if module == "tf" and name in _RENAMED:
-        return AttributeError(f"{start}: TensorFlow 1.0 renamed it to {_RENAMED[name]}")
+    path = f"{module}.{name}".removeprefix("tf.")
+    if path in _RENAMED:
+        return AttributeError(f"{start}: TensorFlow 1.0 renamed it to {_RENAMED[path]}")
     close = _close(inner, name)
     if close is not None:
         return AttributeError(f"{start}. Did you mean: {close!r}?")
-    instead = _INSTEAD.get(f"{module}.{name}".removeprefix("tf."))
+    instead = _INSTEAD.get(path)
     hint = "" if instead is None else f". Instead, {instead}"
     return AttributeError(f"{start}: Capstan lacks this part of TensorFlow 1{hint}")
 
@@ -53,7 +56,7 @@ def _close(module: str, name: str) -> str | None:
     home = sys.modules.get(module) or sys.modules.get(module.replace(".", ".api.", 1))
     if home is None or name.startswith("_") or name in _LACKED:
         return None
-    names = [known for known in dir(home) if not known.startswith("_")]
+    names = dir(home) if "__dir__" in vars(home) else public.names(vars(home))
     # A digit is not a misspelling: TensorFlow has both conv2d and conv3d.
     digits = [each for each in name if each.isdigit()]
     for known in difflib.get_close_matches(name, names, 3, _CLOSE):

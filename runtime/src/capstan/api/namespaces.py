@@ -3,9 +3,8 @@
 For example, `tf.math.add` is `tf.add`, and `tf.initializers.zeros` is `tf.zeros_initializer`.
 """
 
-import importlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from capstan.core import alias
@@ -181,22 +180,17 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def _finder(names: Mapping[str, str]) -> Callable[[str], Any]:
-    homes = {name.rpartition(".")[2]: home for name, home in names.items()}
-
-    def find(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(name)
-        module, _, wanted = homes[name].rpartition(".")
-        home = f"capstan.api.{module}" if module else "capstan"
-        return getattr(importlib.import_module(home), wanted)
-
-    return find
+def _paths(names: Mapping[str, str]) -> dict[str, str]:
+    """Return the path of each name of a namespace."""
+    return {
+        name.rpartition(".")[2]: f"capstan.api.{home}" if "." in home else f"capstan.{home}"
+        for name, home in names.items()
+    }
 
 
 def __getattr__(name: str) -> Any:
     """Make the module of a namespace at its first use."""
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    alias.grow("capstan", {name: (_finder(_NAMES[name]),)})
+    alias.grow("capstan", {name: (_paths(_NAMES[name]),)})
     return sys.modules[f"capstan.{name}"]

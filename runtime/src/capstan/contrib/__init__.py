@@ -7,22 +7,15 @@ aliases: nothing is imported before a name is asked for. The modules that have f
 """
 
 import importlib
-from collections.abc import Callable
 from typing import Any
 
 from capstan.api.absent import absent
 from capstan.core import alias
 
 
-def _only(**homes: str) -> Callable[[str], Any]:
-    """Return a function that finds each name in the module that `homes` gives for the name."""
-
-    def find(name: str) -> Any:
-        if name not in homes:
-            raise AttributeError(name)
-        return getattr(importlib.import_module(homes[name]), name)
-
-    return find
+def _only(**homes: str) -> dict[str, str]:
+    """Return the paths of names, each in the module that `homes` gives for the name."""
+    return {name: f"{home}.{name}" for name, home in homes.items()}
 
 
 _MESSAGES = "capstan.api.tensor_messages"
@@ -98,3 +91,7 @@ def __getattr__(name: str) -> Any:
     if name in _PACKAGES:
         return importlib.import_module(f"{__name__}.{name}")
     raise absent("tf.contrib", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*_PACKAGES, *alias.inside(globals())})

@@ -118,3 +118,7 @@ def __getattr__(name: str) -> Any:
     if name in _SAME:
         return getattr(metrics_of_tf, _SAME[name])
     raise absent("tf.contrib.metrics", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_SWAPPED, *_SAME})

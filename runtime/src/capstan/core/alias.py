@@ -6,10 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
-Homes = Sequence[str | Callable[[str], Any]]
-"""Where an alias looks for a name, in order: modules by name, and functions of the name.
+from capstan.core import public
 
-The functions raise AttributeError for a name that they do not have.
+Home = str | Mapping[str, str] | Callable[[str], Any]
+Homes = Sequence[Home]
+"""Where an alias looks for a name, in order: modules by name, tables and functions of the name.
+
+A table has the path of each name, such as `capstan.api.nn.relu`. The functions raise AttributeError
+for a name that they do not have.
 """
 
 
@@ -28,6 +32,15 @@ def grow(package: str, table: Mapping[str, Homes]) -> None:
             _module(parent, last, homes)
 
 
+def inside(namespace: Mapping[str, Any]) -> list[str]:
+    """Return the names of the aliases in a module's namespace. Modules with files have a spec."""
+    return [
+        name
+        for name, value in namespace.items()
+        if isinstance(value, ModuleType) and value.__spec__ is None
+    ]
+
+
 def _module(parent: ModuleType, name: str, homes: Homes) -> ModuleType:
     module = ModuleType(f"{parent.__name__}.{name}", f"An alias for {homes}." if homes else "")
     if not homes:
@@ -37,9 +50,7 @@ def _module(parent: ModuleType, name: str, homes: Homes) -> ModuleType:
         if not attribute.startswith("__"):
             for home in homes:
                 try:
-                    if callable(home):
-                        return home(attribute)
-                    return getattr(importlib.import_module(home), attribute)
+                    return _found(home, attribute)
                 except AttributeError:
                     continue
         raise AttributeError(
@@ -47,7 +58,29 @@ def _module(parent: ModuleType, name: str, homes: Homes) -> ModuleType:
             "of TensorFlow 1"
         )
 
-    module.__dict__["__getattr__"] = find
+    def listed() -> list[str]:
+        return sorted({*inside(vars(module))}.union(*map(_listed, homes)))
+
+    module.__dict__.update(__getattr__=find, __dir__=listed)
     sys.modules[module.__name__] = module
     setattr(parent, name, module)
     return module
+
+
+def _found(home: Home, attribute: str) -> Any:
+    """Return the value of a name in its home, or raise AttributeError."""
+    if isinstance(home, str):
+        return getattr(importlib.import_module(home), attribute)
+    if callable(home):
+        return home(attribute)
+    if attribute not in home:
+        raise AttributeError(attribute)
+    module, _, name = home[attribute].rpartition(".")
+    return getattr(importlib.import_module(module), name)
+
+
+def _listed(home: Home) -> list[str]:
+    """Return the names of a home. A function does not tell its names."""
+    if isinstance(home, str):
+        return public.names(vars(importlib.import_module(home)))
+    return [] if callable(home) else list(home)

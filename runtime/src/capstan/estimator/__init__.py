@@ -67,3 +67,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     raise _absent("tf.estimator", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

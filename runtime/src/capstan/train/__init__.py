@@ -276,3 +276,7 @@ def __getattr__(name: str) -> Any:
     value = getattr(importlib.import_module(_LATE[name]), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

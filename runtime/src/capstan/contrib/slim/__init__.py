@@ -13,7 +13,7 @@ from capstan.contrib.layers import regularizers as regularizers
 from capstan.contrib.layers import summaries as summaries
 from capstan.contrib.slim import learning as learning
 from capstan.contrib.slim import model_analyzer as model_analyzer
-from capstan.core import alias
+from capstan.core import alias, public
 
 __all__ = [
     "initializers", "layers", "learning", "losses", "metrics", "model_analyzer", "regularizers",
@@ -34,3 +34,7 @@ def __getattr__(name: str) -> Any:
         if not name.startswith("_") and name in vars(home):
             return vars(home)[name]
     raise absent("tf.contrib.slim", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *public.names(vars(layers)), *public.names(vars(_framework))})
