@@ -21,6 +21,7 @@ from typing import Any
 
 import chart
 import commands
+import names
 import yaml
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -222,6 +223,7 @@ SOURCES: dict[str, Callable[[str], str]] = {
     "commands": commands.reference,
     "fields": fields,
     "layers": layers,
+    "names": names.sections,
     "operations": operations,
     "rules": rules,
     "values": lambda _: chart.values_table(),
