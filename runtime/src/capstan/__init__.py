@@ -69,6 +69,7 @@ from capstan.api.template import *
 from capstan.api.tensor_array_ops import *
 from capstan.api.tensor_products import *
 from capstan.api.while_ops import *
+from capstan.core import finder as _finder
 from capstan.core import public as _public
 
 if TYPE_CHECKING:
@@ -109,6 +110,8 @@ if TYPE_CHECKING:
     from capstan.client.session import Session as Session
     from capstan.train import saved_model as saved_model
     from capstan.train import summary as summary
+
+_finder.install()
 
 __version__ = "0.1.0"
 

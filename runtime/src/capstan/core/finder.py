@@ -1,0 +1,55 @@
+"""Imports of modules that have no file: `import capstan.nn`, and imports of names that are missing.
+
+Python asks the finder last, after it has looked for a file.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+PACKAGE = __name__.partition(".")[0]
+
+
+class Finder:
+    """Finds a module of Capstan as the attribute that its package has, such as `capstan.nn`."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a module that is an attribute of its package, or None.
+
+        Raises:
+            ModuleNotFoundError: the package has no such attribute. The error says why.
+        """
+        parent, _, name = fullname.rpartition(".")
+        if fullname.partition(".")[0] != PACKAGE or parent not in sys.modules:
+            return None
+        try:
+            value = getattr(sys.modules[parent], name)
+        except AttributeError as error:
+            # Python would replace an error that names the module by one without an explanation.
+            raise ModuleNotFoundError(str(error)) from None
+        return ModuleSpec(fullname, _Loader(value)) if isinstance(value, ModuleType) else None
+
+
+class _Loader(Loader):
+    """Loads a module that exists already, under one more path."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self._module = module
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let Python make an empty module, which `exec_module` replaces."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = self._module
+
+
+def install() -> None:
+    """Let Python ask a finder for modules that have no file. A second call does nothing."""
+    finders: list[Any] = sys.meta_path
+    if not any(isinstance(finder, Finder) for finder in finders):
+        finders.append(Finder())

@@ -1,0 +1,53 @@
+"""Imports of modules that have no file."""
+
+import importlib
+import importlib.util
+import subprocess
+import sys
+
+import pytest
+
+import capstan as tf
+
+LACKS = "Capstan lacks this part of TensorFlow 1"
+
+
+@pytest.mark.parametrize(
+    "statement, message",
+    [
+        ("import capstan.profiler", f"no attribute 'profiler': {LACKS}. Instead, trace steps"),
+        ("import capstan.lite.python", f"no attribute 'lite': {LACKS}"),
+        ("from capstan.contrib import crf", f"'capstan.contrib' has no attribute 'crf': {LACKS}"),
+        ("from capstan.contrib.opt import NoSuch", f"has no attribute 'NoSuch': {LACKS}"),
+        ("from capstan.contrib.no_such import x", f"has no attribute 'no_such': {LACKS}"),
+        ("import capstan.math.add.x", "No module named 'capstan.math.add'"),
+    ],
+)
+def test_the_import_of_a_missing_name_says_that_capstan_lacks_it(
+    statement: str, message: str
+) -> None:
+    with pytest.raises(ModuleNotFoundError) as caught:
+        exec(statement)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["nn", "math", "losses", "contrib.data"])
+def test_a_module_of_tf_can_be_imported_by_its_path(path: str) -> None:
+    value = tf
+    for name in path.split("."):
+        value = getattr(value, name)
+    spec = value.__spec__
+    assert importlib.import_module(f"capstan.{path}") is value
+    assert value.__spec__ is spec
+
+
+def test_the_first_import_of_a_process_may_be_of_such_a_module() -> None:
+    program = "from capstan.nn import relu; from capstan.layers import dense; print(relu.__name__)"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "relu\n"
+
+
+def test_modules_of_other_packages_are_not_found() -> None:
+    assert importlib.util.find_spec("no_such_package") is None
