@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan_operator.reconcile import words
-from capstan_operator.reconcile.policies import failure
 
 
 @pytest.mark.parametrize(
@@ -35,9 +34,8 @@ def test_plain_text_is_always_printable(text: str) -> None:
 
 
 def test_the_last_line_of_output_has_no_control_sequences() -> None:
-    assert (
-        failure.last_words("before\n\x1b[31mValueError:\x1b[0m  no\n\x1b[0m\n") == "ValueError: no"
-    )
+    output = "before\n\x1b[31mValueError:\x1b[0m  no\n\x1b[0m\n"
+    assert words.last_said(output) == "ValueError: no"
 
 
 @pytest.mark.parametrize("text, shown", [("", ""), ("four", "four"), ("fives", "fiv…")])

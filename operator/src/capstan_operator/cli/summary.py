@@ -44,17 +44,13 @@ def reason(row: TaskStatus, now: datetime) -> str:
     match row.state:
         case TaskState.BACK_OFF | TaskState.CREATE_FAILED:
             wait = max(((row.retry_at or now) - now).total_seconds(), 0.0)
-            return ": ".join(filter(None, [f"again in {wait:.0f} s", ended, _words(row)]))
+            return ": ".join(filter(None, [f"again in {wait:.0f} s", ended, failure.cause(row)]))
         case TaskState.FAILED:
-            return ": ".join(filter(None, [ended, _words(row)]))
+            return ": ".join(filter(None, [ended, failure.cause(row)]))
         case TaskState.PENDING | TaskState.STARTING | TaskState.RUNNING if row.attempt > 1:
             return f"attempt {row.attempt - 1}: {ended}" if ended else ""
         case _:
             return ""
-
-
-def _words(row: TaskStatus) -> str:
-    return failure.last_words(row.message)
 
 
 def _metrics(progress: Progress) -> list[str]:

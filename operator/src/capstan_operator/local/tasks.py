@@ -162,10 +162,16 @@ class Tasks:
             phase=TaskPhase.FAILED if instance.process.exit.code else TaskPhase.SUCCEEDED,
             ready=False,
             exit_code=instance.process.exit.code,
-            reason="" if instance.process.pid else failure.CREATE_FAILED,
+            reason=self._reason(instance, instance.process.exit),
             message=self._last_words(instance, instance.process.exit),
             finished_at=instance.finished_at,
         )
+
+    @staticmethod
+    def _reason(instance: _Instance, exit_: process.Exit) -> str:
+        if not instance.process.pid:
+            return failure.CREATE_FAILED
+        return failure.GUARD_KILLED if exit_.message else ""
 
     def _last_words(self, instance: _Instance, exit_: process.Exit) -> str:
         return exit_.message or self._folder.last_words(str(instance.name), instance.attempt)

@@ -19,12 +19,19 @@ def plain(line: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def last_said(text: str) -> str:
+_INFO = re.compile(r"I\d{4} \d\d:|INFO\b|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[.,]\d+: I ")
+"""The beginning of a line of level INFO: of absl, of Python's logging, of TensorFlow."""
+
+
+def last_said(text: str, *, with_info: bool = True) -> str:
     """Return the last line of a log that is neither blank nor indented, or "" if all are blank.
 
     An indented line continues a line above it, so it is only returned if all lines are indented.
+    Unless `with_info`, lines of level INFO do not count.
     """
     lines = [line for line in map(plain, text.splitlines()) if line.strip()]
+    if not with_info:
+        lines = [line for line in lines if not _INFO.match(line)]
     lines = [line for line in lines if not line[0].isspace()] or lines
     return " ".join(lines[-1].split()) if lines else ""
 

@@ -179,7 +179,7 @@ def _why(row: TaskStatus, now: datetime) -> str:
     again = "" if row.retry_at is None else f"again in {duration.show(_until(row.retry_at, now))}"
     how = row.reason if row.exit_code is None else f"exit code {row.exit_code}"
     most = failure.MAX_REFUSAL if row.reason in failure.REFUSED else failure.LAST_WORDS
-    said = words.shortened(words.last_said(row.message), most)
+    said = failure.cause(row, most)
     return ": ".join(filter(None, [again, how, said]))
 
 

@@ -50,7 +50,7 @@ def _of_row(row: TaskStatus) -> LastFailure | None:
     code = row.exit_code
     how = row.reason or "failed" if code is None else f"exit code {code}{_word(row)}"
     where = f" on {row.node}" if row.node and row.state is TaskState.FAILED else ""
-    said = failure.last_words(row.message)
+    said = failure.cause(row)
     text = ": ".join(filter(None, [f"{row.name} attempt {attempt}{where}", how, said]))
     return LastFailure(row.name, attempt, row.reason, code, row.finished_at, text)
 

@@ -115,8 +115,39 @@ TRACE = "Traceback (most recent call last):\n  File x\nValueError: boom\n\n"
         (1, "Error", TRACE, "worker-1 attempt 2: exit code 1: ValueError: boom"),
         (1, "", "", "worker-1 attempt 2: exit code 1"),
         (1, "", " \n\t\n", "worker-1 attempt 2: exit code 1"),
-        (137, "", "step 3", "worker-1 attempt 2: exit code 137 (SIGKILL): step 3"),
-        (137, "OOMKilled", "step 3", "worker-1 attempt 2: exit code 137 (OOMKilled): step 3"),
+        (137, "", "step 3", "worker-1 attempt 2: exit code 137 (SIGKILL): its last output: step 3"),
+        (
+            139,
+            "Error",
+            "W1 full\nI1126 20:15:01.1 1 server.py:114] Started server",
+            "worker-1 attempt 2: exit code 139 (SIGSEGV): its last output: W1 full",
+        ),
+        (
+            137,
+            "",
+            "2026-11-26 20:15:01.123456: I core/x.cc:1] Started",
+            "worker-1 attempt 2: exit code 137 (SIGKILL)",
+        ),
+        (137, "", "INFO:tensorflow:step 3", "worker-1 attempt 2: exit code 137 (SIGKILL)"),
+        (143, "Deleted", "drained", "worker-1 attempt 2: exit code 143 (Deleted): drained"),
+        (
+            137,
+            "GuardKilled",
+            "the guard of this task was killed",
+            "worker-1 attempt 2: exit code 137 (GuardKilled): the guard of this task was killed",
+        ),
+        (
+            1,
+            "",
+            "INFO:tensorflow:step 3",
+            "worker-1 attempt 2: exit code 1: INFO:tensorflow:step 3",
+        ),
+        (
+            137,
+            "OOMKilled",
+            "step 3",
+            "worker-1 attempt 2: exit code 137 (OOMKilled): its last output: step 3",
+        ),
         (143, "", "", "worker-1 attempt 2: exit code 143 (SIGTERM)"),
         (200, "", "", "worker-1 attempt 2: exit code 200"),
         (None, "Evicted", "low on disk", "worker-1 attempt 2: Evicted: low on disk"),
@@ -131,9 +162,11 @@ def test_a_failure_is_one_line_with_its_reason(
     assert str(failure.judge(ended, may_end=True)) == line
 
 
-def test_a_long_last_line_is_cut() -> None:
-    assert failure.last_words("x" * 200) == "x" * 200
-    assert failure.last_words("x" * 201) == "x" * 199 + "…"
+@pytest.mark.parametrize("count, shown", [(200, "x" * 200), (201, "x" * 199 + "…")])
+def test_a_long_last_line_is_cut(count: int, shown: str) -> None:
+    failed = failure.judge(view("worker-1", FAILED, exit_code=1, message="x" * count), may_end=True)
+    assert failed is not None
+    assert failure.cause(failed) == shown
 
 
 def test_an_unobserved_end_of_a_task_is_an_infrastructure_failure() -> None:

@@ -65,6 +65,8 @@ SIGNALS = {
     141: "SIGPIPE",
     143: "SIGTERM",
 }
+GUARD_KILLED = "GuardKilled"
+"""On one machine: the guard of the process was killed, and the process with it."""
 LAST_WORDS = 200
 """The most characters of a log's last line in a line with other facts. The number is a guess."""
 MAX_REFUSAL = 800
@@ -101,8 +103,7 @@ class Failure:
     def __str__(self) -> str:
         """Return one line: task, attempt, node, exit code or reason, last line of the log."""
         refused = self.kind is FailureClass.CREATE_FAILED
-        most = MAX_REFUSAL if refused else LAST_WORDS
-        last_line = words.shortened(words.last_said(self.message), most)
+        last_line = cause(self, MAX_REFUSAL if refused else LAST_WORDS)
         where = f" on {self.node}" if self.node else ""
         head = f"{self.task} attempt {self.attempt}{where}: {self._how()}"
         return f"{head}: {last_line}" if last_line else head
@@ -168,9 +169,16 @@ def lost(row: TaskStatus) -> Failure:
     )
 
 
-def last_words(message: str) -> str:
-    """Return the last line of a log that is not blank, short enough to be part of a line."""
-    return words.shortened(words.last_said(message), LAST_WORDS)
+def cause(ended: Failure | TaskStatus, most: int = LAST_WORDS) -> str:
+    """Return the cause of an end in at most about `most` characters: the last line of the log.
+
+    A program that a signal ended could not say the cause. Its last line is named as its last
+    output, and a line of level INFO is left out.
+    """
+    if ended.exit_code not in SIGNALS or ended.reason not in ("", "Error", OOM_KILLED):
+        return words.shortened(words.last_said(ended.message), most)
+    output = words.shortened(words.last_said(ended.message, with_info=False), most)
+    return f"its last output: {output}" if output else ""
 
 
 def _classify(view: TaskView, *, may_end: bool) -> FailureClass | None:
