@@ -2,16 +2,20 @@
 
 import os
 import threading
-from typing import Any
+from typing import Any, Final
 
 from capstan.api import logging
 from capstan.train import progress, steps
+
+_LAST_REPORT_SECS: Final = 5.0
+"""How long the end of a session waits for the last report. A lost task may not answer."""
 
 
 def start(supervisor: Any, session: Any) -> "SVProgressThread | None":
     """Start the thread if an operator reads the progress of this task, and return it.
 
-    Otherwise, or if the model has no global step, return None.
+    From then on, `session.close` first writes the last report. If no operator reads the progress,
+    or the model has no global step, return None.
     """
     wanted = progress.is_wanted(is_chief=supervisor.is_chief)
     if not wanted or supervisor.global_step is None:
@@ -19,16 +23,27 @@ def start(supervisor: Any, session: Any) -> "SVProgressThread | None":
     path = os.environ.get(progress.VARIABLE) or None
     thread = SVProgressThread(supervisor, session, path)
     thread.start()
+    _report_before_close(session, thread)
     return thread
+
+
+def _report_before_close(session: Any, thread: "SVProgressThread") -> None:
+    def close() -> None:
+        thread.finish(_LAST_REPORT_SECS)
+        # The session's own method again: the session would otherwise refer to itself.
+        vars(session).pop("close", None)
+        session.close()
+
+    session.close = close
 
 
 class SVProgressThread(threading.Thread):
     """Reports the global step, its rate and the last checkpoint.
 
-    It reports twice a second, and once more in `finish`. The thread ends if it cannot read the
-    global step, for example because a task is lost. It also ends if the coordinator has an error.
-    It is not registered with the coordinator: a program may wait until all registered threads have
-    ended, and this one ends only after them.
+    It reports twice a second, and once more in `finish`, which `close` of the session calls. The
+    thread ends if it cannot read the global step, for example because a task is lost. It also ends
+    if the coordinator has an error. It is not registered with the coordinator: a program may wait
+    until all registered threads have ended, and this one ends only after them.
     """
 
     def __init__(self, supervisor: Any, session: Any, path: str | None) -> None:
