@@ -350,7 +350,8 @@ def test_an_address_without_a_server_is_unavailable_at_once() -> None:
 def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
     settings = config.SessionConfig(operation_timeout_ms=300)
     unreachable = client.GrpcMaster("grpc://127.0.0.1:1")
-    with pytest.raises(errors.DeadlineExceededError):
+    late = r"CreateSession: no answer from 127\.0\.0\.1:1 within 0\.3 s\. Check that a server runs"
+    with pytest.raises(errors.DeadlineExceededError, match=late):
         unreachable.create_session((), settings)
     unreachable.close()
 

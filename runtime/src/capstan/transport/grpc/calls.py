@@ -66,6 +66,7 @@ class Service:
         Raises:
             OpError: the error that the task answered with.
             UnavailableError: the task did not answer.
+            DeadlineExceededError: the task did not answer within `timeout_s` seconds.
             CancelledError: `cancellation` was set before the answer.
             InvalidArgumentError: the request is larger than a message can be.
         """
@@ -78,6 +79,8 @@ class Service:
             call = method.future(data, timeout_s, metadata, wait_for_ready=wait)
             return _result(name, call, cancellation)
         except grpc.RpcError as error:
+            if status.is_late(error) and timeout_s is not None:
+                raise self._late(name, timeout_s, is_waiting=wait) from None
             raise status.from_call(error, self.address) from None
         except ValueError as error:  # grpc raises this if the channel is closed
             raise self._closed(error) from None
@@ -120,6 +123,14 @@ class Service:
         channel = channels.open_channel(self.address, held)
         method = functools.partial(channels.method, channel, self._service)
         return _Channel(channel, held, functools.cache(method))
+
+    def _late(
+        self, name: str, timeout_s: float, *, is_waiting: bool
+    ) -> errors.DeadlineExceededError:
+        hint = ". Check that a server runs at this address" if is_waiting else ""
+        return errors.DeadlineExceededError(
+            None, None, f"{name}: no answer from {self.address} within {timeout_s:g} s{hint}"
+        )
 
     def _closed(self, error: ValueError) -> errors.UnavailableError:
         return errors.UnavailableError(

@@ -6,6 +6,8 @@ import grpc
 
 from capstan import errors
 
+_LATE: Final = "Deadline Exceeded"
+"""The details that gRPC gives to a call whose time is up."""
 _CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
 
 # Details travel in a header, and clients refuse more than 8 KiB of headers.
@@ -19,6 +21,13 @@ def to_status(error: errors.OpError) -> tuple[grpc.StatusCode, str]:
     if len(details) > _DETAILS_BYTES:
         details = details[:_DETAILS_BYTES] + b" ..."
     return code, details.decode(errors="ignore")
+
+
+def is_late(error: grpc.RpcError) -> bool:
+    """Return whether this process ended a call because its time was up. A server that reports a
+    missed deadline gives details of its own.
+    """
+    return error.code() is grpc.StatusCode.DEADLINE_EXCEEDED and error.details() == _LATE
 
 
 def from_call(error: grpc.RpcError, address: str) -> errors.OpError:
