@@ -9,7 +9,9 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(CURDIR)/$(VENV)/bin
 PY     := $(BIN)/python
-PIP    := $(PY) -m pip --disable-pip-version-check install --progress-bar on
+# pip writes hundreds of lines: the terminal shows one at a time, and .venv/pip.log keeps all.
+PIP    := $(PY) .ci/install.py $(VENV)/pip.log \
+          $(PY) -m pip --disable-pip-version-check install --progress-bar off
 HALVES := runtime operator
 # Which suites `make test`, `make soak` and `make gpu` run; nothing means all.
 SUITES ?=

@@ -1,0 +1,58 @@
+"""The command that runs pip for `make`: one line on a terminal, all output after a failure."""
+
+import os
+import pathlib
+import pty
+import subprocess
+import sys
+
+import pytest
+
+from conftest import ROOT
+
+INSTALL = str(ROOT / ".ci/install.py")
+PIP = """
+import sys
+print("Collecting numpy")
+print("  Downloading numpy-2.whl (5 MB)")
+print("noise")
+print("ERROR: no", file=sys.stderr)
+sys.exit(int(sys.argv[1]))
+"""
+
+
+def run(log: pathlib.Path, status: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, INSTALL, str(log), sys.executable, "-c", PIP, str(status)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("status", [0, 3])
+def test_the_output_is_kept_and_shown_only_if_the_command_fails(
+    tmp_path: pathlib.Path, status: int
+) -> None:
+    log = tmp_path / "pip.log"
+    log.write_text("before\n")
+    ran = run(log, status)
+    assert (ran.returncode, ran.stdout) == (status, "")
+    said = {"Collecting numpy", "  Downloading numpy-2.whl (5 MB)", "noise", "ERROR: no"}
+    assert {*log.read_text().splitlines()} == {"before", *said}
+    assert {*ran.stderr.splitlines()} == (said if status else set())
+
+
+def test_a_terminal_shows_the_package_at_hand_in_one_line(tmp_path: pathlib.Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, INSTALL, str(tmp_path / "log"), sys.executable, "-c", PIP, "0"]
+    try:
+        ran = subprocess.run(command, stdout=theirs, check=False)
+        shown = os.read(ours, 10_000).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert ran.returncode == 0
+    lines = [line for line in shown.split("\r\x1b[K") if line]
+    assert lines == ["Collecting numpy", "Downloading numpy-2.whl (5 MB)"]
+    assert "\n" not in shown
