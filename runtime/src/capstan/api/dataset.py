@@ -1,6 +1,7 @@
 """`tf.data.Dataset` (python/data/ops/dataset_ops.py)."""
 
 import builtins
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -221,7 +222,17 @@ Dataset._kind = Dataset
 
 
 class Options:
-    """Options that tune how TensorFlow runs a dataset. Capstan accepts any, and ignores them."""
+    """Options that tune how TensorFlow runs a dataset. Capstan accepts any, and ignores them.
+
+    The groups `experimental_optimization`, `experimental_threading`, `experimental_distribute` and
+    `experimental_stats` take any field.
+    """
+
+    def __init__(self) -> None:
+        self.experimental_distribute = types.SimpleNamespace()
+        self.experimental_optimization = types.SimpleNamespace()
+        self.experimental_stats = types.SimpleNamespace()
+        self.experimental_threading = types.SimpleNamespace()
 
 
 def made(op: str, spec: Any, *inputs: Any, **attrs: Any) -> Dataset:
