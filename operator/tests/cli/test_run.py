@@ -407,6 +407,25 @@ def test_checkpoints_outlive_a_failure_and_are_set_aside_after_a_success(run: Ru
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize(
+    "policy, line",
+    [
+        ("{cleanPodPolicy: All}", "the field runPolicy.cleanPodPolicy is ignored"),
+        (
+            "{cleanPodPolicy: All, ttlSecondsAfterFinished: 9}",
+            "the fields runPolicy.cleanPodPolicy, runPolicy.ttlSecondsAfterFinished are ignored",
+        ),
+    ],
+)
+def test_a_run_names_the_fields_that_have_no_effect_on_one_machine(
+    run: Run, policy: str, line: str
+) -> None:
+    run.job(policy, worker_1="print(1)")
+    _, output, errors = run.start().end()
+    assert f"digits: {line}, because tasks are local processes\n" in output + errors
+
+
+@pytest.mark.e2e
 def test_json_is_the_final_status_and_nothing_else(run: Run) -> None:
     run.job(ps_1=SERVE, worker_1=TRAIN)
     code, output, errors = run.start("-o", "json").end()

@@ -127,7 +127,10 @@ class LocalRun:
     def _begin(self, listener: Listener) -> None:
         """Continue the last run if it did not finish. Otherwise begin with an empty status."""
         if ignored := command.ignored(self._written):
-            listener.note(f"ignored, because tasks are local processes: {', '.join(ignored)}")
+            of = "field" if len(ignored) == 1 else "fields"
+            are = "is" if len(ignored) == 1 else "are"
+            named = f"the {of} {', '.join(ignored)} {are} ignored"
+            listener.note(f"{named}, because tasks are local processes")
         before = _status_of(self._folder)
         if before is not None and before.phase is Phase.SUCCEEDED:
             stamp = f"{before.completion_time or _now():%Y%m%dT%H%M%S.%fZ}"
