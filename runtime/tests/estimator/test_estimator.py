@@ -117,7 +117,8 @@ def test_predict_keys_choose_predictions(tmp_path):
         return tf.estimator.EstimatorSpec(mode, predictions={"a": x, "b": x[:1]})
 
     estimator = tf.estimator.Estimator(model_fn, str(tmp_path))
-    assert set(next(estimator.predict(linear.input_fn, predict_keys=["a"]))) == {"a"}
+    for keys in (["a"], "a"):
+        assert set(next(estimator.predict(linear.input_fn, predict_keys=keys))) == {"a"}
     with pytest.raises(ValueError, match="Expected to run at least one output"):
         next(estimator.predict(linear.input_fn, predict_keys=["c"]))
     with pytest.raises(ValueError, match="Batch length of predictions should be same"):

@@ -152,6 +152,7 @@ class Estimator(exported_model.ExportedModel):
         """Yield the predictions of each example, or of each batch, until the input ends.
 
         If the predictions are a dictionary, each result is a dictionary, with `predict_keys` only.
+        A string is one key.
         Checkpoints are chosen as in `evaluate`. The work starts with the first result.
 
         Raises:

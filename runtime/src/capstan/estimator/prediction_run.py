@@ -16,9 +16,13 @@ from capstan.train import hook, monitored_session, session_creator
 def chosen(predictions: Any, predict_keys: Iterable[str] | None) -> Any:
     """Return the predictions with these keys, or all predictions if there are no keys.
 
+    A string is one key.
+
     Raises:
         ValueError: the predictions are no dictionary, or have none of the keys.
     """
+    if isinstance(predict_keys, str):
+        predict_keys = (predict_keys,)
     keys: Collection[str] = set(predict_keys or ())
     if not keys:
         return predictions
