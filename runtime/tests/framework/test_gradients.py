@@ -121,6 +121,14 @@ def test_the_gradient_of_a_lookup_is_slices_of_the_rows_looked_up() -> None:
     assert dense.tolist() == [[0, 0], [4, 4], [0, 0], [2, 2], [0, 0]]
 
 
+def test_a_lookup_in_rows_that_were_looked_up_several_times_has_a_gradient() -> None:
+    table = tf.placeholder(tf.float32, [5, 2])
+    rows = tf.gather(table, [1, 3, 1])
+    (grad,) = tf.gradients([tf.gather(rows, [0, 2]), tf.gather(rows, [1]) * 3], table)
+    dense = _run(tf.convert_to_tensor(grad), {table: np.zeros((5, 2))})
+    assert dense.tolist() == [[0, 0], [2, 2], [0, 0], [3, 3], [0, 0]]
+
+
 @pytest.mark.e2e
 def test_a_sum_of_slices_is_slices_and_a_sum_with_a_tensor_is_dense() -> None:
     table = tf.placeholder(tf.float32, [3, 1])

@@ -45,7 +45,8 @@ def _rows(op: Op, grad: Any, raw: Raw) -> Any:
     """Return the gradient of a lookup along axis 0: IndexedSlices with the looked-up rows."""
     params, indices = op.inputs[:2]
     sizes = raw.Shape(params)
-    if indices.shape.ndims == 1:
+    # The gradient of a lookup in looked-up rows is IndexedSlices itself, and becomes dense here.
+    if indices.shape.ndims == 1 and not isinstance(grad, indexed_slices.IndexedSlices):
         return indexed_slices.IndexedSlices(grad, indices, sizes)
     count = raw.Reshape(raw.Size(indices), [1])
     values = raw.Reshape(grad, raw.ConcatV2([count, raw.Slice(sizes, [1], [-1])], 0))
