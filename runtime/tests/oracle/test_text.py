@@ -26,6 +26,26 @@ def parts(v1: Any, *arguments: Any, **options: Any) -> list[Any]:
     return [found.indices, found.values, found.dense_shape]
 
 
+def new_parts(v1: Any, *arguments: Any, **options: Any) -> list[Any]:
+    found = v1.strings.split(*arguments, **options)
+    return [found.indices, found.values, found.dense_shape]
+
+
+def test_strings_are_split_by_strings_into_the_same_parts(v1: Any) -> None:
+    table = [["a<>b", "<>c<><>d"], ["", " e  f "], ["<>", "g"]]
+    compare(
+        v1,
+        [
+            lambda v1: new_parts(v1, WORDS),
+            lambda v1: new_parts(v1, source=WORDS, sep=" ", maxsplit=1),
+            lambda v1: new_parts(v1, table, "<>"),
+            lambda v1: new_parts(v1, table),
+            lambda v1: new_parts(v1, v1.constant([], v1.string)),
+            lambda v1: new_parts(v1, v1.placeholder_with_default(WORDS, None), ""),
+        ],
+    )
+
+
 def test_strings_are_split_into_the_same_parts(v1: Any) -> None:
     compare(
         v1,

@@ -122,6 +122,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "join": "string_join",
         "regex_full_match": "string_ops.regex_full_match",
         "length": "string_length",
+        "split": "string_ops.strings_split",
         "strip": "string_strip",
         "reduce_join": "reduce_join",
         "to_hash_bucket": "string_to_hash_bucket",

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import plain
+from capstan.api import deprecation, plain
 from capstan.core import dtypes
 from capstan.framework import convert, sparse_tensor
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = [
@@ -32,6 +33,45 @@ def string_split(
     separator = sep if delimiter is None else delimiter
     parts = raw.StringSplit(source, " " if separator is None else separator, skip_empty=skip_empty)
     return sparse_tensor.SparseTensor(parts.indices, parts.values, parts.shape)
+
+
+def strings_split(
+    input: Any = None,
+    sep: Any = None,
+    maxsplit: int = -1,
+    result_type: str = "SparseTensor",
+    source: Any = None,
+    name: str | None = None,
+) -> sparse_tensor.SparseTensor:
+    """Return the parts of each string, as a SparseTensor with one more axis than `input`.
+
+    This is `tf.strings.split`. Without `sep`, white space of any length separates. With `sep`,
+    each occurrence of the whole string `sep` separates, so parts may be empty. A `maxsplit` that
+    is not negative limits the separations of each string. A tensor of unknown rank must be a
+    vector. `source` is another name of `input`.
+
+    Raises:
+        ValueError: `input` is a scalar, or `result_type` is not `SparseTensor`.
+    """
+    if result_type != "SparseTensor":
+        raise ValueError(
+            f"result_type must be 'SparseTensor', not {result_type!r}: Capstan has no ragged "
+            "tensors."
+        )
+    given = deprecation.deprecated_argument_lookup("input", input, "source", source)
+    strings = convert.convert_to_tensor(given, dtypes.string, name="input")
+    rank = strings.shape.ndims
+    if rank == 0:
+        raise ValueError("input must have at least one axis. Pass [input] to split one string.")
+    with graphs.get_default_graph().name_scope(name or "StringSplit"):
+        rows = strings if rank in (None, 1) else raw.Reshape(strings, [-1])
+        parts = raw.StringSplitV2(rows, "" if sep is None else sep, maxsplit=maxsplit)
+        indices, shape = parts.indices, parts.shape
+        if rank not in (None, 1):
+            lead = raw.Shape(strings, out_type=dtypes.int64)
+            wanted = raw.ConcatV2([lead, raw.Slice(shape, [1], [1])], 0)
+            indices, shape = raw.SparseReshape(indices, shape, wanted)
+        return sparse_tensor.SparseTensor(indices, parts.values, shape)
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Any:
