@@ -101,6 +101,8 @@ def test_a_service_that_is_no_dictionary_is_refused(config):
         {"device_fn": lambda x: x},
         {"protocol": "tcp"},
         {"train_distribute": object()},
+        {"eval_distribute": object()},
+        {"experimental_distribute": tf.contrib.distribute.ParameterServerStrategy()},
         {"session_creation_timeout_secs": 0},
     ],
 )
@@ -156,3 +158,31 @@ def test_sessions_of_evaluators_and_of_programs_have_no_default_filters(config):
     assert config(_task(CLUSTER, "evaluator", 0)).session_config is None
     own = tf.ConfigProto(log_device_placement=True)
     assert config(_task(CLUSTER, "chief", 0), session_config=own).session_config is own
+
+
+@pytest.mark.parametrize("of", [tf.distribute.experimental, tf.contrib.distribute])
+def test_a_strategy_of_parameter_servers_is_a_setting(config, of):
+    strategy = of.ParameterServerStrategy()
+    made = config(
+        _task(CLUSTER, "worker", 1), train_distribute=strategy, eval_distribute=strategy
+    ).replace(save_summary_steps=7)
+    assert isinstance(made.train_distribute, of.ParameterServerStrategy)
+    assert isinstance(made.eval_distribute, of.ParameterServerStrategy)
+    assert made.train_distribute.num_replicas_in_sync == 1
+
+
+def test_a_strategy_may_have_no_other_cluster_than_tf_config(monkeypatch):
+    monkeypatch.setenv("TF_CONFIG", json.dumps(_task(CLUSTER, "chief", 0)))
+    resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    strategy = tf.distribute.experimental.ParameterServerStrategy(resolver)
+    with pytest.raises(AttributeError, match=r"'scope'.* tf\.train\.replica_device_setter"):
+        strategy.scope()
+    monkeypatch.setenv("TF_CONFIG", json.dumps(_task(OLD, "ps", 0)))
+    with pytest.raises(ValueError, match="Set TF_CONFIG to this cluster"):
+        tf.distribute.experimental.ParameterServerStrategy(resolver)
+    monkeypatch.delenv("TF_CONFIG")
+    alone = tf.distribute.cluster_resolver.TFConfigClusterResolver()
+    with pytest.raises(ValueError, match="Cluster spec must be non-empty"):
+        tf.distribute.experimental.ParameterServerStrategy(alone)
+    with pytest.raises(ValueError, match="Start a worker for each GPU"):
+        tf.contrib.distribute.ParameterServerStrategy(2)

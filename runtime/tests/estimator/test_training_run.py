@@ -30,11 +30,16 @@ linear.estimator(sys.argv[1]).train(linear.input_fn, hooks=[Terminator()], max_s
 """
 
 
-def test_variables_are_on_the_ps_tasks_in_turn_and_other_nodes_on_the_worker(monkeypatch):
+@pytest.mark.parametrize("has_strategy", [False, True])
+def test_variables_are_on_the_ps_tasks_in_turn_and_other_nodes_on_the_worker(
+    monkeypatch, has_strategy
+):
     cluster = {"chief": ["a:1"], "worker": ["b:1"], "ps": ["c:1", "d:1"]}
     task = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
     monkeypatch.setenv("TF_CONFIG", json.dumps(task))
-    device = training_run.device_function(tf.estimator.RunConfig())
+    strategy = tf.distribute.experimental.ParameterServerStrategy() if has_strategy else None
+    config = tf.estimator.RunConfig(train_distribute=strategy)
+    device = training_run.device_function(config)
     with tf.Graph().as_default(), tf.device(device):
         first, second = (tf.get_variable(name, []) for name in ("first", "second"))
         total = first + second

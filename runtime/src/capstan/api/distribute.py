@@ -1,11 +1,12 @@
-"""`tf.distribute`. Only `cluster_resolver` exists: it tells a task about its cluster."""
+"""`tf.distribute`: the cluster of a task, and the strategy that trains on parameter servers."""
 
 from typing import Any
 
 from capstan.api import cluster_resolver
+from capstan.api import distribute_experimental as experimental
 from capstan.api.absent import absent
 
-__all__ = ["cluster_resolver"]
+__all__ = ["cluster_resolver", "experimental"]
 
 
 def __getattr__(name: str) -> Any:

@@ -74,6 +74,7 @@ alias.grow(
 _PACKAGES = frozenset(
     (
         "data",
+        "distribute",
         "framework",
         "layers",
         "learn",

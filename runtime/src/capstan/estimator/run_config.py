@@ -7,18 +7,24 @@ import copy
 import json
 import os
 from collections.abc import Callable, Mapping
+from types import NoneType
 from typing import Any, Final, Self
 
 import numpy as np
 from tensorboard.compat.proto import config_pb2, rewriter_config_pb2
 
-from capstan.api import logging
+from capstan.api import logging, parameter_server_strategy
 from capstan.estimator import arguments, tf_config
 
 TaskType = tf_config.TaskType
 
 _USE_DEFAULT: Final = object()
-_STRATEGIES: Final = ("train_distribute", "eval_distribute", "experimental_distribute")
+_PS_STRATEGY: Final = (NoneType, parameter_server_strategy.ParameterServerStrategy)
+_STRATEGIES: Final[Mapping[str, tuple[type, ...]]] = {
+    "train_distribute": _PS_STRATEGY,
+    "eval_distribute": _PS_STRATEGY,
+    "experimental_distribute": (NoneType,),
+}
 _REPLACEABLE: Final = (
     "model_dir",
     "tf_random_seed",
@@ -63,12 +69,16 @@ class RunConfig:
     worker starts at most `experimental_max_worker_delay_secs` seconds after the chief, and waits
     at most `session_creation_timeout_secs` seconds for a session.
 
+    `train_distribute` and `eval_distribute` may be a ParameterServerStrategy, which changes
+    nothing: training is between graphs and without synchronization, and an evaluation runs in one
+    process.
+
     In a cluster, the default `session_config` lets a task talk to itself and to the ps tasks only.
 
     Raises:
         ValueError: a setting is out of range, both intervals of checkpoints are given, TF_CONFIG
-            does not describe a task, or a distribution strategy is given. Capstan has no
-            distribution strategies.
+            does not describe a task, or a distribution strategy is given that is not a
+            ParameterServerStrategy.
     """
 
     def __init__(
@@ -244,11 +254,12 @@ def _check(config: RunConfig) -> None:
         if value is not None and value <= 0:
             raise ValueError(f"{name} should be > 0")
     _check_types(config)
-    for name in _STRATEGIES:
-        if getattr(config, f"_{name}") is not None:
+    for name, allowed in _STRATEGIES.items():
+        if not isinstance(getattr(config, f"_{name}"), allowed):
             raise ValueError(
-                f"{name} should be None: Capstan has no distribution strategies. The variables "
-                "are spread over the ps tasks of TF_CONFIG"
+                f"{name} should be None{' or a ParameterServerStrategy' if allowed[1:] else ''}. "
+                "Capstan has no other distribution strategies: the variables are spread over the "
+                "ps tasks of TF_CONFIG."
             )
 
 
