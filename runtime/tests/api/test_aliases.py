@@ -9,13 +9,15 @@ import absl.flags
 import pytest
 
 import capstan as tf
-from capstan.api import barriers, flags, namespaces, random_ops
+from capstan.api import barriers, flags, namespaces, random_ops, tf_export
 from capstan.api.resource_variables import ResourceVariable
 from capstan.client import device_lib
 from capstan.core import checkpoint_messages, saved_model_messages
 from capstan.core.queue_runner_messages import QueueRunnerDef
+from capstan.train import import_graph
 from capstan.train.hooked_session import HookedSession
 from capstan.train.moving_averages import assign_moving_average
+from capstan.train.saved_model import loader
 from capstan.train.saver_builder import BaseSaverBuilder
 from capstan.train.slot_creator import create_slot
 
@@ -79,6 +81,13 @@ NAMES = [
     ("python.platform.googletest", "main", tf.test.main),
     ("python.summary.summary", "scalar", tf.summary.scalar),
     ("python.summary.writer.writer_cache", "FileWriterCache", tf.summary.FileWriterCache),
+    ("python.framework.indexed_slices", "IndexedSlices", tf.IndexedSlices),
+    ("python.framework.meta_graph", "read_meta_graph_file", import_graph.read_meta_graph_file),
+    ("python.platform.tf_logging", "_logger", tf.logging.get_logger()),
+    ("python.saved_model.utils_impl", "get_variables_path", loader.get_variables_path),
+    ("python.training.summary_io", "SummaryWriterCache", tf.summary.FileWriterCache),
+    ("python.training.summary_io", "summary_iterator", tf.train.summary_iterator),
+    ("python.util.tf_export", "tf_export", tf_export.tf_export),
     ("python.util.compat", "as_bytes", tf.compat.as_bytes),
     ("python.layers.core", "Dense", tf.layers.Dense),
     ("python.layers.base", "Layer", tf.layers.Layer),

@@ -40,6 +40,24 @@ def _test_case(name: str) -> Any:
     raise AttributeError(name)
 
 
+def _logger(name: str) -> Any:
+    """Return the logger of `tf.logging`, to which programs give handlers."""
+    from capstan.api import logging
+
+    if name == "_logger":
+        return logging.get_logger()
+    raise AttributeError(name)
+
+
+def _summary_writer_cache(name: str) -> Any:
+    """Return the class of the writers of summaries by its name from before TensorFlow 1.0."""
+    from capstan.train import summary_writer
+
+    if name == "SummaryWriterCache":
+        return summary_writer.FileWriterCache
+    raise AttributeError(name)
+
+
 def _ref_dtype(name: str) -> Any:
     """Return the dtype of a reference to a variable, such as `float32_ref`."""
     if not name.endswith("_ref"):
@@ -114,6 +132,7 @@ _FRAMEWORK = {
     "graph_util": ("capstan.api.graph_util",),
     "graph_util_impl": ("capstan.api.graph_util",),
     "importer": (_TF,),
+    "indexed_slices": ("capstan.framework.indexed_slices", _TF),
     "meta_graph": ("capstan.train.meta_graph", "capstan.train.import_graph", *_TRAIN),
     "ops": (
         _TF,
@@ -220,6 +239,7 @@ _SAVED_MODELS = {
     "simple_save": (f"{_SAVED_MODEL}.builder",),
     "tag_constants": (f"{_SAVED_MODEL}.constants",),
     "utils": (f"{_SAVED_MODEL}.tensor_infos",),
+    "utils_impl": (f"{_SAVED_MODEL}.tensor_infos", f"{_SAVED_MODEL}.loader"),
 }
 
 alias.grow(
@@ -278,6 +298,7 @@ alias.grow(
         "training.input": (_hidden("capstan.train.input_structure"), *_TRAIN, _op),
         "training.monitored_session": (_session_layer, "capstan.train.training_session", *_TRAIN),
         "training.moving_averages": ("capstan.train.moving_averages", *_TRAIN),
+        "training.summary_io": (_summary_writer_cache, *_TRAIN),
         "training.slot_creator": ("capstan.train.slot_creator",),
         "training.checkpoint_state_pb2": ("capstan.core.checkpoint_messages",),
         "training.saveable_object": ("capstan.train.saveable_object",),
@@ -297,7 +318,10 @@ alias.grow(
         "platform.resource_loader": ("capstan.api.resource_loader",),
         "platform.googletest": ("capstan.api.test", "unittest"),
         "platform.test": ("capstan.api.test",),
-        "platform.tf_logging": ("capstan.api.logging",),
+        "platform.tf_logging": (
+            _logger,
+            "capstan.api.logging",
+        ),
         "summary.summary": ("capstan.train.summary",),
         "summary.summary_iterator": _TRAIN,
         "summary.writer.event_file_writer": ("capstan.train.event_file",),
@@ -309,6 +333,7 @@ alias.grow(
         "util.deprecation": ("capstan.api.deprecation",),
         "util.nest": ("capstan.api.nest",),
         "util.tf_contextlib": ("contextlib",),
+        "util.tf_export": ("capstan.api.tf_export",),
         "util.tf_inspect": ("capstan.api.argument_specs", "inspect"),
         "pywrap_tensorflow": ("capstan.train.checkpoint_reader",),
         "lib.io.file_io": (

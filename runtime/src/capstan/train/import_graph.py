@@ -163,12 +163,23 @@ class _Prefix:
 
 def _read(given: Any) -> Any:
     """Return `given` as a MetaGraphDef. If `given` is a path, read the MetaGraphDef there."""
-    from google.protobuf import message, text_format
     from tensorboard.compat.proto import meta_graph_pb2
 
     if hasattr(given, "SerializeToString"):
         return meta_graph_pb2.MetaGraphDef.FromString(given.SerializeToString())
-    path = os.fspath(given)
+    return read_meta_graph_file(given)
+
+
+def read_meta_graph_file(filename: str | os.PathLike[str]) -> Any:
+    """Return the MetaGraphDef in a file, which is binary or text.
+
+    Raises:
+        OSError: there is no such file, or it holds no MetaGraphDef.
+    """
+    from google.protobuf import message, text_format
+    from tensorboard.compat.proto import meta_graph_pb2
+
+    path = os.fspath(filename)
     if not files.of(path).exists(path):
         raise OSError(f"File does not exist. Received: {path}.")
     content = files.read_all(path)

@@ -17,6 +17,12 @@ def maybe_saved_model_directory(export_dir: str) -> bool:
     return _file_in(file_io.text(export_dir)) is not None
 
 
+def get_variables_path(export_dir: str) -> str:
+    """Return the name of the checkpoint in a SavedModel."""
+    folder = file_names.joined(export_dir, constants.VARIABLES_DIRECTORY)
+    return file_names.joined(folder, constants.VARIABLES_FILENAME)
+
+
 def load(
     sess: Any,
     tags: Iterable[str],
@@ -55,8 +61,7 @@ class SavedModelLoader:
     @property
     def variables_path(self) -> str:
         """The name of the checkpoint."""
-        folder = file_names.joined(self._export_dir, constants.VARIABLES_DIRECTORY)
-        return file_names.joined(folder, constants.VARIABLES_FILENAME)
+        return get_variables_path(self._export_dir)
 
     @property
     def saved_model(self) -> Any:
