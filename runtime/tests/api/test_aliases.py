@@ -14,6 +14,7 @@ from capstan.api.resource_variables import ResourceVariable
 from capstan.client import device_lib
 from capstan.core import checkpoint_messages, saved_model_messages
 from capstan.core.queue_runner_messages import QueueRunnerDef
+from capstan.estimator import training
 from capstan.train import import_graph
 from capstan.train.hooked_session import HookedSession
 from capstan.train.moving_averages import assign_moving_average
@@ -81,6 +82,7 @@ NAMES = [
     ("python.platform.googletest", "main", tf.test.main),
     ("python.summary.summary", "scalar", tf.summary.scalar),
     ("python.summary.writer.writer_cache", "FileWriterCache", tf.summary.FileWriterCache),
+    ("python.estimator.training", "_TrainingExecutor", training.TrainingExecutor),
     ("python.framework.indexed_slices", "IndexedSlices", tf.IndexedSlices),
     ("python.framework.meta_graph", "read_meta_graph_file", import_graph.read_meta_graph_file),
     ("python.platform.tf_logging", "_logger", tf.logging.get_logger()),

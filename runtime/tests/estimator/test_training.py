@@ -7,7 +7,7 @@ import linear_estimator as linear
 import pytest
 
 import capstan as tf
-from capstan.estimator import evaluator
+from capstan.estimator import evaluator, training
 
 Spec, EvalSpec = tf.estimator.TrainSpec, tf.estimator.EvalSpec
 
@@ -116,6 +116,36 @@ def test_an_evaluator_ends_at_the_last_step(tmp_path, monkeypatch):
         EvalSpec(linear.input_fn, exporters=recorder, start_delay_secs=0),
     )
     assert recorder.calls == [("recorder", 3, True)]
+
+
+class Listener(training.ContinuousEvalListener):
+    """Ends an evaluator before or after its first attempt."""
+
+    def __init__(self, is_before):
+        self._is_before, self.paths = is_before, []
+
+    def before_eval(self):
+        return not self._is_before
+
+    def after_eval(self, eval_result):
+        self.paths.append(eval_result.checkpoint_path)
+        return False
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("is_before", [True, False])
+def test_a_listener_ends_an_evaluator_before_the_last_step(tmp_path, monkeypatch, is_before):
+    linear.estimator(tmp_path).train(linear.input_fn, max_steps=2)
+    task = {"cluster": {"chief": ["h:1"]}, "task": {"type": "evaluator", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(task))
+    estimator, listener = linear.estimator(tmp_path), Listener(is_before)
+    training.TrainingExecutor(
+        estimator,
+        Spec(linear.input_fn, max_steps=3),
+        EvalSpec(linear.input_fn, start_delay_secs=0, throttle_secs=0),
+        continuous_eval_listener=listener,
+    ).run()
+    assert listener.paths == ([] if is_before else [estimator.latest_checkpoint()])
 
 
 def _export(exporter, estimator, folder, *, loss=1.0, is_final=False):

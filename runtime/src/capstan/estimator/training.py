@@ -56,8 +56,23 @@ def train_and_evaluate(
     return executor.run()
 
 
+class ContinuousEvalListener:
+    """Hears of each attempt of an evaluator, and can end the evaluator. This one does not."""
+
+    def before_eval(self) -> bool:
+        """Return False before an attempt to end the evaluator."""
+        return True
+
+    def after_eval(self, eval_result: evaluator.EvalResult) -> bool:
+        """Return False after an attempt, also one without a checkpoint, to end the evaluator."""
+        return True
+
+
 class TrainingExecutor:
-    """The work of each type of task. Each method blocks until the work is done."""
+    """The work of each type of task. Each method blocks until the work is done.
+
+    `continuous_eval_listener` hears of the attempts of an evaluator in a cluster.
+    """
 
     def __init__(
         self,
@@ -65,6 +80,7 @@ class TrainingExecutor:
         train_spec: specs.TrainSpec,
         eval_spec: specs.EvalSpec,
         train_hooks: Iterable[Any] | None = None,
+        continuous_eval_listener: ContinuousEvalListener | None = None,
     ) -> None:
         for name, value, kind in (
             ("estimator", estimator, estimators.Estimator),
@@ -80,6 +96,7 @@ class TrainingExecutor:
         self._train_spec = train_spec
         self._eval_spec = eval_spec
         self._hooks = [*train_spec.hooks, *specs.checked_hooks(train_hooks)]
+        self._eval_listener = continuous_eval_listener or ContinuousEvalListener()
         self._server: servers.Server | None = None
 
     def run(self) -> Any:
@@ -143,7 +160,7 @@ class TrainingExecutor:
         return (result.metrics, list(result.exports)) if result else (None, None)
 
     def run_evaluator(self) -> None:
-        """Evaluate new checkpoints until the last step of the training."""
+        """Evaluate new checkpoints until the last step, or until the listener returns False."""
         spec = self._eval_spec
         if spec.start_delay_secs:
             logging.info("Waiting %f secs before starting eval.", spec.start_delay_secs)
@@ -151,8 +168,14 @@ class TrainingExecutor:
         evaluations, progress = self._evaluator(), evaluator.EvaluationProgress()
         while True:
             started = time.monotonic()
+            if not self._eval_listener.before_eval():
+                logging.info("Exiting evaluation: before_eval of the listener has returned False.")
+                return
             result = evaluations.evaluate_and_export()
             progress.show(result)
+            if not self._eval_listener.after_eval(result):
+                logging.info("Exiting evaluation: after_eval of the listener has returned False.")
+                return
             if evaluations.has_ended(result):
                 logging.info("Exiting evaluation: the training has reached its last step.")
                 return

@@ -58,6 +58,15 @@ def _summary_writer_cache(name: str) -> Any:
     raise AttributeError(name)
 
 
+def _executor(name: str) -> Any:
+    """Return a class of `train_and_evaluate`, whose name begins with an underscore there."""
+    from capstan.estimator import training
+
+    if name in ("_ContinuousEvalListener", "_TrainingExecutor"):
+        return getattr(training, name[1:])
+    raise AttributeError(name)
+
+
 def _ref_dtype(name: str) -> Any:
     """Return the dtype of a reference to a variable, such as `float32_ref`."""
     if not name.endswith("_ref"):
@@ -227,7 +236,7 @@ _ESTIMATORS = {
     **{f"inputs.{name}": (f"{_ESTIMATOR}.inputs",) for name in ("inputs", "numpy_io", "pandas_io")},
     "model_fn": (f"{_ESTIMATOR}.mode_keys", f"{_ESTIMATOR}.estimator_spec"),
     "run_config": (f"{_ESTIMATOR}.run_config",),
-    "training": (f"{_ESTIMATOR}.training", f"{_ESTIMATOR}.specs"),
+    "training": (_executor, f"{_ESTIMATOR}.training", f"{_ESTIMATOR}.specs"),
 }
 _SAVED_MODEL = "capstan.train.saved_model"
 _SAVED_MODELS = {
