@@ -1334,6 +1334,7 @@ ELSEWHERE = {
         "TensorSliceDataset", "TextLineDataset", "UnbatchDataset", "UniqueDataset", "WindowDataset",
         "ZipDataset",
     },
+    "api/test_beam_search.py": {"GatherTree"},
     "train/test_saved_queues.py": {"DeserializeQueue", "SerializeQueue"},
     "train/test_sync_replicas.py": {
         "ResourceAccumulatorTakeGradientUpTo", "SparseAccumulatorTakeGradientUpTo",

@@ -23,6 +23,7 @@ OTHERS = {
         ("MatrixDiagPartV3", "MatrixDiagV3", "MatrixSetDiagV3"), "TensorFlow 1.15 has only V2"
     ),
     "AccumulateNV2": "TensorFlow replaces it by operations with kernels of GPUs",
+    "GatherTree": "TensorFlow's list leaves out the kernels of contrib",
     "StatelessCase": "TensorFlow 1.15 has only Case",
     "_BroadcastAcross": "the compiler of Capstan makes it",
     "_CopyAcross": "the compiler of Capstan makes it",

@@ -83,7 +83,7 @@ def test_every_op_is_compared_with_tensorflow() -> None:
     compared |= {name.removesuffix("V2") for name in op_cases.ELSEWHERE["oracle/test_readers.py"]}
     compared |= {"AudioSummary", "TensorSummary"}  # older forms of ops that are compared
     # TensorFlow does not have these ops.
-    compared |= {"SerializeQueue", "DeserializeQueue"}
+    compared |= {"SerializeQueue", "DeserializeQueue", "GatherTree"}
     compared |= {f"{kind}AccumulatorTakeGradientUpTo" for kind in ("Resource", "Sparse")}
     # Only the compiler makes the ops whose names begin with an underscore.
     assert compared == {row.name for row in opdef.all_rows() if row.name[0] != "_"}

@@ -83,7 +83,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         {"T": _INTEGERS | {dtypes.uint32, dtypes.uint64}},
         "BitwiseAnd BitwiseOr BitwiseXor Invert LeftShift RightShift",
     ),
-    ({"T": frozenset({dtypes.int32})}, "FloorMod TruncateMod"),
+    ({"T": frozenset({dtypes.int32})}, "FloorMod GatherTree TruncateMod"),
     ({"T": (_SMALL - {dtypes.int8}) | {dtypes.int64}}, "TruncateDiv"),
     ({"T": FLOATS | {dtypes.int64}}, "AssignAdd AssignSub Inv Pow Reciprocal"),
     ({"T": FLOATS | {dtypes.int64, dtypes.bool_}}, "Assign"),

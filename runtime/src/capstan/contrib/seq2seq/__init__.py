@@ -8,9 +8,17 @@ from capstan.contrib.seq2seq.attention import AttentionWrapper as AttentionWrapp
 from capstan.contrib.seq2seq.attention import AttentionWrapperState as AttentionWrapperState
 from capstan.contrib.seq2seq.attention import BahdanauAttention as BahdanauAttention
 from capstan.contrib.seq2seq.attention import LuongAttention as LuongAttention
-from capstan.contrib.seq2seq.attention import tile_batch as tile_batch
 from capstan.contrib.seq2seq.basic_decoder import BasicDecoder as BasicDecoder
 from capstan.contrib.seq2seq.basic_decoder import BasicDecoderOutput as BasicDecoderOutput
+from capstan.contrib.seq2seq.beam_search_decoder import BeamSearchDecoder as BeamSearchDecoder
+from capstan.contrib.seq2seq.beam_search_decoder import (
+    FinalBeamSearchDecoderOutput as FinalBeamSearchDecoderOutput,
+)
+from capstan.contrib.seq2seq.beam_step import BeamSearchDecoderOutput as BeamSearchDecoderOutput
+from capstan.contrib.seq2seq.beam_step import BeamSearchDecoderState as BeamSearchDecoderState
+from capstan.contrib.seq2seq.beams import gather_tree as gather_tree
+from capstan.contrib.seq2seq.beams import gather_tree_from_array as gather_tree_from_array
+from capstan.contrib.seq2seq.beams import tile_batch as tile_batch
 from capstan.contrib.seq2seq.decoder import Decoder as Decoder
 from capstan.contrib.seq2seq.decoder import dynamic_decode as dynamic_decode
 from capstan.contrib.seq2seq.helpers import GreedyEmbeddingHelper as GreedyEmbeddingHelper
@@ -26,7 +34,10 @@ alias.grow(
         "python.ops": (__name__,),
         **{
             f"python.ops.{name}": (__name__,)
-            for name in ("attention_wrapper", "basic_decoder", "decoder", "helper", "loss")
+            for name in (
+                *("attention_wrapper", "basic_decoder", "beam_search_decoder", "beam_search_ops"),
+                *("decoder", "helper", "loss"),
+            )
         },
     },
 )

@@ -253,16 +253,3 @@ class AttentionWrapper(cells.RNNCell):
         return attention if self._output_attention else output, AttentionWrapperState(
             cell_state, attention, state.time + 1, alignments, history, next_state
         )
-
-
-def tile_batch(t: Any, multiplier: int, name: str | None = None) -> Any:
-    """Return each example of a batch `multiplier` times, one after another."""
-
-    def tiled(value: Any) -> Any:
-        sizes = value.shape.as_list()
-        wide = raw.Tile(raw.ExpandDims(value, 1), [1, multiplier] + [1] * (len(sizes) - 1))
-        result = raw.Reshape(wide, raw.ConcatV2([[-1], raw.Shape(value)[1:]], 0))
-        result.set_shape([None if sizes[0] is None else sizes[0] * multiplier, *sizes[1:]])
-        return result
-
-    return nest.map_structure(lambda value: tiled(convert.convert_to_tensor(value)), t)
