@@ -19,6 +19,8 @@ from capstan.contrib.seq2seq.beam_step import BeamSearchDecoderState as BeamSear
 from capstan.contrib.seq2seq.beams import gather_tree as gather_tree
 from capstan.contrib.seq2seq.beams import gather_tree_from_array as gather_tree_from_array
 from capstan.contrib.seq2seq.beams import tile_batch as tile_batch
+from capstan.contrib.seq2seq.custom_helpers import CustomHelper as CustomHelper
+from capstan.contrib.seq2seq.custom_helpers import InferenceHelper as InferenceHelper
 from capstan.contrib.seq2seq.decoder import Decoder as Decoder
 from capstan.contrib.seq2seq.decoder import dynamic_decode as dynamic_decode
 from capstan.contrib.seq2seq.helpers import GreedyEmbeddingHelper as GreedyEmbeddingHelper
@@ -26,6 +28,12 @@ from capstan.contrib.seq2seq.helpers import Helper as Helper
 from capstan.contrib.seq2seq.helpers import SampleEmbeddingHelper as SampleEmbeddingHelper
 from capstan.contrib.seq2seq.helpers import TrainingHelper as TrainingHelper
 from capstan.contrib.seq2seq.loss import sequence_loss as sequence_loss
+from capstan.contrib.seq2seq.scheduled_helpers import (
+    ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper,
+)
+from capstan.contrib.seq2seq.scheduled_helpers import (
+    ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper,
+)
 from capstan.core import alias
 
 alias.grow(
