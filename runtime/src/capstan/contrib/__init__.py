@@ -27,6 +27,8 @@ alias.grow(
             "capstan.api.rnn",
             _only(
                 EmbeddingWrapper="capstan.contrib.rnn_wrappers",
+                LayerNormBasicLSTMCell="capstan.contrib.rnn_cells",
+                NASCell="capstan.contrib.rnn_cells",
                 OutputProjectionWrapper="capstan.contrib.rnn_wrappers",
                 static_bidirectional_rnn="capstan.api.nn",
                 static_rnn="capstan.api.nn",

@@ -1,9 +1,10 @@
-"""`tf.contrib.learn`: only its vocabularies. Estimators are not there."""
+"""`tf.contrib.learn`: its vocabularies and the names of modes. Estimators are not there."""
 
 from typing import Any
 
 from capstan.api.absent import absent
 from capstan.contrib.learn import preprocessing as preprocessing
+from capstan.contrib.learn.mode_keys import ModeKeys as ModeKeys
 
 __all__ = ["preprocessing"]
 
