@@ -61,6 +61,7 @@ NAMES = [
         "parameterized_truncated_normal",
         random_ops.parameterized_truncated_normal,
     ),
+    ("python.ops.lookup_ops", "index_table_from_file", tf.contrib.lookup.index_table_from_file),
     ("python.ops.control_flow_ops", "group", tf.group),
     ("python.ops.gradients", "gradients", tf.gradients),
     ("python.ops.nccl_ops", "reduce_sum", tf.contrib.nccl.reduce_sum),

@@ -283,7 +283,7 @@ alias.grow(
         "ops.nccl_ops": ("capstan.contrib.nccl_ops",),
         "ops.gradient_checker": ("capstan.api.gradient_checker",),
         "ops.losses.losses": ("capstan.api.losses_ops",),
-        "ops.lookup_ops": ("capstan.api.lookup", _TF),
+        "ops.lookup_ops": ("capstan.api.lookup", "capstan.api.lookup.factories", _TF),
         "ops.metrics": ("capstan.api.metrics",),
         "ops.metrics_impl": ("capstan.api.metrics",),
         "ops.nn": ("capstan.api.nn",),
