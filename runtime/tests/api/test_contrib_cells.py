@@ -102,6 +102,34 @@ def test_a_cell_refuses_inputs_of_unknown_size() -> None:
         cell(tf.placeholder(tf.float32, [3, None]), cell.zero_state(3, tf.float32))
 
 
+class Twice(tf.nn.rnn_cell.RNNCell):  # type: ignore[misc,name-defined]
+    """Gives the doubles of its inputs, which are a tensor or a pair."""
+
+    output_size, state_size = 2, 1
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        return tf.nest.map_structure(lambda value: 2 * value, inputs), state
+
+
+def test_a_residual_cell_adds_its_inputs_or_calls_a_function() -> None:
+    inputs, state = tf.constant(INPUTS), tf.zeros([3, 1])
+    added, _ = tf.nn.rnn_cell.ResidualWrapper(Twice())(inputs, state)
+    pair, _ = tf.nn.rnn_cell.ResidualWrapper(Twice())((inputs, -inputs), state)
+    wrapper = tf.nn.rnn_cell.ResidualWrapper(Twice(), residual_fn=lambda x, y: y - 0.5 * x)
+    changed, _ = wrapper(inputs, state)
+    with tf.Session() as session:
+        found, halves, other = session.run([added, pair, changed])
+    np.testing.assert_allclose(found, 3 * INPUTS, rtol=1e-6)
+    np.testing.assert_allclose(halves, [3 * INPUTS, -3 * INPUTS], rtol=1e-6)
+    np.testing.assert_allclose(other, 1.5 * INPUTS, rtol=1e-6)
+
+
+def test_a_residual_cell_refuses_outputs_of_another_shape() -> None:
+    cell = tf.nn.rnn_cell.BasicRNNCell(1)
+    with pytest.raises(ValueError, match="are incompatible"):
+        tf.nn.rnn_cell.ResidualWrapper(cell)(tf.constant(INPUTS), tf.zeros([3, 1]))
+
+
 def test_old_modes_have_the_names_of_the_modes_of_estimators() -> None:
     old, new = tf.contrib.learn.ModeKeys, tf.estimator.ModeKeys
     assert (old.TRAIN, old.EVAL, old.INFER) == (new.TRAIN, new.EVAL, new.PREDICT)

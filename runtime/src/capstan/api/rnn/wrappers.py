@@ -1,6 +1,6 @@
 """Cells around other cells: `MultiRNNCell`, `DropoutWrapper` and others."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.api import array_ops, nn, scope_block
@@ -133,11 +133,30 @@ class DropoutWrapper(_Wrapper):
 
 
 class ResidualWrapper(_Wrapper):
-    """Adds the inputs of a cell to its outputs."""
+    """Returns `residual_fn(inputs, outputs)` as the outputs of a cell, by default their sum.
+
+    Raises:
+        ValueError: the inputs and the outputs of a call have different shapes or structures.
+    """
+
+    def __init__(self, cell: Any, residual_fn: Callable[[Any, Any], Any] | None = None) -> None:
+        super().__init__(cell)
+        self._residual_fn = residual_fn or _sum
 
     def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        output, new_state = self._cell(inputs, state, scope=scope)
-        return raw.Add(inputs, output), new_state
+        outputs, new_state = self._cell(inputs, state, scope=scope)
+        return self._residual_fn(inputs, outputs), new_state
+
+
+def _sum(inputs: Any, outputs: Any) -> Any:
+    nest.check_same(inputs, outputs)
+    pairs = zip(nest.flatten(inputs), nest.flatten(outputs), strict=True)
+    return nest.packed(outputs, [_added(given, made) for given, made in pairs])
+
+
+def _added(given: Any, made: Any) -> Any:
+    given.shape.assert_is_compatible_with(made.shape)
+    return raw.Add(given, made)
 
 
 class DeviceWrapper(_Wrapper):
