@@ -32,8 +32,8 @@ def test_contrib_can_be_imported_in_every_way() -> None:
 def test_a_name_that_contrib_lacks_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match=r"'capstan\.contrib\.framework' .* 'fuse_op'"):
         _ = tf.contrib.framework.fuse_op
-    with pytest.raises(AttributeError, match=r"'capstan\.contrib' .* 'tpu'"):
-        _ = tf.contrib.tpu
+    with pytest.raises(AttributeError, match=r"'capstan\.contrib' .* 'tensorrt'"):
+        _ = tf.contrib.tensorrt
 
 
 def test_the_newest_summaries_of_a_folder_are_read(tmp_path: pathlib.Path) -> None:

@@ -86,6 +86,7 @@ _PACKAGES = frozenset(
         "opt",
         "seq2seq",
         "slim",
+        "tpu",
     )
 )
 

@@ -1,0 +1,17 @@
+"""`tf.contrib.tpu`: TPUEstimator and its settings, for programs that also run without TPUs.
+
+Capstan knows no TPUs. A TPUEstimator with `use_tpu=False` trains on CPUs and GPUs.
+"""
+
+from typing import Any
+
+from capstan.api.absent import absent
+from capstan.contrib.tpu.config import InputPipelineConfig as InputPipelineConfig
+from capstan.contrib.tpu.config import RunConfig as RunConfig
+from capstan.contrib.tpu.config import TPUConfig as TPUConfig
+from capstan.contrib.tpu.estimator import TPUEstimator as TPUEstimator
+from capstan.contrib.tpu.spec import TPUEstimatorSpec as TPUEstimatorSpec
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.contrib.tpu", name)

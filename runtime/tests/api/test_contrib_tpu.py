@@ -1,0 +1,107 @@
+"""`tf.contrib.tpu` on machines without TPUs."""
+
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+pytestmark = pytest.mark.e2e
+
+tpu = tf.contrib.tpu
+
+
+def config(folder: pathlib.Path, **options: Any) -> Any:
+    return tpu.RunConfig(
+        model_dir=str(folder), tpu_config=tpu.TPUConfig(iterations_per_loop=5, num_shards=8),
+        **options,
+    )  # fmt: skip
+
+
+def test_an_estimator_trains_evaluates_and_predicts_without_tpus(tmp_path: pathlib.Path) -> None:
+    seen: list[Any] = []
+    steps: list[int] = []
+
+    def input_fn(params: Any) -> Any:
+        x = np.arange(24.0, dtype=np.float32).reshape(-1, 1) / 24
+        data = tf.data.Dataset.from_tensor_slices(({"x": x}, 3 * x[:, 0]))
+        return data.repeat(10).batch(params["batch_size"], drop_remainder=True)
+
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        seen.append((mode, params["batch_size"], params["rate"]))
+        outputs = tf.layers.dense(features["x"], 1, use_bias=False)[:, 0]
+        if mode == tf.estimator.ModeKeys.PREDICT:
+            return tpu.TPUEstimatorSpec(mode, predictions={"y": outputs})
+        loss = tf.losses.mean_squared_error(labels, outputs)
+        step = tf.train.get_or_create_global_step()
+        train = tf.train.GradientDescentOptimizer(params["rate"]).minimize(loss, step)
+
+        def metrics(labels: Any, outputs: Any) -> Any:
+            return {"error": tf.metrics.mean_absolute_error(labels, outputs)}
+
+        def noted(step: Any) -> Any:
+            return tf.py_func(lambda value: steps.append(int(value[0])) or value, [step], tf.int64)
+
+        return tpu.TPUEstimatorSpec(
+            mode, loss=loss, train_op=train,
+            eval_metrics=(metrics, {"labels": labels, "outputs": outputs}),
+            host_call=(noted, [tf.reshape(step, [1])]),
+            scaffold_fn=tf.train.Scaffold,
+        )  # fmt: skip
+
+    estimator = tpu.TPUEstimator(
+        model_fn, config=config(tmp_path), params={"rate": 0.5}, use_tpu=False,
+        train_batch_size=8, eval_batch_size=6, predict_batch_size=4,
+    )  # fmt: skip
+    estimator.train(input_fn, max_steps=25)
+    assert len(steps) == 25
+    found = estimator.evaluate(input_fn, steps=2)
+    assert found["error"] < 0.1
+    assert found["global_step"] == 25
+    first = next(estimator.predict(input_fn))
+    assert abs(first["y"]) < 0.1
+    assert seen == [("train", 8, 0.5), ("eval", 6, 0.5), ("infer", 4, 0.5)]
+
+
+def test_a_tpu_is_refused(tmp_path: pathlib.Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        return None
+
+    with pytest.raises(ValueError, match=r"knows no TPUs\. Give TPUEstimator use_tpu=False"):
+        tpu.TPUEstimator(model_fn, config=config(tmp_path))
+    with pytest.raises(ValueError, match=r"knows no TPUs\. Leave out `cluster`"):
+        config(tmp_path, cluster=object())
+    with pytest.raises(ValueError, match="Describe the cluster in the environment variable"):
+        config(tmp_path, master="grpc://10.0.0.1:8470")
+
+
+def test_wrong_settings_are_refused(tmp_path: pathlib.Path) -> None:
+    def model_fn(features: Any, params: Any) -> Any:
+        return None
+
+    with pytest.raises(ValueError, match=r"type `tpu_config\.RunConfig`"):
+        tpu.TPUEstimator(model_fn, config=tf.estimator.RunConfig(), use_tpu=False)
+    with pytest.raises(ValueError, match="batch_size is a reserved key"):
+        tpu.TPUEstimator(model_fn, config=config(tmp_path), params={"batch_size": 3}, use_tpu=False)
+    for options, message in (
+        ({"iterations_per_loop": 0}, "iterations_per_loop must be positive"),
+        ({"num_cores_per_replica": 3}, "must be 1, 2, 4, 8, or 16; got 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tpu.TPUConfig(**options)
+    with pytest.raises(ValueError, match="eval_metrics should be a tuple"):
+        tpu.TPUEstimatorSpec("eval", eval_metrics=[1, 2])
+    with pytest.raises(TypeError, match="Hooks must be a SessionRunHook"):
+        tpu.TPUEstimatorSpec("eval", evaluation_hooks=[3])
+
+
+def test_settings_of_tpus_can_be_replaced(tmp_path: pathlib.Path) -> None:
+    usual = config(tmp_path, tf_random_seed=3)
+    kinds = tpu.InputPipelineConfig
+    assert usual.tpu_config.per_host_input_for_training == kinds.PER_HOST_V1
+    other = usual.replace(tpu_config=tpu.TPUConfig(per_host_input_for_training=False))
+    assert other.tpu_config.per_host_input_for_training == kinds.PER_SHARD_V1
+    assert (other.tf_random_seed, usual.tpu_config.num_shards) == (3, 8)
+    assert usual.replace(tf_random_seed=4).tpu_config == usual.tpu_config
