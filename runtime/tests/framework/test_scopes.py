@@ -314,6 +314,11 @@ def test_a_group_waits_for_all_its_inputs(graph: graphs.Graph) -> None:
     a, b = _op("a"), _op("b")
     done = tf.group(a, b.outputs[0], None, tf.Variable(1.0, name="v"), name="done")
     assert (done.type, done.name, _inputs(done)) == ("NoOp", "done", ["a", "b", "v"])
+    assert _inputs(tf.group([a, (None,)], {"b": b.outputs, "c": _op("c")}, name="n")) == [
+        "a",
+        "b",
+        "c",
+    ]
     assert tf.group(name="empty").control_inputs == []
     assert [tf.group(a, b).name, tf.group().name] == ["group_deps", "group_deps_1"]
     with pytest.raises(TypeError, match=r"Expected tf.group"):

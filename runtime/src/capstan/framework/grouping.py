@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from capstan.framework import graph as graphs
-from capstan.framework import indexed_slices
+from capstan.framework import indexed_slices, nest
 from capstan.framework.raw import raw
 
 
@@ -15,14 +15,14 @@ def no_op(name: str | None = None) -> graphs.Operation:
 
 
 def group(*inputs: Any, name: str | None = None) -> graphs.Operation:
-    """Return an operation that runs after all of `inputs`.
+    """Return an operation that runs after all of `inputs`, which may be nests.
 
     Inputs on several devices are first grouped by device, so that each device sends one signal.
 
     Raises:
         TypeError: an input is not an operation, tensor or variable.
     """
-    ops = [_operation(value) for value in inputs if value is not None]
+    ops = [_operation(value) for value in nest.flatten(list(inputs)) if value is not None]
     graph = graphs.graph_of(ops)
     by_device: dict[str, list[graphs.Operation]] = {}
     for op in ops:
