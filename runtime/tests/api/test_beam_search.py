@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import capstan as tf
+from capstan.contrib.seq2seq import beam_step
 
 pytestmark = pytest.mark.e2e
 
@@ -201,6 +202,25 @@ def test_a_decoder_with_attention_orders_the_history_of_its_alignments(coverage:
             own = by_beam[: length - 1, example, beam].sum(0)
             assert covered[example, beam].sum() == pytest.approx(length, rel=1e-4)
             assert (covered[example, beam] >= own - 1e-5).all()
+
+
+def test_places_without_attention_lower_the_scores_of_finished_beams() -> None:
+    shares = np.array([[[0.5, 0.25, 0], [1, 2, 0]]], np.float32)
+    wrapped = seq2seq.AttentionWrapperState((), (), (), tf.constant(shares), (), ())
+    state = seq2seq.BeamSearchDecoderState(
+        wrapped, tf.constant([[-1.0, -2.0]]), tf.constant([[True, False]]),
+        tf.constant([[1, 1]], tf.int64), tf.constant(shares),
+    )  # fmt: skip
+    search = beam_step.Search(1, 2, tf.constant(END), 0.0, 3.0)
+    logits = tf.zeros([1, 2, 2])
+    output, following = beam_step.advance(search, logits, wrapped, state)
+    scores, ids, parents, covered = run([*output, following.accumulated_attention_probs])
+    # A finished beam gets no more attention. The third place is behind the end of the memory.
+    best = [-1 + 3 * np.log(0.5 * 0.25), -2 + np.log(0.5)]
+    assert (ids.tolist(), parents.tolist()) == ([[0, 1]], [[1, 1]])
+    np.testing.assert_allclose(scores, [[best[1], best[1]]], rtol=1e-5)
+    assert best[0] < best[1]
+    np.testing.assert_array_equal(covered, [[2 * shares[0, 1]] * 2])
 
 
 def test_a_decoder_refuses_what_it_cannot_use() -> None:
