@@ -33,6 +33,12 @@ def template(given: object, path: str, lost: list[Fault]) -> dict[str, Any]:
         for field in _OVERRIDDEN
         if spec.get(field)
     ]
+    if spec.get("restartPolicy"):
+        lost.append(
+            Fault(
+                f"{path}.spec.restartPolicy", "the replica's restartPolicy decides, as in a TFJob"
+            )
+        )
     containers = _containers(spec, f"{path}.spec")
     if len(containers) > 1:
         containers = [_renamed(container) for container in containers]
