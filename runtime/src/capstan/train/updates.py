@@ -55,6 +55,8 @@ def without_repeats(values: Any, indices: Any) -> tuple[graphs.Tensor, graphs.Te
     return raw.UnsortedSegmentSum(values, positions, count), rows
 
 
-def _is_distinct(indices: graphs.Tensor) -> bool:
+def _is_distinct(indices: Any) -> bool:
     """Return whether an op has already removed the repeats, as in `embedding_lookup_sparse`."""
+    if not isinstance(indices, graphs.Tensor):
+        return False
     return indices.op.type in ("Unique", "UniqueWithCounts") and indices.value_index == 0
