@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import init_ops, nn
-from capstan.api.layers import base
+from capstan.api.layers import base, common, input_spec
 from capstan.core import tensor_shape
 from capstan.framework.raw import raw
 
@@ -34,7 +34,7 @@ def is_first(data_format: str) -> bool:
     return data_format == "channels_first"
 
 
-class Conv(base.Layer):
+class CommonConv(common.CommonLayer):
     """A convolution with `rank` spatial axes: 1 for sequences, 2 for images, 3 for volumes."""
 
     rank = 2
@@ -76,7 +76,7 @@ class Conv(base.Layer):
         self.bias_regularizer = bias_regularizer
         self.kernel_constraint = kernel_constraint
         self.bias_constraint = bias_constraint
-        self.input_spec = base.InputSpec(ndim=self.rank + 2)
+        self.input_spec = input_spec.InputSpec(ndim=self.rank + 2)
         self.kernel: Any = None
         self.bias: Any = None
 
@@ -90,7 +90,7 @@ class Conv(base.Layer):
         size = tensor_shape.as_shape(input_shape).as_list()[axis]
         if size is None:
             raise ValueError("The channel dimension of the inputs should be defined. Found `None`.")
-        self.input_spec = base.InputSpec(ndim=self.rank + 2, axes={axis: size})
+        self.input_spec = input_spec.InputSpec(ndim=self.rank + 2, axes={axis: size})
         return int(size)
 
     def add_kernel(self, shape: tuple[int, ...]) -> Any:
@@ -137,11 +137,7 @@ class Conv(base.Layer):
         return outputs if self.activation is None else self.activation(outputs)
 
 
-class Conv2D(Conv):
-    """A convolution of images with `filters` filters."""
-
-
-class Conv1D(Conv):
+class CommonConv1D(CommonConv):
     """A convolution of sequences with `filters` filters."""
 
     rank = 1
@@ -157,7 +153,7 @@ class Conv1D(Conv):
         )
 
 
-class ConvTranspose(Conv):
+class CommonConvTranspose(CommonConv):
     """The transpose of a convolution: it maps the outputs of a convolution to its inputs."""
 
     def build(self, input_shape: Any) -> None:
@@ -201,11 +197,7 @@ class ConvTranspose(Conv):
         return outputs
 
 
-class Conv2DTranspose(ConvTranspose):
-    """The transpose of a convolution: it maps the outputs of a convolution to images."""
-
-
-class SeparableConv2D(Conv):
+class CommonSeparableConv2D(CommonConv):
     """A convolution of each channel by itself, and a convolution with filters of one pixel."""
 
     def __init__(
@@ -265,3 +257,19 @@ class SeparableConv2D(Conv):
             rate=self.dilation_rate,
             data_format=self.layout,
         )
+
+
+class Conv1D(CommonConv1D, base.Layer):
+    """A convolution of sequences with `filters` filters."""
+
+
+class Conv2D(CommonConv, base.Layer):
+    """A convolution of images with `filters` filters."""
+
+
+class Conv2DTranspose(CommonConvTranspose, base.Layer):
+    """The transpose of a convolution: it maps the outputs of a convolution to images."""
+
+
+class SeparableConv2D(CommonSeparableConv2D, base.Layer):
+    """A convolution of each channel by itself, and a convolution with filters of one pixel."""

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from capstan.api import init_ops, nn, smart_cond, tensor_products
-from capstan.api.layers import base
+from capstan.api.layers import base, common, input_spec
 from capstan.core import tensor_shape
 from capstan.framework.raw import raw
 
 
-class Dense(base.Layer):
+class CommonDense(common.CommonLayer):
     """A fully connected layer: activation(inputs * kernel + bias), along the last axis."""
 
     def __init__(
@@ -40,7 +40,7 @@ class Dense(base.Layer):
         self.bias_regularizer = bias_regularizer
         self.kernel_constraint = kernel_constraint
         self.bias_constraint = bias_constraint
-        self.input_spec = base.InputSpec(min_ndim=2)
+        self.input_spec = input_spec.InputSpec(min_ndim=2)
         self.kernel: Any = None
         self.bias: Any = None
 
@@ -50,7 +50,7 @@ class Dense(base.Layer):
             raise ValueError(
                 "The last dimension of the inputs to `Dense` should be defined. Found `None`."
             )
-        self.input_spec = base.InputSpec(min_ndim=2, axes={-1: size})
+        self.input_spec = input_spec.InputSpec(min_ndim=2, axes={-1: size})
         self.kernel = self.add_weight(
             "kernel",
             [size, self.units],
@@ -84,7 +84,7 @@ class Dense(base.Layer):
         return tensor_shape.TensorShape([*sizes[:-1], self.units])
 
 
-class Dropout(base.Layer):
+class CommonDropout(common.CommonLayer):
     """Sets random elements to 0 during training, and scales the others up."""
 
     def __init__(
@@ -110,13 +110,13 @@ class Dropout(base.Layer):
         return tensor_shape.as_shape(input_shape)
 
 
-class Flatten(base.Layer):
+class CommonFlatten(common.CommonLayer):
     """Reshapes each example into a vector."""
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.data_format = data_format or "channels_last"
-        self.input_spec = base.InputSpec(min_ndim=1)
+        self.input_spec = input_spec.InputSpec(min_ndim=1)
 
     def call(self, inputs: Any) -> Any:
         rank = inputs.shape.ndims
@@ -139,6 +139,18 @@ class Flatten(base.Layer):
         sizes: list[Any] = tensor_shape.as_shape(input_shape).as_list()
         rest = None if None in sizes[1:] else math.prod(sizes[1:])
         return tensor_shape.TensorShape([sizes[0], rest])
+
+
+class Dense(CommonDense, base.Layer):
+    """A fully connected layer: activation(inputs * kernel + bias), along the last axis."""
+
+
+class Dropout(CommonDropout, base.Layer):
+    """Sets random elements to 0 during training, and scales the others up."""
+
+
+class Flatten(CommonFlatten, base.Layer):
+    """Reshapes each example into a vector."""
 
 
 def dense(

@@ -1,23 +1,22 @@
 """`tf.layers.batch_normalization` (python/layers/normalization.py)."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from capstan.api import init_ops, math_ops, nn, nn_normalization, smart_cond, state_ops
-from capstan.api.layers import base
+from capstan.api.layers import base, common, input_spec
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
-class BatchNormalization(base.Layer):
+class CommonBatchNormalization(common.CommonLayer):
     """Normalizes the activations of a batch to mean 0 and variance 1, along all axes but `axis`.
 
     During training the moments are those of the batch, and the layer keeps their moving averages.
-    Otherwise the moving averages are the moments. The operations that update the averages are in
-    the collection UPDATE_OPS: run them with the training step.
+    Otherwise the moving averages are the moments.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class BatchNormalization(base.Layer):
             raise ValueError(f"Input has undefined `axis` dimension. Input shape: {shape}")
         self.axis = axis
         self.fused = self.fused is not False and rank == 4 and axis in (1, 3)
-        self.input_spec = base.InputSpec(ndim=rank, axes={axis: size})
+        self.input_spec = input_spec.InputSpec(ndim=rank, axes={axis: size})
         kind = self._dtype
         if kind in (dtypes.float16, dtypes.bfloat16):
             kind = dtypes.float32
@@ -94,16 +93,9 @@ class BatchNormalization(base.Layer):
             )
         self.built = True
 
-    @contextmanager
-    def _without_partitioner(self) -> Iterator[None]:
+    def _without_partitioner(self) -> AbstractContextManager[None]:
         """Return a block in which the variables of the layer are not cut. Averages move whole."""
-        self._open(None)
-        partitioner = self._scope.partitioner
-        self._scope.set_partitioner(None)
-        try:
-            yield
-        finally:
-            self._scope.set_partitioner(partitioner)
+        return nullcontext()
 
     def call(self, inputs: Any, training: Any = False) -> Any:
         normalize = self._fused if self.fused else self._plain
@@ -166,6 +158,24 @@ class BatchNormalization(base.Layer):
         if vector is None or self.axis == rank - 1:
             return vector
         return raw.Reshape(vector, [-1 if axis == self.axis else 1 for axis in range(rank)])
+
+
+class BatchNormalization(CommonBatchNormalization, base.Layer):
+    """Normalizes the activations of a batch to mean 0 and variance 1, along all axes but `axis`.
+
+    The operations that update the moving averages are in the collection UPDATE_OPS: run them with
+    the training step.
+    """
+
+    @contextmanager
+    def _without_partitioner(self) -> Iterator[None]:
+        self._open(None)
+        partitioner = self._scope.partitioner
+        self._scope.set_partitioner(None)
+        try:
+            yield
+        finally:
+            self._scope.set_partitioner(partitioner)
 
 
 def _is_python(training: Any) -> bool:

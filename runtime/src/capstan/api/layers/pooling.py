@@ -4,11 +4,11 @@ import abc
 from typing import Any
 
 from capstan.api import nn
-from capstan.api.layers import base, convolutional
+from capstan.api.layers import base, common, convolutional, input_spec
 from capstan.framework.raw import raw
 
 
-class _Pooling2D(base.Layer):
+class CommonPooling2D(common.CommonLayer):
     def __init__(
         self,
         pool_size: Any,
@@ -24,7 +24,7 @@ class _Pooling2D(base.Layer):
         self.padding = str(padding).lower()
         self.data_format = data_format
         self.layout = "NCHW" if convolutional.is_first(data_format) else "NHWC"
-        self.input_spec = base.InputSpec(ndim=4)
+        self.input_spec = input_spec.InputSpec(ndim=4)
 
     @abc.abstractmethod
     def pool(self, *arguments: Any) -> Any:
@@ -34,21 +34,21 @@ class _Pooling2D(base.Layer):
         return self.pool(inputs, self.pool_size, self.strides, self.padding.upper(), self.layout)
 
 
-class MaxPooling2D(_Pooling2D):
+class CommonMaxPooling2D(CommonPooling2D):
     """Takes the largest element of each window."""
 
     def pool(self, *arguments: Any) -> Any:
         return nn.max_pool(*arguments)
 
 
-class AveragePooling2D(_Pooling2D):
+class CommonAveragePooling2D(CommonPooling2D):
     """Takes the mean of each window."""
 
     def pool(self, *arguments: Any) -> Any:
         return nn.avg_pool(*arguments)
 
 
-class _Pooling1D(base.Layer):
+class CommonPooling1D(common.CommonLayer):
     pool: Any = None
 
     def __init__(
@@ -66,7 +66,7 @@ class _Pooling1D(base.Layer):
         self.padding = str(padding).lower()
         self.data_format = data_format
         self.is_first = convolutional.is_first(data_format)
-        self.input_spec = base.InputSpec(ndim=3)
+        self.input_spec = input_spec.InputSpec(ndim=3)
 
     def call(self, inputs: Any) -> Any:
         images = raw.ExpandDims(inputs, 2)
@@ -79,16 +79,32 @@ class _Pooling1D(base.Layer):
         return raw.Squeeze(result, squeeze_dims=[2])
 
 
-class MaxPooling1D(_Pooling1D):
+class CommonMaxPooling1D(CommonPooling1D):
     """Takes the largest element of each window of a sequence."""
 
     pool = staticmethod(nn.max_pool)
 
 
-class AveragePooling1D(_Pooling1D):
+class CommonAveragePooling1D(CommonPooling1D):
     """Takes the mean of each window of a sequence."""
 
     pool = staticmethod(nn.avg_pool)
+
+
+class MaxPooling1D(CommonMaxPooling1D, base.Layer):
+    """Takes the largest element of each window of a sequence."""
+
+
+class AveragePooling1D(CommonAveragePooling1D, base.Layer):
+    """Takes the mean of each window of a sequence."""
+
+
+class MaxPooling2D(CommonMaxPooling2D, base.Layer):
+    """Takes the largest element of each window."""
+
+
+class AveragePooling2D(CommonAveragePooling2D, base.Layer):
+    """Takes the mean of each window."""
 
 
 def max_pooling2d(

@@ -8,7 +8,7 @@ import abc
 from typing import Any
 
 from capstan.api import init_ops, nn
-from capstan.api.layers import base, convolutional
+from capstan.api.layers import base, common, convolutional, input_spec
 
 
 def _per_axis(numbers: tuple[int, ...], layout: str) -> list[int]:
@@ -16,7 +16,7 @@ def _per_axis(numbers: tuple[int, ...], layout: str) -> list[int]:
     return [1, 1, *numbers] if layout == "NCDHW" else [1, *numbers, 1]
 
 
-class Conv3D(convolutional.Conv):
+class CommonConv3D(convolutional.CommonConv):
     """A convolution of volumes with `filters` filters."""
 
     rank = 3
@@ -33,7 +33,7 @@ class Conv3D(convolutional.Conv):
         )
 
 
-class Conv3DTranspose(convolutional.ConvTranspose):
+class CommonConv3DTranspose(convolutional.CommonConvTranspose):
     """The transpose of a convolution: it maps the outputs of a convolution to volumes."""
 
     rank = 3
@@ -50,7 +50,7 @@ class Conv3DTranspose(convolutional.ConvTranspose):
         )
 
 
-class _Pooling3D(base.Layer):
+class CommonPooling3D(common.CommonLayer):
     def __init__(
         self,
         pool_size: Any,
@@ -66,7 +66,7 @@ class _Pooling3D(base.Layer):
         self.padding = str(padding).lower()
         self.data_format = data_format
         self.layout = "NCDHW" if convolutional.is_first(data_format) else "NDHWC"
-        self.input_spec = base.InputSpec(ndim=5)
+        self.input_spec = input_spec.InputSpec(ndim=5)
 
     @abc.abstractmethod
     def pool(self, *arguments: Any) -> Any:
@@ -82,18 +82,34 @@ class _Pooling3D(base.Layer):
         )
 
 
-class MaxPooling3D(_Pooling3D):
+class CommonMaxPooling3D(CommonPooling3D):
     """Takes the largest element of each window."""
 
     def pool(self, *arguments: Any) -> Any:
         return nn.max_pool3d(*arguments)
 
 
-class AveragePooling3D(_Pooling3D):
+class CommonAveragePooling3D(CommonPooling3D):
     """Takes the mean of each window."""
 
     def pool(self, *arguments: Any) -> Any:
         return nn.avg_pool3d(*arguments)
+
+
+class Conv3D(CommonConv3D, base.Layer):
+    """A convolution of volumes with `filters` filters."""
+
+
+class Conv3DTranspose(CommonConv3DTranspose, base.Layer):
+    """The transpose of a convolution: it maps the outputs of a convolution to volumes."""
+
+
+class MaxPooling3D(CommonMaxPooling3D, base.Layer):
+    """Takes the largest element of each window."""
+
+
+class AveragePooling3D(CommonAveragePooling3D, base.Layer):
+    """Takes the mean of each window."""
 
 
 def _functional(layer: Any, arguments: dict[str, Any]) -> Any:

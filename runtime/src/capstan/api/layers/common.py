@@ -1,0 +1,171 @@
+"""What the layers of `tf.layers` and of `tf.keras.layers` have in common.
+
+`tf.layers.Layer` and `tf.keras.layers.Layer` derive from `CommonLayer`. They differ in how they
+create variables, name them, and report losses and updates.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from capstan.api.layers import input_spec as input_specs
+from capstan.core import dtypes
+from capstan.framework import graph as graphs
+
+_NAMES = ("__layer_names",)
+
+
+class CommonLayer:
+    """A function with variables. Override `build` to create them and `call` to use them.
+
+    Calls after the first one use the same variables. `trainable` says whether optimizers change
+    them.
+    """
+
+    def __init__(
+        self, trainable: bool = True, name: Any = None, dtype: Any = None, **kwargs: Any
+    ) -> None:
+        """Raises TypeError for an argument that no layer has."""
+        self.activity_regularizer = kwargs.pop("activity_regularizer", None)
+        if kwargs:
+            raise TypeError(f"Keyword argument not understood: {', '.join(sorted(kwargs))}")
+        self.trainable = trainable
+        self.stateful = False
+        self.built = False
+        self.input_spec: Any = None
+        self._dtype = None if dtype is None else dtypes.as_dtype(dtype)
+        self._graph = graphs.get_default_graph()
+        self._trainable_weights: list[Any] = []
+        self._non_trainable_weights: list[Any] = []
+        self._updates: list[Any] = []
+        self._losses: list[Any] = []
+        self._inputs: list[Any] = []
+        self._outputs: list[Any] = []
+        self._name = name or self._unique(snake_case(type(self).__name__))
+
+    def _unique(self, base: str) -> str:
+        counts = self._graph.get_collection_ref(_NAMES)
+        if not counts:
+            counts.append({})
+        number = counts[0][base] = counts[0].get(base, 0) + 1
+        return base if number == 1 else f"{base}_{number - 1}"
+
+    @property
+    def name(self) -> str:
+        return str(self._name)
+
+    @property
+    def dtype(self) -> Any:
+        return None if self._dtype is None else self._dtype.name
+
+    @property
+    def graph(self) -> graphs.Graph:
+        return self._graph
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        return self._trainable_weights if self.trainable else []
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        rest = [] if self.trainable else self._trainable_weights
+        return rest + self._non_trainable_weights
+
+    @property
+    def weights(self) -> list[Any]:
+        """The variables of the layer. The trainable ones come first."""
+        return self.trainable_weights + self.non_trainable_weights
+
+    @property
+    def trainable_variables(self) -> list[Any]:
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self) -> list[Any]:
+        return self.non_trainable_weights
+
+    @property
+    def variables(self) -> list[Any]:
+        return self.weights
+
+    @property
+    def updates(self) -> list[Any]:
+        """The operations that change the state of the layer, such as moving averages."""
+        return self._updates
+
+    @property
+    def losses(self) -> list[Any]:
+        """The regularization losses of the layer."""
+        return self._losses
+
+    @property
+    def input(self) -> Any:
+        return _only(self._inputs, self.name, "input")
+
+    @property
+    def output(self) -> Any:
+        return _only(self._outputs, self.name, "output")
+
+    def get_losses_for(self, inputs: Any) -> list[Any]:
+        return list(self._losses)
+
+    def get_updates_for(self, inputs: Any) -> list[Any]:
+        return list(self._updates)
+
+    def count_params(self) -> int:
+        """Return the number of elements of all variables."""
+        if not self.built:
+            raise ValueError(f"Layer {self.name} is not built yet: call it first")
+        return sum(variable.shape.num_elements() for variable in self.weights)
+
+    def build(self, input_shape: Any) -> None:
+        """Create the variables. The first call of the layer calls this."""
+        self.built = True
+
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the outputs for the inputs."""
+        return inputs
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} has no compute_output_shape")
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Add losses to the layer."""
+        raise NotImplementedError("tf.layers.Layer and tf.keras.layers.Layer define this")
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Add operations to the layer that change its state."""
+        raise NotImplementedError("tf.layers.Layer and tf.keras.layers.Layer define this")
+
+    def add_weight(self, *args: Any, **kwargs: Any) -> Any:
+        """Return a new variable of the layer."""
+        raise NotImplementedError("tf.layers.Layer and tf.keras.layers.Layer define this")
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return `call(inputs)`. The first call creates the variables."""
+        raise NotImplementedError("tf.layers.Layer and tf.keras.layers.Layer define this")
+
+    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return `self(inputs)`."""
+        return self(inputs, *args, **kwargs)
+
+    def _check(self, tensors: Iterable[Any]) -> None:
+        spec = self.input_spec
+        for tensor in tensors if spec is not None else ():
+            input_specs.check(self.name, spec, tensor.shape)
+
+
+def _only(values: list[Any], name: str, what: str) -> Any:
+    if len(values) != 1:
+        raise AttributeError(f"Layer {name} was called {len(values)} times: it has no one {what}")
+    return values[0]
+
+
+def snake_case(name: str) -> str:
+    """Return the name of a class as the name of a scope.
+
+    >>> snake_case("MaxPooling2D"), snake_case("BasicLSTMCell")
+    ('max_pooling2d', 'basic_lstm_cell')
+    """
+    partly = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    return re.sub("([a-z])([A-Z])", r"\1_\2", partly).lower()
