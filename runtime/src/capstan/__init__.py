@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from capstan import compat as compat
     from capstan import contrib as contrib
     from capstan import estimator as estimator
+    from capstan import keras as keras
     from capstan import python as python
     from capstan import train as train
     from capstan.api import app as app
@@ -129,6 +130,7 @@ _MODULES = {
     "graph_util": "capstan.api.graph_util",
     "image": "capstan.api.image",
     "io": "capstan.api.io",
+    "keras": "capstan.keras",
     "layers": "capstan.api.layers",
     "logging": "capstan.api.logging",
     "lookup": "capstan.api.lookup",

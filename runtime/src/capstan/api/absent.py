@@ -28,7 +28,10 @@ _LACKED: Final = frozenset(
 )  # fmt: skip
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
 _INSTEAD: Final = {
-    "keras": "build layers with tf.layers",
+    **dict.fromkeys(
+        ("keras.callbacks", "keras.losses", "keras.metrics", "keras.optimizers", "keras.wrappers"),
+        "train with tf.train's optimizers and hooks, tf.losses and tf.metrics",
+    ),
     "profiler": "trace steps with tf.train.ProfilerHook, or with tf.RunOptions(trace_level=...)",
 }
 """What a program can use instead of a part that Capstan lacks."""

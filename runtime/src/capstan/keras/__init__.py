@@ -1,0 +1,42 @@
+"""`tf.keras`: layers and models of Keras for programs that build graphs (python/keras).
+
+Keras's own training, such as `Model.fit`, is not here. ADR 51 says why, and the page
+docs/how-to/keras-layers.md shows what a program uses instead.
+"""
+
+from typing import Any
+
+from capstan.api.absent import absent
+from capstan.keras import activations as activations
+from capstan.keras import backend as backend
+from capstan.keras import constraints as constraints
+from capstan.keras import initializers as initializers
+from capstan.keras import layers as layers
+from capstan.keras import models as models
+from capstan.keras import regularizers as regularizers
+from capstan.keras import utils as utils
+from capstan.keras.models import Input as Input
+from capstan.keras.models import Model as Model
+from capstan.keras.models import Sequential as Sequential
+
+__all__ = [
+    "Input",
+    "Model",
+    "Sequential",
+    "activations",
+    "backend",
+    "constraints",
+    "initializers",
+    "layers",
+    "models",
+    "regularizers",
+    "utils",
+]
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.keras", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,82 @@
+"""What the layers of `tf.keras.layers` have in common: arguments by name, and configurations."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from capstan.api import creation_ops
+from capstan.core import dtypes, tensor_shape
+from capstan.framework import graph as graphs
+from capstan.framework import nest
+from capstan.keras import (
+    activations,
+    base_layer,
+    constraints,
+    initializers,
+    objects,
+    regularizers,
+    settings,
+)
+
+_GETTERS = {
+    "_initializer": initializers.get,
+    "_regularizer": regularizers.get,
+    "_constraint": constraints.get,
+    "activation": activations.get,
+}
+_LIBRARY = __name__.rpartition(".")[0]
+
+
+def resolved(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments in the `locals()` of `__init__`, with objects in the place of names.
+
+    The last part of the name of an argument, such as `kernel_initializer`, gives its kind.
+    """
+    arguments = {key: value for key, value in given.items() if key not in ("self", "__class__")}
+    arguments.update(arguments.pop("kwargs", {}))
+    for name, value in arguments.items():
+        for suffix, get in _GETTERS.items():
+            if name.endswith(suffix):
+                arguments[name] = get(value)
+    return arguments
+
+
+class BuiltIn(base_layer.Layer):
+    """A layer whose arguments are its attributes of the same names."""
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that create an equal layer. They are values that JSON can hold."""
+        config = super().get_config()
+        own = next(
+            each
+            for each in type(self).__mro__
+            if each.__module__.startswith(_LIBRARY) and "__init__" in vars(each)
+        )
+        if own is base_layer.Layer:
+            return config
+        for name, parameter in inspect.signature(own.__init__).parameters.items():  # type: ignore[misc]
+            is_named = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+            if is_named and name not in ("self", *config):
+                config[name] = self._argument(name)
+        return config
+
+    def _argument(self, name: str) -> Any:
+        value = getattr(self, name)
+        is_object = any(name.endswith(suffix) for suffix in _GETTERS)
+        return objects.serialize_keras_object(value) if is_object else value
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """Return the shape of the outputs for a shape, or for a list of shapes.
+
+        An equal layer computes the shape, in a graph of its own.
+        """
+        is_list = isinstance(input_shape, list) and not isinstance(input_shape[0], int | None)
+        with graphs.Graph().as_default():
+            layer = type(self).from_config(self.get_config())
+            kind = self._dtype or dtypes.as_dtype(settings.SETTINGS.floatx)
+            shapes = [
+                tensor_shape.as_shape(each) for each in (input_shape if is_list else [input_shape])
+            ]
+            tensors = [creation_ops.placeholder(kind, shape) for shape in shapes]
+            outputs = layer(tensors if is_list else tensors[0])
+        return nest.mapped(lambda tensor: tensor.shape, outputs)

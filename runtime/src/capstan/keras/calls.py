@@ -1,0 +1,138 @@
+"""The steps of a call of a Keras layer: its inputs, its `training`, its masks."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from capstan.api import math_ops
+from capstan.api.layers import input_spec as input_specs
+from capstan.framework import convert, nest
+from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
+from capstan.keras import context
+
+
+class Signature:
+    """The arguments of a method `call`."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._parameters = inspect.signature(function).parameters
+
+    def takes(self, name: str) -> bool:
+        """Return whether the method has the argument, or any keyword arguments."""
+        kinds = [each.kind for each in self._parameters.values()]
+        return name in self._parameters or inspect.Parameter.VAR_KEYWORD in kinds
+
+    def given(self, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Return the value of an argument behind the inputs, or None if it is not passed."""
+        if name in kwargs:
+            return kwargs[name]
+        behind = dict(zip(list(self._parameters)[1:], args, strict=False))
+        return behind.get(name)
+
+
+def as_tensors(inputs: Any) -> Any:
+    """Return the inputs, with tensors in the place of arrays and numbers."""
+
+    def as_tensor(value: Any) -> Any:
+        if isinstance(value, np.ndarray | np.generic | float | int):
+            return convert.convert_to_tensor(value)
+        return value
+
+    return nest.mapped(as_tensor, inputs)
+
+
+def choose_training(
+    known: context.GraphContext,
+    signature: Signature,
+    args: tuple[Any, ...],
+    options: dict[str, Any],
+) -> Any:
+    """Return the `training` of a call, and put it into `options` if the layer takes it.
+
+    It is the argument of the call, that of the layer around, or the learning phase.
+    """
+    takes, training = signature.takes("training"), signature.given("training", args, options)
+    if training is not None:
+        if not takes:
+            options.pop("training", None)
+        return training
+    if known.open_calls and known.open_calls[-1] is not None:
+        training = known.open_calls[-1]
+    elif known.learning_phase is not None:
+        training = known.learning_phase
+    if takes and training is not None:
+        options["training"] = training
+    return training
+
+
+def check_inputs(layer: Any, inputs: Any) -> None:
+    """Raise ValueError if the inputs do not fit the InputSpec of a layer, or its list of them."""
+    if layer.input_spec is None:
+        return
+    specs, tensors = nest.flatten(layer.input_spec), nest.flatten(inputs)
+    if len(specs) != len(tensors):
+        raise ValueError(
+            f"Layer {layer.name} expects {len(specs)} inputs, but it received {len(tensors)} "
+            f"input tensors. Inputs received: {tensors}"
+        )
+    for index, (spec, tensor) in enumerate(zip(specs, tensors, strict=True)):
+        if spec is not None:
+            input_specs.check(layer.name, spec, tensor.shape, index, tensor.dtype)
+
+
+def masks_of(known: context.GraphContext, tensors: Any) -> Any:
+    """Return the mask of each tensor, or None if none has a mask."""
+    masks = [
+        known.masks.get(tensor) if isinstance(tensor, graphs.Tensor) else None
+        for tensor in nest.flatten(tensors)
+    ]
+    if all(mask is None for mask in masks):
+        return None
+    return nest.packed(tensors, masks)
+
+
+def input_masks(layer: Any, known: context.GraphContext, inputs: Any, given: Any) -> Any:
+    """Return the masks that a call is given, or those of its inputs, or None."""
+    if given is not None:
+        return given
+    takes_mask = Signature(layer.call).takes("mask")
+    return masks_of(known, inputs) if layer._computes_masks or takes_mask else None
+
+
+def set_masks(
+    layer: Any, known: context.GraphContext, inputs: Any, outputs: Any, masks: Any
+) -> None:
+    """Remember the masks of the outputs of a layer, unless the layer has set them itself."""
+    tensors = nest.flatten(outputs)
+    if not layer._computes_masks or all(tensor in known.masks for tensor in tensors):
+        return
+    found = layer.compute_mask(inputs, masks)
+    flat = nest.flatten(found) if found is not None else [None] * len(tensors)
+    for tensor, mask in zip(tensors, flat, strict=False):
+        if mask is not None:
+            known.masks[tensor] = mask
+
+
+def copies(known: context.GraphContext, inputs: Any, outputs: Any) -> Any:
+    """Return the outputs, with a copy of each that is an input which another layer has made."""
+    given = {id(tensor) for tensor in nest.flatten(inputs)}
+
+    def copied(tensor: Any) -> Any:
+        is_made = isinstance(tensor, graphs.Tensor) and tensor in known.nodes
+        return raw.Identity(tensor) if is_made and id(tensor) in given else tensor
+
+    return nest.mapped(copied, outputs)
+
+
+def in_name_scope(scope: str, function: Callable[[Any], Any], argument: Any) -> Any:
+    """Return `function(argument)`, whose operations are in a name scope."""
+    with graphs.get_default_graph().name_scope(scope):
+        return function(argument)
+
+
+def batch_size(tensor: Any, dtype: Any) -> Any:
+    """Return the size of the first axis, as a scalar of a dtype."""
+    return math_ops.cast(raw.Shape(tensor)[0], dtype)

@@ -1,0 +1,79 @@
+"""What Keras knows of a graph: the layers that are called, and where tensors come from."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from capstan.framework import graph as graphs
+from capstan.framework import nest
+
+_KEY = ("__keras",)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A call of a layer: `layer(inputs, *args, **kwargs)`."""
+
+    layer: Any
+    inputs: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    outputs: Any
+
+
+class GraphContext:
+    """The calls of layers in a graph. Each graph has one.
+
+    Threads may share the graph: each thread has its own open calls.
+    """
+
+    def __init__(self) -> None:
+        self.masks: dict[Any, Any] = {}
+        self.nodes: dict[Any, Node] = {}
+        self.learning_phase: Any = None
+        self._counts: dict[str, int] = {}
+        self._open = threading.local()
+
+    def record(self, node: Node) -> None:
+        """Remember that the call `node` has made its outputs."""
+        for tensor in nest.flatten(node.outputs):
+            if isinstance(tensor, graphs.Tensor):
+                self.nodes[tensor] = node
+
+    def numbered(self, base: str) -> str:
+        """Return the next name `base_1`, `base_2` ... of the graph."""
+        number = self._counts[base] = self._counts.get(base, 0) + 1
+        return f"{base}_{number}"
+
+    @property
+    def open_calls(self) -> list[Any]:
+        """The `training` of each open call of a layer in this thread, innermost last."""
+        if not hasattr(self._open, "calls"):
+            self._open.calls = []
+        calls: list[Any] = self._open.calls
+        return calls
+
+    @contextmanager
+    def calling(self, training: Any) -> Iterator[None]:
+        """Return the block of a call. Layers that it calls inherit `training`."""
+        self.open_calls.append(training)
+        try:
+            yield
+        finally:
+            self.open_calls.pop()
+
+
+def of(graph: graphs.Graph | None = None) -> GraphContext:
+    """Return what Keras knows of a graph, or of the default graph."""
+    found = (graph or graphs.get_default_graph()).get_collection_ref(_KEY)
+    if not found:
+        found.append(GraphContext())
+    context: GraphContext = found[0]
+    return context
+
+
+def forget(graph: graphs.Graph) -> None:
+    """Forget the calls of layers in a graph, and its learning phase."""
+    graph.get_collection_ref(_KEY).clear()

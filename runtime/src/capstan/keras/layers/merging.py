@@ -1,0 +1,213 @@
+"""`tf.keras.layers` that combine several tensors (python/keras/layers/merge.py)."""
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.api import array_ops, creation_ops, gather_ops, logic_ops, math_ops, reduce_ops
+from capstan.core import dtypes
+from capstan.framework.raw import raw
+from capstan.keras import built_in, settings
+
+
+class Merge(built_in.BuiltIn):
+    """A layer whose inputs are a list of two tensors or more, with shapes that broadcast."""
+
+    supports_masking = True
+
+    def call(self, inputs: Any) -> Any:
+        """Raises ValueError if there are fewer than two inputs, or their batches differ."""
+        tensors = self._listed(inputs)
+        rank = max(tensor.shape.ndims for tensor in tensors)
+        return self._merged([_with_rank(tensor, rank) for tensor in tensors])
+
+    def _listed(self, inputs: Any) -> list[Any]:
+        if not isinstance(inputs, list | tuple) or len(inputs) < 2:
+            raise ValueError(
+                f"The layer {self.name} merges a list of at least 2 inputs. Got {inputs}"
+            )
+        batches = {tensor.shape.as_list()[0] for tensor in inputs} - {None}
+        if len(batches) > 1:
+            raise ValueError(
+                f"The layer {self.name} cannot merge tensors with different batch sizes. Got "
+                f"tensors with shapes: {[tensor.shape.as_list() for tensor in inputs]}"
+            )
+        return list(inputs)
+
+    def _merged(self, tensors: list[Any]) -> Any:
+        raise NotImplementedError(f"{type(self).__name__} must override _merged")
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        masks = [] if mask is None else [each for each in mask if each is not None]
+        return functools.reduce(logic_ops.logical_and, masks) if masks else None
+
+
+def _with_rank(tensor: Any, rank: int) -> Any:
+    """Return a tensor with axes of size 1 behind the batch, so that it has this rank."""
+    for _ in range(rank - tensor.shape.ndims):
+        tensor = raw.ExpandDims(tensor, 1)
+    return tensor
+
+
+class Add(Merge):
+    """Adds the tensors."""
+
+    def _merged(self, tensors: list[Any]) -> Any:
+        return functools.reduce(lambda one, other: one + other, tensors)
+
+
+class Subtract(Merge):
+    """Subtracts the second of two tensors from the first."""
+
+    def _merged(self, tensors: list[Any]) -> Any:
+        if len(tensors) != 2:
+            raise ValueError(
+                f"A `Subtract` layer should be called on exactly 2 inputs. Got {len(tensors)}"
+            )
+        return tensors[0] - tensors[1]
+
+
+class Multiply(Merge):
+    """Multiplies the tensors, element by element."""
+
+    def _merged(self, tensors: list[Any]) -> Any:
+        return functools.reduce(lambda one, other: one * other, tensors)
+
+
+class Average(Merge):
+    """Returns the mean of the tensors."""
+
+    def _merged(self, tensors: list[Any]) -> Any:
+        return functools.reduce(lambda one, other: one + other, tensors) / len(tensors)
+
+
+class Maximum(Merge):
+    """Returns the largest of the tensors, element by element."""
+
+    def _merged(self, tensors: list[Any]) -> Any:
+        return functools.reduce(math_ops.maximum, tensors)
+
+
+class Minimum(Merge):
+    """Returns the smallest of the tensors, element by element."""
+
+    def _merged(self, tensors: list[Any]) -> Any:
+        return functools.reduce(math_ops.minimum, tensors)
+
+
+class Concatenate(Merge):
+    """Joins the tensors along an axis, which counts the batch as 0."""
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def call(self, inputs: Any) -> Any:
+        return array_ops.concat(self._listed(inputs), self.axis)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        if mask is None or all(each is None for each in mask):
+            return None
+        wide = [
+            creation_ops.ones_like(tensor, dtypes.bool_) if each is None else _like(each, tensor)
+            for tensor, each in zip(inputs, mask, strict=True)
+        ]
+        return reduce_ops.reduce_all(array_ops.concat(wide, self.axis), axis=-1)
+
+
+def _like(mask: Any, tensor: Any) -> Any:
+    """Return a mask with the shape of its tensor."""
+    while mask.shape.ndims < tensor.shape.ndims:
+        mask = raw.ExpandDims(mask, -1)
+    return raw.BroadcastTo(mask, raw.Shape(tensor))
+
+
+class Dot(Merge):
+    """Sums the products of two tensors along an axis of each, for each example.
+
+    `axes` is one axis for both tensors, or a pair. With `normalize`, the vectors along the axes
+    have the norm 1, so that the products are cosines.
+    """
+
+    def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
+        """Raises ValueError if `axes` is neither an int nor a pair of ints."""
+        super().__init__(**kwargs)
+        pair = (axes, axes) if isinstance(axes, int) else tuple(axes)
+        if len(pair) != 2 or not all(isinstance(axis, int) for axis in pair):
+            raise ValueError(f"Invalid `axes` of a Dot layer: pass an int or two ints, not {axes}")
+        self.axes = axes
+        self.normalize = normalize
+
+    def call(self, inputs: Any) -> Any:
+        """Raises ValueError if there are not two inputs."""
+        if len(self._listed(inputs)) != 2:
+            raise ValueError(f"A `Dot` layer should be called on exactly 2 inputs. Got {inputs}")
+        pair = (self.axes, self.axes) if isinstance(self.axes, int) else self.axes
+        first, second = inputs
+        one, other = (axis % each.shape.ndims for axis, each in zip(pair, inputs, strict=True))
+        if self.normalize:
+            first, second = _unit(first, one), _unit(second, other)
+        return _dot(first, second, one, other)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        return None
+
+
+def _unit(tensor: Any, axis: int) -> Any:
+    squares = reduce_ops.reduce_sum(tensor * tensor, axis=axis, keepdims=True)
+    return tensor * math_ops.rsqrt(math_ops.maximum(squares, settings.SETTINGS.epsilon**2))
+
+
+def _dot(first: Any, second: Any, one: int, other: int) -> Any:
+    """Return the products of the examples, summed along the axes `one` and `other`."""
+    left = [axis for axis in range(1, first.shape.ndims) if axis != one]
+    right = [axis for axis in range(1, second.shape.ndims) if axis != other]
+    batch = raw.Shape(first)[:1]
+    outer = [
+        gather_ops.gather(raw.Shape(tensor), np.array(axes, np.int32))
+        for tensor, axes in ((first, left), (second, right))
+    ]
+    size = raw.Shape(first)[one]
+    rows = array_ops.reshape(
+        array_ops.transpose(first, [0, *left, one]), array_ops.stack([batch[0], -1, size])
+    )
+    columns = array_ops.reshape(
+        array_ops.transpose(second, [0, other, *right]), array_ops.stack([batch[0], size, -1])
+    )
+    products = math_ops.matmul(rows, columns)
+    known = [first.shape.as_list()[axis] for axis in (0, *left)]
+    known += [second.shape.as_list()[axis] for axis in right]
+    if len(known) == 1:
+        result = raw.Reshape(products, array_ops.stack([batch[0], 1]))
+        result.set_shape([known[0], 1])
+        return result
+    result = raw.Reshape(products, array_ops.concat([batch, *outer], 0))
+    result.set_shape(known)
+    return result
+
+
+def _functional(layer: Callable[..., Any]) -> Callable[..., Any]:
+    def merge(inputs: Sequence[Any], **kwargs: Any) -> Any:
+        return layer(**kwargs)(list(inputs))
+
+    return merge
+
+
+def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
+    """Return the tensors, joined along an axis."""
+    return Concatenate(axis=axis, **kwargs)(list(inputs))
+
+
+def dot(inputs: Sequence[Any], axes: Any, normalize: bool = False, **kwargs: Any) -> Any:
+    """Return the sums of products of two tensors, as `Dot` describes."""
+    return Dot(axes=axes, normalize=normalize, **kwargs)(list(inputs))
+
+
+add = _functional(Add)
+subtract = _functional(Subtract)
+multiply = _functional(Multiply)
+average = _functional(Average)
+maximum = _functional(Maximum)
+minimum = _functional(Minimum)

@@ -1,0 +1,30 @@
+"""The settings of Keras that hold for the whole process (python/keras/backend_config.py)."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Settings:
+    """The values that the functions `set_*` of `tf.keras.backend` change."""
+
+    floatx: str = "float32"
+    epsilon: float = 1e-7
+    image_data_format: str = "channels_last"
+
+
+SETTINGS = Settings()
+
+
+def data_format(value: str | None) -> str:
+    """Return `value` in lower case, or the format of images that the settings name.
+
+    Raises:
+        ValueError: `value` is something else than channels_first or channels_last.
+    """
+    chosen = SETTINGS.image_data_format if value is None else str(value).lower()
+    if chosen not in ("channels_first", "channels_last"):
+        raise ValueError(
+            "The `data_format` argument must be one of "
+            f'"channels_first", "channels_last". Received: {value}'
+        )
+    return chosen

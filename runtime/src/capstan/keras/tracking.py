@@ -1,0 +1,204 @@
+"""The parts of a Keras layer: its variables and layers, losses and updates."""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from capstan.api import variables
+from capstan.api.layers import common
+from capstan.framework import convert, nest
+from capstan.framework import graph as graphs
+from capstan.keras import settings
+
+_OWN = frozenset(
+    (
+        *("_inputs", "_outputs", "_trainable_weights", "_non_trainable_weights", "_losses"),
+        *("_updates", "_graph", "_container"),
+    )
+)
+"""The attributes of a layer that hold no parts of it, or parts that the layer lists itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Loss:
+    """A tensor, or a function that returns the loss. `inputs` says whether inputs were named."""
+
+    value: Any
+    has_inputs: bool
+
+    def tensor(self) -> Any:
+        value = self.value() if callable(self.value) else self.value
+        if value is None or isinstance(value, graphs.Tensor):
+            return value
+        return convert.convert_to_tensor(value, settings.SETTINGS.floatx)
+
+
+def parts(value: Any, kind: Any) -> Iterator[Any]:
+    """Return the objects of a kind in a value, or in its lists, tuples and dictionaries."""
+    if isinstance(value, kind):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from parts(each, kind)
+    elif isinstance(value, list | tuple):
+        for each in value:
+            yield from parts(each, kind)
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Return the values in order, each object once."""
+    return list({id(value): value for value in values}.values())
+
+
+class Tracker(common.CommonLayer):
+    """A layer that counts the layers and variables in its attributes as its parts."""
+
+    _trainable: bool
+
+    @property
+    def _layers(self) -> list[Any]:
+        """The layers in the attributes, in the order of their first assignments."""
+        return distinct(self._in_attributes(common.CommonLayer))
+
+    def _in_attributes(self, kind: Any) -> Iterator[Any]:
+        for name, value in list(vars(self).items()):
+            if name not in _OWN:
+                yield from parts(value, kind)
+
+    def _from_layers(self, attribute: str) -> list[Any]:
+        return [each for layer in self._layers for each in getattr(layer, attribute)]
+
+    def _own_variables(self, *, trainable: bool) -> list[Any]:
+        listed = self._trainable_weights if trainable else self._non_trainable_weights
+        others = {id(each) for each in self._trainable_weights + self._non_trainable_weights}
+        return [
+            *listed,
+            *(
+                variable
+                for variable in distinct(self._in_attributes(variables.Variable))
+                if id(variable) not in others and variable.trainable is trainable
+            ),
+        ]
+
+    @property
+    def trainable(self) -> bool:
+        """Whether optimizers change the variables. A change holds for all layers inside, too."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = value
+        for layer in self._layers:
+            layer.trainable = value
+
+    @property
+    def trainable_weights(self) -> list[Any]:
+        if not self.trainable:
+            return []
+        return distinct(
+            self._own_variables(trainable=True) + self._from_layers("trainable_weights")
+        )
+
+    @property
+    def non_trainable_weights(self) -> list[Any]:
+        fixed = self._own_variables(trainable=False)
+        if self.trainable:
+            return distinct(fixed + self._from_layers("non_trainable_weights"))
+        return distinct(self._own_variables(trainable=True) + fixed + self._from_layers("weights"))
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Add losses: scalars, or functions without arguments that return a scalar.
+
+        A function is called each time that `losses` is read. If a loss depends on inputs of the
+        layer, `inputs` names them.
+        """
+        for loss in losses if isinstance(losses, list | tuple) else [losses]:
+            if loss is not None:
+                self._losses.append(_Loss(loss, inputs is not None))
+
+    def add_update(self, updates: Any, inputs: Any = None) -> None:
+        """Add operations that change the state of the layer, or functions that return them.
+
+        Nothing runs them by itself: run `updates` with the training step.
+        """
+        for update in updates if isinstance(updates, list | tuple) else [updates]:
+            made = update() if callable(update) else update
+            if made is not None:
+                self._updates.append(getattr(made, "op", made))
+
+    @property
+    def losses(self) -> list[Any]:
+        """The losses of the layer and of all layers inside: regularizers and `add_loss`."""
+        own = sorted(self._losses, key=lambda loss: callable(loss.value))
+        found = [loss.tensor() for loss in own]
+        return [each for each in found if each is not None] + self._from_layers("losses")
+
+    @property
+    def updates(self) -> list[Any]:
+        """The operations that change the state of the layer and of all layers inside.
+
+        A layer that is not trainable has no updates.
+        """
+        if not self.trainable and not self.stateful:
+            return []
+        return distinct(self._updates + self._from_layers("updates"))
+
+    def get_losses_for(self, inputs: Any) -> list[Any]:
+        """Return the losses that depend on `inputs`, or for None the losses without inputs."""
+        own = [each.tensor() for each in self._losses if each.has_inputs is (inputs is not None)]
+        inner = [each for layer in self._layers for each in layer.get_losses_for(inputs)]
+        found = [each for each in own if each is not None] + inner
+        return found if inputs is None else _reached(nest.flatten(inputs), found)
+
+    def get_updates_for(self, inputs: Any) -> list[Any]:
+        """Return the updates that depend on `inputs`, or for None those without inputs."""
+        if inputs is not None:
+            return _reached(nest.flatten(inputs), self.updates)
+        if not self.trainable and not self.stateful:
+            return []
+        dependent = _reached(nest.flatten(self._inputs), self._updates)
+        own = [each for each in self._updates if not any(each is other for other in dependent)]
+        inner = [each for layer in self._layers for each in layer.get_updates_for(None)]
+        return distinct(own + inner)
+
+    def pairs(self, weights: Any) -> list[tuple[Any, Any]]:
+        """Return each variable with its array.
+
+        Raises:
+            ValueError: the number or the shapes of the arrays differ from those of the variables.
+        """
+        own = self.weights
+        if len(own) != len(weights):
+            raise ValueError(
+                f'You called `set_weights(weights)` on layer "{self.name}" with a weight list of '
+                f"length {len(weights)}, but the layer was expecting {len(own)} weights."
+            )
+        for variable, value in zip(own, weights, strict=True):
+            if tuple(variable.shape.as_list()) != tuple(value.shape):
+                raise ValueError(
+                    f"Layer {self.name}: the weight {variable.name} has the shape "
+                    f"{variable.shape}, and the array has the shape {value.shape}"
+                )
+        return list(zip(own, weights, strict=True))
+
+
+def _reached(sources: Iterable[Any], values: Iterable[Any]) -> list[Any]:
+    """Return the values (tensors or operations) that the graph computes from `sources`."""
+    given = {id(source) for source in sources}
+    return [value for value in values if depends(value, given)]
+
+
+def depends(value: Any, sources: Collection[int]) -> bool:
+    """Return whether a tensor or an operation depends on a tensor whose `id` is in `sources`."""
+    if id(value) in sources:
+        return True
+    pending, seen = [getattr(value, "op", value)], set()
+    while pending:
+        op = pending.pop()
+        if op in seen:
+            continue
+        seen.add(op)
+        if any(id(tensor) in sources for tensor in op.inputs):
+            return True
+        pending += [*(tensor.op for tensor in op.inputs), *op.control_inputs]
+    return False

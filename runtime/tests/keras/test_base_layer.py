@@ -1,0 +1,180 @@
+"""What a layer of `tf.keras` owns: variables, losses, updates, masks and other layers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+pytestmark = pytest.mark.e2e
+layers = tf.keras.layers
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def names(variables: Any) -> list[str]:
+    return [variable.name for variable in variables]
+
+
+class Scale(layers.Layer):
+    """Multiplies by a variable, and by 10 in training."""
+
+    def build(self, input_shape: Any) -> None:
+        self.factor = self.add_weight("factor", [int(input_shape[-1])], initializer="ones")
+        self.built = True
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        return inputs * self.factor * (10 if training else 1)
+
+
+class Pair(layers.Layer):
+    """Two layers one behind the other, of which one is in a list."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.first = Scale()
+        self.rest = [layers.Dense(2, kernel_regularizer="l2")]
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        return self.rest[0](self.first(inputs))
+
+
+def test_variables_have_the_names_of_keras() -> None:
+    one, other = layers.Dense(2), layers.Dense(3, name="head")
+    again = layers.Dense(2)
+    x = tf.placeholder(tf.float32, [None, 4])
+    again(other(one(x)))
+    with tf.name_scope("tower"):
+        layers.Dense(1)(x)
+    assert names(tf.trainable_variables()) == [
+        "dense/kernel:0", "dense/bias:0", "head/kernel:0", "head/bias:0",
+        "dense_1/kernel:0", "dense_1/bias:0", "tower/dense_2/kernel:0", "tower/dense_2/bias:0",
+    ]  # fmt: skip
+    assert names(one.weights) == ["dense/kernel:0", "dense/bias:0"]
+    assert one.count_params() == 10
+
+
+def test_a_second_call_uses_the_same_variables() -> None:
+    layer = layers.Dense(2)
+    layer(tf.ones([1, 3]))
+    layer(tf.ones([5, 3]))
+    assert len(tf.trainable_variables()) == 2
+    with pytest.raises(ValueError, match="expected axis -1 of input shape to have value 3"):
+        layer(tf.ones([1, 4]))
+    with pytest.raises(AttributeError, match="was called 2 times"):
+        layer.output  # noqa: B018 - the attribute raises
+
+
+def test_layers_inside_share_the_training_of_the_call_around() -> None:
+    x = tf.ones([1, 2])
+    outer = Pair()
+    scaled = {}
+    for training in (True, False):
+        outer(x, training=training)
+        scaled[training] = outer.first._outputs[-1]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(scaled[True]).tolist() == [[10, 10]]
+        assert session.run(scaled[False]).tolist() == [[1, 1]]
+    assert names(outer.weights) == [
+        "pair/scale/factor:0", "pair/dense/kernel:0", "pair/dense/bias:0",
+    ]  # fmt: skip
+
+
+def test_a_layer_that_does_not_train_hides_the_variables_of_its_layers() -> None:
+    outer = Pair()
+    outer(tf.ones([1, 2]))
+    assert len(outer.trainable_weights) == 3
+    outer.trainable = False
+    assert outer.trainable_weights == []
+    assert not outer.first.trainable
+    assert len(outer.non_trainable_weights) == 3
+
+
+def test_the_losses_are_those_of_weights_outputs_and_calls() -> None:
+    layer = layers.Dense(
+        2, use_bias=False, kernel_initializer="ones",
+        kernel_regularizer=tf.keras.regularizers.l2(3),
+        activity_regularizer="l1",
+    )  # fmt: skip
+    x = tf.fill([4, 2], 0.5)
+    layer(x)
+    layer.add_loss(lambda: tf.constant(7.0))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert sorted(np.round(session.run(layer.losses), 5)) == [0.02, 7, 12]
+        assert len(layer.get_losses_for(x)) == 1
+        assert len(layer.get_losses_for(None)) == 2
+
+
+def test_training_with_the_losses_of_layers_keeps_constraints() -> None:
+    layer = layers.Dense(1, use_bias=False, kernel_initializer="ones", kernel_constraint="NonNeg")
+    loss = tf.reduce_mean(layer(tf.ones([2, 3]))) * 4
+    train = tf.train.GradientDescentOptimizer(1.0).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        assert layer.get_weights()[0].tolist() == [[0]] * 3
+
+
+def test_weights_are_read_and_set_in_the_default_session() -> None:
+    layer = layers.Dense(2, bias_initializer="ones")
+    layer(tf.ones([1, 3]))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        kernel = np.arange(6, dtype=np.float32).reshape(3, 2)
+        layer.set_weights([kernel, np.zeros(2, np.float32)])
+        assert layer.get_weights()[0].tolist() == kernel.tolist()
+        with pytest.raises(ValueError, match="weight list of length 1"):
+            layer.set_weights([kernel])
+        with pytest.raises(ValueError, match=r"has the shape \(3, 2\), and the array"):
+            layer.set_weights([kernel.T, np.zeros(2, np.float32)])
+
+
+def test_variables_are_placed_as_the_device_function_says() -> None:
+    with tf.device(tf.train.replica_device_setter(ps_tasks=2, worker_device="/job:worker")):
+        outputs = layers.Dense(2)(tf.ones([1, 3]))
+    assert [variable.device for variable in tf.trainable_variables()] == [
+        "/job:ps/task:0", "/job:ps/task:1",
+    ]  # fmt: skip
+    assert outputs.device == "/job:worker"
+
+
+def test_masks_go_through_layers_that_support_them() -> None:
+    ids = tf.constant([[1, 0, 2], [0, 0, 3]])
+    embedded = layers.Embedding(4, 2, mask_zero=True, embeddings_initializer="ones")(ids)
+    scaled = layers.Lambda(lambda x: x * 1)(embedded)
+    kept = layers.Dropout(0.5)(embedded, training=False)
+    mean = layers.GlobalAveragePooling1D()(kept)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(mean).tolist() == [[1, 1], [1, 1]]
+    assert scaled.shape.as_list() == [2, 3, 2]
+    with pytest.raises(TypeError, match="does not support masking"):
+        layers.UpSampling1D().compute_mask(embedded, ids)
+
+
+@pytest.mark.parametrize(
+    "make, error, message",
+    [
+        (lambda: layers.Dense(2, units2=3), TypeError, "Keyword argument not understood: units2"),
+        (lambda: layers.Dense(2, dynamic=True), NotImplementedError, "run eagerly"),
+        (lambda: layers.Dense(2, activation="rellu"), ValueError, "Unknown activation function"),
+        (lambda: layers.Dense(2, weights=[1]), NotImplementedError, "initializer"),
+        (lambda: layers.Permute((1, 3)), ValueError, "Invalid permutation"),
+        (lambda: layers.Reshape((5,))(tf.ones([2, 4])), ValueError, "total size"),
+        (lambda: layers.Add()([tf.ones([1])]), ValueError, "at least 2 inputs"),
+        (lambda: layers.ReLU(-1.0), ValueError, "cannot be negative"),
+        (lambda: layers.Dens, AttributeError, "Did you mean: 'Dense'"),
+        (lambda: layers.LSTM, AttributeError, "lacks this part"),
+        (lambda: tf.keras.optimizers, AttributeError, "tf.train's optimizers"),
+    ],
+)
+def test_wrong_uses_are_refused(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()

@@ -1,0 +1,142 @@
+"""Models of `tf.keras` in graphs: subclasses, functions of layers, and sequences."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+pytestmark = pytest.mark.e2e
+keras, layers = tf.keras, tf.keras.layers
+ROWS = np.arange(6, dtype=np.float32).reshape(2, 3)
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Any:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def names(variables: Any) -> list[str]:
+    return [variable.name for variable in variables]
+
+
+class Classifier(keras.Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden = layers.Dense(4, "relu")
+        self.drop = layers.Dropout(0.5)
+        self.heads = {"logits": layers.Dense(2)}
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        return self.heads["logits"](self.drop(self.hidden(inputs), training=training))
+
+
+def test_a_subclass_trains_and_is_restored(tmp_path: Any) -> None:
+    model = Classifier()
+    loss = tf.losses.sparse_softmax_cross_entropy([0, 1], model(ROWS, training=False))
+    train = tf.train.AdamOptimizer(0.1).minimize(loss)
+    saver = tf.train.Saver(model.weights)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        before = session.run(loss)
+        for _ in range(30):
+            session.run(train)
+        after = session.run(loss)
+        path = saver.save(session, str(tmp_path / "model"))
+        session.run(tf.global_variables_initializer())
+        saver.restore(session, path)
+        assert session.run(loss) == after
+    assert after < before / 2
+    assert names(model.trainable_weights) == [
+        "classifier/dense/kernel:0", "classifier/dense/bias:0",
+        "classifier/dense_1/kernel:0", "classifier/dense_1/bias:0",
+    ]  # fmt: skip
+
+
+def test_a_function_of_layers_repeats_their_calls_on_other_inputs() -> None:
+    first, second = keras.Input((3,)), keras.Input((2,), name="side")
+    shared = layers.Dense(2)
+    hidden = shared(first)
+    both = layers.Concatenate()([hidden, layers.Add()([hidden, second])])
+    model = keras.Model([first, second], both)
+    outputs = model([tf.constant(ROWS), tf.ones([2, 2])])
+    assert [layer.name for layer in model.layers] == [
+        "input_1", "side", "dense", "add", "concatenate",
+    ]  # fmt: skip
+    assert names(model.weights) == ["dense/kernel:0", "dense/bias:0"]
+    assert model.get_layer("dense") is shared
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        values, kernel = session.run([outputs, shared.kernel])
+        fed = session.run(both, {first: ROWS, second: np.ones((2, 2))})
+    expected = np.concatenate([ROWS @ kernel, ROWS @ kernel + 1], 1)
+    np.testing.assert_allclose(values, expected, 1e-5)
+    np.testing.assert_allclose(fed, expected, 1e-5)
+
+
+def test_a_sequence_with_an_input_shape_is_built_at_once() -> None:
+    model = keras.Sequential([layers.Dense(4, input_shape=(3,)), layers.Dense(2)])
+    assert model.built
+    assert names(model.weights)[::2] == ["dense/kernel:0", "dense_1/kernel:0"]
+    assert model.outputs[0].shape.as_list() == [None, 2]
+    assert model(ROWS).shape.as_list() == [2, 2]
+    model.pop()
+    assert model.outputs[0].shape.as_list() == [None, 4]
+
+
+def test_a_sequence_without_an_input_shape_is_built_by_its_first_call() -> None:
+    model = keras.Sequential([layers.Flatten(), layers.Dense(2)])
+    assert model.weights == []
+    model(ROWS)
+    assert names(model.weights) == ["sequential/dense/kernel:0", "sequential/dense/bias:0"]
+
+
+def test_a_summary_counts_the_parameters() -> None:
+    model = keras.Sequential([layers.Dense(4, input_shape=(3,)), layers.BatchNormalization()])
+    lines: list[str] = []
+    model.summary(print_fn=lines.append)
+    assert lines == [
+        'Model: "sequential"',
+        "Layer (type)                              Parameters",
+        "dense (Dense)                                     16",
+        "batch_normalization (BatchNormalization)          16",
+        "24 trainable and 8 other parameters",
+    ]
+
+
+@pytest.mark.parametrize(
+    "use, error, message",
+    [
+        (lambda: keras.Sequential().fit(ROWS), NotImplementedError, "MonitoredTrainingSession"),
+        (lambda: keras.Model()(ROWS), NotImplementedError, "implement a `call` method"),
+        (lambda: keras.Sequential([3]), TypeError, "must be an instance of class Layer"),
+        (lambda: keras.Sequential().pop(), TypeError, "no layers"),
+        (lambda: keras.Model(keras.Input((2,)), keras.Input((2,)) * 2), ValueError, "disconnected"),
+        (lambda: keras.Input(), ValueError, "either a `shape` or a `tensor`"),
+        (lambda: keras.Sequential().get_layer("a"), ValueError, "No such layer: a"),
+    ],
+)
+def test_wrong_uses_are_refused(use: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        use()
+
+
+def test_an_estimator_trains_a_model_and_runs_its_updates(tmp_path: Any) -> None:
+    def model_fn(features: Any, labels: Any, mode: str) -> Any:
+        is_training = mode == tf.estimator.ModeKeys.TRAIN
+        model = keras.Sequential([layers.BatchNormalization(), layers.Dense(1)])
+        loss = tf.losses.mean_squared_error(labels, model(features, training=is_training))
+        train = tf.train.GradientDescentOptimizer(0.1).minimize(
+            loss, tf.train.get_or_create_global_step()
+        )
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=tf.group(train, *model.updates))
+
+    def input_fn() -> Any:
+        return tf.data.Dataset.from_tensors((ROWS, np.ones((2, 1), np.float32))).repeat(5)
+
+    estimator = tf.estimator.Estimator(model_fn, str(tmp_path))
+    estimator.train(input_fn)
+    mean = estimator.get_variable_value("sequential/batch_normalization/moving_mean")
+    np.testing.assert_allclose(mean, ROWS.mean(0) * (1 - 0.99**5), 1e-4)
