@@ -251,3 +251,38 @@ def test_variables_are_found_by_their_names(tmp_path: pathlib.Path) -> None:
     chooser = framework.VariableDeviceChooser(2)
     devices = [chooser(None) for _ in range(3)]
     assert devices[0] == devices[2] == "/job:ps/task:0/device:CPU:0" != devices[1]
+
+
+def test_batch_normalization_moves_objects_that_stand_for_variables() -> None:
+    class Staged:
+        """Reads a variable, and counts its updates."""
+
+        def __init__(self, variable: Any) -> None:
+            self.variable, self.updates = variable, 0
+            self.dtype, self.shape = variable.dtype.base_dtype, variable.shape
+
+        def get_shape(self) -> Any:
+            return self.shape
+
+        def assign_sub(self, delta: Any) -> Any:
+            self.updates += 1
+            return self.variable.assign_sub(delta)
+
+    def convert(staged: Any, dtype: Any = None, name: Any = None, as_ref: bool = False) -> Any:
+        return staged.variable._ref() if as_ref else staged.variable.value()
+
+    made = []
+
+    def getter(get: Any, *args: Any, **kwargs: Any) -> Any:
+        made.append(Staged(get(*args, **kwargs)))
+        return made[-1]
+
+    tf.register_tensor_conversion_function(Staged, convert)
+    with tf.Graph().as_default(), tf.Session() as session:
+        with tf.variable_scope("model", custom_getter=getter):
+            tf.layers.batch_normalization(tf.fill([4, 1], 3.0), training=True, momentum=0.5)
+        session.run(tf.global_variables_initializer())
+        session.run(tf.get_collection(tf.GraphKeys.UPDATE_OPS))
+        values = session.run([staged.variable for staged in made])
+    assert [staged.updates for staged in made] == [0, 0, 1, 1]
+    assert [value.item() for value in values] == [1, 0, 1.5, 0.5]

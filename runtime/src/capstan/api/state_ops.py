@@ -32,7 +32,7 @@ def assign(
 def assign_add(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    if _is_resource(ref):
+    if _assigns_itself(ref):
         return ref.assign_add(value)
     return raw.AssignAdd(ref, value, use_locking=use_locking, name=name)
 
@@ -40,7 +40,7 @@ def assign_add(
 def assign_sub(
     ref: Any, value: Any, use_locking: bool | None = None, name: str | None = None
 ) -> Any:
-    if _is_resource(ref):
+    if _assigns_itself(ref):
         return ref.assign_sub(value)
     return raw.AssignSub(ref, value, use_locking=use_locking, name=name)
 
@@ -113,6 +113,11 @@ def scatter_min(
     if _is_resource(ref):
         return ref.scatter_min(indexed_slices.IndexedSlices(updates, indices), name=name)
     return raw.ScatterMin(ref, indices, updates, use_locking=use_locking, name=name)
+
+
+def _assigns_itself(ref: Any) -> bool:
+    """Return whether `ref` is a resource variable, or an object of the program that acts as one."""
+    return hasattr(ref, "assign_sub") and not ref.dtype.is_ref_dtype
 
 
 def _is_resource(ref: Any) -> bool:

@@ -185,7 +185,9 @@ def _is_python(training: Any) -> bool:
 def _moved(variable: Any, value: Any, momentum: Any) -> Any:
     """Return the operation that moves an average by `1 - momentum` of the way to a value."""
     graph = graphs.get_default_graph()
-    with graph.name_scope("AssignMovingAvg") as scope, graph.colocate_with(variable.op):
+    # A custom getter may return an object that is no variable, but becomes a tensor.
+    owner = getattr(variable, "op", None) or convert.convert_to_tensor(variable, as_ref=True).op
+    with graph.name_scope("AssignMovingAvg") as scope, graph.colocate_with(owner):
         kind = variable.dtype.base_dtype
         if isinstance(momentum, float):
             share = convert.constant(1.0 - momentum, kind, name="decay")
