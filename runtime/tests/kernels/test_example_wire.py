@@ -36,6 +36,12 @@ def serialized(features: Mapping[str, Any]) -> bytes:
     return text
 
 
+def entry(feature: bytes) -> bytes:
+    """Return an entry `ints` of the map of features."""
+    content = b"\x0a\x04ints\x12" + bytes([len(feature)]) + feature
+    return b"\x0a" + bytes([len(content)]) + content
+
+
 @given(st.lists(EXAMPLES, min_size=1, max_size=12))
 def test_features_are_those_of_the_library(batch: list[dict[str, Any]]) -> None:
     texts = [serialized(features) for features in batch]
@@ -80,9 +86,9 @@ def test_damaged_examples_are_refused_or_decoded_as_the_library_does(
         b"\x0a\x00\x0a\x00",
         serialized({"ints": [1]}) * 2,
         b"\x0a\x0c\x0a\x0a\x0a\x04ints\x12\x00\x12\x00",
-        serialized({"texts": [b"a"] * 300}),
+        b"\x0a\x1c" + entry(b"\x1a\x06\x0a\x04\x01\x02\x03\x04") + entry(b""),
     ],
-    ids=["cut", "no key", "two fields", "two messages", "a second value", "too many texts"],
+    ids=["cut", "no key", "two fields", "two messages", "a second value", "two entries"],
 )
 def test_an_unusual_example_is_left_to_the_library(text: bytes) -> None:
     with pytest.raises(example_wire.UnusualError):
@@ -98,3 +104,25 @@ def test_unusual_keys_are_left_to_the_library(keys: list[str]) -> None:
 def test_a_feature_of_another_type_is_left_to_the_library() -> None:
     with pytest.raises(example_wire.UnusualError):
         example_wire.columns([serialized({"ints": [1]})], ["ints"], [dtypes.float32])
+
+
+def test_many_long_lists_of_strings_are_left_to_the_library() -> None:
+    texts = [serialized({"texts": [b"a"] * 40})] * 40
+    with pytest.raises(example_wire.UnusualError):
+        example_wire.columns(texts, ["texts"], [dtypes.string])
+
+
+def test_long_lists_among_many_short_ones_are_decoded() -> None:
+    numbers = [2**40, -1, 5] * 3000
+    batch = [{"texts": [b"a"], "ints": [1]}] * 50
+    batch += [{"texts": [b"%d" % at for at in range(300)], "ints": numbers}]
+    texts = [serialized(features) for features in batch]
+    for some in (texts, texts[-1:]):
+        strings, ints = example_wire.columns(some, ["texts", "ints"], [dtypes.string, dtypes.int64])
+        assert strings.counts.tolist()[-1] == 300
+        assert strings.values.tolist()[-300:] == batch[-1]["texts"]
+        assert ints.values.tolist()[-9000:] == numbers
+    (floats,) = example_wire.columns(
+        [serialized({"floats": [0.5, 2] * 1000})] * 2, ["floats"], [dtypes.float32]
+    )
+    assert floats.values.tolist() == [0.5, 2] * 2000

@@ -289,3 +289,22 @@ def test_crosses_are_the_same_for_a_tensorflow_client(
             results.append(session.run(steps))
     for theirs, ours in zip(*results, strict=True):
         np.testing.assert_array_equal(theirs, ours)
+
+
+def test_models_read_ids_whose_rank_is_unknown(v1: Any) -> None:
+    results = []
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            ids = tf.SparseTensor(*(tf.placeholder(tf.int64) for _ in range(3)))
+            column = tf.feature_column.categorical_column_with_identity("a", 3)
+            embedded = tf.feature_column.embedding_column(
+                column, 2, initializer=tf.constant_initializer(0.5)
+            )
+            sums = tf.feature_column.linear_model({"a": ids}, [column])
+            found = tf.feature_column.input_layer({"a": ids}, [embedded])
+            session.run(tf.global_variables_initializer())
+            parts = ([[0, 0], [1, 0], [1, 1]], [2, 0, 1], [3, 2])
+            fed = dict(zip((ids.indices, ids.values, ids.dense_shape), parts, strict=True))
+            results.append([value.tolist() for value in session.run([sums, found], fed)])
+            assert found.shape.as_list() == [None, 2]
+    assert results[0] == results[1]

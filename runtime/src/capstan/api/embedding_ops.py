@@ -150,7 +150,7 @@ def safe_embedding_lookup_sparse(
 
 def _as_matrix(ids: SparseTensor, outer: Any) -> SparseTensor:
     """Return sparse ids with all axes but the last one joined into one."""
-    if ids.dense_shape.shape.as_list() == [2]:
+    if ids.dense_shape.shape.is_fully_defined() and ids.dense_shape.shape.as_list() == [2]:
         return ids
     # The number of a row is the sum of its coordinates, each times the sizes of the later axes.
     steps = reduce_ops.cumprod(outer, exclusive=True, reverse=True)

@@ -2,7 +2,7 @@
 
 Such a message nests fields that begin with a byte, the tag, and the length of what follows. All
 examples are read in step: first their first features, then their second ones. The protobuf library
-makes an object of each feature instead, which takes ten times as long.
+makes an object of each feature instead. For features of a few values that takes five times as long.
 
 The functions know messages as TensorFlow's writers write them. They refuse any other message, also
 a valid one, by `UnusualError`, and the caller reads it with the library, which finds the fault.
@@ -10,6 +10,8 @@ a valid one, by `UnusualError`, and the caller reads it with the library, which 
 Source: developers.google.com/protocol-buffers/docs/encoding, core/example/{example,feature}.proto.
 """
 
+import itertools
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -21,8 +23,10 @@ from capstan.kernels.example_columns import Column
 _FIRST, _SECOND, _THIRD = 0x0A, 0x12, 0x1A
 """The tags of the first three fields of a message, if lengths follow them."""
 _KINDS = {dtypes.string: _FIRST, dtypes.float32: _SECOND, dtypes.int64: _THIRD}
-_MOST_STEPS = 256
-"""Fields are read in so many steps. A list of more strings is faster with the library."""
+_MOST_STRINGS = 32
+"""The library is faster if many lists have more strings."""
+_FEW, _LONG = 32, 256
+"""Few lists, and lists of many bytes, are read one by one: that takes less time or memory."""
 _VARINT_BYTES = 10
 
 
@@ -31,7 +35,7 @@ class UnusualError(Exception):
 
 
 class _Wire:
-    """The bytes of all examples, and the numbers that begin at each byte."""
+    """The bytes of all examples, and the 64 bits that begin at each byte."""
 
     def __init__(self, texts: Sequence[bytes]) -> None:
         self.text = b"".join(texts)
@@ -39,7 +43,6 @@ class _Wire:
         self.bytes: Array = np.frombuffer(padded, np.uint8)
         size = len(self.text) + 1
         self._words: Array = np.ndarray((size,), "<u8", padded, 0, (1,))
-        self.floats: Array = np.ndarray((size,), "<f4", padded, 0, (1,))
 
     def field(self, at: Array, ends: Array, tags: Array | int) -> tuple[Array, Array]:
         """Return where the fields at these places start and end. They end before `ends`."""
@@ -70,29 +73,60 @@ class _Wire:
             raise UnusualError
         return starts, stops
 
-    def repeated(self, at: Array, ends: Array) -> tuple[Array, Array, Array]:
+    def repeated(
+        self, at: Array, ends: Array, most: float = math.inf
+    ) -> tuple[Array, Array, Array]:
         """Return the owner, start and end of each of the repeated fields between these places.
 
-        The owner is an index of `at`. Owners are sorted.
+        The owner is an index of `at`. Owners are sorted. If many owners have more than `most`
+        fields, raise UnusualError.
         """
         owners = np.arange(len(at))
         found = []
-        for _ in range(_MOST_STEPS):
+        for step in itertools.count():
             is_left = at < ends
-            if not is_left.all():
-                owners, at, ends = owners[is_left], at[is_left], ends[is_left]
-            if not len(owners):
+            owners, at, ends = owners[is_left], at[is_left], ends[is_left]
+            if len(owners) <= _FEW:
                 break
+            if step >= most:
+                raise UnusualError
             starts, stops = self.field(at, ends, _FIRST)
             found.append((owners, starts, stops))
             at = stops
-        else:
-            raise UnusualError
+        for owner, first, end in zip(owners.tolist(), at.tolist(), ends.tolist(), strict=True):
+            rest = np.array(self._fields(first, end), np.int64).reshape(-1, 2)
+            found.append((np.full(len(rest), owner), *rest.T))
         if not found:
             return owners, at, ends
         owners, starts, stops = (np.concatenate(each) for each in zip(*found, strict=True))
         order = owners.argsort(kind="stable")
         return owners[order], starts[order], stops[order]
+
+    def _fields(self, at: int, end: int) -> list[tuple[int, int]]:
+        """Return the start and end of each of the fields between two places."""
+        text, found = self.text, []
+        while at < end:
+            if text[at] != _FIRST:
+                raise UnusualError
+            at, length, shift, goes_on = at + 1, 0, 0, True
+            while goes_on and at < end:
+                length |= (text[at] & 0x7F) << shift
+                goes_on = text[at] > 0x7F
+                at, shift = at + 1, shift + 7
+            if goes_on or at + length > end:
+                raise UnusualError
+            found.append((at, at + length))
+            at += length
+        return found
+
+    def lists(self, starts: Array, stops: Array) -> list[Array]:
+        """Return the bytes between these places: one array for all, or one for each pair."""
+        sizes = stops - starts
+        if sizes.sum() > _LONG * len(sizes):
+            pairs = zip(starts.tolist(), stops.tolist(), strict=True)
+            return [self.bytes[start:stop] for start, stop in pairs]
+        before = sizes.cumsum() - sizes
+        return [self.bytes[(starts - before).repeat(sizes) + np.arange(sizes.sum())]]
 
 
 def columns(
@@ -139,12 +173,14 @@ def _features(wire: _Wire, sizes: Array, keys: Sequence[str]) -> tuple[Array, Ar
     key_starts, key_stops = wire.field(at, ends, _FIRST)
     starts, stops = wire.only_field(key_stops, ends, _SECOND)
     key_of = _matches(wire, key_starts, key_stops, keys)
-    chosen = ((key_of >= 0) & (stops > starts)).nonzero()[0]
+    chosen = (key_of >= 0).nonzero()[0]
     places = key_of[chosen] * len(sizes) + full[examples[chosen]]
     order = places.argsort()
     places, chosen = places[order], chosen[order]
     if (places[1:] == places[:-1]).any():
         raise UnusualError
+    has_kind = stops[chosen] > starts[chosen]
+    places, chosen = places[has_kind], chosen[has_kind]
     return places, starts[chosen], stops[chosen]
 
 
@@ -167,21 +203,13 @@ def _matches(wire: _Wire, starts: Array, stops: Array, keys: Sequence[str]) -> A
     return result
 
 
-def _run(starts: Array, sizes: Array, step: int = 1) -> Array:
-    """Return `sizes` numbers from each start on, in steps."""
-    before = sizes.cumsum() - sizes
-    numbers: Array = (starts - step * before).repeat(sizes) + step * np.arange(sizes.sum())
-    return numbers
-
-
 def _floats(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array]:
     """Return the number of values of each list, and the values of all lists."""
     starts, stops = wire.only_field(at, ends, _FIRST)
     sizes = stops - starts
     if (sizes % 4).any():
         raise UnusualError
-    counts = sizes // 4
-    return counts, wire.floats[_run(starts, counts, 4)]
+    return sizes // 4, np.concatenate(wire.lists(starts, stops)).view("<f4")
 
 
 def _ints(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array]:
@@ -189,23 +217,32 @@ def _ints(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array]:
     sizes = stops - starts
     if not sizes.all() or (wire.bytes[stops - 1] > 0x7F).any():
         raise UnusualError
-    found = wire.bytes[_run(starts, sizes)]
-    is_last = found < 0x80
-    counts = np.add.reduceat(is_last, sizes.cumsum() - sizes, dtype=np.int64)
-    if is_last.all():
-        return counts, found.astype(np.int64)
-    lasts = is_last.nonzero()[0]
+    lists = wire.lists(starts, stops)
+    values = [_varints(each) for each in lists]
+    if len(lists) == len(sizes):
+        counts = np.array([len(each) for each in values], np.int64)
+    else:
+        counts = np.add.reduceat(lists[0] < 0x80, sizes.cumsum() - sizes, dtype=np.int64)
+    return counts, np.concatenate(values)
+
+
+def _varints(found: Array) -> Array:
+    """Return the numbers in these bytes. The last byte of a number is below 0x80."""
+    lasts = (found < 0x80).nonzero()[0]
+    if len(lasts) == len(found):
+        return found.astype(np.int64)
     firsts = np.append(0, lasts[:-1] + 1)
     widths = lasts - firsts + 1
     if widths.max() > _VARINT_BYTES:
         raise UnusualError
-    shifts = 7 * _run(np.zeros_like(widths), widths).astype(np.uint64)
+    shifts = (7 * (np.arange(len(found)) - firsts.repeat(widths))).astype(np.uint64)
     parts = (found & 0x7F).astype(np.uint64) << shifts
-    return counts, np.add.reduceat(parts, firsts).view(np.int64)
+    numbers: Array = np.add.reduceat(parts, firsts).view(np.int64)
+    return numbers
 
 
 def _texts(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array]:
-    owners, starts, stops = wire.repeated(at, ends)
+    owners, starts, stops = wire.repeated(at, ends, _MOST_STRINGS)
     text = wire.text
     found = [text[start:stop] for start, stop in zip(starts.tolist(), stops.tolist(), strict=True)]
     return np.bincount(owners, minlength=len(at)), arrays.strings(found, (len(found),))

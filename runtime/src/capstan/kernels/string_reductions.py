@@ -16,7 +16,7 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 _MOST_KNOWN, _LONGEST_KNOWN = 4096, 64
-"""A node remembers the buckets of so many strings, up to this length: 1 MB at most."""
+"""A node remembers the buckets of the first strings, so many and up to this length."""
 
 
 def _reduce_join(node: NodeContext) -> Function:
@@ -63,9 +63,7 @@ def _fast(node: NodeContext) -> Function:
     known: dict[bytes, int] = {}
 
     def remember(texts: Sequence[bytes], buckets: Sequence[int]) -> None:
-        if len(known) + len(texts) > _MOST_KNOWN:
-            known.clear()
-        pairs = zip(texts[:_MOST_KNOWN], buckets, strict=False)
+        pairs = zip(texts[: _MOST_KNOWN - len(known)], buckets, strict=False)
         known.update(pair for pair in pairs if len(pair[0]) <= _LONGEST_KNOWN)
 
     def buckets(strings: Any) -> Array:
@@ -77,7 +75,8 @@ def _fast(node: NodeContext) -> Function:
             added = (farmhash.farm64_of_each(new) % count).tolist()
             rest = iter(added)
             found = [next(rest) if bucket is None else bucket for bucket in found]
-            remember(new, added)
+            if len(known) < _MOST_KNOWN:
+                remember(new, added)
         return np.array(found, np.int64).reshape(array.shape)
 
     return buckets

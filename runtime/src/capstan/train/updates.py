@@ -6,6 +6,7 @@ from typing import Any
 from capstan.api import array_ops, math_ops, resource_variables
 from capstan.framework import convert
 from capstan.framework import graph as graphs
+from capstan.framework.ops import indexing
 from capstan.framework.raw import raw
 
 
@@ -48,15 +49,8 @@ def like(value: Any, var: Any) -> Any:
 
 def without_repeats(values: Any, indices: Any) -> tuple[graphs.Tensor, graphs.Tensor]:
     """Sum the slices of each row. Return the sums and their indices, which name a row once."""
-    if _is_distinct(indices):
+    if indexing.is_distinct(indices):
         return values, indices
     rows, positions = raw.Unique(indices)
     count = array_ops.shape(rows)[0]
     return raw.UnsortedSegmentSum(values, positions, count), rows
-
-
-def _is_distinct(indices: Any) -> bool:
-    """Return whether an op has already removed the repeats, as in `embedding_lookup_sparse`."""
-    if not isinstance(indices, graphs.Tensor):
-        return False
-    return indices.op.type in ("Unique", "UniqueWithCounts") and indices.value_index == 0

@@ -37,6 +37,12 @@ def _gather_v2_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((*(lead or ()), *params[batch:at], *indices[batch:], *params[at + 1 :]),)
 
 
+def is_distinct(value: Any) -> bool:
+    """Return whether the op that computes a tensor has removed the repeats of its elements."""
+    op = getattr(value, "op", None)
+    return op is not None and op.type == "Unique" and value.value_index == 0
+
+
 def _gather(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return _rows(op, grads[0], raw), None
 
