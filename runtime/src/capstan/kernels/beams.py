@@ -1,5 +1,7 @@
-"""Kernel of the op that follows beams back to their starts
-(contrib/seq2seq/kernels/beam_search_ops.cc)."""
+"""The kernel that follows beams back to their starts.
+
+Source: contrib/seq2seq/kernels/beam_search_ops.cc.
+"""
 
 from typing import Any
 
@@ -8,6 +10,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.memory import beside, on_host
 from capstan.kernels.registry import Kernel, register
 from capstan.kernels.rejection import invalid
 
@@ -34,6 +37,12 @@ def _check(step_ids: Array, parent_ids: Array, lengths: Array, end_token: Array)
 def _gather_tree(step_ids: Array, parent_ids: Array, lengths: Array, end_token: Array) -> Any:
     """Follow the parents from the last step of each example. End tokens fill the rest of a beam."""
     _check(step_ids, parent_ids, lengths, end_token)
+    found = _followed(*map(on_host, (step_ids, parent_ids, lengths, end_token)))
+    return beside(found, step_ids)
+
+
+def _followed(step_ids: Array, parent_ids: Array, lengths: Array, end_token: Array) -> Array:
+    """Return the paths, from arrays in host memory: each step depends on the one behind it."""
     steps, batch, width = step_ids.shape
     beams = np.full_like(step_ids, end_token)
     # The beam that each path is in. A path starts at the last step, in the beam of its own place.
