@@ -21,8 +21,8 @@ class Finder:
     ) -> ModuleSpec | None:
         """Return the spec of a module that is an attribute of its package, or None.
 
-        Raises:
-            ModuleNotFoundError: the package has no such attribute. The error says why.
+        If the package has no such attribute, the import of the module raises a ModuleNotFoundError
+        that says why. The search itself raises no error: pytest and others only ask for the spec.
         """
         parent, _, name = fullname.rpartition(".")
         if fullname.partition(".")[0] != PACKAGE or parent not in sys.modules:
@@ -30,8 +30,7 @@ class Finder:
         try:
             value = getattr(sys.modules[parent], name)
         except AttributeError as error:
-            # Python would replace an error that names the module by one without an explanation.
-            raise ModuleNotFoundError(str(error)) from None
+            return ModuleSpec(fullname, _Refusal(str(error)))
         return ModuleSpec(fullname, _Loader(value)) if isinstance(value, ModuleType) else None
 
 
@@ -46,6 +45,20 @@ class _Loader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         sys.modules[module.__name__] = self._module
+
+
+class _Refusal(Loader):
+    """Explains why there is no module."""
+
+    def __init__(self, message: str) -> None:
+        self._message = message
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let Python make an empty module, which it forgets after the error of `exec_module`."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        # Python would replace an error that names the module by one without an explanation.
+        raise ModuleNotFoundError(self._message)
 
 
 def install() -> None:

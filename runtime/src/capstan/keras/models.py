@@ -1,7 +1,7 @@
 """`tf.keras.models`: layers made of layers (python/keras/engine/{network,sequential}.py).
 
-A model is called in a graph as a layer is. Keras's own training is not here: the errors of `fit` and
-the like say what to use.
+A model is called in a graph as a layer is. Keras's own training is not here: the errors of `fit`
+and the like say what to use.
 """
 
 from collections.abc import Callable
