@@ -1,5 +1,6 @@
 """`tf.contrib.tpu` on machines without TPUs."""
 
+import inspect
 import pathlib
 from typing import Any
 
@@ -53,7 +54,7 @@ def test_an_estimator_trains_evaluates_and_predicts_without_tpus(tmp_path: pathl
 
     estimator = tpu.TPUEstimator(
         model_fn, config=config(tmp_path), params={"rate": 0.5}, use_tpu=False,
-        train_batch_size=8, eval_batch_size=6, predict_batch_size=4,
+        train_batch_size=8, eval_batch_size=6, predict_batch_size=4, export_to_cpu=False,
     )  # fmt: skip
     estimator.train(input_fn, max_steps=25)
     assert len(steps) == 25
@@ -71,10 +72,28 @@ def test_a_tpu_is_refused(tmp_path: pathlib.Path) -> None:
 
     with pytest.raises(ValueError, match=r"knows no TPUs\. Give TPUEstimator use_tpu=False"):
         tpu.TPUEstimator(model_fn, config=config(tmp_path))
+    with pytest.raises(ValueError, match=r"Leave out `embedding_config_spec`"):
+        tpu.TPUEstimator(
+            model_fn, config=config(tmp_path), use_tpu=False, embedding_config_spec=object()
+        )
     with pytest.raises(ValueError, match=r"knows no TPUs\. Leave out `cluster`"):
         config(tmp_path, cluster=object())
     with pytest.raises(ValueError, match="Describe the cluster in the environment variable"):
         config(tmp_path, master="grpc://10.0.0.1:8470")
+
+
+def test_an_estimator_has_the_parameters_of_tensorflow_in_their_order() -> None:
+    assert list(inspect.signature(tpu.TPUEstimator).parameters) == [
+        *("model_fn", "model_dir", "config", "params", "use_tpu", "train_batch_size"),
+        *("eval_batch_size", "predict_batch_size", "batch_axis", "eval_on_tpu", "export_to_tpu"),
+        *("export_to_cpu", "warm_start_from", "embedding_config_spec"),
+        "export_saved_model_api_version",
+    ]
+
+
+def test_an_estimator_without_a_model_is_refused(tmp_path: pathlib.Path) -> None:
+    with pytest.raises(ValueError, match="model_fn"):
+        tpu.TPUEstimator(config=config(tmp_path), use_tpu=False)
 
 
 def test_wrong_settings_are_refused(tmp_path: pathlib.Path) -> None:

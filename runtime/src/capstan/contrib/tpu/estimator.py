@@ -14,16 +14,18 @@ class TPUEstimator(estimator.Estimator):
 
     `model_fn` returns a TPUEstimatorSpec or an EstimatorSpec. The batch sizes are
     `train_batch_size`, `eval_batch_size` and `predict_batch_size`. A mode whose batch size is None
-    has no such parameter. `eval_on_tpu`, `export_to_tpu` and `batch_axis` have no effect.
+    has no such parameter. `eval_on_tpu`, `export_to_tpu`, `export_to_cpu`, `batch_axis` and
+    `export_saved_model_api_version` have no effect.
 
     Raises:
-        ValueError: `use_tpu` is true, `config` is no RunConfig of `tf.contrib.tpu`, `params` has
-            the key `batch_size`, or an argument of Estimator is wrong.
+        ValueError: `use_tpu` is true, `embedding_config_spec` is given, `config` is no RunConfig
+            of `tf.contrib.tpu`, `params` has the key `batch_size`, or an argument of Estimator is
+            wrong.
     """
 
     def __init__(
         self,
-        model_fn: Callable[..., Any],
+        model_fn: Any = None,
         model_dir: Any = None,
         config: tpu_config.RunConfig | None = None,
         params: Any = None,
@@ -34,11 +36,19 @@ class TPUEstimator(estimator.Estimator):
         batch_axis: Any = None,
         eval_on_tpu: bool = True,
         export_to_tpu: bool = True,
+        export_to_cpu: bool = True,
         warm_start_from: Any = None,
+        embedding_config_spec: Any = None,
+        export_saved_model_api_version: Any = None,
     ) -> None:
         if use_tpu:
             raise ValueError(
                 "Capstan knows no TPUs. Give TPUEstimator use_tpu=False to train on CPUs and GPUs"
+            )
+        if embedding_config_spec is not None:
+            raise ValueError(
+                "Capstan knows no TPUs. Leave out `embedding_config_spec` of TPUEstimator, and "
+                "look the vectors up in model_fn with tf.nn.embedding_lookup"
             )
         if not isinstance(config, tpu_config.RunConfig):
             raise ValueError(  # noqa: TRY004 - TensorFlow's error
