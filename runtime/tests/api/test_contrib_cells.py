@@ -77,7 +77,7 @@ def test_a_cell_of_a_search_for_architectures_combines_eight_products(
     width: int | None, has_biases: bool
 ) -> None:
     cell = tf.contrib.rnn.NASCell(2, width, use_biases=has_biases)
-    before = RANDOM.uniform(-1, 1, (3, width or 2)).astype(np.float32)
+    before = np.random.RandomState(7).uniform(-1, 1, (3, width or 2)).astype(np.float32)
     assert (tuple(cell.state_size), cell.output_size) == ((2, width or 2), width or 2)
     (memory, output, _), weights = called(cell, output=before)
     optional = {"bias": has_biases, "projection_weights": width is not None}
@@ -115,6 +115,8 @@ def test_a_residual_cell_adds_its_inputs_or_calls_a_function() -> None:
     inputs, state = tf.constant(INPUTS), tf.zeros([3, 1])
     added, _ = tf.nn.rnn_cell.ResidualWrapper(Twice())(inputs, state)
     pair, _ = tf.nn.rnn_cell.ResidualWrapper(Twice())((inputs, -inputs), state)
+    of_array, _ = tf.nn.rnn_cell.ResidualWrapper(Twice())(INPUTS, state)
+    assert of_array.shape.as_list() == list(INPUTS.shape)
     wrapper = tf.nn.rnn_cell.ResidualWrapper(Twice(), residual_fn=lambda x, y: y - 0.5 * x)
     changed, _ = wrapper(inputs, state)
     with tf.Session() as session:

@@ -105,8 +105,11 @@ def test_wrong_settings_are_refused(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError, match="batch_size is a reserved key"):
         tpu.TPUEstimator(model_fn, config=config(tmp_path), params={"batch_size": 3}, use_tpu=False)
     for options, message in (
-        ({"iterations_per_loop": 0}, "iterations_per_loop must be positive"),
-        ({"num_cores_per_replica": 3}, "must be 1, 2, 4, 8, or 16; got 3"),
+        ({"iterations_per_loop": 0}, "iterations_per_loop must be a positive integer"),
+        ({"iterations_per_loop": "5 minutes"}, "a time such as '3600s', '60m' or '1h'"),
+        ({"num_shards": 0}, "num_shards must be positive"),
+        ({"num_cores_per_replica": 3}, "must be 1, 2, 4, 8, 16, 32, 64, 128; got 3"),
+        ({"eval_training_input_configuration": 3}, "must be PER_HOST_V1 or SLICED; got 3"),
     ):
         with pytest.raises(ValueError, match=message):
             tpu.TPUConfig(**options)
@@ -124,3 +127,15 @@ def test_settings_of_tpus_can_be_replaced(tmp_path: pathlib.Path) -> None:
     assert other.tpu_config.per_host_input_for_training == kinds.PER_SHARD_V1
     assert (other.tf_random_seed, usual.tpu_config.num_shards) == (3, 8)
     assert usual.replace(tf_random_seed=4).tpu_config == usual.tpu_config
+
+
+@pytest.mark.parametrize("loop", [100, "100", "60s", "5m", "1h"])
+def test_a_loop_on_tpus_takes_some_steps_or_some_time(loop: Any) -> None:
+    kinds = tpu.InputPipelineConfig
+    settings = tpu.TPUConfig(
+        loop, None, 128, eval_training_input_configuration=kinds.SLICED,
+        experimental_host_call_every_n_steps=10,
+    )  # fmt: skip
+    assert settings.iterations_per_loop == loop
+    assert settings[-2:] == (5, 10)
+    assert tpu.TPUConfig()[-2:] == (kinds.PER_HOST_V1, 1)

@@ -57,3 +57,10 @@ def test_an_alias_finds_a_name_by_its_path() -> None:
             _ = tf.contrib.tried.two
     finally:
         del tf.contrib.tried
+
+
+@pytest.mark.parametrize("name", dir(tf.contrib))
+def test_every_package_of_contrib_shows_only_its_public_names(name: str) -> None:
+    package = getattr(tf.contrib, name)
+    hidden = {"Any", "absent", "annotations", "np"}
+    assert not hidden.intersection(dir(package))

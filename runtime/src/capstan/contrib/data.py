@@ -45,6 +45,7 @@ from capstan.api.data_experimental import (
 )
 from capstan.api.data_readers import TFRecordDataset
 from capstan.api.dataset import Dataset
+from capstan.core import public
 
 __all__ = [
     "AUTOTUNE",
@@ -200,3 +201,7 @@ def read_batch_features(
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.data", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())

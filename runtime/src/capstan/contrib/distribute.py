@@ -4,6 +4,7 @@ from typing import Any
 
 from capstan.api import parameter_server_strategy
 from capstan.api.absent import absent
+from capstan.core import public
 
 __all__ = ["ParameterServerStrategy"]
 
@@ -15,8 +16,8 @@ class ParameterServerStrategy(parameter_server_strategy.ParameterServerStrategy)
         ValueError: `num_gpus_per_worker` is more than 1.
     """
 
-    def __init__(self, num_gpus_per_worker: int = 0) -> None:
-        if num_gpus_per_worker > 1:
+    def __init__(self, num_gpus_per_worker: int | None = 0) -> None:
+        if (num_gpus_per_worker or 0) > 1:
             raise ValueError(
                 f"num_gpus_per_worker is {num_gpus_per_worker}, but a worker of Capstan trains on "
                 "one GPU. Start a worker for each GPU."
@@ -26,3 +27,7 @@ class ParameterServerStrategy(parameter_server_strategy.ParameterServerStrategy)
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.distribute", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())

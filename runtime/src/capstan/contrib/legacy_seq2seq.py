@@ -14,10 +14,14 @@ from capstan.contrib.legacy_models import embedding_attention_seq2seq as embeddi
 from capstan.contrib.legacy_models import embedding_rnn_decoder as embedding_rnn_decoder
 from capstan.contrib.legacy_models import embedding_rnn_seq2seq as embedding_rnn_seq2seq
 from capstan.contrib.legacy_models import tied_rnn_seq2seq as tied_rnn_seq2seq
-from capstan.core import alias
+from capstan.core import alias, public
 
 alias.grow(__name__, {"python.ops": (__name__,), "python.ops.seq2seq": (__name__,)})
 
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.legacy_seq2seq", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())

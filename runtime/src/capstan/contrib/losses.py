@@ -16,7 +16,7 @@ from capstan.api.loss_reduction import get_regularization_losses as get_regulari
 from capstan.api.loss_reduction import get_total_loss as get_total_loss
 from capstan.api.scoped import scoped
 from capstan.contrib.framework import argument_scopes
-from capstan.core import dtypes
+from capstan.core import dtypes, public
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -151,3 +151,7 @@ def cosine_distance(
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.losses", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())

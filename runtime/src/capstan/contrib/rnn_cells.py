@@ -112,7 +112,7 @@ class NASCell(cells.RNNCell):
 
     def _products(self, inputs: Any, output: Any) -> tuple[Any, Any]:
         """Return the eight parts of the products of the inputs, and those of the state."""
-        size = inputs.shape.as_list()[1]
+        size = None if inputs.shape.ndims is None else inputs.shape.as_list()[1]
         if size is None:
             raise ValueError(
                 "Could not infer input size from inputs.get_shape()[-1]. Set the shape of the "

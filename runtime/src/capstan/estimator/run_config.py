@@ -258,8 +258,8 @@ def _check(config: RunConfig) -> None:
         if not isinstance(getattr(config, f"_{name}"), allowed):
             raise ValueError(
                 f"{name} should be None{' or a ParameterServerStrategy' if allowed[1:] else ''}. "
-                "Capstan has no other distribution strategies: the variables are spread over the "
-                "ps tasks of TF_CONFIG."
+                "Capstan's estimators train as a ParameterServerStrategy does: the variables are "
+                "spread over the ps tasks of TF_CONFIG."
             )
 
 

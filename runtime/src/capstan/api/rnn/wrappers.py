@@ -5,8 +5,8 @@ from typing import Any
 
 from capstan.api import array_ops, nn, scope_block
 from capstan.api.rnn import cells
+from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
-from capstan.framework import nest
 from capstan.framework.raw import raw
 
 
@@ -155,6 +155,7 @@ def _sum(inputs: Any, outputs: Any) -> Any:
 
 
 def _added(given: Any, made: Any) -> Any:
+    given = convert.convert_to_tensor(given)
     given.shape.assert_is_compatible_with(made.shape)
     return raw.Add(given, made)
 

@@ -62,7 +62,7 @@ from capstan.contrib.framework.variables import global_variable as global_variab
 from capstan.contrib.framework.variables import local_variable as local_variable
 from capstan.contrib.framework.variables import model_variable as model_variable
 from capstan.contrib.framework.variables import variable as variable
-from capstan.core import alias
+from capstan.core import alias, public
 from capstan.train.checkpoint_reader import list_variables as list_variables
 from capstan.train.checkpoint_reader import load_checkpoint as load_checkpoint
 from capstan.train.checkpoint_reader import load_variable as load_variable
@@ -90,3 +90,7 @@ alias.grow(
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.framework", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())

@@ -69,7 +69,7 @@ from capstan.contrib.layers.summaries import summarize_tensor as summarize_tenso
 from capstan.contrib.layers.summaries import summarize_tensors as summarize_tensors
 from capstan.contrib.layers.summaries import summarize_variables as summarize_variables
 from capstan.contrib.layers.summaries import summarize_weights as summarize_weights
-from capstan.core import alias
+from capstan.core import alias, public
 
 alias.grow(
     __name__,
@@ -89,3 +89,7 @@ alias.grow(
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.layers", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())

@@ -12,7 +12,12 @@ from capstan.contrib.opt.weight_decay import MomentumWOptimizer as MomentumWOpti
 from capstan.contrib.opt.weight_decay import (
     extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
 )
+from capstan.core import public
 
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.opt", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())

@@ -34,7 +34,7 @@ from capstan.contrib.seq2seq.scheduled_helpers import (
 from capstan.contrib.seq2seq.scheduled_helpers import (
     ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper,
 )
-from capstan.core import alias
+from capstan.core import alias, public
 
 alias.grow(
     __name__,
@@ -53,3 +53,7 @@ alias.grow(
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.seq2seq", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())

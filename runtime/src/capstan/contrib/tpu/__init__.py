@@ -12,6 +12,12 @@ from capstan.contrib.tpu.config import TPUConfig as TPUConfig
 from capstan.contrib.tpu.estimator import TPUEstimator as TPUEstimator
 from capstan.contrib.tpu.spec import TPUEstimatorSpec as TPUEstimatorSpec
 
+__all__ = ["InputPipelineConfig", "RunConfig", "TPUConfig", "TPUEstimator", "TPUEstimatorSpec"]
+
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.tpu", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
