@@ -177,6 +177,15 @@ def test_a_kernel_that_a_device_repeats_needs_no_host(op: str, data: Any) -> Non
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize("shape", [(2, 3), (0, 0)])
+def test_a_gather_of_batches_that_a_device_repeats_needs_no_host(shape: tuple[int, int]) -> None:
+    params = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    indices = np.zeros((shape[0], shape[1] and 2), np.int64)
+    with recorded():
+        check_equal("GatherV2", [params, indices, np.array(1, np.int32)], {"batch_dims": 1})
+
+
+@pytest.mark.e2e
 @pytest.mark.parametrize(
     ("op", "call"),
     [

@@ -91,7 +91,7 @@ def take_of_batches(
         rows.check(indices, size)
     tail = indices.shape[batch:]
     count = math.prod(lead)
-    starts = beside(np.arange(count, dtype=np.int64) * size, indices)
+    starts = numbers(count, indices) * size
     starts = starts.reshape(*lead, *(1,) * len(tail))
     places = indices.reshape(*lead[:batch], *(1,) * (at - batch), *tail)
     moved = starts + places
