@@ -1,10 +1,12 @@
 """The command that runs pip for `make`: one line on a terminal, all output after a failure."""
 
-import os
+import contextlib
 import pathlib
 import pty
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import IO
 
 import pytest
 
@@ -43,15 +45,20 @@ def test_the_output_is_kept_and_shown_only_if_the_command_fails(
     assert {*ran.stderr.splitlines()} == (said if status else set())
 
 
+def _pieces(terminal: IO[bytes]) -> Iterator[bytes]:
+    """Yield what a terminal shows until its other side is closed."""
+    with contextlib.suppress(OSError):
+        while piece := terminal.read(10_000):
+            yield piece
+
+
 def test_a_terminal_shows_the_package_at_hand_in_one_line(tmp_path: pathlib.Path) -> None:
     ours, theirs = pty.openpty()
     command = [sys.executable, INSTALL, str(tmp_path / "log"), sys.executable, "-c", PIP, "0"]
-    try:
-        ran = subprocess.run(command, stdout=theirs, check=False)
-        shown = os.read(ours, 10_000).decode()
-    finally:
-        os.close(ours)
-        os.close(theirs)
+    with open(ours, "rb", buffering=0) as terminal:
+        with open(theirs, "wb") as output:
+            ran = subprocess.run(command, stdout=output, check=False)
+        shown = b"".join(_pieces(terminal)).decode()
     assert ran.returncode == 0
     lines = [line for line in shown.split("\r\x1b[K") if line]
     assert lines == ["Collecting numpy", "Downloading numpy-2.whl (5 MB)"]

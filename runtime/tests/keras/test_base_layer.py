@@ -14,6 +14,7 @@ layers = tf.keras.layers
 @pytest.fixture(autouse=True)
 def graph() -> Any:
     with tf.Graph().as_default() as graph:
+        tf.set_random_seed(4)
         yield graph
 
 
@@ -147,13 +148,16 @@ def test_variables_are_placed_as_the_device_function_says() -> None:
 
 def test_masks_go_through_layers_that_support_them() -> None:
     ids = tf.constant([[1, 0, 2], [0, 0, 3]])
-    embedded = layers.Embedding(4, 2, mask_zero=True, embeddings_initializer="ones")(ids)
+    embedding = layers.Embedding(4, 2, mask_zero=True)
+    embedded = embedding(ids)
     scaled = layers.Lambda(lambda x: x * 1)(embedded)
     kept = layers.Dropout(0.5)(embedded, training=False)
-    mean = layers.GlobalAveragePooling1D()(kept)
+    means = [layers.GlobalAveragePooling1D()(each) for each in (kept, scaled)]
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        assert session.run(mean).tolist() == [[1, 1], [1, 1]]
+        table, (of_kept, of_scaled) = session.run([embedding.embeddings, means])
+    np.testing.assert_allclose(of_kept, [(table[1] + table[2]) / 2, table[3]], 1e-5)
+    np.testing.assert_allclose(of_scaled[1], (2 * table[0] + table[3]) / 3, 1e-5)
     assert scaled.shape.as_list() == [2, 3, 2]
     with pytest.raises(TypeError, match="does not support masking"):
         layers.UpSampling1D().compute_mask(embedded, ids)

@@ -22,6 +22,7 @@ RANDOM_WEIGHTS = tf.keras.initializers.RandomUniform(-1, 1, seed=3)
 @pytest.fixture(autouse=True)
 def graph() -> Any:
     with tf.Graph().as_default() as graph:
+        tf.set_random_seed(4)
         yield graph
 
 

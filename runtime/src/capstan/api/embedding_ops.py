@@ -136,9 +136,9 @@ def safe_embedding_lookup_sparse(
         )  # fmt: skip
         if default_id is None:
             rows = gather_ops.where(is_empty, creation_ops.zeros_like(rows), rows, name=scope)
-        axes = shape.shape.as_list()[0] if shape.shape.ndims is not None else None
-        if axes == 2:
+        if is_matrix(sparse_ids):
             return rows
+        axes = shape.shape.as_list()[0] if shape.shape.ndims is not None else None
         last = array_ops.slice(array_ops.shape(rows), [1], [-1])
         found = array_ops.reshape(
             rows, array_ops.concat([math_ops.cast(outer, dtypes.int32), last], 0)
@@ -148,9 +148,15 @@ def safe_embedding_lookup_sparse(
         return found
 
 
+def is_matrix(ids: SparseTensor) -> bool:
+    """Return whether a SparseTensor certainly has two axes."""
+    sizes = ids.dense_shape.shape
+    return bool(sizes.is_fully_defined() and sizes.as_list() == [2])
+
+
 def _as_matrix(ids: SparseTensor, outer: Any) -> SparseTensor:
     """Return sparse ids with all axes but the last one joined into one."""
-    if ids.dense_shape.shape.is_fully_defined() and ids.dense_shape.shape.as_list() == [2]:
+    if is_matrix(ids):
         return ids
     # The number of a row is the sum of its coordinates, each times the sizes of the later axes.
     steps = reduce_ops.cumprod(outer, exclusive=True, reverse=True)

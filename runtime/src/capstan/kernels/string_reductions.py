@@ -63,7 +63,8 @@ def _fast(node: NodeContext) -> Function:
     known: dict[bytes, int] = {}
 
     def remember(texts: Sequence[bytes], buckets: Sequence[int]) -> None:
-        pairs = zip(texts[: _MOST_KNOWN - len(known)], buckets, strict=False)
+        room = max(_MOST_KNOWN - len(known), 0)
+        pairs = zip(texts[:room], buckets, strict=False)
         known.update(pair for pair in pairs if len(pair[0]) <= _LONGEST_KNOWN)
 
     def buckets(strings: Any) -> Array:
@@ -75,8 +76,7 @@ def _fast(node: NodeContext) -> Function:
             added = (farmhash.farm64_of_each(new) % count).tolist()
             rest = iter(added)
             found = [next(rest) if bucket is None else bucket for bucket in found]
-            if len(known) < _MOST_KNOWN:
-                remember(new, added)
+            remember(new, added)
         return np.array(found, np.int64).reshape(array.shape)
 
     return buckets

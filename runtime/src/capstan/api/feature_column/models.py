@@ -146,7 +146,7 @@ def _weighted_sum(
 
 def _rows(ids: SparseTensor) -> SparseTensor:
     """Return a SparseTensor with two axes, of which the first is the example."""
-    if ids.dense_shape.shape.is_fully_defined() and ids.dense_shape.shape.as_list() == [2]:
+    if embedding_ops.is_matrix(ids):
         return ids
     count = raw.Reshape(ids.dense_shape[0], [1])
     shape = array_ops.concat([count, math_ops.cast([-1], dtypes.int64)], 0)

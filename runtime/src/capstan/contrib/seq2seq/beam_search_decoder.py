@@ -2,17 +2,16 @@
 
 import collections
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from capstan.api import array_ops, cond_ops, creation_ops, gather_ops, math_ops, nest, reduce_ops
+from capstan.api import array_ops, cond_ops, creation_ops, math_ops, nest, reduce_ops
 from capstan.api import logging as tf_logging
 from capstan.api import tensor_array_ops as arrays
 from capstan.api.layers import base
 from capstan.api.scoped import scoped
-from capstan.contrib.seq2seq import beam_step, beams, decoder
+from capstan.contrib.seq2seq import beam_step, beams, decoder, helpers
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -56,17 +55,8 @@ class BeamSearchDecoder(decoder.Decoder):
         self._cell = cell
         self._output_layer = output_layer
         self._reorders = reorder_tensor_arrays
-        self._embed: Callable[[Any], Any] = (
-            embedding
-            if callable(embedding)
-            else lambda ids: gather_ops.embedding_lookup(embedding, ids)
-        )
-        starts = convert.convert_to_tensor(start_tokens, dtypes.int32, "start_tokens")
-        if starts.shape.ndims != 1:
-            raise ValueError("start_tokens must be a vector")
-        end = convert.convert_to_tensor(end_token, dtypes.int32, "end_token")
-        if end.shape.ndims != 0:
-            raise ValueError("end_token must be a scalar")
+        self._embed = helpers.embedder(embedding)
+        starts, end = helpers.tokens(start_tokens, end_token)
         self._search = beam_step.Search(
             array_ops.size(starts), beam_width, end, length_penalty_weight, coverage_penalty_weight
         )

@@ -25,8 +25,10 @@ BeamSearchDecoderState = collections.namedtuple(
 BeamSearchDecoderOutput = collections.namedtuple(
     "BeamSearchDecoderOutput", ("scores", "predicted_ids", "parent_ids")
 )
-"""The outputs of a step, of the shape [batch, beam]: the beams' scores, their ids, and the beams of
-the step before that they continue."""
+"""The outputs of a step, of the shape [batch, beam].
+
+`parent_ids` names the beams of the step before that the beams continue.
+"""
 
 for _kind in (BeamSearchDecoderState, BeamSearchDecoderOutput):
     _kind.__module__ = __name__
@@ -46,7 +48,7 @@ class Search:
 def attention_shares(search: Search, cell_state: Any) -> Any:
     """Return the alignments of an attentional cell, or None without a penalty for the coverage.
 
-    The result is the mean over all attentional cells of a tuple, and over all mechanisms of a cell.
+    The result is the mean over all attentional cells of a tuple.
 
     Raises:
         ValueError: there is a penalty for the coverage, and no cell is attentional.
@@ -54,23 +56,13 @@ def attention_shares(search: Search, cell_state: Any) -> Any:
     if isinstance(search.coverage_penalty, int | float) and search.coverage_penalty == 0.0:
         return None
     kind = attention.AttentionWrapperState
-    states = [cell_state] if isinstance(cell_state, kind) else cell_state
-    shares = [
-        _mean(state.alignments)
-        for state in (states if isinstance(states, tuple) else ())
-        if isinstance(state, kind)
-    ]
-    if isinstance(cell_state, kind):
-        shares = [_mean(cell_state.alignments)]
+    # The state of an attentional cell is a namedtuple too.
+    states = (cell_state,) if isinstance(cell_state, kind) else cell_state
+    states = states if isinstance(states, tuple) else ()
+    shares = [state.alignments for state in states if isinstance(state, kind)]
     if not shares:
         raise ValueError("coverage_penalty_weight must be 0.0 if no cell is attentional.")
-    return _mean(tuple(shares))
-
-
-def _mean(values: Any) -> Any:
-    if not isinstance(values, tuple):
-        return values
-    return values[0] if len(values) == 1 else reduce_ops.reduce_mean(raw.Pack(list(values)), 0)
+    return shares[0] if len(shares) == 1 else reduce_ops.reduce_mean(raw.Pack(shares), 0)
 
 
 def advance(

@@ -13,7 +13,23 @@ from capstan.framework import convert
 from capstan.framework.raw import raw
 
 
-class CustomHelper(helpers.Helper):
+class _OwnSamples(helpers.Helper):
+    """A helper whose samples have a shape and a dtype that the user gives."""
+
+    def __init__(self, shape: Any, dtype: Any) -> None:
+        self._shape = tensor_shape.TensorShape(shape)
+        self._dtype = dtypes.as_dtype(dtype)
+
+    @property
+    def sample_ids_shape(self) -> Any:
+        return self._shape
+
+    @property
+    def sample_ids_dtype(self) -> Any:
+        return self._dtype
+
+
+class CustomHelper(_OwnSamples):
     """A helper of three functions, which are called with keyword arguments.
 
     `initialize_fn()` returns which sequences are finished, and the first inputs.
@@ -31,11 +47,10 @@ class CustomHelper(helpers.Helper):
         sample_ids_shape: Any = None,
         sample_ids_dtype: Any = None,
     ) -> None:
+        super().__init__(sample_ids_shape or [], sample_ids_dtype or dtypes.int32)
         self._initialize_fn = initialize_fn
         self._sample_fn = sample_fn
         self._next_inputs_fn = next_inputs_fn
-        self._shape = tensor_shape.TensorShape(sample_ids_shape or [])
-        self._dtype = dtypes.as_dtype(sample_ids_dtype or dtypes.int32)
         self._batch_size: Any = None
 
     @property
@@ -51,14 +66,6 @@ class CustomHelper(helpers.Helper):
                 "of the result of initialize_fn"
             )
         return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> Any:
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        return self._dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         with scoped(name, f"{type(self).__name__}Initialize"):
@@ -80,7 +87,7 @@ class CustomHelper(helpers.Helper):
             )
 
 
-class InferenceHelper(helpers.Helper):
+class InferenceHelper(_OwnSamples):
     """Draws samples with `sample_fn(outputs)`, and feeds them back.
 
     A sample has the shape `sample_shape` and the dtype `sample_dtype`. The first inputs are
@@ -98,9 +105,8 @@ class InferenceHelper(helpers.Helper):
         end_fn: Callable[[Any], Any],
         next_inputs_fn: Callable[[Any], Any] | None = None,
     ) -> None:
+        super().__init__(sample_shape, sample_dtype)
         self._sample_fn = sample_fn
-        self._shape = tensor_shape.TensorShape(sample_shape)
-        self._dtype = dtypes.as_dtype(sample_dtype)
         self._start_inputs = convert.convert_to_tensor(start_inputs, name="start_inputs")
         self._end_fn = end_fn
         self._next_inputs_fn = next_inputs_fn
@@ -109,14 +115,6 @@ class InferenceHelper(helpers.Helper):
     @property
     def batch_size(self) -> Any:
         return self._batch_size
-
-    @property
-    def sample_ids_shape(self) -> Any:
-        return self._shape
-
-    @property
-    def sample_ids_dtype(self) -> Any:
-        return self._dtype
 
     def initialize(self, name: str | None = None) -> tuple[Any, Any]:
         return raw.Fill(raw.Pack([self._batch_size]), np.bool_(False)), self._start_inputs

@@ -52,6 +52,29 @@ class Helper(abc.ABC):
         """Return which sequences are finished, the next inputs and the next state."""
 
 
+def embedder(embedding: Any) -> Callable[[Any], Any]:
+    """Return the function from ids to vectors that a table of vectors or a function stands for."""
+    if callable(embedding):
+        found: Callable[[Any], Any] = embedding
+        return found
+    return lambda ids: gather_ops.embedding_lookup(embedding, ids)
+
+
+def tokens(start_tokens: Any, end_token: Any) -> tuple[Any, Any]:
+    """Return the start tokens as an int32 vector, and the end token as an int32 scalar.
+
+    Raises:
+        ValueError: the start tokens are no vector, or the end token is no scalar.
+    """
+    starts = convert.convert_to_tensor(start_tokens, dtypes.int32, "start_tokens")
+    if starts.shape.ndims != 1:
+        raise ValueError("start_tokens must be a vector")
+    end = convert.convert_to_tensor(end_token, dtypes.int32, "end_token")
+    if end.shape.ndims != 0:
+        raise ValueError("end_token must be a scalar")
+    return starts, end
+
+
 def _largest(outputs: Any) -> Any:
     return math_ops.cast(reduce_ops.argmax(outputs, -1), dtypes.int32)
 
@@ -125,17 +148,8 @@ class GreedyEmbeddingHelper(Helper):
     """
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:
-        self._embed: Callable[[Any], Any] = (
-            embedding
-            if callable(embedding)
-            else lambda ids: gather_ops.embedding_lookup(embedding, ids)
-        )
-        self._start_tokens = convert.convert_to_tensor(start_tokens, dtypes.int32)
-        self._end_token = convert.convert_to_tensor(end_token, dtypes.int32)
-        if self._start_tokens.shape.ndims != 1:
-            raise ValueError("start_tokens must be a vector")
-        if self._end_token.shape.ndims != 0:
-            raise ValueError("end_token must be a scalar")
+        self._embed = embedder(embedding)
+        self._start_tokens, self._end_token = tokens(start_tokens, end_token)
         self._batch_size = array_ops.size(self._start_tokens)
         self._start_inputs = self._embed(self._start_tokens)
 

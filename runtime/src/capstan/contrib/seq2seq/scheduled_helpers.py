@@ -66,11 +66,7 @@ class ScheduledEmbeddingTrainingHelper(_Scheduled):
         name: str | None = None,
     ) -> None:
         super().__init__(inputs, sequence_length, sampling_probability, time_major, scheduling_seed)
-        self._embed: Callable[[Any], Any] = (
-            embedding
-            if callable(embedding)
-            else lambda ids: gather_ops.embedding_lookup(embedding, ids)
-        )
+        self._embed = helpers.embedder(embedding)
         self._seed = seed
 
     def sample(self, time: Any, outputs: Any, state: Any, name: str | None = None) -> Any:

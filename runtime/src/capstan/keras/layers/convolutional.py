@@ -7,15 +7,8 @@ from capstan.api.layers import convolutional, volumes
 from capstan.keras import built_in, settings
 
 
-def _arguments(given: dict[str, Any]) -> dict[str, Any]:
-    return built_in.resolved({**given, "data_format": settings.data_format(given["data_format"])})
-
-
-class Conv1D(convolutional.CommonConv1D, built_in.BuiltIn):
-    """A convolution of sequences [batch, steps, channels] with `filters` filters.
-
-    The padding `causal` pads only in front, so that no output depends on later steps.
-    """
+class Convolution(convolutional.CommonConv, built_in.BuiltIn):
+    """The arguments of convolutions with `rank` spatial axes."""
 
     def __init__(
         self,
@@ -23,7 +16,7 @@ class Conv1D(convolutional.CommonConv1D, built_in.BuiltIn):
         kernel_size: Any,
         strides: Any = 1,
         padding: str = "valid",
-        data_format: str | None = "channels_last",
+        data_format: str | None = None,
         dilation_rate: Any = 1,
         activation: Any = None,
         use_bias: bool = True,
@@ -36,10 +29,29 @@ class Conv1D(convolutional.CommonConv1D, built_in.BuiltIn):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Raises ValueError if a causal convolution has its channels first."""
-        super().__init__(**_arguments(locals()))
-        if self.padding == "causal" and self.is_first:
-            raise ValueError("A causal convolution needs data_format='channels_last'")
+        """Raises ValueError if a causal convolution is none of sequences with their channels last.
+
+        Sequences have their channels last by default. `tf.keras.backend.image_data_format()` gives
+        the default of images and volumes.
+        """
+        arguments = built_in.resolved(locals())
+        if self.rank > 1 or data_format is not None:
+            arguments["data_format"] = settings.data_format(data_format)
+        else:
+            arguments["data_format"] = "channels_last"
+        super().__init__(**arguments)
+        if self.padding == "causal" and (self.rank > 1 or self.is_first):
+            raise ValueError(
+                "The padding 'causal' is for Conv1D with data_format='channels_last'. Use 'same' "
+                "or 'valid'"
+            )
+
+
+class Conv1D(Convolution, convolutional.CommonConv1D):
+    """A convolution of sequences [batch, steps, channels] with `filters` filters.
+
+    The padding `causal` pads only in front, so that no output depends on later steps.
+    """
 
     def convolved(self, inputs: Any) -> Any:
         if self.padding != "causal":
@@ -51,54 +63,12 @@ class Conv1D(convolutional.CommonConv1D, built_in.BuiltIn):
         )
 
 
-class Conv2D(convolutional.CommonConv, built_in.BuiltIn):
+class Conv2D(Convolution):
     """A convolution of images with `filters` filters."""
 
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**_arguments(locals()))
 
-
-class Conv3D(volumes.CommonConv3D, built_in.BuiltIn):
+class Conv3D(Convolution, volumes.CommonConv3D):
     """A convolution of volumes with `filters` filters."""
-
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1, 1),
-        padding: str = "valid",
-        data_format: str | None = None,
-        dilation_rate: Any = (1, 1, 1),
-        activation: Any = None,
-        use_bias: bool = True,
-        kernel_initializer: Any = "glorot_uniform",
-        bias_initializer: Any = "zeros",
-        kernel_regularizer: Any = None,
-        bias_regularizer: Any = None,
-        activity_regularizer: Any = None,
-        kernel_constraint: Any = None,
-        bias_constraint: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**_arguments(locals()))
 
 
 class Conv2DTranspose(convolutional.CommonConvTranspose, built_in.BuiltIn):
@@ -122,7 +92,8 @@ class Conv2DTranspose(convolutional.CommonConvTranspose, built_in.BuiltIn):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**_arguments(locals()))
+        arguments = built_in.resolved(locals())
+        super().__init__(**{**arguments, "data_format": settings.data_format(data_format)})
 
 
 class SeparableConv2D(convolutional.CommonSeparableConv2D, built_in.BuiltIn):
@@ -149,4 +120,5 @@ class SeparableConv2D(convolutional.CommonSeparableConv2D, built_in.BuiltIn):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**_arguments(locals()))
+        arguments = built_in.resolved(locals())
+        super().__init__(**{**arguments, "data_format": settings.data_format(data_format)})

@@ -87,6 +87,7 @@ class GlobalPooling(built_in.BuiltIn):
     """Reduces the spatial axes of each example: the outputs are [batch, channels]."""
 
     rank = 2
+    reduce: Any = None
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -100,42 +101,42 @@ class GlobalPooling(built_in.BuiltIn):
         first = 2 if self.data_format == "channels_first" else 1
         return list(range(first, first + self.rank))
 
+    def call(self, inputs: Any) -> Any:
+        return type(self).reduce(inputs, axis=self._axes)
+
 
 class GlobalMaxPooling1D(GlobalPooling):
     """Takes the largest element of each channel of a sequence."""
 
     rank = 1
-
-    def call(self, inputs: Any) -> Any:
-        return reduce_ops.reduce_max(inputs, axis=self._axes)
+    reduce = staticmethod(reduce_ops.reduce_max)
 
 
 class GlobalMaxPooling2D(GlobalPooling):
     """Takes the largest element of each channel of an image."""
 
-    def call(self, inputs: Any) -> Any:
-        return reduce_ops.reduce_max(inputs, axis=self._axes)
+    reduce = staticmethod(reduce_ops.reduce_max)
 
 
 class GlobalMaxPooling3D(GlobalPooling):
     """Takes the largest element of each channel of a volume."""
 
     rank = 3
-
-    def call(self, inputs: Any) -> Any:
-        return reduce_ops.reduce_max(inputs, axis=self._axes)
+    reduce = staticmethod(reduce_ops.reduce_max)
 
 
 class GlobalAveragePooling1D(GlobalPooling):
     """Takes the mean of each channel of a sequence. Steps that the mask leaves out do not count."""
 
     rank = 1
+    reduce = staticmethod(reduce_ops.reduce_mean)
     supports_masking = True
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
         if mask is None:
-            return reduce_ops.reduce_mean(inputs, axis=self._axes)
-        counted = raw.ExpandDims(math_ops.cast(mask, inputs.dtype), self._axes[0] % 2 + 1)
+            return super().call(inputs)
+        channels = 1 if self.data_format == "channels_first" else 2
+        counted = raw.ExpandDims(math_ops.cast(mask, inputs.dtype), channels)
         total = reduce_ops.reduce_sum(inputs * counted, axis=self._axes)
         return total / reduce_ops.reduce_sum(counted, axis=self._axes)
 
@@ -146,17 +147,14 @@ class GlobalAveragePooling1D(GlobalPooling):
 class GlobalAveragePooling2D(GlobalPooling):
     """Takes the mean of each channel of an image."""
 
-    def call(self, inputs: Any) -> Any:
-        return reduce_ops.reduce_mean(inputs, axis=self._axes)
+    reduce = staticmethod(reduce_ops.reduce_mean)
 
 
 class GlobalAveragePooling3D(GlobalPooling):
     """Takes the mean of each channel of a volume."""
 
     rank = 3
-
-    def call(self, inputs: Any) -> Any:
-        return reduce_ops.reduce_mean(inputs, axis=self._axes)
+    reduce = staticmethod(reduce_ops.reduce_mean)
 
 
 MaxPool1D, AvgPool1D = MaxPooling1D, AveragePooling1D
