@@ -4,7 +4,7 @@
 
 The output of the command is appended to the file LOG. On a terminal, one line shows the package
 that pip works on. Only if the command fails, its whole output goes to stderr. The exit status is
-the one of the command.
+that of the command, or as in a shell 128 and the number of the signal that ended the command.
 """
 
 import pathlib
@@ -45,7 +45,8 @@ def main(log: str, *command: str) -> int:
         print("\r\x1b[K", end="", flush=True)
     if process.returncode:
         sys.stderr.writelines(said)
-    return process.returncode
+    status = process.returncode
+    return 128 - status if status < 0 else status
 
 
 def show(line: str, stream: IO[str]) -> None:

@@ -45,6 +45,12 @@ def test_the_output_is_kept_and_shown_only_if_the_command_fails(
     assert {*ran.stderr.splitlines()} == (said if status else set())
 
 
+def test_the_status_of_a_killed_command_is_that_of_a_shell(tmp_path: pathlib.Path) -> None:
+    killed = [sys.executable, "-c", "import os; os.kill(os.getpid(), 9)"]
+    command = [sys.executable, INSTALL, str(tmp_path / "log"), *killed]
+    assert subprocess.run(command, check=False).returncode == 137
+
+
 def _pieces(terminal: IO[bytes]) -> Iterator[bytes]:
     """Yield what a terminal shows until its other side is closed."""
     with contextlib.suppress(OSError):

@@ -219,3 +219,13 @@ def test_a_layer_computes_the_shape_of_its_outputs() -> None:
     assert layer.compute_output_shape((None, 8, 8, 3)).as_list() == [None, 6, 6, 4]
     assert layers.Concatenate().compute_output_shape([(2, 3), (2, 4)]).as_list() == [2, 7]
     assert tf.trainable_variables() == []
+
+
+def test_a_transposed_convolution_enlarges_images_and_refuses_what_it_lacks() -> None:
+    layer = layers.Conv2DTranspose(4, 2, 2, "valid", None, "channels_last")
+    assert layer(tf.constant(IMAGES)).shape.as_list() == [2, 8, 12, 4]
+    config = layer.get_config()
+    assert layers.Conv2DTranspose.from_config(config).get_config() == config
+    for options in ({"output_padding": 1}, {"dilation_rate": 2}):
+        with pytest.raises(NotImplementedError, match="no output_padding and no dilation_rate"):
+            layers.Conv2DTranspose(4, 2, **options)

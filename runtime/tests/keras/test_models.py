@@ -141,3 +141,55 @@ def test_an_estimator_trains_a_model_and_runs_its_updates(tmp_path: Any) -> None
     estimator.train(input_fn)
     mean = estimator.get_variable_value("sequential/batch_normalization/moving_mean")
     np.testing.assert_allclose(mean, ROWS.mean(0) * (1 - 0.99**5), 1e-4)
+
+
+def test_build_makes_the_variables_that_a_call_would_make() -> None:
+    model = keras.Sequential([layers.Dense(3), layers.Dense(2)])
+    model.build((None, 4))
+    assert names(model.weights)[::2] == ["dense/kernel:0", "dense_1/kernel:0"]
+    model(tf.ones([1, 4]))
+    subclass = Classifier()
+    subclass.build([None, 4])
+    assert subclass.built
+    assert len(subclass.trainable_weights) == 4
+    assert len(tf.trainable_variables()) == 8
+    with pytest.raises(NotImplementedError, match="implement a `call` method"):
+        keras.Model().build((None, 4))
+
+
+def test_a_subclass_may_make_variables_in_build() -> None:
+    class Scale(keras.Model):
+        def build(self, input_shape: Any) -> None:
+            self.factor = self.add_weight("factor", [int(input_shape[-1])], initializer="ones")
+            self.built = True
+
+        def call(self, inputs: Any) -> Any:
+            return inputs * self.factor
+
+    model = Scale()
+    assert model(ROWS).shape.as_list() == [2, 3]
+    assert names(model.weights) == ["scale/factor:0"]
+
+
+def test_a_sequence_takes_its_input_from_its_first_layer() -> None:
+    inner = keras.Sequential([layers.Dense(3, input_dim=4)])
+    models = [
+        keras.Sequential([keras.Input((4,)), layers.Dense(2)]),
+        keras.Sequential([inner, layers.Dense(2)]),
+    ]
+    for model in models:
+        assert model.output_shape == (None, 2)
+        assert model.input_shape == (None, 4)
+    assert names(models[1].weights)[::2] == ["dense/kernel:0", "dense_2/kernel:0"]
+
+
+def test_the_ends_of_a_model_are_ends_of_other_models() -> None:
+    first, second = keras.Input((4,)), keras.Input((4,))
+    hidden = layers.Dense(3, name="hidden")(layers.Add()([first, second]))
+    model = keras.Model([first, second], layers.Dense(2)(hidden))
+    assert model.input == [first, second]
+    features = keras.Model(model.input, model.get_layer("hidden").output)
+    assert features([tf.ones([5, 4])] * 2).shape.as_list() == [5, 3]
+    assert model.output.shape.as_list() == [None, 2]
+    with pytest.raises(NotImplementedError, match="makes the model again"):
+        model.get_config()

@@ -107,7 +107,7 @@ def test_a_session_names_the_task_for_which_it_waits(
     waits = "CreateSession still waiting for response from worker: /job:ps/replica:0/task:0"
     with tf.Graph().as_default(), tf.Session(worker.target) as session:
         one = tf.constant(1)
-        with caplog.at_level(logging.INFO, "capstan"):
+        with caplog.at_level(logging.WARNING, "capstan"):
             call = background.Background(lambda: session.run(one))
             background.until(lambda: waits in caplog.messages)
             server = tf.train.Server(cluster, job_name="ps", task_index=0)

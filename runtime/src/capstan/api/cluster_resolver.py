@@ -1,7 +1,9 @@
 """`tf.distribute.cluster_resolver`: reading the cluster of a task from its environment."""
 
 import os
+from typing import Any
 
+from capstan.api.absent import absent
 from capstan.core import cluster
 
 __all__ = ["TFConfigClusterResolver"]
@@ -59,3 +61,7 @@ class TFConfigClusterResolver:
         if job is None or index is None:
             raise ValueError("TF_CONFIG names no task: give task_type and task_id")
         return f"{rpc_layer or self.rpc_layer}://{self._cluster.task_address(job, index)}"
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.distribute.cluster_resolver", name)

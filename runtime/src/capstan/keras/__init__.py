@@ -15,9 +15,9 @@ from capstan.keras import layers as layers
 from capstan.keras import models as models
 from capstan.keras import regularizers as regularizers
 from capstan.keras import utils as utils
-from capstan.keras.models import Input as Input
-from capstan.keras.models import Model as Model
-from capstan.keras.models import Sequential as Sequential
+from capstan.keras.inputs import Input as Input
+from capstan.keras.network import Model as Model
+from capstan.keras.sequential import Sequential as Sequential
 
 __all__ = [
     "Input",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from capstan.api import clip_ops, gather_ops, math_ops, nn, reduce_ops
+from capstan.api.absent import absent
 from capstan.keras import objects
 
 
@@ -104,3 +105,7 @@ def get(identifier: Any) -> Any:
     if callable(identifier):
         return identifier
     raise TypeError(f"Could not interpret activation function identifier: {identifier!r}")
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.keras.activations", name)

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from capstan.api.absent import absent
 from capstan.framework import graph as graphs
 from capstan.keras import context
 from capstan.keras.learning import in_test_phase as in_test_phase
@@ -71,3 +72,7 @@ def clear_session() -> None:
     """
     context.forget(graphs.get_default_graph())
     graphs.reset_default_graph()
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.keras.backend", name)

@@ -7,6 +7,7 @@ The optimizers of `tf.train` call the constraint of a variable.
 from typing import Any
 
 from capstan.api import clip_ops, math_ops, reduce_ops
+from capstan.api.absent import absent
 from capstan.keras import objects, settings
 
 
@@ -85,3 +86,7 @@ min_max_norm = MinMaxNorm
 serialize = objects.serialize_keras_object
 deserialize = objects.deserializer("constraint", lambda: globals())
 get = objects.getter("constraint", lambda: globals())
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.keras.constraints", name)

@@ -6,6 +6,7 @@ The classes are those of `tf.initializers`. The random ones have other default a
 from typing import Any
 
 from capstan.api import init_ops, scaled_initializers
+from capstan.api.absent import absent
 from capstan.api.init_ops import Constant as Constant
 from capstan.api.init_ops import Initializer as Initializer
 from capstan.api.init_ops import Ones as Ones
@@ -80,3 +81,7 @@ _OTHER_NAMES = {
 serialize = objects.serialize_keras_object
 deserialize = objects.deserializer("initializer", lambda: {**globals(), **_OTHER_NAMES})
 get = objects.getter("initializer", lambda: {**globals(), **_OTHER_NAMES})
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.keras.initializers", name)

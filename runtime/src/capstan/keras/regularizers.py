@@ -3,6 +3,7 @@
 from typing import Any
 
 from capstan.api import math_ops, reduce_ops
+from capstan.api.absent import absent
 from capstan.framework import convert
 from capstan.keras import objects
 
@@ -56,3 +57,7 @@ def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
 serialize = objects.serialize_keras_object
 deserialize = objects.deserializer("regularizer", lambda: globals())
 get = objects.getter("regularizer", lambda: globals())
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.keras.regularizers", name)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api.absent import absent
 from capstan.keras.objects import custom_object_scope as custom_object_scope
 from capstan.keras.objects import deserialize_keras_object as deserialize_keras_object
 from capstan.keras.objects import get_custom_objects as get_custom_objects
@@ -34,3 +35,7 @@ def normalize(x: Any, axis: int = -1, order: int = 2) -> np.ndarray:
     norms[norms == 0] = 1
     result: np.ndarray = x / np.expand_dims(norms, axis)
     return result
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.keras.utils", name)

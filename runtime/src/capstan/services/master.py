@@ -273,7 +273,7 @@ class Master:
                     None, None, f"CreateSession: no answer from worker: {name}"
                 )
             if now > complain:
-                logging.getLogger("capstan").info(
+                logging.getLogger("capstan").warning(
                     "CreateSession still waiting for response from worker: %s", name
                 )
                 complain = now + _COMPLAIN_SECONDS

@@ -5,6 +5,8 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.api.layers.input_spec import InputSpec as InputSpec
 from capstan.keras.base_layer import Layer as Layer
+from capstan.keras.inputs import Input as Input
+from capstan.keras.inputs import InputLayer as InputLayer
 from capstan.keras.layers.advanced_activations import ELU as ELU
 from capstan.keras.layers.advanced_activations import LeakyReLU as LeakyReLU
 from capstan.keras.layers.advanced_activations import PReLU as PReLU
@@ -83,8 +85,6 @@ from capstan.keras.layers.resizing import UpSampling3D as UpSampling3D
 from capstan.keras.layers.resizing import ZeroPadding1D as ZeroPadding1D
 from capstan.keras.layers.resizing import ZeroPadding2D as ZeroPadding2D
 from capstan.keras.layers.resizing import ZeroPadding3D as ZeroPadding3D
-from capstan.keras.models import Input as Input
-from capstan.keras.models import InputLayer as InputLayer
 
 
 def __getattr__(name: str) -> Any:

@@ -80,7 +80,9 @@ class Conv2DTranspose(convolutional.CommonConvTranspose, built_in.BuiltIn):
         kernel_size: Any,
         strides: Any = (1, 1),
         padding: str = "valid",
+        output_padding: Any = None,
         data_format: str | None = None,
+        dilation_rate: Any = (1, 1),
         activation: Any = None,
         use_bias: bool = True,
         kernel_initializer: Any = "glorot_uniform",
@@ -92,7 +94,14 @@ class Conv2DTranspose(convolutional.CommonConvTranspose, built_in.BuiltIn):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
+        """Raises NotImplementedError for an `output_padding`, or a `dilation_rate` above 1."""
         arguments = built_in.resolved(locals())
+        self.output_padding = arguments.pop("output_padding")
+        rates = convolutional.numbers(dilation_rate, self.rank, "dilation_rate")
+        if output_padding is not None or max(rates) > 1:
+            raise NotImplementedError(
+                f"{type(self).__name__} has no output_padding and no dilation_rate: omit them"
+            )
         super().__init__(**{**arguments, "data_format": settings.data_format(data_format)})
 
 

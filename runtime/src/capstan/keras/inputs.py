@@ -1,0 +1,58 @@
+"""`tf.keras.Input` (python/keras/engine/input_layer.py)."""
+
+from typing import Any
+
+from capstan.api import creation_ops
+from capstan.keras import base_layer, context, settings
+
+
+class InputLayer(base_layer.Layer):
+    """The placeholder of an input, or a tensor that takes its place."""
+
+    def __init__(
+        self,
+        input_shape: Any = None,
+        batch_size: int | None = None,
+        dtype: Any = None,
+        input_tensor: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        full = kwargs.pop("batch_input_shape", None)
+        kind = dtype or (settings.SETTINGS.floatx if input_tensor is None else input_tensor.dtype)
+        super().__init__(name=name or context.of().numbered("input"), dtype=kind, **kwargs)
+        if full is None:
+            full = (batch_size, *(() if input_shape is None else tuple(input_shape)))
+        if input_tensor is None:
+            input_tensor = creation_ops.placeholder(self._dtype, full, name=self.name)
+        self._batch_input_shape = tuple(input_tensor.shape.as_list())
+        self.built = True
+        context.of().record(context.Node(self, [], (), {}, input_tensor))
+        self._inputs.append(input_tensor)
+        self._outputs.append(input_tensor)
+
+
+def Input(
+    shape: Any = None,
+    batch_size: int | None = None,
+    name: str | None = None,
+    dtype: Any = None,
+    sparse: bool = False,
+    tensor: Any = None,
+    **kwargs: Any,
+) -> Any:
+    """Return the placeholder of an input. `shape` is the shape of one example.
+
+    Raises:
+        NotImplementedError: the input is sparse.
+        ValueError: there is no shape and no tensor.
+    """
+    if sparse:
+        raise NotImplementedError("tf.keras.Input: use tf.sparse.placeholder for a sparse input")
+    full = kwargs.pop("batch_shape", None)
+    if shape is None and full is None and tensor is None:
+        raise ValueError("Please provide to Input either a `shape` or a `tensor` argument.")
+    if full is not None:
+        kwargs["batch_input_shape"] = tuple(full)
+    layer = InputLayer(shape, batch_size, dtype, tensor, name, **kwargs)
+    return layer.output

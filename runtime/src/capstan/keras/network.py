@@ -1,0 +1,192 @@
+"""`tf.keras.Model`: a layer made of layers (python/keras/engine/network.py).
+
+A model is called in a graph as a layer is. Keras's own training is not here: the errors of `fit`
+and the like say what to use.
+"""
+
+from collections.abc import Callable
+from typing import Any, Never
+
+from capstan.api import creation_ops
+from capstan.core import dtypes
+from capstan.framework import graph as graphs
+from capstan.framework import nest
+from capstan.keras import base_layer, context, settings
+from capstan.keras import inputs as input_layers
+
+_INSTEAD = (
+    "Capstan has the layers and models of Keras, but not its training. Call the model on tensors, "
+    "minimize its loss plus `losses` with an optimizer of tf.train, run `updates` with each step, "
+    "and use a MonitoredTrainingSession or a tf.estimator.Estimator"
+)
+_TRAINING = frozenset(
+    (
+        *("compile", "fit", "fit_generator", "evaluate", "evaluate_generator", "predict"),
+        *("predict_generator", "predict_on_batch", "train_on_batch", "test_on_batch"),
+        *("load_weights", "save", "save_weights", "to_json", "to_yaml"),
+    )
+)
+
+
+class Model(base_layer.Layer):
+    """A layer made of layers.
+
+    A subclass overrides `call`. `Model(inputs=..., outputs=...)` is the function that layers have
+    computed from `inputs` (of `tf.keras.Input`) to `outputs`.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        """Raises ValueError if an output does not come from the inputs through layers."""
+        given = dict(zip(("inputs", "outputs", "name"), args, strict=False))
+        inputs = given.pop("inputs", kwargs.pop("inputs", None))
+        outputs = given.pop("outputs", kwargs.pop("outputs", None))
+        super().__init__(**given, **kwargs)
+        self.inputs: Any = None
+        self.outputs: Any = None
+        self._function: Any = None
+        if outputs is not None:
+            self._set_function(inputs, outputs)
+
+    def _set_function(self, inputs: Any, outputs: Any) -> None:
+        self._function = _Function(context.of(), inputs, outputs)
+        self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
+        self._functional_layers = self._function.layers
+        self.built = True
+
+    @property
+    def layers(self) -> list[Any]:
+        return self._layers
+
+    @property
+    def input(self) -> Any:
+        """The input that the model was made of, or a list if there are several."""
+        return super().input if self.inputs is None else _one_or_all(self.inputs)
+
+    @property
+    def output(self) -> Any:
+        """The output for `input`, or a list if there are several."""
+        return super().output if self.outputs is None else _one_or_all(self.outputs)
+
+    def build(self, input_shape: Any) -> None:
+        """Make the variables for inputs of this shape, or of these shapes in a list.
+
+        Raises:
+            NotImplementedError: the model is a subclass that does not override `call`.
+        """
+        if self.built:
+            return
+        is_list = isinstance(input_shape, list) and not isinstance(input_shape[0], int | None)
+        kind = self._dtype or dtypes.as_dtype(settings.SETTINGS.floatx)
+        inputs = [
+            creation_ops.placeholder(kind, shape)
+            for shape in (input_shape if is_list else [input_shape])
+        ]
+        self.call(inputs if is_list else inputs[0])
+        self.built = True
+
+    def _build_once(self, inputs: Any) -> None:
+        # A call makes the variables by itself, under its own name scope.
+        if type(self).build is Model.build:
+            self.built = True
+        super()._build_once(inputs)
+
+    def get_config(self) -> Never:
+        """Raises NotImplementedError: a program makes the model again instead."""
+        raise NotImplementedError(
+            f"{type(self).__name__}.get_config: Capstan does not describe models. Call the "
+            "function that makes the model again"
+        )
+
+    def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
+        """Return the layer with this name or index.
+
+        Raises:
+            ValueError: there is no such layer.
+        """
+        if index is not None and index < len(self.layers):
+            return self.layers[index]
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        known = [layer.name for layer in self.layers]
+        raise ValueError(f"No such layer: {name or index}. The model {self.name} has {known}")
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """Raises NotImplementedError if the model is a subclass that does not override `call`."""
+        if self._function is None:
+            raise NotImplementedError(
+                f"When subclassing the `Model` class, you should implement a `call` method: "
+                f"{type(self).__name__} has none"
+            )
+        return self._function(inputs)
+
+    def summary(self, print_fn: Callable[[str], Any] = print) -> None:
+        """Print a line for each layer, with its type and its number of parameters."""
+        rows = [("Layer (type)", "Parameters")]
+        for layer in self.layers:
+            count = str(layer.count_params()) if layer.built else "not built"
+            rows.append((f"{layer.name} ({type(layer).__name__})", count))
+        width = max(len(name) for name, _ in rows)
+        print_fn(f'Model: "{self.name}"')
+        for name, count in rows:
+            print_fn(f"{name:{width}}  {count:>10}")
+        trained = sum(each.shape.num_elements() for each in self.trainable_weights)
+        fixed = sum(each.shape.num_elements() for each in self.non_trainable_weights)
+        print_fn(f"{trained} trainable and {fixed} other parameters")
+
+    def __getattr__(self, name: str) -> Never:
+        if name in _TRAINING:
+            raise NotImplementedError(f"Model.{name}: {_INSTEAD}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _one_or_all(tensors: list[Any]) -> Any:
+    return tensors[0] if len(tensors) == 1 else list(tensors)
+
+
+class _Function:
+    """The calls of layers that lead from inputs to outputs. A call repeats them on other inputs."""
+
+    def __init__(self, known: context.GraphContext, inputs: Any, outputs: Any) -> None:
+        self._inputs, self._outputs = nest.flatten(inputs), outputs
+        self._nodes: list[context.Node] = []
+        self._visit(known, nest.flatten(outputs))
+        given = [known.nodes[tensor].layer for tensor in self._inputs if tensor in known.nodes]
+        called = [node.layer for node in self._nodes]
+        self.layers = list({id(layer): layer for layer in (*given, *called)}.values())
+
+    def _visit(self, known: context.GraphContext, outputs: list[Any]) -> None:
+        """List the nodes in an order in which each comes behind the nodes of its inputs."""
+        ends = {id(tensor) for tensor in self._inputs}
+        done: set[int] = set()
+        pending = [(tensor, False) for tensor in reversed(outputs)]
+        while pending:
+            tensor, is_ready = pending.pop()
+            if id(tensor) in ends or not isinstance(tensor, graphs.Tensor):
+                continue
+            node = known.nodes.get(tensor)
+            if node is None or isinstance(node.layer, input_layers.InputLayer):
+                raise ValueError(
+                    f"Graph disconnected: no layer computes {tensor.name} from the inputs. Call "
+                    "operations inside of a layer, such as tf.keras.layers.Lambda"
+                )
+            if id(node) in done:
+                continue
+            if is_ready:
+                done.add(id(node))
+                self._nodes.append(node)
+                continue
+            pending.append((tensor, True))
+            pending += [(each, False) for each in reversed(nest.flatten(node.inputs))]
+
+    def __call__(self, inputs: Any) -> Any:
+        found = {id(old): new for old, new in zip(self._inputs, nest.flatten(inputs), strict=True)}
+
+        def new(value: Any) -> Any:
+            return found.get(id(value), value)
+
+        for node in self._nodes:
+            made = node.layer(nest.mapped(new, node.inputs), *node.args, **node.kwargs)
+            for old, tensor in zip(nest.flatten(node.outputs), nest.flatten(made), strict=True):
+                found[id(old)] = tensor
+        return nest.mapped(new, self._outputs)

@@ -1,0 +1,84 @@
+"""`tf.keras.Sequential` (python/keras/engine/sequential.py)."""
+
+from typing import Any
+
+from capstan.framework import graph as graphs
+from capstan.keras import base_layer, context, network
+from capstan.keras import inputs as input_layers
+
+
+def _first_input(layer: Any) -> Any:
+    """Return an input for a sequence that begins with this layer, or None if it has no shape."""
+    if isinstance(layer, network.Model) and layer.inputs:
+        (given,) = layer.inputs[:1]
+        return input_layers.Input(batch_shape=given.shape.as_list(), dtype=given.dtype)
+    if hasattr(layer, "_batch_input_shape"):
+        return input_layers.Input(batch_shape=layer._batch_input_shape, dtype=layer.dtype)
+    return None
+
+
+class Sequential(network.Model):
+    """A model whose layers follow each other.
+
+    If the first layer has an `input_shape`, the model makes its input and calls each layer at once.
+    Otherwise its first call makes the variables.
+    """
+
+    def __init__(self, layers: Any = None, name: str | None = None) -> None:
+        self._sequence: list[Any] = []
+        self._ends: list[Any] = []
+        super().__init__(name=name)
+        for layer in layers or ():
+            self.add(layer)
+
+    @property
+    def layers(self) -> list[Any]:
+        return [each for each in self._sequence if not isinstance(each, input_layers.InputLayer)]
+
+    @property
+    def _layers(self) -> list[Any]:
+        return self._sequence
+
+    def add(self, layer: Any) -> None:
+        """Append a layer, or begin with a tensor of `tf.keras.Input`.
+
+        Raises:
+            TypeError: `layer` is no layer.
+        """
+        if isinstance(layer, graphs.Tensor) and layer in context.of().nodes:
+            layer = context.of().nodes[layer].layer
+        if not isinstance(layer, base_layer.Layer):
+            raise TypeError(f"The added layer must be an instance of class Layer. Found: {layer}")
+        self._sequence.append(layer)
+        if self._ends:
+            self._ends.append(layer(self._ends[-1]))
+        elif len(self._sequence) == 1 and isinstance(layer, input_layers.InputLayer):
+            self.inputs = [layer.output]
+            self._ends.append(layer.output)
+        elif len(self._sequence) == 1 and (first := _first_input(layer)) is not None:
+            self.inputs = [first]
+            self._ends.append(layer(first))
+        self._close()
+
+    def pop(self) -> None:
+        """Remove the last layer.
+
+        Raises:
+            TypeError: there is no layer.
+        """
+        if not self.layers:
+            raise TypeError("There are no layers in the model.")
+        self._sequence.pop()
+        self._ends = self._ends[:-1]
+        self._close()
+
+    def _close(self) -> None:
+        """End the model with the outputs of the last layer that was called at once."""
+        self.outputs = self._ends[-1:] or None
+        self.built = self.outputs is not None
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        outputs = inputs
+        for layer in self.layers:
+            outputs = layer(outputs)
+        return outputs
