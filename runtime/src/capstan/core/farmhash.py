@@ -15,7 +15,7 @@ _WORD = (1 << 64) - 1
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 
 _FEW = 32
-"""So many strings are hashed one by one in the time that the vectors need."""
+"""Up to this number, strings are hashed faster one by one than as vectors."""
 
 Fetch = Callable[[Any], Any]
 """Returns the 64 bits at a place, counted from the end if it is negative. Bits after the end of the

@@ -96,7 +96,7 @@ def get(identifier: Any) -> Any:
 
     Raises:
         ValueError: the name is unknown.
-        TypeError: the identifier is something else.
+        TypeError: the identifier has another type.
     """
     if identifier is None:
         return linear

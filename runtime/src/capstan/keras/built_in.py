@@ -1,4 +1,4 @@
-"""What the layers of `tf.keras.layers` have in common: arguments by name, and configurations."""
+"""The base of the layers of `tf.keras.layers`: arguments by name, and configurations."""
 
 import inspect
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What Keras knows of a graph: the layers that are called, and where tensors come from."""
+"""The calls of layers in a graph, the masks of tensors, and the learning phase."""
 
 import threading
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ class GraphContext:
 
 
 def of(graph: graphs.Graph | None = None) -> GraphContext:
-    """Return what Keras knows of a graph, or of the default graph."""
+    """Return the context of a graph, or of the default graph."""
     found = (graph or graphs.get_default_graph()).get_collection_ref(_KEY)
     if not found:
         found.append(GraphContext())

@@ -29,7 +29,7 @@ def set_learning_phase(value: Any) -> None:
     Layers read the learning phase when they are called.
 
     Raises:
-        ValueError: the value is something else.
+        ValueError: the value is neither 0 nor 1.
     """
     if value not in (0, 1):
         raise ValueError(f"Expected learning phase to be 0 or 1, found {value}.")

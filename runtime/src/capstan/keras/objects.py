@@ -95,7 +95,7 @@ def getter(kind: str, names: Callable[[], Mapping[str, Any]]) -> Callable[[Any],
         """Return the object for None, a name, a configuration or the object itself.
 
         Raises:
-            ValueError: the identifier is unknown or something else.
+            ValueError: the identifier is unknown or has another type.
         """
         if identifier is None:
             return None

@@ -19,7 +19,7 @@ def data_format(value: str | None) -> str:
     """Return `value` in lower case, or the format of images that the settings name.
 
     Raises:
-        ValueError: `value` is something else than channels_first or channels_last.
+        ValueError: `value` is neither channels_first nor channels_last.
     """
     chosen = SETTINGS.image_data_format if value is None else str(value).lower()
     if chosen not in ("channels_first", "channels_last"):

@@ -26,7 +26,10 @@ _KINDS = {dtypes.string: _FIRST, dtypes.float32: _SECOND, dtypes.int64: _THIRD}
 _MOST_STRINGS = 32
 """The library is faster if many lists have more strings."""
 _FEW, _LONG = 32, 256
-"""Few lists, and lists of many bytes, are read one by one: that takes less time or memory."""
+"""Up to `_FEW` lists, and lists of more than `_LONG` bytes, are read one by one.
+
+Reading them one by one takes less time or memory.
+"""
 _VARINT_BYTES = 10
 
 

@@ -14,7 +14,7 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
 _SMALL_TABLE = 1 << 20
-"""A table of so many places costs less than sorting: only the places that are used are touched."""
+"""Up to this size, a table is faster than sorting, because only its used places are touched."""
 
 
 def _gather(params: Array, indices: Array, out: Array | None = None) -> Any:

@@ -15,7 +15,7 @@ from capstan.kernels.rejection import invalid, string
 LISTS = {"float_list": dtypes.float32, "int64_list": dtypes.int64, "bytes_list": dtypes.string}
 
 _FEW = 8
-"""The protobuf library reads so many examples in the time that operations on a batch need."""
+"""Up to this number, the protobuf library reads examples faster than operations on a batch."""
 
 
 def _values(features: Mapping[str, Any], key: str) -> tuple[dtypes.DType, Sequence[Any]] | None:

@@ -17,7 +17,7 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
 _SHORT = 4
-"""Runs of so many rows are reduced row by row."""
+"""Runs of up to this number of rows are reduced row by row."""
 
 
 def _starts(ids: Array, count: int) -> Array:
@@ -59,7 +59,7 @@ def _reduced(data: Array, ids: Array, ufunc: np.ufunc, empty: Any) -> tuple[Arra
 
 
 def _of_runs(data: Array, starts: Array, counts: Array, ufunc: np.ufunc) -> Array:
-    """Reduce runs of rows, which follow each other."""
+    """Reduce each run of rows. The next run begins where a run ends."""
     if not is_on_host(data) or counts.max() > _SHORT:
         return ufunc.reduceat(data, beside(starts, data), 0, data.dtype)
     # NumPy needs longer for a run than for a row.

@@ -16,7 +16,7 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 _MOST_KNOWN, _LONGEST_KNOWN = 4096, 64
-"""A node remembers the buckets of the first strings, so many and up to this length."""
+"""The number and the length of the strings whose buckets a node remembers: the first ones."""
 
 
 def _reduce_join(node: NodeContext) -> Function:

@@ -1,4 +1,4 @@
-"""What the layers of `tf.layers` and of `tf.keras.layers` have in common.
+"""The base of the layers of `tf.layers` and of `tf.keras.layers`.
 
 `tf.layers.Layer` and `tf.keras.layers.Layer` derive from `CommonLayer`. They differ in how they
 create variables, name them, and report losses and updates.

@@ -53,7 +53,7 @@ class Helper(abc.ABC):
 
 
 def embedder(embedding: Any) -> Callable[[Any], Any]:
-    """Return the function from ids to vectors that a table of vectors or a function stands for."""
+    """Return a function from ids to vectors: `embedding` itself, or a lookup in this table."""
     if callable(embedding):
         found: Callable[[Any], Any] = embedding
         return found

@@ -29,7 +29,7 @@ class Convolution(convolutional.CommonConv, built_in.BuiltIn):
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Raises ValueError if a causal convolution is none of sequences with their channels last.
+        """Raises ValueError if the padding is `causal`, except for a Conv1D with its channels last.
 
         Sequences have their channels last by default. `tf.keras.backend.image_data_format()` gives
         the default of images and volumes.
