@@ -1,6 +1,6 @@
 """Lookups of sparse ids, whose rows are combined (python/ops/embedding_ops.py)."""
 
-from typing import Any
+from typing import Any, Final
 
 from capstan.api import (
     array_ops,
@@ -17,6 +17,9 @@ from capstan.api.scoped import scoped
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework.sparse_tensor import SparseTensor
+
+_HASHES: Final = ("StringToHashBucket", "StringToHashBucketFast", "StringToHashBucketStrong")
+"""The ops whose outputs are ids that are never negative."""
 
 
 def embedding_lookup_sparse(
@@ -177,6 +180,8 @@ def _sound(
     ids: SparseTensor, weights: SparseTensor | None, combiner: str
 ) -> tuple[SparseTensor, SparseTensor | None]:
     """Leave out negative ids and, unless rows are summed, ids whose weight is not above 0."""
+    if weights is None and ids.values.op.type in _HASHES:
+        return ids, None
     keeps = logic_ops.greater_equal(ids.values, 0)
     if weights is None:
         return sparse_math_ops.sparse_retain(ids, keeps), None

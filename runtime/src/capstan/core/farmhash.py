@@ -43,28 +43,38 @@ def farm64_of_each(texts: Sequence[bytes]) -> Array:
     count = len(texts)
     if count <= _FEW:
         return np.fromiter(map(farm64, texts), np.uint64, count)
-    sizes = np.fromiter(map(len, texts), np.uint64, count)
+    sizes = _sizes(texts)
     ends = np.cumsum(sizes)
     # The word at each byte. Eight more bytes complete the words at the end.
     data = b"".join(texts) + bytes(8)
     words: Array = np.ndarray((len(data) - 7,), "<u8", data, 0, (1,))
     result = np.empty(count, np.uint64)
-    rank = np.searchsorted(_LONGEST, sizes)
+    rank = _RANKS.take(sizes, mode="clip")
     for index in np.bincount(rank).nonzero()[0].tolist():
         chosen = (rank == index).nonzero()[0]
         if index == len(_FORMULAS):
             result[chosen] = [farm64(texts[at]) for at in chosen.tolist()]
         else:
-            fetch = _fetch_of(words, ends[chosen] - sizes[chosen], ends[chosen])
-            result[chosen] = _FORMULAS[index][1](sizes[chosen], fetch)
+            size, end = sizes[chosen], ends[chosen]
+            fetch = _fetch_of(words, end - size, end)
+            result[chosen] = _FORMULAS[index][1](size.astype(np.uint64), fetch)
     return result
 
 
+def _sizes(texts: Sequence[bytes]) -> Array:
+    """Return the sizes of strings, as a vector of int64."""
+    try:
+        # With sizes below 256, this takes half the time.
+        return np.frombuffer(bytearray(map(len, texts)), np.uint8).astype(np.int64)
+    except ValueError:
+        return np.fromiter(map(len, texts), np.int64, len(texts))
+
+
 def _fetch_of(words: Array, starts: Array, ends: Array) -> Fetch:
-    def fetch(at: Any) -> Array:
-        is_from_end = isinstance(at, int) and at < 0
-        found: Array = words[ends - -at if is_from_end else starts + at]
-        return found
+    def fetch(at: Any) -> Any:
+        if isinstance(at, int) and at < 0:
+            return words.take(ends + at)
+        return words.take(starts + np.asarray(at, np.int64))
 
     return fetch
 
@@ -133,7 +143,8 @@ _FORMULAS: Final = (
     (0, _empty), (3, _up_to_3), (7, _up_to_7), (16, _up_to_16), (32, _up_to_32), (64, _up_to_64),
 )  # fmt: skip
 """The formula for strings up to each length."""
-_LONGEST: Final = [longest for longest, _ in _FORMULAS]
+_RANKS: Final = np.searchsorted([longest for longest, _ in _FORMULAS], np.arange(66))
+"""The place in `_FORMULAS` for strings of each length. The last is that of all longer strings."""
 
 
 def _weak(fetch: Fetch, at: int, a: int, b: int) -> tuple[int, int]:

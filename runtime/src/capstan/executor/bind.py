@@ -20,6 +20,7 @@ from capstan.resources import containers, dataset
 class Bound:
     """The kernel of a node, its function, and the types of its inputs and outputs."""
 
+    context: registry.NodeContext
     kernel: registry.Kernel
     function: registry.Function
     inputs: infer.Tensors
@@ -63,7 +64,7 @@ def bind(
     )
     if not context.hardware.is_host:
         context.hardware.use()  # A kernel may make arrays of its device when it is bound.
-    return Bound(kernel, kernel.bind(context), inputs, outputs)
+    return Bound(context, kernel, kernel.bind(context), inputs, outputs)
 
 
 def blocking(

@@ -39,6 +39,7 @@ from capstan.executor import (
     bind,
     branches,
     exchange,
+    joint,
     loops,
     runs,
     segments,
@@ -142,7 +143,7 @@ class _Emission:
             f"{message.number}: {exchanges.arrival(message)}" for message in self._part.incoming
         ]
         functions = []
-        for index, segment in enumerate(self._plan.nodes):
+        for index, segment in enumerate(self._plan.groups):
             functions.append(f"segment{index}")
             if not self._plan.is_ordered:
                 self._out.free.clear()  # another segment may run before this one or after it
@@ -156,27 +157,33 @@ class _Emission:
         self._out.result(f"{feed}, {table}, ({source.items(functions)}), {fetch}{more}")
         return self._out.code()
 
-    def _segment(self, segment: Sequence[ir.Node], exchanges: exchange.Exchange) -> None:
+    def _segment(self, segment: Sequence[segments.Group], exchanges: exchange.Exchange) -> None:
         """Write the nodes of a segment, which are on one device. A device repeats runs of them.
 
         Constants in host memory may be among them.
         """
-        homes = map(self._resources.devices.of, dict.fromkeys(node.device for node in segment))
+        nodes = [node for group in segment for node in group]
+        homes = map(self._resources.devices.of, dict.fromkeys(node.device for node in nodes))
         home = next((home for home in homes if not home.is_host), None)
-        groups: Iterable[tuple[bool, Sequence[ir.Node]]] = [(False, segment)]
-        if home is not None:
-            self._out.line(f"        {self._out.bind(home.use)}()")
-            if self._out.timed is None and not self._out.is_flat:
-                groups = self._runs.split(segment)
-        for is_run, nodes in groups:
-            if is_run and home is not None:
-                self._runs.write(nodes, home, self._node, self._buffers)
-                continue
-            for node in nodes:
-                if node.name in self._part.answers:
-                    self._waiting(node, exchanges)
-                else:
-                    self._node(node)
+        if home is None:
+            self._groups(segment, exchanges)
+            return
+        self._out.line(f"        {self._out.bind(home.use)}()")
+        if self._out.timed is not None or self._out.is_flat:
+            self._groups(segment, exchanges)
+            return
+        for is_run, run in self._runs.split(nodes):
+            if is_run:
+                self._runs.write(run, home, self._node, self._buffers)
+            else:
+                self._groups([[node] for node in run], exchanges)
+
+    def _groups(self, groups: Iterable[segments.Group], exchanges: exchange.Exchange) -> None:
+        for group in groups:
+            if group[0].name in self._part.answers:
+                self._waiting(group[0], exchanges)
+            else:
+                self._joined(group)
 
     @functools.cached_property
     def _runs(self) -> runs.Runs:
@@ -188,9 +195,9 @@ class _Emission:
 
     def write_nodes(self) -> None:
         """Write the nodes of a function, which all run in one segment."""
-        for segment in self._plan.nodes:
-            for node in segment:
-                self._node(node)
+        for segment in self._plan.groups:
+            for group in segment:
+                self._joined(group)
 
     def write_call(self, arguments: Sequence[str]) -> list[str]:
         """Write the nodes of a function, and return the expressions for its results."""
@@ -214,6 +221,9 @@ class _Emission:
             self._write(node)
         else:
             trace.write(node, self._write, self.scope)
+        self._release(node)
+
+    def _release(self, node: ir.Node) -> None:
         for edge in self._plan.released.get(node.name, ()):
             if edge in self._buffers:
                 self._out.release(self._buffers.pop(edge))
@@ -296,7 +306,37 @@ class _Emission:
         target = f"{', '.join(names)} = " if names else ""
         text = f"{target}{self._call(node, bound, edges)}"
         self._out.statement(text, node.name, self._branches.condition(ir.Edge(node.name)))
-        for output, name, (_, is_ref) in zip(edges, names, outputs, strict=True):
+        self._hold(node, bound, names)
+
+    def _joined(self, group: segments.Group) -> None:
+        """Write one line for all nodes of a group, unless they depend on a condition."""
+        bounds: list[bind.Bound] = []
+        if len(group) > 1 and not any(self._branches.condition(ir.Edge(n.name)) for n in group):
+            bounds = [self._bind(node) for node in group]
+        joined = joint.join(bounds)
+        if joined is None:
+            for node in group:
+                self._node(node)
+            return
+        calls = [
+            f"({source.items(self._arguments(node, bound))})"
+            for node, bound in zip(group, bounds, strict=True)
+        ]
+        total = sum(len(bound.outputs) for bound in bounds)
+        names = [self._values.name(index) for index in range(total)]
+        text = f"{self._out.bind(joined)}({', '.join(calls)})"
+        target = f"{source.items(names)}= " if names else ""
+        self._out.statement(f"{target}{text}", group[0].name, "")
+        for node, bound in zip(group, bounds, strict=True):
+            own, names = names[: len(bound.outputs)], names[len(bound.outputs) :]
+            self._hold(node, bound, own)
+        for node in group:
+            self._release(node)
+
+    def _hold(self, node: ir.Node, bound: bind.Bound, names: Sequence[str]) -> None:
+        """Record the names that hold the outputs of a node."""
+        edges = [ir.Edge(node.name, index) for index in range(len(names))]
+        for output, name, (_, is_ref) in zip(edges, names, bound.outputs, strict=True):
             if output in self._fed:
                 continue
             self._values.hold(output, name)
@@ -310,10 +350,7 @@ class _Emission:
 
     def _call(self, node: ir.Node, bound: bind.Bound, outputs: Sequence[ir.Edge]) -> str:
         """Return the expression that computes the outputs of a node."""
-        arguments = [
-            self._aliases.argument(edge, takes_ref=takes_ref)
-            for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
-        ]
+        arguments = self._arguments(node, bound)
         if node.name in self._plan.copied:
             return f"{arguments[0]}.snapshot({', '.join(self._planned(node, outputs))})"
         if bound.kernel.emit is not None:
@@ -323,6 +360,12 @@ class _Emission:
         if bound.kernel.out:
             arguments += self._planned(node, outputs)
         return f"{self._out.bind(bound.function)}({', '.join(arguments)})"
+
+    def _arguments(self, node: ir.Node, bound: bind.Bound) -> list[str]:
+        return [
+            self._aliases.argument(edge, takes_ref=takes_ref)
+            for edge, (_, takes_ref) in zip(node.inputs, bound.inputs, strict=True)
+        ]
 
     def _is_scalar(self, *edges: ir.Edge) -> bool:
         """Return whether the tensors are numbers or truth values without dimensions."""

@@ -14,8 +14,8 @@ _SHAPES = re.compile(r"shapes? (\([\d, ]*\)) (\([\d, ]*\))")
 def blame(fault: Exception, code: source.Code, filename: str) -> errors.OpError:
     """Return the OpError for `fault`. Its message names the node whose line raised it."""
     name = _node_at(fault.__traceback__, code, filename)
-    translated = fault if isinstance(fault, errors.OpError) else _translate(fault)
-    return translated if name is None else named(translated, name)
+    error = translated(fault)
+    return error if name is None else named(error, name)
 
 
 def named(error: errors.OpError, node: str) -> errors.OpError:
@@ -51,7 +51,10 @@ def _node_at(trace: TracebackType | None, code: source.Code, filename: str) -> s
     return None
 
 
-def _translate(fault: Exception) -> errors.OpError:
+def translated(fault: Exception) -> errors.OpError:
+    """Return the OpError for `fault`, which names no node unless the message already does."""
+    if isinstance(fault, errors.OpError):
+        return fault
     text = str(fault)
     if isinstance(fault, MemoryError):
         return errors.ResourceExhaustedError(None, None, f"OOM when allocating tensor: {text}")

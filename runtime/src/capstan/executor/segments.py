@@ -3,28 +3,32 @@
 `emit` writes one function for each segment.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence, Set
+import functools
+from collections.abc import Container, Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from capstan.core import devices
 from capstan.core import node as ir
-from capstan.executor import lifetimes, state
+from capstan.executor import lifetimes, siblings, state
 from capstan.framework import facts, opdef
-from capstan.graph import guards, hazards, infer, schedule
+from capstan.graph import guards, hazards, infer
 from capstan.kernels import registry
 from capstan.partition import parts
+
+Group = Sequence[ir.Node]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The segments of a part.
 
-    `nodes` are the nodes of each segment, in the order in which they run. If `is_ordered`, the
-    segments run in the order of their numbers. `copied` are the reads of resource variables that
-    must be copies. `released` are the tensors that each node is the last to use, by node name.
+    `groups` are the nodes of each segment, in the order in which they run. One call runs all nodes
+    of a group (`siblings`), unless they depend on a condition. If `is_ordered`, the segments run in
+    the order of their numbers. `copied` are the reads of resource variables that must be copies.
+    `released` are the tensors that each node is the last to use, by node name.
     """
 
-    nodes: Sequence[Sequence[ir.Node]]
+    groups: Sequence[Sequence[Group]]
     is_ordered: bool
     copied: frozenset[str]
     released: Mapping[str, Sequence[ir.Edge]]
@@ -32,13 +36,14 @@ class Plan:
 
 def plan(part: parts.Part, layout: state.Layout, default_container: str) -> Plan:
     """Return the plan of a part. Its variables without a container are in `default_container`."""
-    nodes = _in_order(part, layout)
+    groups = _in_order(part, layout)
+    nodes = [[node for group in segment for node in group] for segment in groups]
     is_ordered = all(index - 1 in before for index, before in enumerate(layout.before) if index)
     sent = [[edge for message in messages for edge in message.edges] for messages in layout.sends]
     copied = hazards.copied_reads(
         nodes, sent, part.fetches, shares, default_container, is_ordered=is_ordered
     )
-    return Plan(nodes, is_ordered, copied, lifetimes.released(nodes, _kept(part), shares))
+    return Plan(groups, is_ordered, copied, lifetimes.released(nodes, _kept(part), shares))
 
 
 def shares(node: ir.Node) -> bool:
@@ -50,8 +55,8 @@ def shares(node: ir.Node) -> bool:
     return kernel is not None and kernel.alias
 
 
-def _in_order(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:
-    """Return the nodes of each segment, in the order in which they run.
+def _in_order(part: parts.Part, layout: state.Layout) -> list[list[Group]]:
+    """Return the nodes of each segment in groups, in the order in which they run.
 
     The copies to a device come first, so that the other nodes of the device are next to each other
     (`runs`). The nodes that wait come last: a segment hands them their inputs at its end.
@@ -59,12 +64,29 @@ def _in_order(part: parts.Part, layout: state.Layout) -> list[list[ir.Node]]:
     found: dict[state.Key, list[ir.Node]] = {key: [] for key in layout.keys}
     for node in part.nodes:
         found[state.segment_key(part, node.name)].append(node)
+    kind = functools.partial(_kind, part)
     ordered = []
     for nodes in found.values():
         names = {node.name for node in nodes}
-        ranks = {node.name: _rank(node, names, part.answers) for node in nodes}
-        ordered.append(sorted(schedule.reads_first(nodes), key=lambda node: ranks[node.name]))
+        groups = siblings.group(nodes, kind)
+        ordered.append(sorted(groups, key=lambda group: _rank(group[0], names, part.answers)))
     return ordered
+
+
+def _kind(part: parts.Part, node: ir.Node) -> Hashable:
+    """Return an equal value for nodes that one kernel may run together, or None."""
+    device = devices.parse(node.device).device_type or "CPU"
+    if not registry.has_joining(node.op, device) or parts.is_traced(part):
+        return None
+    attrs = infer.attributes(node)
+    kernel = registry.find(node.op, device, attrs)
+    if kernel is None or kernel.join is None:
+        return None
+    named = sorted(attrs.items())
+    fixed = (item for item in named if item[0][0] != "_" and item[0] not in kernel.join.free)
+    shapes = [part.tensor_shapes.get(edge) for edge in node.inputs]
+    tails = tuple(None if shape is None else shape[1:] for shape in shapes)
+    return node.op, node.device, repr(list(fixed)), tails
 
 
 def _rank(node: ir.Node, segment: Set[str], waiting: Container[str]) -> int:

@@ -17,30 +17,32 @@ from capstan.framework import opdef
 from capstan.graph import order
 
 
-def reads_first(nodes: Sequence[ir.Node]) -> list[ir.Node]:
-    """Return `nodes` (in topological order) in an order that delays changes of variables.
+def reads_first(units: Sequence[Sequence[ir.Node]]) -> list[Sequence[ir.Node]]:
+    """Return `units` in an order that delays changes of variables.
 
-    Every node still runs after its producers. Nodes that are ready at the same time keep their
-    original order.
+    A unit is one node, or several that run at the same time. No unit needs another that needs it.
+    Every node still runs after its producers. Units that are ready at the same time keep their
+    original order. If each unit is one node, the original order is topological.
     """
-    index = {node.name: number for number, node in enumerate(nodes)}
-    writes = [changes_state(node) for node in nodes]
-    if not any(writes):
-        return list(nodes)
+    unit_of = {node.name: number for number, unit in enumerate(units) for node in unit}
+    writes = [any(map(changes_state, unit)) for unit in units]
+    if not any(writes) and len(unit_of) == len(units):
+        return list(units)
     missing: list[int] = []
-    readers: dict[str, list[int]] = defaultdict(list)
-    for number, node in enumerate(nodes):
-        sources = {name for name in order.producers(node) if name in index}
+    readers: dict[int, list[int]] = defaultdict(list)
+    for number, unit in enumerate(units):
+        names = (name for node in unit for name in order.producers(node))
+        sources = {unit_of[name] for name in names if name in unit_of}
         missing.append(len(sources))
-        for name in sources:
-            readers[name].append(number)
-    ready = [(writes[number], number) for number in range(len(nodes)) if not missing[number]]
+        for source in sources:
+            readers[source].append(number)
+    ready = [(writes[number], number) for number in range(len(units)) if not missing[number]]
     heapq.heapify(ready)
-    scheduled: list[ir.Node] = []
+    scheduled: list[Sequence[ir.Node]] = []
     while ready:
         _, number = heapq.heappop(ready)
-        scheduled.append(nodes[number])
-        for reader in readers[nodes[number].name]:
+        scheduled.append(units[number])
+        for reader in readers[number]:
             missing[reader] -= 1
             if not missing[reader]:
                 heapq.heappush(ready, (writes[reader], reader))

@@ -64,13 +64,27 @@ def column_of(dtype: dtypes.DType, rows: Sequence[Sequence[Any] | None]) -> Colu
     return Column(is_there, counts, values)
 
 
-def sparse(column: Column) -> tuple[Array, Array, Array]:
-    """Return the indices, the values and the shape of a sparse tensor with a row per example."""
-    counts, total = column.counts, len(column.values)
+def sparse(columns: Sequence[Column]) -> list[tuple[Array, Array, Array]]:
+    """Return the indices, the values and the shape of a sparse tensor for each column.
+
+    The tensor has a row per example. All columns have the same number of examples.
+    """
+    if not columns:
+        return []
+    counts = np.stack([column.counts for column in columns])
+    examples = counts.shape[1]
+    flat = counts.reshape(-1)
+    total = int(flat.sum())
     indices = np.empty((total, 2), np.int64)
-    indices[:, 0] = np.arange(len(counts)).repeat(counts)
-    indices[:, 1] = np.arange(total) - (counts.cumsum() - counts).repeat(counts)
-    return indices, column.values, np.array([len(counts), counts.max(initial=0)], np.int64)
+    indices[:, 0] = (np.arange(len(flat)) % max(examples, 1)).repeat(flat)
+    indices[:, 1] = np.arange(total) - (flat.cumsum() - flat).repeat(flat)
+    ends = counts.sum(1).cumsum().tolist()
+    return [
+        (indices[start:end], column.values, np.array([examples, longest], np.int64))
+        for start, end, column, longest in zip(
+            [0, *ends], ends, columns, counts.max(1, initial=0).tolist(), strict=False
+        )
+    ]
 
 
 def dense(spec: Dense, column: Column, fault: Complaint, lack: Lack) -> Array:

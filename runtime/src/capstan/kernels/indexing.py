@@ -1,16 +1,17 @@
 """Kernels that gather rows of tensors by index, and scatter them."""
 
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import rows
+from capstan.kernels import rows, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, is_on_host, numbers, on_host
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.registry import Calls, Function, Join, Joined, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
 _SMALL_TABLE = 1 << 20
@@ -30,6 +31,45 @@ def _gather_v2(node: NodeContext) -> Function:
         return take(params, indices, number(axis, "axis"), out)
 
     return gather
+
+
+def _gather_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
+    if any(node.attrs["batch_dims"] or np.any(node.constants.get(2, 1)) for node in nodes):
+        return None
+    if any(np.ndim(node.constants.get(1, (0,))) != 1 for node in nodes):
+        return None
+
+    def gather(calls: Calls) -> list[Array] | None:
+        tables, indices = [call[0] for call in calls], [call[1] for call in calls]
+        if not stacking.are_vectors(indices):
+            return None
+        rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
+        if rows_of.total > 4 * picked.total:
+            return None  # Copying the tables would take longer than the gathers.
+        places, owners = np.concatenate(indices), picked.owners()
+        if not rows_of.contain(places, owners):
+            return None
+        return picked.cut(rows.taken(np.concatenate(tables), rows_of.moved(places, owners)))
+
+    return gather
+
+
+def take_from_each(tables: Sequence[Array], indices: Sequence[Array]) -> list[Array] | None:
+    """Return the rows of each table at its indices, or None if the arrays do not fit together."""
+    first = tables[0]
+    if not stacking.are_vectors(indices) or any(
+        table.shape[1:] != first.shape[1:] or table.dtype != first.dtype for table in tables
+    ):
+        return None
+    rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
+    if not rows_of.contain(np.concatenate(indices), picked.owners()):
+        return None
+    return picked.cut(stacking.rows_of_each(tables, indices, picked))
+
+
+def _gather_from_each(calls: Calls) -> list[Array] | None:
+    tables, indices = zip(*calls, strict=True)
+    return take_from_each(tables, indices)
 
 
 def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
@@ -140,6 +180,18 @@ def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None
     return out
 
 
+def _segment_sums(calls: Calls) -> list[Array] | None:
+    data, ids, counts = zip(*calls, strict=True)
+    if not stacking.are_vectors(ids) or list(map(len, data)) != list(map(len, ids)):
+        return None
+    added, results = stacking.Blocks.of(ids), stacking.Blocks([number(n, "n") for n in counts])
+    owners, segments = added.owners(), np.concatenate(ids)
+    if not results.contain(segments, owners):
+        return None
+    places = results.moved(segments, owners)
+    return results.cut(_segment_sum(np.concatenate(data), places, np.array(results.total)))
+
+
 def _sums_in_range(out: Array, ids: Array, values: Array) -> Array:
     """Add values to rows of a device. As on a GPU of TensorFlow, ids out of range are left out."""
     if not out.size:
@@ -232,6 +284,29 @@ def _unique(node: NodeContext) -> Function:
     return unique
 
 
+def _unique_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Array] | None]:
+    dtype = nodes[0].output_dtypes[1].as_numpy_dtype
+
+    def unique(calls: Calls) -> list[Array] | None:
+        vectors = [x for (x,) in calls]
+        if not stacking.are_vectors(vectors) or vectors[0].dtype.kind not in "iu":
+            return None
+        blocks = stacking.Blocks.of(vectors)
+        numbers = np.concatenate(vectors)
+        span = int(numbers.max()) + 1
+        if numbers.min() < 0 or span * len(vectors) >= max(_SMALL_TABLE, 64 * len(numbers)):
+            return None
+        owners = blocks.owners()
+        first = _first_places(numbers + owners * span)
+        is_first = first == np.arange(len(numbers))
+        found = stacking.Blocks(np.add.reduceat(is_first, blocks.starts, dtype=np.int64))
+        rank = np.cumsum(is_first) - 1 - found.starts[owners]
+        values, places = found.cut(numbers[is_first]), blocks.cut(rank[first].astype(dtype))
+        return [part for pair in zip(values, places, strict=True) for part in pair]
+
+    return unique
+
+
 def _is_dense(x: Array) -> bool:
     """Return whether a table with a place for each number up to the largest is small enough."""
     return int(x.min()) >= 0 and int(x.max()) < max(_SMALL_TABLE, 16 * len(x))
@@ -246,11 +321,20 @@ def _first_places(x: Array) -> Array:
     return table[x]
 
 
-register(Kernel("Gather", constantly(_gather), out=True))
-register(Kernel("GatherV2", _gather_v2, out=True))
-register(Kernel("UnsortedSegmentSum", constantly(_segment_sum), out=True))
+register(
+    Kernel("Gather", constantly(_gather), out=True, join=Join(lambda nodes: _gather_from_each))
+)
+register(Kernel("GatherV2", _gather_v2, out=True, join=Join(_gather_of_several)))
+register(
+    Kernel(
+        "UnsortedSegmentSum",
+        constantly(_segment_sum),
+        out=True,
+        join=Join(lambda nodes: _segment_sums),
+    )
+)
 register(Kernel("DynamicStitch", _stitch))
 register(Kernel("ParallelDynamicStitch", _stitch))
 register(Kernel("InvertPermutation", constantly(_invert_permutation)))
 register(Kernel("OneHot", _one_hot, out=True))
-register(Kernel("Unique", _unique))
+register(Kernel("Unique", _unique, join=Join(_unique_of_several)))

@@ -4,8 +4,9 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import rows
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.memory import beside
+from capstan.kernels.memory import beside, is_on_host, on_host, put_rows
 from capstan.kernels.registry import Kernel, register
 from capstan.kernels.rejection import invalid
 
@@ -25,6 +26,8 @@ def _select(condition: Array, x: Array, y: Array, out: Array | None = None) -> A
                 f"Number of batches of 'then' must match size of 'cond', but saw: {len(x)} vs. "
                 f"{len(condition)}"
             )
+        if is_on_host(x):
+            return _select_rows(on_host(condition), x, y, out)
         condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
     elif condition.ndim and condition.shape != x.shape:
         raise invalid(
@@ -32,6 +35,17 @@ def _select(condition: Array, x: Array, y: Array, out: Array | None = None) -> A
             f"{show(x.shape)}"
         )
     return _select_v2(condition, x, y, out)
+
+
+def _select_rows(condition: Array, x: Array, y: Array, out: Array | None) -> Array:
+    if out is None:
+        out = y.copy()
+    else:
+        np.copyto(out, y)
+    chosen = condition.nonzero()[0]
+    if len(chosen):
+        put_rows(out, chosen, rows.taken(x, chosen))
+    return out
 
 
 def _select_v2(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:

@@ -41,3 +41,23 @@ def numbers(count: int, array: Any) -> Array:
 def on_host(value: Any) -> Array:
     """Return `value` in host memory. Blocks until a device has computed and copied it."""
     return value if is_on_host(value) else value.get()  # type: ignore[no-any-return]
+
+
+def put_rows(table: Array, indices: Array, values: Array) -> None:
+    """Replace rows of `table`, as `table[indices] = values`. The caller has checked the indices.
+
+    `values` has a row for each index, and no index occurs twice.
+    """
+    if is_on_host(table) and _is_plain(table) and _is_plain(values) and values.dtype == table.dtype:
+        # NumPy copies whole rows three times faster than their elements.
+        row = np.dtype((np.void, table.nbytes // len(table)))
+        blocks = values.reshape(len(values), -1).view(row)
+        table.reshape(len(table), -1).view(row)[indices] = blocks
+    else:
+        table[indices] = values
+
+
+def _is_plain(array: Array) -> bool:
+    """Return whether each row of a tensor is a block of bytes, and follows the row before it."""
+    is_block = array.ndim > 1 and array.size > 0 and array.flags.c_contiguous
+    return is_block and not array.dtype.hasobject

@@ -100,7 +100,7 @@ def _parse_example(node: NodeContext) -> Function:
 
         columns = _columns(np.asarray(serialized, object).ravel().tolist(), keys, types, fault)
         return _outputs(
-            [example_columns.sparse(column) for column in columns[: len(sparse_types)]],
+            example_columns.sparse(columns[: len(sparse_types)]),
             [
                 example_columns.dense(spec, column, fault, lack)
                 for spec, column in zip(specs, columns[len(sparse_types) :], strict=True)
@@ -132,7 +132,7 @@ def _parse_single_example(node: NodeContext) -> Function:
         texts = [string(serialized, "serialized")]
         columns = _columns(texts, [*sparse_keys, *dense_keys], types, fault)
         specs = _specs(node, dense_keys, defaults)
-        sparse = map(example_columns.sparse, columns[: len(sparse_keys)])
+        sparse = example_columns.sparse(columns[: len(sparse_keys)])
         return _outputs(
             [(indices[:, 1:], values, shape[1:]) for indices, values, shape in sparse],
             [

@@ -18,6 +18,9 @@ from capstan.resources import containers, dataset, waiters
 
 Function = Callable[..., Any]
 
+Calls = Sequence[Sequence[Any]]
+"""The inputs of several nodes."""
+
 Done = waiters.Done
 """Receives the outputs of a node, in order, or the error with which the node failed."""
 
@@ -55,6 +58,30 @@ class NodeContext:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """How one call runs several nodes of an op that do not depend on each other.
+
+    `make(nodes)` returns `function(calls)`, or None if it cannot join these nodes. `calls` has the
+    inputs of each node, as the function of one node takes them. The function returns the outputs of
+    all nodes in one sequence, the outputs of the first node first. It returns None or raises an
+    error if the inputs are not all valid, or do not fit together. Then it has changed nothing, and
+    the executor runs the nodes one after another.
+
+    The attributes of the nodes are equal, except for those named in `free`. So are the static
+    shapes of their inputs without the first size.
+    """
+
+    make: "Joining"
+    free: tuple[str, ...] = ()
+
+
+Joined = Callable[[Calls], Sequence[Any] | None]
+"""The function of several nodes."""
+Joining = Callable[[Sequence[NodeContext]], Joined | None]
+"""Returns the function of several nodes, or None."""
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One row of the table. It has either `make` or `start`.
 
@@ -89,6 +116,8 @@ class Kernel:
     With `holds_thread=True`, the function of `make` may block its thread, for example in a Python
     function that waits for another Python function. If several such nodes of a step do not depend
     on each other, they run at the same time, in the inter-op threads of the task.
+
+    `join` runs several nodes in one call. Only rows of CPUs have it.
     """
 
     op: str
@@ -103,6 +132,7 @@ class Kernel:
     holds_thread: bool = False
     repeats: bool = False
     repeats_with: tuple[Mapping[str, frozenset[dtypes.DType]], ...] = ()
+    join: Join | None = None
 
     def __post_init__(self) -> None:
         if (self.make is None) == (self.start is None):
@@ -169,6 +199,11 @@ def find(op: str, device: str, attrs: Mapping[str, Any]) -> Kernel | None:
 def has_asynchronous(op: str, device: str) -> bool:
     """Return whether any row of `op` for a device type may wait."""
     return any(kernel.is_asynchronous for kernel in _ROWS.get((op, device), ()))
+
+
+def has_joining(op: str, device: str) -> bool:
+    """Return whether a call of any row of `op` for a device type may run several nodes."""
+    return any(kernel.join is not None for kernel in _ROWS.get((op, device), ()))
 
 
 def holds_thread(op: str, device: str) -> bool:

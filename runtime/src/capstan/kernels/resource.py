@@ -4,7 +4,8 @@ A kernel that changes a variable does what the kernel for reference variables do
 output.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,16 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import indexing, state, training
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.registry import (
+    Calls,
+    Function,
+    Join,
+    Joined,
+    Joining,
+    Kernel,
+    NodeContext,
+    register,
+)
 from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
@@ -75,6 +85,20 @@ def _gather(node: NodeContext) -> Function:
     return gather
 
 
+def _gather_from_each(nodes: Sequence[NodeContext]) -> Joined | None:
+    if any(node.attrs["batch_dims"] for node in nodes):
+        return None
+
+    def gather(calls: Calls) -> list[Array] | None:
+        cells, indices = zip(*calls, strict=True)
+        with contextlib.ExitStack() as locks:
+            for cell in variable.in_lock_order(*dict.fromkeys(cells)):
+                locks.enter_context(cell.lock)
+            return indexing.take_from_each([cell.read() for cell in cells], indices)
+
+    return gather
+
+
 def _scatter(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
     def scatter(node: NodeContext) -> Function:
         function = make(node)
@@ -99,6 +123,20 @@ def _without_result(make: Callable[[NodeContext], Function]) -> Callable[[NodeCo
 
         def run(*inputs: Any) -> None:
             function(*inputs)
+
+        return run
+
+    return made
+
+
+def _without_results(make: Joining) -> Joining:
+    """Return a `make` of `Join` whose functions return nothing, as for `_without_result`."""
+
+    def made(nodes: Sequence[NodeContext]) -> Joined | None:
+        function = make(nodes)
+
+        def run(calls: Calls) -> Sequence[Any] | None:
+            return None if function is None or function(calls) is None else ()
 
         return run
 
@@ -131,8 +169,10 @@ register(Kernel("DestroyResourceOp", _destroy))
 register(Kernel("AssignVariableOp", _assign))
 register(Kernel("AssignAddVariableOp", _update(np.add)))
 register(Kernel("AssignSubVariableOp", _update(np.subtract)))
-register(Kernel("ResourceGather", _gather, out=True))
+register(Kernel("ResourceGather", _gather, out=True, join=Join(_gather_from_each)))
 for _op, _make in state.SCATTERS.items():
     register(Kernel(f"Resource{_op}", _scatter(_make)))
 for _op, _make in training.UPDATES.items():
-    register(Kernel(f"Resource{_op}", _without_result(_make)))
+    _join = training.JOINS.get(_op)
+    _join = _join and Join(_without_results(_join.make))
+    register(Kernel(f"Resource{_op}", _without_result(_make), join=_join))

@@ -8,7 +8,8 @@ operations work on full rows.
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.kernels.memory import beside, is_on_host, on_host
+from capstan.kernels import runs
+from capstan.kernels.memory import beside, is_on_host, on_host, put_rows
 from capstan.kernels.rejection import invalid
 
 _COMPARISONS = (np.maximum, np.minimum)
@@ -40,24 +41,21 @@ def in_range(indices: Array, count: int) -> Array:
 
 
 def merged(indices: Array, values: Array) -> tuple[Array, Array]:
-    """Return each index once, with the sum of its values.
+    """Return each index once, with the sum of its values. The caller has checked the indices.
 
     If no index occurs twice, the indices keep their order. Otherwise they are sorted.
     """
-    order = indices.argsort(kind="stable")
+    order = runs.order(indices)
     ranked = indices[order]
-    starts = first_of_each(ranked)
+    starts = runs.first_of_each(ranked)
     if len(starts) == len(ranked):
         return indices, values
-    return ranked[starts], np.add.reduceat(taken(values, order), starts, 0, values.dtype)
+    return ranked[starts], _sums(values, starts, order)
 
 
-def first_of_each(ranked: Array) -> Array:
-    """Return the place of the first of each run of equal elements of a vector in host memory."""
-    is_first = np.empty(len(ranked), bool)
-    is_first[:1] = True
-    np.not_equal(ranked[1:], ranked[:-1], is_first[1:])
-    return is_first.nonzero()[0]
+def _sums(values: Array, starts: Array, picks: Array) -> Array:
+    """Return the sum of each run of the rows `picks` of `values`. The runs start at `starts`."""
+    return runs.reduced(np.add, values, starts, runs.lengths(starts, len(picks)), picks)
 
 
 def taken(table: Array, indices: Array) -> Array:
@@ -66,13 +64,19 @@ def taken(table: Array, indices: Array) -> Array:
     return table.take(indices, 0, None, "clip") if is_on_host(table) else table[indices]
 
 
-def sums(indices: Array, values: Array, count: int) -> Array:
+def sums(indices: Array, values: Array, count: int, picks: Array) -> Array:
     """Return `count` rows in host memory: row i is the sum of the values whose index is i.
 
-    The caller has checked the indices.
+    Value number j is row `picks[j]` of `values`. The caller has checked the indices and the picks.
     """
+    order = runs.order(indices)
+    ranked = indices[order]
+    starts = runs.first_of_each(ranked)
+    found = _sums(values, starts, picks[order])
+    if len(found) == count:
+        return found
     result = np.zeros((count, *values.shape[1:]), values.dtype)
-    accumulate(result, indices, values, np.add)
+    put_rows(result, ranked[starts], found)
     return result
 
 
@@ -90,7 +94,7 @@ def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> 
         ufunc.at(table.reshape(-1), flat, values.reshape(-1))
         return
     distinct, totals = merged(flat, values.reshape(len(flat), *table.shape[1:]))
-    table[distinct] = ufunc(taken(table, distinct), totals)
+    put_rows(table, distinct, ufunc(taken(table, distinct), totals))
 
 
 def at(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:

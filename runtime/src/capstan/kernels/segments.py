@@ -10,14 +10,11 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import rows
+from capstan.kernels import rows, runs, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, is_on_host, on_host
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
-
-_SHORT = 4
-"""Runs of up to this number of rows are reduced row by row."""
 
 
 def _starts(ids: Array, count: int) -> Array:
@@ -36,39 +33,32 @@ def _starts(ids: Array, count: int) -> Array:
         raise invalid("segment ids must be >= 0")
     if (ids[1:] < ids[:-1]).any():
         raise invalid("segment ids are not increasing")
-    return rows.first_of_each(ids)
+    return runs.first_of_each(ids)
 
 
-def _reduced(data: Array, ids: Array, ufunc: np.ufunc, empty: Any) -> tuple[Array, Array, Array]:
-    """Return one row for each id up to the last, the ids that occur, and their counts of rows."""
+def _reduced(
+    data: Array, ids: Array, ufunc: np.ufunc, empty: Any, picks: Array | None = None
+) -> tuple[Array, Array, Array]:
+    """Return one row for each id up to the last, the ids that occur, and their counts of rows.
+
+    `ids` are the ids of the rows of `data`, or of the rows `picks` of `data`, in host memory.
+    """
     ids = on_host(ids)
-    starts = _starts(ids, len(data))
+    starts = _starts(ids, len(data) if picks is None else len(picks))
     total = int(ids[-1]) + 1 if len(ids) else 0
     found = ids[starts]
-    counts = np.empty_like(starts)
-    np.subtract(starts[1:], starts[:-1], counts[:-1])
-    counts[-1:] = len(ids) - starts[-1:]
+    counts = runs.lengths(starts, len(ids))
     if not len(starts):
         return np.empty_like(data, shape=(0, *data.shape[1:]), order="C"), found, counts
-    reduced = _of_runs(data, starts, counts, ufunc)
+    if is_on_host(data):
+        reduced = runs.reduced(ufunc, data, starts, counts, picks)
+    else:
+        reduced = ufunc.reduceat(data, beside(starts, data), 0, data.dtype)
     if len(starts) == total:
         return reduced, found, counts
     result = np.full_like(data, empty, shape=(total, *data.shape[1:]), order="C")
     result[beside(found, data)] = reduced
     return result, found, counts
-
-
-def _of_runs(data: Array, starts: Array, counts: Array, ufunc: np.ufunc) -> Array:
-    """Reduce each run of rows. The next run begins where a run ends."""
-    if not is_on_host(data) or counts.max() > _SHORT:
-        return ufunc.reduceat(data, beside(starts, data), 0, data.dtype)
-    # NumPy needs longer for a run than for a row.
-    reduced = rows.taken(data, starts)
-    for place in range(1, int(counts.max())):
-        longer = (counts > place).nonzero()[0]
-        following = rows.taken(data, starts[longer] + place)
-        reduced[longer] = ufunc(rows.taken(reduced, longer), following)
-    return reduced
 
 
 def _sorted(ufunc: np.ufunc, empty: int) -> Any:
@@ -120,29 +110,72 @@ def _sparse(scale: Callable[[Array], Array] | None) -> Any:
         if indices.ndim != 1:
             raise invalid(f"indices should be a vector, but got shape {show(indices.shape)}")
         rows.check(indices, len(data))
-        sums, found, counts = _reduced(rows.taken(data, indices), ids, np.add, 0)
+        sums, found, counts = _reduced(data, ids, np.add, 0, indices)
         return sums if scale is None else _divided(sums, found, scale(counts))
 
-    return constantly(reduce)
+    return reduce
+
+
+def _joined(reduce: Callable[..., Array]) -> Join:
+    """Return how one call of `reduce` serves several nodes, whose tables are stacked."""
+
+    def join(calls: Calls) -> list[Array] | None:
+        tables, indices, ids = zip(*calls, strict=True)
+        if not stacking.are_vectors(indices, ids):
+            return None
+        rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
+        reduced = stacking.Blocks([int(each[-1]) + 1 for each in ids])
+        owners = picked.owners()
+        picks, segments = np.concatenate(indices), np.concatenate(ids)
+        if len(segments) != picked.total or segments.min() < 0:
+            return None
+        if not rows_of.contain(picks, owners):
+            return None
+        picks, segments = rows_of.moved(picks, owners), reduced.moved(segments, owners)
+        return reduced.cut(reduce(np.concatenate(tables), picks, segments))
+
+    return Join(lambda nodes: join)
 
 
 def _sparse_grad(scale: Callable[[Array], Array] | None, *, of_unique: bool) -> Any:
-    """Return the kernel of the gradient by all rows, or by the rows that are looked up."""
+    """Return the function of the gradient by all rows, or by the rows that are looked up."""
 
     def spread(grad: Array, indices: Array, ids: Array, rows_count: Array) -> Any:
         count = number(rows_count, "output_dim0")
         rows.check(indices, count)
         rows.check(ids, len(grad), "segment_ids")
-        parts = rows.taken(grad, ids)
+        parts = grad
         if scale is not None:
-            divisors = scale(np.bincount(ids, minlength=len(grad)))[ids].astype(grad.dtype)
-            parts /= divisors.reshape(len(ids), *(1,) * (grad.ndim - 1))
+            divisors = scale(np.maximum(np.bincount(ids, minlength=len(grad)), 1))
+            parts = grad / divisors.astype(grad.dtype).reshape(-1, *(1,) * (grad.ndim - 1))
         if not of_unique:
-            return rows.sums(indices, parts, count)
+            return rows.sums(indices, parts, count, ids)
         found, places = np.unique(indices, return_inverse=True)
-        return rows.sums(places, parts, len(found)), found
+        return rows.sums(places, parts, len(found), ids), found
 
-    return constantly(spread)
+    return spread
+
+
+def _joined_grad(spread: Callable[..., Array]) -> Join:
+    """Return how one call of `spread` serves several nodes, whose gradients are stacked."""
+
+    def join(calls: Calls) -> list[Array] | None:
+        grads, indices, ids, counts = zip(*calls, strict=True)
+        if not stacking.are_vectors(indices, ids):
+            return None
+        rows_of, looked_up = stacking.Blocks.of(grads), stacking.Blocks.of(indices)
+        results = stacking.Blocks([number(count, "output_dim0") for count in counts])
+        owners = looked_up.owners()
+        places, segments = np.concatenate(indices), np.concatenate(ids)
+        if len(segments) != looked_up.total:
+            return None
+        if not results.contain(places, owners) or not rows_of.contain(segments, owners):
+            return None
+        places, segments = results.moved(places, owners), rows_of.moved(segments, owners)
+        total = np.array(results.total)
+        return results.cut(spread(np.concatenate(grads), places, segments, total))
+
+    return Join(lambda nodes: join)
 
 
 def _unsorted(ufunc: np.ufunc, bound: Callable[[Any], Any]) -> Callable[[NodeContext], Function]:
@@ -201,10 +234,12 @@ register(Kernel("SegmentMax", _sorted(np.maximum, 0)))
 register(Kernel("SegmentMin", _sorted(np.minimum, 0)))
 register(Kernel("SegmentMean", constantly(_mean)))
 for _name, _scale in (("Sum", None), ("Mean", np.positive), ("SqrtN", np.sqrt)):
-    register(Kernel(f"SparseSegment{_name}", _sparse(_scale)))
-    for _version in ("", "V2"):
-        _spread = _sparse_grad(_scale, of_unique=_version == "V2")
-        register(Kernel(f"SparseSegment{_name}Grad{_version}", _spread))
+    _reduce = _sparse(_scale)
+    register(Kernel(f"SparseSegment{_name}", constantly(_reduce), join=_joined(_reduce)))
+    _spread = _sparse_grad(_scale, of_unique=False)
+    register(Kernel(f"SparseSegment{_name}Grad", constantly(_spread), join=_joined_grad(_spread)))
+    _spread = _sparse_grad(_scale, of_unique=True)
+    register(Kernel(f"SparseSegment{_name}GradV2", constantly(_spread)))
 register(Kernel("UnsortedSegmentMax", _unsorted(np.maximum, lambda dtype: dtype.min)))
 register(Kernel("UnsortedSegmentMin", _unsorted(np.minimum, lambda dtype: dtype.max)))
 register(Kernel("UnsortedSegmentProd", _unsorted(np.multiply, lambda dtype: 1)))

@@ -132,7 +132,7 @@ def _sparse_lists(
             (example, time) for example, rows in enumerate(batch) for time in range(len(rows))
         ]
         rows = [row for each in batch for row in each]
-        inner, values, shape = example_columns.sparse(example_columns.column_of(dtype, rows))
+        [(inner, values, shape)] = example_columns.sparse([example_columns.column_of(dtype, rows)])
         outer = np.array(places, np.int64).reshape(-1, 2)
         indices = np.concatenate([outer[inner[:, 0]], inner[:, 1:]], 1)
         longest = max(map(len, batch), default=0)
@@ -145,8 +145,9 @@ def _columns(
 ) -> list[Array]:
     """Return the indices, the values and the shapes of sparse tensors of this rank."""
     parts = [
-        example_columns.sparse(example_columns.column_of(dtype, each))
+        part
         for each, dtype in zip(rows, types, strict=True)
+        for part in example_columns.sparse([example_columns.column_of(dtype, each)])
     ]
     return [
         *(indices[:, 2 - rank :] for indices, _, _ in parts),

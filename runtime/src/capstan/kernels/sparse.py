@@ -10,10 +10,10 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import rows
+from capstan.kernels import rows, runs, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 _ADVICE = (
@@ -121,6 +121,43 @@ def _fill_empty_rows(
     return all_places[order], all_values[order], is_empty, went[: len(values)]
 
 
+def _fill_empty_rows_of_several(calls: Calls) -> list[Array] | None:
+    indices, values, shapes, defaults = zip(*calls, strict=True)
+    if not stacking.are_vectors(values, shapes) or any(
+        each.shape != (len(part), len(shape)) or default.ndim
+        for each, part, shape, default in zip(indices, values, shapes, defaults, strict=True)
+    ):
+        return None
+    given = stacking.Blocks.of(values)
+    results = stacking.Blocks([int(shape[0]) for shape in shapes])
+    places, numbers, owners = np.concatenate(indices), np.concatenate(values), given.owners()
+    if not results.contain(places[:, 0], owners):
+        return None
+    moved = results.moved(places[:, 0], owners)
+    is_empty = np.ones(results.total, np.bool_)
+    is_empty[moved] = False
+    empty = is_empty.nonzero()[0]
+    if len(empty):
+        of_result = results.owners()[empty]
+        added = np.zeros((len(empty), places.shape[1]), np.int64)
+        added[:, 0] = empty - results.starts[of_result]
+        places = np.concatenate([places, added])
+        numbers = np.concatenate([numbers, np.array(defaults, numbers.dtype)[of_result]])
+        moved = np.concatenate([moved, empty])
+        given = stacking.Blocks(given.sizes + np.bincount(of_result, minlength=len(calls)))
+    order = runs.order(moved)
+    went = np.empty(len(order), np.int64)
+    went[order] = np.arange(len(order))
+    went = went[: len(owners)] - given.starts[owners]
+    columns = (
+        given.cut(rows.taken(places, order)),
+        given.cut(numbers[order]),
+        results.cut(is_empty),
+        stacking.Blocks.of(values).cut(went),
+    )
+    return [part for parts in zip(*columns, strict=True) for part in parts]
+
+
 def check_parts(indices: Array, values: Array, shape: Array) -> None:
     """Raise InvalidArgumentError unless the parts of a sparse tensor fit together."""
     if (
@@ -154,6 +191,12 @@ def _reorder(indices: Array, values: Array, shape: Array) -> tuple[Array, Array]
 
 register(Kernel("SparseToDense", _to_dense))
 register(Kernel("SparseTensorDenseMatMul", _matmul))
-register(Kernel("SparseFillEmptyRows", constantly(_fill_empty_rows)))
+register(
+    Kernel(
+        "SparseFillEmptyRows",
+        constantly(_fill_empty_rows),
+        join=Join(lambda nodes: _fill_empty_rows_of_several),
+    )
+)
 register(Kernel("SparseFillEmptyRowsGrad", constantly(_fill_empty_rows_grad)))
 register(Kernel("SparseReorder", constantly(_reorder)))

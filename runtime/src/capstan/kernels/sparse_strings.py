@@ -36,6 +36,8 @@ def _check(indices: Array, values: Array, shape: Array) -> None:
 
 def _check_restored(number: int, indices: Array, values: Array, shape: Array, rank: int) -> None:
     """Raise InvalidArgumentError unless the parts of one sparse tensor fit together."""
+    if indices.shape == (len(values), rank) and values.ndim == 1 and shape.shape == (rank,):
+        return
     name = f"SparseTensor[{number}]"
     for place, (part, kind, wanted) in enumerate(
         (
@@ -113,6 +115,7 @@ def _array(elements: list[Any], shape: tuple[int, ...]) -> Array:
 
 def _deserialize(node: NodeContext) -> Function:
     dtype = node.attrs["dtype"]
+    kind = np.dtype(dtype.as_numpy_dtype)
 
     def deserialize(serialized: Array) -> Any:
         outer = serialized.shape[:-1]
@@ -125,8 +128,8 @@ def _deserialize(node: NodeContext) -> Function:
         if not rows:
             raise invalid("Must have at least 1 serialized SparseTensor")
         for number, (indices, values, shape) in enumerate(rows):
-            found = dtypes.as_dtype(values.dtype)
-            if found is not dtype:
+            if values.dtype != kind:
+                found = dtypes.as_dtype(values.dtype)
                 raise invalid(
                     f"Requested SparseTensor of type {dtypes.cpp_name(dtype)} but "
                     f"SparseTensor[{number}].values.dtype() == {dtypes.cpp_name(found)}"

@@ -4,6 +4,7 @@ Sources: core/kernels/{reduce_join,string_to_hash_bucket}_op.cc.
 """
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,8 @@ import numpy as np
 from capstan import errors
 from capstan.core import arrays, attr_value, farmhash, fingerprint
 from capstan.core.arrays import Array
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels import stacking
+from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 _MOST_KNOWN, _LONGEST_KNOWN = 4096, 64
@@ -82,6 +84,20 @@ def _fast(node: NodeContext) -> Function:
     return buckets
 
 
+def _fast_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Array]]:
+    counts = np.array([node.attrs["num_buckets"] for node in nodes], np.uint64)
+
+    def buckets(calls: Calls) -> list[Array]:
+        arrays = [np.asarray(strings, object) for (strings,) in calls]
+        texts = list(itertools.chain.from_iterable(array.ravel().tolist() for array in arrays))
+        blocks = stacking.Blocks([array.size for array in arrays])
+        found = farmhash.farm64_of_each(texts) % counts[blocks.owners()]
+        cut = blocks.cut(found.astype(np.int64))
+        return [part.reshape(array.shape) for part, array in zip(cut, arrays, strict=True)]
+
+    return buckets
+
+
 def _strong(node: NodeContext) -> Function:
     keys = [int(key) for key in node.attrs["key"]]
     if len(keys) != 2:
@@ -98,5 +114,7 @@ def _buckets(hashed: Callable[[bytes], int], count: int, strings: Any) -> Array:
 
 register(Kernel("ReduceJoin", _reduce_join))
 register(Kernel("StringToHashBucket", _bucket(fingerprint.murmur64)))
-register(Kernel("StringToHashBucketFast", _fast))
+register(
+    Kernel("StringToHashBucketFast", _fast, join=Join(_fast_of_several, free=("num_buckets",)))
+)
 register(Kernel("StringToHashBucketStrong", _strong))

@@ -3,9 +3,7 @@
 Each formula (`kernels.training_formulas`) is several NumPy calls. An update reads the memory of the
 variable, its slots and the gradient only once: a CPU applies the calls block by block, and a block
 stays in the cache. A GPU runs the calls as one kernel (`core.elementwise`). On a CPU, intermediate
-values are in scratch space that the kernel keeps. A sparse update applies the formula to copies of
-the rows that the gradient names, and writes the rows back. An update of several variables takes
-their locks in the order of `variable.in_lock_order`.
+values are in scratch space that the kernel keeps. `training_rows` has the updates of single rows.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,13 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, elementwise
+from capstan.core import elementwise
 from capstan.core.arrays import Array
-from capstan.core.shapes import show
-from capstan.kernels import rows
+from capstan.kernels import training_cells, training_rows
 from capstan.kernels import training_formulas as formulas
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
 Cell = variable.Variable
@@ -80,62 +76,21 @@ class _Blocks:
             yield (*blocks, *(space[: len(blocks[0])] for space in self._scratch))
 
 
-def _precision(node: NodeContext) -> Callable[[Iterable[Array]], Sequence[Array]]:
-    """Return a function that returns arrays in the precision in which formulas compute."""
-    return _wide if node.attrs["T"] is dtypes.bfloat16 else tuple
-
-
-def _wide(arrays: Iterable[Array]) -> Sequence[Array]:
-    return [array.astype(np.float32) for array in arrays]
-
-
 def _contiguous(array: Array) -> Array:
     return array if array.flags.c_contiguous else array.copy()
-
-
-def _same_shape(names: Sequence[str], arrays: Sequence[Array]) -> None:
-    shape = arrays[0].shape
-    for name, array in zip(names, arrays, strict=True):
-        if array.shape != shape:
-            raise invalid(
-                f"{names[0]} and {name} do not have the same shape{show(shape)} {show(array.shape)}"
-            )
-
-
-class _Locked:
-    """Holds the locks of several variables.
-
-    Raises:
-        InvalidArgumentError: a variable occurs twice, so its lock would be taken twice.
-    """
-
-    __slots__ = ("_cells",)
-
-    def __init__(self, cells: Sequence[Cell]) -> None:
-        if len(set(cells)) < len(cells):
-            raise invalid(f"Variable {cells[0].name!r} cannot be its own slot")
-        self._cells = variable.in_lock_order(*cells)
-
-    def __enter__(self) -> None:
-        for cell in self._cells:
-            cell.lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        for cell in self._cells:
-            cell.lock.release()
 
 
 def _gradient_descent(node: NodeContext) -> Function:
     if not node.hardware.is_host:
         return _in_one_pass(node, formulas.gradient_descent, ("var", "delta"), 1, 1)
-    blocks, widen = _Blocks(node, 1, 1), _precision(node)
+    blocks, widen = _Blocks(node, 1, 1), training_cells.precision(node)
 
     def apply(var: Cell, rate: Array, grad: Array) -> Cell:
         (factor,) = widen((rate,))
         with var.lock:
             value = var.writable()
             if value.shape != grad.shape:
-                _same_shape(("var", "delta"), (value, grad))
+                training_cells.same_shape(("var", "delta"), (value, grad))
             for part, slope, step in blocks.of(value, grad):
                 np.multiply(slope, factor, step)
                 np.subtract(part, step, part)
@@ -163,10 +118,10 @@ def _in_one_pass(
     def apply(*inputs: Any) -> Cell:
         cells: Sequence[Cell] = inputs[:count]
         grad = inputs[at]
-        with _Locked(cells):
+        with training_cells.Locked(cells):
             arrays = [cell.writable() for cell in cells]
             if any(array.shape != grad.shape for array in arrays):
-                _same_shape(names, [*arrays, grad])
+                training_cells.same_shape(names, [*arrays, grad])
             # The gradient may be a reversed view of the variable, which changes meanwhile.
             run([*arrays, *inputs[count:at], _contiguous(grad), *inputs[at + 1 :]], arrays)
         return cells[0]
@@ -188,18 +143,22 @@ def _dense(
     def make(node: NodeContext) -> Function:
         if not node.hardware.is_host:
             return _in_one_pass(node, formula, names, gradient, scratch)
-        blocks, attrs, widen = _Blocks(node, count, scratch), node.attrs, _precision(node)
+        blocks, attrs, widen = (
+            _Blocks(node, count, scratch),
+            node.attrs,
+            training_cells.precision(node),
+        )
         at = count + gradient
 
         def apply(*inputs: Any) -> Cell:
             cells: Sequence[Cell] = inputs[:count]
             grad = inputs[at]
             update = formula(attrs, *widen(inputs[count:at]), *widen(inputs[at + 1 :]))
-            with _Locked(cells):
+            with training_cells.Locked(cells):
                 arrays = [cell.writable() for cell in cells]
                 for array in arrays:
                     if array.shape != grad.shape:
-                        _same_shape(names, [*arrays, grad])
+                        training_cells.same_shape(names, [*arrays, grad])
                 for parts in blocks.of(*arrays, grad):
                     update(*parts)
             return cells[0]
@@ -207,62 +166,6 @@ def _dense(
         return apply
 
     return make
-
-
-def _sparse(
-    formula: formulas.Formula, targets: str, gradient: int, scratch: int
-) -> Callable[[NodeContext], Function]:
-    """Return the `make` of an update of rows. The indices follow the gradient in the arguments."""
-    names = tuple(targets.split())
-    count = len(names)
-
-    def make(node: NodeContext) -> Function:
-        allocate, attrs, widen = node.hardware.allocate, node.attrs, _precision(node)
-
-        def apply(*inputs: Any) -> Cell:
-            cells: Sequence[Cell] = inputs[:count]
-            numbers = list(inputs[count:])
-            grad, indices = numbers.pop(gradient), numbers.pop(gradient)
-            update = formula(attrs, *widen(numbers))
-            with _Locked(cells):
-                arrays = [cell.writable() for cell in cells]
-                _same_shape(names, arrays)
-                _check_rows(arrays[0], grad, indices)
-                for index, rows_of_grad in _rounds(indices, grad):
-                    *parts, slope = widen(
-                        (*(rows.taken(array, index) for array in arrays), rows_of_grad)
-                    )
-                    spaces = [allocate(slope.shape, slope.dtype) for _ in range(scratch)]
-                    update(*parts, slope, *spaces)
-                    for array, part in zip(arrays, parts, strict=True):
-                        array[index] = part
-            return cells[0]
-
-        return apply
-
-    return make
-
-
-def _check_rows(table: Array, grad: Array, indices: Array) -> None:
-    if grad.shape != (*indices.shape, *table.shape[1:]):
-        raise invalid(
-            f"grad must be the same size as indices in the first dimension: "
-            f"{show(grad.shape)} {show(indices.shape)}"
-        )
-    rows.check(indices, len(table))
-
-
-def _rounds(indices: Array, grad: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield the indices and rows to update at once.
-
-    If an index occurs twice, yield one row at a time, as TensorFlow does.
-    """
-    ranked = np.sort(indices)
-    if not (ranked[1:] == ranked[:-1]).any():
-        yield indices, grad
-        return
-    for at in range(len(indices)):
-        yield indices[at : at + 1], grad[at : at + 1]
 
 
 _ADAGRAD_DA = "var gradient_accumulator gradient_squared_accumulator"
@@ -278,14 +181,21 @@ _ARGUMENTS: dict[str, tuple[formulas.Formula, str, int, int]] = {
     "Ftrl": (formulas.ftrl, "var accum linear", 0, 3),
     "FtrlV2": (formulas.ftrl_with_shrinkage, "var accum linear", 0, 4),
 }
-"""The arguments of `_dense` and `_sparse`, by the name of the algorithm."""
+"""The arguments of `_dense` and `training_rows.update`, by the name of the algorithm."""
 
 UPDATES = {
     "ApplyGradientDescent": _gradient_descent,
     "ApplyAdam": _dense(formulas.adam, "var m v", 6, 2),
     **{f"Apply{name}": _dense(*arguments) for name, arguments in _ARGUMENTS.items()},
-    **{f"SparseApply{name}": _sparse(*arguments) for name, arguments in _ARGUMENTS.items()},
+    **{
+        f"SparseApply{name}": training_rows.update(*arguments)
+        for name, arguments in _ARGUMENTS.items()
+    },
 }
 """The `make` of each op. Each op exists for resource variables too."""
+JOINS = {
+    f"SparseApply{name}": training_rows.joined(*arguments) for name, arguments in _ARGUMENTS.items()
+}
+"""How one call runs several updates of rows, by op."""
 for _op, _make in UPDATES.items():
-    register(Kernel(_op, _make))
+    register(Kernel(_op, _make, join=JOINS.get(_op)))

@@ -115,7 +115,7 @@ def _sparse(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """Return the gradient of a sum of looked-up rows, which may be divided by n or sqrt(n)."""
     data, indices, ids = op.inputs
     (grad,) = grads
-    rows = raw.GatherV2(raw.Shape(data), 0, 0)
+    rows = raw.StridedSlice(raw.Shape(data), [0], [1], [1], shrink_axis_mask=1)
     if op.type == "SparseSegmentSum":
         return raw.UnsortedSegmentSum(raw.GatherV2(grad, ids, 0), indices, rows), None, None
     return getattr(raw, f"{op.type}Grad")(grad, indices, ids, rows), None, None

@@ -1,0 +1,67 @@
+"""One function for several nodes of an op that do not depend on each other (`registry.Join`)."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from capstan.executor import bind, faults
+from capstan.kernels import registry
+
+_LARGE: Final = 1 << 24
+"""The most bytes that one call takes. Joining larger tensors costs more than it saves.
+
+The number is a guess.
+"""
+
+
+def join(bounds: Sequence[bind.Bound]) -> "Joint | None":
+    """Return the function of a group of nodes of one kernel, or None if they must run alone."""
+    kernel = bounds[0].kernel if bounds else None
+    if kernel is None or kernel.join is None:
+        return None
+    function = kernel.join.make([bound.context for bound in bounds])
+    return None if function is None else Joint(bounds, function)
+
+
+class Joint:
+    """The function of a group of nodes. Thread-safe, as the functions of the nodes are.
+
+    If the inputs of a call cannot be joined, the nodes run one after another. So an error is that
+    of a single node, and names the node.
+    """
+
+    __slots__ = ("_bounds", "_function")
+
+    def __init__(self, bounds: Sequence[bind.Bound], function: registry.Joined) -> None:
+        self._bounds = bounds
+        self._function = function
+
+    def __call__(self, *calls: Sequence[Any]) -> Sequence[Any]:
+        """Return the outputs of all nodes, in order. `calls` are the inputs of each node.
+
+        Raises:
+            OpError: a node failed. The message names the node.
+        """
+        found = self._together(calls)
+        return self._one_by_one(calls) if found is None else found
+
+    def _together(self, calls: registry.Calls) -> Sequence[Any] | None:
+        if _size(calls) > _LARGE:
+            return None
+        try:
+            return self._function(calls)
+        except Exception:  # noqa: BLE001 - the node that fails by itself raises the error again
+            return None
+
+    def _one_by_one(self, calls: registry.Calls) -> list[Any]:
+        found: list[Any] = []
+        for bound, inputs in zip(self._bounds, calls, strict=True):
+            try:
+                found += bind.results(bound.function(*inputs), bound.outputs)
+            except Exception as fault:
+                raise faults.named(faults.translated(fault), bound.context.name) from fault
+        return found
+
+
+def _size(calls: registry.Calls) -> int:
+    """Return the bytes of all tensors. A variable counts nothing, because nobody joins it."""
+    return sum(getattr(value, "nbytes", 0) for inputs in calls for value in inputs)

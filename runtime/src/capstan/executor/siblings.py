@@ -1,0 +1,60 @@
+"""Nodes of a segment that one call may run together, and the order of the nodes around them.
+
+A model with many feature columns has the same small nodes for each column. One call of NumPy for
+all of them takes about as long as a call for one. Such siblings have the same op, the same
+attributes and the same depth, the number of nodes before them in the longest path. So none of them
+depends on another.
+"""
+
+import collections
+from collections.abc import Callable, Hashable, Sequence
+
+from capstan.core import node as ir
+from capstan.graph import order, schedule
+
+Kind = Callable[[ir.Node], Hashable]
+"""Returns an equal value for nodes that one call may run, and None for a node that runs alone."""
+
+_FEWEST = 3
+"""A group of fewer nodes is not worth the work of joining their tensors. The number is a guess."""
+
+
+def group(nodes: Sequence[ir.Node], kind: Kind) -> list[Sequence[ir.Node]]:
+    """Return the nodes of a segment, in topological order, in groups and in the order to run.
+
+    A node that runs alone is a group of its own. Nodes that change a variable run late, as in
+    `schedule.reads_first`. A node that depends on such a change always runs alone, because its
+    siblings could delay a read until after another change.
+    """
+    keys = _keys(nodes, kind)
+    counts = collections.Counter(keys.values())
+    units: list[list[ir.Node]] = []
+    found: dict[Hashable, list[ir.Node]] = {}
+    for node in nodes:
+        key = keys.get(node.name)
+        if key is not None and counts[key] >= _FEWEST:
+            if key in found:
+                found[key].append(node)
+                continue
+            found[key] = [node]
+            units.append(found[key])
+        else:
+            units.append([node])
+    return schedule.reads_first(units)
+
+
+def _keys(nodes: Sequence[ir.Node], kind: Kind) -> dict[str, Hashable]:
+    """Return the kind and the depth of each node that need not run alone, by name."""
+    keys: dict[str, Hashable] = {}
+    depths: dict[str, int] = {}
+    late: set[str] = set()
+    for node in nodes:
+        before = [name for name in order.producers(node) if name in depths]
+        depths[node.name] = 1 + max((depths[name] for name in before), default=0)
+        if not late.isdisjoint(before):
+            late.add(node.name)
+        elif (own := kind(node)) is not None:
+            keys[node.name] = own, depths[node.name]
+        if schedule.changes_state(node):
+            late.add(node.name)
+    return keys

@@ -1,0 +1,94 @@
+"""Reductions of runs: consecutive rows that belong to one row of the result.
+
+NumPy's `reduceat` calls a loop for each run and each column, so it is fast only for long runs. Here
+the first rows of all runs are combined with the second rows, then with the third rows, and so on.
+Only the runs that are longer are left to `reduceat`. All arrays are in host memory.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.kernels.memory import put_rows
+
+_SHORT: Final = 4
+"""Runs of up to this number of rows are reduced row by row."""
+
+_MANY: Final = 512
+"""With fewer runs, `reduceat` is faster, unless all runs are short. The numbers were measured."""
+
+_FEW: Final = 128
+"""Up to this number, NumPy sorts 64-bit integers as fast as 16-bit integers."""
+
+
+def first_of_each(ranked: Array) -> Array:
+    """Return the place of the first of each run of equal elements of a vector."""
+    is_first = np.empty(len(ranked), bool)
+    is_first[:1] = True
+    np.not_equal(ranked[1:], ranked[:-1], is_first[1:])
+    return is_first.nonzero()[0]
+
+
+def lengths(starts: Array, count: int) -> Array:
+    """Return the number of rows of each run. The runs start at `starts`, the last ends at `count`.
+
+    No run is empty.
+    """
+    found = np.empty_like(starts)
+    np.subtract(starts[1:], starts[:-1], found[:-1])
+    found[-1:] = count - starts[-1:]
+    return found
+
+
+def order(numbers: Array) -> Array:
+    """Return the places of a vector of integers, none below 0, in the order of the integers.
+
+    Equal integers stay in their order.
+    """
+    if len(numbers) <= _FEW:
+        return numbers.argsort(kind="stable")
+    # NumPy sorts 16-bit integers by their digits, ten times as fast as larger integers.
+    largest = int(numbers.max())
+    found = numbers.astype(np.uint16).argsort(kind="stable")
+    shift = 16
+    while largest >> shift:
+        digits = (numbers >> shift).astype(np.uint16)
+        found = found[digits[found].argsort(kind="stable")]
+        shift += 16
+    return found
+
+
+def reduced(
+    ufunc: np.ufunc, table: Array, starts: Array, counts: Array, picks: Array | None = None
+) -> Array:
+    """Return one row for each run: `ufunc` combines its rows, from the first to the last.
+
+    The rows are those of `table`, or the rows `picks` of `table`. The caller has checked `picks`,
+    and the runs as for `lengths`.
+    """
+
+    def rows(places: Array) -> Array:
+        return table.take(places if picks is None else picks.take(places), 0, None, "clip")
+
+    longest = int(counts.max(initial=0))
+    if longest > _SHORT and len(starts) < _MANY:
+        data = table if picks is None else rows(np.arange(len(picks)))
+        return ufunc.reduceat(data, starts, 0, table.dtype)
+    result = rows(starts)
+    for place in range(1, min(longest, _SHORT)):
+        longer = (counts > place).nonzero()[0]
+        following = rows(starts.take(longer) + place)
+        combined = ufunc(result.take(longer, 0), following, casting="unsafe")
+        put_rows(result, longer, combined)
+    if longest > _SHORT:
+        long = (counts > _SHORT).nonzero()[0]
+        places, firsts = _places(starts.take(long), counts.take(long))
+        put_rows(result, long, ufunc.reduceat(rows(places), firsts, 0, table.dtype))
+    return result
+
+
+def _places(starts: Array, counts: Array) -> tuple[Array, Array]:
+    """Return the places of the rows of some runs, and where each run starts among them."""
+    firsts = np.cumsum(counts) - counts
+    return np.arange(int(counts.sum())) + np.repeat(starts - firsts, counts), firsts

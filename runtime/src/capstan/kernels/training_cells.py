@@ -1,0 +1,58 @@
+"""The variables of an optimizer's update: their locks, shapes and precision.
+
+An update of several variables takes their locks in the order of `variable.in_lock_order`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from capstan.core import dtypes
+from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels.registry import NodeContext
+from capstan.kernels.rejection import invalid
+from capstan.resources import variable
+
+Cell = variable.Variable
+
+
+def precision(node: NodeContext) -> Callable[[Iterable[Array]], Sequence[Array]]:
+    """Return a function that returns arrays in the precision in which formulas compute."""
+    return _wide if node.attrs["T"] is dtypes.bfloat16 else tuple
+
+
+def _wide(arrays: Iterable[Array]) -> Sequence[Array]:
+    return [array.astype(np.float32) for array in arrays]
+
+
+def same_shape(names: Sequence[str], arrays: Sequence[Array]) -> None:
+    shape = arrays[0].shape
+    for name, array in zip(names, arrays, strict=True):
+        if array.shape != shape:
+            raise invalid(
+                f"{names[0]} and {name} do not have the same shape{show(shape)} {show(array.shape)}"
+            )
+
+
+class Locked:
+    """Holds the locks of several variables.
+
+    Raises:
+        InvalidArgumentError: a variable occurs twice, so its lock would be taken twice.
+    """
+
+    __slots__ = ("_cells",)
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        if len(set(cells)) < len(cells):
+            raise invalid(f"Variable {cells[0].name!r} cannot be its own slot")
+        self._cells = variable.in_lock_order(*cells)
+
+    def __enter__(self) -> None:
+        for cell in self._cells:
+            cell.lock.acquire()
+
+    def __exit__(self, *_: object) -> None:
+        for cell in self._cells:
+            cell.lock.release()
