@@ -47,7 +47,7 @@ def _gather_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
         if rows_of.total > 4 * picked.total:
             return None  # Copying the tables would take longer than the gathers.
         places, owners = np.concatenate(indices), picked.owners()
-        if not rows_of.contain(places, owners):
+        if not rows_of.contain(places, picked):
             return None
         return picked.cut(rows.taken(np.concatenate(tables), rows_of.moved(places, owners)))
 
@@ -62,7 +62,7 @@ def take_from_each(tables: Sequence[Array], indices: Sequence[Array]) -> list[Ar
     ):
         return None
     rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
-    if not rows_of.contain(np.concatenate(indices), picked.owners()):
+    if not rows_of.contain(np.concatenate(indices), picked):
         return None
     return picked.cut(stacking.rows_of_each(tables, indices, picked))
 
@@ -186,7 +186,7 @@ def _segment_sums(calls: Calls) -> list[Array] | None:
         return None
     added, results = stacking.Blocks.of(ids), stacking.Blocks([number(n, "n") for n in counts])
     owners, segments = added.owners(), np.concatenate(ids)
-    if not results.contain(segments, owners):
+    if not results.contain(segments, added):
         return None
     places = results.moved(segments, owners)
     return results.cut(_segment_sum(np.concatenate(data), places, np.array(results.total)))

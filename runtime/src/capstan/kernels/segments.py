@@ -129,7 +129,7 @@ def _joined(reduce: Callable[..., Array]) -> Join:
         picks, segments = np.concatenate(indices), np.concatenate(ids)
         if len(segments) != picked.total or segments.min() < 0:
             return None
-        if not rows_of.contain(picks, owners):
+        if not rows_of.contain(picks, picked):
             return None
         picks, segments = rows_of.moved(picks, owners), reduced.moved(segments, owners)
         return reduced.cut(reduce(np.concatenate(tables), picks, segments))
@@ -169,7 +169,7 @@ def _joined_grad(spread: Callable[..., Array]) -> Join:
         places, segments = np.concatenate(indices), np.concatenate(ids)
         if len(segments) != looked_up.total:
             return None
-        if not results.contain(places, owners) or not rows_of.contain(segments, owners):
+        if not results.contain(places, looked_up) or not rows_of.contain(segments, looked_up):
             return None
         places, segments = results.moved(places, owners), rows_of.moved(segments, owners)
         total = np.array(results.total)

@@ -131,7 +131,7 @@ def _fill_empty_rows_of_several(calls: Calls) -> list[Array] | None:
     given = stacking.Blocks.of(values)
     results = stacking.Blocks([int(shape[0]) for shape in shapes])
     places, numbers, owners = np.concatenate(indices), np.concatenate(values), given.owners()
-    if not results.contain(places[:, 0], owners):
+    if not results.contain(np.ascontiguousarray(places[:, 0]), given):
         return None
     moved = results.moved(places[:, 0], owners)
     is_empty = np.ones(results.total, np.bool_)

@@ -33,12 +33,15 @@ class Blocks:
         """Return the number of the block of each row."""
         return np.repeat(np.arange(len(self.sizes)), self.sizes)
 
-    def contain(self, indices: Array, owners: Array) -> bool:
-        """Return whether each index is in the block of its owner, counted from the block's start.
+    def contain(self, indices: Array, parts: "Blocks") -> bool:
+        """Return whether the indices of each part are in the block with the number of the part.
 
-        Index i belongs to block `owners[i]`.
+        The indices count from the start of the block. No part is empty.
         """
-        return bool(((indices >= 0) & (indices < self.sizes[owners])).all())
+        # As an unsigned integer, a negative index is too large as well.
+        unsigned = indices.view(np.uint64) if indices.itemsize == 8 else indices.astype(np.uint64)
+        largest = np.maximum.reduceat(unsigned, parts.starts)
+        return bool((largest < self.sizes.view(np.uint64)).all())
 
     def moved(self, indices: Array, owners: Array) -> Array:
         """Return the places in the stacked tensor of indices that count from their block."""

@@ -149,7 +149,7 @@ def _fit(
             return False
     rows_of = stacking.Blocks.of([each[0] for each in tables])
     named, owners = np.concatenate(indices), blocks.owners()
-    return rows_of.contain(named, owners) and _are_distinct(
+    return rows_of.contain(named, blocks) and _are_distinct(
         rows_of.moved(named, owners), rows_of.total
     )
 
@@ -161,4 +161,4 @@ def _are_distinct(indices: Array, count: int) -> bool:
         return not bool((ranked[1:] == ranked[:-1]).any())
     is_named = np.zeros(count, np.bool_)
     is_named[indices] = True
-    return np.count_nonzero(is_named) == len(indices)
+    return int(np.count_nonzero(is_named)) == len(indices)
