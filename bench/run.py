@@ -46,6 +46,7 @@ ORDER = (
     "queue_batch",
     "train_softmax",
     "train_mlp",
+    "train_wide_deep",
     "sync_softmax",
     "sync_mlp",
     "import_time",
