@@ -216,7 +216,7 @@ def test_older_names_of_arguments_still_work() -> None:
         run(reduce_ops.reduce_sum(MATRIX, reduction_indices=[1], keep_dims=True)), [[3], [12]]
     )
     np.testing.assert_array_equal(run(reduce_ops.argmax(MATRIX, dimension=1)), [2, 2])
-    with pytest.raises(ValueError, match="Cannot specify both 'axis' and 'reduction_indices'"):
+    with pytest.raises(ValueError, match="Cannot specify both 'reduction_indices' and 'axis'"):
         reduce_ops.reduce_sum(MATRIX, axis=1, reduction_indices=1)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api import deprecation
 from capstan.framework.raw import raw
 
 __all__ = [
@@ -52,9 +53,9 @@ def batch_to_space(
 
 
 def _square(block_size: int | None, block_shape: Any) -> Any:
-    if block_size is not None and block_shape is not None:
-        raise ValueError("Cannot specify both 'block_size' and 'block_shape'")
-    size = block_shape if block_size is None else block_size
+    size = deprecation.deprecated_argument_lookup(
+        "block_shape", block_shape, "block_size", block_size
+    )
     return np.broadcast_to(np.asarray(size, np.int64), 2)
 
 

@@ -5,7 +5,7 @@ It learns labels of sequences without their times. The last class is the blank.
 
 from typing import Any
 
-from capstan.api.sparse_arguments import renamed
+from capstan.api import deprecation
 from capstan.framework import convert
 from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
@@ -39,7 +39,8 @@ def ctc_loss(
     """
     if not isinstance(labels, SparseTensor):
         raise TypeError("Expected labels (first argument) to be a SparseTensor")
-    values = convert.convert_to_tensor(renamed("logits", logits, "inputs", inputs), name="logits")
+    logits = deprecation.deprecated_argument_lookup("logits", logits, "inputs", inputs)
+    values = convert.convert_to_tensor(logits, name="logits")
     if not time_major:
         values = raw.Transpose(values, [1, 0, 2])
     loss, _ = raw.CTCLoss(

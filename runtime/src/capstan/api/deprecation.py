@@ -121,7 +121,7 @@ def deprecated_argument_lookup(new_name: str, new_value: Any, old_name: str, old
         ValueError: both names have a value.
     """
     if old_value is not None and new_value is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'")
+        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
     return new_value if old_value is None else old_value
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import reduce_ops
+from capstan.api import deprecation, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -29,7 +29,7 @@ def moments(
 
     Moments of float16 are computed in float32.
     """
-    keep = reduce_ops.renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    keep = deprecation.deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims)
     with scoped(name, "moments", (x,)):
         x = convert.convert_to_tensor(x, name="x")
         precise = _precise(x)
@@ -52,7 +52,7 @@ def weighted_moments(
     `frequency_weights` broadcasts with `x`. Where the sum of the weights is 0, both results are 0.
     Moments of float16 are computed in float32.
     """
-    keep = reduce_ops.renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    keep = deprecation.deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims)
     with scoped(name, "weighted_moments", (x, frequency_weights)):
         x = convert.convert_to_tensor(x, name="x")
         weights = convert.convert_to_tensor(frequency_weights, name="frequency_weights")
@@ -98,7 +98,7 @@ def sufficient_statistics(
     a constant if these sizes are known. The sums are those of x - shift and of (x - shift) ** 2.
     The sums are precise if `shift` is near the mean. Without a `shift`, they are those of x.
     """
-    keep = reduce_ops.renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    keep = deprecation.deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims)
     over = sorted(set(axes))
     with scoped(name, "sufficient_statistics", (x, shift)):
         x = convert.convert_to_tensor(x, name="x")
@@ -180,7 +180,7 @@ def batch_norm_with_global_normalization(
         ValueError: an argument is given by both of its names.
     """
     x, mean, variance = (
-        reduce_ops.renamed(new, value, old, former)
+        deprecation.deprecated_argument_lookup(new, value, old, former)
         for new, value, old, former in (
             ("input", input, "t", t), ("mean", mean, "m", m), ("variance", variance, "v", v),
         )

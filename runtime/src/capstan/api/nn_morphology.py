@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from capstan.api import deprecation
 from capstan.api.scoped import scoped
-from capstan.api.sparse_arguments import renamed
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -32,9 +32,9 @@ def dilation2d(
     """
     return raw.Dilation2D(
         input,
-        renamed("filters", filters, "filter", filter),
+        deprecation.deprecated_argument_lookup("filters", filters, "filter", filter),
         strides=strides,
-        rates=renamed("dilations", dilations, "rates", rates),
+        rates=deprecation.deprecated_argument_lookup("dilations", dilations, "rates", rates),
         padding=padding,
         name=name,
     )
@@ -77,7 +77,7 @@ def extract_image_patches(
     """
     return raw.ExtractImagePatches(
         images,
-        ksizes=renamed("sizes", sizes, "ksizes", ksizes),
+        ksizes=deprecation.deprecated_argument_lookup("sizes", sizes, "ksizes", ksizes),
         strides=strides,
         rates=rates,
         padding=padding,

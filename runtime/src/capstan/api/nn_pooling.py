@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from capstan.api import nn_convolution, nn_image_pools, nn_volumes
+from capstan.api import deprecation, nn_convolution, nn_image_pools, nn_volumes
 from capstan.api.nn_space_to_batch import with_space_to_batch
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
@@ -46,9 +46,7 @@ def max_pool_with_argmax(
     """
     if data_format != "NHWC":
         raise ValueError("Data formats other than 'NHWC' are not yet supported")
-    if Targmax is not None and output_dtype is not None:
-        raise ValueError("Cannot specify both 'Targmax' and 'output_dtype'")
-    kind = output_dtype if Targmax is None else Targmax
+    kind = deprecation.deprecated_argument_lookup("output_dtype", output_dtype, "Targmax", Targmax)
     return raw.MaxPoolWithArgmax(
         input,
         ksize=list(ksize),

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from capstan.api import deprecation
 from capstan.api.scoped import scoped
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -35,17 +36,11 @@ def reverse_sequence(
     Raises:
         ValueError: there is no axis of the sequences, or one is given under both names.
     """
-    along = _either("seq_axis", seq_axis, "seq_dim", seq_dim)
-    batch = _either("batch_axis", batch_axis, "batch_dim", batch_dim)
+    along = deprecation.deprecated_argument_lookup("seq_axis", seq_axis, "seq_dim", seq_dim)
+    batch = deprecation.deprecated_argument_lookup("batch_axis", batch_axis, "batch_dim", batch_dim)
     if along is None:
         raise ValueError("seq_axis must be given: the axis of the sequences")
     return raw.ReverseSequence(input, seq_lengths, seq_dim=along, batch_dim=batch or 0, name=name)
-
-
-def _either(name: str, value: int | None, old_name: str, old_value: int | None) -> int | None:
-    if value is not None and old_value is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{name}'")
-    return old_value if value is None else value
 
 
 def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Any:

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import plain
+from capstan.api import deprecation, plain
 from capstan.core import dtypes
 from capstan.framework.raw import raw
 
@@ -68,10 +68,7 @@ def decode_raw(
     Raises:
         ValueError: an argument is missing, or both `input_bytes` and `bytes` are given.
     """
-    if bytes is not None:
-        if input_bytes is not None:
-            raise ValueError("Cannot specify both 'bytes' and 'input_bytes'")
-        input_bytes = bytes
+    input_bytes = deprecation.deprecated_argument_lookup("input_bytes", input_bytes, "bytes", bytes)
     if out_type is None:
         raise ValueError("decode_raw_v1() missing 1 positional argument: 'out_type'")
     return raw.DecodeRaw(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api import deprecation
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -29,8 +30,10 @@ def _reduce(
     reduction_indices: Any,
     keep_dims: bool | None,
 ) -> Any:
-    axis = renamed("axis", axis, "reduction_indices", reduction_indices)
-    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
+    axis = deprecation.deprecated_argument_lookup(
+        "axis", axis, "reduction_indices", reduction_indices
+    )
+    keep = deprecation.deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims)
     value = (_logical if op in ("All", "Any") else _tensor)(input_tensor)
     axes = _all_axes(value) if axis is None else axis
     result = getattr(raw, op)(value, axes, keep_dims=bool(keep), name=name)
@@ -51,17 +54,6 @@ def _logical(value: Any) -> Any:
     except ValueError:
         # The operation refuses a tensor of another type, and names its argument.
         return _tensor(value)
-
-
-def renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
-    """Return the value of an argument that has two names.
-
-    Raises:
-        ValueError: both names have a value.
-    """
-    if new is not None and old is not None:
-        raise ValueError(f"Cannot specify both '{new_name}' and '{old_name}'.")
-    return old if new is None else new
 
 
 def _all_axes(value: Any) -> Any:
@@ -166,8 +158,10 @@ def reduce_logsumexp(
     keep_dims: bool | None = None,
 ) -> Any:
     """Return log(sum(exp(x))), computed without overflow."""
-    axis = renamed("axis", axis, "reduction_indices", reduction_indices)
-    keep = bool(renamed("keepdims", keepdims, "keep_dims", keep_dims))
+    axis = deprecation.deprecated_argument_lookup(
+        "axis", axis, "reduction_indices", reduction_indices
+    )
+    keep = deprecation.deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims)
     with scoped(name, "ReduceLogSumExp", (input_tensor,)) as scope:
         value = convert.convert_to_tensor(input_tensor, name="input_tensor")
         largest = reduce_max(value, axis, keepdims=True)
@@ -190,7 +184,7 @@ def count_nonzero(
     input: Any = None,
 ) -> Any:
     """Count the elements that are not 0."""
-    value = renamed("input", input, "input_tensor", input_tensor)
+    value = deprecation.deprecated_argument_lookup("input", input, "input_tensor", input_tensor)
     with scoped(name, "count_nonzero", (value,)) as scope:
         value = convert.convert_to_tensor(value, name="input_tensor")
         is_set = raw.Cast(raw.NotEqual(value, raw.ZerosLike(value)), DstT=dtypes.int64)
@@ -211,7 +205,7 @@ def argmax(
 
     If several elements are equally large, return the first index.
     """
-    axis = renamed("axis", axis, "dimension", dimension)
+    axis = deprecation.deprecated_argument_lookup("axis", axis, "dimension", dimension)
     return raw.ArgMax(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 
@@ -226,7 +220,7 @@ def argmin(
 
     If several elements are equally small, return the first index.
     """
-    axis = renamed("axis", axis, "dimension", dimension)
+    axis = deprecation.deprecated_argument_lookup("axis", axis, "dimension", dimension)
     return raw.ArgMin(input, 0 if axis is None else axis, output_type=output_type, name=name)
 
 

@@ -1,4 +1,4 @@
-"""The arguments that the functions on sparse tensors share."""
+"""The argument that the functions on sparse tensors share."""
 
 from typing import Any
 
@@ -16,14 +16,3 @@ def as_sparse(value: Any) -> SparseTensor:
     if not isinstance(value, SparseTensor):
         raise TypeError("Input must be a SparseTensor.")
     return value
-
-
-def renamed(new_name: str, new: Any, old_name: str, old: Any) -> Any:
-    """Return the argument that is given by its new or its old name.
-
-    Raises:
-        ValueError: both are given.
-    """
-    if new is not None and old is not None:
-        raise ValueError(f"Cannot specify both '{old_name}' and '{new_name}'.")
-    return old if new is None else new

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capstan.api import sparse_arguments
+from capstan.api import deprecation, sparse_arguments
 from capstan.api.scoped import scoped
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -22,7 +22,7 @@ def sparse_add(a: Any, b: Any, threshold: Any = None, thresh: Any = None) -> Any
         TypeError: neither `a` nor `b` is sparse.
         ValueError: `threshold` and `thresh` are given, or the static shapes differ.
     """
-    limit = sparse_arguments.renamed("threshold", threshold, "thresh", thresh)
+    limit = deprecation.deprecated_argument_lookup("threshold", threshold, "thresh", thresh)
     is_sparse = [isinstance(each, SparseTensor | SparseTensorValue) for each in (a, b)]
     if not any(is_sparse):
         raise TypeError("At least one input should be SparseTensor; do you mean to use tf.add()?")

@@ -8,9 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import check_ops, control_flow_ops, math_ops, reduce_ops, sparse_math_ops
+from capstan.api import (
+    check_ops,
+    control_flow_ops,
+    deprecation,
+    math_ops,
+    reduce_ops,
+    sparse_math_ops,
+)
 from capstan.api.scoped import scoped
-from capstan.api.sparse_arguments import as_sparse, renamed
+from capstan.api.sparse_arguments import as_sparse
 from capstan.core import dtypes
 from capstan.framework import convert, indexed_slices
 from capstan.framework.raw import raw
@@ -39,7 +46,7 @@ def sparse_concat(
         TypeError: an input is not a SparseTensor.
     """
     expands = expand_nonconcat_dim if expand_nonconcat_dims is None else expand_nonconcat_dims
-    axis = renamed("axis", axis, "concat_dim", concat_dim)
+    axis = deprecation.deprecated_argument_lookup("axis", axis, "concat_dim", concat_dim)
     parts = [as_sparse(each) for each in sp_inputs]
     if len(parts) == 1:
         return parts[0]
@@ -81,7 +88,7 @@ def sparse_split(
     """
     if keyword_required is not None:
         raise ValueError("Keyword arguments are required for this function.")
-    axis = renamed("axis", axis, "split_dim", split_dim)
+    axis = deprecation.deprecated_argument_lookup("axis", axis, "split_dim", split_dim)
     for argument, value in (("sp_input", sp_input), ("num_split", num_split), ("axis", axis)):
         if value is None:
             raise ValueError(f"{argument} is required")

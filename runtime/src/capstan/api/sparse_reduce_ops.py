@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api.sparse_arguments import renamed
+from capstan.api import deprecation
 from capstan.framework import convert
 from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor, SparseTensorValue
@@ -78,8 +78,8 @@ def _reduced(
     reduction_axes: Any,
     keep_dims: bool | None,
 ) -> Any:
-    keep = renamed("keepdims", keepdims, "keep_dims", keep_dims)
-    axes = renamed("axis", axis, "reduction_axes", reduction_axes)
+    keep = deprecation.deprecated_argument_lookup("keepdims", keepdims, "keep_dims", keep_dims)
+    axes = deprecation.deprecated_argument_lookup("axis", axis, "reduction_axes", reduction_axes)
     sparse = SparseTensor.from_value(sp_input) if isinstance(sp_input, SparseTensorValue) else None
     sparse = sp_input if sparse is None else sparse
     shape = sparse.dense_shape
