@@ -100,15 +100,15 @@ def _sequences(
     if data_format not in (None, "NWC", "NCW"):
         raise ValueError(f"data_format must be 'NWC' or 'NCW', not {data_format!r}")
     channels_first = data_format == "NCW"
-    at = 2 if channels_first else 1
+    row = 2 if channels_first else 1
     window, steps = (
         [1, *nn_convolution.per_axis(value, 1, channels_first, name)]
         for value, name in ((ksize, "ksize"), (strides, "strides"))
     )
     layout = "NCHW" if channels_first else "NHWC"
-    images = raw.ExpandDims(sequences, at)
+    images = raw.ExpandDims(sequences, row)
     result = _POOLS[kind, 1](images, window, steps, padding, layout, name=scope)
-    return raw.Squeeze(result, squeeze_dims=[at])
+    return raw.Squeeze(result, squeeze_dims=[row])
 
 
 def max_pool_v2(
@@ -160,10 +160,26 @@ def _any_rank(
     if count == 1:
         build = max_pool1d if kind == "MAX" else avg_pool1d
         return build(value, ksize, strides, padding, data_format, name)
+    return _pooled(kind, count, value, ksize, strides, padding, data_format, name)
+
+
+def _pooled(
+    kind: str,
+    count: int,
+    value: Any,
+    ksize: Any,
+    strides: Any,
+    padding: str,
+    data_format: str | None,
+    name: str | None,
+) -> Any:
+    """Pool sequences, images or volumes, which have `count` spatial axes."""
+    if count == 1:
+        return _sequences(kind, value, ksize, strides, padding, data_format, name)
     channels_first = (data_format or "").startswith("NC")
     window, steps = (
-        nn_convolution.per_axis(each, count, channels_first, about)
-        for each, about in ((ksize, "ksize"), (strides, "strides"))
+        nn_convolution.per_axis(numbers, count, channels_first, argument)
+        for numbers, argument in ((ksize, "ksize"), (strides, "strides"))
     )
     layout = data_format or ("NHWC" if count == 2 else "NDHWC")
     return _POOLS[kind, count](value, window, steps, padding, layout, name)
@@ -210,16 +226,8 @@ def pool(
             raise ValueError(f"{count}-D {pooling_type} pooling is not supported.")
 
         def pooled(values: Any, _: int, padding: str) -> Any:
-            if count == 1:
-                sizes = (window_shape, steps, padding, data_format)
-                return _sequences(pooling_type, values, *sizes, scope)
-            layout = data_format or ("NHWC" if count == 2 else "NDHWC")
-            is_first = layout.startswith("NC")
-            window, moves = (
-                nn_convolution.per_axis(list(each), count, is_first, "window_shape")
-                for each in (window_shape, steps)
-            )
-            return _POOLS[pooling_type, count](values, window, moves, padding, layout, name=scope)
+            sizes = (list(window_shape), steps, padding, data_format)
+            return _pooled(pooling_type, count, values, *sizes, scope)
 
         first = 2 if (data_format or "").startswith("NC") else 1
         axes = range(first, first + count)

@@ -13,6 +13,7 @@ from capstan.api import plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
+from capstan.framework.ops import last_axes
 from capstan.framework.raw import raw
 
 __all__ = ["fft", "fft2d", "fft3d", "ifft", "ifft2d", "ifft3d"]
@@ -50,21 +51,21 @@ def _of_real(rank: int, op: str, purpose: str) -> Callable[..., Any]:
     return transform
 
 
-def _lengths(value: Any, rank: int, is_forward: bool, given: Any) -> Any:
+def _lengths(value: Any, rank: int, is_forward: bool, fft_length: Any) -> Any:
     """Return the sizes of the real numbers along the last axes."""
-    if given is not None:
-        return convert.convert_to_tensor(given, dtypes.int32, "fft_length")
+    if fft_length is not None:
+        return convert.convert_to_tensor(fft_length, dtypes.int32, "fft_length")
     static = value.shape.internal
     if static is not None and None not in static[-rank:]:
-        sizes = list(static[-rank:])
+        known = list(static[-rank:])
         if not is_forward:
-            sizes[-1] = max(0, 2 * (sizes[-1] - 1))
-        return convert.constant(np.array(sizes, np.int32))
-    held = raw.StridedSlice(raw.Shape(value), [-rank], [0], [1], end_mask=1)
+            known[-1] = max(0, 2 * (known[-1] - 1))
+        return convert.constant(np.array(known, np.int32))
+    sizes = last_axes.sizes(value, rank, raw)
     if is_forward:
-        return held
+        return sizes
     last = np.array([0] * (rank - 1) + [1], np.int32)
-    return raw.Maximum(raw.Mul(raw.Sub(held, last), 1 + last), 0)
+    return raw.Maximum(raw.Mul(raw.Sub(sizes, last), 1 + last), 0)
 
 
 def _padded(value: Any, rank: int, is_forward: bool, lengths: Any) -> Any:
@@ -72,19 +73,16 @@ def _padded(value: Any, rank: int, is_forward: bool, lengths: Any) -> Any:
     known, static = lengths.op.constant_value(), value.shape.internal
     if known is not None and known.shape == (rank,) and static and None not in static[-rank:]:
         needed = _needed(known.tolist(), is_forward)
-        lacking = [max(0, least - held) for held, least in zip(static[-rank:], needed, strict=True)]
-        if not any(lacking):
+        zeros = [max(0, least - size) for size, least in zip(static[-rank:], needed, strict=True)]
+        if not any(zeros):
             return value
-        margins = [(0, 0)] * (len(static) - rank) + [(0, count) for count in lacking]
+        margins = [(0, 0)] * (len(static) - rank) + [(0, count) for count in zeros]
         return raw.Pad(value, np.array(margins, np.int32))
     if not is_forward:
         last = np.array([0] * (rank - 1) + [1], np.int32)
         lengths = raw.Add(raw.FloorDiv(lengths, 1 + last), last)
-    held = raw.StridedSlice(raw.Shape(value), [-rank], [0], [1], end_mask=1)
-    missing = raw.Maximum(raw.Sub(lengths, held), 0)
-    outer = raw.Fill(raw.Reshape(raw.Sub(raw.Rank(value), rank), [1]), np.int32(0))
-    behind = raw.ConcatV2([outer, missing], 0)
-    return raw.Pad(value, raw.Pack([raw.ZerosLike(behind), behind], axis=1))
+    lacking = raw.Maximum(raw.Sub(lengths, last_axes.sizes(value, rank, raw)), 0)
+    return last_axes.padded(value, lacking, rank, raw)
 
 
 def _needed(lengths: list[int], is_forward: bool) -> list[int]:

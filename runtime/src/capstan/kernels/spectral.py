@@ -40,11 +40,11 @@ def _real(rank: int, transform: Callable[..., Any], is_forward: bool) -> _Make:
             _check_rank(x, rank)
             sizes = _sizes(lengths, rank)
             half = [*sizes[:-1], sizes[-1] // 2 + 1 if sizes[-1] else 0]
-            taken, given = (sizes, half) if is_forward else (half, sizes)
-            _check_lengths(x, taken)
+            read, written = (sizes, half) if is_forward else (half, sizes)
+            _check_lengths(x, read)
             if not x.size or 0 in sizes:
-                return np.zeros((*x.shape[:-rank], *given), dtype)
-            places: Any = (..., *map(slice, taken))
+                return np.zeros((*x.shape[:-rank], *written), dtype)
+            places: Any = (..., *map(slice, read))
             return transform(x[places], sizes, axes).astype(dtype, copy=False)  # type: ignore[no-any-return]
 
         return run
@@ -67,9 +67,9 @@ def _sizes(lengths: Array, rank: int) -> list[int]:
     return sizes
 
 
-def _check_lengths(x: Array, taken: list[int]) -> None:
-    outer = x.ndim - len(taken)
-    for axis, least in enumerate(taken, outer):
+def _check_lengths(x: Array, read: list[int]) -> None:
+    outer = x.ndim - len(read)
+    for axis, least in enumerate(read, outer):
         if x.shape[axis] and x.shape[axis] < least:
             raise invalid(
                 f"Input dimension {axis} must have length of at least {least} but got: "

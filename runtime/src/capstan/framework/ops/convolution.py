@@ -1,11 +1,10 @@
 """Rows of two-dimensional convolutions (core/ops/nn_ops.cc, python/ops/nn_grad.py)."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from capstan.core import shapes, windows
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import rules, typesets, window_rules
 
 _ATTRIBUTES: dict[str, Any] = {
     "strides": list,
@@ -20,30 +19,10 @@ _CHOICES = {"padding": (b"SAME", b"VALID", b"EXPLICIT"), "data_format": (b"NHWC"
 _TYPES = {"T": typesets.FLOATING}
 
 
-def spatial(
-    attrs: Mapping[str, Any], axis: int, size: int | None, width: int | None, stride: int
-) -> int | None:
-    """Return the number of windows over an axis, or None if it is unknown."""
-    padding = windows.padding_of(attrs, axis)
-    if size is None or (width is None and padding != b"SAME"):
-        return None
-    dilations = attrs.get("dilations") or [1, 1, 1, 1]
-    return windows.count(size, width or 1, stride, dilations[axis], padding)
-
-
-def _lists(attrs: Mapping[str, Any], *names: str) -> None:
-    for name in names:
-        if len(attrs[name]) != 4:
-            raise ValueError(
-                f"Conv2D requires the {name} attribute to contain 4 values, but got: "
-                f"{len(attrs[name])}"
-            )
-
-
 def _output(ctx: ShapeContext, is_depthwise: bool) -> rules.Shapes:
     value, kernel = (rules.with_rank(shape, 4) for shape in ctx.inputs[:2])
     attrs = ctx.attrs
-    _lists(attrs, "strides", "dilations")
+    window_rules.check_lists(ctx, "Conv2D requires", 4, "strides", "dilations")
     height, width, depth = windows.axes_of(attrs["data_format"])
     channels = shapes.merge_dimension(value[depth], kernel[2])
     units = kernel[3]
@@ -52,7 +31,9 @@ def _output(ctx: ShapeContext, is_depthwise: bool) -> rules.Shapes:
     result: list[int | None] = [value[0]] * 4
     result[depth] = units
     for axis, breadth in ((height, kernel[0]), (width, kernel[1])):
-        result[axis] = spatial(attrs, axis, value[axis], breadth, attrs["strides"][axis])
+        stride, dilation = attrs["strides"][axis], attrs["dilations"][axis]
+        padding = windows.padding_of(attrs, axis)
+        result[axis] = window_rules.count(value[axis], breadth, stride, dilation, padding)
     return (tuple(result),)
 
 
@@ -64,16 +45,13 @@ def _depthwise_shape(ctx: ShapeContext) -> rules.Shapes:
     return _output(ctx, is_depthwise=True)
 
 
-def _given_input(ctx: ShapeContext) -> rules.Shapes:
+def _input_shape(ctx: ShapeContext) -> rules.Shapes:
+    """Return the shape that `input_sizes` holds, for the gradient by the input."""
     if "use_cudnn_on_gpu" in ctx.attrs:
         kernel, slope = (rules.with_rank(shape, 4) for shape in ctx.inputs[1:])
         _, _, depth = windows.axes_of(ctx.attrs["data_format"])
         shapes.merge_dimension(slope[depth], kernel[3])
     return (rules.with_rank(rules.shape_in(ctx, 0), 4),)
-
-
-def _given_filter(ctx: ShapeContext) -> rules.Shapes:
-    return (rules.with_rank(rules.shape_in(ctx, 1), 4),)
 
 
 def _same(op: Op) -> dict[str, Any]:
@@ -140,7 +118,7 @@ for _name, _attrs, _shape in (
             ("output: T",),
             attrs=_attrs,
             choices=_CHOICES,
-            shape=_given_input,
+            shape=_input_shape,
             gradient=_by_input,
             types=_TYPES,
             host=("input_sizes",),
@@ -153,7 +131,7 @@ for _name, _attrs, _shape in (
             ("output: T",),
             attrs=_attrs,
             choices=_CHOICES,
-            shape=_given_filter,
+            shape=window_rules.shape_in(1, 4),
             gradient=_by_filter,
             types=_TYPES,
             host=("filter_sizes",),

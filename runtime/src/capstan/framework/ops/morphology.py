@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import shapes, windows
+from capstan.core import shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import rules, typesets, window_rules
 
 _CHOICES = {"padding": (b"SAME", b"VALID")}
 _DILATION: dict[str, Any] = {"strides": list, "rates": list, "padding": bytes}
@@ -17,26 +17,14 @@ _NUMBERS = {"T": typesets.NUMERIC}
 
 def _count(ctx: ShapeContext, axis: int, size: int | None, width: int | None) -> int | None:
     """Return the number of windows over an axis of images, or None if it is unknown."""
-    padding = ctx.attrs["padding"]
-    if size is None or (width is None and padding != b"SAME"):
-        return None
     stride, rate = ctx.attrs["strides"][axis], ctx.attrs["rates"][axis]
-    return windows.count(size, width or 1, stride, rate, padding)
-
-
-def _check_lists(ctx: ShapeContext, op: str, *names: str) -> None:
-    for name in names:
-        if len(ctx.attrs[name]) != 4:
-            raise ValueError(
-                f"{op} requires the {name} attribute to contain 4 values, but got: "
-                f"{len(ctx.attrs[name])}"
-            )
+    return window_rules.count(size, width, stride, rate, ctx.attrs["padding"])
 
 
 def _dilated(ctx: ShapeContext) -> rules.Shapes:
     batch, height, width, depth = rules.with_rank(ctx.inputs[0], 4)
     tall, wide, channels = rules.with_rank(ctx.inputs[1], 3)
-    _check_lists(ctx, "Dilation2D", "strides", "rates")
+    window_rules.check_lists(ctx, "Dilation2D requires", 4, "strides", "rates")
     depth = shapes.merge_dimension(depth, channels)
     return ((batch, _count(ctx, 1, height, tall), _count(ctx, 2, width, wide), depth),)
 
@@ -51,7 +39,8 @@ def _dilation(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 def _patched(ctx: ShapeContext) -> rules.Shapes:
     batch, height, width, depth = rules.with_rank(ctx.inputs[0], 4)
-    _check_lists(ctx, "ExtractImagePatches", "ksizes", "strides", "rates")
+    lists = ("ksizes", "strides", "rates")
+    window_rules.check_lists(ctx, "ExtractImagePatches requires", 4, *lists)
     _, tall, wide, _ = ctx.attrs["ksizes"]
     depth = None if depth is None else depth * tall * wide
     return ((batch, _count(ctx, 1, height, tall), _count(ctx, 2, width, wide), depth),)

@@ -14,7 +14,7 @@ from capstan.framework.opdef import (
     ShapeRule,
     define,
 )
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import rules, typesets, window_rules
 
 _ATTRIBUTES: dict[str, Any] = {
     "ksize": list,
@@ -41,12 +41,7 @@ def pooled(attrs: Mapping[str, Any], axis: int, size: int | None) -> int | None:
 
 
 def _pool_shape(ctx: ShapeContext) -> rules.Shapes:
-    for name in ("ksize", "strides"):
-        if len(ctx.attrs[name]) != 4:
-            raise ValueError(
-                f"Requires the {name} attribute to contain 4 values, but got: "
-                f"{len(ctx.attrs[name])}"
-            )
+    window_rules.check_lists(ctx, "Requires", 4, "ksize", "strides")
     value = rules.with_rank(ctx.inputs[0], 4)
     return (tuple(pooled(ctx.attrs, axis, size) for axis, size in enumerate(value)),)
 
@@ -71,10 +66,6 @@ def _argmax_shape(ctx: ShapeContext) -> rules.Shapes:
 
 def _by_max_shape(ctx: ShapeContext) -> rules.Shapes:
     return (rules.with_rank(ctx.inputs[0], 4),)
-
-
-def _by_mean_shape(ctx: ShapeContext) -> rules.Shapes:
-    return (rules.with_rank(rules.shape_in(ctx, 0), 4),)
 
 
 def _same(op: Op) -> dict[str, Any]:
@@ -188,7 +179,7 @@ define(
         ("output: T",),
         attrs=_ATTRIBUTES,
         choices=_CHOICES,
-        shape=_by_mean_shape,
+        shape=window_rules.shape_in(0, 4),
         gradient=_mean_grad,
         types=_AVERAGED,
         host=("orig_input_shape",),

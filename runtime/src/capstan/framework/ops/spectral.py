@@ -11,7 +11,7 @@ import numpy as np
 
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import last_axes, rules, typesets
 
 _SUFFIXES: Final = {1: "", 2: "2D", 3: "3D"}
 _ShapeRule = Callable[[ShapeContext], rules.Shapes]
@@ -42,8 +42,7 @@ def _resized(rank: int, is_halved: bool) -> _ShapeRule:
 
 def _count(x: Any, rank: int, kind: dtypes.DType, raw: Raw) -> Any:
     """Return the number of elements of one transform, in a type of numbers."""
-    sizes = raw.StridedSlice(raw.Shape(x), [-rank], [0], [1], end_mask=1)
-    return raw.Cast(raw.Prod(sizes, [0]), DstT=kind)
+    return raw.Cast(raw.Prod(last_axes.sizes(x, rank, raw), [0]), DstT=kind)
 
 
 def _forward(rank: int) -> GradientRule:
@@ -72,12 +71,11 @@ def _real_forward(rank: int) -> GradientRule:
     """
 
     def gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-        x, grad = op.inputs[0], _padded(grads[0], op.inputs[1], rank, raw)
+        x, grad = op.inputs[0], _enlarged(grads[0], op.inputs[1], rank, raw)
         kind = x.dtype.base_dtype
         back = raw.Real(getattr(raw, f"IFFT{_SUFFIXES[rank]}")(grad), Tout=kind)
         back = raw.Mul(back, _count(grad, rank, kind, raw))
-        sizes = raw.StridedSlice(raw.Shape(x), [-rank], [0], [1], end_mask=1)
-        return _padded(back, sizes, rank, raw), None
+        return _enlarged(back, last_axes.sizes(x, rank, raw), rank, raw), None
 
     return gradient
 
@@ -100,19 +98,15 @@ def _real_inverse(rank: int) -> GradientRule:
         times = raw.SelectV2(is_single, np.float32(1), np.float32(2))
         found = raw.Mul(found, raw.Cast(times, DstT=kind))
         found = raw.RealDiv(found, _count(grad, rank, kind, raw))
-        sizes = raw.StridedSlice(raw.Shape(z), [-rank], [0], [1], end_mask=1)
-        return _padded(found, sizes, rank, raw), None
+        return _enlarged(found, last_axes.sizes(z, rank, raw), rank, raw), None
 
     return gradient
 
 
-def _padded(value: Any, sizes: Any, rank: int, raw: Raw) -> Any:
+def _enlarged(value: Any, sizes: Any, rank: int, raw: Raw) -> Any:
     """Put zeros behind the elements of the last axes, which get these sizes."""
-    held = raw.StridedSlice(raw.Shape(value), [-rank], [0], [1], end_mask=1)
-    lacking = raw.Sub(sizes, held)
-    outer = raw.Fill(raw.Reshape(raw.Sub(raw.Rank(value), rank), [1]), np.int32(0))
-    behind = raw.ConcatV2([outer, lacking], 0)
-    return raw.Pad(value, raw.Pack([raw.ZerosLike(behind), behind], axis=1))
+    lacking = raw.Sub(sizes, last_axes.sizes(value, rank, raw))
+    return last_axes.padded(value, lacking, rank, raw)
 
 
 def _complex_row(name: str, rank: int, gradient: GradientRule) -> OpDef:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from capstan.core import dtypes, shapes, windows
+from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import pooling, rules, typesets
+from capstan.framework.ops import pooling, rules, typesets, window_rules
 
 _CONVOLUTION: dict[str, Any] = {
     "strides": list,
@@ -23,17 +23,8 @@ _FLOATS = {"T": typesets.FLOATING}
 _LARGEST = {"T": (dtypes.float16, dtypes.bfloat16, dtypes.float32)}
 
 
-def _check_lists(ctx: ShapeContext, *names: str) -> None:
-    for name in names:
-        if len(ctx.attrs[name]) != 5:
-            raise ValueError(
-                f"Requires the {name} attribute to contain 5 values, but got: "
-                f"{len(ctx.attrs[name])}"
-            )
-
-
 def _convolved(ctx: ShapeContext) -> rules.Shapes:
-    _check_lists(ctx, "strides", "dilations")
+    window_rules.check_lists(ctx, "Requires", 5, "strides", "dilations")
     value, kernel = (rules.with_rank(shape, 5) for shape in ctx.inputs)
     is_first = ctx.attrs["data_format"] == b"NCDHW"
     depth, spatial = (1, (2, 3, 4)) if is_first else (4, (1, 2, 3))
@@ -41,31 +32,17 @@ def _convolved(ctx: ShapeContext) -> rules.Shapes:
     result: list[int | None] = [value[0]] * 5
     result[depth] = kernel[4]
     for place, axis in enumerate(spatial):
-        size, width, padding = value[axis], kernel[place], ctx.attrs["padding"]
-        known = size is not None and (width is not None or padding == b"SAME")
-        result[axis] = (
-            windows.count(
-                size or 0,
-                width or 1,
-                ctx.attrs["strides"][axis],
-                ctx.attrs["dilations"][axis],
-                padding,
-            )
-            if known
-            else None
+        stride, dilation = ctx.attrs["strides"][axis], ctx.attrs["dilations"][axis]
+        result[axis] = window_rules.count(
+            value[axis], kernel[place], stride, dilation, ctx.attrs["padding"]
         )
     return (tuple(result),)
 
 
 def _pooled(ctx: ShapeContext) -> rules.Shapes:
-    _check_lists(ctx, "ksize", "strides")
+    window_rules.check_lists(ctx, "Requires", 5, "ksize", "strides")
     value = rules.with_rank(ctx.inputs[0], 5)
     return (tuple(pooling.pooled(ctx.attrs, axis, size) for axis, size in enumerate(value)),)
-
-
-def _held(index: int) -> Any:
-    """Return the rule for the shape that input `index` holds."""
-    return lambda ctx: (rules.with_rank(rules.shape_in(ctx, index), 5),)
 
 
 def _like(index: int) -> Any:
@@ -138,7 +115,7 @@ for _name, _inputs, _attrs, _shape, _gradient, _types, _host in (
         "Conv3DBackpropInputV2",
         ("input_sizes: Tshape", "filter: T", "out_backprop: T"),
         {**_CONVOLUTION, "Tshape": dtypes.int32},
-        _held(0),
+        window_rules.shape_in(0, 5),
         _by_input,
         {**_FLOATS, "Tshape": typesets.INDEX},
         ("input_sizes",),
@@ -147,7 +124,7 @@ for _name, _inputs, _attrs, _shape, _gradient, _types, _host in (
         "Conv3DBackpropFilterV2",
         ("input: T", "filter_sizes: int32", "out_backprop: T"),
         _CONVOLUTION,
-        _held(1),
+        window_rules.shape_in(1, 5),
         _by_filter,
         _FLOATS,
         ("filter_sizes",),
@@ -176,7 +153,7 @@ for _name, _inputs, _attrs, _shape, _gradient, _types, _host in (
         "AvgPool3DGrad",
         ("orig_input_shape: int32", "grad: T"),
         _POOL,
-        _held(0),
+        window_rules.shape_in(0, 5),
         _mean_grad,
         _FLOATS,
         ("orig_input_shape",),
