@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import init_ops, nn, scope_block
+from capstan.api import nn, scope_block
 from capstan.contrib.framework import argument_scopes
 from capstan.contrib.layers import collecting, norms
 from capstan.framework import convert
@@ -51,18 +51,9 @@ def group_norm(
     with scope_block.variable_scope(scope, "GroupNorm", [inputs], reuse=reuse) as block:
         split = raw.Reshape(inputs, _sizes(inputs, [*sizes[:at], *inner, *sizes[at + 1 :]]))
         along = [1] * at + inner + [1] * (len(sizes) - at - 1)
-        start = {"beta": init_ops.Zeros, "gamma": init_ops.Ones, **(param_initializers or {})}
-        beta, gamma = (
-            raw.Reshape(
-                norms.parameter(
-                    name, [channels], inputs.dtype.base_dtype, start[name], variables_collections,
-                    trainable,
-                ),
-                along,
-            )
-            if is_wanted
-            else None
-            for name, is_wanted in (("beta", center), ("gamma", scale))
+        beta, gamma = norms.parameters(
+            [channels], inputs.dtype.base_dtype, center, scale, param_initializers,
+            variables_collections, trainable, along,
         )  # fmt: skip
         over = [at + 1, *(axis + (axis > at) for axis in axes)]
         mean, variance = nn.moments(split, over, keepdims=True)

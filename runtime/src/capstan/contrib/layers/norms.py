@@ -1,5 +1,6 @@
 """Normalizations of single examples (contrib/layers/python/layers/layers.py, normalization.py)."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from capstan.api import init_ops, nn, reduce_ops, scope_block
@@ -48,15 +49,7 @@ def layer_norm(
                 f"Inputs {inputs.name}: shape(inputs)[{begin_params_axis}:] is not fully defined: "
                 f"{inputs.shape}"
             )
-        beta, gamma = (
-            parameter(name, shape, kind, start, variables_collections, trainable)
-            if is_wanted
-            else None
-            for name, start, is_wanted in (
-                ("beta", init_ops.Zeros, center),
-                ("gamma", init_ops.Ones, scale),
-            )
-        )
+        beta, gamma = parameters(shape, kind, center, scale, None, variables_collections, trainable)
         mean, variance = nn.moments(inputs, list(range(first, rank)), keepdims=True)
         epsilon = 1e-3 if kind in (dtypes.float16, dtypes.bfloat16) else 1e-12
         outputs = nn.batch_normalization(inputs, mean, variance, beta, gamma, epsilon)
@@ -93,19 +86,10 @@ def instance_norm(
         channels = inputs.shape.as_list()[at]
         if channels is None:
             raise ValueError(f"Inputs {inputs.name} has undefined channels dimension.")
-        start = {"beta": init_ops.Zeros, "gamma": init_ops.Ones, **(param_initializers or {})}
         along = [channels if axis == at else 1 for axis in range(rank)]
-        beta, gamma = (
-            raw.Reshape(
-                parameter(
-                    name, [channels], inputs.dtype.base_dtype, start[name], variables_collections,
-                    trainable,
-                ),
-                along,
-            )
-            if is_wanted
-            else None
-            for name, is_wanted in (("beta", center), ("gamma", scale))
+        beta, gamma = parameters(
+            [channels], inputs.dtype.base_dtype, center, scale, param_initializers,
+            variables_collections, trainable, along,
         )  # fmt: skip
         axes = [axis for axis in range(1, rank) if axis != at]
         mean, variance = nn.moments(inputs, axes, keepdims=True)
@@ -114,13 +98,31 @@ def instance_norm(
         return collecting.finished(outputs, activation_fn, outputs_collections, block.name)
 
 
-def parameter(
-    name: str, shape: Any, kind: Any, start: Any, variables_collections: Any, trainable: bool
-) -> Any:
-    return variables.model_variable(
-        name, shape, kind, start, trainable=trainable,
-        collections=collecting.collections_for(variables_collections, name),
-    )  # fmt: skip
+def parameters(
+    shape: Any,
+    kind: Any,
+    center: bool,
+    scale: bool,
+    initializers: Mapping[str, Any] | None,
+    variables_collections: Any,
+    trainable: bool,
+    along: Sequence[int] | None = None,
+) -> tuple[Any, Any]:
+    """Create the variables `beta` and `gamma`, and return them reshaped to `along` if it is given.
+
+    `beta` is None without `center`, and `gamma` without `scale`. By default, `beta` begins with
+    zeros and `gamma` with ones.
+    """
+    start = {"beta": init_ops.Zeros, "gamma": init_ops.Ones, **(initializers or {})}
+
+    def parameter(name: str) -> Any:
+        variable = variables.model_variable(
+            name, shape, kind, start[name], trainable=trainable,
+            collections=collecting.collections_for(variables_collections, name),
+        )  # fmt: skip
+        return variable if along is None else raw.Reshape(variable, along)
+
+    return parameter("beta") if center else None, parameter("gamma") if scale else None
 
 
 @argument_scopes.add_arg_scope
