@@ -12,72 +12,72 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 _Sequences = dict[tuple[int, ...], list[Any]]
-"""The sequences that have elements, by their places."""
+"""The sequences that have elements, by their indices before the last axis."""
 
 
-def _check(about: str, indices: Array, values: Array, shape: Array) -> None:
+def _check(name: str, indices: Array, values: Array, shape: Array) -> None:
     if indices.ndim != 2:
-        raise invalid(f"{about}_indices should be a matrix, but got shape: {show(indices.shape)}")
+        raise invalid(f"{name}_indices should be a matrix, but got shape: {show(indices.shape)}")
     for part, array in (("values", values), ("shape", shape)):
         if array.ndim != 1:
-            raise invalid(f"{about}_{part} should be a vector, but got shape: {show(array.shape)}")
+            raise invalid(f"{name}_{part} should be a vector, but got shape: {show(array.shape)}")
     if indices.shape != (len(values), len(shape)):
         raise invalid(
-            f"{about}_indices has shape {show(indices.shape)}, but there are {len(values)} values "
+            f"{name}_indices has shape {show(indices.shape)}, but there are {len(values)} values "
             f"and {len(shape)} axes"
         )
 
 
 def _sequences(indices: Array, values: Array) -> _Sequences:
-    found: _Sequences = {}
+    sequences: _Sequences = {}
     for place, value in zip(indices[:, :-1].tolist(), values.tolist(), strict=True):
-        found.setdefault(tuple(place), []).append(value)
-    return found
+        sequences.setdefault(tuple(place), []).append(value)
+    return sequences
 
 
-def distance(one: Sequence[Any], other: Sequence[Any]) -> int:
-    """Return the least number of steps that make `one` of `other`.
+def distance(hypothesis: Sequence[Any], truth: Sequence[Any]) -> int:
+    """Return the least number of edits that turn `hypothesis` into `truth`.
 
-    A step puts in, takes out or replaces an element.
+    An edit inserts, deletes or replaces an element.
     """
-    previous = list(range(len(other) + 1))
-    for count, element in enumerate(one, 1):
+    previous = list(range(len(truth) + 1))
+    for count, element in enumerate(hypothesis, 1):
         row = [count]
-        for at, wanted in enumerate(other, 1):
-            replaced = previous[at - 1] + (element != wanted)
-            row.append(min(replaced, previous[at] + 1, row[-1] + 1))
+        for column, expected in enumerate(truth, 1):
+            replaced = previous[column - 1] + (element != expected)
+            row.append(min(replaced, previous[column] + 1, row[-1] + 1))
         previous = row
     return previous[-1]
 
 
-def _normalized(steps: int, length: int) -> float:
-    return steps / length if length else (np.inf if steps else 0.0)
+def _normalized(edits: int, length: int) -> float:
+    return edits / length if length else (np.inf if edits else 0.0)
 
 
 def _edit_distance(node: NodeContext) -> Function:
     normalizes = node.attrs["normalize"]
 
     def edit_distance(*parts: Array) -> Array:
-        for about, each in (("hypothesis", parts[:3]), ("truth", parts[3:])):
-            _check(about, *each)
-        given_shape, wanted_shape = parts[2], parts[5]
-        if len(given_shape) != len(wanted_shape):
+        _check("hypothesis", *parts[:3])
+        _check("truth", *parts[3:])
+        hypothesis_shape, truth_shape = parts[2], parts[5]
+        if len(hypothesis_shape) != len(truth_shape):
             raise invalid(
                 "Expected hypothesis_shape.NumElements() == truth_shape.NumElements(), but saw: "
-                f"{len(given_shape)} vs. {len(wanted_shape)}"
+                f"{len(hypothesis_shape)} vs. {len(truth_shape)}"
             )
-        sizes = tuple(np.maximum(given_shape, wanted_shape)[:-1].tolist())
+        sizes = tuple(np.maximum(hypothesis_shape, truth_shape)[:-1].tolist())
         if any(size < 0 for size in sizes):
             raise invalid(f"The shape of a sparse tensor has negative sizes: {show(sizes)}")
-        given, wanted = _sequences(*parts[:2]), _sequences(*parts[3:5])
+        hypotheses, truths = _sequences(*parts[:2]), _sequences(*parts[3:5])
         result = np.zeros(sizes, np.float32)
-        for place in given.keys() | wanted.keys():
+        for place in hypotheses.keys() | truths.keys():
             if not all(0 <= index < size for index, size in zip(place, sizes, strict=True)):
                 message = f"The sequence at {list(place)} is not in the shape {show(sizes)}"
                 raise errors.InternalError(None, None, message)
-            truth = wanted.get(place, [])
-            steps = distance(given.get(place, []), truth)
-            result[place] = _normalized(steps, len(truth)) if normalizes else steps
+            truth = truths.get(place, [])
+            edits = distance(hypotheses.get(place, []), truth)
+            result[place] = _normalized(edits, len(truth)) if normalizes else edits
         return result
 
     return edit_distance

@@ -26,15 +26,15 @@ def _numbers(node: NodeContext, name: str) -> tuple[int, int]:
         OutOfRangeError: a number of patches is not positive.
         UnimplementedError: a number for the batch or the channels is not 1.
     """
-    batch, tall, wide, channels = node.attrs[name]
+    batch, rows, columns, channels = node.attrs[name]
     if (batch, channels) != (1, 1):
         raise errors.UnimplementedError(
             None, None, f"{name} are not supported in the batch and depth dimensions"
         )
-    if tall < 1 or wide < 1:
+    if rows < 1 or columns < 1:
         kind = errors.OutOfRangeError if "ksizes" in node.attrs else errors.InvalidArgumentError
-        raise kind(None, None, f"{name} should be positive, but got {tall} and {wide}")
-    return tall, wide
+        raise kind(None, None, f"{name} should be positive, but got {rows} and {columns}")
+    return rows, columns
 
 
 def _axes(node: NodeContext, images: Array, sizes: tuple[int, int]) -> _Axes:
@@ -48,8 +48,10 @@ def _axes(node: NodeContext, images: Array, sizes: tuple[int, int]) -> _Axes:
     strides, rates = _numbers(node, "strides"), _numbers(node, "rates")
     try:
         height, width = (
-            windows.over(images.shape[1 + at], size, strides[at], rates[at], node.attrs["padding"])
-            for at, size in enumerate(sizes)
+            windows.over(
+                images.shape[1 + axis], size, strides[axis], rates[axis], node.attrs["padding"]
+            )
+            for axis, size in enumerate(sizes)
         )
     except ValueError as error:
         raise invalid(str(error)) from None
@@ -58,10 +60,9 @@ def _axes(node: NodeContext, images: Array, sizes: tuple[int, int]) -> _Axes:
 
 def _places(axes: _Axes) -> Iterator[tuple[int, int, Any, Any]]:
     """For each row and column in a window, yield the outputs that have it, and the pixels there."""
-    for (row, *high), (column, *wide) in itertools.product(*(axis.inside() for axis in axes)):
-        outputs, pixels = (
-            (slice(None), rows, columns) for rows, columns in zip(high, wide, strict=True)
-        )
+    for vertical, horizontal in itertools.product(*(axis.inside() for axis in axes)):
+        (row, *rows), (column, *columns) = vertical, horizontal
+        outputs, pixels = ((slice(None), *slices) for slices in zip(rows, columns, strict=True))
         yield row, column, outputs, pixels
 
 
@@ -105,15 +106,15 @@ def _chosen(
         raise invalid(
             f"out_backprop must have the shape {show(largest.shape)}, but has {show(grad.shape)}"
         )
-    chosen = np.zeros_like(largest, dtype=np.int32)
-    wide = kernel.shape[1]
+    places = np.zeros_like(largest, dtype=np.int32)
+    width = kernel.shape[1]
     for row, column, outputs, pixels in _places(axes):
         sums, target = np.add(images[pixels], kernel[row, column]), largest[outputs]
         is_larger = np.greater(sums, target)
-        chosen[outputs] = np.where(is_larger, np.int32(row * wide + column), chosen[outputs])
+        places[outputs] = np.where(is_larger, np.int32(row * width + column), places[outputs])
         np.fmax(target, sums, out=target)
     for row, column, outputs, pixels in _places(axes):
-        is_here = np.equal(chosen[outputs], row * wide + column)
+        is_here = np.equal(places[outputs], row * width + column)
         yield row, column, pixels, np.multiply(grad[outputs], is_here)
 
 

@@ -6,16 +6,16 @@ from capstan.framework.ops import rules
 
 
 def _groups(ctx: ShapeContext) -> rules.Shapes:
-    """The result has the axes before the last one, with the larger of two sizes."""
+    """Give the result the axes before the last one, each with the larger of its two sizes."""
     for index in (0, 3):
         shapes.with_rank(ctx.inputs[index], 2)
         shapes.with_rank(ctx.inputs[index + 1], 1)
         shapes.with_rank(ctx.inputs[index + 2], 1)
     shapes.merge(ctx.inputs[2], ctx.inputs[5])
-    given, wanted = ctx.constant(2), ctx.constant(5)
-    if given is None or wanted is None:
+    hypothesis, truth = ctx.constant(2), ctx.constant(5)
+    if hypothesis is None or truth is None:
         return (None,)
-    pairs = zip(given.tolist()[:-1], wanted.tolist()[:-1], strict=True)
+    pairs = zip(hypothesis.tolist()[:-1], truth.tolist()[:-1], strict=True)
     return (tuple(max(pair) for pair in pairs),)
 
 

@@ -23,10 +23,10 @@ def _count(ctx: ShapeContext, axis: int, size: int | None, width: int | None) ->
 
 def _dilated(ctx: ShapeContext) -> rules.Shapes:
     batch, height, width, depth = rules.with_rank(ctx.inputs[0], 4)
-    tall, wide, channels = rules.with_rank(ctx.inputs[1], 3)
+    rows, columns, channels = rules.with_rank(ctx.inputs[1], 3)
     window_rules.check_lists(ctx, "Dilation2D requires", 4, "strides", "rates")
     depth = shapes.merge_dimension(depth, channels)
-    return ((batch, _count(ctx, 1, height, tall), _count(ctx, 2, width, wide), depth),)
+    return ((batch, _count(ctx, 1, height, rows), _count(ctx, 2, width, columns), depth),)
 
 
 def _dilation(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -41,9 +41,9 @@ def _patched(ctx: ShapeContext) -> rules.Shapes:
     batch, height, width, depth = rules.with_rank(ctx.inputs[0], 4)
     lists = ("ksizes", "strides", "rates")
     window_rules.check_lists(ctx, "ExtractImagePatches requires", 4, *lists)
-    _, tall, wide, _ = ctx.attrs["ksizes"]
-    depth = None if depth is None else depth * tall * wide
-    return ((batch, _count(ctx, 1, height, tall), _count(ctx, 2, width, wide), depth),)
+    _, rows, columns, _ = ctx.attrs["ksizes"]
+    depth = None if depth is None else depth * rows * columns
+    return ((batch, _count(ctx, 1, height, rows), _count(ctx, 2, width, columns), depth),)
 
 
 def _patches(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -51,20 +51,22 @@ def _patches(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
     Element i of a patch has a filter of its own, which is 1 at the place of the element.
     """
-    _, tall, wide, _ = op.get_attr("ksizes")
+    _, patch_height, patch_width, _ = op.get_attr("ksizes")
     (images,), (grad,) = op.inputs, grads
     dtype = images.dtype.base_dtype
     size = raw.Shape(images)
     batch, height, width, depth = raw.Unpack(size, num=4, axis=0)
     _, rows, columns, _ = raw.Unpack(raw.Shape(grad), num=4, axis=0)
-    count = tall * wide
-    apart = raw.Reshape(grad, raw.Pack([batch, rows, columns, np.int32(count), depth]))
+    count = patch_height * patch_width
+    elements = raw.Reshape(grad, raw.Pack([batch, rows, columns, np.int32(count), depth]))
     planes = raw.Mul(batch, depth)
     slopes = raw.Reshape(
-        raw.Transpose(apart, [0, 4, 1, 2, 3]), raw.Pack([planes, rows, columns, np.int32(count)])
+        raw.Transpose(elements, [0, 4, 1, 2, 3]), raw.Pack([planes, rows, columns, np.int32(count)])
     )
-    filters = np.eye(count).reshape(tall, wide, 1, count).astype(dtype.as_numpy_dtype)
-    together = raw.Conv2DBackpropInput(
+    filters = (
+        np.eye(count).reshape(patch_height, patch_width, 1, count).astype(dtype.as_numpy_dtype)
+    )
+    images_by_channel = raw.Conv2DBackpropInput(
         raw.Pack([planes, height, width, np.int32(1)]),
         filters,
         slopes,
@@ -72,7 +74,7 @@ def _patches(op: Op, grads: Gradients, raw: Raw) -> Gradients:
         dilations=op.get_attr("rates"),
         padding=op.get_attr("padding"),
     )
-    channels = raw.Reshape(together, raw.Pack([batch, depth, height, width]))
+    channels = raw.Reshape(images_by_channel, raw.Pack([batch, depth, height, width]))
     return (raw.Transpose(channels, [0, 2, 3, 1]),)
 
 
