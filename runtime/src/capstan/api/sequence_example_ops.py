@@ -1,6 +1,7 @@
 """Ops that read SequenceExample protocol buffers (python/ops/parsing_ops.py)."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from capstan.api import example_ops
@@ -31,52 +32,22 @@ def parse_single_sequence_example(
     """
     if not context_features and not sequence_features:
         raise ValueError("Missing features.")
-    varying = example_ops.VarLenFeature
-    context = example_ops.columns_of(
-        _checked(context_features, varying, example_ops.FixedLenFeature)
-    )
-    lists = _checked(sequence_features, varying, example_ops.FixedLenSequenceFeature)
-    sparse = [key for key in sorted(lists) if isinstance(lists[key], varying)]
-    dense = [key for key in sorted(lists) if key not in sparse]
+    columns = _columns_of(context_features, sequence_features)
     with scoped(name, "ParseSingleSequenceExample", [serialized]) as scope:
         nameless: Any = convert.constant([], dtypes.string)
-        found = raw.ParseSingleSequenceExample(
+        parsed = raw.ParseSingleSequenceExample(
             serialized,
-            convert.constant([key for key in dense if lists[key].allow_missing], dtypes.string),
-            context.sparse_keys,
-            context.keys,
-            sparse,
-            dense,
-            example_ops.default_tensors(context),
+            convert.constant(columns.optional, dtypes.string),
+            columns.context.sparse_keys,
+            columns.context.keys,
+            columns.sparse,
+            columns.dense,
+            example_ops.default_tensors(columns.context),
             nameless if example_name is None else example_name,
-            Ncontext_sparse=len(context.sparse_keys),
-            Ncontext_dense=len(context.keys),
-            Nfeature_list_sparse=len(sparse),
-            Nfeature_list_dense=len(dense),
-            context_sparse_types=context.sparse_types,
-            Tcontext_dense=context.types,
-            context_dense_shapes=context.shapes,
-            feature_list_sparse_types=[dtypes.as_dtype(lists[key].dtype) for key in sparse],
-            feature_list_dense_types=[dtypes.as_dtype(lists[key].dtype) for key in dense],
-            feature_list_dense_shapes=[tensor_shape.as_shape(lists[key].shape) for key in dense],
+            **columns.attributes(),
             name=scope,
         )
-        rows = zip(
-            found.feature_list_sparse_indices,
-            found.feature_list_sparse_values,
-            found.feature_list_sparse_shapes,
-            strict=True,
-        )
-        tensors = [sparse_tensor.SparseTensor(*parts) for parts in rows]
-        return (
-            context.named(
-                found.context_sparse_indices,
-                found.context_sparse_values,
-                found.context_sparse_shapes,
-                found.context_dense_values,
-            ),
-            dict(zip([*sparse, *dense], [*tensors, *found.feature_list_dense_values], strict=True)),
-        )
+        return columns.named(parsed)
 
 
 def parse_sequence_example(
@@ -97,55 +68,91 @@ def parse_sequence_example(
     """
     if not context_features and not sequence_features:
         raise ValueError("Both `context_features` and `sequence_features` arguments are empty.")
+    columns = _columns_of(context_features, sequence_features)
+    with scoped(name, "ParseSequenceExample", [serialized]) as scope:
+        nameless: Any = convert.constant([], dtypes.string)
+        parsed = raw.ParseSequenceExample(
+            serialized,
+            nameless if example_names is None else example_names,
+            example_ops.default_tensors(columns.context),
+            feature_list_dense_missing_assumed_empty=columns.optional,
+            context_sparse_keys=columns.context.sparse_keys,
+            context_dense_keys=columns.context.keys,
+            feature_list_sparse_keys=columns.sparse,
+            feature_list_dense_keys=columns.dense,
+            **columns.attributes(),
+            name=scope,
+        )
+        return (
+            *columns.named(parsed),
+            dict(zip(columns.dense, parsed.feature_list_dense_lengths, strict=True)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """The features of a SequenceExample, and its lists of features."""
+
+    context: example_ops.Columns
+    lists: Mapping[str, Any]
+    sparse: Sequence[str]
+    """The names of the lists that become sparse tensors, in order."""
+    dense: Sequence[str]
+
+    @property
+    def optional(self) -> list[str]:
+        """The names of the dense lists that may be missing."""
+        return [key for key in self.dense if self.lists[key].allow_missing]
+
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes that the ops for one example and for a batch share."""
+        return {
+            "Ncontext_sparse": len(self.context.sparse_keys),
+            "Ncontext_dense": len(self.context.keys),
+            "Nfeature_list_sparse": len(self.sparse),
+            "Nfeature_list_dense": len(self.dense),
+            "context_sparse_types": self.context.sparse_types,
+            "Tcontext_dense": self.context.types,
+            "context_dense_shapes": self.context.shapes,
+            "feature_list_sparse_types": [
+                dtypes.as_dtype(self.lists[key].dtype) for key in self.sparse
+            ],
+            "feature_list_dense_types": [
+                dtypes.as_dtype(self.lists[key].dtype) for key in self.dense
+            ],
+            "feature_list_dense_shapes": [
+                tensor_shape.as_shape(self.lists[key].shape) for key in self.dense
+            ],
+        }
+
+    def named(self, parsed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Return the features and the lists by name, from the outputs of an op."""
+        rows = zip(
+            parsed.feature_list_sparse_indices,
+            parsed.feature_list_sparse_values,
+            parsed.feature_list_sparse_shapes,
+            strict=True,
+        )
+        lists = [sparse_tensor.SparseTensor(*parts) for parts in rows]
+        lists += parsed.feature_list_dense_values
+        features = self.context.named(
+            parsed.context_sparse_indices,
+            parsed.context_sparse_values,
+            parsed.context_sparse_shapes,
+            parsed.context_dense_values,
+        )
+        return features, dict(zip([*self.sparse, *self.dense], lists, strict=True))
+
+
+def _columns_of(
+    context_features: Mapping[str, Any] | None, sequence_features: Mapping[str, Any] | None
+) -> _Columns:
     varying = example_ops.VarLenFeature
-    context = example_ops.columns_of(
-        _checked(context_features, varying, example_ops.FixedLenFeature)
-    )
+    features = _checked(context_features, varying, example_ops.FixedLenFeature)
     lists = _checked(sequence_features, varying, example_ops.FixedLenSequenceFeature)
     sparse = [key for key in sorted(lists) if isinstance(lists[key], varying)]
     dense = [key for key in sorted(lists) if key not in sparse]
-    with scoped(name, "ParseSequenceExample", [serialized]) as scope:
-        nameless: Any = convert.constant([], dtypes.string)
-        found = raw.ParseSequenceExample(
-            serialized,
-            nameless if example_names is None else example_names,
-            example_ops.default_tensors(context),
-            feature_list_dense_missing_assumed_empty=[
-                key for key in dense if lists[key].allow_missing
-            ],
-            context_sparse_keys=context.sparse_keys,
-            context_dense_keys=context.keys,
-            feature_list_sparse_keys=sparse,
-            feature_list_dense_keys=dense,
-            Ncontext_sparse=len(context.sparse_keys),
-            Ncontext_dense=len(context.keys),
-            Nfeature_list_sparse=len(sparse),
-            Nfeature_list_dense=len(dense),
-            context_sparse_types=context.sparse_types,
-            Tcontext_dense=context.types,
-            context_dense_shapes=context.shapes,
-            feature_list_sparse_types=[dtypes.as_dtype(lists[key].dtype) for key in sparse],
-            feature_list_dense_types=[dtypes.as_dtype(lists[key].dtype) for key in dense],
-            feature_list_dense_shapes=[tensor_shape.as_shape(lists[key].shape) for key in dense],
-            name=scope,
-        )
-        rows = zip(
-            found.feature_list_sparse_indices,
-            found.feature_list_sparse_values,
-            found.feature_list_sparse_shapes,
-            strict=True,
-        )
-        tensors = [sparse_tensor.SparseTensor(*parts) for parts in rows]
-        return (
-            context.named(
-                found.context_sparse_indices,
-                found.context_sparse_values,
-                found.context_sparse_shapes,
-                found.context_dense_values,
-            ),
-            dict(zip([*sparse, *dense], [*tensors, *found.feature_list_dense_values], strict=True)),
-            dict(zip(dense, found.feature_list_dense_lengths, strict=True)),
-        )
+    return _Columns(example_ops.columns_of(features), lists, sparse, dense)
 
 
 def _checked(features: Mapping[str, Any] | None, *kinds: Any) -> Mapping[str, Any]:

@@ -248,6 +248,18 @@ class Spec:
     shapes: tuple[shapes.Shape, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Unary(Dataset):
+    """A dataset that reads one other dataset (TensorFlow: `UnaryDataset`)."""
+
+    spec: Spec
+    source: Dataset
+
+    @property
+    def inputs(self) -> Sequence[Dataset]:
+        return (self.source,)
+
+
 class Flat(Iterator[Element]):
     """The elements of one iterator after the other.
 

@@ -10,21 +10,15 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.resources import dataset, dataset_sources, elements
-from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
+from capstan.resources.dataset import Block, Element, Run, Spec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Batch(dataset.Dataset):
+class Batch(dataset.Unary):
     """Elements that stack `size` elements. The last one may be smaller unless it is dropped."""
 
-    spec: Spec
-    source: Dataset
     size: int
     drops_remainder: bool
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:
@@ -125,22 +119,16 @@ def _stack(index: int, column: Sequence[Any], dtype: dtypes.DType) -> Any:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PaddedBatch(dataset.Dataset):
+class PaddedBatch(dataset.Unary):
     """Batches of elements whose components are padded to one shape (padded_batch_dataset_op.cc).
 
     An unknown size of `sizes` becomes the largest size in the batch. `paddings` are scalars.
     """
 
-    spec: Spec
-    source: Dataset
     size: int
     drops_remainder: bool
     sizes: tuple[tuple[int | None, ...], ...]
     paddings: Element
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:
@@ -187,15 +175,8 @@ class PaddedBatch(dataset.Dataset):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unbatch(dataset.Dataset):
+class Unbatch(dataset.Unary):
     """The slices of the components of each element along axis 0."""
-
-    spec: Spec
-    source: Dataset
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:
@@ -223,22 +204,16 @@ class Unbatch(dataset.Dataset):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Window(dataset.Dataset):
+class Window(dataset.Unary):
     """Elements that are datasets, one per component, with `size` consecutive values each.
 
     A window begins `shift` elements after the previous window, and takes every `stride`-th element.
     """
 
-    spec: Spec
-    source: Dataset
     size: int
     shift: int
     stride: int
     drops_remainder: bool
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:

@@ -8,7 +8,7 @@ import contextlib
 import functools
 import os
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -17,19 +17,12 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, tensor_proto, tfrecord
 from capstan.resources import dataset, dataset_files, elements, files
-from capstan.resources.dataset import Dataset, Element, Run, Spec
+from capstan.resources.dataset import Element, Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cache(dataset.Dataset):
+class Cache(dataset.Unary):
     """The elements of `source`, which the first complete pass within a `Run` keeps in memory."""
-
-    spec: Spec
-    source: Dataset
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     def start(self, run: Run) -> Iterator[Element]:
         held: list[list[Element]] = run.keep(self, "elements", list)
@@ -52,19 +45,13 @@ class _Caching(Iterator[Element]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class FileCache(dataset.Dataset):
+class FileCache(dataset.Unary):
     """The elements of `source`, which the first complete pass writes to a file.
 
     Later passes read the file, in this process or in any other.
     """
 
-    spec: Spec
-    source: Dataset
     name: str
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:

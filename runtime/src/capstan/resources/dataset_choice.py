@@ -65,15 +65,8 @@ class _Directed(Iterator[Element]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unique(dataset.Dataset):
+class Unique(dataset.Unary):
     """The elements of `source` that equal no earlier element. They have one component."""
-
-    spec: Spec
-    source: Dataset
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:

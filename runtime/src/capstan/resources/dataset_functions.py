@@ -4,7 +4,7 @@ A function that raises OutOfRangeError ends its dataset, as in TensorFlow.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,18 +12,12 @@ import numpy as np
 
 from capstan import errors
 from capstan.resources import dataset
-from capstan.resources.dataset import Block, Captured, Dataset, Element, Run, Spec
+from capstan.resources.dataset import Block, Captured, Dataset, Element, Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Calling(dataset.Dataset):
-    spec: Spec
-    source: Dataset
+class _Calling(dataset.Unary):
     function: Captured
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:
@@ -205,15 +199,8 @@ class _Scanned(Iterator[Element]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IgnoreErrors(dataset.Dataset):
+class IgnoreErrors(dataset.Unary):
     """The elements of `source` that raise no error."""
-
-    spec: Spec
-    source: Dataset
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:

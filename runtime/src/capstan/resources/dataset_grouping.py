@@ -4,7 +4,7 @@ Sources: core/kernels/data/experimental/group_by_{window,reducer}_dataset_op.cc.
 """
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,22 +12,16 @@ import numpy as np
 
 from capstan import errors
 from capstan.resources import dataset, dataset_batch, dataset_functions, elements
-from capstan.resources.dataset import Captured, Dataset, Element, Run, Spec
+from capstan.resources.dataset import Captured, Element, Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GroupByWindow(dataset.Dataset):
+class GroupByWindow(dataset.Unary):
     """The elements of the datasets that `reduce(key, window)` returns for windows of one key."""
 
-    spec: Spec
-    source: Dataset
     key: Captured
     reduce: Captured
     window_size: Captured
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:
@@ -80,22 +74,16 @@ class _Groups(Iterator[Element]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class GroupByReducer(dataset.Dataset):
+class GroupByReducer(dataset.Unary):
     """One element for each key: `finalize` of the state that `reduce` computes from `init(key)`.
 
     The keys are in rising order.
     """
 
-    spec: Spec
-    source: Dataset
     key: Captured
     init: Captured
     reduce: Captured
     finalize: Captured
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:

@@ -13,19 +13,7 @@ from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _OfOne(dataset.Dataset):
-    """A dataset that reads another dataset, with the same types."""
-
-    spec: Spec
-    source: Dataset
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Same(_OfOne):
+class Same(dataset.Unary):
     """The elements of `source`: for the ops that only tune how TensorFlow runs a dataset."""
 
     def start(self, run: Run) -> Iterator[Element]:
@@ -36,7 +24,7 @@ class Same(_OfOne):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Repeat(_OfOne):
+class Repeat(dataset.Unary):
     """The elements of `source`, `count` times, or without end if `count` is negative."""
 
     count: int
@@ -83,7 +71,7 @@ class _Epochs(Iterator[Any]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Take(_OfOne):
+class Take(dataset.Unary):
     """The first `count` elements, or all if `count` is negative."""
 
     count: int
@@ -112,7 +100,7 @@ class _Taken(Iterator[Element]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Skip(_OfOne):
+class Skip(dataset.Unary):
     """The elements after the first `count`, or none if `count` is negative."""
 
     count: int
@@ -164,7 +152,7 @@ def _part(blocks: Iterator[Block], run: Run, start: int, stop: int | None) -> It
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shard(_OfOne):
+class Shard(dataset.Unary):
     """The elements whose number modulo `count` is `index`."""
 
     count: int
@@ -198,7 +186,7 @@ class _Sharded(Iterator[Element]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Concatenate(_OfOne):
+class Concatenate(dataset.Unary):
     """The elements of `source` and then those of `other`."""
 
     other: Dataset

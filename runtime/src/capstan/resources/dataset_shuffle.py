@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan.resources import dataset, philox
-from capstan.resources.dataset import Dataset, Element, Run, Spec
+from capstan.resources.dataset import Element, Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shuffle(dataset.Dataset):
+class Shuffle(dataset.Unary):
     """The elements in random order: each is drawn from a buffer of `size` elements.
 
     With seeds other than (0, 0), the order is TensorFlow's. If `reshuffles`, each pass within a
@@ -20,16 +20,10 @@ class Shuffle(dataset.Dataset):
     empty between two epochs.
     """
 
-    spec: Spec
-    source: Dataset
     size: int
     seeds: tuple[int, int]
     reshuffles: bool = True
     count: int = 1
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:

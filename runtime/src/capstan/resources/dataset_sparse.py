@@ -9,24 +9,18 @@ from capstan import errors
 from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.resources import dataset, dataset_batch, tensor_variant
-from capstan.resources.dataset import Dataset, Element, Run, Spec
+from capstan.resources.dataset import Element, Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class DenseToSparseBatch(dataset.Dataset):
+class DenseToSparseBatch(dataset.Unary):
     """Sparse tensors of `size` elements, which have one component and may differ in shape.
 
     `row` is the shape of the rows. An unknown size becomes the largest size in the batch.
     """
 
-    spec: Spec
-    source: Dataset
     size: int
     row: tuple[int | None, ...]
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:

@@ -10,14 +10,14 @@ import queue
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent import futures
 from dataclasses import dataclass
 
 import numpy as np
 
 from capstan.resources import dataset, dataset_functions
-from capstan.resources.dataset import Dataset, Element, Run, Spec
+from capstan.resources.dataset import Element, Run
 
 AUTOTUNE = -1
 AUTOTUNED = 16
@@ -29,16 +29,10 @@ thread would take as long. The number is a guess."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prefetch(dataset.Dataset):
+class Prefetch(dataset.Unary):
     """The elements of `source`. A thread keeps up to `size` elements ready."""
 
-    spec: Spec
-    source: Dataset
     size: int
-
-    @property
-    def inputs(self) -> Sequence[Dataset]:
-        return (self.source,)
 
     @property
     def may_block(self) -> bool:
