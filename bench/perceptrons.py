@@ -1,4 +1,4 @@
-"""The models of the training rows: dense layers, random batches, gradient descent."""
+"""The training rows and their models: dense layers, random batches, gradient descent."""
 
 import itertools
 from collections.abc import Sequence
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import contest
+import sides
 
 RATE = 0.01
 BATCHES = 50
@@ -73,3 +74,18 @@ def train_between_graphs(
         return session.run([train, step], {images: pixels, labels: classes})
 
     return run
+
+
+def row(title: str, goal: float, sizes: Sequence[int], synchronous: bool = False) -> contest.Row:
+    """Return the row of `train_between_graphs` with one ps and two workers."""
+    return contest.Row(
+        title,
+        "steps/s",
+        goal,
+        lambda place: train_between_graphs(place, sizes, synchronous),
+        (sides.REFERENCE, sides.RESOURCE),
+        ps=1,
+        workers=2,
+        window_s=2,
+        lockstep=synchronous,
+    )

@@ -1,6 +1,9 @@
-"""Steps that do nothing but move variables between a ps and a worker."""
+"""Steps that do nothing but move variables between a ps and a worker, and their rows."""
+
+from collections.abc import Callable
 
 import contest
+import sides
 
 PS = "/job:ps/task:0"
 WORKER = "/job:worker/task:0"
@@ -32,6 +35,27 @@ def push(place: contest.Place, count: int, elements: int) -> contest.Step:
         values = [tf.identity(variable) for variable in sources]
     sums = [tf.assign_add(sink, value).op for sink, value in zip(sinks, values, strict=True)]
     return _step(place, tf.group(*sums))
+
+
+def row(
+    title: str,
+    unit: contest.Unit,
+    goal: float,
+    prepare: Callable[[contest.Place, int, int], contest.Step],
+    count: int,
+    elements: int,
+) -> contest.Row:
+    """Return the row of `pull` or `push` for `count` variables of `elements` float32 numbers."""
+    return contest.Row(
+        title,
+        unit,
+        goal,
+        lambda place: prepare(place, count, elements),
+        (sides.REFERENCE, sides.RESOURCE),
+        ps=1,
+        bytes_moved=4 * count * elements,
+        window_s=1,
+    )
 
 
 def _variables(place: contest.Place, name: str, count: int, elements: int) -> list[object]:

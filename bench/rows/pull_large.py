@@ -1,26 +1,9 @@
 """Pull one variable of 100 MB from a ps."""
 
 import contest
-import sides
 import transfers
 
-COUNT, ELEMENTS = 1, 25_000_000
-
-
-def prepare(place: contest.Place) -> contest.Step:
-    return transfers.pull(place, COUNT, ELEMENTS)
-
-
-ROW = contest.Row(
-    "pull 100 MB, one variable",
-    "GB/s",
-    2,
-    prepare,
-    (sides.REFERENCE, sides.RESOURCE),
-    ps=1,
-    bytes_moved=4 * COUNT * ELEMENTS,
-    window_s=1,
-)
+ROW = transfers.row("pull 100 MB, one variable", "GB/s", 2, transfers.pull, 1, 25_000_000)
 
 if __name__ == "__main__":
     contest.main(ROW, __spec__)

@@ -1,26 +1,9 @@
 """Pull a hundred variables of 1 MB from a ps."""
 
 import contest
-import sides
 import transfers
 
-COUNT, ELEMENTS = 100, 250_000
-
-
-def prepare(place: contest.Place) -> contest.Step:
-    return transfers.pull(place, COUNT, ELEMENTS)
-
-
-ROW = contest.Row(
-    "pull 100 x 1 MB",
-    "GB/s",
-    1,
-    prepare,
-    (sides.REFERENCE, sides.RESOURCE),
-    ps=1,
-    bytes_moved=4 * COUNT * ELEMENTS,
-    window_s=1,
-)
+ROW = transfers.row("pull 100 x 1 MB", "GB/s", 1, transfers.pull, 100, 250_000)
 
 if __name__ == "__main__":
     contest.main(ROW, __spec__)

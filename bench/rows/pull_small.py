@@ -1,26 +1,9 @@
 """Pull a thousand variables of 1 KB from a ps."""
 
 import contest
-import sides
 import transfers
 
-COUNT, ELEMENTS = 1000, 250
-
-
-def prepare(place: contest.Place) -> contest.Step:
-    return transfers.pull(place, COUNT, ELEMENTS)
-
-
-ROW = contest.Row(
-    "pull 1000 x 1 KB",
-    "ms",
-    1,
-    prepare,
-    (sides.REFERENCE, sides.RESOURCE),
-    ps=1,
-    bytes_moved=4 * COUNT * ELEMENTS,
-    window_s=1,
-)
+ROW = transfers.row("pull 1000 x 1 KB", "ms", 1, transfers.pull, 1000, 250)
 
 if __name__ == "__main__":
     contest.main(ROW, __spec__)

@@ -1,26 +1,9 @@
 """Push one variable of 100 MB to a ps, which adds the values to its own variable."""
 
 import contest
-import sides
 import transfers
 
-COUNT, ELEMENTS = 1, 25_000_000
-
-
-def prepare(place: contest.Place) -> contest.Step:
-    return transfers.push(place, COUNT, ELEMENTS)
-
-
-ROW = contest.Row(
-    "push 100 MB, one variable",
-    "GB/s",
-    1,
-    prepare,
-    (sides.REFERENCE, sides.RESOURCE),
-    ps=1,
-    bytes_moved=4 * COUNT * ELEMENTS,
-    window_s=1,
-)
+ROW = transfers.row("push 100 MB, one variable", "GB/s", 1, transfers.push, 1, 25_000_000)
 
 if __name__ == "__main__":
     contest.main(ROW, __spec__)

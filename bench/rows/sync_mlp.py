@@ -2,25 +2,9 @@
 
 import contest
 import perceptrons
-import sides
 
-SIZES = (784, 512, 512, 10)
-
-
-def prepare(place: contest.Place) -> contest.Step:
-    return perceptrons.train_between_graphs(place, SIZES, synchronous=True)
-
-
-ROW = contest.Row(
-    "sync training, MLP 784-512-512-10, 1 ps + 2 workers",
-    "steps/s",
-    1,
-    prepare,
-    (sides.REFERENCE, sides.RESOURCE),
-    ps=1,
-    workers=2,
-    window_s=2,
-    lockstep=True,
+ROW = perceptrons.row(
+    "sync training, MLP 784-512-512-10, 1 ps + 2 workers", 1, (784, 512, 512, 10), synchronous=True
 )
 
 if __name__ == "__main__":

@@ -2,25 +2,9 @@
 
 import contest
 import perceptrons
-import sides
 
-SIZES = (784, 10)
-
-
-def prepare(place: contest.Place) -> contest.Step:
-    return perceptrons.train_between_graphs(place, SIZES, synchronous=True)
-
-
-ROW = contest.Row(
-    "sync training, softmax 784-10, 1 ps + 2 workers",
-    "steps/s",
-    4,
-    prepare,
-    (sides.REFERENCE, sides.RESOURCE),
-    ps=1,
-    workers=2,
-    window_s=2,
-    lockstep=True,
+ROW = perceptrons.row(
+    "sync training, softmax 784-10, 1 ps + 2 workers", 4, (784, 10), synchronous=True
 )
 
 if __name__ == "__main__":

@@ -2,24 +2,9 @@
 
 import contest
 import perceptrons
-import sides
 
-SIZES = (784, 512, 512, 10)
-
-
-def prepare(place: contest.Place) -> contest.Step:
-    return perceptrons.train_between_graphs(place, SIZES)
-
-
-ROW = contest.Row(
-    "async training, MLP 784-512-512-10, 1 ps + 2 workers",
-    "steps/s",
-    1,
-    prepare,
-    (sides.REFERENCE, sides.RESOURCE),
-    ps=1,
-    workers=2,
-    window_s=2,
+ROW = perceptrons.row(
+    "async training, MLP 784-512-512-10, 1 ps + 2 workers", 1, (784, 512, 512, 10)
 )
 
 if __name__ == "__main__":

@@ -2,25 +2,8 @@
 
 import contest
 import perceptrons
-import sides
 
-SIZES = (784, 10)
-
-
-def prepare(place: contest.Place) -> contest.Step:
-    return perceptrons.train_between_graphs(place, SIZES)
-
-
-ROW = contest.Row(
-    "async training, softmax 784-10, 1 ps + 2 workers",
-    "steps/s",
-    3,
-    prepare,
-    (sides.REFERENCE, sides.RESOURCE),
-    ps=1,
-    workers=2,
-    window_s=2,
-)
+ROW = perceptrons.row("async training, softmax 784-10, 1 ps + 2 workers", 3, (784, 10))
 
 if __name__ == "__main__":
     contest.main(ROW, __spec__)

@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import socket
+from collections.abc import Iterator
 
 import capstan as tf
 
@@ -55,3 +56,17 @@ def start(**jobs: int) -> dict[str, "tf.train.Server"]:
         for job, tasks in cluster.items()
         for index in range(len(tasks))
     }
+
+
+@contextlib.contextmanager
+def running(**jobs: int) -> Iterator[dict[str, "tf.train.Server"]]:
+    """Start all tasks of a cluster, and stop them at the end of the block.
+
+    The value is the servers by `job:index`.
+    """
+    servers = start(**jobs)
+    try:
+        yield servers
+    finally:
+        for server in servers.values():
+            server.stop()

@@ -11,10 +11,8 @@ import capstan as tf
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, Any]]:
-    started = clusters.start(ps=1, worker=2)
-    yield started
-    for server in started.values():
-        server.stop()
+    with clusters.running(ps=1, worker=2) as started:
+        yield started
 
 
 @pytest.fixture

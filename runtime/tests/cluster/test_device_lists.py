@@ -148,7 +148,6 @@ def test_lists_of_several_devices_have_a_sum() -> None:
 
 @pytest.mark.e2e
 def test_a_list_of_a_gpu_may_be_read_on_other_tasks() -> None:
-    servers = clusters.start(ps=1, worker=2)
     rows = tf.placeholder(tf.float32, [2, 2])
     with tf.device("/job:ps/gpu:0"):
         handle = pushed(rows)
@@ -157,13 +156,14 @@ def test_a_list_of_a_gpu_may_be_read_on_other_tasks() -> None:
         with tf.device(place):
             handle = raw.TensorListPushBack(handle, tf.ones([2]) * rows[0, 0])
             found.append(stacked(handle) + 0.0)
-    with tf.Session(servers["worker:0"].target) as session:
+    with (
+        clusters.running(ps=1, worker=2) as servers,
+        tf.Session(servers["worker:0"].target) as session,
+    ):
         values = session.run(found, {rows: ROWS})
     assert [value.tolist() for value in values] == [
         [*ROWS.tolist(), *[[1, 1]] * count] for count in (1, 2, 3)
     ]
-    for server in servers.values():
-        server.stop()
 
 
 @pytest.mark.e2e

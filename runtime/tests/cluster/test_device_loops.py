@@ -235,10 +235,8 @@ def test_a_random_program_has_the_values_of_a_cpu(is_functional: bool, seed: int
 
 @pytest.fixture
 def target() -> Iterator[str]:
-    servers = clusters.start(ps=1, worker=2)
-    yield servers["worker:0"].target
-    for server in servers.values():
-        server.stop()
+    with clusters.running(ps=1, worker=2) as servers:
+        yield servers["worker:0"].target
 
 
 @pytest.mark.e2e

@@ -118,18 +118,16 @@ def test_a_step_whose_time_ends_while_its_device_computes_is_late(
 def test_a_step_over_tasks_receives_while_its_device_computes(
     devices: Devices, waits: list[int]
 ) -> None:
-    servers = clusters.start(ps=1, worker=1)
     with tf.device("/job:ps/cpu:0"):
         x = tf.placeholder(tf.float32, [2])
         moved: Any = x + 1.0
     with tf.device("/job:worker/gpu:0"):
         doubled: Any = moved * 2.0
-    try:
-        with tf.Session(servers["worker:0"].target) as session:
-            assert session.run(doubled, {x: np.ones(2)}).tolist() == [4.0, 4.0]
-    finally:
-        for server in servers.values():
-            server.stop()
+    with (
+        clusters.running(ps=1, worker=1) as servers,
+        tf.Session(servers["worker:0"].target) as session,
+    ):
+        assert session.run(doubled, {x: np.ones(2)}).tolist() == [4.0, 4.0]
     assert not waits
 
 

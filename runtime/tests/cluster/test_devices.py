@@ -23,10 +23,8 @@ def _graph() -> None:
 
 @pytest.fixture
 def local() -> Iterator[dict[str, Any]]:
-    started = clusters.start(local=2)
-    yield started
-    for server in started.values():
-        server.stop()
+    with clusters.running(local=2) as started:
+        yield started
 
 
 def names(session: Any) -> list[str]:

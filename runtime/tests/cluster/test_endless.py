@@ -15,10 +15,8 @@ PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
 
 @pytest.fixture
 def servers() -> Iterator[dict[str, Any]]:
-    started = clusters.start(ps=1, worker=1)
-    yield started
-    for server in started.values():
-        server.stop()
+    with clusters.running(ps=1, worker=1) as started:
+        yield started
 
 
 @pytest.fixture(params=["local", "remote"])

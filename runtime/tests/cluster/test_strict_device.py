@@ -26,10 +26,8 @@ def _devices() -> Iterator[None]:
 
 @pytest.fixture
 def servers() -> Iterator[dict[str, Any]]:
-    started = clusters.start(ps=1, worker=2)
-    yield started
-    for server in started.values():
-        server.stop()
+    with clusters.running(ps=1, worker=2) as started:
+        yield started
 
 
 def regression(variables: str, work: str, optimizer: Any) -> tuple[Any, Any, Any]:

@@ -24,10 +24,8 @@ OTHER_PS = "/job:ps/task:1"
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, tf.train.Server]]:
-    started = clusters.start(ps=2, worker=1)
-    yield started
-    for server in started.values():
-        server.stop()
+    with clusters.running(ps=2, worker=1) as started:
+        yield started
 
 
 @pytest.fixture(params=["local", "remote"])
@@ -214,22 +212,21 @@ def test_a_value_that_depends_on_no_wait_crosses_tasks_while_another_node_waits(
 
 @pytest.mark.e2e
 def test_the_end_of_the_owner_of_a_queue_ends_a_wait() -> None:
-    started = clusters.start(ps=1, worker=1)
-    try:
-        with tf.Graph().as_default(), tf.device(PS):
-            elements = queue()
-            value, size = elements.dequeue(), elements.size()
-            session = tf.Session(started["worker:0"].target)
-            session.run(size)
-            waiting = background.Background(lambda: session.run(value))
-            runs = started["ps:0"]._steps._runs
-            background.until(lambda: bool(runs))
-            started["ps:0"].stop()
-            with pytest.raises(errors.UnavailableError):
-                waiting.join()
-    finally:
-        for server in started.values():
-            server.stop()
+    with (
+        clusters.running(ps=1, worker=1) as servers,
+        tf.Graph().as_default(),
+        tf.device(PS),
+    ):
+        elements = queue()
+        value, size = elements.dequeue(), elements.size()
+        session = tf.Session(servers["worker:0"].target)
+        session.run(size)
+        waiting = background.Background(lambda: session.run(value))
+        runs = servers["ps:0"]._steps._runs
+        background.until(lambda: bool(runs))
+        servers["ps:0"].stop()
+        with pytest.raises(errors.UnavailableError):
+            waiting.join()
 
 
 WAITS = {step_run.StepRun._receive.__code__, inbox.Inbox.run_next.__code__}

@@ -21,10 +21,8 @@ TASKS = ("/job:ps/task:0", "/job:ps/task:1")
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, tf.train.Server]]:
-    started = clusters.start(ps=2, worker=1)
-    yield started
-    for server in started.values():
-        server.stop()
+    with clusters.running(ps=2, worker=1) as started:
+        yield started
 
 
 def queues(name: str, count: int) -> list[Any]:

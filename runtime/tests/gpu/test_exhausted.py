@@ -66,14 +66,10 @@ def test_a_session_goes_on_after_a_step_that_does_not_fit(memory: accelerated.Me
 def test_a_task_goes_on_after_a_step_of_another_task_that_does_not_fit(
     memory: accelerated.Memory,
 ) -> None:
-    servers = clusters.start(ps=1, worker=1)
-    try:
+    with clusters.running(ps=1, worker=1) as servers:
         number, step = model("/job:ps/gpu:0")
         with tf.Session(servers["worker:0"].target) as session:
             run_over_and_over(session, number, step, memory)
-    finally:
-        for server in servers.values():
-            server.stop()
 
 
 @pytest.mark.parametrize("kind", ["feed", "constant", "variable", "result"])

@@ -17,10 +17,8 @@ pytestmark = genuine.MARKS
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, Any]]:
-    started = clusters.start(ps=1, worker=1)
-    yield started
-    for server in started.values():
-        server.stop()
+    with clusters.running(ps=1, worker=1) as started:
+        yield started
 
 
 class Wait:

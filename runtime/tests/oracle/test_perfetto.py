@@ -74,10 +74,8 @@ def address() -> Iterator[str]:
 @pytest.fixture
 def target() -> Iterator[str]:
     """The target of a worker in a cluster of three tasks."""
-    started = clusters.start(ps=1, worker=2)
-    yield started["worker:0"].target
-    for server in started.values():
-        server.stop()
+    with clusters.running(ps=1, worker=2) as servers:
+        yield servers["worker:0"].target
 
 
 def traced(target: str) -> Any:

@@ -15,10 +15,8 @@ IDS = [[0, 6], [4, 4]]
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[dict[str, Any]]:
-    started = clusters.start(ps=2, worker=1)
-    yield started
-    for server in started.values():
-        server.stop()
+    with clusters.running(ps=2, worker=1) as started:
+        yield started
 
 
 def table_on_two_servers(count: int) -> Any:
