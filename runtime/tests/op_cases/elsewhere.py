@@ -1,0 +1,236 @@
+"""The operations that one random call cannot test, by the file that tests them."""
+
+from capstan.framework.ops import training
+
+_READERS = (
+    "FixedLengthRecordReader", "IdentityReader", "ReaderNumRecordsProduced",
+    "ReaderNumWorkUnitsCompleted", "ReaderRead", "ReaderReadUpTo", "ReaderReset",
+    "ReaderRestoreState", "ReaderSerializeState", "TFRecordReader", "TextLineReader",
+    "WholeFileReader",
+)  # fmt: skip
+
+ELSEWHERE = {
+    "compiler": {"Const", "Switch", "RefSwitch", "Merge"},
+    "compiler/test_loops.py": {"_While"},
+    "oracle/test_loops.py": {
+        "Enter", "Exit", "NextIteration", "LoopCond", "While", "StatelessWhile",
+        "PartitionedCall",
+        "RefEnter", "ControlTrigger", "If", "StatelessIf", "Case",
+        "StatelessCase", "StatefulPartitionedCall", "StackV2", "StackPushV2", "StackPopV2",
+    },
+    "oracle/test_linear_algebra.py": {
+        "Cholesky", "CholeskyGrad", "MatrixSolveLs", "Qr", "SelfAdjointEigV2", "Svd",
+    },
+    "oracle/test_nccl.py": {"NcclAllReduce", "NcclBroadcast", "NcclReduce"},
+    "oracle/test_sparse_layout.py": {"SparseConcat", "SparseSplit"},
+    "oracle/test_scenarios.py": {
+        "IdentityN",
+        *(prefix + row.name for row in training.UPDATES for prefix in ("", "Resource")),
+    },
+    "oracle/test_references.py": {
+        "RefExit", "RefIdentity", "RefMerge", "RefNextIteration", "RefSelect",
+    },
+    "oracle/test_functional_control_flow.py": {"FakeParam", "ShapeN"},
+    "oracle/test_tensor_lists.py": {
+        "EmptyTensorList", "TensorListConcat", "TensorListConcatLists", "TensorListConcatV2",
+        "TensorListElementShape", "TensorListFromTensor", "TensorListGather", "TensorListGetItem",
+        "TensorListLength", "TensorListPopBack", "TensorListPushBack", "TensorListPushBackBatch",
+        "TensorListReserve", "TensorListResize", "TensorListScatter",
+        "TensorListScatterIntoExistingList", "TensorListScatterV2", "TensorListSetItem",
+        "TensorListSplit", "TensorListStack", "OptionalFromValue", "OptionalGetValue",
+        "OptionalHasValue", "OptionalNone", "ToBool",
+    },
+    "oracle/test_datasets.py": {
+        "BatchDataset", "BatchDatasetV2", "CacheDataset", "ConcatenateDataset",
+        "DatasetCardinality", "DatasetToSingleElement", "DenseToSparseBatchDataset",
+        "DeserializeIterator", "DeserializeSparse", "ExperimentalDatasetCardinality",
+        "ExperimentalDenseToSparseBatchDataset", "ExperimentalGroupByReducerDataset",
+        "GroupByReducerDataset",
+        "DirectedInterleaveDataset", "ExperimentalDirectedInterleaveDataset",
+        "ExperimentalIgnoreErrorsDataset", "ExperimentalMapAndBatchDataset",
+        "ExperimentalParallelInterleaveDataset", "ExperimentalRandomDataset",
+        "ExperimentalUnbatchDataset", "ExperimentalUniqueDataset", "FilterDataset",
+        "FinalizeDataset", "FixedLengthRecordDataset", "FixedLengthRecordDatasetV2",
+        "FlatMapDataset", "GeneratorDataset", "GroupByWindowDataset", "IgnoreErrorsDataset",
+        "InterleaveDataset", "Iterator", "IteratorFromStringHandle", "IteratorFromStringHandleV2",
+        "IteratorGetNext", "IteratorGetNextAsOptional", "IteratorGetNextSync",
+        "IteratorToStringHandle", "IteratorV2", "LegacyParallelInterleaveDatasetV2", "MakeIterator",
+        "MapAndBatchDataset", "MapDataset", "ModelDataset", "OneShotIterator", "OptimizeDataset",
+        "OptionsDataset", "PaddedBatchDataset", "PaddedBatchDatasetV2", "ParallelBatchDataset",
+        "ParallelInterleaveDataset", "ParallelInterleaveDatasetV2", "ParallelInterleaveDatasetV4",
+        "ParallelMapDataset", "ParallelMapDatasetV2", "PrefetchDataset", "RandomDataset",
+        "RangeDataset", "ReduceDataset", "RepeatDataset", "RewriteDataset", "ScanDataset",
+        "SerializeIterator", "ShardDataset", "ShuffleAndRepeatDataset", "ShuffleDataset",
+        "SkipDataset", "TFRecordDataset", "TakeDataset", "TakeWhileDataset", "TensorDataset",
+        "TensorSliceDataset", "TextLineDataset", "UnbatchDataset", "UniqueDataset", "WindowDataset",
+        "ZipDataset",
+    },
+    "api/test_beam_search.py": {"GatherTree"},
+    "train/test_saved_queues.py": {"DeserializeQueue", "SerializeQueue"},
+    "train/test_sync_replicas.py": {
+        "ResourceAccumulatorTakeGradientUpTo", "SparseAccumulatorTakeGradientUpTo",
+    },
+    "oracle/test_functions.py": {"SymbolicGradient", "PyFunc", "PyFuncStateless"},
+    "oracle/test_warm_start.py": {"GenerateVocabRemapping", "LoadAndRemapMatrix"},
+    "kernels/test_io.py": {
+        "SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin",
+    },
+    "oracle/test_partitioned_variables.py": {
+        "Save", "SaveSlices", "Restore", "RestoreSlice", "ShardedFilespec",
+    },
+    "kernels/test_control.py": {"NoOp", "Placeholder", "PlaceholderWithDefault"},
+    "cluster/test_cond.py": {"Print"},
+    "kernels/test_state.py": {
+        "VariableV2", "IsVariableInitialized", "Assign", "AssignAdd", "AssignSub", "ScatterAdd",
+        "ScatterDiv", "ScatterMax", "ScatterMin", "ScatterMul", "ScatterSub", "ScatterUpdate",
+    },
+    "oracle/test_sliced_assignment.py": {"ResourceStridedSliceAssign", "StridedSliceAssign"},
+    "oracle/test_nd_ops.py": {
+        f"{prefix}ScatterNd{kind}"
+        for prefix in ("", "Resource")
+        for kind in ("Add", "Sub", "Update")
+    },
+    "kernels/test_resource.py": {
+        "VarHandleOp", "ReadVariableOp", "VarIsInitializedOp", "VariableShape", "DestroyResourceOp",
+        "AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", "ResourceGather",
+        "ResourceScatterAdd", "ResourceScatterDiv", "ResourceScatterMax", "ResourceScatterMin",
+        "ResourceScatterMul", "ResourceScatterSub", "ResourceScatterUpdate",
+    },
+    "oracle/test_queues.py": {
+        *(
+            name + version
+            for version in ("", "V2")
+            for name in (
+                "FIFOQueue", "PaddingFIFOQueue", "PriorityQueue", "RandomShuffleQueue",
+                "QueueClose", "QueueDequeue", "QueueDequeueMany", "QueueDequeueUpTo",
+                "QueueEnqueue", "QueueEnqueueMany", "QueueIsClosed", "QueueSize",
+            )
+        ),
+        *(
+            prefix + name
+            for prefix in ("", "Resource")
+            for name in (
+                "ConditionalAccumulator", "AccumulatorApplyGradient", "AccumulatorTakeGradient",
+                "AccumulatorNumAccumulated", "AccumulatorSetGlobalStep",
+            )
+        ),
+        "SparseConditionalAccumulator", "SparseAccumulatorApplyGradient",
+        "SparseAccumulatorTakeGradient", "Barrier", "BarrierInsertMany", "BarrierTakeMany",
+        "BarrierClose", "BarrierReadySize", "BarrierIncompleteSize", "Stage", "Unstage",
+        "StagePeek", "StageSize", "StageClear",
+        *(
+            prefix + name
+            for prefix in ("", "Ordered")
+            for name in (
+                "MapStage", "MapPeek", "MapUnstage", "MapUnstageNoKey", "MapSize",
+                "MapIncompleteSize", "MapClear",
+            )
+        ),
+        "GetSessionHandle", "GetSessionTensor", "DeleteSessionTensor",
+    },
+    "oracle/test_control_flow.py": {
+        "ControlTrigger", "Enter", "Exit", "LoopCond", "NextIteration", "RefEnter", "StackCloseV2",
+        "StackPopV2", "StackPushV2", "StackV2", "TensorArrayCloseV3", "TensorArrayConcatV3",
+        "TensorArrayGatherV3", "TensorArrayGradV3", "TensorArrayGradWithShape",
+        "TensorArrayReadV3", "TensorArrayScatterV3", "TensorArraySizeV3", "TensorArraySplitV3",
+        "TensorArrayV3", "TensorArrayWriteV3",
+    },
+    "kernels/test_summary.py": {
+        "AudioSummary", "HistogramSummary", "MergeSummary", "ScalarSummary", "TensorSummary",
+    },
+    "oracle/test_summaries.py": {"AudioSummaryV2", "ImageSummary", "TensorSummaryV2"},
+    "kernels/test_strings.py": {"StaticRegexFullMatch", "AsString"},
+    "kernels/test_readers.py": {*_READERS},
+    "oracle/test_readers.py": {
+        *(f"{name}V2" for name in _READERS),
+        *("MatchingFiles", "ReadFile", "WriteFile"),
+    },
+    "oracle/test_input.py": {
+        "CountUpTo", "DeserializeManySparse", "RandomShuffle", "ResourceCountUpTo",
+        "SerializeManySparse", "SerializeSparse",
+    },
+    "oracle/test_layers.py": {
+        "LRN", "LRNGrad",
+        *(
+            f"FusedBatchNorm{grad}{version}"
+            for grad in ("", "Grad")
+            for version in ("", "V2", "V3")
+        ),
+    },
+    "oracle/test_parsing.py": {
+        "ParseExample", "ParseSequenceExample", "ParseSingleExample",
+        "ParseSingleSequenceExample",
+    },
+    "oracle/test_images.py": {
+        "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "DecodeBmp", "DecodeGif",
+        "DecodeAndCropJpeg", "DecodeImage", "DecodeJpeg", "DecodePng", "DrawBoundingBoxes",
+        "DrawBoundingBoxesV2", "EncodeJpeg", "EncodePng", "ExtractJpegShape", "HSVToRGB",
+        "RGBToHSV", "ResizeArea", "ResizeBicubic", "ResizeBilinear", "ResizeNearestNeighbor",
+        "SampleDistortedBoundingBoxV2",
+    },
+    "oracle/test_custom_gradient.py": {"PreventGradient"},
+    "oracle/test_margins.py": {
+        "BatchToSpaceND", "DepthToSpace", "MirrorPad", "MirrorPadGrad", "PadV2", "SpaceToBatchND",
+        "SpaceToDepth",
+    },
+    "oracle/test_text.py": {
+        "ReduceJoin", "RegexFullMatch", "RegexReplace", "StaticRegexReplace", "StringLength",
+        "StringLower", "StringSplit",
+        "StringSplitV2", "StringStrip", "StringToHashBucket", "StringToHashBucketFast",
+        "StringToHashBucketStrong", "StringUpper", "Substr",
+    },
+    "oracle/test_decoding.py": {
+        "DecodeCSV", "DecodePaddedRaw", "DecodeRaw", "ParseTensor", "SerializeTensor",
+        "StringToNumber",
+    },
+    "oracle/test_feature_columns.py": {
+        "Bucketize", "SparseCross", "SparseReshape", "SparseSlice", "SparseSliceGrad",
+        *(
+            f"SparseSegment{kind}Grad{version}"
+            for kind in ("Mean", "SqrtN", "Sum")
+            for version in ("", "V2")
+        ),
+    },
+    "oracle/test_volumes.py": {
+        "AvgPool3D", "AvgPool3DGrad", "Conv3D", "Conv3DBackpropFilterV2", "Conv3DBackpropInputV2",
+        "MaxPool3D", "MaxPool3DGrad", "MaxPool3DGradGrad",
+    },
+    "oracle/test_printing.py": {"PrintV2", "StringFormat", "Timestamp"},
+    "oracle/test_sparse_reductions.py": {
+        "ParallelConcat",
+        *(f"SparseReduce{kind}{form}" for kind in ("Max", "Sum") for form in ("", "Sparse")),
+    },
+    "oracle/test_sparse_strings.py": {"EditDistance"},
+    "oracle/test_spectral.py": {
+        f"{kind}FFT{rank}" for kind in ("", "I", "R", "IR") for rank in ("", "2D", "3D")
+    },
+    "oracle/test_complex.py": {"Angle", "Complex", "ComplexAbs", "Conj", "Imag", "Real"},
+    "oracle/test_incomplete.py": {"IgammaGradA", "RandomGammaGrad"},
+    "oracle/test_random_parameters.py": {"RandomGamma", "RandomPoissonV2"},
+    "oracle/test_bounded_normal.py": {"ParameterizedTruncatedNormal"},
+    "oracle/test_ctc.py": {"CTCGreedyDecoder", "CTCLoss"},
+    "oracle/test_sets.py": {
+        "DenseToDenseSetOperation", "DenseToSparseSetOperation", "SetSize",
+        "SparseToSparseSetOperation",
+    },
+    "oracle/test_lookup.py": {
+        "LookupTableRemoveV2", "MutableDenseHashTableV2",
+        *(
+            name + version
+            for version in ("", "V2")
+            for name in (
+                "HashTable", "InitializeTable", "InitializeTableFromTextFile", "LookupTableExport",
+                "LookupTableFind", "LookupTableImport", "LookupTableInsert", "LookupTableSize",
+                "MutableHashTable", "MutableHashTableOfTensors",
+            )
+        ),
+    },
+    "oracle/test_candidates.py": {
+        "AllCandidateSampler", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
+        "LogUniformCandidateSampler", "Multinomial", "UniformCandidateSampler",
+    },
+    "kernels/test_sampling.py": {
+        "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt",
+    },
+}  # fmt: skip
+"""Rows that one random call cannot test, by the file that tests them."""
