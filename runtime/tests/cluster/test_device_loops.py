@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import random_control_flow
 import strict
+import strict_array
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -186,7 +187,7 @@ def test_the_host_gets_a_copy_of_a_truth_value_that_is_the_condition_of_a_loop(
     is_functional: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a copy, a thread would be blocked until the device has the value."""
-    monkeypatch.delattr(strict.StrictArray, "_number")
+    monkeypatch.delattr(strict_array.StrictArray, "_number")
     if is_functional:
         tf.enable_control_flow_v2()
     with tf.Graph().as_default(), tf.Session() as session, tf.device("/gpu:0"):

@@ -7,6 +7,7 @@ from typing import Any
 
 import background
 import clusters
+import late_stream
 import numpy as np
 import pytest
 import strict
@@ -29,10 +30,12 @@ def devices() -> Iterator[Devices]:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The threads of steps that have waited for a device."""
     threads: list[int] = []
-    then = strict.LateStream.then
+    then = late_stream.LateStream.then
 
     def noted(
-        stream: strict.LateStream, passed: device.Passed, idle: cancellation.Submit | None = None
+        stream: late_stream.LateStream,
+        passed: device.Passed,
+        idle: cancellation.Submit | None = None,
     ) -> None:
         def note(error: tf.errors.OpError | None) -> None:
             threads.append(threading.get_ident())
@@ -40,7 +43,7 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
         then(stream, note if idle else passed, idle)
 
-    monkeypatch.setattr(strict.LateStream, "then", noted)
+    monkeypatch.setattr(late_stream.LateStream, "then", noted)
     return threads
 
 

@@ -19,7 +19,7 @@ import accelerated
 import clusters
 import numpy as np
 import psutil
-import strict
+import strict_array
 
 import capstan as tf
 from capstan.executor import program, repeats
@@ -58,7 +58,7 @@ def held(memory: accelerated.Memory) -> Held:
     runs = [item for item in objects if type(item) is repeats.Repeats]
     return {
         "bytes of the GPU": used,
-        "arrays of the GPU": sum(type(item) is strict.StrictArray for item in objects),
+        "arrays of the GPU": sum(type(item) is strict_array.StrictArray for item in objects),
         "runs": len(runs),
         "recordings": sum(len(run._recordings) for run in runs),
         "objects of Capstan": sum(is_of_capstan(type(item)) for item in objects),
