@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from capstan.core import elementwise
+from capstan.core import elementwise, recording
 
 BINARY = [np.add, np.subtract, np.multiply, np.maximum, np.minimum, np.copysign, np.arctan2]
 UNARY = [np.negative, np.absolute, np.sign, np.square, np.tanh, np.floor, np.arctan]
 
 
 def recorded(code: Callable[..., Any], count: int, shape: Any = None) -> elementwise.Program:
-    recorder = elementwise.Recorder(np.float32)
+    recorder = recording.Recorder(np.float32)
     inputs = [recorder.input(shape) for _ in range(count)]
     return recorder.program([code(*inputs)])
 
@@ -39,7 +39,7 @@ def test_a_program_gives_the_values_of_the_recorded_code(steps: list[tuple[int, 
 
 
 def test_results_may_replace_inputs() -> None:
-    recorder = elementwise.Recorder(np.float64)
+    recorder = recording.Recorder(np.float64)
     value, speed, slope = (recorder.input() for _ in range(3))
     np.multiply(speed, 0.5, speed)
     np.add(speed, slope, speed)
@@ -77,12 +77,12 @@ def test_a_program_has_the_value_of_an_array_that_was_written() -> None:
     ],
 )
 def test_code_that_does_more_cannot_be_recorded(code: Callable[..., Any]) -> None:
-    with pytest.raises(elementwise.Unrecordable):
+    with pytest.raises(recording.Unrecordable):
         recorded(code, 2, shape=(None, 2))
 
 
 def test_code_may_compare_static_shapes() -> None:
-    recorder = elementwise.Recorder(np.float32)
+    recorder = recording.Recorder(np.float32)
     row, matrix = recorder.input((3,)), recorder.input((2, 1))
     assert np.add(row, matrix).shape == (2, 3)
 
@@ -112,7 +112,7 @@ def test_a_program_of_words_gives_the_values_of_the_recorded_code(
                 values.append(np.where(first < second, first, 7))
         return values[-1].astype(np.float64) * 0.5
 
-    recorder = elementwise.Recorder(np.float64)
+    recorder = recording.Recorder(np.float64)
     traced = [recorder.input(dtype=dtype) for _ in range(2)]
     program = recorder.program([code(*traced)])
     inputs = [np.array([0, 1, 5, np.iinfo(dtype).max], dtype), np.array([3], dtype)]
@@ -123,7 +123,7 @@ def test_a_program_of_words_gives_the_values_of_the_recorded_code(
 
 
 def test_positions_count_the_elements_of_a_vector() -> None:
-    recorder = elementwise.Recorder(np.float32)
+    recorder = recording.Recorder(np.float32)
     vector, first = recorder.input(), recorder.input(dtype=np.uint64)
     program = recorder.program([recorder.positions(vector) + first])
     [found] = program.run([np.zeros(4, np.float32), np.uint64(7)])
@@ -147,7 +147,7 @@ def test_positions_count_the_elements_of_a_vector() -> None:
     ],
 )
 def test_code_that_mixes_words_and_numbers_cannot_be_recorded(code: Callable[..., Any]) -> None:
-    recorder = elementwise.Recorder(np.float32)
+    recorder = recording.Recorder(np.float32)
     word, wide = recorder.input(dtype=np.uint32), recorder.input(dtype=np.uint64)
-    with pytest.raises(elementwise.Unrecordable):
+    with pytest.raises(recording.Unrecordable):
         recorder.program([code(word, wide, recorder.input())])

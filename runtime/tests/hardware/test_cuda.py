@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.core import config, elementwise
+from capstan.core import config, recording
 from capstan.hardware import cuda, device
 
 cupy = pytest.importorskip("cupy", reason=accelerated.WITHOUT_CUPY)
@@ -78,7 +78,7 @@ def test_too_large_an_array_is_refused_with_the_figures_of_the_pool(gpu: Any) ->
 @on_a_gpu
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_a_program_of_elementwise_functions_is_one_kernel(gpu: Any, dtype: Any) -> None:
-    recorder = elementwise.Recorder(dtype)
+    recorder = recording.Recorder(dtype)
     value, speed, rate = (recorder.input() for _ in range(3))
     np.add(np.multiply(speed, 0.5), np.tanh(value), speed)
     np.subtract(value, np.multiply(rate, speed), value)
@@ -171,7 +171,7 @@ def test_a_program_of_long_vectors_gives_the_values_of_numpy(
     gpu: Any, dtype: Any, start: int
 ) -> None:
     gpu.use()
-    recorder = elementwise.Recorder(dtype)
+    recorder = recording.Recorder(dtype)
     vector, other, rate = (recorder.input() for _ in range(3))
     total = vector + other * np.sqrt(rate)
     program = recorder.program([total, total > 3.0])

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from capstan.core import elementwise
+from capstan.core import elementwise, recording
 from capstan.hardware import cuda_text
 from capstan.kernels import random_formulas
 
@@ -79,7 +79,7 @@ def computed(
 @pytest.mark.e2e
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_each_function_gives_the_values_of_numpy(dtype: Any, tmp_path: pathlib.Path) -> None:
-    recorder = elementwise.Recorder(dtype)
+    recorder = recording.Recorder(dtype)
     inputs = [recorder.input() for _ in range(3)]
     results = []
     for name in sorted(elementwise.FUNCTIONS):
@@ -110,7 +110,7 @@ def test_each_function_gives_the_values_of_numpy(dtype: Any, tmp_path: pathlib.P
 def test_neighbours_that_are_computed_together_get_the_values_of_numpy(
     tmp_path: pathlib.Path,
 ) -> None:
-    recorder = elementwise.Recorder(np.float32)
+    recorder = recording.Recorder(np.float32)
     vector, scale, other, rate = (recorder.input() for _ in range(4))
     product = vector * np.sqrt(scale)
     program = recorder.program([product + other * rate, product > 3.0])
@@ -135,7 +135,7 @@ def test_neighbours_that_are_computed_together_get_the_values_of_numpy(
 def test_each_function_of_words_gives_the_values_of_numpy(
     dtype: Any, tmp_path: pathlib.Path
 ) -> None:
-    recorder = elementwise.Recorder(np.float64)
+    recorder = recording.Recorder(np.float64)
     one, other = (recorder.input(dtype=dtype) for _ in range(2))
     results = [one.astype(to) for to in (np.uint32, np.uint64, np.int64, np.float64)]
     for name in sorted(elementwise.WORD_FUNCTIONS):

@@ -10,7 +10,7 @@ import pytest
 import strict
 
 import capstan as tf
-from capstan.core import dtypes, elementwise
+from capstan.core import dtypes, recording
 from capstan.framework.raw import raw
 from capstan.hardware import cuda_text
 
@@ -101,7 +101,7 @@ def test_a_chain_of_elementwise_functions_is_rounded(is_shape_known: bool) -> No
 
 
 def test_the_kernel_of_a_chain_computes_in_single_precision() -> None:
-    recorder = elementwise.Recorder(np.float32)
+    recorder = recording.Recorder(np.float32)
     x = recorder.input((2,), BFLOAT16)
     half = recorder.constant(0.5, BFLOAT16).astype(np.float32)
     program = recorder.program([np.multiply(x.astype(np.float32), half).astype(BFLOAT16)])

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import capstan as tf
-from capstan.core import dtypes, elementwise
+from capstan.core import dtypes, recording
 from capstan.framework import opdef
 from capstan.framework.raw import raw
 from capstan.hardware import device
@@ -152,7 +152,7 @@ def recorded() -> Iterator[None]:
                 results, launch = home.record(lambda: function(*inputs))
             except device.NotRepeatable as fault:
                 # A chain of elementwise functions calls kernels without arrays.
-                if isinstance(fault.__cause__, elementwise.Unrecordable):
+                if isinstance(fault.__cause__, recording.Unrecordable):
                     raise fault.__cause__ from None
                 raise
             launch()

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise
+from capstan.core import elementwise, recording
 
 MAXIMUM = "maximum of the row"
 """The name of the call that returns the maximum of each row, or NaN if the row has a NaN."""
@@ -55,31 +55,31 @@ class Program(elementwise.Program):
         return elementwise.Program._called(self, call, typed)
 
 
-class Recorder(elementwise.Recorder):
+class Recorder(recording.Recorder):
     """Records the calls that Python code makes for the rows of matrices."""
 
     def __init__(self, dtype: Any) -> None:
         super().__init__(dtype)
         self._of_rows: set[int] = set()
 
-    def row_input(self, dtype: Any = None) -> elementwise.Traced:
-        """Return the next input, which has a single column (`elementwise.Recorder.input`)."""
+    def row_input(self, dtype: Any = None) -> recording.Traced:
+        """Return the next input, which has a single column (`recording.Recorder.input`)."""
         self._of_rows.add(len(self._inputs))
         return self.input(dtype=dtype)
 
-    def maximum(self, array: Any) -> elementwise.Traced:
+    def maximum(self, array: Any) -> recording.Traced:
         """Return the maximum of each row of a matrix."""
         return self._record(MAXIMUM, (self.operand(array),), array.dtype, None)
 
-    def sum(self, array: Any) -> elementwise.Traced:
+    def sum(self, array: Any) -> recording.Traced:
         """Return the sum of each row of a matrix."""
         return self._record(SUM, (self.operand(array),), array.dtype, None)
 
-    def columns(self, array: Any) -> elementwise.Traced:
+    def columns(self, array: Any) -> recording.Traced:
         """Return the column of each element of a matrix: 64-bit words that count from 0."""
         return self._record(COLUMNS, (self.operand(array),), np.dtype(np.uint64), None)
 
-    def program(self, results: Sequence[elementwise.Traced]) -> Program:
+    def program(self, results: Sequence[recording.Traced]) -> Program:
         made = super().program(results)
         fields = (made.dtype, made.input_dtypes, made.calls, made.results)
         return Program(*fields, frozenset(self._of_rows))

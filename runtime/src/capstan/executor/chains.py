@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise, shapes
+from capstan.core import elementwise, recording, shapes
 from capstan.core import node as ir
 from capstan.executor import bind, state
 from capstan.framework.ops import chains as rows
@@ -142,7 +142,7 @@ def _record(
 ) -> tuple[tuple[ir.Edge, ...], elementwise.Program] | None:
     """Return the inputs and the program of a chain, or None if it cannot be recorded."""
     dtype = np.dtype(chain[0].node.attrs["T"].as_numpy_dtype)
-    recorder = elementwise.Recorder(elementwise.computed(dtype))
+    recorder = recording.Recorder(elementwise.computed(dtype))
     made = {link.node.name for link in chain}
     inputs = tuple(
         {
@@ -163,5 +163,5 @@ def _record(
             ]
             traced[ir.Edge(link.node.name)] = link.run(*values)
         return inputs, recorder.program([traced[ir.Edge(chain[-1].node.name)]])
-    except elementwise.Unrecordable:
+    except recording.Unrecordable:
         return None

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise
+from capstan.core import elementwise, recording
 from capstan.core.arrays import Array
 
 Formula = Callable[..., Any]
@@ -250,7 +250,7 @@ def program(formula: Formula, dtype: np.dtype[Any], strips: int, more: int) -> e
     * the seeds, the upper part of the counter, and its first value, each a word of 64 bits, and
     * `more` words of 64 bits for the formula.
     """
-    recorder = elementwise.Recorder(_computed(dtype))
+    recorder = recording.Recorder(_computed(dtype))
     target = recorder.input(dtype=dtype)
     seeds, stream, first, *given = (recorder.input(dtype=np.uint64) for _ in range(3 + more))
     words: Any = philox(seeds, recorder.positions(target) + first, stream)
@@ -268,6 +268,6 @@ def ticket() -> elementwise.Program:
     The inputs are the counter and a number of values. The results are the first of these values,
     and the counter after them.
     """
-    recorder = elementwise.Recorder(np.float64)
+    recorder = recording.Recorder(np.float64)
     counter, values = (recorder.input(dtype=np.uint64) for _ in range(2))
     return recorder.program([counter, counter + values])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes, elementwise
+from capstan.core import dtypes, recording
 from capstan.core.arrays import Array
 from capstan.framework import opdef, ops  # noqa: F401 - fills the table of ops
 from capstan.framework.ops import chains as links
@@ -73,20 +73,20 @@ def _wide(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Fu
 
 def _compiled(node: NodeContext, function: Function) -> Function:
     """Return `function` as one kernel of the device, if its code can be recorded."""
-    recorder = elementwise.Recorder(np.float32)
+    recorder = recording.Recorder(np.float32)
     inputs = [
         recorder.input(shape, dtype.as_numpy_dtype)
         for shape, dtype in zip(node.input_shapes, node.input_dtypes, strict=True)
     ]
     try:
         program = recorder.program([function(*inputs)])
-    except elementwise.Unrecordable:
+    except recording.Unrecordable:
         return function
     kernel = chains.running(node, program)
 
     def compute(*arrays: Array) -> Any:
         # A longer chain records the code again.
-        is_traced = isinstance(arrays[0], elementwise.Traced)
+        is_traced = isinstance(arrays[0], recording.Traced)
         return function(*arrays) if is_traced else kernel(*arrays)
 
     return compute

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise
+from capstan.core import elementwise, recording
 from capstan.core.arrays import Array
 from capstan.kernels import training_cells, training_rows
 from capstan.kernels import training_formulas as formulas
@@ -106,7 +106,7 @@ def _in_one_pass(
     count = len(names) - 1
     at = count + gradient
     dtype = np.dtype(node.attrs["T"].as_numpy_dtype)
-    recorder = elementwise.Recorder(elementwise.computed(dtype))
+    recorder = recording.Recorder(elementwise.computed(dtype))
     given = [recorder.input(dtype=dtype) for _ in node.input_dtypes]
     traced = [each.astype(recorder.dtype) for each in given]
     changed = traced[:count]
