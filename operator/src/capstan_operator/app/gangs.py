@@ -75,11 +75,11 @@ class Gangs:
         if (owner, written) == (job.metadata.uid, wanted) and at <= now < at + TRUSTED:
             return wanted
         try:
-            taken = await self._write(key, job, wanted)
+            is_foreign = await self._write(key, job, wanted)
         except (Forbidden, Refused, AlreadyExists) as error:
             log.warning("%s/%s: its PodGroup was not written: %s", *key, error)
             return Obstacle(failure.CREATE_FAILED, f"PodGroup {wanted.name}: {error.message}")
-        if taken:
+        if is_foreign:
             message = f"there is a PodGroup {wanted.name} that is not this job's; delete it"
             return Obstacle(failure.CREATE_FAILED, message)
         self._written[key] = job.metadata.uid, wanted, now

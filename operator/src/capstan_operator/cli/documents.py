@@ -68,8 +68,8 @@ def in_file(file: str, faults: Sequence[Fault]) -> tuple[Fault, ...]:
 def show(documents: Sequence[dict[str, Any]], output: str) -> None:
     """Print documents. Several documents are a List in JSON, and follow each other in YAML."""
     if output == "json":
-        whole = documents[0] if len(documents) == 1 else _list(documents)
-        print(json.dumps(whole, indent=2, ensure_ascii=False))
+        document = documents[0] if len(documents) == 1 else _list(documents)
+        print(json.dumps(document, indent=2, ensure_ascii=False))
         return
     print("---\n".join(map(_yaml, documents)), end="")
 

@@ -26,8 +26,8 @@ def mapping(value: object, path: str) -> Mapping[str, Any]:
 
 def template(given: object, path: str, lost: list[Fault]) -> dict[str, Any]:
     """Return the template of a TrainingJob. Add the fields that it does not keep to `lost`."""
-    whole = mapping(given, path)
-    spec = mapping(whole.get("spec"), f"{path}.spec")
+    source = mapping(given, path)
+    spec = mapping(source.get("spec"), f"{path}.spec")
     lost += [
         Fault(f"{path}.spec.{field}", "the operator sets it")
         for field in _OVERRIDDEN
@@ -45,7 +45,7 @@ def template(given: object, path: str, lost: list[Fault]) -> dict[str, Any]:
     # TFJob overrides the restart policy of the pod, too.
     kept = {field: value for field, value in spec.items() if field != "restartPolicy"}
     converted: dict[str, Any] = {"spec": {**kept, "containers": containers}}
-    metadata = mapping(whole.get("metadata"), f"{path}.metadata")
+    metadata = mapping(source.get("metadata"), f"{path}.metadata")
     named = {field: value for field, value in metadata.items() if value is not None}
     return {"metadata": named, **converted} if named else converted
 

@@ -71,9 +71,9 @@ class Lease:
         After each attempt `report` is called with the fault, or with "" if there was none.
         """
         while True:
-            taken = await self._try(self._renew)
+            is_held = await self._try(self._renew)
             report(self._logged)
-            if taken:
+            if is_held:
                 return
             await asyncio.sleep(self._pause())
 

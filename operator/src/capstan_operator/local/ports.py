@@ -68,11 +68,11 @@ def _consecutive(base: Base, tasks: Sequence[TaskName]) -> Mapping[TaskName, int
             f"and the last port is {_LAST}; choose a lower port",
         )
     chosen = dict(zip(tasks, ports, strict=True))
-    taken = [f"{port} ({task})" for task, port in chosen.items() if not is_free(port)]
-    if taken:
+    busy = [f"{port} ({task})" for task, port in chosen.items() if not is_free(port)]
+    if busy:
         raise _refusal(
             base.source,
-            f"in use on {HOST}: {', '.join(taken)}; choose another port, or leave the port out",
+            f"in use on {HOST}: {', '.join(busy)}; choose another port, or leave the port out",
         )
     return chosen
 

@@ -90,11 +90,11 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         The operation waits until there are `num_required` gradients. It adds one to the step number
         of the accumulator.
         """
-        taken = raw.ResourceAccumulatorTakeGradient(
+        gradient = raw.ResourceAccumulatorTakeGradient(
             self._accumulator_ref, num_required, dtype=self._dtype, name=name
         )
-        taken.set_shape(self._shape)
-        return taken
+        gradient.set_shape(self._shape)
+        return gradient
 
     def take_grad_up_to(self, num_required: Any, timeout_ms: int, name: str | None = None) -> Any:
         """Return the mean or the sum of up to `num_required` gradients, and begin a new sum.
@@ -103,11 +103,11 @@ class ConditionalAccumulator(ConditionalAccumulatorBase):
         arrived, it waits at most `timeout_ms` milliseconds longer. It then takes the gradients that
         have arrived. TensorFlow has no such operation.
         """
-        taken = raw.ResourceAccumulatorTakeGradientUpTo(
+        gradient = raw.ResourceAccumulatorTakeGradientUpTo(
             self._accumulator_ref, num_required, dtype=self._dtype, timeout_ms=timeout_ms, name=name
         )
-        taken.set_shape(self._shape)
-        return taken
+        gradient.set_shape(self._shape)
+        return gradient
 
 
 class SparseConditionalAccumulator(ConditionalAccumulatorBase):

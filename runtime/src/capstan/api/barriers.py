@@ -69,7 +69,7 @@ class Barrier:
         The operation waits for `num_elements` elements. With `allow_small_batch`, it takes fewer
         elements if the barrier is closed and has fewer.
         """
-        taken = raw.BarrierTakeMany(
+        result = raw.BarrierTakeMany(
             self._barrier_ref,
             num_elements,
             component_types=self._types,
@@ -77,13 +77,13 @@ class Barrier:
             timeout_ms=timeout,
             name=name or f"{self._name}_BarrierTakeMany",
         )
-        known = None if allow_small_batch else taken.indices.op.inputs[1].op.constant_value()
+        known = None if allow_small_batch else result.indices.op.inputs[1].op.constant_value()
         batch = (None if known is None else int(known),)
-        for output in (taken.indices, taken.keys):
+        for output in (result.indices, result.keys):
             output.set_shape(batch)
-        for output, shape in zip(taken.values, self._shapes, strict=True):
+        for output, shape in zip(result.values, self._shapes, strict=True):
             output.set_shape(shapes.concatenate(batch, shape.internal))
-        return taken
+        return result
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
         """Return an operation that refuses new keys.

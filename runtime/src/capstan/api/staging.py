@@ -149,8 +149,8 @@ class StagingArea(BaseStagingArea):
         The operation waits while the area is empty.
         """
         with context.colocate_with(self._coloc_op):
-            taken = raw.Unstage(dtypes=self._dtypes, **self._attributes(name, "get"))
-        return self._result(taken, range(len(self._dtypes)))
+            element = raw.Unstage(dtypes=self._dtypes, **self._attributes(name, "get"))
+        return self._result(element, range(len(self._dtypes)))
 
     def peek(self, index: Any, name: str | None = None) -> Any:
         """Return a copy of element number `index`. The operation waits for the element."""
@@ -210,15 +210,15 @@ class MapStagingArea(BaseStagingArea):
         places = self._places(indices)
         with context.colocate_with(self._coloc_op):
             if key is None:
-                key, taken = self._op("MapUnstageNoKey")(
+                key, element = self._op("MapUnstageNoKey")(
                     places, dtypes=self._types(places), **self._attributes(name, "get_nokey")
                 )
                 (key,) = self._here(key)
             else:
-                taken = self._op("MapUnstage")(
+                element = self._op("MapUnstage")(
                     _key(key), places, dtypes=self._types(places), **self._attributes(name, "get")
                 )
-        return key, self._result(taken, places)
+        return key, self._result(element, places)
 
     def size(self, name: str | None = None) -> Any:
         """Return the number of complete elements."""

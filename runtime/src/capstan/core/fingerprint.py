@@ -12,13 +12,13 @@ _MURMUR, _MURMUR_SEED = 0xC6A4A7935BD1E995, 0xDECAFCAFFE
 def murmur64(text: bytes) -> int:
     """Return TensorFlow's `Hash64` of a string."""
     state = _MURMUR_SEED ^ (len(text) * _MURMUR & _WORD)
-    whole = len(text) & ~7
-    for at in range(0, whole, 8):
+    aligned = len(text) & ~7
+    for at in range(0, aligned, 8):
         part = _fetch(text, at) * _MURMUR & _WORD
         part = (part ^ part >> 47) * _MURMUR & _WORD
         state = (state ^ part) * _MURMUR & _WORD
-    if whole < len(text):
-        state = (state ^ int.from_bytes(text[whole:], "little")) * _MURMUR & _WORD
+    if aligned < len(text):
+        state = (state ^ int.from_bytes(text[aligned:], "little")) * _MURMUR & _WORD
     state = (state ^ state >> 47) * _MURMUR & _WORD
     return state ^ state >> 47
 

@@ -86,11 +86,11 @@ class Recorder:
             dtype, *others = words
             if others:
                 raise Unrecordable("the code mixes words of 32 and of 64 bits")
-            taken = tuple(self._word(operand, dtype) for operand in operands)
+            recorded = tuple(self._word(operand, dtype) for operand in operands)
         else:
-            dtype, taken = self.dtype, tuple(map(self._number, operands))
+            dtype, recorded = self.dtype, tuple(map(self._number, operands))
         result = np.dtype(np.bool_) if function in elementwise.PREDICATES else dtype
-        return self._record(function, taken, result, _broadcast(operands))
+        return self._record(function, recorded, result, _broadcast(operands))
 
     def cast(self, array: "Traced", dtype: np.dtype[Any]) -> "Traced":
         """Record the conversion of words to another dtype, or of numbers from or to another dtype.

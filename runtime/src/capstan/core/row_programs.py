@@ -35,12 +35,14 @@ class Program(elementwise.Program):
 
     def is_of_row(self) -> tuple[bool, ...]:
         """Return whether each register has a single column."""
-        found = [index in self.of_rows for index in range(self.inputs)]
+        results = [index in self.of_rows for index in range(self.inputs)]
         for call in self.calls:
-            taken = [found[operand] for operand in call.operands if isinstance(operand, int)]
+            of_operands = [
+                results[operand] for operand in call.operands if isinstance(operand, int)
+            ]
             is_reduced = call.function in (MAXIMUM, SUM)
-            found.append(is_reduced or (call.function != COLUMNS and all(taken)))
-        return tuple(found)
+            results.append(is_reduced or (call.function != COLUMNS and all(of_operands)))
+        return tuple(results)
 
     def _called(self, call: elementwise.Call, operands: list[Any]) -> Any:
         if call.function == MAXIMUM:

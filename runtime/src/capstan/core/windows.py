@@ -58,9 +58,9 @@ def count(size: int, width: int, stride: int, dilation: int, padding: Padding) -
     """
     _check(width, stride)
     reach = (width - 1) * dilation + 1
-    whole = size if isinstance(padding, bytes) else size + sum(padding)
-    if padding != b"SAME" and whole < reach:
-        raise ValueError(f"Negative dimension size caused by subtracting {reach} from {whole}")
+    padded = size if isinstance(padding, bytes) else size + sum(padding)
+    if padding != b"SAME" and padded < reach:
+        raise ValueError(f"Negative dimension size caused by subtracting {reach} from {padded}")
     return over(size, width, stride, dilation, padding).count
 
 

@@ -52,9 +52,11 @@ def gradient(
     outputs = iter(branch_call.built(opdef.role(op.type), op.inputs[0], made, names))
     results: list[Any] = [None] * len(op.inputs)
     for place, matched in packed.items():
-        taken = [next(outputs) for _ in indexed_slices.parts(matched[0])]
+        gradients = [next(outputs) for _ in indexed_slices.parts(matched[0])]
         is_dense = not isinstance(matched[0], indexed_slices.IndexedSlices)
-        results[first + place] = taken[0] if is_dense else indexed_slices.IndexedSlices(*taken)
+        results[first + place] = (
+            gradients[0] if is_dense else indexed_slices.IndexedSlices(*gradients)
+        )
     return results
 
 

@@ -90,10 +90,10 @@ class ForwardLoop:
 
     def _added(self, start: graphs.Tensor, argument: graphs.Tensor) -> graphs.Tensor:
         """Give the loop another variable. `argument` is its value in the body."""
-        taken = names.NameTable()
+        used_names = names.NameTable()
         for name in (*(each.name for each in self._cond.arguments), *self._cond.nodes):
-            taken.unique(name)
-        added = function.Argument(taken.unique("unused"), argument.dtype)
+            used_names.unique(name)
+        added = function.Argument(used_names.unique("unused"), argument.dtype)
         self._cond = replace(self._cond, arguments=(*self._cond.arguments, added))
         self._starts.append(start)
         return self.op._add_output(argument.dtype, ())

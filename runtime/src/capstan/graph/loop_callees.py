@@ -51,14 +51,14 @@ def check_fit(
     Raises:
         InvalidArgumentError: it does not.
     """
-    taken = [argument.dtype for argument in called.arguments]
-    if taken != list(arguments) or len(called.results) != len(results):
+    parameters = [argument.dtype for argument in called.arguments]
+    if parameters != list(arguments) or len(called.results) != len(results):
         raise errors.InvalidArgumentError(
             None,
             None,
             f"Node '{node.name}' ({node.op}) passes {_names(arguments)} and expects "
-            f"{_names(results)}, but function '{called.name}' takes {_names(taken)} and returns "
-            f"{len(called.results)} results",
+            f"{_names(results)}, but function '{called.name}' takes {_names(parameters)} and "
+            f"returns {len(called.results)} results",
         )
 
 

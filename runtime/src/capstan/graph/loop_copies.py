@@ -31,11 +31,11 @@ def copy_name(index: int, body: function.Function, cond: function.Function) -> s
 
     The other function may have another argument of this name.
     """
-    taken = {name for each in (body, cond) for name in each.nodes}
+    used_names = {name for each in (body, cond) for name in each.nodes}
     for each in (body, cond):
-        taken |= {other.name for at, other in enumerate(each.arguments) if at != index}
+        used_names |= {other.name for at, other in enumerate(each.arguments) if at != index}
     name = body.arguments[index].name
-    while name in taken:
+    while name in used_names:
         name += "_"
     return name
 

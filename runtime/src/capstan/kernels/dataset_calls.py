@@ -99,11 +99,13 @@ def _several(
         kept = [datasets.captured(node, attribute) for attribute in attributes]
 
         def build(*inputs: Any) -> Any:
-            rest, calls = list(inputs[sources:]), []
+            remaining, calls = list(inputs[sources:]), []
             for call, count in zip(kept, counts, strict=True):
-                taken = len(node.attrs[count])
-                calls.append(Captured(call.callee, tuple(map(datasets.owned, rest[:taken]))))
-                del rest[:taken]
+                captures = len(node.attrs[count])
+                calls.append(
+                    Captured(call.callee, tuple(map(datasets.owned, remaining[:captures])))
+                )
+                del remaining[:captures]
             return variant.scalar(make(spec, *map(datasets.dataset_in, inputs[:sources]), *calls))
 
         return build

@@ -114,10 +114,10 @@ def _batch_to_space(x: Array, block_shape: Array, crops: Array) -> Array:
     parts = x.reshape(*block, x.shape[0] // count, *sizes, *rest)
     pixels = [axis for place in range(len(block)) for axis in (1 + len(block) + place, place)]
     order = [len(block), *pixels, *range(1 + 2 * len(block), parts.ndim)]
-    whole = [size * part for size, part in zip(sizes, block, strict=True)]
-    joined = parts.transpose(order).reshape(x.shape[0] // count, *whole, *rest)
+    full_sizes = [size * part for size, part in zip(sizes, block, strict=True)]
+    joined = parts.transpose(order).reshape(x.shape[0] // count, *full_sizes, *rest)
     kept: list[Any] = []
-    for number, ((before, after), size) in enumerate(zip(pairs, whole, strict=True)):
+    for number, ((before, after), size) in enumerate(zip(pairs, full_sizes, strict=True)):
         if before + after > size:
             raise invalid(f"cropped_shape[{number}]={size - before - after} must be non-negative")
         kept.append(slice(before, size - after))

@@ -38,16 +38,16 @@ class FIFOQueue(queue.Queue):
 
     def take(self, count: int) -> list[queue.Entry]:
         self._size -= count
-        taken = []
+        entries = []
         while count:
             position, batch = self._held.popleft()
             size = len(batch[0])
             if size > count:
                 self._held.appendleft((position + count, elements.part(batch, count)))
                 batch, size = elements.part(batch, 0, count), count
-            taken.append((position, batch))
+            entries.append((position, batch))
             count -= size
-        return taken
+        return entries
 
     def restore(self, entries: Sequence[queue.Entry]) -> None:
         # Two steps may give elements back in any order. The queue keeps the order of arrival.

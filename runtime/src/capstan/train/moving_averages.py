@@ -222,9 +222,9 @@ def _unused(name: str) -> str:
     scope = variable_scope.get_variable_scope()
     if scope.reuse:
         return name
-    taken = {var.op.name for var in scope.global_variables()}
+    used_names = {var.op.name for var in scope.global_variables()}
     candidate, count = name, 0
-    while f"{scope.name}/{candidate}" in taken:
+    while f"{scope.name}/{candidate}" in used_names:
         count += 1
         candidate = f"{name}_{count}"
     return candidate

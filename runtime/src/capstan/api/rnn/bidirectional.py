@@ -100,7 +100,9 @@ def static_bidirectional_rnn(
 def _reversed(values: Sequence[Any], sequence_length: Any) -> list[Any]:
     if sequence_length is None:
         return list(reversed(values))
-    whole = raw.Pack(list(values))
-    turned = ordering_ops.reverse_sequence(whole, sequence_length, seq_axis=0, batch_axis=1)
-    parts: list[Any] = raw.Unpack(turned, num=len(values))
+    sequence = raw.Pack(list(values))
+    reversed_sequence = ordering_ops.reverse_sequence(
+        sequence, sequence_length, seq_axis=0, batch_axis=1
+    )
+    parts: list[Any] = raw.Unpack(reversed_sequence, num=len(values))
     return parts
