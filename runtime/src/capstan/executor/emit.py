@@ -27,17 +27,16 @@ the list instead.
 """
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from capstan import errors
 from capstan.core import cancellation, dtypes
 from capstan.core import node as ir
 from capstan.executor import (
     aliases,
     bind,
+    binder,
     branches,
+    buffers,
     exchange,
     joint,
     loops,
@@ -50,15 +49,12 @@ from capstan.executor import (
 )
 from capstan.framework import facts, opdef
 from capstan.graph import guards, infer
-from capstan.partition import memories, parts
-from capstan.resources import containers, dataset
-
-Keep = Callable[[ir.Node, parts.Part, containers.SessionResources, str], dataset.Callee]
-"""Returns the function of an attribute of a node of a part."""
+from capstan.partition import parts
+from capstan.resources import containers
 
 
 def write(
-    part: parts.Part, resources: containers.SessionResources, keep: Keep | None = None
+    part: parts.Part, resources: containers.SessionResources, keep: binder.Keep | None = None
 ) -> source.Code:
     """Write the module of `part`. The module is bound to the variables in `resources`.
 
@@ -75,7 +71,7 @@ def write(
 def write_function(
     called: parts.Part,
     resources: containers.SessionResources,
-    keep: Keep,
+    keep: binder.Keep,
     cancelled: cancellation.Cancellation,
 ) -> source.Code:
     """Write the module of a function, whose `build` returns a Python function.
@@ -108,7 +104,7 @@ class _Emission:
         resources: containers.SessionResources,
         out: source.Writer | None = None,
         unplanned: frozenset[ir.Edge] = frozenset(),
-        keep: Keep | None = None,
+        keep: binder.Keep | None = None,
         cancelled: cancellation.Cancellation | None = None,
     ) -> None:
         """Write to `out`, or to a new writer. The tensors `unplanned` get no buffer.
@@ -119,7 +115,6 @@ class _Emission:
         self._part = part
         self._keep = keep
         self._resources = resources
-        self._unplanned = unplanned
         self._is_function = out is not None
         self._fed = frozenset(part.feeds)
         self._layout = state.Layout.of(part)
@@ -128,12 +123,14 @@ class _Emission:
         self._values = values.Values(part, self._out)
         self._aliases = aliases.Aliases(part, self._out, self._values, resources.handles)
         self._branches = branches.Branches(part, self._out, self._values, self._aliases)
-        self._constants: dict[ir.Edge, Any] = {}
+        self._binder = binder.Binder(
+            part, resources, keep, cancelled=self._cancelled if self._is_function else None
+        )
         if out is None and parts.is_traced(part):
             trace.begin(self._out)
         self._plan = segments.plan(part, self._layout, resources.default_container)
         self._numbers = {name: number for number, name in enumerate(self._layout.waiting)}
-        self._buffers: dict[ir.Edge, str] = {}
+        self._buffers = buffers.Buffers(part, self._out, unplanned)
 
     def write(self) -> source.Code:
         """Write the whole module."""
@@ -174,7 +171,7 @@ class _Emission:
             return
         for is_run, run in self._runs.split(nodes):
             if is_run:
-                self._runs.write(run, home, self._node, self._buffers)
+                self._runs.write(run, home, self._node, self._buffers.names)
             else:
                 self._groups([[node] for node in run], exchanges)
 
@@ -221,18 +218,13 @@ class _Emission:
             self._write(node)
         else:
             trace.write(node, self._write, self.scope)
-        self._release(node)
-
-    def _release(self, node: ir.Node) -> None:
-        for edge in self._plan.released.get(node.name, ()):
-            if edge in self._buffers:
-                self._out.release(self._buffers.pop(edge))
+        self._buffers.release(self._plan.released.get(node.name, ()))
 
     def _write(self, node: ir.Node) -> None:
         edge = ir.Edge(node.name)
         if infer.is_constant(node):
             if edge not in self._fed:
-                value = self._constants[edge] = node.attrs["value"]
+                value = self._binder.constants[edge] = node.attrs["value"]
                 if not (home := self._resources.devices.of(node.device)).is_host:
                     value = home.put(value)
                 elif self._is_function and self._is_scalar(edge):
@@ -253,7 +245,7 @@ class _Emission:
 
     def _waiting(self, node: ir.Node, exchanges: exchange.Exchange) -> None:
         """Write the line that takes the inputs of a waiting node."""
-        bound = self._bind(node)
+        bound = self._binder.bind(node)
         if opdef.role(node.op) is facts.Role.ITERATIONS:
             # The loop may return its inputs, so they are in no buffer of the step.
             arguments = [self._aliases.separate(edge) for edge in node.inputs]
@@ -269,32 +261,8 @@ class _Emission:
         exchanges.answer(number, edges, self._fed)
         self._out.starts[node.name] = bound.function
 
-    def _bind(self, node: ir.Node) -> bind.Bound:
-        bound = bind.bind(
-            node,
-            self._part.tensor_shapes,
-            self._constants,
-            self._resources,
-            self._keep and functools.partial(self._keep, node, self._part, self._resources),
-        )
-        if self._is_function and bound.kernel.is_asynchronous:
-            function = bind.blocking(bound.function, len(bound.outputs), self._cancelled)
-            return replace(bound, function=function)
-        waits = node.name in self._part.answers
-        if waits and bound.kernel.holds_thread:
-            submit = self._resources.devices.submit
-            return replace(bound, function=bind.beside(bound.function, bound.outputs, submit))
-        if bound.kernel.is_asynchronous != waits:
-            raise errors.InternalError(
-                None,
-                None,
-                f"The master and {self._part.task} disagree whether {{{{node {node.name}}}}} may "
-                "wait. Run the same version of Capstan in every task",
-            )
-        return bound
-
     def _computed(self, node: ir.Node) -> None:
-        bound = self._bind(node)
+        bound = self._binder.bind(node)
         outputs = bound.outputs
         edges = [ir.Edge(node.name, index) for index in range(len(outputs))]
         if not node.inputs and len(outputs) == 1 and _is_variable(*outputs[0]):
@@ -312,7 +280,7 @@ class _Emission:
         """Write one line for all nodes of a group, unless they depend on a condition."""
         bounds: list[bind.Bound] = []
         if len(group) > 1 and not any(self._branches.condition(ir.Edge(n.name)) for n in group):
-            bounds = [self._bind(node) for node in group]
+            bounds = [self._binder.bind(node) for node in group]
         joined = joint.join(bounds)
         if joined is None:
             for node in group:
@@ -331,7 +299,7 @@ class _Emission:
             own, names = names[: len(bound.outputs)], names[len(bound.outputs) :]
             self._hold(node, bound, own)
         for node in group:
-            self._release(node)
+            self._buffers.release(self._plan.released.get(node.name, ()))
 
     def _hold(self, node: ir.Node, bound: bind.Bound, names: Sequence[str]) -> None:
         """Record the names that hold the outputs of a node."""
@@ -352,13 +320,13 @@ class _Emission:
         """Return the expression that computes the outputs of a node."""
         arguments = self._arguments(node, bound)
         if node.name in self._plan.copied:
-            return f"{arguments[0]}.snapshot({', '.join(self._planned(node, outputs))})"
+            return f"{arguments[0]}.snapshot({', '.join(self._buffers.of_outputs(node, outputs))})"
         if bound.kernel.emit is not None:
             return bound.kernel.emit(arguments)
         if self._is_function and bound.kernel.operator and self._is_scalar(*node.inputs, *outputs):
             return f" {bound.kernel.operator} ".join(arguments)
         if bound.kernel.out:
-            arguments += self._planned(node, outputs)
+            arguments += self._buffers.of_outputs(node, outputs)
         return f"{self._out.bind(bound.function)}({', '.join(arguments)})"
 
     def _arguments(self, node: ir.Node, bound: bind.Bound) -> list[str]:
@@ -374,30 +342,6 @@ class _Emission:
             and self._part.tensor_dtypes.get(edge) not in (None, dtypes.string)
             for edge in edges
         )
-
-    def _planned(self, node: ir.Node, outputs: Sequence[ir.Edge]) -> list[str]:
-        """Return the name of a buffer for each output of `node`.
-
-        Return no names if the size of an output is unknown, or if an output must get new memory.
-        """
-        known = [
-            (self._part.tensor_shapes.get(edge), self._part.tensor_dtypes.get(edge))
-            for edge in outputs
-        ]
-        if not all(source.plannable(shape, dtype) for shape, dtype in known):
-            return []
-        if not self._unplanned.isdisjoint(outputs):
-            return []
-        is_host = memories.of_device(node.device) == memories.HOST
-        places = [memories.HOST] * len(known) if is_host else memories.outputs(node)
-        if not is_host and memories.HOST in places:
-            return []  # A recording (`executor.repeats`) keeps the outputs in host memory.
-        names = [
-            self._out.buffer(shape, dtype, place)
-            for (shape, dtype), place in zip(known, places, strict=True)
-        ]
-        self._buffers.update(zip(outputs, names, strict=True))
-        return names
 
 
 def _is_variable(dtype: dtypes.DType, is_ref: bool) -> bool:

@@ -1,0 +1,75 @@
+"""The kernel that finds the distinct elements of a vector (core/kernels/unique_op.cc)."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels import stacking
+from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+_SMALL_TABLE = 1 << 20
+"""Up to this size, a table is faster than sorting, because only its used places are touched."""
+
+
+def _unique(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[1].as_numpy_dtype
+
+    def unique(x: Array) -> tuple[Array, Array]:
+        if x.ndim != 1:
+            raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
+        if x.dtype.kind in "iu" and x.size and _is_dense(x):
+            first = _first_places(x)
+            is_first = first == np.arange(len(x))
+            rank = np.cumsum(is_first, dtype=dtype) - 1
+            return x[is_first], rank[first]
+        values, first, place = np.unique(x, True, True, equal_nan=False)
+        # np.unique sorts by value. TensorFlow keeps the order of first appearance.
+        order = np.argsort(first)
+        rank = np.empty(len(order), dtype)
+        rank[order] = np.arange(len(order))
+        return values[order], rank[place]
+
+    return unique
+
+
+def _unique_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Array] | None]:
+    dtype = nodes[0].output_dtypes[1].as_numpy_dtype
+
+    def unique(calls: Calls) -> list[Array] | None:
+        vectors = [x for (x,) in calls]
+        if not stacking.are_vectors(vectors) or vectors[0].dtype.kind not in "iu":
+            return None
+        blocks = stacking.Blocks.of(vectors)
+        numbers = np.concatenate(vectors)
+        span = int(numbers.max()) + 1
+        if numbers.min() < 0 or span * len(vectors) >= max(_SMALL_TABLE, 64 * len(numbers)):
+            return None
+        owners = blocks.owners()
+        first = _first_places(numbers + owners * span)
+        is_first = first == np.arange(len(numbers))
+        found = stacking.Blocks(np.add.reduceat(is_first, blocks.starts, dtype=np.int64))
+        rank = np.cumsum(is_first) - 1 - found.starts[owners]
+        values, places = found.cut(numbers[is_first]), blocks.cut(rank[first].astype(dtype))
+        return [part for pair in zip(values, places, strict=True) for part in pair]
+
+    return unique
+
+
+def _is_dense(x: Array) -> bool:
+    """Return whether a table with a place for each number up to the largest is small enough."""
+    return int(x.min()) >= 0 and int(x.max()) < max(_SMALL_TABLE, 16 * len(x))
+
+
+def _first_places(x: Array) -> Array:
+    """Return for each number the place at which it occurs first."""
+    places = np.arange(len(x))
+    # Of several numbers that NumPy writes to one place, the last one stays.
+    table = np.empty(int(x.max()) + 1, places.dtype)
+    table[x[::-1]] = places[::-1]
+    return table[x]
+
+
+register(Kernel("Unique", _unique, join=Join(_unique_of_several)))
