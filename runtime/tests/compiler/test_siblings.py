@@ -122,6 +122,7 @@ def test_every_op_that_can_be_joined_is_tested_here() -> None:
     joined = {row.name for row in opdef.all_rows() if registry.has_joining(row.name, "CPU")}
     updates = {f"{prefix}SparseApply{name}" for name in UPDATES for prefix in PREFIXES}
     assert joined == {*OPS, *updates, "ResourceGather"}
+    assert not any(registry.has_joining(op, "GPU") for op in joined)
 
 
 @pytest.mark.e2e
@@ -163,6 +164,23 @@ def test_the_error_of_one_node_is_the_same_and_names_the_node(op: str) -> None:
         session.run(outputs, fed)
     assert message in str(caught.value)
     assert caught.value.op is names[2]
+
+
+@pytest.mark.parametrize(("op", "is_joined"), [("Gather", True), ("SparseSegmentSum", False)])
+def test_large_tables_are_not_copied(op: str, is_joined: bool) -> None:
+    table = np.ones((1 << 17, 16), np.float32)
+    outputs, fed = [], {}
+    for _ in range(COLUMNS):
+        tensors, values = column(op, np.random.default_rng(0))
+        outputs += tensors
+        fed |= dict(zip(values, [table, *list(values.values())[1:]], strict=True))
+    alone = joint.Joint._one_by_one
+    with (
+        tf.Session() as session,
+        mock.patch.object(joint.Joint, "_one_by_one", autospec=True, side_effect=alone) as ran,
+    ):
+        session.run(outputs, fed)
+    assert ran.called is not is_joined
 
 
 def test_rows_of_resource_variables_are_read_together() -> None:

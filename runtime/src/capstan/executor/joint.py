@@ -7,7 +7,7 @@ from capstan.executor import bind, faults
 from capstan.kernels import registry
 
 _LARGE: Final = 1 << 24
-"""The most bytes that one call takes. Joining larger tensors costs more than it saves.
+"""The most bytes that one call copies. Joining larger tensors costs more than it saves.
 
 The number is a guess.
 """
@@ -19,7 +19,7 @@ def join(bounds: Sequence[bind.Bound]) -> "Joint | None":
     if kernel is None or kernel.join is None:
         return None
     function = kernel.join.make([bound.context for bound in bounds])
-    return None if function is None else Joint(bounds, function)
+    return None if function is None else Joint(bounds, function, kernel.join.tables)
 
 
 class Joint:
@@ -29,11 +29,14 @@ class Joint:
     of a single node, and names the node.
     """
 
-    __slots__ = ("_bounds", "_function")
+    __slots__ = ("_bounds", "_copied", "_function")
 
-    def __init__(self, bounds: Sequence[bind.Bound], function: registry.Joined) -> None:
+    def __init__(
+        self, bounds: Sequence[bind.Bound], function: registry.Joined, tables: Sequence[int]
+    ) -> None:
         self._bounds = bounds
         self._function = function
+        self._copied = [n for n in range(len(bounds[0].inputs)) if n not in tables]
 
     def __call__(self, *calls: Sequence[Any]) -> Sequence[Any]:
         """Return the outputs of all nodes, in order. `calls` are the inputs of each node.
@@ -45,12 +48,16 @@ class Joint:
         return self._one_by_one(calls) if found is None else found
 
     def _together(self, calls: registry.Calls) -> Sequence[Any] | None:
-        if _size(calls) > _LARGE:
+        if self._copied_bytes(calls) > _LARGE:
             return None
         try:
             return self._function(calls)
         except Exception:  # noqa: BLE001 - the node that fails by itself raises the error again
             return None
+
+    def _copied_bytes(self, calls: registry.Calls) -> int:
+        # A variable has no bytes here. The functions read its rows.
+        return sum(getattr(call[number], "nbytes", 0) for call in calls for number in self._copied)
 
     def _one_by_one(self, calls: registry.Calls) -> list[Any]:
         found: list[Any] = []
@@ -60,8 +67,3 @@ class Joint:
             except Exception as fault:
                 raise faults.named(faults.translated(fault), bound.context.name) from fault
         return found
-
-
-def _size(calls: registry.Calls) -> int:
-    """Return the bytes of all tensors. A variable counts nothing, because nobody joins it."""
-    return sum(getattr(value, "nbytes", 0) for inputs in calls for value in inputs)

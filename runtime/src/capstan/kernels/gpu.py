@@ -33,4 +33,5 @@ def _on_gpu(row: Kernel, types: gpu_table.Types) -> Kernel:
         types=types,
         repeats=row.make is not None and row.op not in gpu_repeats.UNREPEATABLE,
         repeats_with=gpu_repeats.types(row.op),
+        join=None,
     )

@@ -261,7 +261,12 @@ def _one_hot(node: NodeContext) -> Function:
 
 
 register(
-    Kernel("Gather", constantly(_gather), out=True, join=Join(lambda nodes: _gather_from_each))
+    Kernel(
+        "Gather",
+        constantly(_gather),
+        out=True,
+        join=Join(lambda nodes: _gather_from_each, tables=(0,)),
+    )
 )
 register(Kernel("GatherV2", _gather_v2, out=True, join=Join(_gather_of_several)))
 register(

@@ -68,11 +68,13 @@ class Join:
     the executor runs the nodes one after another.
 
     The attributes of the nodes are equal, except for those named in `free`. So are the static
-    shapes of their inputs without the first size.
+    shapes of their inputs without the first size. `tables` are the numbers of the inputs of which
+    the function reads single rows. It copies all other tensors.
     """
 
     make: "Joining"
     free: tuple[str, ...] = ()
+    tables: tuple[int, ...] = ()
 
 
 Joined = Callable[[Calls], Sequence[Any] | None]
