@@ -447,6 +447,42 @@ def test_the_next_element_of_an_iterator_is_an_optional_without_a_value_at_the_e
 
 
 @pytest.mark.e2e
+@pytest.mark.parametrize("shape", [[], [1], [2], [None]])
+def test_parsed_examples_with_dense_features_are_elements_that_can_be_batched(
+    shape: list[int | None],
+) -> None:
+    count = shape[0] or 1 if shape else 1
+    texts, numbers = (
+        [[b"a", b"b"][:count], [b"c", b"d"][:count]],
+        [[1.5, 2.0][:count], [3.0, 4.0][:count]],
+    )
+
+    def example(words: list[bytes], floats: list[float]) -> bytes:
+        feature = {
+            "text": tf.train.Feature(bytes_list=tf.train.BytesList(value=words)),
+            "number": tf.train.Feature(float_list=tf.train.FloatList(value=floats)),
+        }
+        return tf.train.Example(features=tf.train.Features(feature=feature)).SerializeToString()
+
+    kind = tf.FixedLenSequenceFeature if shape == [None] else tf.FixedLenFeature
+    more = {"allow_missing": True} if shape == [None] else {}
+    features = {
+        "text": kind([] if more else shape, tf.string, **more),
+        "number": kind([] if more else shape, tf.float32, **more),
+    }
+    parsed = Dataset.from_tensor_slices(list(map(example, texts, numbers))).map(
+        lambda record: tf.parse_single_example(record, features)
+    )
+    with tf.Session() as session:
+        alone = session.run(parsed.make_one_shot_iterator().get_next())
+        batch = session.run(parsed.batch(2).make_one_shot_iterator().get_next())
+    for name, expected in (("text", texts), ("number", numbers)):
+        wanted = np.array(expected, batch[name].dtype).reshape(2, *([count] if shape else []))
+        np.testing.assert_array_equal(batch[name], wanted)
+        np.testing.assert_array_equal(alone[name], wanted[0])
+
+
+@pytest.mark.e2e
 def test_parsed_examples_with_sparse_features_are_elements() -> None:
     def example(count: int) -> bytes:
         values = tf.train.Int64List(value=range(count))

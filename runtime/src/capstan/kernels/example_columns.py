@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -37,14 +37,16 @@ class Dense:
     shape: tuple[int | None, ...]
     default: Array
 
-    @property
-    def stride(self) -> int:
-        """The number of elements: of the feature, or of one row if the number of rows varies."""
-        return math.prod(size for size in self.shape if size is not None)
+    stride: int = field(init=False)
+    """The number of elements: of the feature, or of one row if the number of rows varies."""
+    is_variable: bool = field(init=False)
+    """Whether the number of rows varies."""
 
-    @property
-    def is_variable(self) -> bool:
-        return bool(self.shape) and self.shape[0] is None
+    def __post_init__(self) -> None:
+        # The spec is frozen, and a pipeline asks for these for each example.
+        stride = math.prod(size for size in self.shape if size is not None)
+        object.__setattr__(self, "stride", stride)
+        object.__setattr__(self, "is_variable", bool(self.shape) and self.shape[0] is None)
 
 
 Complaint = Callable[[int, str, str], Exception]

@@ -18,14 +18,36 @@ _FEW = 8
 """Up to this number, the protobuf library reads examples faster than operations on a batch."""
 
 
-def _values(features: Mapping[str, Any], key: str) -> tuple[dtypes.DType, Sequence[Any]] | None:
-    """Return the type and the values of a feature, or None if the example has no such feature."""
+def feature_values(
+    features: Mapping[str, Any], key: str, dtype: dtypes.DType, fault: Complaint, place: int
+) -> Sequence[Any] | None:
+    """Return the values of a feature, or None if the example at `place` has no such feature.
+
+    Raises:
+        InvalidArgumentError: the values are of another type.
+    """
     feature = features[key] if key in features else None  # noqa: SIM401 - a map of protobuf
     kind = None if feature is None else feature.WhichOneof("kind")
-    return None if kind is None else (LISTS[kind], getattr(feature, kind).value)
+    if kind is None:
+        return None
+    found = LISTS[kind]
+    if found is not dtype:
+        raise fault(
+            place,
+            key,
+            f"Data types don't match. Data type: {example_columns.CPP_NAMES[found]} but expected "
+            f"type: {example_columns.CPP_NAMES[dtype]}",
+        )
+    values: Sequence[Any] = getattr(feature, kind).value
+    return values
 
 
-def _features(serialized: bytes) -> Mapping[str, Any]:
+def features_of(serialized: bytes) -> Mapping[str, Any]:
+    """Return the features of a serialized Example.
+
+    Raises:
+        InvalidArgumentError: it is no Example.
+    """
     from google.protobuf import message
 
     from capstan.core import example_messages
@@ -50,22 +72,18 @@ def _columns(
             pass
     rows: list[list[Sequence[Any] | None]] = [[] for _ in keys]
     for place, text in enumerate(texts):
-        features = _features(text)
+        features = features_of(text)
         for column, key, dtype in zip(rows, keys, types, strict=True):
-            found, values = _values(features, key) or (dtype, None)
-            if found is not dtype:
-                names = example_columns.CPP_NAMES
-                raise fault(
-                    place,
-                    key,
-                    f"Data types don't match. Data type: {names[found]} but expected type: "
-                    f"{names[dtype]}",
-                )
-            column.append(values)
+            column.append(feature_values(features, key, dtype, fault, place))
     return [example_columns.column_of(*pair) for pair in zip(types, rows, strict=True)]
 
 
-def _specs(node: NodeContext, keys: Sequence[str], defaults: Sequence[Any]) -> list[Dense]:
+def dense_specs(node: NodeContext, keys: Sequence[str], defaults: Sequence[Any]) -> list[Dense]:
+    """Return the dense features of a node.
+
+    Raises:
+        InvalidArgumentError: the default of a feature has a wrong number of elements.
+    """
     specs = []
     for key, dtype, shape, value in zip(
         keys, node.attrs["Tdense"], node.attrs["dense_shapes"], defaults, strict=True
@@ -86,7 +104,7 @@ def _parse_example(node: NodeContext) -> Function:
 
     def parse(serialized: Array, names: Array, *others: Array) -> Any:
         keys = [attr_value.text(string(key, "key")) for key in others[: len(types)]]
-        specs = _specs(node, keys[len(sparse_types) :], others[len(types) :])
+        specs = dense_specs(node, keys[len(sparse_types) :], others[len(types) :])
         labels = np.asarray(names, object).ravel().tolist()
 
         def label(place: int) -> str:
@@ -99,7 +117,7 @@ def _parse_example(node: NodeContext) -> Function:
             return invalid(f"{label(place)}{problem}")
 
         columns = _columns(np.asarray(serialized, object).ravel().tolist(), keys, types, fault)
-        return _outputs(
+        return outputs(
             example_columns.sparse(columns[: len(sparse_types)]),
             [
                 example_columns.dense(spec, column, fault, lack)
@@ -110,39 +128,11 @@ def _parse_example(node: NodeContext) -> Function:
     return parse
 
 
-def _outputs(sparse: Sequence[tuple[Array, Array, Array]], dense: Sequence[Array]) -> Any:
+def outputs(sparse: Sequence[tuple[Array, Array, Array]], dense: Sequence[Array]) -> Any:
     """Return all indices, then all values, then all shapes, then the dense values."""
     parts = [column for columns in zip(*sparse, strict=True) for column in columns]
     results = (*parts, *dense)
     return results[0] if len(results) == 1 else results
 
 
-def _parse_single_example(node: NodeContext) -> Function:
-    sparse_keys = [attr_value.text(key) for key in node.attrs["sparse_keys"]]
-    dense_keys = [attr_value.text(key) for key in node.attrs["dense_keys"]]
-    types: Sequence[dtypes.DType] = [*node.attrs["sparse_types"], *node.attrs["Tdense"]]
-
-    def fault(_: int, key: str, problem: str) -> Exception:
-        # TensorFlow does not say by how much the number of values is wrong.
-        if " values != expected" in problem:
-            problem = "Can't parse serialized Example."
-        return invalid(f"Key: {key}.  {problem}")
-
-    def parse(serialized: Array, *defaults: Array) -> Any:
-        texts = [string(serialized, "serialized")]
-        columns = _columns(texts, [*sparse_keys, *dense_keys], types, fault)
-        specs = _specs(node, dense_keys, defaults)
-        sparse = example_columns.sparse(columns[: len(sparse_keys)])
-        return _outputs(
-            [(indices[:, 1:], values, shape[1:]) for indices, values, shape in sparse],
-            [
-                example_columns.dense(spec, column, fault, lambda _, problem: invalid(problem))[0]
-                for spec, column in zip(specs, columns[len(sparse_keys) :], strict=True)
-            ],
-        )
-
-    return parse
-
-
 register(Kernel("ParseExample", _parse_example))
-register(Kernel("ParseSingleExample", _parse_single_example))

@@ -19,6 +19,8 @@ from capstan.resources import tensor_variant
 
 
 def _check(indices: Array, values: Array, shape: Array) -> None:
+    if values.ndim == shape.ndim == 1 and indices.shape == (len(values), len(shape)):
+        return
     for part, name, kind, rank in (
         (indices, "indices", "matrix", 2), (values, "values", "vector", 1),
         (shape, "shape", "vector", 1),
@@ -109,7 +111,9 @@ def _serialize_many(node: NodeContext) -> Function:
 
 def _array(elements: list[Any], shape: tuple[int, ...]) -> Array:
     array = np.empty(len(elements), object)
-    array[:] = elements
+    # NumPy would look into each element, whether it is a sequence.
+    for place, element in enumerate(elements):
+        array[place] = element
     return array.reshape(shape)
 
 
