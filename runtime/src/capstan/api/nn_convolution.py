@@ -5,7 +5,7 @@ A format is "NHWC" (the default: batch, height, width, channels) or "NCHW". A pa
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from capstan.api.scoped import scoped
 from capstan.framework import convert
@@ -16,6 +16,10 @@ __all__ = [
     "conv2d_transpose", "convolution", "depthwise_conv2d", "depthwise_conv2d_native",
     "separable_conv2d",
 ]  # fmt: skip
+
+
+_OLD_FORMATS: Final[dict[str | None, str]] = {"NHWC": "NWC", "NCHW": "NCW"}
+"""The older names of the formats of sequences."""
 
 
 def per_axis(value: Any, count: int, channels_first: bool, name: str) -> list[int]:
@@ -36,6 +40,26 @@ def per_axis(value: Any, count: int, channels_first: bool, name: str) -> list[in
             f"{name} should be of length 1, {count} or {count + 2} but was {len(given)}"
         )
     return [1, 1, *given] if channels_first else [1, *given, 1]
+
+
+def row_layout(data_format: str | None) -> tuple[int, str]:
+    """Return the axis of the row and the format of images that are made of sequences.
+
+    Raises:
+        ValueError: the format of the sequences is neither "NWC" nor "NCW".
+    """
+    if data_format not in (None, "NWC", "NCW"):
+        raise ValueError(f"data_format must be 'NWC' or 'NCW', not {data_format!r}")
+    return (2, "NCHW") if data_format == "NCW" else (1, "NHWC")
+
+
+def per_row_axis(value: Any, layout: str, name: str) -> list[int]:
+    """Return one number per axis of images of one row, for the argument `name` on sequences.
+
+    Raises:
+        ValueError: `value` is neither a number nor one number for each axis of the sequences.
+    """
+    return [1, *per_axis(value, 1, layout == "NCHW", name)]
 
 
 def is_channels_first(data_format: str | None) -> bool:
@@ -194,19 +218,13 @@ def conv1d(
 ) -> Any:
     """Return the convolution of sequences [batch, width, channels], or "NCW", with filters."""
     value = value if input is None else input
-    if data_format not in (None, "NWC", "NHWC", "NCW", "NCHW"):
-        raise ValueError(f"data_format must be 'NWC' or 'NCW', not {data_format!r}")
-    channels_first = data_format in ("NCW", "NCHW")
+    row, layout = row_layout(_OLD_FORMATS.get(data_format, data_format))
     with scoped(name, "conv1d", (value, filters)):
-        at = 2 if channels_first else 1
-        strides = [1, *per_axis(stride, 1, channels_first, "stride")]
-        rates = [1, *per_axis(dilations, 1, channels_first, "dilations")]
-        if channels_first:
-            strides, rates = [1, 1, 1, strides[-1]], [1, 1, 1, rates[-1]]
-        images, kernel = raw.ExpandDims(value, at), raw.ExpandDims(filters, 0)
-        layout = "NCHW" if channels_first else "NHWC"
+        strides = per_row_axis(stride, layout, "stride")
+        rates = per_row_axis(dilations, layout, "dilations")
+        images, kernel = raw.ExpandDims(value, row), raw.ExpandDims(filters, 0)
         result = conv2d(images, kernel, strides, padding, True, layout, rates)
-        return raw.Squeeze(result, squeeze_dims=[at])
+        return raw.Squeeze(result, squeeze_dims=[row])
 
 
 def depthwise_conv2d(

@@ -97,15 +97,9 @@ def _sequences(
     scope: str | None,
 ) -> Any:
     """Pool sequences as images of one row."""
-    if data_format not in (None, "NWC", "NCW"):
-        raise ValueError(f"data_format must be 'NWC' or 'NCW', not {data_format!r}")
-    channels_first = data_format == "NCW"
-    row = 2 if channels_first else 1
-    window, steps = (
-        [1, *nn_convolution.per_axis(value, 1, channels_first, name)]
-        for value, name in ((ksize, "ksize"), (strides, "strides"))
-    )
-    layout = "NCHW" if channels_first else "NHWC"
+    row, layout = nn_convolution.row_layout(data_format)
+    window = nn_convolution.per_row_axis(ksize, layout, "ksize")
+    steps = nn_convolution.per_row_axis(strides, layout, "strides")
     images = raw.ExpandDims(sequences, row)
     result = _POOLS[kind, 1](images, window, steps, padding, layout, name=scope)
     return raw.Squeeze(result, squeeze_dims=[row])

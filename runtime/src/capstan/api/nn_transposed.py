@@ -38,27 +38,22 @@ def conv1d_transpose(
     Raises:
         ValueError: the format is not "NWC" or "NCW", or the shapes do not fit.
     """
-    if data_format not in (None, "NWC", "NCW"):
-        raise ValueError(f"data_format must be 'NWC' or 'NCW', not {data_format!r}")
-    channels_first = data_format == "NCW"
-    at = 2 if channels_first else 1
+    row, layout = nn_convolution.row_layout(data_format)
     with scoped(name, "conv1d_transpose", (input, filters, output_shape)) as scope:
-        steps, rates = (
-            [1, *nn_convolution.per_axis(value, 1, channels_first, about)]
-            for value, about in ((strides, "stride"), (dilations, "dilations"))
-        )
-        sizes = array_ops.concat([output_shape[:at], [1], output_shape[at:]], 0)
+        steps = nn_convolution.per_row_axis(strides, layout, "stride")
+        rates = nn_convolution.per_row_axis(dilations, layout, "dilations")
+        sizes = array_ops.concat([output_shape[:row], [1], output_shape[row:]], 0)
         result = raw.Conv2DBackpropInput(
             sizes,
             raw.ExpandDims(filters, 0),
-            raw.ExpandDims(input, at),
+            raw.ExpandDims(input, row),
             strides=steps,
             padding=padding,
-            data_format="NCHW" if channels_first else "NHWC",
+            data_format=layout,
             dilations=rates,
             name=scope,
         )
-        return raw.Squeeze(result, squeeze_dims=[at])
+        return raw.Squeeze(result, squeeze_dims=[row])
 
 
 def conv_transpose(
