@@ -77,6 +77,7 @@ _PACKAGES = frozenset(
     (
         "data",
         "distribute",
+        "feature_column",
         "framework",
         "layers",
         "learn",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.api.feature_column import sequence
 from capstan.api.feature_column.categorical import (
     categorical_column_with_hash_bucket as categorical_column_with_hash_bucket,
 )
@@ -29,6 +30,16 @@ from capstan.api.feature_column.embedding import (
 from capstan.api.feature_column.models import input_layer as input_layer
 from capstan.api.feature_column.models import linear_model as linear_model
 from capstan.api.feature_column.models import make_parse_example_spec as make_parse_example_spec
+
+sequence_categorical_column_with_hash_bucket = sequence.sequence_categorical_column_with_hash_bucket
+sequence_categorical_column_with_identity = sequence.sequence_categorical_column_with_identity
+sequence_categorical_column_with_vocabulary_file = (
+    sequence.sequence_categorical_column_with_vocabulary_file
+)
+sequence_categorical_column_with_vocabulary_list = (
+    sequence.sequence_categorical_column_with_vocabulary_list
+)
+sequence_numeric_column = sequence.sequence_numeric_column
 
 
 def __getattr__(name: str) -> Any:

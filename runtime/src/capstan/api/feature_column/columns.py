@@ -1,10 +1,10 @@
-"""What all feature columns have in common: the features of a batch, and the two kinds of columns.
+"""What all feature columns have in common: the features of a batch, and the kinds of columns.
 
 Source: tensorflow/python/feature_column/feature_column.py.
 """
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from capstan.api import cond_ops, math_ops, nd_ops, sparse_math_ops, sparse_ops
@@ -46,6 +46,28 @@ class DenseColumn(FeatureColumn):
 
     @abc.abstractmethod
     def dense_tensor(self, features: "Features", collections: Any, trainable: bool) -> Any:
+        """Return the numbers, and make the variables of the column in the current scope."""
+
+
+class SequencePair(NamedTuple):
+    """The numbers of each step, [batch, time, ...], and the number of steps, an int64 [batch]."""
+
+    dense_tensor: Any
+    sequence_length: Any
+
+
+class SequenceDenseColumn(FeatureColumn):
+    """A column that has numbers of the shape `variable_shape` for each step of an example."""
+
+    @property
+    @abc.abstractmethod
+    def variable_shape(self) -> tuple[int, ...]:
+        """The shape of the numbers of one step."""
+
+    @abc.abstractmethod
+    def sequence_dense_tensor(
+        self, features: "Features", collections: Any, trainable: bool
+    ) -> SequencePair:
         """Return the numbers, and make the variables of the column in the current scope."""
 
 
@@ -121,6 +143,26 @@ def sparse(value: Any, ignored: Any = None) -> SparseTensor:
     places = raw.Where(raw.NotEqual(value, ignored))
     shape = raw.Shape(value, out_type=dtypes.int64)
     return SparseTensor(places, nd_ops.gather_nd(value, places), shape)
+
+
+def sizes_of(shape: Any, key: str) -> tuple[int, ...]:
+    """Return the shape of a feature of numbers as a tuple.
+
+    Raises:
+        ValueError: a size is below 1.
+    """
+    sizes = tuple(int(size) for size in (shape if isinstance(shape, Sequence) else [shape]))
+    if not all(size > 0 for size in sizes):
+        raise ValueError(f"shape dimensions must be greater than 0. shape: {sizes}, key: {key}")
+    return sizes
+
+
+def check_number(dtype: dtypes.DType, normalizer_fn: Any, key: str) -> None:
+    """Raise ValueError unless a dtype is a number, and TypeError for a wrong normalizer."""
+    if not (dtype.is_integer or dtype.is_floating):
+        raise ValueError(f"dtype must be convertible to float. dtype: {dtype}, key: {key}")
+    if normalizer_fn is not None and not callable(normalizer_fn):
+        raise TypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
 
 
 def check_key(key: Any) -> None:

@@ -15,7 +15,7 @@ from capstan.api import (
     reduce_ops,
     sparse_math_ops,
 )
-from capstan.api.feature_column import columns
+from capstan.api.feature_column import columns, sequence
 from capstan.core import dtypes
 from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
@@ -72,14 +72,8 @@ def numeric_column(
         ValueError: the shape, the dtype or the default is wrong.
         TypeError: `normalizer_fn` is not callable.
     """
-    sizes = tuple(int(size) for size in (shape if isinstance(shape, Sequence) else [shape]))
-    if not all(size > 0 for size in sizes):
-        raise ValueError(f"shape dimensions must be greater than 0. shape: {sizes}, key: {key}")
-    dtype = dtypes.as_dtype(dtype)
-    if not (dtype.is_integer or dtype.is_floating):
-        raise ValueError(f"dtype must be convertible to float. dtype: {dtype}, key: {key}")
-    if normalizer_fn is not None and not callable(normalizer_fn):
-        raise TypeError(f"normalizer_fn must be a callable. Given: {normalizer_fn}")
+    sizes, dtype = columns.sizes_of(shape, key), dtypes.as_dtype(dtype)
+    columns.check_number(dtype, normalizer_fn, key)
     columns.check_key(key)
     default = _default(default_value, sizes, dtype, key)
     return NumericColumn(key, sizes, default, dtype, normalizer_fn)
@@ -174,7 +168,7 @@ def bucketized_column(source_column: NumericColumn, boundaries: Sequence[float])
 
 
 @dataclass(frozen=True)
-class IndicatorColumn(columns.DenseColumn):
+class IndicatorColumn(columns.DenseColumn, columns.SequenceDenseColumn):
     categorical_column: columns.CategoricalColumn
 
     @property
@@ -200,7 +194,15 @@ class IndicatorColumn(columns.DenseColumn):
         return nd_ops.scatter_nd(known.indices, known.values, known.dense_shape)
 
     def dense_tensor(self, features: columns.Features, collections: Any, trainable: bool) -> Any:
+        sequence.check_no_sequence("indicator_column", self)
         return features.get(self)
+
+    def sequence_dense_tensor(
+        self, features: columns.Features, collections: Any, trainable: bool
+    ) -> columns.SequencePair:
+        sequence.check_sequence("indicator_column", self)
+        ids, _ = self.categorical_column.sparse_tensors(features)
+        return columns.SequencePair(features.get(self), sequence.lengths(ids))
 
 
 def indicator_column(categorical_column: Any) -> IndicatorColumn:

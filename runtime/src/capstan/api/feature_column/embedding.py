@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan.api import embedding_ops, init_ops, variable_scope
-from capstan.api.feature_column import columns, composed
+from capstan.api.feature_column import columns, composed, sequence
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
 @dataclass(frozen=True)
-class EmbeddingColumn(columns.DenseColumn):
+class EmbeddingColumn(columns.DenseColumn, columns.SequenceDenseColumn):
     categorical_column: columns.CategoricalColumn
     dimension: int
     combiner: str
@@ -37,6 +37,19 @@ class EmbeddingColumn(columns.DenseColumn):
         return features.get(self.categorical_column)
 
     def dense_tensor(self, features: columns.Features, collections: Any, trainable: bool) -> Any:
+        sequence.check_no_sequence("embedding_column", self)
+        return self._found(features, collections, trainable)
+
+    def sequence_dense_tensor(
+        self, features: columns.Features, collections: Any, trainable: bool
+    ) -> columns.SequencePair:
+        sequence.check_sequence("embedding_column", self)
+        ids, _ = self.categorical_column.sparse_tensors(features)
+        vectors = self._found(features, collections, trainable)
+        return columns.SequencePair(vectors, sequence.lengths(ids))
+
+    def _found(self, features: columns.Features, collections: Any, trainable: bool) -> Any:
+        """Return the combined vectors of the ids along the last axis of the column."""
         ids, weights = self.categorical_column.sparse_tensors(features)
         table = self._table(collections, self.trainable and trainable)
         return embedding_ops.safe_embedding_lookup_sparse(
@@ -172,10 +185,7 @@ def _check_alike(first: Any, column: Any) -> None:
             "All categorical_columns must be subclasses of _CategoricalColumn. Given: "
             f"{column}, of type: {type(column)}"
         )
-    one, other = (
-        each.categorical_column if isinstance(each, composed.WeightedCategoricalColumn) else each
-        for each in (first, column)
-    )
+    one, other = _innermost(first), _innermost(column)
     if not isinstance(other, type(one)):
         raise ValueError(  # noqa: TRY004 - TensorFlow's
             "To use shared_embedding_column, all categorical_columns must have the same type, or "
@@ -188,6 +198,15 @@ def _check_alike(first: Any, column: Any) -> None:
             f"buckets. Given column: {one} with buckets: {first.num_buckets} does  not match "
             f"column: {other} with buckets: {column.num_buckets}"
         )
+
+
+def _innermost(column: Any) -> Any:
+    """Return the column of ids that a weighted column or one of sequences is made of."""
+    while isinstance(
+        column, composed.WeightedCategoricalColumn | sequence.SequenceCategoricalColumn
+    ):
+        column = column.categorical_column
+    return column
 
 
 def _initializer(

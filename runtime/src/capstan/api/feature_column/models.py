@@ -64,14 +64,14 @@ def input_layer(
     Raises:
         ValueError: there is no column, a column is not dense, or two columns have one name.
     """
-    chosen = _sorted(feature_columns)
+    chosen = in_order(feature_columns)
     for column in chosen:
         if not isinstance(column, columns.DenseColumn):
             raise ValueError(  # noqa: TRY004 - TensorFlow's
                 "Items of feature_columns must be a _DenseColumn. You can wrap a categorical "
                 f"column with an embedding_column or indicator_column. Given: {column}"
             )
-    groups = _groups(weight_collections)
+    groups = weight_groups(weight_collections)
     batch, parts = columns.Features(features), []
     with scope_block.variable_scope(None, "input_layer", list(features.values())):
         for column in chosen:
@@ -103,7 +103,7 @@ def linear_model(
     Raises:
         ValueError: there is no column, or two columns have one name.
     """
-    chosen, groups = _sorted(feature_columns), _groups(weight_collections)
+    chosen, groups = in_order(feature_columns), weight_groups(weight_collections)
     batch, sums = columns.Features(features), []
     with scope_block.variable_scope(None, "linear_model", list(features.values())) as model:
         for column in chosen:
@@ -129,7 +129,7 @@ def _weighted_sum(
     trainable: bool,
 ) -> Any:
     if not isinstance(column, columns.CategoricalColumn):
-        size = _size(column)
+        size = size_of(column)
         weights = _weights("weights", [size, units], groups, trainable)
         flat = _flat(column, batch, groups, trainable)
         return math_ops.matmul(flat, weights, name="weighted_sum")
@@ -156,15 +156,16 @@ def _rows(ids: SparseTensor) -> SparseTensor:
 def _flat(column: Any, batch: columns.Features, groups: list[str], trainable: bool) -> Any:
     """Return the numbers of a dense column as a matrix with a row for each example."""
     tensor = column.dense_tensor(batch, groups, trainable)
-    if tensor.shape.ndims == 2 and tensor.shape[1] == _size(column):
+    if tensor.shape.ndims == 2 and tensor.shape[1] == size_of(column):
         return tensor
-    flat = raw.Reshape(tensor, raw.Pack([raw.Shape(tensor)[0], _size(column)]))
+    flat = raw.Reshape(tensor, raw.Pack([raw.Shape(tensor)[0], size_of(column)]))
     known = tensor.shape.as_list()[0] if tensor.shape.ndims is not None else None
-    flat.set_shape([known, _size(column)])
+    flat.set_shape([known, size_of(column)])
     return flat
 
 
-def _size(column: Any) -> int:
+def size_of(column: Any) -> int:
+    """Return the number of numbers that a column has for one example, or for one step."""
     size = 1
     for each in column.variable_shape:
         size *= each
@@ -182,7 +183,8 @@ def _weights(name: str, shape: list[int], groups: list[str], trainable: bool) ->
     )
 
 
-def _groups(weight_collections: Any) -> list[str]:
+def weight_groups(weight_collections: Any) -> list[str]:
+    """Return the collections that weights of columns are put in."""
     wanted = [*(weight_collections or []), _Keys.GLOBAL_VARIABLES, _Keys.MODEL_VARIABLES]
     return list(dict.fromkeys(wanted))
 
@@ -192,7 +194,7 @@ def _variables(scope: variable_scopes.VariableScope) -> list[Any]:
     return graph.get_collection(_Keys.GLOBAL_VARIABLES, f"{scope.name}/")
 
 
-def _sorted(feature_columns: Any) -> list[Any]:
+def in_order(feature_columns: Any) -> list[Any]:
     """Return columns in the order of their names."""
     if isinstance(feature_columns, columns.FeatureColumn):
         feature_columns = [feature_columns]
