@@ -102,7 +102,8 @@ def dynamic_rnn(
                 output = _selected(is_over, raw.ZerosLike(output), output)
                 new = _selected(is_over, old, new)
             for leaf, before in zip(nest.flatten(new), leaves, strict=True):
-                leaf.set_shape(before.shape)
+                if not _is_array(leaf):
+                    leaf.set_shape(before.shape)
             return (time + 1, results.write(time, output), *nest.flatten(new))
 
         _, results, *last = while_ops.while_loop(
@@ -131,7 +132,10 @@ def _initial(cell: Any, initial_state: Any, dtype: Any, batch: Any) -> Any:
     if initial_state is not None:
         return nest.packed(
             initial_state,
-            [convert.convert_to_tensor(leaf) for leaf in nest.flatten(initial_state)],
+            [
+                leaf if _is_array(leaf) else convert.convert_to_tensor(leaf)
+                for leaf in nest.flatten(initial_state)
+            ],
         )
     if not dtype:
         raise ValueError("If there is no initial_state, you must give a dtype.")
@@ -150,9 +154,22 @@ def _lengths(sequence_length: Any) -> Any:
     return raw.Cast(lengths, DstT=dtypes.int32)
 
 
+def _is_array(leaf: Any) -> bool:
+    return isinstance(leaf, tensor_array_ops.TensorArray)
+
+
 def _selected(condition: Any, if_true: Any, if_false: Any) -> Any:
+    """Return the rows of one nest or the other. Arrays and scalars have no rows, and always go on.
+
+    They come from the nest of the new step.
+    """
     pairs = zip(nest.flatten(if_true), nest.flatten(if_false), strict=True)
-    return nest.packed(if_false, [raw.Select(condition, one, other) for one, other in pairs])
+    return nest.packed(if_false, [_rows(condition, one, other) for one, other in pairs])
+
+
+def _rows(condition: Any, one: Any, other: Any) -> Any:
+    has_rows = not _is_array(other) and other.shape.ndims != 0
+    return raw.Select(condition, one, other) if has_rows else other
 
 
 def _turned(value: Any) -> Any:

@@ -4,10 +4,12 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.contrib.seq2seq.attention import AttentionMechanism as AttentionMechanism
-from capstan.contrib.seq2seq.attention import AttentionWrapper as AttentionWrapper
-from capstan.contrib.seq2seq.attention import AttentionWrapperState as AttentionWrapperState
 from capstan.contrib.seq2seq.attention import BahdanauAttention as BahdanauAttention
 from capstan.contrib.seq2seq.attention import LuongAttention as LuongAttention
+from capstan.contrib.seq2seq.attention import _BaseAttentionMechanism as _BaseAttentionMechanism
+from capstan.contrib.seq2seq.attention import hardmax as hardmax
+from capstan.contrib.seq2seq.attention_wrapper import AttentionWrapper as AttentionWrapper
+from capstan.contrib.seq2seq.attention_wrapper import AttentionWrapperState as AttentionWrapperState
 from capstan.contrib.seq2seq.basic_decoder import BasicDecoder as BasicDecoder
 from capstan.contrib.seq2seq.basic_decoder import BasicDecoderOutput as BasicDecoderOutput
 from capstan.contrib.seq2seq.beam_search_decoder import BeamSearchDecoder as BeamSearchDecoder
@@ -28,6 +30,12 @@ from capstan.contrib.seq2seq.helpers import Helper as Helper
 from capstan.contrib.seq2seq.helpers import SampleEmbeddingHelper as SampleEmbeddingHelper
 from capstan.contrib.seq2seq.helpers import TrainingHelper as TrainingHelper
 from capstan.contrib.seq2seq.loss import sequence_loss as sequence_loss
+from capstan.contrib.seq2seq.monotonic import (
+    BahdanauMonotonicAttention as BahdanauMonotonicAttention,
+)
+from capstan.contrib.seq2seq.monotonic import LuongMonotonicAttention as LuongMonotonicAttention
+from capstan.contrib.seq2seq.monotonic import monotonic_attention as monotonic_attention
+from capstan.contrib.seq2seq.monotonic import safe_cumprod as safe_cumprod
 from capstan.contrib.seq2seq.scheduled_helpers import (
     ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper,
 )

@@ -1,255 +1,261 @@
-"""Attention to a memory, and the cell that uses it.
+"""Mechanisms that give alignments between a query and the steps of a memory.
 
 The behaviour follows contrib/seq2seq/python/ops/attention_wrapper.py.
 """
 
-import collections
 import math
 from collections.abc import Callable
 from typing import Any
 
 from capstan.api import (
     array_ops,
+    check_ops,
+    context,
     counting_ops,
     creation_ops,
     gather_ops,
     init_ops,
     math_ops,
-    nest,
     nn,
     reduce_ops,
     scope_block,
     variable_scope,
 )
-from capstan.api import tensor_array_ops as arrays
 from capstan.api.layers import core
-from capstan.api.rnn import cells
-from capstan.core import dtypes, tensor_shape
+from capstan.api.scoped import scoped
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
 
 class AttentionMechanism:
-    """Keys and values of a memory. A call gives the alignments of a query, and the next state.
+    """What an AttentionWrapper needs of a mechanism: sizes of its alignments and of its state."""
 
-    Steps behind the end of a sequence of `memory_sequence_length` steps get no attention.
-
-    Raises:
-        ValueError: the inner sizes of the memory are unknown.
-    """
-
-    def __init__(
-        self, memory: Any, memory_layer: Any, query_layer: Any, lengths: Any,
-        probability_fn: Callable[[Any], Any] | None, score_mask_value: Any,
-    ) -> None:  # fmt: skip
-        self.query_layer = query_layer
-        self.memory_layer = memory_layer
-        self._probabilities = probability_fn or nn.softmax
-        self._mask_value = -math.inf if score_mask_value is None else score_mask_value
-        memory = convert.convert_to_tensor(memory)
-        if None in memory.shape.as_list()[2:]:
-            raise ValueError(
-                f"Expected memory {memory.name} to have fully defined inner dims, but saw shape: "
-                f"{memory.shape}"
-            )
-        steps = array_ops.shape(memory)[1]
-        self._mask: Any = None
-        if lengths is not None:
-            self._mask = counting_ops.sequence_mask(lengths, steps)
-            memory = memory * raw.ExpandDims(math_ops.cast(self._mask, memory.dtype), 2)
-        self.values = memory
-        self.keys = memory_layer(memory)
-        self.batch_size = memory.shape.as_list()[0] or array_ops.shape(memory)[0]
-        self.alignments_size = memory.shape.as_list()[1] or steps
+    @property
+    def alignments_size(self) -> Any:
+        raise NotImplementedError
 
     @property
     def state_size(self) -> Any:
-        return self.alignments_size
+        raise NotImplementedError
+
+
+class _BaseAttentionMechanism(AttentionMechanism):
+    """Keys and values of a memory. A call gives the alignments of a query, and the next state.
+
+    The memory is a tensor [batch, time, ...]. Its values are 0 behind the end of a sequence of
+    `memory_sequence_length` steps, and `memory_layer` makes the keys of them. `custom_key_value_fn`
+    takes the keys and the values, and returns others. `probability_fn(scores, state)` makes
+    alignments of scores. Steps behind the end of a sequence have the score `score_mask_value`, by
+    default -inf. A length that is not positive makes a step raise InvalidArgumentError.
+
+    Raises:
+        TypeError: a layer is no Layer, or `probability_fn` is not callable.
+        ValueError: the inner sizes of the memory are unknown and `check_inner_dims_defined`.
+    """
+
+    def __init__(
+        self, query_layer: Any, memory: Any, probability_fn: Callable[[Any, Any], Any],
+        memory_sequence_length: Any = None, memory_layer: Any = None,
+        check_inner_dims_defined: bool = True, score_mask_value: Any = None,
+        custom_key_value_fn: Callable[[Any, Any], tuple[Any, Any]] | None = None,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        for kind, layer in (("query_layer", query_layer), ("memory_layer", memory_layer)):
+            if layer is not None and not callable(layer):
+                raise TypeError(f"{kind} is not a Layer: {type(layer).__name__}")
+        if not callable(probability_fn):
+            raise TypeError(
+                f"probability_fn must be callable, saw type: {type(probability_fn).__name__}"
+            )
+        self._query_layer = query_layer
+        self._memory_layer = memory_layer
+        self._unmasked_probability_fn = probability_fn
+        self._mask_value = -math.inf if score_mask_value is None else score_mask_value
+        with scoped(name, "BaseAttentionMechanismInit"):
+            memory = convert.convert_to_tensor(memory, name="memory")
+            if check_inner_dims_defined and None in memory.shape.as_list()[2:]:
+                raise ValueError(
+                    f"Expected memory {memory.name} to have fully defined inner dims, but saw "
+                    f"shape: {memory.shape}"
+                )
+            self._mask = _mask(memory, memory_sequence_length)
+            values = memory if self._mask is None else _masked(memory, self._mask)
+            keys = values if memory_layer is None else memory_layer(values)
+            if custom_key_value_fn is not None:
+                keys, values = custom_key_value_fn(keys, values)
+        self._keys, self._values = keys, values
+        batch, steps = keys.shape.as_list()[:2]
+        self._batch_size = batch or array_ops.shape(keys)[0]
+        self._alignments_size = steps or array_ops.shape(keys)[1]
+
+    @property
+    def memory_layer(self) -> Any:
+        return self._memory_layer
+
+    @property
+    def query_layer(self) -> Any:
+        return self._query_layer
+
+    @property
+    def keys(self) -> Any:
+        return self._keys
+
+    @property
+    def values(self) -> Any:
+        return self._values
+
+    @property
+    def batch_size(self) -> Any:
+        return self._batch_size
+
+    @property
+    def alignments_size(self) -> Any:
+        return self._alignments_size
+
+    @property
+    def state_size(self) -> Any:
+        return self._alignments_size
 
     def initial_alignments(self, batch_size: Any, dtype: Any) -> Any:
         """Return zeros: no attention."""
-        alignments = creation_ops.zeros(raw.Pack([batch_size, self.alignments_size]), dtype)
+        alignments = creation_ops.zeros(raw.Pack([batch_size, self._alignments_size]), dtype)
         alignments.set_shape([convert.constant_value(convert.convert_to_tensor(batch_size)),
-                              self.values.shape.as_list()[1]])  # fmt: skip
+                              self._keys.shape.as_list()[1]])  # fmt: skip
         return alignments
 
-    initial_state = initial_alignments
+    def initial_state(self, batch_size: Any, dtype: Any) -> Any:
+        """Return the state before the first step: the initial alignments."""
+        return self.initial_alignments(batch_size, dtype)
 
-    def _aligned(self, score: Any) -> tuple[Any, Any]:
+    def _probability_fn(self, score: Any, state: Any) -> Any:
+        """Return the alignments of scores [batch, time]."""
         if self._mask is not None:
             missing = raw.Fill(raw.Shape(score), self._mask_value)
             score = gather_ops.where(self._mask, score, math_ops.cast(missing, score.dtype))
-        alignments = self._probabilities(score)
-        return alignments, alignments
+        return self._unmasked_probability_fn(score, state)
 
 
-class LuongAttention(AttentionMechanism):
-    """The products of the query and the keys are the scores. `scale` multiplies them by a variable.
+def _mask(memory: Any, lengths: Any) -> Any:
+    """Return which steps of a memory are inside of the sequences, or None for all steps."""
+    if lengths is None:
+        return None
+    lengths = convert.convert_to_tensor(lengths, name="memory_sequence_length")
+    message = "All values in memory_sequence_length must be greater than zero."
+    with context.control_dependencies([check_ops.assert_positive(lengths, message=message)]):
+        return counting_ops.sequence_mask(lengths, array_ops.shape(memory)[1])
+
+
+def _masked(memory: Any, mask: Any) -> Any:
+    inner = [1] * (memory.shape.ndims - 2)
+    sizes = array_ops.concat([raw.Shape(mask), inner], 0) if inner else raw.Shape(mask)
+    return memory * raw.Reshape(math_ops.cast(mask, memory.dtype), sizes)
+
+
+def hardmax(logits: Any, name: str | None = None) -> Any:
+    """Return 1 at the largest logit along the last axis, and 0 elsewhere, in the logits' dtype."""
+    with scoped(name, "Hardmax"):
+        logits = convert.convert_to_tensor(logits, name="logits")
+        depth = logits.shape.as_list()[-1] or array_ops.shape(logits)[-1]
+        return creation_ops.one_hot(reduce_ops.argmax(logits, -1), depth, dtype=logits.dtype)
+
+
+def projection(units: int, name: str, dtype: Any) -> core.Dense:
+    """Return the layer that brings queries or a memory to the size `units`."""
+    return core.Dense(units, use_bias=False, name=name, dtype=dtype)
+
+
+def luong_score(query: Any, keys: Any, scale: bool) -> Any:
+    """Return the products of queries [batch, units] and keys [batch, time, units].
+
+    If `scale`, the variable `attention_g` of the current scope multiplies them.
 
     Raises:
         ValueError: the query and the keys have different sizes.
+    """
+    own, other = query.shape.as_list()[-1], keys.shape.as_list()[-1]
+    if own != other:
+        raise ValueError(
+            f"Incompatible or unknown inner dimensions between query and keys. Query ({query.name})"
+            f" has units: {own}. Keys ({keys.name}) have units: {other}. Perhaps you need to set "
+            f"num_units to the keys' dimension ({own})?"
+        )
+    score = math_ops.matmul(raw.ExpandDims(query, 1), keys, transpose_b=True)
+    score = raw.Squeeze(score, squeeze_dims=[1])
+    if not scale:
+        return score
+    return score * variable_scope.get_variable("attention_g", [], query.dtype, init_ops.Ones)
+
+
+def bahdanau_score(query: Any, keys: Any, units: int, normalize: bool) -> Any:
+    """Return the scores of a layer with tanh, from queries [batch, units] and keys.
+
+    The weights of the layer are the variable `attention_v` of the current scope. With `normalize`,
+    the variable `attention_g` is their length, and `attention_b` is a bias.
+    """
+    hidden = raw.ExpandDims(query, 1) + keys
+    weights = variable_scope.get_variable("attention_v", [units], query.dtype)
+    if normalize:
+        start = init_ops.Constant(math.sqrt(1.0 / units))
+        length = variable_scope.get_variable("attention_g", [], query.dtype, start)
+        hidden = hidden + variable_scope.get_variable(
+            "attention_b", [units], query.dtype, init_ops.Zeros
+        )
+        squares = reduce_ops.reduce_sum(raw.Square(weights))
+        weights = length * weights * raw.Rsqrt(squares)
+    return reduce_ops.reduce_sum(weights * raw.Tanh(hidden), [2])
+
+
+class LuongAttention(_BaseAttentionMechanism):
+    """The products of the query and the keys are the scores. `scale` multiplies them by a variable.
+
+    The other arguments are those of the mechanisms of TensorFlow: `probability_fn(scores)`, by
+    default softmax, makes alignments, and `custom_key_value_fn` takes and returns keys and values.
     """
 
     def __init__(
         self, num_units: int, memory: Any, memory_sequence_length: Any = None, scale: bool = False,
         probability_fn: Any = None, score_mask_value: Any = None, dtype: Any = None,
-        name: str = "LuongAttention",
+        custom_key_value_fn: Any = None, name: str = "LuongAttention",
     ) -> None:  # fmt: skip
-        layer = core.Dense(num_units, use_bias=False, name="memory_layer", dtype=dtype)
+        choose = probability_fn or nn.softmax
         super().__init__(
-            memory, layer, None, memory_sequence_length, probability_fn, score_mask_value
-        )
+            None, memory, lambda score, _: choose(score), memory_sequence_length,
+            projection(num_units, "memory_layer", dtype), True, score_mask_value,
+            custom_key_value_fn, name,
+        )  # fmt: skip
+        self._num_units = num_units
         self._scale = scale
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         with scope_block.variable_scope(None, "luong_attention", [query]):
-            own, other = query.shape.as_list()[-1], self.keys.shape.as_list()[-1]
-            if own != other:
-                raise ValueError(
-                    "Incompatible or unknown inner dimensions between query and keys. Query "
-                    f"({query.name}) has units: {own}. Keys ({self.keys.name}) have units: {other}."
-                    f" Perhaps you need to set num_units to the keys' dimension ({own})?"
-                )
-            score = math_ops.matmul(raw.ExpandDims(query, 1), self.keys, transpose_b=True)
-            score = raw.Squeeze(score, squeeze_dims=[1])
-            if self._scale:
-                factor = variable_scope.get_variable("attention_g", [], query.dtype, init_ops.Ones)
-                score = score * factor
-        return self._aligned(score)
+            score = luong_score(query, self._keys, self._scale)
+        alignments = self._probability_fn(score, state)
+        return alignments, alignments
 
 
-class BahdanauAttention(AttentionMechanism):
-    """A layer with tanh gives the scores. `normalize` gives its weights a length of their own."""
+class BahdanauAttention(_BaseAttentionMechanism):
+    """A layer with tanh gives the scores. `normalize` gives its weights a length of their own.
+
+    The other arguments are those of LuongAttention.
+    """
 
     def __init__(
         self, num_units: int, memory: Any, memory_sequence_length: Any = None,
         normalize: bool = False, probability_fn: Any = None, score_mask_value: Any = None,
-        dtype: Any = None, name: str = "BahdanauAttention",
+        dtype: Any = None, custom_key_value_fn: Any = None, name: str = "BahdanauAttention",
     ) -> None:  # fmt: skip
-        layer = core.Dense(num_units, use_bias=False, name="memory_layer", dtype=dtype)
-        query_layer = core.Dense(num_units, use_bias=False, name="query_layer", dtype=dtype)
+        choose = probability_fn or nn.softmax
         super().__init__(
-            memory, layer, query_layer, memory_sequence_length, probability_fn, score_mask_value
-        )
+            projection(num_units, "query_layer", dtype), memory, lambda score, _: choose(score),
+            memory_sequence_length, projection(num_units, "memory_layer", dtype), True,
+            score_mask_value, custom_key_value_fn, name,
+        )  # fmt: skip
         self._num_units = num_units
         self._normalize = normalize
 
     def __call__(self, query: Any, state: Any) -> tuple[Any, Any]:
         with scope_block.variable_scope(None, "bahdanau_attention", [query]):
-            hidden = raw.ExpandDims(self.query_layer(query), 1) + self.keys
-            size = [self._num_units]
-            weights = variable_scope.get_variable("attention_v", size, query.dtype)
-            if self._normalize:
-                start = init_ops.Constant(math.sqrt(1.0 / self._num_units))
-                length = variable_scope.get_variable("attention_g", [], query.dtype, start)
-                hidden = hidden + variable_scope.get_variable(
-                    "attention_b", size, query.dtype, init_ops.Zeros
-                )
-                squares = reduce_ops.reduce_sum(raw.Square(weights))
-                weights = length * weights * raw.Rsqrt(squares)
-            score = reduce_ops.reduce_sum(weights * raw.Tanh(hidden), [2])
-        return self._aligned(score)
-
-
-_State = collections.namedtuple(
-    "_State",
-    ("cell_state", "attention", "time", "alignments", "alignment_history", "attention_state"),
-)
-
-
-class AttentionWrapperState(_State):
-    """The state of an AttentionWrapper. `clone(cell_state=...)` replaces parts of it."""
-
-    def clone(self, **kwargs: Any) -> "AttentionWrapperState":
-        return self._replace(**kwargs)
-
-
-class AttentionWrapper(cells.RNNCell):
-    """A cell whose inputs are joined with the attention of the step before.
-
-    Raises:
-        TypeError: the mechanism is no AttentionMechanism.
-    """
-
-    def __init__(
-        self, cell: Any, attention_mechanism: AttentionMechanism,
-        attention_layer_size: int | None = None, alignment_history: bool = False,
-        cell_input_fn: Callable[[Any, Any], Any] | None = None, output_attention: bool = True,
-        initial_cell_state: Any = None, name: str | None = None,
-    ) -> None:  # fmt: skip
-        super().__init__(name=name)
-        if not isinstance(attention_mechanism, AttentionMechanism):
-            raise TypeError(
-                "attention_mechanism must be an AttentionMechanism, saw type: "
-                f"{type(attention_mechanism).__name__}"
-            )
-        self._cell = cell
-        self._mechanism = attention_mechanism
-        self._attention_layer: Any = None
-        self._attention_size = attention_mechanism.values.shape.as_list()[-1]
-        if attention_layer_size is not None:
-            self._attention_layer = core.Dense(
-                attention_layer_size, use_bias=False, name="attention_layer"
-            )
-            self._attention_size = attention_layer_size
-        self._cell_inputs = cell_input_fn or (lambda *values: array_ops.concat(list(values), -1))
-        self._output_attention = output_attention
-        self._initial_cell_state = initial_cell_state
-        self._has_history = alignment_history
-
-    @property
-    def output_size(self) -> Any:
-        return self._attention_size if self._output_attention else self._cell.output_size
-
-    @property
-    def state_size(self) -> AttentionWrapperState:
-        size = self._mechanism.alignments_size
-        return AttentionWrapperState(
-            self._cell.state_size, self._attention_size, tensor_shape.TensorShape([]), size,
-            size if self._has_history else (), size,
-        )  # fmt: skip
-
-    def zero_state(self, batch_size: Any, dtype: Any) -> AttentionWrapperState:
-        state = self._initial_cell_state
-        if state is None:
-            state = self._cell.zero_state(batch_size, dtype)
-        alignments = self._mechanism.initial_alignments(batch_size, dtype)
-        history: Any = ()
-        if self._has_history:
-            history = arrays.TensorArray(
-                dtype, size=0, dynamic_size=True, element_shape=alignments.shape.as_list()
-            )
-        return AttentionWrapperState(
-            nest.map_structure(raw.Identity, state),
-            cells.zeros(self._attention_size, batch_size, dtypes.as_dtype(dtype)),
-            convert.constant(0, dtypes.int32), alignments, history, alignments,
-        )  # fmt: skip
-
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        """Return the outputs and the new state of one time step.
-
-        Raises:
-            TypeError: the state is no AttentionWrapperState.
-        """
-        if not isinstance(state, AttentionWrapperState):
-            raise TypeError(
-                "Expected state to be instance of AttentionWrapperState. "
-                f"Received type {type(state)} instead."
-            )
-        return super().__call__(inputs, state, scope)
-
-    def call(self, inputs: Any, state: AttentionWrapperState) -> Any:
-        output, cell_state = self._cell(
-            self._cell_inputs(inputs, state.attention), state.cell_state
-        )
-        alignments, next_state = self._mechanism(output, state.attention_state)  # type: ignore[operator]
-        context = math_ops.matmul(raw.ExpandDims(alignments, 1), self._mechanism.values)
-        attention = raw.Squeeze(context, squeeze_dims=[1])
-        if self._attention_layer is not None:
-            attention = self._attention_layer(array_ops.concat([output, attention], 1))
-        history = state.alignment_history
-        if self._has_history:
-            history = history.write(state.time, alignments)
-        return attention if self._output_attention else output, AttentionWrapperState(
-            cell_state, attention, state.time + 1, alignments, history, next_state
-        )
+            hidden = self.query_layer(query)
+            score = bahdanau_score(hidden, self._keys, self._num_units, self._normalize)
+        alignments = self._probability_fn(score, state)
+        return alignments, alignments

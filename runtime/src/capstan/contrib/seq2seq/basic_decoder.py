@@ -4,7 +4,6 @@ import collections
 from typing import Any
 
 from capstan.api import nest
-from capstan.api.layers import base
 from capstan.api.scoped import scoped
 from capstan.contrib.seq2seq import decoder, helpers
 from capstan.core import tensor_shape
@@ -27,8 +26,7 @@ class BasicDecoder(decoder.Decoder):
     ) -> None:
         if not isinstance(helper, helpers.Helper):
             raise TypeError(f"helper must be a Helper, received: {type(helper)}")
-        if output_layer is not None and not isinstance(output_layer, base.Layer):
-            raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
+        decoder.check_output_layer(output_layer)
         self._cell = cell
         self._helper = helper
         self._initial_state = initial_state

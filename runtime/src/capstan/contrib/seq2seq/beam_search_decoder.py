@@ -9,7 +9,6 @@ import numpy as np
 from capstan.api import array_ops, cond_ops, creation_ops, math_ops, nest, reduce_ops
 from capstan.api import logging as tf_logging
 from capstan.api import tensor_array_ops as arrays
-from capstan.api.layers import base
 from capstan.api.scoped import scoped
 from capstan.contrib.seq2seq import beam_step, beams, decoder, helpers
 from capstan.core import dtypes, tensor_shape
@@ -50,8 +49,7 @@ class BeamSearchDecoder(decoder.Decoder):
     ) -> None:  # fmt: skip
         if not (callable(cell) and hasattr(cell, "output_size") and hasattr(cell, "state_size")):
             raise TypeError(f"The argument 'cell' ({cell}) is not an RNNCell")
-        if output_layer is not None and not isinstance(output_layer, base.Layer):
-            raise TypeError(f"output_layer must be a Layer, received: {type(output_layer)}")
+        decoder.check_output_layer(output_layer)
         self._cell = cell
         self._output_layer = output_layer
         self._reorders = reorder_tensor_arrays

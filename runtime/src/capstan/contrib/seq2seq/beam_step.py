@@ -11,7 +11,7 @@ import numpy as np
 
 from capstan.api import array_ops, creation_ops, gather_ops, math_ops, nest, nn, reduce_ops
 from capstan.api import tensor_array_ops as arrays
-from capstan.contrib.seq2seq import attention, beams
+from capstan.contrib.seq2seq import attention_wrapper, beams
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -48,21 +48,28 @@ class Search:
 def attention_shares(search: Search, cell_state: Any) -> Any:
     """Return the alignments of an attentional cell, or None without a penalty for the coverage.
 
-    The result is the mean over all attentional cells of a tuple.
+    The result is the mean over all attentional cells of a tuple, and over the mechanisms of a cell.
 
     Raises:
         ValueError: there is a penalty for the coverage, and no cell is attentional.
     """
     if isinstance(search.coverage_penalty, int | float) and search.coverage_penalty == 0.0:
         return None
-    kind = attention.AttentionWrapperState
+    kind = attention_wrapper.AttentionWrapperState
     # The state of an attentional cell is a namedtuple too.
     states = (cell_state,) if isinstance(cell_state, kind) else cell_state
     states = states if isinstance(states, tuple) else ()
-    shares = [state.alignments for state in states if isinstance(state, kind)]
+    shares = [_mean(state.alignments) for state in states if isinstance(state, kind)]
     if not shares:
         raise ValueError("coverage_penalty_weight must be 0.0 if no cell is attentional.")
-    return shares[0] if len(shares) == 1 else reduce_ops.reduce_mean(raw.Pack(shares), 0)
+    return _mean(tuple(shares))
+
+
+def _mean(values: Any) -> Any:
+    """Return the mean of the tensors of a tuple, or the only tensor."""
+    if not isinstance(values, tuple):
+        return values
+    return values[0] if len(values) == 1 else reduce_ops.reduce_mean(raw.Pack(list(values)), 0)
 
 
 def advance(

@@ -164,3 +164,9 @@ def unstacked(value: Any) -> Any:
         value.dtype, size=array_ops.shape(value)[0], element_shape=value.shape.as_list()[1:]
     )
     return array.unstack(value)
+
+
+def check_output_layer(layer: Any) -> None:
+    """Raise TypeError unless `layer` is None, or a layer of `tf.layers` or `tf.keras`."""
+    if layer is not None and not (callable(layer) and hasattr(layer, "compute_output_shape")):
+        raise TypeError(f"output_layer must be a Layer, received: {type(layer)}")
