@@ -18,6 +18,19 @@ def _only(**homes: str) -> dict[str, str]:
     return {name: f"{home}.{name}" for name, home in homes.items()}
 
 
+_CELLS = {
+    "rnn_blocks": (
+        *("FusedRNNCell", "FusedRNNCellAdaptor", "GRUBlockCell", "GRUBlockCellV2"),
+        *("LSTMBlockCell", "LSTMBlockFusedCell", "TimeReversedFusedRNN"),
+    ),
+    "rnn_cells": ("LayerNormBasicLSTMCell", "NASCell"),
+    "rnn_stacks": ("stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn"),
+    "rnn_wrappers": (
+        *("EmbeddingWrapper", "HighwayWrapper", "InputProjectionWrapper"),
+        "OutputProjectionWrapper",
+    ),
+}
+"""The modules of cells that only contrib has."""
 _MESSAGES = "capstan.api.tensor_messages"
 
 alias.grow(
@@ -26,12 +39,13 @@ alias.grow(
         "rnn": (
             "capstan.api.rnn",
             _only(
-                EmbeddingWrapper="capstan.contrib.rnn_wrappers",
-                LayerNormBasicLSTMCell="capstan.contrib.rnn_cells",
-                NASCell="capstan.contrib.rnn_cells",
-                OutputProjectionWrapper="capstan.contrib.rnn_wrappers",
                 static_bidirectional_rnn="capstan.api.nn",
                 static_rnn="capstan.api.nn",
+                **{
+                    name: f"capstan.contrib.{home}"
+                    for home, names in _CELLS.items()
+                    for name in names
+                },
             ),
         ),
         "lookup": ("capstan.contrib.lookup_tables",),

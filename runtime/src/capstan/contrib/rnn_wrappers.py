@@ -7,10 +7,11 @@ from capstan.api import (
     array_ops,
     gather_ops,
     init_ops,
+    math_ops,
     nn,
     variable_scope,
 )
-from capstan.api.rnn import cells
+from capstan.api.rnn import cells, wrappers
 from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.framework.raw import raw
@@ -98,3 +99,66 @@ class OutputProjectionWrapper(_Wrapper):
         outputs, new_state = self._cell(inputs, state)
         projected = linear([outputs], self._output_size)
         return projected if self._activation is None else self._activation(projected), new_state
+
+
+class InputProjectionWrapper(_Wrapper):
+    """A cell whose inputs go through a linear layer, and an optional activation.
+
+    `input_size` has no effect.
+    """
+
+    def __init__(
+        self, cell: Any, num_proj: int, activation: Any = None, input_size: Any = None,
+        reuse: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(cell, reuse)
+        self._num_proj = num_proj
+        self._activation = activation
+
+    @property
+    def output_size(self) -> Any:
+        return self._cell.output_size
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        projected = linear([inputs], self._num_proj)
+        return self._cell(
+            projected if self._activation is None else self._activation(projected), state
+        )
+
+
+class HighwayWrapper(wrappers.Wrapper):
+    """A cell whose outputs are mixed with its inputs, as in Srivastava et al., 2015.
+
+    A layer with sigmoid, of the variables `carry_w` and `carry_b`, says how much of the inputs
+    remains. With `couple_carry_transform_gates`, the rest comes from the outputs. Otherwise, a
+    layer of the variables `transform_w` and `transform_b` says how much of them is added. The
+    biases begin at `carry_bias_init` and at `-carry_bias_init`.
+
+    Raises:
+        ValueError: the inputs and outputs of a call have different structures.
+    """
+
+    def __init__(
+        self, cell: Any, couple_carry_transform_gates: bool = True, carry_bias_init: float = 1.0
+    ) -> None:
+        super().__init__(cell)
+        self._is_coupled = couple_carry_transform_gates
+        self._carry_bias_init = carry_bias_init
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        outputs, new_state = self._cell(inputs, state, scope=scope)
+        nest.check_same(inputs, outputs)
+        pairs = zip(nest.flatten(inputs), nest.flatten(outputs), strict=True)
+        return nest.packed(outputs, [self._mixed(*pair) for pair in pairs]), new_state
+
+    def _mixed(self, inputs: Any, outputs: Any) -> Any:
+        carry = self._gate("carry", inputs, self._carry_bias_init)
+        if self._is_coupled:
+            return inputs * carry + outputs * (1 - carry)
+        return inputs * carry + outputs * self._gate("transform", inputs, -self._carry_bias_init)
+
+    def _gate(self, name: str, inputs: Any, start: float) -> Any:
+        size, dtype = inputs.shape.as_list()[1], inputs.dtype.base_dtype
+        weights = variable_scope.get_variable(f"{name}_w", [size, size], dtype)
+        bias = variable_scope.get_variable(f"{name}_b", [size], dtype, init_ops.Constant(start))
+        return math_ops.sigmoid(nn.bias_add(raw.MatMul(inputs, weights), bias))

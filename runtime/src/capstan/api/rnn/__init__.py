@@ -9,8 +9,8 @@ from capstan.api.rnn.cells import GRUCell as GRUCell
 from capstan.api.rnn.cells import LSTMCell as LSTMCell
 from capstan.api.rnn.cells import LSTMStateTuple as LSTMStateTuple
 from capstan.api.rnn.cells import RNNCell as RNNCell
+from capstan.api.rnn.dropout import DropoutWrapper as DropoutWrapper
 from capstan.api.rnn.wrappers import DeviceWrapper as DeviceWrapper
-from capstan.api.rnn.wrappers import DropoutWrapper as DropoutWrapper
 from capstan.api.rnn.wrappers import MultiRNNCell as MultiRNNCell
 from capstan.api.rnn.wrappers import ResidualWrapper as ResidualWrapper
 

@@ -1,9 +1,9 @@
-"""Cells around other cells: `MultiRNNCell`, `DropoutWrapper` and others."""
+"""Cells around other cells: `MultiRNNCell`, `ResidualWrapper` and `DeviceWrapper`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from capstan.api import array_ops, nn, scope_block
+from capstan.api import array_ops, scope_block
 from capstan.api.rnn import cells
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
@@ -62,7 +62,7 @@ class MultiRNNCell(cells.RNNCell):
         return inputs, joined
 
 
-class _Wrapper(cells.RNNCell):
+class Wrapper(cells.RNNCell):
     """A cell that changes the arguments or results of another cell. It has no variables."""
 
     def __init__(self, cell: Any) -> None:
@@ -85,54 +85,7 @@ class _Wrapper(cells.RNNCell):
         return self._cell.zero_state(batch_size, dtype)
 
 
-class DropoutWrapper(_Wrapper):
-    """Drops random inputs, outputs and states of a cell, with new choices in each time step.
-
-    The memory `c` of an LSTM is not dropped.
-
-    Raises:
-        NotImplementedError: `variational_recurrent` is true.
-    """
-
-    def __init__(
-        self,
-        cell: Any,
-        input_keep_prob: Any = 1.0,
-        output_keep_prob: Any = 1.0,
-        state_keep_prob: Any = 1.0,
-        variational_recurrent: bool = False,
-        input_size: Any = None,
-        dtype: Any = None,
-        seed: int | None = None,
-    ) -> None:
-        if variational_recurrent:
-            raise NotImplementedError("DropoutWrapper has no variational_recurrent: omit it")
-        super().__init__(cell)
-        self._keep = (input_keep_prob, output_keep_prob, state_keep_prob)
-        self._seed = seed
-
-    def _dropped(self, value: Any, keep: Any) -> Any:
-        if isinstance(keep, float | int) and keep >= 1.0:
-            return value
-        return nest.packed(
-            value,
-            [nn.dropout(part, keep_prob=keep, seed=self._seed) for part in nest.flatten(value)],
-        )
-
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
-        entering, leaving, kept = self._keep
-        output, new_state = self._cell(self._dropped(inputs, entering), state, scope=scope)
-        return self._dropped(output, leaving), self._state(new_state, kept)
-
-    def _state(self, state: Any, keep: Any) -> Any:
-        if isinstance(state, cells.LSTMStateTuple):
-            return cells.LSTMStateTuple(state[0], self._dropped(state[1], keep))
-        if isinstance(state, tuple):
-            return tuple(self._state(part, keep) for part in state)
-        return self._dropped(state, keep)
-
-
-class ResidualWrapper(_Wrapper):
+class ResidualWrapper(Wrapper):
     """Returns `residual_fn(inputs, outputs)` as the outputs of a cell, by default their sum.
 
     Raises:
@@ -160,7 +113,7 @@ def _added(given: Any, made: Any) -> Any:
     return raw.Add(given, made)
 
 
-class DeviceWrapper(_Wrapper):
+class DeviceWrapper(Wrapper):
     """Puts the operations of a cell on a device."""
 
     def __init__(self, cell: Any, device: Any) -> None:
