@@ -59,7 +59,10 @@ def test_monotonic_attention_is_where_a_query_stays(chances: Any, before: Any) -
 
 @hypothesis.given(st.lists(st.booleans(), min_size=8, max_size=8), st.integers(0, 3))
 def test_hard_attention_is_at_the_next_chosen_step(chosen: list[bool], place: int) -> None:
-    choices, starts = np.array(chosen, np.float32).reshape(2, 4), np.eye(4, dtype=np.float32)[[place, 0]]
+    choices, starts = (
+        np.array(chosen, np.float32).reshape(2, 4),
+        np.eye(4, dtype=np.float32)[[place, 0]],
+    )
     with tf.Graph().as_default():
         found = run([seq2seq.monotonic_attention(choices, starts, mode)
                      for mode in ("hard", "recursive")])  # fmt: skip

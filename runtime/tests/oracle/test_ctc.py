@@ -1,5 +1,6 @@
 """The loss and the decoder of connectionist temporal classification are those of TensorFlow."""
 
+import itertools
 from typing import Any
 
 import genuine
@@ -38,6 +39,16 @@ def decoded(v1: Any, kind: Any = "float32", lengths: Any = LENGTHS, **options: A
     return [found.indices, found.values, found.dense_shape, scores]
 
 
+def searched(v1: Any, kind: Any = "float32", logits: Any = LOGITS, lengths: Any = LENGTHS,
+             **options: Any) -> list[Any]:  # fmt: skip
+    """Return the parts of all results of the beam search, and their scores."""
+    found, scores = v1.nn.ctc_beam_search_decoder(logits.astype(kind), lengths, **options)
+    parts = [[each.indices, each.values, each.dense_shape] for each in found]
+    return [part for each in parts for part in each] + [scores]
+
+
+FLAT = np.random.RandomState(5).randn(20, 3, 12) / 2
+
 CASES: list[Any] = [
     losses,
     lambda v1: losses(v1, kind="float64"),
@@ -53,6 +64,16 @@ CASES: list[Any] = [
     decoded,
     lambda v1: decoded(v1, "float64", merge_repeated=False),
     lambda v1: decoded(v1, lengths=[0, 0, 0, 0]),
+    searched,
+    lambda v1: searched(v1, "float64", top_paths=4, merge_repeated=False),
+    lambda v1: searched(v1, beam_width=1),
+    lambda v1: searched(v1, lengths=[0, 1, 0, 8], beam_width=3),
+    *(
+        lambda v1, width=width: searched(
+            v1, "float64", FLAT, [20, 13, 17], beam_width=width, top_paths=2, merge_repeated=False
+        )
+        for width in (2, 3, 7, 30)
+    ),
 ]  # fmt: skip
 
 
@@ -119,6 +140,12 @@ REFUSALS: list[Any] = [
     lambda v1: decoded(v1, lengths=[1, 1]),
     lambda v1: decoded(v1, lengths=v1.placeholder_with_default([1, 1, 1], None)),
     lambda v1: v1.nn.ctc_greedy_decoder(LOGITS[0], LENGTHS),
+    lambda v1: searched(v1, lengths=[9, 1, 1, 1]),
+    lambda v1: searched(v1, lengths=[1, 1]),
+    lambda v1: searched(v1, lengths=v1.placeholder_with_default([1, 1, 1], None)),
+    lambda v1: searched(v1, beam_width=2, top_paths=3),
+    lambda v1: searched(v1, beam_width=0),
+    lambda v1: searched(v1, lengths=[0, 8, 1, 1], top_paths=2),
     lambda v1: v1.nn.ctc_greedy_decoder(LOGITS[:0].astype(np.float32), [0, 0, 0, 0])[1],
 ]
 
@@ -132,3 +159,21 @@ def test_arguments_that_do_not_fit_are_refused_as_by_tensorflow(v1: Any, number:
             session.run(REFUSALS[number](tf))
         raised.append(caught.type.__name__)
     assert raised[0] == raised[1]
+
+
+def test_the_beam_search_finds_the_labels_with_the_most_likely_paths() -> None:
+    classes, time = 3, 5
+    logits = np.random.RandomState(3).randn(time, 1, classes)
+    logs = np.log(np.exp(logits) / np.exp(logits).sum(2, keepdims=True))[:, 0]
+    chances: dict[tuple[int, ...], float] = {}
+    for path in itertools.product(range(classes), repeat=time):
+        labels = tuple(key for key, _ in itertools.groupby(path) if key != classes - 1)
+        probability = np.exp(sum(logs[at, label] for at, label in enumerate(path)))
+        chances[labels] = chances.get(labels, 0) + probability
+    best = sorted(chances, key=lambda labels: -chances[labels])[:6]
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        found, scores = session.run(
+            capstan.nn.ctc_beam_search_decoder_v2(logits, [time], beam_width=50, top_paths=6)
+        )
+    assert [tuple(each.values.tolist()) for each in found] == best
+    np.testing.assert_allclose(np.exp(scores[0]), [chances[labels] for labels in best])

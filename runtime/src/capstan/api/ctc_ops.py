@@ -10,7 +10,9 @@ from capstan.framework import convert
 from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
 
-__all__ = ["ctc_greedy_decoder", "ctc_loss"]
+__all__ = [
+    "ctc_beam_search_decoder", "ctc_beam_search_decoder_v2", "ctc_greedy_decoder", "ctc_loss",
+]  # fmt: skip
 
 
 def ctc_loss(
@@ -68,3 +70,37 @@ def ctc_greedy_decoder(
         inputs, sequence_length, merge_repeated=merge_repeated
     )
     return [SparseTensor(indices, values, shape)], scores
+
+
+def ctc_beam_search_decoder(
+    inputs: Any,
+    sequence_length: Any,
+    beam_width: int = 100,
+    top_paths: int = 1,
+    merge_repeated: bool = True,
+) -> tuple[list[SparseTensor], Any]:
+    """Return the `top_paths` most likely labels of each sequence, and logarithms of probabilities.
+
+    `inputs` are logits of float32 or float64, [time, batch, classes]. A search keeps `beam_width`
+    sequences of labels in each time step. The labels are a list of `top_paths` SparseTensors of
+    int64, [batch, label], the most likely first. The probabilities have the shape [batch,
+    top_paths]. With `merge_repeated`, equal labels that follow each other in a result are one
+    label, also where a blank was between them. A step raises InvalidArgumentError if a sequence has
+    fewer results than `top_paths`.
+    """
+    indices, values, shapes, scores = raw.CTCBeamSearchDecoder(
+        inputs,
+        sequence_length,
+        beam_width=beam_width,
+        top_paths=top_paths,
+        merge_repeated=merge_repeated,
+    )
+    parts = zip(indices, values, shapes, strict=True)
+    return [SparseTensor(*each) for each in parts], scores
+
+
+def ctc_beam_search_decoder_v2(
+    inputs: Any, sequence_length: Any, beam_width: int = 100, top_paths: int = 1
+) -> tuple[list[SparseTensor], Any]:
+    """Return what `ctc_beam_search_decoder` returns without `merge_repeated`."""
+    return ctc_beam_search_decoder(inputs, sequence_length, beam_width, top_paths, False)

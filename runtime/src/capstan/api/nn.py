@@ -201,6 +201,8 @@ _LATE = {
     "all_candidate_sampler": "capstan.api.candidate_ops",
     "bidirectional_dynamic_rnn": "capstan.api.rnn.bidirectional",
     "compute_accidental_hits": "capstan.api.candidate_ops",
+    "ctc_beam_search_decoder": "capstan.api.ctc_ops",
+    "ctc_beam_search_decoder_v2": "capstan.api.ctc_ops",
     "ctc_greedy_decoder": "capstan.api.ctc_ops",
     "ctc_loss": "capstan.api.ctc_ops",
     "depth_to_space": "capstan.api.block_ops",

@@ -21,14 +21,15 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 
-def _check(inputs: Array, lengths: Array) -> None:
+def check(inputs: Array, lengths: Array) -> None:
+    """Raise InvalidArgumentError unless the inputs have three axes and the lengths one."""
     if inputs.ndim != 3:
         raise invalid(f"inputs is not a 3-Tensor, but has shape {show(inputs.shape)}")
     if lengths.ndim != 1:
         raise invalid(f"sequence_length is not a vector, but has shape {show(lengths.shape)}")
 
 
-def _mismatch(inputs: Array, lengths: Array) -> str | None:
+def mismatch_of(inputs: Array, lengths: Array) -> str | None:
     """Return the message for another number of lengths than of sequences, or None."""
     if len(lengths) == inputs.shape[1]:
         return None
@@ -156,8 +157,8 @@ def _loss(node: NodeContext) -> Function:
     ignores_longer = node.attrs["ignore_longer_outputs_than_inputs"]
 
     def loss(inputs: Array, indices: Array, values: Array, lengths: Array) -> tuple[Array, Array]:
-        _check(inputs, lengths)
-        mismatch = _mismatch(inputs, lengths)
+        check(inputs, lengths)
+        mismatch = mismatch_of(inputs, lengths)
         if mismatch is not None:
             raise invalid(mismatch)
         time, batch, classes = inputs.shape
@@ -190,11 +191,11 @@ def _decode(node: NodeContext) -> Function:
     merges = node.attrs["merge_repeated"]
 
     def decode(inputs: Array, lengths: Array) -> tuple[Array, Array, Array, Array]:
-        _check(inputs, lengths)
+        check(inputs, lengths)
         time, batch, classes = inputs.shape
         if not time:
             raise invalid("max_time is 0")
-        mismatch = _mismatch(inputs, lengths)
+        mismatch = mismatch_of(inputs, lengths)
         if mismatch is not None:
             raise errors.FailedPreconditionError(None, None, mismatch)
         best, scores = inputs.argmax(2), -inputs.max(2)

@@ -23,6 +23,14 @@ def _decoded_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((None, 2), (None,), (2,), (shapes.merge_dimension(batch, lengths), 1))
 
 
+def _searched_shape(ctx: ShapeContext) -> rules.Shapes:
+    _, batch, _ = rules.with_rank(ctx.inputs[0], 3)
+    (lengths,) = rules.with_rank(ctx.inputs[1], 1)
+    paths = ctx.attrs["top_paths"]
+    parts = [(None, 2)] * paths + [(None,)] * paths + [(2,)] * paths
+    return (*parts, (shapes.merge_dimension(batch, lengths), paths))
+
+
 def _loss(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     message = (
         "Currently there is no way to take the second  derivative of ctc_loss due to the fused "
@@ -65,3 +73,18 @@ define(
         not_differentiable=True,
     )
 )
+define(
+    OpDef(
+        "CTCBeamSearchDecoder",
+        ("inputs: T", "sequence_length: int32"),
+        (
+            "decoded_indices: top_paths * int64", "decoded_values: top_paths * int64",
+            "decoded_shape: top_paths * int64", "log_probability: T",
+        ),
+        attrs={"beam_width": int, "top_paths": int, "merge_repeated": True, "T": dtypes.float32},
+        minima={"beam_width": 1, "top_paths": 1},
+        shape=_searched_shape,
+        types=_TYPES,
+        not_differentiable=True,
+    )
+)  # fmt: skip
