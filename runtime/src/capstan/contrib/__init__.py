@@ -24,6 +24,11 @@ _CELLS = {
         *("LSTMBlockCell", "LSTMBlockFusedCell", "TimeReversedFusedRNN"),
     ),
     "rnn_cells": ("LayerNormBasicLSTMCell", "NASCell"),
+    "rnn_convolutions": ("Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell"),
+    "rnn_gated": (
+        *("IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "IntersectionRNNCell", "SRUCell"),
+        "UGRNNCell",
+    ),
     "rnn_stacks": ("stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn"),
     "rnn_wrappers": (
         *("EmbeddingWrapper", "HighwayWrapper", "InputProjectionWrapper"),

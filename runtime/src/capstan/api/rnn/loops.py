@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, scope_block, tensor_array_ops, while_ops
-from capstan.core import dtypes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -67,44 +67,58 @@ def dynamic_rnn(
 ) -> tuple[Any, Any]:
     """Call a cell in a loop over the time steps of a tensor. Return the outputs and last state.
 
-    The inputs and outputs are [batch, time, ...], or [time, batch, ...] if `time_major`. After the
-    end of an example (`sequence_length`), its outputs are 0 and its state stays the same.
+    The inputs and outputs are [batch, time, ...], or [time, batch, ...] if `time_major`. They may
+    be nests: the cell gets nests of the inputs' structure, and returns nests of the structure of
+    `cell.output_size`. After the end of an example (`sequence_length`), its outputs are 0 and its
+    state stays the same.
 
     Raises:
         ValueError: both `initial_state` and `dtype` are missing.
     """
     with scope_block.variable_scope(scope or "rnn"):
-        inputs = convert.convert_to_tensor(inputs, name="inputs")
+        fed = [convert.convert_to_tensor(leaf, name="inputs") for leaf in nest.flatten(inputs)]
         if not time_major:
-            inputs = _turned(inputs)
-        batch = _batch(inputs, 1)
+            fed = [_turned(leaf) for leaf in fed]
+        batch = _batch(fed[0], 1)
         state = _initial(cell, initial_state, dtype, batch)
         lengths = _lengths(sequence_length)
-        steps = array_ops.shape(inputs)[0]
-        kind = inputs.dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype)
+        steps = array_ops.shape(fed[0])[0]
+        size = cell.output_size
+        sizes = nest.flatten(size)
+        kind = fed[0].dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype)
         if dtype is None:
             kind = nest.flatten(state)[0].dtype.base_dtype
         with graphs.get_default_graph().name_scope("dynamic_rnn"):
-            fed = tensor_array_ops.TensorArray(
-                inputs.dtype.base_dtype, size=steps, tensor_array_name="input_0"
-            ).unstack(inputs)
-            given = tensor_array_ops.TensorArray(kind, size=steps, tensor_array_name="output_0")
-        shape = inputs.shape[1:]
+            rows = [
+                tensor_array_ops.TensorArray(
+                    leaf.dtype.base_dtype, size=steps, tensor_array_name=f"input_{number}"
+                ).unstack(leaf)
+                for number, leaf in enumerate(fed)
+            ]
+            given = [
+                tensor_array_ops.TensorArray(kind, size=steps, tensor_array_name=f"output_{number}")
+                for number in range(len(sizes))
+            ]
 
         def body(time: Any, results: Any, *leaves: Any) -> Any:
             old = nest.packed(state, list(leaves))
-            value = fed.read(time)
-            value.set_shape(shape)
-            output, new = cell(value, old)
+            values = [row.read(time) for row in rows]
+            for value, leaf in zip(values, fed, strict=True):
+                value.set_shape(leaf.shape[1:])
+            output, new = cell(nest.packed(inputs, values), old)
             nest.check_same(state, new)
+            outputs = nest.flatten(output)
             if lengths is not None:
                 is_over = raw.LessEqual(lengths, time)
-                output = _selected(is_over, raw.ZerosLike(output), output)
+                outputs = _selected(is_over, [raw.ZerosLike(leaf) for leaf in outputs], outputs)
                 new = _selected(is_over, old, new)
             for leaf, before in zip(nest.flatten(new), leaves, strict=True):
                 if not _is_array(leaf):
                     leaf.set_shape(before.shape)
-            return (time + 1, results.write(time, output), *nest.flatten(new))
+            written = [
+                result.write(time, leaf) for result, leaf in zip(results, outputs, strict=True)
+            ]
+            return (time + 1, written, *nest.flatten(new))
 
         _, results, *last = while_ops.while_loop(
             lambda time, *_: raw.Less(time, steps),
@@ -113,12 +127,19 @@ def dynamic_rnn(
             parallel_iterations=parallel_iterations or 32,
             swap_memory=swap_memory,
         )
-        outputs = results.stack()
-        size = cell.output_size
-        outputs.set_shape([inputs.shape.as_list()[0], convert.constant_value(batch), size])
+        shape = [fed[0].shape.as_list()[0], convert.constant_value(batch)]
+        outputs = [_stacked(*pair, shape) for pair in zip(results, sizes, strict=True)]
         if not time_major:
-            outputs = _turned(outputs)
-        return outputs, nest.packed(state, last)
+            outputs = [_turned(leaf) for leaf in outputs]
+        return nest.packed(size, outputs), nest.packed(state, last)
+
+
+def _stacked(results: Any, size: Any, shape: list[Any]) -> Any:
+    """Return the outputs of all steps. `shape` is the static [time, batch]."""
+    outputs = results.stack()
+    inner = tensor_shape.as_shape([size] if isinstance(size, int) else size)
+    outputs.set_shape([*shape, *inner.as_list()])
+    return outputs
 
 
 def _batch(value: Any, axis: int) -> Any:
