@@ -8,11 +8,12 @@ from typing import Any
 
 from capstan.api import tensor_messages
 from capstan.api.absent import absent
+from capstan.api.importer import import_graph_def
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 
 __all__ = [
-    "convert_variables_to_constants", "extract_sub_graph", "must_run_on_cpu",
+    "convert_variables_to_constants", "extract_sub_graph", "import_graph_def", "must_run_on_cpu",
     "remove_training_nodes", "tensor_shape_from_node_def_name",
 ]  # fmt: skip
 

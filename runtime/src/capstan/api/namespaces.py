@@ -160,7 +160,8 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     | {
         name: f"scaled_initializers.{name}"
         for name in ("he_normal", "he_uniform", "identity", "lecun_normal", "lecun_uniform")
-    },
+    }
+    | {"tables_initializer": "tables_initializer"},
     "dtypes": _same(
         """
         DType as_dtype as_string bfloat16 bool cast complex complex128 complex64 double float16

@@ -12,13 +12,28 @@ from typing import Any
 
 from capstan.api.absent import absent as _absent
 from capstan.estimator import experimental, export, inputs
-from capstan.estimator.canned.baseline import BaselineClassifier, BaselineRegressor
-from capstan.estimator.canned.dnn import DNNClassifier, DNNRegressor
+from capstan.estimator.canned.baseline import (
+    BaselineClassifier,
+    BaselineEstimator,
+    BaselineRegressor,
+)
+from capstan.estimator.canned.dnn import DNNClassifier, DNNEstimator, DNNRegressor
 from capstan.estimator.canned.dnn_linear_combined import (
     DNNLinearCombinedClassifier,
+    DNNLinearCombinedEstimator,
     DNNLinearCombinedRegressor,
 )
-from capstan.estimator.canned.linear import LinearClassifier, LinearRegressor
+from capstan.estimator.canned.heads import (
+    BinaryClassHead,
+    Head,
+    LogisticRegressionHead,
+    MultiClassHead,
+    MultiHead,
+    MultiLabelHead,
+    PoissonRegressionHead,
+    RegressionHead,
+)
+from capstan.estimator.canned.linear import LinearClassifier, LinearEstimator, LinearRegressor
 from capstan.estimator.estimator import Estimator
 from capstan.estimator.estimator_spec import EstimatorSpec
 from capstan.estimator.exporter import BestExporter, Exporter, FinalExporter, LatestExporter
@@ -32,26 +47,74 @@ from capstan.estimator.run_config import RunConfig
 from capstan.estimator.specs import EvalSpec, TrainSpec
 from capstan.estimator.training import train_and_evaluate
 from capstan.estimator.warm_starting import WarmStartSettings
+from capstan.train import (
+    CheckpointSaverHook,
+    CheckpointSaverListener,
+    FeedFnHook,
+    FinalOpsHook,
+    GlobalStepWaiterHook,
+    LoggingTensorHook,
+    NanLossDuringTrainingError,
+    NanTensorHook,
+    ProfilerHook,
+    SecondOrStepTimer,
+    SessionRunArgs,
+    SessionRunContext,
+    SessionRunHook,
+    SessionRunValues,
+    StepCounterHook,
+    StopAtStepHook,
+    SummarySaverHook,
+)
 from capstan.train.vocabulary import VocabInfo
 
 __all__ = [
     "BaselineClassifier",
+    "BaselineEstimator",
     "BaselineRegressor",
     "BestExporter",
+    "BinaryClassHead",
+    "CheckpointSaverHook",
+    "CheckpointSaverListener",
     "DNNClassifier",
+    "DNNEstimator",
     "DNNLinearCombinedClassifier",
+    "DNNLinearCombinedEstimator",
     "DNNLinearCombinedRegressor",
     "DNNRegressor",
     "Estimator",
     "EstimatorSpec",
     "EvalSpec",
     "Exporter",
+    "FeedFnHook",
     "FinalExporter",
+    "FinalOpsHook",
+    "GlobalStepWaiterHook",
+    "Head",
     "LatestExporter",
     "LinearClassifier",
+    "LinearEstimator",
     "LinearRegressor",
+    "LoggingTensorHook",
+    "LogisticRegressionHead",
     "ModeKeys",
+    "MultiClassHead",
+    "MultiHead",
+    "MultiLabelHead",
+    "NanLossDuringTrainingError",
+    "NanTensorHook",
+    "PoissonRegressionHead",
+    "ProfilerHook",
+    "RegressionHead",
     "RunConfig",
+    "SecondOrStepTimer",
+    "SessionRunArgs",
+    "SessionRunContext",
+    "SessionRunHook",
+    "SessionRunValues",
+    "StepCounterHook",
+    "StopAtStepHook",
+    "SummarySaverHook",
     "TrainSpec",
     "VocabInfo",
     "WarmStartSettings",

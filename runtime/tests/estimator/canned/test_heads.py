@@ -11,6 +11,7 @@ from capstan.estimator.canned import heads
 
 MODES = tf.estimator.ModeKeys
 MEAN = tf.losses.Reduction.MEAN
+SUM = tf.losses.Reduction.SUM
 LOGITS = np.array([[2.0], [-1.0], [0.5]], np.float32)
 THREE = np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 3.0]], np.float32)
 
@@ -45,7 +46,7 @@ def cross_entropy(logits: Any, labels: Any) -> Any:
 def test_a_binary_head_sums_the_cross_entropies() -> None:
     labels = np.array([1, 1, 0])
     losses = cross_entropy(LOGITS[:, 0], labels)
-    loss, metrics = evaluated(heads.binary_classification_head(), LOGITS, labels)
+    loss, metrics = evaluated(heads.BinaryClassHead(loss_reduction=SUM), LOGITS, labels)
     np.testing.assert_allclose(loss, losses.sum(), rtol=1e-5)
     logistic = 1 / (1 + np.exp(-LOGITS))
     wanted = {
@@ -66,14 +67,14 @@ def test_weights_multiply_the_losses(column: str) -> None:
         (tf.losses.Reduction.SUM, (losses * weights).sum()),
         (MEAN, (losses * weights).sum() / 3),
     ):
-        head = heads.binary_classification_head(chosen, loss_reduction=reduction)
+        head = heads.BinaryClassHead(chosen, loss_reduction=reduction)
         loss, metrics = evaluated(head, LOGITS, [[1], [1], [1]], {"weight": tf.constant(weights)})
         np.testing.assert_allclose(loss, wanted, rtol=1e-5)
         np.testing.assert_allclose(metrics["average_loss"], (losses * weights).sum() / 3, rtol=1e-5)
 
 
 def test_a_binary_head_predicts_words_and_exports_its_scores() -> None:
-    head = heads.binary_classification_head(label_vocabulary=["no", "yes"])
+    head = heads.BinaryClassHead(label_vocabulary=["no", "yes"], loss_reduction=SUM)
     spec = head.create_estimator_spec({}, MODES.PREDICT, tf.constant(LOGITS))
     assert sorted(spec.export_outputs) == [
         "classification", "predict", "regression", "serving_default"
@@ -94,19 +95,19 @@ def test_a_binary_head_predicts_words_and_exports_its_scores() -> None:
 
 
 def test_a_binary_head_measures_at_thresholds() -> None:
-    head = heads.binary_classification_head(thresholds=[0.5, 0.9])
+    head = heads.BinaryClassHead(thresholds=[0.5, 0.9])
     _, metrics = evaluated(head, LOGITS, [1, 1, 0])
     assert metrics["accuracy/positive_threshold_0.5"] == pytest.approx(1 / 3)
     assert metrics["recall/positive_threshold_0.5"] == pytest.approx(0.5)
     assert metrics["precision/positive_threshold_0.9"] == 0.0
     with pytest.raises(ValueError, match=r"not in \(0, 1\)"):
-        heads.binary_classification_head(thresholds=[1.0])
+        heads.BinaryClassHead(thresholds=[1.0])
 
 
 @pytest.mark.parametrize("vocabulary", [None, ["a", "b", "c"]])
 def test_a_head_of_many_classes_takes_the_softmax(vocabulary: Any) -> None:
     labels = [[1], [2]] if vocabulary is None else [["b"], ["c"]]
-    head = heads.multi_class_head(3, label_vocabulary=vocabulary)
+    head = heads.MultiClassHead(3, label_vocabulary=vocabulary, loss_reduction=SUM)
     shares = np.exp(THREE) / np.exp(THREE).sum(1, keepdims=True)
     loss, metrics = evaluated(head, THREE, labels)
     np.testing.assert_allclose(loss, -np.log(shares[[0, 1], [1, 2]]).sum(), rtol=1e-5)
@@ -120,7 +121,7 @@ def test_a_head_of_many_classes_takes_the_softmax(vocabulary: Any) -> None:
 
 def test_a_regression_head_takes_the_squared_error() -> None:
     labels = np.array([[1.0, 2.0], [0.0, 4.0]], np.float32)
-    head = heads.regression_head("weight", label_dimension=2)
+    head = heads.RegressionHead(2, "weight", SUM)
     weights = np.array([[1.0, 0.5], [2.0, 0.0]], np.float32)
     loss, metrics = evaluated(head, THREE[:, :2], labels, {"weight": tf.constant(weights)})
     errors = (THREE[:, :2] - labels) ** 2 * weights
@@ -130,7 +131,7 @@ def test_a_regression_head_takes_the_squared_error() -> None:
 
 
 def test_a_regression_head_predicts_by_its_inverse_link() -> None:
-    head = heads.regression_head(inverse_link_fn=tf.exp)
+    head = heads.RegressionHead(inverse_link_fn=tf.exp)
     spec = head.create_estimator_spec({}, MODES.PREDICT, tf.constant(LOGITS))
     found = run(spec.predictions)
     np.testing.assert_allclose(found["predictions"], np.exp(LOGITS), rtol=1e-5)
@@ -138,7 +139,7 @@ def test_a_regression_head_predicts_by_its_inverse_link() -> None:
 
 
 def test_a_name_is_the_suffix_of_metrics_and_summaries() -> None:
-    head = heads.regression_head(name="first")
+    head = heads.RegressionHead(loss_reduction=SUM, name="first")
     _, metrics = evaluated(head, LOGITS, LOGITS + 1, regularization_losses=[tf.constant(2.0)])
     assert metrics["regularization_loss/first"] == 2.0
     spec = head.create_estimator_spec(
@@ -155,14 +156,14 @@ def test_a_program_may_give_its_own_losses() -> None:
     def loss_fn(labels: Any, logits: Any, features: Any) -> Any:
         return tf.abs(labels - logits) * features["factor"]
 
-    head = heads.regression_head(loss_fn=loss_fn)
+    head = heads.RegressionHead(loss_reduction=SUM, loss_fn=loss_fn)
     loss, _ = evaluated(head, LOGITS, LOGITS + 2, {"factor": tf.constant(0.5)})
     np.testing.assert_allclose(loss, 3.0, rtol=1e-5)
     with pytest.raises(ValueError, match="must contain argument: logits"):
-        heads.regression_head(loss_fn=lambda labels: labels)
+        heads.RegressionHead(loss_fn=lambda labels: labels)
     with pytest.raises(ValueError, match=r"unexpected args: \['other'\]"):
-        heads.regression_head(loss_fn=lambda labels, logits, other: labels)
-    short = heads.regression_head(loss_fn=lambda labels, logits: tf.reduce_sum(labels, 1))
+        heads.RegressionHead(loss_fn=lambda labels, logits, other: labels)
+    short = heads.RegressionHead(loss_fn=lambda labels, logits: tf.reduce_sum(labels, 1))
     with pytest.raises(tf.errors.InvalidArgumentError, match="loss_fn must return"):
         evaluated(short, LOGITS, LOGITS)
 
@@ -170,21 +171,21 @@ def test_a_program_may_give_its_own_losses() -> None:
 @pytest.mark.parametrize(
     "make, message",
     [
-        (lambda: heads.multi_class_head(2), "n_classes must be > 2"),
-        (lambda: heads.multi_class_head(3, label_vocabulary=["a"]), "does not have"),
-        (lambda: heads.regression_head(label_dimension=0), "Invalid label_dimension 0"),
-        (lambda: heads.regression_head(loss_reduction="none"), "Invalid loss_reduction"),
+        (lambda: heads.MultiClassHead(2), "n_classes must be > 2"),
+        (lambda: heads.MultiClassHead(3, label_vocabulary=["a"]), "does not have"),
+        (lambda: heads.RegressionHead(label_dimension=0), "Invalid label_dimension 0"),
+        (lambda: heads.RegressionHead(loss_reduction="none"), "Invalid loss_reduction"),
     ],
 )
 def test_wrong_heads_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
     with pytest.raises(TypeError, match="list or tuple"):
-        heads.binary_classification_head(label_vocabulary="ab")
+        heads.BinaryClassHead(label_vocabulary="ab")
 
 
 def test_labels_and_logits_that_do_not_fit_are_refused() -> None:
-    head = heads.binary_classification_head()
+    head = heads.BinaryClassHead()
     with pytest.raises(ValueError, match="must provide a labels Tensor"):
         head.create_loss({}, MODES.EVAL, tf.constant(LOGITS), None)
     with pytest.raises(ValueError, match=r"Mismatched label shape. .*=1.  Received 2"):
@@ -195,33 +196,35 @@ def test_labels_and_logits_that_do_not_fit_are_refused() -> None:
     with pytest.raises(ValueError, match="logits_dimension"):
         head.create_estimator_spec({}, MODES.PREDICT, tf.constant(THREE))
     with pytest.raises(TypeError, match="string or _NumericColumn"):
-        evaluated(heads.binary_classification_head(weight_column=3), LOGITS, [1, 1, 0])
+        evaluated(heads.BinaryClassHead(weight_column=3), LOGITS, [1, 1, 0])
 
 
 @pytest.mark.parametrize("labels, words", [([2, 0, 1], "<= n_classes - 1"), ([-1, 0, 1], ">= 0")])
 def test_labels_are_classes(labels: Any, words: str) -> None:
     with pytest.raises(tf.errors.InvalidArgumentError, match=words):
-        evaluated(heads.binary_classification_head(), LOGITS, labels)
+        evaluated(heads.BinaryClassHead(), LOGITS, labels)
     with pytest.raises(ValueError, match="Labels dtype should be integer"):
-        evaluated(heads.multi_class_head(3), THREE, [[0.0], [1.0]])
+        evaluated(heads.MultiClassHead(3), THREE, [[0.0], [1.0]])
 
 
 def test_a_shape_of_unknown_rank_is_checked_in_the_step() -> None:
     logits, labels = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
-    spec = heads.regression_head().create_estimator_spec({}, MODES.EVAL, logits, labels)
+    spec = heads.RegressionHead().create_estimator_spec({}, MODES.EVAL, logits, labels)
     assert run(spec.loss, {logits: LOGITS, labels: LOGITS}) == 0.0
     with pytest.raises(tf.errors.InvalidArgumentError, match="logits shape must be"):
         run(spec.loss, {logits: THREE, labels: LOGITS})
 
 
 def test_training_needs_one_way_to_train() -> None:
-    head, logits = heads.regression_head(), tf.Variable(LOGITS)
+    head, logits = heads.RegressionHead(loss_reduction=SUM), tf.Variable(LOGITS)
     labels = tf.constant(LOGITS)
     with pytest.raises(ValueError, match="cannot both be None"):
         head.create_estimator_spec({}, MODES.TRAIN, logits, labels)
     optimizer = tf.train.GradientDescentOptimizer(0.25)
     with pytest.raises(ValueError, match="cannot both be set"):
-        head.create_estimator_spec({}, MODES.TRAIN, logits, labels, optimizer, lambda loss: loss)
+        head.create_estimator_spec(
+            {}, MODES.TRAIN, logits, labels, optimizer, train_op_fn=lambda loss: loss
+        )
     tf.add_to_collection(tf.GraphKeys.UPDATE_OPS, tf.assign(tf.Variable(0.0, name="v"), 7.0))
     spec = head.create_estimator_spec({}, MODES.TRAIN, logits, labels + 2.0, optimizer)
     with tf.Session() as session:

@@ -1,4 +1,4 @@
-"""Models that ignore the features: `tf.estimator.BaselineClassifier` and `BaselineRegressor`.
+"""Models that ignore the features: `tf.estimator.BaselineClassifier` and its kin.
 
 Source: tensorflow/python/estimator/canned/baseline.py.
 """
@@ -56,12 +56,21 @@ class BaselineRegressor(estimator.Estimator):
         config: Any = None,
         loss_reduction: str = Reduction.SUM,
     ) -> None:
-        head = heads.regression_head(
+        head = heads.RegressionHead(
             weight_column=weight_column,
             label_dimension=label_dimension,
             loss_reduction=loss_reduction,
         )
         super().__init__(_model_fn(head, optimizer, weight_column), model_dir, config)
+
+
+class BaselineEstimator(estimator.Estimator):
+    """A model whose logits are the same for each example, and whose `head` the program chooses."""
+
+    def __init__(
+        self, head: heads.Head, model_dir: Any = None, optimizer: Any = "Ftrl", config: Any = None
+    ) -> None:
+        super().__init__(_model_fn(head, optimizer, None), model_dir, config)
 
 
 def _model_fn(head: heads.Head, optimizer: Any, weight_column: Any) -> Callable[..., Any]:

@@ -52,12 +52,12 @@ def classification_head(
         ValueError: there are fewer than two classes, or the vocabulary has another size.
     """
     if n_classes == 2:
-        return heads.binary_classification_head(
+        return heads.BinaryClassHead(
             weight_column=weight_column,
             label_vocabulary=label_vocabulary,
             loss_reduction=loss_reduction,
         )
-    return heads.multi_class_head(
+    return heads.MultiClassHead(
         n_classes,
         weight_column=weight_column,
         label_vocabulary=label_vocabulary,

@@ -9,12 +9,12 @@ from capstan.api.losses import Reduction
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.estimator import export_output
-from capstan.estimator.canned import head, head_inputs
+from capstan.estimator.canned import head_inputs, single_head, threshold_metrics
 from capstan.estimator.canned.keys import MetricKeys, PredictionKeys
 from capstan.framework.raw import raw
 
 
-class _ClassificationHead(head.Head):
+class ClassificationHead(single_head.SingleHead):
     """A head whose labels are classes: numbers from 0 on, or words of a vocabulary."""
 
     def __init__(
@@ -46,7 +46,18 @@ class _ClassificationHead(head.Head):
             names = table.lookup(numbers)
         else:
             names = string_ops.as_string(numbers, name="str_classes")
-        return {PredictionKeys.CLASS_IDS: numbers, PredictionKeys.CLASSES: names}
+        return {
+            PredictionKeys.CLASS_IDS: numbers,
+            PredictionKeys.CLASSES: names,
+            PredictionKeys.ALL_CLASS_IDS: _repeated(raw.Range(0, self._n_classes, 1), logits),
+            PredictionKeys.ALL_CLASSES: _repeated(self._names(), logits),
+        }
+
+    def _names(self) -> Any:
+        """Return the names of all classes."""
+        if self._vocabulary:
+            return list(self._vocabulary)
+        return string_ops.as_string(raw.Range(0, self._n_classes, 1))
 
     def _numbers(self, labels: Any) -> Any:
         """Return the numbers of labels, which may be words of the vocabulary."""
@@ -56,15 +67,12 @@ class _ClassificationHead(head.Head):
         return table.lookup(labels)
 
     def _scores(self, probabilities: Any) -> export_output.ClassificationOutput:
-        count = raw.Shape(probabilities)[0]
-        numbers = raw.Range(0, self._n_classes, 1)
-        names = list(self._vocabulary) if self._vocabulary else string_ops.as_string(numbers)
         return export_output.ClassificationOutput(
-            probabilities, array_ops.tile(array_ops.expand_dims(names, 0), [count, 1])
+            probabilities, _repeated(self._names(), probabilities)
         )
 
 
-class MultiClassHead(_ClassificationHead):
+class MultiClassHead(ClassificationHead):
     """The head of a classifier with `n_classes` logits and the softmax cross entropy.
 
     Raises:
@@ -77,7 +85,7 @@ class MultiClassHead(_ClassificationHead):
         n_classes: int,
         weight_column: Any = None,
         label_vocabulary: Sequence[str] | None = None,
-        loss_reduction: str = Reduction.SUM,
+        loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
         loss_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> None:
@@ -124,7 +132,7 @@ class MultiClassHead(_ClassificationHead):
         return {key: metrics.accuracy(labels, chosen, weights, name=key)}
 
 
-class BinaryHead(_ClassificationHead):
+class BinaryClassHead(ClassificationHead):
     """The head of a classifier with one logit, for two classes, and the sigmoid cross entropy.
 
     The evaluation also has the accuracy, precision and recall at each of `thresholds`.
@@ -139,15 +147,12 @@ class BinaryHead(_ClassificationHead):
         weight_column: Any = None,
         thresholds: Sequence[float] | None = None,
         label_vocabulary: Sequence[str] | None = None,
-        loss_reduction: str = Reduction.SUM,
+        loss_reduction: str = Reduction.SUM_OVER_BATCH_SIZE,
         loss_fn: Callable[..., Any] | None = None,
         name: str | None = None,
     ) -> None:
         super().__init__(2, 1, label_vocabulary, weight_column, loss_reduction, loss_fn, name)
-        self._thresholds = tuple(thresholds or ())
-        for threshold in self._thresholds:
-            if not 0.0 < threshold < 1.0:
-                raise ValueError(f"thresholds not in (0, 1): {self._thresholds}.")
+        self._thresholds = threshold_metrics.checked(thresholds)
 
     def _predictions(self, logits: Any) -> dict[str, Any]:
         with scoped(None, "predictions", (logits,)):
@@ -185,23 +190,13 @@ class BinaryHead(_ClassificationHead):
             keys.LABEL_MEAN: mean,
             # The accuracy of the constant prediction that is right more often.
             keys.ACCURACY_BASELINE: tuple(raw.Maximum(each, 1.0 - each) for each in mean),
-            keys.AUC: metrics.auc(labels, logistic, weights, name=keys.AUC),
-            keys.AUC_PR: metrics.auc(labels, logistic, weights, curve="PR", name=keys.AUC_PR),
+            **threshold_metrics.areas(labels, logistic, weights, keys.AUC, keys.AUC_PR),
         }
         for threshold in self._thresholds:
-            found |= _at_threshold(labels, logistic, weights, threshold)
+            found |= threshold_metrics.at(labels, logistic, weights, threshold)
         return found
 
 
-def _at_threshold(labels: Any, logistic: Any, weights: Any, threshold: float) -> dict[str, Any]:
-    keys = MetricKeys
-    positive = raw.Cast(raw.GreaterEqual(logistic, threshold), DstT=dtypes.float32)
-    accuracy = keys.ACCURACY_AT_THRESHOLD % threshold
-    found = {accuracy: metrics.accuracy(labels, positive, weights, name=accuracy)}
-    for key, metric in (
-        (keys.PRECISION_AT_THRESHOLD % threshold, metrics.precision_at_thresholds),
-        (keys.RECALL_AT_THRESHOLD % threshold, metrics.recall_at_thresholds),
-    ):
-        pair = metric(labels, logistic, (threshold,), weights, name=key)
-        found[key] = tuple(array_ops.squeeze(each) for each in pair)
-    return found
+def _repeated(row: Any, examples: Any) -> Any:
+    """Return a matrix with the same row for each example."""
+    return array_ops.tile(array_ops.expand_dims(row, 0), [raw.Shape(examples)[0], 1])

@@ -1,4 +1,4 @@
-"""Deep neural networks: `tf.estimator.DNNClassifier` and `DNNRegressor`.
+"""Deep neural networks: `tf.estimator.DNNClassifier`, `DNNRegressor` and `DNNEstimator`.
 
 The names of the variables are TensorFlow's (tensorflow/python/estimator/canned/dnn.py), so that
 its checkpoints can be loaded.
@@ -80,11 +80,35 @@ class DNNRegressor(estimator.Estimator):
         loss_reduction: str = Reduction.SUM,
         batch_norm: bool = False,
     ) -> None:
-        head = heads.regression_head(
+        head = heads.RegressionHead(
             weight_column=weight_column,
             label_dimension=label_dimension,
             loss_reduction=loss_reduction,
         )
+        model = model_fn(
+            head, hidden_units, feature_columns, optimizer, activation_fn, dropout,
+            input_layer_partitioner, batch_norm,
+        )  # fmt: skip
+        super().__init__(model, model_dir, config, warm_start_from=warm_start_from)
+
+
+class DNNEstimator(estimator.Estimator):
+    """A model whose logits are those of `DNNClassifier`, and whose `head` the program chooses."""
+
+    def __init__(
+        self,
+        head: heads.Head,
+        hidden_units: Iterable[int],
+        feature_columns: Iterable[Any],
+        model_dir: Any = None,
+        optimizer: Any = "Adagrad",
+        activation_fn: Any = nn.relu,
+        dropout: float | None = None,
+        input_layer_partitioner: Any = None,
+        config: Any = None,
+        warm_start_from: Any = None,
+        batch_norm: bool = False,
+    ) -> None:
         model = model_fn(
             head, hidden_units, feature_columns, optimizer, activation_fn, dropout,
             input_layer_partitioner, batch_norm,

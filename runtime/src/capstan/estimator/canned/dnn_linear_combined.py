@@ -101,13 +101,46 @@ class DNNLinearCombinedRegressor(estimator.Estimator):
             dnn_activation_fn, dnn_dropout, batch_norm,
         )  # fmt: skip
         _check(wide, deep)
-        head = heads.regression_head(
+        head = heads.RegressionHead(
             weight_column=weight_column,
             label_dimension=label_dimension,
             loss_reduction=loss_reduction,
         )
         model = _model_fn(head, wide, deep, input_layer_partitioner)
         super().__init__(model, model_dir, config, warm_start_from=warm_start_from)
+
+
+class DNNLinearCombinedEstimator(estimator.Estimator):
+    """A model whose logits are those of `DNNLinearCombinedClassifier`, with any `head`.
+
+    Raises:
+        ValueError: there are no columns, the network has columns and no units, or an argument of
+            Estimator is wrong.
+    """
+
+    def __init__(
+        self,
+        head: heads.Head,
+        model_dir: Any = None,
+        linear_feature_columns: Iterable[Any] | None = None,
+        linear_optimizer: Any = "Ftrl",
+        dnn_feature_columns: Iterable[Any] | None = None,
+        dnn_optimizer: Any = "Adagrad",
+        dnn_hidden_units: Iterable[int] | None = None,
+        dnn_activation_fn: Any = nn.relu,
+        dnn_dropout: float | None = None,
+        input_layer_partitioner: Any = None,
+        config: Any = None,
+        batch_norm: bool = False,
+        linear_sparse_combiner: str = "sum",
+    ) -> None:
+        wide = _Wide(tuple(linear_feature_columns or ()), linear_optimizer, linear_sparse_combiner)
+        deep = _Deep(
+            tuple(dnn_feature_columns or ()), dnn_optimizer, tuple(dnn_hidden_units or ()),
+            dnn_activation_fn, dnn_dropout, batch_norm,
+        )  # fmt: skip
+        _check(wide, deep)
+        super().__init__(_model_fn(head, wide, deep, input_layer_partitioner), model_dir, config)
 
 
 @dataclass(frozen=True, slots=True)

@@ -163,7 +163,9 @@ def check_loss_fn(loss_fn: Callable[..., Any]) -> None:
             raise ValueError(
                 f"loss_fn must contain argument: {name}. Given arguments: {tuple(names)}"
             )
-    unknown = [name for name in names if name not in ("labels", "logits", "features")]
+    unknown = [
+        name for name in names if name not in ("labels", "logits", "features", "loss_reduction")
+    ]
     if unknown:
         raise ValueError(f"loss_fn has unexpected args: {unknown}")
 

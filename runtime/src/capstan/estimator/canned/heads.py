@@ -1,14 +1,22 @@
-"""The heads of the canned Estimators, by their names in `tf.contrib.estimator`.
+"""The heads of Estimators, by their names in `tf.estimator`."""
 
-Source: tensorflow/contrib/estimator/python/estimator/head.py.
-"""
+from capstan.estimator.canned.classification_heads import BinaryClassHead, MultiClassHead
+from capstan.estimator.canned.head import Head
+from capstan.estimator.canned.multi_head import MultiHead
+from capstan.estimator.canned.multi_label_head import MultiLabelHead
+from capstan.estimator.canned.regression_head import (
+    LogisticRegressionHead,
+    PoissonRegressionHead,
+    RegressionHead,
+)
 
-from capstan.estimator.canned import classification_heads, head
-from capstan.estimator.canned import regression_head as regression
-
-__all__ = ["Head", "binary_classification_head", "multi_class_head", "regression_head"]
-
-Head = head.Head
-binary_classification_head = classification_heads.BinaryHead
-multi_class_head = classification_heads.MultiClassHead
-regression_head = regression.RegressionHead
+__all__ = [
+    "BinaryClassHead",
+    "Head",
+    "LogisticRegressionHead",
+    "MultiClassHead",
+    "MultiHead",
+    "MultiLabelHead",
+    "PoissonRegressionHead",
+    "RegressionHead",
+]

@@ -18,6 +18,7 @@ class MetricKeys:
     AUC_PR: Final = "auc_precision_recall"
     LABEL_MEAN: Final = "label/mean"
     PREDICTION_MEAN: Final = "prediction/mean"
+    PROBABILITY_MEAN: Final = "probability_mean"
     ACCURACY_AT_THRESHOLD: Final = "accuracy/positive_threshold_%g"
     PRECISION_AT_THRESHOLD: Final = "precision/positive_threshold_%g"
     RECALL_AT_THRESHOLD: Final = "recall/positive_threshold_%g"
@@ -26,6 +27,8 @@ class MetricKeys:
 class PredictionKeys:
     """The names of predictions."""
 
+    ALL_CLASSES: Final = "all_classes"
+    ALL_CLASS_IDS: Final = "all_class_ids"
     CLASSES: Final = "classes"
     CLASS_IDS: Final = "class_ids"
     LOGISTIC: Final = "logistic"

@@ -1,4 +1,4 @@
-"""Linear models: `tf.estimator.LinearClassifier` and `LinearRegressor`.
+"""Linear models: `tf.estimator.LinearClassifier`, `LinearRegressor` and `LinearEstimator`.
 
 The names of the variables are TensorFlow's (tensorflow/python/estimator/canned/linear.py).
 """
@@ -70,11 +70,32 @@ class LinearRegressor(estimator.Estimator):
         loss_reduction: str = Reduction.SUM,
         sparse_combiner: str = "sum",
     ) -> None:
-        head = heads.regression_head(
+        head = heads.RegressionHead(
             weight_column=weight_column,
             label_dimension=label_dimension,
             loss_reduction=loss_reduction,
         )
+        model = model_fn(head, feature_columns, optimizer, partitioner, sparse_combiner)
+        super().__init__(model, model_dir, config, warm_start_from=warm_start_from)
+
+
+class LinearEstimator(estimator.Estimator):
+    """A model whose logits are those of `LinearClassifier`, and whose `head` the program chooses.
+
+    `partitioner` cuts the weights.
+    """
+
+    def __init__(
+        self,
+        head: heads.Head,
+        feature_columns: Iterable[Any],
+        model_dir: Any = None,
+        optimizer: Any = "Ftrl",
+        config: Any = None,
+        partitioner: Any = None,
+        sparse_combiner: str = "sum",
+        warm_start_from: Any = None,
+    ) -> None:
         model = model_fn(head, feature_columns, optimizer, partitioner, sparse_combiner)
         super().__init__(model, model_dir, config, warm_start_from=warm_start_from)
 
