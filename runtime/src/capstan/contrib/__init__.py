@@ -97,6 +97,7 @@ _PACKAGES = frozenset(
         "data",
         "distribute",
         "feature_column",
+        "estimator",
         "framework",
         "layers",
         "learn",

@@ -1,4 +1,4 @@
-"""`tf.estimator.experimental`: hooks that stop a training early."""
+"""`tf.estimator.experimental`: hooks that stop a training early, and functions of logits."""
 
 from typing import Any
 
@@ -10,9 +10,21 @@ from capstan.estimator.early_stopping import (
     stop_if_no_decrease_hook,
     stop_if_no_increase_hook,
 )
+from capstan.estimator.logit_fns import (
+    call_logit_fn,
+    dnn_logit_fn_builder,
+    linear_logit_fn_builder,
+)
+from capstan.estimator.receiver_fns import build_raw_supervised_input_receiver_fn
+from capstan.estimator.stop_at_checkpoint import make_stop_at_checkpoint_step_hook
 
 __all__ = [
+    "build_raw_supervised_input_receiver_fn",
+    "call_logit_fn",
+    "dnn_logit_fn_builder",
+    "linear_logit_fn_builder",
     "make_early_stopping_hook",
+    "make_stop_at_checkpoint_step_hook",
     "stop_if_higher_hook",
     "stop_if_lower_hook",
     "stop_if_no_decrease_hook",

@@ -51,6 +51,45 @@ def build_raw_serving_input_receiver_fn(
     return serving_input_receiver_fn
 
 
+def build_raw_supervised_input_receiver_fn(
+    features: Any, labels: Any, default_batch_size: int | None = None
+) -> Callable[[], receivers.SupervisedInputReceiver]:
+    """Return a function for exported graphs that train or evaluate on fed features and labels.
+
+    `features` and `labels` are a tensor or a dictionary of tensors. The function adds a placeholder
+    like each, whose first dimension is `default_batch_size`. The names of single tensors are
+    `input` and `label`.
+
+    Raises:
+        ValueError: features and labels share a name.
+    """
+    named = [
+        receivers.named_tensors(tensors, field)
+        for tensors, field in ((features, "receiver_tensor"), (labels, "label"))
+    ]
+    shared = set(named[0]) & set(named[1])
+    if shared:
+        raise ValueError(
+            f"Features and labels must have distinct keys. Found overlapping keys: {shared}"
+        )
+    kinds = [{name: _kind(tensor) for name, tensor in each.items()} for each in named]
+
+    def supervised_input_receiver_fn() -> receivers.SupervisedInputReceiver:
+        added = [
+            {name: _placeholder(kind, default_batch_size) for name, kind in each.items()}
+            for each in kinds
+        ]
+        inner_features, inner_labels = (
+            placeholders if isinstance(given, dict) else next(iter(placeholders.values()))
+            for given, placeholders in zip((features, labels), added, strict=True)
+        )
+        return receivers.SupervisedInputReceiver(
+            inner_features, inner_labels, {**added[0], **added[1]}
+        )
+
+    return supervised_input_receiver_fn
+
+
 _Kind = tuple[dtypes.DType, tensor_shape.TensorShape, str]
 
 

@@ -17,6 +17,7 @@ estimators = tf.estimator
 X = tf.feature_column.numeric_column("x", shape=(2,))
 KIND = tf.feature_column.categorical_column_with_identity("kind", 3)
 EMBEDDED = tf.feature_column.embedding_column(KIND, 2)
+HEAD = estimators.RegressionHead(loss_reduction=tf.losses.Reduction.SUM)
 FEATURES = {
     "x": np.array([[1.0, 2.0], [3.0, -1.0]], np.float32),
     "kind": np.array([[0], [2]], np.int64),
@@ -71,6 +72,21 @@ MODELS: dict[str, tuple[Callable[[Any], Any], dict[str, Any], Any]] = {
             folder, [X, KIND], dnn_feature_columns=[X], dnn_hidden_units=[2]),
         {**DEEP, **LINEAR},
         HIDDEN @ W1 + B1 + WIDE,
+    ),
+    "linear with a head": (
+        lambda folder: estimators.LinearEstimator(HEAD, [X, KIND], folder), LINEAR, WIDE),
+    "deep with a head": (
+        lambda folder: estimators.DNNEstimator(HEAD, [2], [X], folder), DEEP, HIDDEN @ W1 + B1
+    ),
+    "wide and deep with a head": (
+        lambda folder: estimators.DNNLinearCombinedEstimator(
+            HEAD, folder, [X, KIND], dnn_feature_columns=[X], dnn_hidden_units=[2]),
+        {**DEEP, **LINEAR},
+        HIDDEN @ W1 + B1 + WIDE,
+    ),
+    "baseline with a head": (
+        lambda folder: estimators.BaselineEstimator(HEAD, folder), {"baseline/bias": B1},
+        np.array([[1.0], [1.0]]),
     ),
     "baseline": (
         estimators.BaselineRegressor, {"baseline/bias": B1}, np.array([[1.0], [1.0]])

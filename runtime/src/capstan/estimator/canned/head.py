@@ -116,9 +116,8 @@ def train_op(
     if optimizer is not None and train_op_fn is not None:
         raise ValueError("train_op_fn and optimizer cannot both be set.")
     if optimizer is not None:
-        step = optimizer.minimize(
-            loss, global_step=steps.get_global_step(), var_list=trainable_variables
-        )
+        only = {} if trainable_variables is None else {"var_list": trainable_variables}
+        step = optimizer.minimize(loss, global_step=steps.get_global_step(), **only)
     elif train_op_fn is not None:
         step = train_op_fn(loss)
     else:

@@ -21,7 +21,7 @@ from capstan.api import (
 from capstan.api.feature_column import columns, dense
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import sparse_tensor
+from capstan.framework import convert, sparse_tensor
 from capstan.framework.raw import raw
 
 _LOGITS = "logits shape must be [D0, D1, ... DN, logits_dimension]"
@@ -139,13 +139,18 @@ def checked_logits(logits: Any, dimension: int) -> Any:
             return raw.Identity(logits, name=scope)
 
 
-def in_range(labels: Any, n_classes: int) -> Any:
-    """Return the labels. A step raises InvalidArgumentError unless 0 <= labels < `n_classes`."""
+def in_range(labels: Any, n_classes: int, message: str | None = None) -> Any:
+    """Return the labels. A step raises InvalidArgumentError unless 0 <= labels < `n_classes`.
+
+    `message` is the text of the error.
+    """
     with scoped(None, "assert_range", (labels,)):
+        labels = convert.convert_to_tensor(labels)
         limit = raw.Cast(n_classes - 1, DstT=labels.dtype)
+        above, below = message or "Labels must <= n_classes - 1", message or "Labels must >= 0"
         checks = [
-            check_ops.assert_less_equal(labels, limit, message="Labels must <= n_classes - 1"),
-            check_ops.assert_non_negative(labels, message="Labels must >= 0"),
+            check_ops.assert_less_equal(labels, limit, message=above),
+            check_ops.assert_non_negative(labels, message=below),
         ]
         with context.control_dependencies(checks):
             return raw.Identity(labels)

@@ -80,15 +80,19 @@ class MultiLabelHead(classification_heads.ClassificationHead):
             numbers = self._numbers(labels.values)
             if not numbers.dtype.is_integer:
                 raise ValueError(f"Labels dtype should be integer. Instead got {numbers.dtype}.")
-            sparse = sparse_tensor.SparseTensor(
-                labels.indices, head_inputs.in_range(numbers, self._n_classes), labels.dense_shape
+            message = (
+                f"labels must be an integer SparseTensor with values in [0, {self._n_classes})"
             )
+            checked = head_inputs.in_range(numbers, self._n_classes, message)
+            sparse = sparse_tensor.SparseTensor(labels.indices, checked, labels.dense_shape)
             marks = sparse_layout_ops.sparse_to_indicator(sparse, self._n_classes)
             labels = raw.Cast(marks, DstT=dtypes.int64)
-        return self._processed(head_inputs.labels_like(labels, logits, self.labels_dimension))
+        return super()._labels(labels, logits)
 
     def _processed(self, labels: Any) -> Any:
-        return head_inputs.in_range(labels, 2)
+        return head_inputs.in_range(
+            labels, 2, "labels must be an integer indicator Tensor with values in [0, 1]"
+        )
 
     def _losses(self, labels: Any, logits: Any) -> Any:
         unreduced = losses.sigmoid_cross_entropy(labels, logits, reduction=Reduction.NONE)

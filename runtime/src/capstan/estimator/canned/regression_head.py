@@ -109,5 +109,5 @@ class LogisticRegressionHead(RegressionHead):
         super().__init__(1, weight_column, loss_reduction, None, raw.Sigmoid, name)
 
     def _losses(self, labels: Any, logits: Any) -> Any:
-        labels = head_inputs.in_range(labels, 2)
+        labels = head_inputs.in_range(labels, 2, "Labels must be in range [0, 1]")
         return losses_ops.sigmoid_cross_entropy_with_logits(labels=labels, logits=logits)
