@@ -58,12 +58,11 @@ def test_a_sparse_feature_is_forwarded_with_its_default(tmp_path: pathlib.Path) 
         spec = wrapped.model_fn(given, None, MODES.PREDICT, wrapped.config)
         with tf.Session() as session:
             assert session.run(spec.predictions["ids"]).tolist() == [[5, -1], [-1, -1]]
-    with tf.Graph().as_default(), pytest.raises(ValueError, match="should be a Tensor"):
-        tf.train.create_global_step()
+    with tf.Graph().as_default():
         given = {"x": tf.constant(X), "ids": tf.SparseTensor([[0, 0]], [5], [2, 2])}
-        contrib.forward_features(model(tmp_path), "ids").model_fn(
-            given, None, MODES.PREDICT, wrapped.config
-        )
+        wrapped = contrib.forward_features(model(tmp_path), "ids")
+        with pytest.raises(ValueError, match="should be a Tensor"):
+            wrapped.model_fn(given, None, MODES.PREDICT, wrapped.config)
 
 
 @pytest.mark.parametrize(
@@ -76,11 +75,13 @@ def test_a_sparse_feature_is_forwarded_with_its_default(tmp_path: pathlib.Path) 
     ],
 )
 def test_wrong_keys_are_refused(keys: Any, kind: type[Exception], message: str) -> None:
-    with tf.Graph().as_default(), pytest.raises(kind, match=message):
-        tf.train.create_global_step()
+    def forward() -> None:
         wrapped = contrib.forward_features(model(None), keys)
         given = {**features(), "predictions": tf.constant(X)}
         wrapped.model_fn(given, None, MODES.PREDICT, wrapped.config)
+
+    with tf.Graph().as_default(), pytest.raises(kind, match=message):
+        forward()
 
 
 def test_gradients_are_clipped_together_before_they_are_applied() -> None:

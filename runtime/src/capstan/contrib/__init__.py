@@ -94,6 +94,7 @@ alias.grow(
 
 _PACKAGES = frozenset(
     (
+        "checkpoint",
         "data",
         "distribute",
         "feature_column",

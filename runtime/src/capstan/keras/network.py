@@ -7,7 +7,7 @@ and the like say what to use.
 from collections.abc import Callable
 from typing import Any, Never
 
-from capstan.api import creation_ops
+from capstan.api import creation_ops, trackable
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import nest
@@ -56,6 +56,20 @@ class Model(base_layer.Layer):
     @property
     def layers(self) -> list[Any]:
         return self._layers
+
+    @property
+    def _checkpoint_dependencies(self) -> trackable.Dependencies:
+        """The layers by number, if the model is made of them, and the parts in the attributes."""
+        own = [
+            (name, part)
+            for name, part in super()._checkpoint_dependencies
+            if name not in ("_functional_layers", "_sequence")
+        ]
+        return [*_numbered(self._numbered_layers()), *own]
+
+    def _numbered_layers(self) -> list[Any]:
+        """Return the layers that a checkpoint names by number, from the inputs on."""
+        return [] if self._function is None else self.layers
 
     @property
     def input(self) -> Any:
@@ -190,3 +204,15 @@ class _Function:
             for old, tensor in zip(nest.flatten(node.outputs), nest.flatten(made), strict=True):
                 found[id(old)] = tensor
         return nest.mapped(new, self._outputs)
+
+
+def _numbered(layers: list[Any]) -> trackable.Dependencies:
+    """Return the layers by the names that TensorFlow's checkpoints give them."""
+    found: trackable.Dependencies = []
+    with_weights = 0
+    for number, layer in enumerate(layers):
+        if layer.weights:
+            found.append((f"layer_with_weights-{with_weights}", layer))
+            with_weights += 1
+        found.append((f"layer-{number}", layer))
+    return found

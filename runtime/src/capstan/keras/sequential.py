@@ -39,6 +39,9 @@ class Sequential(network.Model):
     def _layers(self) -> list[Any]:
         return self._sequence
 
+    def _numbered_layers(self) -> list[Any]:
+        return self._sequence
+
     def add(self, layer: Any) -> None:
         """Append a layer, or begin with a tensor of `tf.keras.Input`.
 

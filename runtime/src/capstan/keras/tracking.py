@@ -10,14 +10,6 @@ from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
 from capstan.keras import settings
 
-_OWN = frozenset(
-    (
-        *("_inputs", "_outputs", "_trainable_weights", "_non_trainable_weights", "_losses"),
-        *("_updates", "_graph", "_container"),
-    )
-)
-"""The attributes of a layer that hold no parts of it, or parts that the layer lists itself."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Loss:
@@ -62,7 +54,7 @@ class Tracker(common.CommonLayer):
 
     def _in_attributes(self, kind: Any) -> Iterator[Any]:
         for name, value in list(vars(self).items()):
-            if name not in _OWN:
+            if name not in common.NOT_PARTS:
                 yield from parts(value, kind)
 
     def _from_layers(self, attribute: str) -> list[Any]:

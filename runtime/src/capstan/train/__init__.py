@@ -11,6 +11,7 @@ from capstan.train.adagrad import AdagradOptimizer
 from capstan.train.adagrad_da import AdagradDAOptimizer
 from capstan.train.adam import AdamOptimizer
 from capstan.train.basic_loops import basic_train_loop
+from capstan.train.checkpoint_manager import CheckpointManager
 from capstan.train.checkpoint_reader import (
     CheckpointReader,
     NewCheckpointReader,
@@ -77,6 +78,7 @@ from capstan.train.meta_graph import export_meta_graph, write_graph
 from capstan.train.momentum import MomentumOptimizer
 from capstan.train.monitored_session import MonitoredSession, SingularMonitoredSession
 from capstan.train.moving_averages import ExponentialMovingAverage
+from capstan.train.object_checkpoint import Checkpoint
 from capstan.train.optimizer import Optimizer
 from capstan.train.profiling import ProfilerHook
 from capstan.train.progress import ProgressHook
@@ -139,6 +141,8 @@ __all__ = [
     "AdagradOptimizer",
     "AdamOptimizer",
     "BytesList",
+    "Checkpoint",
+    "CheckpointManager",
     "CheckpointReader",
     "CheckpointSaverHook",
     "CheckpointSaverListener",

@@ -6,7 +6,7 @@ tensorflow/python/training/optimizer.py.
 
 from typing import Any
 
-from capstan.api import resource_variables, variables
+from capstan.api import resource_variables, trackable, variables
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.train import slot_creator
@@ -33,6 +33,13 @@ class SlotOwner:
         slots = [slot for by_variable in self._slots.values() for slot in by_variable.values()]
         own = [*slots, *self._non_slots.values()]
         return sorted((var for var in own if var.graph is graph), key=lambda var: str(var.name))
+
+    @property
+    def _checkpoint_dependencies(self) -> trackable.Dependencies:
+        """The variables of the default graph that are not slots, sorted by name."""
+        graph = graphs.get_default_graph()
+        own = [(name, var) for (name, home), var in self._non_slots.items() if home is graph]
+        return sorted(own, key=lambda named: named[0])
 
     def _slot_dict(self, slot_name: str) -> dict[Any, Any]:
         return self._slots.setdefault(slot_name, {})

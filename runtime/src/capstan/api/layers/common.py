@@ -8,11 +8,19 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from capstan.api import trackable
 from capstan.api.layers import input_spec as input_specs
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 
 _NAMES = ("__layer_names",)
+NOT_PARTS = frozenset(
+    (
+        *("_inputs", "_outputs", "_trainable_weights", "_non_trainable_weights", "_losses"),
+        *("_updates", "_graph", "_container"),
+    )
+)
+"""The attributes of a layer that hold no parts of it, or parts that the layer lists itself."""
 
 
 class CommonLayer:
@@ -97,6 +105,13 @@ class CommonLayer:
     def losses(self) -> list[Any]:
         """The regularization losses of the layer."""
         return self._losses
+
+    @property
+    def _checkpoint_dependencies(self) -> trackable.Dependencies:
+        """The variables by the names that `add_weight` got, and the parts in the attributes."""
+        weights = self._trainable_weights + self._non_trainable_weights
+        named = {each.op.name.rpartition("/")[2]: each for each in weights}
+        return list({**named, **dict(trackable.in_attributes(self, NOT_PARTS))}.items())
 
     @property
     def input(self) -> Any:

@@ -180,7 +180,7 @@ def _merged_exports(specs: Mapping[str, estimator_spec.EstimatorSpec]) -> dict[s
     The signature `predict` has the predictions of all heads.
     """
     outputs = {_DEFAULT: next(iter(specs.values())).export_outputs[_DEFAULT]}
-    predictions = {}
+    predictions: dict[str, Any] = {}
     for name, spec in specs.items():
         for key, output in spec.export_outputs.items():
             outputs[name if key == _DEFAULT else f"{name}/{key}"] = output

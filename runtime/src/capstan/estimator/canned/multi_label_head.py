@@ -41,7 +41,7 @@ class MultiLabelHead(classification_heads.ClassificationHead):
         classes_for_class_based_metrics: Sequence[int | str] | None = None,
         name: str | None = None,
     ) -> None:
-        if n_classes is None or n_classes < 2:
+        if not n_classes or n_classes < 2:
             raise ValueError(
                 f"n_classes must be > 1 for multi-label classification. Given: {n_classes}"
             )
@@ -104,8 +104,8 @@ class MultiLabelHead(classification_heads.ClassificationHead):
         for threshold in self._thresholds:
             found |= threshold_metrics.at(labels, probabilities, weights, threshold)
         for number in self._measured:
-            own = (tensor[..., number : number + 1] for tensor in (labels, probabilities))
-            found |= self._metrics_of_class(number, *own, weights)
+            part = (..., slice(number, number + 1))
+            found |= self._metrics_of_class(number, labels[part], probabilities[part], weights)
         return found
 
     def _metrics_of_class(
