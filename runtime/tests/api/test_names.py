@@ -155,7 +155,7 @@ def test_only_as_str_any_converts_other_values() -> None:
                     "TensorFlow 1.0 renamed it to tf.multiply"),
         ("train", "SummaryWriter", "module 'capstan.train' has no attribute 'SummaryWriter': "
                                    "TensorFlow 1.0 renamed it to tf.summary.FileWriter"),
-        ("train", "Checkpoint", "module 'capstan.train' has no attribute 'Checkpoint': "
+        ("train", "sdca_fprint", "module 'capstan.train' has no attribute 'sdca_fprint': "
                                 "Capstan lacks this part of TensorFlow 1"),
         ("nn", "quantized_conv2d", "module 'capstan.nn' has no attribute 'quantized_conv2d': "
                                    "Capstan lacks this part of TensorFlow 1"),

@@ -64,6 +64,8 @@ def test_train_and_evaluate_refuses_other_arguments(tmp_path):
     ):
         with pytest.raises(TypeError, match="must have type"):
             tf.estimator.train_and_evaluate(*arguments)
+    with pytest.raises(TypeError, match="`continuous_eval_listener` must have type"):
+        training.TrainingExecutor(estimator, train, evaluation, continuous_eval_listener=3)
 
 
 def test_a_second_evaluator_and_unknown_tasks_are_refused(tmp_path, monkeypatch):

@@ -6,8 +6,9 @@ from typing import Any
 from capstan.api import data_structure
 from capstan.api.absent import absent
 from capstan.api.data_iterators import Iterator
+from capstan.api.data_options import Options
 from capstan.api.data_readers import FixedLengthRecordDataset, TextLineDataset, TFRecordDataset
-from capstan.api.dataset import Dataset, Options
+from capstan.api.dataset import Dataset
 
 __all__ = [
     "Dataset",

@@ -14,6 +14,7 @@ class Base:
 
     _variant_tensor: Any
     _spec: Any
+    _given_options: Any = None
     _kind: ClassVar[type]
     """`tf.data.Dataset`, which derives from this class."""
 
@@ -40,7 +41,9 @@ class Base:
         """Return the dataset of an op that reads this dataset and `inputs`."""
         spec = self._spec if spec is None else spec
         attrs.update(data_structure.flat(spec))
-        return self._of(getattr(raw, op)(self._variant_tensor, *inputs, **attrs), spec)
+        made = self._of(getattr(raw, op)(self._variant_tensor, *inputs, **attrs), spec)
+        made._given_options = self._given_options
+        return made
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,13 @@ from capstan.api.data_csv import CsvDataset, make_csv_dataset
 from capstan.api.data_files import make_batched_features_dataset, parse_example_dataset
 from capstan.api.data_grouping import Reducer, group_by_reducer, group_by_window, scan
 from capstan.api.data_optional import Optional, get_next_as_optional
+from capstan.api.data_options import (
+    DistributeOptions,
+    MapVectorizationOptions,
+    OptimizationOptions,
+    StatsOptions,
+    ThreadingOptions,
+)
 from capstan.api.data_resampling import rejection_resample
 from capstan.api.data_saveable import make_saveable_from_iterator
 from capstan.api.dataset import Dataset, made
@@ -29,9 +36,14 @@ __all__ = [
     "UNKNOWN_CARDINALITY",
     "Counter",
     "CsvDataset",
+    "DistributeOptions",
+    "MapVectorizationOptions",
+    "OptimizationOptions",
     "Optional",
     "RandomDataset",
     "Reducer",
+    "StatsOptions",
+    "ThreadingOptions",
     "bucket_by_sequence_length",
     "cardinality",
     "choose_from_datasets",

@@ -1,7 +1,6 @@
 """`tf.data.Dataset` (python/data/ops/dataset_ops.py)."""
 
 import builtins
-import types
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +14,7 @@ from capstan.api import (
     data_functions,
     data_generator,
     data_iterators,
+    data_options,
     data_order,
     data_structure,
 )
@@ -168,13 +168,23 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
             raise TypeError("`transformation_func` must return a Dataset.")
         return dataset
 
-    def options(self) -> "Options":
-        """Return the options of the dataset, which change nothing in Capstan."""
-        return Options()
+    def options(self) -> data_options.Options:
+        """Return the options that `with_options` gave to the dataset, or that it was made from.
 
-    def with_options(self, options: "Options") -> "Dataset":
-        """Return the dataset. Options tune how TensorFlow runs a dataset, not its elements."""
+        A dataset that is made of several datasets, as by `zip`, has no options of theirs.
+        """
+        return data_options.Options().merge(self._given_options or data_options.Options())
+
+    def with_options(self, options: data_options.Options) -> "Dataset":
+        """Return the dataset. Options tune how TensorFlow runs a dataset, not its elements.
+
+        Raises:
+            ValueError: an option of the dataset has another value already.
+            TypeError: `options` is no `tf.data.Options`.
+        """
+        merged = self.options().merge(options)
         changed: Dataset = self._unary("OptionsDataset", serialized_options=b"")
+        changed._given_options = merged
         return changed
 
     # --- iterators
@@ -219,20 +229,6 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
 
 
 Dataset._kind = Dataset
-
-
-class Options:
-    """Options that tune how TensorFlow runs a dataset. Capstan accepts any, and ignores them.
-
-    The groups `experimental_optimization`, `experimental_threading`, `experimental_distribute` and
-    `experimental_stats` take any field.
-    """
-
-    def __init__(self) -> None:
-        self.experimental_distribute = types.SimpleNamespace()
-        self.experimental_optimization = types.SimpleNamespace()
-        self.experimental_stats = types.SimpleNamespace()
-        self.experimental_threading = types.SimpleNamespace()
 
 
 def made(op: str, spec: Any, *inputs: Any, **attrs: Any) -> Dataset:

@@ -6,6 +6,7 @@ Source: tensorflow/contrib/checkpoint/__init__.py.
 from typing import Any
 
 from capstan.api import trackable
+from capstan.api.absent import absent
 from capstan.train import checkpoint_reader, object_graph
 from capstan.train.checkpoint_manager import CheckpointManager
 
@@ -56,3 +57,11 @@ def object_metadata(save_path: str) -> Any:
             f'value "{object_graph.KEY}". It was likely created by tf.train.Saver'
         )
     return object_graph.parsed(reader.get_tensor(object_graph.KEY))
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.contrib.checkpoint", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

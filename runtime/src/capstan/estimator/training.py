@@ -91,6 +91,11 @@ class TrainingExecutor:
                 raise TypeError(
                     f"`{name}` must have type `tf.estimator.{kind.__name__}`. Got: {type(value)}"
                 )
+        if not isinstance(continuous_eval_listener, ContinuousEvalListener | None):
+            raise TypeError(
+                "`continuous_eval_listener` must have type `_ContinuousEvalListener`. Got: "
+                f"{type(continuous_eval_listener)}"
+            )
         self._estimator = estimator
         self._config = estimator.config
         self._train_spec = train_spec
