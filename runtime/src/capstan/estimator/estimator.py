@@ -116,30 +116,36 @@ class Estimator(exported_model.ExportedModel):
             ValueError: `steps` is not positive, or a metric has a reserved name.
             TypeError: a hook is of another type.
         """
+        path = self._checkpoint(checkpoint_path, "evaluate")
+        with graphs.Graph().as_default() as graph:
+            evaluation = self._build_evaluation(graph, input_fn, steps, hooks)
+            if not path:
+                warm_starting.apply(self._warm_start_settings)
+            results = evaluation.run(
+                path, self._config.evaluation_master, self._config.session_config
+            )
+        evaluation_summaries.write(self.eval_dir(name), results, path)
+        return results
+
+    def _build_evaluation(
+        self,
+        graph: graphs.Graph,
+        input_fn: Callable[..., Any],
+        steps: int | None,
+        hooks: Iterable[Any] | None,
+    ) -> evaluation_run.Evaluation:
+        """Add the model, in the mode of evaluation, and its metrics to the default graph."""
         all_hooks = calls.checked_hooks(hooks)
         calls.check_steps("steps", steps)
         if steps is not None:
             all_hooks.append(evaluation_run.StopAfterNEvalsHook(steps))
-        path = self._checkpoint(checkpoint_path, "evaluate")
-        with graphs.Graph().as_default() as graph:
-            global_step = self._start_graph(graph)
-            result = self._call_input_fn(input_fn, _MODES.EVAL)
-            features, labels, input_hooks = calls.parse_input(result)
-            spec = self._call_model_fn(features, labels, _MODES.EVAL, self.config)
-            update, values = evaluation_run.metric_ops(spec, global_step)
-            if not path:
-                warm_starting.apply(self._warm_start_settings)
-            results = evaluation_run.evaluate(
-                path,
-                self._config.evaluation_master,
-                spec.scaffold,
-                update,
-                values,
-                [*input_hooks, *all_hooks, *spec.evaluation_hooks],
-                self._config.session_config,
-            )
-        evaluation_summaries.write(self.eval_dir(name), results, path)
-        return results
+        global_step = self._start_graph(graph)
+        result = self._call_input_fn(input_fn, _MODES.EVAL)
+        features, labels, input_hooks = calls.parse_input(result)
+        spec = self._call_model_fn(features, labels, _MODES.EVAL, self.config)
+        return evaluation_run.build(
+            spec, global_step, [*input_hooks, *all_hooks, *spec.evaluation_hooks]
+        )
 
     def predict(
         self,

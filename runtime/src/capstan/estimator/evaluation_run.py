@@ -3,7 +3,8 @@
 Sources: tensorflow/python/estimator/estimator.py, tensorflow/python/training/evaluation.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from capstan.api import (
@@ -47,7 +48,7 @@ class StopAfterNEvalsHook(hook.SessionRunHook):
             run_context.request_stop()
 
 
-def metric_ops(spec: estimator_spec.EstimatorSpec, global_step: Any) -> tuple[Any, dict[str, Any]]:
+def _metric_ops(spec: estimator_spec.EstimatorSpec, global_step: Any) -> tuple[Any, dict[str, Any]]:
     """Return one operation that updates all metrics, and the values of the metrics by name.
 
     The mean of the loss and the global step are added to the metrics of the model.
@@ -68,20 +69,50 @@ def metric_ops(spec: estimator_spec.EstimatorSpec, global_step: Any) -> tuple[An
     return update, {**values, _KEYS.GLOBAL_STEP: global_step}
 
 
-def evaluate(
-    checkpoint_path: str | None,
-    master: str,
-    scaffold: scaffolds.Scaffold,
-    update: Any,
-    values: Mapping[str, Any],
-    hooks: Sequence[hook.SessionRunHook],
-    config: Any,
-) -> dict[str, Any]:
-    """Run `update` until a hook asks for a stop or the input ends. Return the final values.
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The operations of an evaluation: of one batch, and of the values at the end."""
 
-    Without a checkpoint, the variables have their initial values. Blocks.
+    scaffold: scaffolds.Scaffold
+    update: Any
+    values: Mapping[str, Any]
+    hooks: Sequence[hook.SessionRunHook]
+
+    def run(
+        self,
+        checkpoint_path: str | None,
+        master: str,
+        config: Any,
+        init_fn: Callable[[Any, Any], Any] | None = None,
+    ) -> dict[str, Any]:
+        """Update until a hook asks for a stop or the input ends. Return the final values.
+
+        Without a checkpoint, the variables have their initial values, or those of
+        `init_fn(scaffold, session)`. Blocks.
+        """
+        scaffold = scaffolds.Scaffold(init_fn=init_fn, copy_from_scaffold=self.scaffold)
+        final = reporting.FinalOpsHook(dict(self.values))
+        creator = session_creator.ChiefSessionCreator(
+            scaffold, master, config, checkpoint_filename_with_path=checkpoint_path
+        )
+        logging.info("Starting evaluation.")
+        with monitored_session.MonitoredSession(creator, [*self.hooks, final]) as session:
+            while not session.should_stop():
+                session.run(self.update)
+        logging.info("Finished evaluation.")
+        return dict(final.final_ops_values)
+
+
+def build(
+    spec: estimator_spec.EstimatorSpec, global_step: Any, hooks: Sequence[hook.SessionRunHook]
+) -> Evaluation:
+    """Add the operations of an evaluation to the default graph.
+
+    Raises:
+        ValueError: the model has a metric of a reserved name.
     """
-    step = _eval_step()
+    update, values = _metric_ops(spec, global_step)
+    step, scaffold = _eval_step(), spec.scaffold
     if scaffold.local_init_op is not None:
         # The program's operation does not initialise the variables of the metrics.
         both = control_flow_ops.group(
@@ -94,16 +125,7 @@ def evaluate(
     for each in hooks:
         if isinstance(each, StopAfterNEvalsHook):
             each.evals_completed = completed
-    final = reporting.FinalOpsHook(dict(values))
-    creator = session_creator.ChiefSessionCreator(
-        scaffold, master, config, checkpoint_filename_with_path=checkpoint_path
-    )
-    logging.info("Starting evaluation.")
-    with monitored_session.MonitoredSession(creator, [*hooks, final]) as session:
-        while not session.should_stop():
-            session.run([update, update_step])
-    logging.info("Finished evaluation.")
-    return dict(final.final_ops_values)
+    return Evaluation(scaffold, [update, update_step], values, hooks)
 
 
 def _eval_step() -> Any:

@@ -10,6 +10,7 @@ from capstan.estimator.early_stopping import (
     stop_if_no_decrease_hook,
     stop_if_no_increase_hook,
 )
+from capstan.estimator.in_memory_evaluator import InMemoryEvaluatorHook
 from capstan.estimator.logit_fns import (
     call_logit_fn,
     dnn_logit_fn_builder,
@@ -19,6 +20,7 @@ from capstan.estimator.receiver_fns import build_raw_supervised_input_receiver_f
 from capstan.estimator.stop_at_checkpoint import make_stop_at_checkpoint_step_hook
 
 __all__ = [
+    "InMemoryEvaluatorHook",
     "build_raw_supervised_input_receiver_fn",
     "call_logit_fn",
     "dnn_logit_fn_builder",

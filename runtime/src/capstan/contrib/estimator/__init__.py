@@ -26,6 +26,7 @@ from capstan.estimator.early_stopping import stop_if_lower_hook as stop_if_lower
 from capstan.estimator.early_stopping import stop_if_no_decrease_hook as stop_if_no_decrease_hook
 from capstan.estimator.early_stopping import stop_if_no_increase_hook as stop_if_no_increase_hook
 from capstan.estimator.extenders import add_metrics as add_metrics
+from capstan.estimator.in_memory_evaluator import InMemoryEvaluatorHook as InMemoryEvaluatorHook
 from capstan.estimator.logit_fns import call_logit_fn as call_logit_fn
 from capstan.estimator.logit_fns import dnn_logit_fn_builder as dnn_logit_fn_builder
 from capstan.estimator.logit_fns import linear_logit_fn_builder as linear_logit_fn_builder
@@ -37,6 +38,7 @@ from capstan.estimator.stop_at_checkpoint import (
 )
 
 __all__ = [
+    "InMemoryEvaluatorHook",
     "add_metrics",
     "binary_classification_head",
     "build_raw_supervised_input_receiver_fn",
