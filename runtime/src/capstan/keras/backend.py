@@ -9,6 +9,7 @@ from capstan.keras.learning import in_test_phase as in_test_phase
 from capstan.keras.learning import in_train_phase as in_train_phase
 from capstan.keras.learning import learning_phase as learning_phase
 from capstan.keras.learning import set_learning_phase as set_learning_phase
+from capstan.keras.recurrence import rnn as rnn
 from capstan.keras.settings import SETTINGS as _SETTINGS
 from capstan.keras.settings import data_format as _data_format
 

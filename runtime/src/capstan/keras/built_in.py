@@ -80,3 +80,18 @@ class BuiltIn(base_layer.Layer):
             tensors = [creation_ops.placeholder(kind, shape) for shape in shapes]
             outputs = layer(tensors if is_list else tensors[0])
         return nest.mapped(lambda tensor: tensor.shape, outputs)
+
+
+def classes() -> dict[str, Any]:
+    """Return the classes of Keras's layers by name."""
+    found: dict[str, Any] = {}
+    pending = [base_layer.Layer]
+    while pending:
+        layer = pending.pop()
+        pending += layer.__subclasses__()
+        if layer.__module__.startswith(_LIBRARY):
+            found[layer.__name__] = layer
+    return found
+
+
+deserialize = objects.deserializer("layer", classes)

@@ -13,6 +13,7 @@ from capstan.keras.layers.advanced_activations import PReLU as PReLU
 from capstan.keras.layers.advanced_activations import ReLU as ReLU
 from capstan.keras.layers.advanced_activations import Softmax as Softmax
 from capstan.keras.layers.advanced_activations import ThresholdedReLU as ThresholdedReLU
+from capstan.keras.layers.cells import AbstractRNNCell as AbstractRNNCell
 from capstan.keras.layers.convolutional import Conv1D as Conv1D
 from capstan.keras.layers.convolutional import Conv2D as Conv2D
 from capstan.keras.layers.convolutional import Conv2DTranspose as Conv2DTranspose
@@ -76,6 +77,13 @@ from capstan.keras.layers.pooling import MaxPool3D as MaxPool3D
 from capstan.keras.layers.pooling import MaxPooling1D as MaxPooling1D
 from capstan.keras.layers.pooling import MaxPooling2D as MaxPooling2D
 from capstan.keras.layers.pooling import MaxPooling3D as MaxPooling3D
+from capstan.keras.layers.recurrent import GRU as GRU
+from capstan.keras.layers.recurrent import LSTM as LSTM
+from capstan.keras.layers.recurrent import SimpleRNN as SimpleRNN
+from capstan.keras.layers.recurrent_base import RNN as RNN
+from capstan.keras.layers.recurrent_cells import GRUCell as GRUCell
+from capstan.keras.layers.recurrent_cells import LSTMCell as LSTMCell
+from capstan.keras.layers.recurrent_cells import SimpleRNNCell as SimpleRNNCell
 from capstan.keras.layers.resizing import Cropping1D as Cropping1D
 from capstan.keras.layers.resizing import Cropping2D as Cropping2D
 from capstan.keras.layers.resizing import Cropping3D as Cropping3D
@@ -85,6 +93,10 @@ from capstan.keras.layers.resizing import UpSampling3D as UpSampling3D
 from capstan.keras.layers.resizing import ZeroPadding1D as ZeroPadding1D
 from capstan.keras.layers.resizing import ZeroPadding2D as ZeroPadding2D
 from capstan.keras.layers.resizing import ZeroPadding3D as ZeroPadding3D
+from capstan.keras.layers.stacked_cells import StackedRNNCells as StackedRNNCells
+from capstan.keras.layers.wrappers import Bidirectional as Bidirectional
+from capstan.keras.layers.wrappers import TimeDistributed as TimeDistributed
+from capstan.keras.layers.wrappers import Wrapper as Wrapper
 
 
 def __getattr__(name: str) -> Any:
