@@ -12,6 +12,7 @@ from capstan.keras import backend as backend
 from capstan.keras import constraints as constraints
 from capstan.keras import initializers as initializers
 from capstan.keras import layers as layers
+from capstan.keras import losses as losses
 from capstan.keras import models as models
 from capstan.keras import regularizers as regularizers
 from capstan.keras import utils as utils
@@ -28,6 +29,7 @@ __all__ = [
     "constraints",
     "initializers",
     "layers",
+    "losses",
     "models",
     "regularizers",
     "utils",

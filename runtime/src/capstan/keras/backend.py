@@ -5,6 +5,11 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.framework import graph as graphs
 from capstan.keras import context
+from capstan.keras.crossentropies import binary_crossentropy as binary_crossentropy
+from capstan.keras.crossentropies import categorical_crossentropy as categorical_crossentropy
+from capstan.keras.crossentropies import (
+    sparse_categorical_crossentropy as sparse_categorical_crossentropy,
+)
 from capstan.keras.learning import in_test_phase as in_test_phase
 from capstan.keras.learning import in_train_phase as in_train_phase
 from capstan.keras.learning import learning_phase as learning_phase

@@ -25,7 +25,7 @@ class Wrapper(built_in.BuiltIn):
         super().__init__(**kwargs)
         self.layer = layer
 
-    def build(self, input_shape: Any = None) -> None:
+    def build(self, input_shape: Any) -> None:
         """Create the variables of the layer inside, under the name scope of this layer."""
         if not self.layer.built:
             self.layer._dtype = self.layer._dtype or self._dtype
@@ -145,7 +145,7 @@ class Bidirectional(Wrapper):
         self.stateful = layer.stateful
         self._given_backward = backward_layer
         self.forward_layer = _copy(layer, is_reversed=False)
-        self.backward_layer = backward_layer or _copy(layer, is_reversed=True)
+        self.backward_layer: Any = backward_layer or _copy(layer, is_reversed=True)
         self._check_layers()
         for each, side in ((self.forward_layer, "forward"), (self.backward_layer, "backward")):
             each._name = f"{side}_{each.name}"
