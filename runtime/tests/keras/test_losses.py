@@ -121,7 +121,9 @@ def test_cross_entropies_take_logits_and_the_inputs_of_a_softmax() -> None:
             (CLASSES, losses.sparse_categorical_crossentropy),
             (CLASSES[:, None], losses.sparse_categorical_crossentropy),
         ):
-            np.testing.assert_allclose(value(kind(labels, made, **options)), hot, rtol=1e-4, atol=1e-6)
+            np.testing.assert_allclose(
+                value(kind(labels, made, **options)), hot, rtol=1e-4, atol=1e-6
+            )
     for made, options in (
         (tf.constant(logits), {"from_logits": True}),
         (tf.sigmoid(tf.constant(logits)), {}),

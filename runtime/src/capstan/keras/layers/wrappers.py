@@ -147,7 +147,11 @@ class Bidirectional(Wrapper):
         self.forward_layer = _copy(layer, is_reversed=False)
         self.backward_layer: Any = backward_layer or _copy(layer, is_reversed=True)
         self._check_layers()
-        for each, side in ((self.forward_layer, "forward"), (self.backward_layer, "backward")):
+        sides: list[tuple[str, Any]] = [
+            ("forward", self.forward_layer),
+            ("backward", self.backward_layer),
+        ]
+        for side, each in sides:
             each._name = f"{side}_{each.name}"
             each.zero_output_for_mask = each.return_sequences
 
