@@ -5,7 +5,7 @@ A box holds the numbers y_min, x_min, y_max and x_max, as parts of the height an
 
 from typing import Any
 
-from capstan.api import random_ops
+from capstan.api import deprecation, random_ops
 from capstan.api.scoped import scoped
 from capstan.framework.raw import raw
 
@@ -62,3 +62,41 @@ def sample_distorted_bounding_box(
             **attrs,
             **{key: value for key, value in given.items() if value is not None},
         )
+
+
+def crop_and_resize(
+    image: Any,
+    boxes: Any,
+    box_ind: Any = None,
+    crop_size: Any = None,
+    method: str = "bilinear",
+    extrapolation_value: float = 0,
+    name: str | None = None,
+    box_indices: Any = None,
+) -> Any:
+    """Cut boxes out of a batch of images, and give each the height and width `crop_size`.
+
+    `boxes` has the shape [boxes, 4]. A box may reach over the edge of its image, where
+    `extrapolation_value` stands, and a box whose minimum is above its maximum turns its crop
+    around. `box_ind` is an int32 vector with the number of the image of each box; `box_indices` is
+    its other name. `method` is `bilinear` or `nearest`.
+
+    Returns float32 crops of shape [boxes, height, width, channels]. Images of floats and boxes have
+    gradients. The step raises OutOfRangeError if `box_ind` names no image.
+
+    Raises:
+        ValueError: `box_ind` or `crop_size` is missing, or `box_ind` has both names.
+    """
+    chosen = deprecation.deprecated_argument_lookup("box_indices", box_indices, "box_ind", box_ind)
+    for argument, value in (("box_ind", chosen), ("crop_size", crop_size)):
+        if value is None:
+            raise ValueError(f"crop_and_resize needs the argument {argument}.")
+    return raw.CropAndResize(
+        image,
+        boxes,
+        chosen,
+        crop_size,
+        method=method,
+        extrapolation_value=extrapolation_value,
+        name=name,
+    )

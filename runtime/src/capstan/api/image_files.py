@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api import image_colours, random_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -153,3 +154,35 @@ def encode_jpeg(
         xmp_metadata=xmp_metadata,
         name=name,
     )
+
+
+def adjust_jpeg_quality(image: Any, jpeg_quality: Any, name: str | None = None) -> Any:
+    """Encode an image with 1 or 3 channels as JPEG, and decode it again.
+
+    `jpeg_quality` is an integer scalar between 0 and 100, or the step raises InvalidArgumentError.
+    The result has the dtype and the shape of the image.
+    """
+    with scoped(name, "adjust_jpeg_quality", [image]):
+        value = convert.convert_to_tensor(image, name="image")
+        quality = convert.convert_to_tensor(jpeg_quality, dtypes.int32, "jpeg_quality")
+        pixels = image_colours.convert_image_dtype(value, dtypes.uint8)
+        decoded = raw.DecodeJpeg(raw.EncodeJpegVariableQuality(pixels, quality))
+        return image_colours.convert_image_dtype(decoded, value.dtype)
+
+
+def random_jpeg_quality(
+    image: Any, min_jpeg_quality: int, max_jpeg_quality: int, seed: int | None = None
+) -> Any:
+    """Do what `adjust_jpeg_quality` does, with a random integer in [min, max).
+
+    Raises:
+        ValueError: a quality is not between 0 and 100, or the minimum is not below the maximum.
+    """
+    if not (0 <= min_jpeg_quality <= 100 and 0 <= max_jpeg_quality <= 100):
+        raise ValueError("jpeg encoding range must be between 0 and 100.")
+    if min_jpeg_quality >= max_jpeg_quality:
+        raise ValueError("`min_jpeg_quality` must be less than `max_jpeg_quality`.")
+    quality = random_ops.random_uniform(
+        [], min_jpeg_quality, max_jpeg_quality, dtype=dtypes.int32, seed=seed
+    )
+    return adjust_jpeg_quality(image, quality)

@@ -11,7 +11,7 @@ from capstan import errors
 from capstan.core import attr_value, dtypes
 from capstan.core.arrays import Array
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, string
+from capstan.kernels.rejection import invalid, number, string
 from capstan.resources import elements
 
 _MODES = {1: "L", 2: "LA", 3: "RGB", 4: "RGBA"}
@@ -250,6 +250,16 @@ def _encode_jpeg(node: NodeContext) -> Function:
     return encode
 
 
+def _encode_jpeg_of_quality(node: NodeContext) -> Function:
+    def encode(image: Array, quality: Array) -> Array:
+        chosen = number(quality, "quality")
+        if not 0 <= chosen <= 100:
+            raise invalid(f"quality must be in [0,100], got {chosen}")
+        return _saved(_image(image, (1, 3)), "JPEG", quality=max(1, chosen))
+
+    return encode
+
+
 def _saved(image: Any, form: str, **options: Any) -> Array:
     file = io.BytesIO()
     image.save(file, form, **options)
@@ -266,5 +276,6 @@ for _op, _make in (
     ("DecodeImage", _decode_any),
     ("EncodePng", _encode_png),
     ("EncodeJpeg", _encode_jpeg),
+    ("EncodeJpegVariableQuality", _encode_jpeg_of_quality),
 ):
     register(Kernel(_op, _make))

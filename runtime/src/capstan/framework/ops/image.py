@@ -54,6 +54,11 @@ def _encoded(ctx: ShapeContext) -> rules.Shapes:
     return ((),)
 
 
+def _encoded_once(ctx: ShapeContext) -> rules.Shapes:
+    shapes.with_rank(ctx.inputs[1], 0)
+    return _encoded(ctx)
+
+
 def _resized(ctx: ShapeContext) -> rules.Shapes:
     batch, _, _, channels = rules.with_rank(ctx.inputs[0], 4)
     size = rules.shape_in(ctx, 1)
@@ -178,6 +183,15 @@ define(
         shape=_encoded,
         not_differentiable=True,
         choices={"format": (b"", b"grayscale", b"rgb"), "density_unit": (b"in", b"cm")},
+    )
+)
+define(
+    OpDef(
+        "EncodeJpegVariableQuality",
+        ("images: uint8", "quality: int32"),
+        ("contents: string",),
+        shape=_encoded_once,
+        not_differentiable=True,
     )
 )
 _RESIZE: dict[str, GradientRule | None] = {
