@@ -195,6 +195,7 @@ _ATTRIBUTES = {
     "dtypes": "capstan.api.namespaces",
     "executing_eagerly": "capstan.api.behavior",
     "get_logger": "capstan.api.logging",
+    "get_static_value": "capstan.api.known_values",
     "initialize_all_tables": "capstan.api.lookup.factories",
     "initialize_all_variables": "capstan.api.old_names",
     "initialize_local_variables": "capstan.api.old_names",

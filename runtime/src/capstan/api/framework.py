@@ -48,6 +48,7 @@ from capstan.api.variable_collections import (
     trainable_variables,
     variables_initializer,
 )
+from capstan.api.variable_creation import variable_creator_scope
 from capstan.api.variable_scope import (
     AUTO_REUSE,
     VariableScope,
@@ -84,6 +85,7 @@ from capstan.core.dtypes import (
 )
 from capstan.core.dtypes import bool_ as bool
 from capstan.core.tensor_shape import TensorShape, dimension_at_index, dimension_value
+from capstan.framework.body_graph import init_scope
 from capstan.framework.collections import GraphKeys
 from capstan.framework.conversions import register_tensor_conversion_function
 from capstan.framework.convert import (
@@ -167,6 +169,7 @@ __all__ = [
     "glorot_uniform_initializer",
     "gradients",
     "half",
+    "init_scope",
     "int8",
     "int16",
     "int32",
@@ -197,6 +200,7 @@ __all__ = [
     "uint64",
     "uniform_unit_scaling_initializer",
     "variable_axis_size_partitioner",
+    "variable_creator_scope",
     "variable_scope",
     "variables_initializer",
     "variance_scaling_initializer",

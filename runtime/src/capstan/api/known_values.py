@@ -10,7 +10,7 @@ from capstan.core.arrays import Array
 from capstan.framework import convert, known_sizes
 from capstan.framework import graph as graphs
 
-__all__ = ["constant_value", "constant_value_as_shape"]
+__all__ = ["constant_value", "constant_value_as_shape", "get_static_value"]
 
 
 def constant_value(tensor: graphs.Tensor, partial: bool = False) -> Array | None:
@@ -28,6 +28,9 @@ def constant_value(tensor: graphs.Tensor, partial: bool = False) -> Array | None
     packed = np.empty(len(parts), object)
     packed[:] = parts
     return packed
+
+
+get_static_value = constant_value
 
 
 def constant_value_as_shape(tensor: graphs.Tensor) -> tensor_shape.TensorShape:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from capstan.api import open_scopes, variable_store
+from capstan.api import open_scopes, variable_store, variables
 from capstan.core import dtypes
 from capstan.framework import body_graph, convert, literals, raw
 from capstan.framework import collections as keys
@@ -250,6 +250,19 @@ def get_local_variable(
     return get_variable(
         name, shape, dtype, initializer, regularizer, False, groups, *args, **kwargs
     )
+
+
+def default_variable_creator(next_creator: Any = None, **kwargs: Any) -> Any:
+    """Make a variable without the creators of `variable_creator_scope`.
+
+    `kwargs` are arguments of `tf.Variable`. Arguments that it does not have are ignored.
+
+    Raises:
+        ValueError: `next_creator` is given. This creator is the last one.
+    """
+    if next_creator is not None:
+        raise ValueError("default_variable_creator has no next creator: pass None")
+    return variables.Variable.made(**kwargs)
 
 
 def no_regularizer(tensor: Any) -> None:

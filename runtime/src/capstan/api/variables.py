@@ -13,6 +13,7 @@ from capstan.api import (
     open_scopes,
     partitions,
     variable_arguments,
+    variable_creation,
     variable_defs,
     variable_replicas,
 )
@@ -23,7 +24,7 @@ from capstan.framework import graph as graphs
 _KIND = "tf.Variable makes a reference variable or a resource variable, which define this"
 
 
-class Variable(operand.Operand):
+class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
     """State that outlives a step. An op that takes a variable gets its current value.
 
     `initial_value` is a value that converts to a tensor, or a function without arguments that

@@ -76,9 +76,19 @@ alias.grow(
                     (
                         *("add_gradients_summaries", "clip_gradient_norms"),
                         *("clip_gradient_norms_fn", "create_train_op", "multiply_gradients"),
+                        "train",
                     ),
                     "capstan.contrib.train_ops",
                 ),
+                **dict.fromkeys(
+                    (
+                        *("StopAfterNEvalsHook", "SummaryAtEndHook", "evaluate_once"),
+                        *("evaluate_repeatedly", "get_or_create_eval_step"),
+                    ),
+                    "capstan.train.evaluation",
+                ),
+                checkpoints_iterator="capstan.train.initial_checkpoint",
+                wait_for_new_checkpoint="capstan.train.initial_checkpoint",
             ),
         ),
         "util": (

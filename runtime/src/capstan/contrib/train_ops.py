@@ -1,4 +1,4 @@
-"""`create_train_op` (contrib/training/python/training/training.py)."""
+"""`create_train_op` and `train` (contrib/training/python/training/training.py)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,8 @@ from capstan.framework import collections, convert
 from capstan.framework import graph as graphs
 from capstan.framework.indexed_slices import IndexedSlices
 from capstan.train import optimizer as optimizers
-from capstan.train import steps, summary
+from capstan.train import scaffold as scaffolds
+from capstan.train import steps, summary, training_session
 
 Pairs = Sequence[tuple[Any, Any]]
 """Gradients and their variables."""
@@ -140,3 +141,43 @@ def create_train_op(
         train_op = control_flow_ops.with_dependencies([update], total_loss)
     graph.add_to_collection(_KEYS.TRAIN_OP, train_op)
     return train_op
+
+
+def train(
+    train_op: Any,
+    logdir: str | None,
+    master: str = "",
+    is_chief: bool = True,
+    scaffold: scaffolds.Scaffold | None = None,
+    hooks: Any = None,
+    chief_only_hooks: Any = None,
+    save_checkpoint_secs: float | None = 600,
+    save_summaries_steps: int | None = 100,
+    config: Any = None,
+    max_wait_secs: float = 7200,
+    run_metadata: Any = None,
+) -> Any:
+    """Run `train_op` in a MonitoredTrainingSession until it stops, and return the last value.
+
+    The value is None if there was no step. The other arguments are those of the session; `logdir`
+    is its folder for checkpoints and summaries. Blocks.
+
+    Raises:
+        ValueError: the chief has no `logdir`, but is to write checkpoints or summaries.
+    """
+    if logdir is None and is_chief:
+        for name, interval in (
+            ("save_summaries_steps", save_summaries_steps),
+            ("save_checkpoint_secs", save_checkpoint_secs),
+        ):
+            if interval:
+                raise ValueError(f"logdir cannot be None when {name} is not None")
+    loss = None
+    with training_session.MonitoredTrainingSession(
+        master=master, is_chief=is_chief, checkpoint_dir=logdir, scaffold=scaffold, hooks=hooks,
+        chief_only_hooks=chief_only_hooks, save_checkpoint_secs=save_checkpoint_secs,
+        save_summaries_steps=save_summaries_steps, config=config, max_wait_secs=max_wait_secs,
+    ) as session:  # fmt: skip
+        while not session.should_stop():
+            loss = session.run(train_op, run_metadata=run_metadata)
+    return loss

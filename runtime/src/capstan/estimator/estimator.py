@@ -20,7 +20,7 @@ from capstan.estimator import (
     warm_starting,
 )
 from capstan.framework import graph as graphs
-from capstan.train import stopping
+from capstan.train import evaluation, stopping
 
 _MODES = mode_keys.ModeKeys
 _NOT_TRAINERS = (run_config.TaskType.EVALUATOR, run_config.TaskType.PS)
@@ -138,7 +138,7 @@ class Estimator(exported_model.ExportedModel):
         all_hooks = calls.checked_hooks(hooks)
         calls.check_steps("steps", steps)
         if steps is not None:
-            all_hooks.append(evaluation_run.StopAfterNEvalsHook(steps))
+            all_hooks.append(evaluation.StopAfterNEvalsHook(steps))
         global_step = self._start_graph(graph)
         result = self._call_input_fn(input_fn, _MODES.EVAL)
         features, labels, input_hooks = calls.parse_input(result)

@@ -13,7 +13,7 @@ from capstan.api import data_flow_ops, script_ops
 from capstan.api.absent import absent
 from capstan.core import dtypes
 from capstan.framework import random_seed
-from capstan.train import queue_runner, queue_runners
+from capstan.train import queue_runner
 
 __all__ = ["numpy_input_fn", "pandas_input_fn"]
 
@@ -181,7 +181,7 @@ def _batches(
     for tensor, shape in zip(chunk, shapes, strict=True):
         tensor.set_shape([None, *shape])
     enqueue = queue.enqueue_many(chunk)
-    queue_runners.add_queue_runner(queue_runner.QueueRunner(queue, [enqueue] * num_threads))
+    queue_runner.add_queue_runner(queue_runner.QueueRunner(queue, [enqueue] * num_threads))
     dequeue = queue.dequeue_many if num_epochs is None else queue.dequeue_up_to
     tensors = dequeue(batch_size)
     return dict(zip(arrays, tensors if len(arrays) > 1 else [tensors], strict=True))

@@ -80,6 +80,28 @@ def around(graph: Any) -> tuple[Any, AbstractContextManager[Any]]:
     return graph, graph.name_scope(f"{scope}/" if scope else None)
 
 
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Add the operations of a `with` block to the graph around all functions that are being built.
+
+    The block leaves control dependencies, conditionals and loops. It keeps the name scope, and the
+    innermost devices that a block has set (python/framework/ops.py).
+    """
+    graph = graphs.get_default_graph()
+    scope = graph.get_name_scope()
+    devices = graph._scopes.devices
+    while isinstance(graph, func_graph.FuncGraph):
+        graph = graph.outer_graph
+        devices = devices or graph._scopes.devices
+    inner = f"{scope}/" if scope else None
+    with graph.as_default(), graph.name_scope(inner), graph.control_dependencies(None):
+        outer_devices, graph._scopes.devices = graph._scopes.devices, devices
+        try:
+            yield
+        finally:
+            graph._scopes.devices = outer_devices
+
+
 def outside(make: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls `make` in the graph around all bodies.
 

@@ -31,6 +31,7 @@ class FuncGraph(graphs.Graph):
         self.variables: list[Any] = []
         """The variables of the outer graph that the body has asked for."""
         self._captured: dict[graphs.Tensor, graphs.Tensor] = {}
+        self._scopes.creators = self.outer_graph._scopes.creators
 
     @property
     def captured_inputs(self) -> list[graphs.Tensor]:

@@ -60,6 +60,8 @@ class Scopes(threading.local):
         self.colocated: tuple[Any, ...] = ()
         self.dependencies: tuple[Dependencies, ...] = ()
         self.control_flow_context: Any = None
+        # The creators of variables with their priorities. The last is called first.
+        self.creators: tuple[tuple[int, Callable[..., Any]], ...] = ()
 
     def device_functions(self) -> Iterator[DeviceFunction]:
         """Iterate over the device functions that apply to a new operation, innermost first."""
@@ -231,6 +233,25 @@ class Scoped:
             yield
         finally:
             self._scopes.gradients = outer
+
+    @property
+    def variable_creators(self) -> tuple[Callable[..., Any], ...]:
+        """The creators of variables of the open blocks. The last is called first."""
+        return tuple(creator for _, creator in self._scopes.creators)
+
+    @contextmanager
+    def _variable_creator_scope(
+        self, creator: Callable[..., Any], priority: int = 100
+    ) -> Iterator[None]:
+        """Let `creator` make variables. Creators of higher priority are called first."""
+        outer = self._scopes.creators
+        self._scopes.creators = tuple(
+            sorted((*outer, (priority, creator)), key=lambda entry: entry[0])
+        )
+        try:
+            yield
+        finally:
+            self._scopes.creators = outer
 
     @contextmanager
     def control_dependencies(self, control_inputs: Iterable[Any] | None) -> Iterator[None]:

@@ -83,8 +83,7 @@ from capstan.train.optimizer import Optimizer
 from capstan.train.profiling import ProfilerHook
 from capstan.train.progress import ProgressHook
 from capstan.train.proximal import ProximalAdagradOptimizer, ProximalGradientDescentOptimizer
-from capstan.train.queue_runner import QueueRunner
-from capstan.train.queue_runners import add_queue_runner, start_queue_runners
+from capstan.train.queue_runner import QueueRunner, add_queue_runner, start_queue_runners
 from capstan.train.reporting import FinalOpsHook, LoggingTensorHook, StepCounterHook
 from capstan.train.rmsprop import RMSPropOptimizer
 from capstan.train.saver import Saver

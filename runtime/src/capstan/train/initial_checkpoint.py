@@ -14,9 +14,6 @@ from capstan.core import tensor_shape
 from capstan.framework.raw import raw
 from capstan.train import checkpoint_reader, checkpoint_state
 
-_PERIOD = 1.0
-"""The seconds between two looks for a new checkpoint."""
-
 
 def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any]) -> None:
     """Let the initializers of variables read their values from a checkpoint.
@@ -66,7 +63,7 @@ def checkpoints_iterator(
     """
     newest: str | None = None
     while True:
-        found = _next_checkpoint(checkpoint_dir, newest, timeout)
+        found = wait_for_new_checkpoint(checkpoint_dir, newest, timeout=timeout)
         if found is None:
             if timeout_fn is None:
                 logging.info("Timed-out waiting for a checkpoint.")
@@ -79,17 +76,27 @@ def checkpoints_iterator(
         threading.Event().wait(max(0.0, started + min_interval_secs - time.monotonic()))
 
 
-def _next_checkpoint(folder: str, last: str | None, timeout: float | None) -> str | None:
-    logging.info("Waiting for new checkpoint at %s", folder)
+def wait_for_new_checkpoint(
+    checkpoint_dir: str,
+    last_checkpoint: str | None = None,
+    seconds_to_sleep: float = 1,
+    timeout: float | None = None,
+) -> str | None:
+    """Return the newest checkpoint of a folder as soon as it is not `last_checkpoint`. Blocks.
+
+    The folder is looked at every `seconds_to_sleep` seconds. After `timeout` seconds the result is
+    None.
+    """
+    logging.info("Waiting for new checkpoint at %s", checkpoint_dir)
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
-        path = checkpoint_state.latest_checkpoint(folder)
-        if path is not None and path != last:
+        path = checkpoint_state.latest_checkpoint(checkpoint_dir)
+        if path is not None and path != last_checkpoint:
             logging.info("Found new checkpoint at %s", path)
             return path
-        if deadline is not None and time.monotonic() + _PERIOD > deadline:
+        if deadline is not None and time.monotonic() + seconds_to_sleep > deadline:
             return None
-        threading.Event().wait(_PERIOD)
+        threading.Event().wait(seconds_to_sleep)
 
 
 def path_of(ckpt_dir_or_file: str) -> str:

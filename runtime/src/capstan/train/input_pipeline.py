@@ -6,7 +6,7 @@ from typing import Any
 from capstan.api import cond_ops, control_flow_ops, data_flow_ops, gather_ops
 from capstan.core import tensor_shape
 from capstan.framework import convert
-from capstan.train import input_sparse, queue_runner, queue_runners
+from capstan.train import input_sparse, queue_runner
 from capstan.train.input_sparse import Rows
 
 
@@ -59,7 +59,7 @@ class Pipeline:
         enqueue = queue.enqueue_many if self._is_many else queue.enqueue
         operations = [self._enqueued(enqueue, row) for row in self._rows]
         runner = queue_runner.QueueRunner(queue, operations * num_threads)
-        queue_runners.add_queue_runner(runner)
+        queue_runner.add_queue_runner(runner)
 
     def _enqueued(self, enqueue: Callable[[Any], Any], row: Sequence[Any]) -> Any:
         if self._keep.shape.ndims == 1:

@@ -19,7 +19,7 @@ from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import collections, convert
 from capstan.framework.raw import raw
-from capstan.train import queue_runner, queue_runners
+from capstan.train import queue_runner
 
 _LOCAL = [collections.GraphKeys.LOCAL_VARIABLES]
 
@@ -101,7 +101,7 @@ def input_producer(
         )
         enqueue = queue.enqueue_many([tensor])
         runner = queue_runner.QueueRunner(queue, [enqueue], cancel_op=cancel_op)
-        queue_runners.add_queue_runner(runner)
+        queue_runner.add_queue_runner(runner)
         if summary_name is not None:
             summarize(summary_name, queue.size(), capacity)
         return queue

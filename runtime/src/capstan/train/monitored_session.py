@@ -16,7 +16,7 @@ from capstan.train import (
     coordinator,
     hook,
     hooked_session,
-    queue_runners,
+    queue_runner,
     session_creator,
     wrapped_session,
 )
@@ -53,7 +53,7 @@ class CoordinatedSessionCreator(session_creator.SessionCreator):
         coord = coordinator.Coordinator(clean_stop_exception_types=())
         try:
             if session.graph.get_collection(collections.GraphKeys.QUEUE_RUNNERS):
-                queue_runners.start_queue_runners(session, coord)
+                queue_runner.start_queue_runners(session, coord)
             for session_hook in self._hooks:
                 session_hook.after_create_session(session, coord)
         except BaseException:

@@ -11,19 +11,21 @@ from capstan.contrib.layers import collecting as utils
 from capstan.contrib.layers import initializers as initializers
 from capstan.contrib.layers import regularizers as regularizers
 from capstan.contrib.layers import summaries as summaries
+from capstan.contrib.slim import evaluation as evaluation
 from capstan.contrib.slim import learning as learning
 from capstan.contrib.slim import model_analyzer as model_analyzer
 from capstan.core import alias, public
 
 __all__ = [
-    "initializers", "layers", "learning", "losses", "metrics", "model_analyzer", "regularizers",
-    "summaries", "utils",
+    "evaluation", "initializers", "layers", "learning", "losses", "metrics", "model_analyzer",
+    "regularizers", "summaries", "utils",
 ]  # fmt: skip
 
 alias.grow(
     __name__,
     {
         "python.slim": (__name__,),
+        "python.slim.evaluation": ("capstan.contrib.slim.evaluation",),
         "python.slim.learning": ("capstan.contrib.slim.learning",),
     },
 )
