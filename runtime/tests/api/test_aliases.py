@@ -151,6 +151,8 @@ NAMES = [
     ("core.protobuf.saved_model_pb2", "SavedModel", saved_model_messages.SavedModel),
     ("python.eager.context", "executing_eagerly", tf.executing_eagerly),
     ("python.framework.smart_cond", "smart_cond", tf.contrib.framework.smart_cond),
+    ("python.layers.utils", "smart_cond", tf.contrib.framework.smart_cond),
+    ("train.queue_runner", "start_queue_runners", tf.train.start_queue_runners),
     ("python.ops.linalg.linalg", "det", tf.linalg.det),
     ("python.ops.resource_variable_ops", "ResourceVariable", ResourceVariable),
     ("python.ops.template", "make_template", tf.make_template),

@@ -433,6 +433,32 @@ def test_an_inner_custom_getter_wraps_the_outer_one() -> None:
     assert tf.global_variables() == [v]
 
 
+def test_a_custom_getter_gets_every_argument_with_its_default() -> None:
+    seen: list[dict[str, Any]] = []
+
+    def getter(make: Any, name: str, **kwargs: Any) -> Any:
+        seen.append(kwargs)
+        return make(name, **kwargs)
+
+    with tf.variable_scope("a", custom_getter=getter):
+        tf.get_variable("v", [2])
+        tf.get_variable("w", [2], trainable=False, collections=["mine"])
+        tf.get_variable("x", [2], synchronization=tf.VariableSynchronization.ON_READ)
+    unset = ("caching_device", "collections", "constraint", "initializer", "partitioner")
+    assert seen[0] == {
+        **dict.fromkeys((*unset, "regularizer", "use_resource")),
+        "aggregation": tf.VariableAggregation.NONE,
+        "dtype": tf.float32,
+        "reuse": False,
+        "shape": [2],
+        "synchronization": tf.VariableSynchronization.AUTO,
+        "trainable": True,
+        "validate_shape": True,
+    }
+    assert (seen[1]["trainable"], seen[1]["collections"]) == (False, ["mine"])
+    assert seen[2]["trainable"] is False
+
+
 def test_a_local_variable_is_not_trained() -> None:
     v = tf.get_local_variable("v", [1])
     assert tf.local_variables() == [v]

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from capstan.api import open_scopes, variable_store, variables
+from capstan.api import open_scopes, variable_replicas, variable_store, variables
 from capstan.core import dtypes
 from capstan.framework import body_graph, convert, literals, raw
 from capstan.framework import collections as keys
@@ -18,6 +18,8 @@ from capstan.framework import graph as graphs
 AUTO_REUSE = variable_store.AUTO_REUSE
 Reuse = bool | variable_store.Reuse | None
 Getter = Callable[..., Any]
+
+_REPLICAS = ("synchronization", "aggregation", "trainable")
 
 
 class VariableScope:
@@ -127,11 +129,17 @@ class VariableScope:
             raise ValueError(f"Given custom_getter is not callable: {getter!r}")
         # The names of variables do not depend on name scopes.
         with graphs.get_default_graph().name_scope(None):
-            arguments = {**defaults, **given}
             make = body_graph.outside(store.get_variable)
             if getter is None:
-                return make(full, **arguments)
-            return getter(make, full, **arguments)
+                return make(full, **{**defaults, **given})
+            # Programs read the arguments of a custom getter by name, also those not given.
+            replicas = dict(zip(_REPLICAS, _checked(full, requested), strict=True))
+            return getter(make, full, **{**requested, **defaults, **given, **replicas})
+
+
+def _checked(name: str, requested: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the arguments `_REPLICAS` of a variable, with their defaults for None."""
+    return variable_replicas.checked(*(requested.get(key) for key in _REPLICAS), name)
 
 
 def _own_dtype(value: Any) -> dtypes.DType:

@@ -300,7 +300,9 @@ alias.grow(
         "ops.sets": ("capstan.api.sets",),
         "ops.summary_ops": ("capstan.api.summary_ops",),
         **{f"layers.{name}": ("capstan.api.layers",) for name in _LAYERS},
-        "layers.utils": ("capstan.api.layers.base", "capstan.framework.convert"),
+        "layers.utils": (
+            *("capstan.api.layers.base", "capstan.api.smart_cond", "capstan.framework.convert"),
+        ),
         "data.ops.dataset_ops": ("capstan.api.data", "capstan.api.data_experimental"),
         "data.ops.iterator_ops": ("capstan.api.data",),
         "data.ops.readers": ("capstan.api.data",),
