@@ -192,10 +192,10 @@ def evaluate_repeatedly(
     paths = initial_checkpoint.checkpoints_iterator(
         checkpoint_dir, eval_interval_secs, timeout, timeout_fn
     )
-    evaluations = evaluations(paths, master, scaffold, fetches, feed_dict, final_ops,
-                              final_ops_feed_dict, wanted, config)  # fmt: skip
+    found = evaluations(paths, master, scaffold, fetches, feed_dict, final_ops,
+                        final_ops_feed_dict, wanted, config)  # fmt: skip
     last = None
-    for last in itertools.islice(evaluations, max_number_of_evaluations):  # noqa: B007 - returned
+    for last in itertools.islice(found, max_number_of_evaluations):  # noqa: B007 - returned
         pass
     return last
 
