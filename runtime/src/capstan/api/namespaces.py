@@ -59,6 +59,8 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "sparse": {
         "add": "sparse_add",
         "concat": "sparse_concat",
+        "cross": "sparse_cross_ops.sparse_cross",
+        "cross_hashed": "sparse_cross_ops.sparse_cross_hashed",
         "expand_dims": "sparse_layout_ops.sparse_expand_dims",
         "eye": "sparse_layout_ops.sparse_eye",
         "fill_empty_rows": "sparse_fill_empty_rows",

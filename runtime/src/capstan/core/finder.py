@@ -44,6 +44,8 @@ class _Loader(Loader):
         """Let Python make an empty module, which `exec_module` replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
+        # Python imports `capstan.io.gfile` only if `capstan.io` has a path, as packages have.
+        vars(self._module).setdefault("__path__", [])
         sys.modules[module.__name__] = self._module
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from capstan import errors
 from capstan.api import file_io, logging
-from capstan.estimator import arguments, mode_keys
+from capstan.estimator import arguments, mode_keys, old_exports
 from capstan.train import event_file
 
 _COMPARED = ("best_eval_result", "current_eval_result")
@@ -225,10 +225,14 @@ def _check_compare_fn(compare_fn: Callable[..., Any]) -> None:
 
 def _remove_old(export_path: str, kept: int) -> None:
     """Delete all but the newest models of a folder. Their names are numbers of ten digits."""
-    names = (name.rstrip("/") for name in file_io.list_directory(export_path))
-    versions = sorted(name for name in names if len(name) == 10 and name.isdigit())
-    for name in versions[:-kept]:
+    is_old = old_exports.negation(old_exports.largest_export_versions(kept))
+    for path, _ in is_old(old_exports.get_paths(export_path, _versioned)):
         try:
-            file_io.delete_recursively(os.path.join(export_path, name))
+            file_io.delete_recursively(path)
         except errors.NotFoundError as error:
-            logging.warning("Can not delete %s recursively: %s", name, error)
+            logging.warning("Can not delete %s recursively: %s", path, error)
+
+
+def _versioned(path: old_exports.Path) -> old_exports.Path | None:
+    name = os.path.basename(path.path)
+    return path._replace(export_version=int(name)) if len(name) == 10 and name.isdigit() else None

@@ -29,6 +29,8 @@ class Model:
         warm_start_from: Any = None,
     ) -> None:
         self._config = _with_model_dir(config, model_dir)
+        # Programs whose estimators are subclasses read the attribute too.
+        self._model_dir = str(self._config.model_dir)
         calls.check_model_fn(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
@@ -36,7 +38,7 @@ class Model:
 
     @property
     def model_dir(self) -> str:
-        return str(self._config.model_dir)
+        return self._model_dir
 
     @property
     def config(self) -> run_config.RunConfig:

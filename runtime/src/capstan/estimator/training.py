@@ -42,10 +42,7 @@ def train_and_evaluate(
         TypeError: an argument is of another type.
         ValueError: the task has an unknown type, or there is more than one evaluator.
     """
-    if not isinstance(eval_spec, specs.EvalSpec):
-        raise TypeError(
-            f"`eval_spec` must have type `tf.estimator.EvalSpec`. Got: {type(eval_spec)}"
-        )
+    assert_eval_spec(eval_spec)
     executor = TrainingExecutor(estimator, train_spec, eval_spec)
     config = estimator.config
     if config.task_type == _TASK.EVALUATOR and config.task_id > 0:
@@ -54,6 +51,23 @@ def train_and_evaluate(
             f"Given task id {config.task_id}"
         )
     return executor.run()
+
+
+def assert_eval_spec(eval_spec: Any) -> None:
+    """Raise TypeError if `eval_spec` is not an EvalSpec."""
+    if not isinstance(eval_spec, specs.EvalSpec):
+        raise TypeError(
+            f"`eval_spec` must have type `tf.estimator.EvalSpec`. Got: {type(eval_spec)}"
+        )
+
+
+def should_run_distribute_coordinator(config: Any) -> bool:
+    """Return False: each task of a cluster does its own work, also with a strategy.
+
+    Programs that copy `train_and_evaluate` ask for it (python/distribute/estimator_training.py).
+    """
+    del config
+    return False
 
 
 class ContinuousEvalListener:

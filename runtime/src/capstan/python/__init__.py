@@ -62,7 +62,7 @@ def _executor(name: str) -> Any:
     """Return a class of `train_and_evaluate`, whose name begins with an underscore there."""
     from capstan.estimator import training
 
-    if name in ("_ContinuousEvalListener", "_TrainingExecutor"):
+    if name in ("_ContinuousEvalListener", "_TrainingExecutor", "_assert_eval_spec"):
         return getattr(training, name[1:])
     raise AttributeError(name)
 
@@ -169,14 +169,13 @@ _OPS = (
         "gradients",
         "gradients_impl",
         "histogram_ops",
-        "init_ops",
         "io_ops",
         "logging_ops",
     ),
     *("math_ops", "parsing_ops", "partitioned_variables", "random_ops", "resource_variable_ops"),
     *("session_ops", "sparse_ops", "standard_ops", "state_ops", "string_ops"),
     *("tensor_array_ops", "variable_scope", "variables"),
-    *("confusion_matrix", "custom_gradient", "linalg_ops", "manip_ops", "special_math_ops"),
+    *("custom_gradient", "linalg_ops", "manip_ops", "special_math_ops"),
 )
 _GRADIENTS = (
     *("array", "control_flow", "data_flow", "image", "linalg", "logging", "manip", "math", "nn"),
@@ -233,11 +232,24 @@ _ESTIMATORS = {
     "export.export_lib": (f"{_ESTIMATOR}.export",),
     "export.export_output": (f"{_ESTIMATOR}.export_output",),
     "exporter": (f"{_ESTIMATOR}.exporter",),
+    "gc": (_hidden(f"{_ESTIMATOR}.old_exports"), f"{_ESTIMATOR}.old_exports"),
     **{f"inputs.{name}": (f"{_ESTIMATOR}.inputs",) for name in ("inputs", "numpy_io", "pandas_io")},
     "model_fn": (f"{_ESTIMATOR}.mode_keys", f"{_ESTIMATOR}.estimator_spec"),
     "run_config": (f"{_ESTIMATOR}.run_config",),
+    "util": (
+        {
+            "fn_args": f"{_ESTIMATOR}.arguments.names",
+            "get_timestamped_dir": f"{_ESTIMATOR}.saving.timestamped_folder",
+            "parse_input_fn_result": f"{_ESTIMATOR}.calls.parse_input",
+        },
+    ),
     "training": (_executor, f"{_ESTIMATOR}.training", f"{_ESTIMATOR}.specs"),
 }
+_KERAS = "capstan.keras"
+_KERAS_MODULES = (
+    *("activations", "backend", "constraints", "initializers", "layers", "models", "regularizers"),
+    "utils",
+)
 _SAVED_MODEL = "capstan.train.saved_model"
 _SAVED_MODELS = {
     **{name: (f"{_SAVED_MODEL}.{name}",) for name in ("builder", "constants", "loader", "main_op")},
@@ -260,7 +272,12 @@ alias.grow(
         "ops.data_flow_ops": (_TF, "capstan.api.barriers", "capstan.api.staging", _op),
         "ops.ctc_ops": ("capstan.api.ctc_ops", _op),
         "ops.random_ops": (_TF, "capstan.api.random_ops", _op),
-        "ops.sparse_ops": (_TF, "capstan.api.sparse_string_ops", _op),
+        "ops.sparse_ops": (
+            _TF,
+            "capstan.api.sparse_cross_ops",
+            "capstan.api.sparse_string_ops",
+            _op,
+        ),
         "ops.script_ops": (_python_functions, _TF, _op),
         "ops.tensor_array_grad": (_hidden("capstan.framework.ops.tensor_array"),),
         "ops.variable_scope": (
@@ -285,6 +302,8 @@ alias.grow(
         "ops.template": ("capstan.api.template",),
         "ops.nccl_ops": ("capstan.contrib.nccl_ops",),
         "ops.gradient_checker": ("capstan.api.gradient_checker",),
+        "ops.confusion_matrix": ("capstan.api.weight_shapes", _TF),
+        "ops.weights_broadcast_ops": ("capstan.api.weight_shapes",),
         "ops.losses.losses": ("capstan.api.losses_ops",),
         "ops.lookup_ops": ("capstan.api.lookup", "capstan.api.lookup.factories", _TF),
         "ops.metrics": ("capstan.api.metrics",),
@@ -292,6 +311,10 @@ alias.grow(
         "ops.nn": ("capstan.api.nn",),
         "ops.nn_ops": ("capstan.api.nn", _op),
         **{f"ops.{name}": ("capstan.api.nn", _TF) for name in _NN},
+        **{
+            f"ops.{name}": ("capstan.api.init_ops", "capstan.api.scaled_initializers", _TF, _op)
+            for name in ("init_ops", "init_ops_v2")
+        },
         "ops.losses.losses_impl": ("capstan.api.losses",),
         "ops.losses.util": ("capstan.api.losses",),
         "ops.image_ops_impl": ("capstan.api.image", _op),
@@ -325,6 +348,15 @@ alias.grow(
         "client.device_lib": ("capstan.client.device_lib",),
         "client.session": ("capstan.client.session", _TF),
         "client.timeline": ("capstan.client.timeline",),
+        "distribute.estimator_training": (
+            {"should_run_distribute_coordinator": f"{_ESTIMATOR}.training.should_run_distribute_coordinator"},
+        ),
+        **{f"keras.{name}": (f"{_KERAS}.{name}",) for name in _KERAS_MODULES},
+        "keras.engine.base_layer": (f"{_KERAS}.base_layer",),
+        "keras.engine.input_layer": (f"{_KERAS}.inputs",),
+        "keras.engine.network": ({"Network": f"{_KERAS}.network.Model"},),
+        "keras.engine.sequential": (f"{_KERAS}.sequential",),
+        "keras.engine.training": (f"{_KERAS}.network",),
         "eager.context": ("capstan.api.eager_context",),
         "platform.app": ("capstan.api.app",),
         "platform.benchmark": ("capstan.api.benchmark",),

@@ -65,16 +65,16 @@ class CheckpointSaverHook(hook.SessionRunHook):
         return self._last_checkpoint_step
 
     def begin(self) -> None:
-        self._global_step = steps.require_global_step("CheckpointSaverHook")
+        self._global_step_tensor = steps.require_global_step("CheckpointSaverHook")
         self._summary_writer = summary_writer.FileWriterCache.get(self._checkpoint_dir)
         for listener in self._listeners:
             listener.begin()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        self._write_graph()
-        self._save(session, int(session.run(self._global_step)))
+        self._write_graphs()
+        self._save_at(session, int(session.run(self._global_step_tensor)))
 
-    def _write_graph(self) -> None:
+    def _write_graphs(self) -> None:
         """Write the graph. Only now is it final: other hooks may add operations in `begin`."""
         graph = graphs.get_default_graph()
         graph_def = graph.as_graph_def(add_shapes=True)
@@ -85,7 +85,7 @@ class CheckpointSaverHook(hook.SessionRunHook):
         self._summary_writer.add_meta_graph(meta)
 
     def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
-        return hook.SessionRunArgs(self._global_step)
+        return hook.SessionRunArgs(self._global_step_tensor)
 
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
@@ -94,8 +94,8 @@ class CheckpointSaverHook(hook.SessionRunHook):
         # global step again.
         if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
             return
-        step = int(run_context.session.run(self._global_step))
-        if self._timer.should_trigger_for_step(step) and self._save(run_context.session, step):
+        step = int(run_context.session.run(self._global_step_tensor))
+        if self._timer.should_trigger_for_step(step) and self._save_at(run_context.session, step):
             run_context.request_stop()
 
     def end(self, session: Any) -> None:
@@ -105,14 +105,18 @@ class CheckpointSaverHook(hook.SessionRunHook):
 
     def save_newest(self, session: Any) -> int:
         """Save the global step and return it. Do nothing if its checkpoint was the last one."""
-        last_step = int(session.run(self._global_step))
+        last_step = int(session.run(self._global_step_tensor))
         if last_step != self._timer.last_triggered_step():
-            self._save(session, last_step)
+            self._save_at(session, last_step)
         return last_step
+
+    def _save_at(self, session: Any, step: int) -> bool:
+        """Save, and start the next interval here: a subclass of a program may replace `_save`."""
+        self._timer.update_last_triggered_step(step)
+        return self._save(session, step)
 
     def _save(self, session: Any, step: int) -> bool:
         """Write a checkpoint and return whether a listener asks for a stop."""
-        self._timer.update_last_triggered_step(step)
         logging.info("Saving checkpoints for %d into %s.", step, self._save_path)
         for listener in self._listeners:
             listener.before_save(session, step)

@@ -41,7 +41,7 @@ class ProfilerHook(hook.SessionRunHook):
             RuntimeError: the graph has no global step.
         """
         self._next_step: int | None = None
-        self._global_step = steps.require_global_step("ProfilerHook")
+        self._global_step_tensor = steps.require_global_step("ProfilerHook")
         self._summary_writer = summary_writer.FileWriterCache.get(self._output_dir)
 
     def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
@@ -53,7 +53,7 @@ class ProfilerHook(hook.SessionRunHook):
         options = None
         if self._is_due:
             options = config_pb2.RunOptions(trace_level=config_pb2.RunOptions.FULL_TRACE)
-        return hook.SessionRunArgs(self._global_step, options=options)
+        return hook.SessionRunArgs(self._global_step_tensor, options=options)
 
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
@@ -63,7 +63,7 @@ class ProfilerHook(hook.SessionRunHook):
             self._timer.update_last_triggered_step(before)
         step = before + 1
         if self._is_due:
-            step = int(run_context.session.run(self._global_step))
+            step = int(run_context.session.run(self._global_step_tensor))
             self._timer.update_last_triggered_step(step)
             self._save(step, run_values.run_metadata.step_stats)
             self._summary_writer.add_run_metadata(run_values.run_metadata, f"step_{step}")

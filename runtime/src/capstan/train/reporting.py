@@ -120,20 +120,20 @@ class StepCounterHook(hook.SessionRunHook):
         self._summary_writer = summary_writer
 
     def begin(self) -> None:
-        self._global_step = steps.require_global_step("StepCounterHook")
+        self._global_step_tensor = steps.require_global_step("StepCounterHook")
         if self._summary_writer is None and self._output_dir:
             self._summary_writer = summary_writer.FileWriterCache.get(self._output_dir)
-        self._tag = f"{self._global_step.op.name}/sec"
+        self._tag = f"{self._global_step_tensor.op.name}/sec"
 
     def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
-        return hook.SessionRunArgs(self._global_step)
+        return hook.SessionRunArgs(self._global_step_tensor)
 
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
     ) -> None:
         if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
             return
-        step = int(run_context.session.run(self._global_step))
+        step = int(run_context.session.run(self._global_step_tensor))
         if not self._timer.should_trigger_for_step(step):
             return
         elapsed, step_count = self._timer.update_last_triggered_step(step)

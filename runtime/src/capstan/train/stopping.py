@@ -29,14 +29,14 @@ class StopAtStepHook(hook.SessionRunHook):
         self._last_step = last_step
 
     def begin(self) -> None:
-        self._global_step = steps.require_global_step("StopAtStepHook")
+        self._global_step_tensor = steps.require_global_step("StopAtStepHook")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         if self._last_step is None:
-            self._last_step = int(session.run(self._global_step)) + (self._num_steps or 0)
+            self._last_step = int(session.run(self._global_step_tensor)) + (self._num_steps or 0)
 
     def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
-        return hook.SessionRunArgs(self._global_step)
+        return hook.SessionRunArgs(self._global_step_tensor)
 
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
@@ -46,7 +46,7 @@ class StopAtStepHook(hook.SessionRunHook):
         last = self._last_step
         if last is None or run_values.results + 1 < last:
             return
-        if int(run_context.session.run(self._global_step)) >= last:
+        if int(run_context.session.run(self._global_step_tensor)) >= last:
             run_context.request_stop()
 
 
@@ -58,7 +58,7 @@ class GlobalStepWaiterHook(hook.SessionRunHook):
         self._is_released = False
 
     def begin(self) -> None:
-        self._global_step = steps.require_global_step("GlobalStepWaiterHook")
+        self._global_step_tensor = steps.require_global_step("GlobalStepWaiterHook")
 
     def before_run(self, run_context: hook.SessionRunContext) -> None:
         if self._is_released:
@@ -70,7 +70,7 @@ class GlobalStepWaiterHook(hook.SessionRunHook):
         logging.info("Waiting for global step %d before starting training.", self._wait_until_step)
         pause = threading.Event()
         while True:
-            step = int(run_context.session.run(self._global_step))
+            step = int(run_context.session.run(self._global_step_tensor))
             if step >= self._wait_until_step:
                 logging.info("Done waiting. Start training at step %d.", step)
                 return

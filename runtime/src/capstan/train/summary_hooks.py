@@ -42,10 +42,10 @@ class SummarySaverHook(hook.SessionRunHook):
         Raises:
             RuntimeError: the graph has no global step.
         """
-        self._global_step = steps.require_global_step("SummarySaverHook")
+        self._global_step_tensor = steps.require_global_step("SummarySaverHook")
         # The sum is a new tensor. A plain read may share the memory that the run updates.
         with graphs.get_default_graph().control_dependencies(None):
-            self._step_before = self._global_step + 0
+            self._step_before = self._global_step_tensor + 0
         if self._summary_writer is None and self._output_dir:
             self._summary_writer = summary_writer.FileWriterCache.get(self._output_dir)
         self._next_step: int | None = None
@@ -67,7 +67,7 @@ class SummarySaverHook(hook.SessionRunHook):
         step = int(run_values.results["global_step"]) + 1
         if self._next_step is None or self._is_due:
             # The value that this run returned may be older than the update of the run.
-            step = int(run_context.session.run(self._global_step))
+            step = int(run_context.session.run(self._global_step_tensor))
         if self._next_step is None:
             self._write_start(step)
         if self._is_due:

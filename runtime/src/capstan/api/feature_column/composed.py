@@ -4,13 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.api import example_ops, math_ops, sparse_ops
+from capstan.api import example_ops, math_ops, sparse_cross_ops, sparse_ops
 from capstan.api.feature_column import categorical, columns
 from capstan.core import dtypes
-from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
 
-_HASH_KEY = 0xDECAFCAFFE
 """TensorFlow's key for the hashes of crosses."""
 
 
@@ -115,34 +113,7 @@ class CrossedColumn(columns.CategoricalColumn):
                     f"populates weight_tensor. Given column: {key.name}"
                 )
             tensors.append(ids)
-        return _crossed(tensors, self.hash_bucket_size, self.hash_key)
-
-
-def _crossed(tensors: Sequence[Any], buckets: int, hash_key: int | None) -> SparseTensor:
-    """Return the hash of each combination of the values of an example."""
-    sparse = [each for each in tensors if isinstance(each, SparseTensor)]
-    dense = [_wide(each) for each in tensors if not isinstance(each, SparseTensor)]
-    values = [_wide(each.values) for each in sparse]
-    types = [each.dtype for each in (*values, *dense)]
-    found = raw.SparseCross(
-        [each.indices for each in sparse],
-        values,
-        [each.dense_shape for each in sparse],
-        dense,
-        N=len(sparse),
-        sparse_types=[each.dtype for each in values],
-        dense_types=[each.dtype for each in dense],
-        hashed_output=True,
-        num_buckets=buckets,
-        hash_key=hash_key or _HASH_KEY,
-        out_type=dtypes.int64,
-        internal_type=dtypes.int64 if dtypes.int64 in types else dtypes.string,
-    )
-    return SparseTensor(*found)
-
-
-def _wide(values: Any) -> Any:
-    return values if values.dtype == dtypes.string else math_ops.cast(values, dtypes.int64)
+        return sparse_cross_ops.sparse_cross_hashed(tensors, self.hash_bucket_size, self.hash_key)
 
 
 def crossed_column(
