@@ -42,6 +42,14 @@ def test_a_module_of_tf_can_be_imported_by_its_path(
     assert value.__spec__ is spec
 
 
+def test_a_module_in_a_module_of_tf_can_be_imported_by_its_path() -> None:
+    program = "import capstan.io.gfile as gfile; print(gfile.exists('/'))"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout == "True\n"
+
+
 def test_the_first_import_of_a_process_may_be_of_such_a_module() -> None:
     program = "from capstan.nn import relu; from capstan.layers import dense; print(relu.__name__)"
     ran = subprocess.run(

@@ -235,6 +235,17 @@ def test_subclasses_may_add_methods_and_not_override_them(tmp_path):
         Overridden(linear.model_fn, str(tmp_path))
 
 
+def test_a_program_may_switch_off_the_check_of_its_subclasses(tmp_path, monkeypatch):
+    class Overridden(tf.estimator.Estimator):
+        def evaluate(self):
+            return self._model_dir
+
+    monkeypatch.setattr(
+        tf.estimator.Estimator, "_assert_members_are_not_overridden", lambda estimator: None
+    )
+    assert Overridden(linear.model_fn, str(tmp_path)).evaluate() == str(tmp_path)
+
+
 def test_a_listener_needs_checkpoints_and_is_called_for_each(tmp_path):
     steps = []
 

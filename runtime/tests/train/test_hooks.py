@@ -254,6 +254,23 @@ def test_no_step_is_saved_twice(tmp_path: pathlib.Path):
 
 
 @pytest.mark.e2e
+def test_a_hook_that_saves_in_its_own_way_keeps_the_intervals(tmp_path: pathlib.Path):
+    saved = []
+
+    class Hook(tf.train.CheckpointSaverHook):
+        def after_create_session(self, session: Any, coord: Any) -> None:
+            saved.append(int(session.run(self._global_step_tensor)))
+
+        def _save(self, session: Any, step: int) -> bool:
+            saved.append(step)
+            return False
+
+    up, saver = count_up(), tf.train.Saver()
+    train(up, Hook(str(tmp_path), save_steps=3, saver=saver), runs=7)
+    assert saved == [0, 1, 4, 7]
+
+
+@pytest.mark.e2e
 def test_a_listener_may_ask_for_a_stop(tmp_path: pathlib.Path):
     class Listener(tf.train.CheckpointSaverListener):
         def after_save(self, session: Any, global_step_value: int) -> bool:

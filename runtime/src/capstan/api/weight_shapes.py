@@ -32,11 +32,9 @@ def assert_broadcastable(weights: Any, values: Any) -> Any:
         weights = convert.convert_to_tensor(weights, name="weights")
         values = convert.convert_to_tensor(values, name="values")
         loss_reduction.check_weights(weights.shape, values.shape)
-        rank, wanted = weights.shape.ndims, values.shape.ndims
-        if rank == 0:
+        if weights.shape.ndims == 0:
             return control_flow_ops.no_op(name="static_scalar_check_success")
-        both_known = weights.shape.is_fully_defined() and values.shape.is_fully_defined()
-        if both_known or (wanted == rank and set(weights.shape.as_list()) == {1}):
+        if weights.shape.is_fully_defined() and values.shape.is_fully_defined():
             return control_flow_ops.no_op(name="static_dims_check_success")
         shape, wanted_shape = raw.Shape(weights), raw.Shape(values)
         fits = cond_ops.cond(
@@ -68,9 +66,7 @@ def broadcast_weights(weights: Any, values: Any) -> Any:
     """
     with scoped(None, "broadcast_weights", (weights, values)) as scope:
         values = convert.convert_to_tensor(values, name="values")
-        weights = convert.convert_to_tensor(
-            weights, dtype=values.dtype.base_dtype, name="weights"
-        )
+        weights = convert.convert_to_tensor(weights, dtype=values.dtype.base_dtype, name="weights")
         are_known = weights.shape.is_fully_defined() and values.shape.is_fully_defined()
         if are_known and weights.shape.is_compatible_with(values.shape):
             return weights

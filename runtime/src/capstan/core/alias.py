@@ -47,6 +47,8 @@ def _module(parent: ModuleType, name: str, homes: Homes) -> ModuleType:
         module.__path__ = []
 
     def find(attribute: str) -> Any:
+        if attribute == "__all__":  # Python asks for it in `from capstan.python.ops.nn import *`.
+            return listed()
         if not attribute.startswith("__"):
             for home in homes:
                 try:

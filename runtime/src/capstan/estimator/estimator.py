@@ -213,13 +213,13 @@ class Estimator(exported_model.ExportedModel):
 
 def _check_overrides(kind: type[Estimator]) -> None:
     """Check that a subclass keeps the methods of Estimator."""
-    members = {
-        name: value
+    names = dict.fromkeys(
+        name
         for base in reversed(Estimator.__mro__[:-1])
-        for name, value in vars(base).items()
+        for name in vars(base)
         if not name.startswith("__")
-    }
-    overridden = [name for name, value in members.items() if getattr(kind, name) is not value]
+    )
+    overridden = [name for name in names if getattr(kind, name) is not getattr(Estimator, name)]
     if overridden:
         raise ValueError(
             "Subclasses of Estimator cannot override members of Estimator. "

@@ -116,6 +116,16 @@ def _python_functions(name: str) -> Any:
     raise AttributeError(name)
 
 
+def _old_column(name: str) -> Any:
+    """Return a class of columns by its name from before TensorFlow 1.12, such as `_EmbeddingColumn`."""
+    if name.startswith("_"):
+        for module in _COLUMNS:
+            found = getattr(importlib.import_module(module), name[1:], None)
+            if found is not None:
+                return found
+    raise AttributeError(name)
+
+
 def _session_layer(name: str) -> Any:
     """Return a class of sessions, whose name begins with an underscore in TensorFlow."""
     from capstan.train import hooked_session, wrapped_session
@@ -223,6 +233,7 @@ _ESTIMATORS = {
     "canned.baseline": (f"{_ESTIMATOR}.canned.baseline",),
     "canned.dnn": (f"{_ESTIMATOR}.canned.dnn",),
     "canned.dnn_linear_combined": (f"{_ESTIMATOR}.canned.dnn_linear_combined",),
+    "canned.head": ({"_Head": f"{_ESTIMATOR}.canned.model_head.ModelHead"},),
     "canned.linear": (f"{_ESTIMATOR}.canned.linear",),
     "canned.metric_keys": (f"{_ESTIMATOR}.canned.keys",),
     "canned.optimizers": (f"{_ESTIMATOR}.canned.choices",),
@@ -245,6 +256,10 @@ _ESTIMATORS = {
     ),
     "training": (_executor, f"{_ESTIMATOR}.training", f"{_ESTIMATOR}.specs"),
 }
+_COLUMNS = tuple(
+    f"capstan.api.feature_column.{name}"
+    for name in ("categorical", "columns", "composed", "dense", "embedding")
+)
 _KERAS = "capstan.keras"
 _KERAS_MODULES = (
     *("activations", "backend", "constraints", "initializers", "layers", "models", "regularizers"),
@@ -319,18 +334,26 @@ alias.grow(
         "ops.losses.util": ("capstan.api.losses",),
         "ops.image_ops_impl": ("capstan.api.image", _op),
         "ops.rnn_cell": ("capstan.api.rnn",),
-        "ops.rnn_cell_impl": ("capstan.api.rnn", "capstan.api.rnn.cells"),
+        "ops.rnn_cell_impl": (
+            {"_Linear": "capstan.api.rnn.own_loops.Linear"},
+            _hidden("capstan.api.rnn.own_loops"),
+            *("capstan.api.rnn", "capstan.api.rnn.cells", "capstan.api.rnn.own_loops"),
+        ),
         "ops.sets": ("capstan.api.sets",),
         "ops.summary_ops": ("capstan.api.summary_ops",),
         **{f"layers.{name}": ("capstan.api.layers",) for name in _LAYERS},
         "layers.utils": (
             *("capstan.api.layers.base", "capstan.api.smart_cond", "capstan.framework.convert"),
+            "capstan.api.layers.lengths",
+            "capstan.api.layers.base",
+            "capstan.framework.convert",
         ),
         "data.ops.dataset_ops": ("capstan.api.data", "capstan.api.data_experimental"),
         "data.ops.iterator_ops": ("capstan.api.data",),
         "data.ops.readers": ("capstan.api.data",),
-        "feature_column.feature_column": ("capstan.api.feature_column",),
+        "feature_column.feature_column": ("capstan.api.feature_column", _old_column),
         "feature_column.feature_column_lib": ("capstan.api.feature_column",),
+        "feature_column.feature_column_v2": ("capstan.api.feature_column", *_COLUMNS),
         **{f"training.{name}": (*_TRAIN, _op) for name in _TRAINING},
         "training.input": (_hidden("capstan.train.input_structure"), *_TRAIN, _op),
         "training.monitored_session": (_session_layer, "capstan.train.training_session", *_TRAIN),
@@ -349,7 +372,9 @@ alias.grow(
         "client.session": ("capstan.client.session", _TF),
         "client.timeline": ("capstan.client.timeline",),
         "distribute.estimator_training": (
-            {"should_run_distribute_coordinator": f"{_ESTIMATOR}.training.should_run_distribute_coordinator"},
+            {
+                "should_run_distribute_coordinator": f"{_ESTIMATOR}.training.should_run_distribute_coordinator"
+            },
         ),
         **{f"keras.{name}": (f"{_KERAS}.{name}",) for name in _KERAS_MODULES},
         "keras.engine.base_layer": (f"{_KERAS}.base_layer",),
