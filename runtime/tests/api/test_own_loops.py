@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.python.ops.rnn_cell_impl import _Linear, _like_rnncell
+from capstan.python.ops.rnn_cell_impl import _like_rnncell, _Linear
 
 LEFT, RIGHT = np.ones((2, 3), np.float32), np.full((2, 1), 2, np.float32)
 
@@ -37,12 +37,13 @@ def test_linear_multiplies_joined_arguments_by_its_kernel(build_bias: bool) -> N
     ],
 )
 def test_linear_refuses_other_arguments(args: object, message: str) -> None:
-    with tf.Graph().as_default(), pytest.raises(ValueError, match=message):
+    with tf.Graph().as_default():
         if args == "unknown":
             args = [tf.placeholder(tf.float32, [None, None])]
         elif args:
             args = [tf.constant(each) for each in args]
-        _Linear(args, 2, build_bias=True)
+        with pytest.raises(ValueError, match=message):
+            _Linear(args, 2, build_bias=True)
 
 
 def test_an_object_with_the_members_of_a_cell_is_like_a_cell() -> None:

@@ -1,8 +1,9 @@
 """Filters that choose exported models by their version, such as the five newest.
 
 A filter takes a list of paths and returns some of them, sorted. A path has a folder and the number
-that a parser has read from the name of the folder. The filters leave out paths without a number. TensorFlow calls the functions `_largest_export_versions`
-and so on: `python.estimator.gc` has them under these names.
+that a parser has read from the name of the folder. The filters leave out paths without a number.
+TensorFlow calls the functions `_largest_export_versions` and so on: `python.estimator.gc` has them
+under these names.
 
 Source: tensorflow/python/estimator/gc.py.
 """

@@ -67,6 +67,15 @@ def _executor(name: str) -> Any:
     raise AttributeError(name)
 
 
+def _coordinator(name: str) -> Any:
+    """Return the function that tells whether `train_and_evaluate` needs a coordinator."""
+    from capstan.estimator import training
+
+    if name == "should_run_distribute_coordinator":
+        return training.should_run_distribute_coordinator
+    raise AttributeError(name)
+
+
 def _ref_dtype(name: str) -> Any:
     """Return the dtype of a reference to a variable, such as `float32_ref`."""
     if not name.endswith("_ref"):
@@ -117,7 +126,7 @@ def _python_functions(name: str) -> Any:
 
 
 def _old_column(name: str) -> Any:
-    """Return a class of columns by its name from before TensorFlow 1.12, such as `_EmbeddingColumn`."""
+    """Return a class of columns by its older name, such as `_EmbeddingColumn`."""
     if name.startswith("_"):
         for module in _COLUMNS:
             found = getattr(importlib.import_module(module), name[1:], None)
@@ -228,7 +237,7 @@ _TRAINING = (
     *("training_util",),
 )
 _ESTIMATOR = "capstan.estimator"
-_ESTIMATORS = {
+_ESTIMATORS: dict[str, alias.Homes] = {
     "estimator": (f"{_ESTIMATOR}.estimator", f"{_ESTIMATOR}.warm_starting", _ESTIMATOR),
     "canned.baseline": (f"{_ESTIMATOR}.canned.baseline",),
     "canned.dnn": (f"{_ESTIMATOR}.canned.dnn",),
@@ -371,11 +380,7 @@ alias.grow(
         "client.device_lib": ("capstan.client.device_lib",),
         "client.session": ("capstan.client.session", _TF),
         "client.timeline": ("capstan.client.timeline",),
-        "distribute.estimator_training": (
-            {
-                "should_run_distribute_coordinator": f"{_ESTIMATOR}.training.should_run_distribute_coordinator"
-            },
-        ),
+        "distribute.estimator_training": (_coordinator,),
         **{f"keras.{name}": (f"{_KERAS}.{name}",) for name in _KERAS_MODULES},
         "keras.engine.base_layer": (f"{_KERAS}.base_layer",),
         "keras.engine.input_layer": (f"{_KERAS}.inputs",),
