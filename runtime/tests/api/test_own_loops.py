@@ -58,3 +58,9 @@ def test_sizes_that_are_unknown_are_joined_only_as_a_list() -> None:
         assert concat(tf.TensorShape(None), 3, static=True) is None
         with pytest.raises(ValueError, match="prefix or suffix of None"):
             concat(tf.TensorShape([None]), 3)
+
+
+def test_a_tensor_of_sizes_is_its_own_stack() -> None:
+    with tf.Graph().as_default():
+        sizes = tf.constant([2, 3])
+        assert tf.stack(sizes) is sizes

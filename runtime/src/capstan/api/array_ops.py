@@ -205,7 +205,9 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
-    """Join tensors of the same shape along a new axis."""
+    """Join tensors of the same shape along a new axis. A single tensor is joined along axis 0."""
+    if axis == 0 and isinstance(values, graphs.Tensor):
+        return values
     return raw.Pack(list(values), axis=axis, name=name)
 
 
