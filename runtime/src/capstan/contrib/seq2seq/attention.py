@@ -32,11 +32,11 @@ class AttentionMechanism:
 
     @property
     def alignments_size(self) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError("Abstract method")
 
     @property
     def state_size(self) -> Any:
-        raise NotImplementedError
+        raise NotImplementedError("Abstract method")
 
 
 class _BaseAttentionMechanism(AttentionMechanism):
