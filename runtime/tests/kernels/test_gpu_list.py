@@ -87,6 +87,13 @@ ONLY_ON_CPU = {
         ("Betainc", "Igamma", "IgammaGradA", "Igammac", "RandomGammaGrad"),
         "the host ends a sum when it sees that no element changes any more",
     ),
+    **dict.fromkeys(
+        ("CropAndResize", "CropAndResizeGradBoxes", "CropAndResizeGradImage"),
+        "the host checks that each box belongs to an image",
+    ),
+    **dict.fromkeys(
+        ("NonMaxSuppressionV2", "NonMaxSuppressionV3"), "the host chooses one box after another"
+    ),
     "ParameterizedTruncatedNormal": "the host draws again until each number is between its bounds",
     "_While": "the host starts the iterations of a loop, and the compiler puts this node there",
 }

@@ -129,7 +129,7 @@ def test_chosen_boxes_are_those_of_tensorflow(v1: Any, seed: int, threshold: flo
     places, scores = crowd(seed)
 
     def case(tf: Any) -> list[Any]:
-        image, given = tf.image, tf.constant(places)
+        image = tf.image
         overlaps = drawn(seed).random((30, 30)).astype(np.float32)
         return [
             image.non_max_suppression(places, scores, 30, threshold),
@@ -138,16 +138,19 @@ def test_chosen_boxes_are_those_of_tensorflow(v1: Any, seed: int, threshold: flo
                 places.astype(np.float16), scores.astype(np.float16), 8, threshold, 0.3
             ),
             image.non_max_suppression(places[:0], scores[:0], 4, threshold),
-            # TensorFlow 2.21 chooses padded boxes by another rule, but still has the op.
-            *tf.raw_ops.NonMaxSuppressionV4(
-                boxes=places,
-                scores=scores,
-                max_output_size=25,
-                iou_threshold=threshold,
-                score_threshold=0.5,
-                pad_to_max_output_size=True,
+            # The function of TensorFlow 2.21 follows another rule, but the op is still there.
+            *(
+                part
+                for is_padded in (True, False)
+                for part in tf.raw_ops.NonMaxSuppressionV4(
+                    boxes=places,
+                    scores=scores,
+                    max_output_size=25,
+                    iou_threshold=threshold,
+                    score_threshold=0.5,
+                    pad_to_max_output_size=is_padded,
+                )
             ),
-            *image.non_max_suppression_padded(given, scores, 25, threshold, 0.5),
             image.non_max_suppression_overlaps(overlaps, scores, 9, threshold, 0.1),
         ]
 
@@ -232,11 +235,13 @@ def test_zeros_follow_the_chosen_boxes_up_to_the_limit() -> None:
         image = tf.image
         return [
             *image.non_max_suppression_padded(places, scores, 25, 0.3, 0.5, True),
+            *image.non_max_suppression_padded(places, scores, 25, 0.3, 0.5),
             image.non_max_suppression(places, scores, 25, 0.3, 0.5),
         ]
 
-    padded, count, chosen = values(capstan, case)
-    assert 0 < count == len(chosen) < 25
+    padded, count, bare, bare_count, chosen = values(capstan, case)
+    assert 0 < count == bare_count == len(chosen) < 25
+    assert bare.tolist() == chosen.tolist()
     assert padded.tolist() == [*chosen, *[0] * (25 - count)]
 
 
