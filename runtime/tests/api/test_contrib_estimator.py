@@ -171,3 +171,29 @@ def test_the_chief_stops_at_the_last_step(tmp_path: pathlib.Path) -> None:
     assert estimator.get_variable_value("global_step") == 3
     with pytest.raises(ValueError, match="last_step must be specified"):
         stop_at_checkpoint.StopAtCheckpointStepHook(lambda: 0, None, 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("devices", [None, ["/cpu:0"]])
+def test_a_model_is_replicated_on_one_device(devices: Any, tmp_path: pathlib.Path) -> None:
+    def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
+        value = tf.get_variable("value", initializer=params["start"])
+        loss = tf.reduce_sum(tf.square(value) * features) / 2
+        assert loss.device == ("" if devices is None else "/device:CPU:0")
+        optimizer = contrib.TowerOptimizer(lambda: tf.train.GradientDescentOptimizer(0.5))
+        train = optimizer.minimize(loss, tf.train.get_global_step())
+        return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+    replicated = contrib.replicate_model_fn(model_fn, devices=devices)
+    estimator = tf.estimator.Estimator(replicated, tmp_path, params={"start": 8.0})
+    estimator.train(lambda: (tf.constant(1.0), None), steps=2)
+    assert estimator.get_variable_value("value") == 2.0
+
+
+def test_replicas_on_several_devices_are_refused() -> None:
+    with pytest.raises(ValueError, match="run a worker for each GPU"):
+        contrib.replicate_model_fn(lambda features: features, devices=["/gpu:0", "/gpu:1"])
+    with pytest.raises(ValueError, match="none reduction is specified"):
+        contrib.replicate_model_fn(lambda features: features, tf.losses.Reduction.NONE)
+    optimizer = tf.train.GradientDescentOptimizer(0.5)
+    with tf.Graph().as_default():
+        assert contrib.TowerOptimizer(optimizer).get_slot_names() == []

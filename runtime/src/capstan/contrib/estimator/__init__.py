@@ -20,6 +20,8 @@ from capstan.contrib.estimator.heads import multi_head as multi_head
 from capstan.contrib.estimator.heads import multi_label_head as multi_label_head
 from capstan.contrib.estimator.heads import poisson_regression_head as poisson_regression_head
 from capstan.contrib.estimator.heads import regression_head as regression_head
+from capstan.contrib.estimator.replication import TowerOptimizer as TowerOptimizer
+from capstan.contrib.estimator.replication import replicate_model_fn as replicate_model_fn
 from capstan.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
 from capstan.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook
 from capstan.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
@@ -39,6 +41,7 @@ from capstan.estimator.stop_at_checkpoint import (
 
 __all__ = [
     "InMemoryEvaluatorHook",
+    "TowerOptimizer",
     "add_metrics",
     "binary_classification_head",
     "build_raw_supervised_input_receiver_fn",
@@ -57,6 +60,7 @@ __all__ = [
     "multi_label_head",
     "poisson_regression_head",
     "regression_head",
+    "replicate_model_fn",
     "stop_if_higher_hook",
     "stop_if_lower_hook",
     "stop_if_no_decrease_hook",

@@ -7,6 +7,7 @@ from typing import Any
 
 from capstan import train
 from capstan.api import clip_ops
+from capstan.contrib.estimator import wrapped
 
 
 def clip_gradients_by_norm(optimizer: train.Optimizer, clip_norm: Any) -> train.Optimizer:
@@ -17,14 +18,10 @@ def clip_gradients_by_norm(optimizer: train.Optimizer, clip_norm: Any) -> train.
     return _Clipping(optimizer, clip_norm)
 
 
-class _Clipping(train.Optimizer):
+class _Clipping(wrapped.WrappedOptimizer):
     def __init__(self, optimizer: train.Optimizer, clip_norm: Any) -> None:
-        super().__init__(use_locking=False, name=f"ClipByNorm{optimizer.get_name()}")
-        self._optimizer = optimizer
+        super().__init__(lambda: optimizer, f"ClipByNorm{optimizer.get_name()}")
         self._clip_norm = clip_norm
-
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> Any:
-        return self._optimizer.compute_gradients(*args, **kwargs)
 
     def apply_gradients(
         self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
@@ -32,13 +29,4 @@ class _Clipping(train.Optimizer):
         gradients, variables = zip(*grads_and_vars, strict=True)
         clipped, _ = clip_ops.clip_by_global_norm(gradients, self._clip_norm)
         pairs = list(zip(clipped, variables, strict=True))
-        return self._optimizer.apply_gradients(pairs, global_step, name)
-
-    def get_slot(self, var: Any, name: str) -> Any:
-        return self._optimizer.get_slot(var, name)
-
-    def get_slot_names(self) -> Any:
-        return self._optimizer.get_slot_names()
-
-    def variables(self) -> Any:
-        return self._optimizer.variables()
+        return super().apply_gradients(pairs, global_step, name)
