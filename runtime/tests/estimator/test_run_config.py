@@ -178,7 +178,7 @@ def test_a_strategy_may_have_no_other_cluster_than_tf_config(monkeypatch):
     with pytest.raises(AttributeError, match=r"'scope'.* tf\.train\.replica_device_setter"):
         strategy.scope()
     monkeypatch.setenv("TF_CONFIG", json.dumps(_task(OLD, "ps", 0)))
-    with pytest.raises(ValueError, match="Set TF_CONFIG to this cluster"):
+    with pytest.raises(ValueError, match="Set TF_CONFIG to the cluster of"):
         tf.distribute.experimental.ParameterServerStrategy(resolver)
     monkeypatch.delenv("TF_CONFIG")
     alone = tf.distribute.cluster_resolver.TFConfigClusterResolver()

@@ -31,10 +31,13 @@ class ParameterServerStrategy:
         given = cluster.ClusterSpec(cluster_resolver.cluster_spec())
         if not given:
             raise ValueError("Cluster spec must be non-empty in `cluster_resolver`.")
-        if given != resolvers.TFConfigClusterResolver().cluster_spec():
+        found = resolvers.TFConfigClusterResolver().cluster_spec()
+        if given != found:
+            other = f"names {found.as_dict()}" if found else "is not set or names no cluster"
             raise ValueError(
                 "cluster_resolver must have the cluster of TF_CONFIG, because estimators find the "
-                f"tasks there. It has {given.as_dict()}. Set TF_CONFIG to this cluster."
+                f"tasks there. It has {given.as_dict()}, and TF_CONFIG {other}. Set TF_CONFIG to "
+                "the cluster of cluster_resolver."
             )
 
     @property
