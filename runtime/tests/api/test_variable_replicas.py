@@ -22,10 +22,11 @@ def makers() -> list[Any]:
         lambda **more: tf.Variable(1.0, use_resource=True, **more),
         lambda **more: tf.get_variable("x", [], **more),
         lambda **more: tf.get_variable("y", [2], partitioner=tf.fixed_size_partitioner(2), **more),
+        lambda **more: tf.contrib.framework.model_variable("z", [], trainable=False, **more),
     ]
 
 
-@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("number", range(5))
 def test_a_variable_keeps_its_synchronization_and_aggregation(number: int) -> None:
     made = makers()[number](synchronization=WHEN.ON_READ, aggregation=HOW.MEAN)
     for variable in made if number == 3 else [made]:

@@ -61,6 +61,8 @@ def variable(
     partitioner: Any = None,
     custom_getter: Callable[..., Any] | None = None,
     use_resource: bool | None = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
 ) -> Any:
     """Return or create a variable, as `get_variable` does, on a device.
 
@@ -76,6 +78,7 @@ def variable(
             name, shape=shape, dtype=dtype, initializer=initializer, regularizer=regularizer,
             trainable=trainable, collections=list(dict.fromkeys(names)),
             caching_device=caching_device, partitioner=partitioner, use_resource=use_resource,
+            synchronization=synchronization, aggregation=aggregation,
         )  # fmt: skip
 
 
@@ -93,13 +96,16 @@ def model_variable(
     partitioner: Any = None,
     custom_getter: Callable[..., Any] | None = None,
     use_resource: bool | None = None,
+    synchronization: Any = None,
+    aggregation: Any = None,
 ) -> Any:
     """Return or create a variable that is in MODEL_VARIABLES and GLOBAL_VARIABLES."""
     names = [*(collections or ()), _KEYS.GLOBAL_VARIABLES, _KEYS.MODEL_VARIABLES]
     return variable(
         name, shape, dtype, initializer=initializer, regularizer=regularizer, trainable=trainable,
         collections=names, caching_device=caching_device, device=device, partitioner=partitioner,
-        custom_getter=custom_getter, use_resource=use_resource,
+        custom_getter=custom_getter, use_resource=use_resource, synchronization=synchronization,
+        aggregation=aggregation,
     )  # fmt: skip
 
 
