@@ -139,7 +139,8 @@ class VariableScope:
 
 def _checked(name: str, requested: dict[str, Any]) -> tuple[Any, ...]:
     """Return the arguments `_REPLICAS` of a variable, with their defaults for None."""
-    return variable_replicas.checked(*(requested.get(key) for key in _REPLICAS), name)
+    synchronization, aggregation, trainable = (requested.get(key) for key in _REPLICAS)
+    return variable_replicas.checked(synchronization, aggregation, trainable, name)
 
 
 def _own_dtype(value: Any) -> dtypes.DType:
