@@ -61,7 +61,10 @@ def test_the_last_axis_of_labels_or_predictions_is_removed_as_in_tensorflow(
             )
         )
 
-    shapes = [(2,), (2, 1), (2, 3), (2, 1, 1), (2, 3, 1)]
+    # If the step decides, TensorFlow 1.15 fails for a last axis of another size.
+    # Later versions keep the axis.
+    wide = [(2,), (2, 3), (2, 3, 1)] if knows_shape else [(1,)]
+    shapes = [*wide, (2, 1), (2, 1, 1)]
     compare(v1, [case(*each) for each in itertools.product(shapes, repeat=2)])
 
 
