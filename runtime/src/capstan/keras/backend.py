@@ -5,6 +5,9 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.framework import graph as graphs
 from capstan.keras import context
+from capstan.keras.activations import elu as elu
+from capstan.keras.activations import hard_sigmoid as hard_sigmoid
+from capstan.keras.activations import relu as relu
 from capstan.keras.crossentropies import binary_crossentropy as binary_crossentropy
 from capstan.keras.crossentropies import categorical_crossentropy as categorical_crossentropy
 from capstan.keras.crossentropies import (
@@ -14,9 +17,80 @@ from capstan.keras.learning import in_test_phase as in_test_phase
 from capstan.keras.learning import in_train_phase as in_train_phase
 from capstan.keras.learning import learning_phase as learning_phase
 from capstan.keras.learning import set_learning_phase as set_learning_phase
+from capstan.keras.products import batch_dot as batch_dot
+from capstan.keras.products import dot as dot
 from capstan.keras.recurrence import rnn as rnn
 from capstan.keras.settings import SETTINGS as _SETTINGS
 from capstan.keras.settings import data_format as _data_format
+from capstan.keras.tensor_layout import arange as arange
+from capstan.keras.tensor_layout import batch_flatten as batch_flatten
+from capstan.keras.tensor_layout import bias_add as bias_add
+from capstan.keras.tensor_layout import cast as cast
+from capstan.keras.tensor_layout import cast_to_floatx as cast_to_floatx
+from capstan.keras.tensor_layout import concatenate as concatenate
+from capstan.keras.tensor_layout import constant as constant
+from capstan.keras.tensor_layout import dtype as dtype
+from capstan.keras.tensor_layout import expand_dims as expand_dims
+from capstan.keras.tensor_layout import flatten as flatten
+from capstan.keras.tensor_layout import gather as gather
+from capstan.keras.tensor_layout import gradients as gradients
+from capstan.keras.tensor_layout import is_sparse as is_sparse
+from capstan.keras.tensor_layout import one_hot as one_hot
+from capstan.keras.tensor_layout import ones_like as ones_like
+from capstan.keras.tensor_layout import permute_dimensions as permute_dimensions
+from capstan.keras.tensor_layout import repeat as repeat
+from capstan.keras.tensor_layout import repeat_elements as repeat_elements
+from capstan.keras.tensor_layout import reshape as reshape
+from capstan.keras.tensor_layout import reverse as reverse
+from capstan.keras.tensor_layout import shape as shape
+from capstan.keras.tensor_layout import squeeze as squeeze
+from capstan.keras.tensor_layout import stack as stack
+from capstan.keras.tensor_layout import stop_gradient as stop_gradient
+from capstan.keras.tensor_layout import tile as tile
+from capstan.keras.tensor_layout import to_dense as to_dense
+from capstan.keras.tensor_layout import transpose as transpose
+from capstan.keras.tensor_layout import zeros_like as zeros_like
+from capstan.keras.tensor_math import abs as abs  # noqa: A004
+from capstan.keras.tensor_math import all as all  # noqa: A004
+from capstan.keras.tensor_math import any as any  # noqa: A004
+from capstan.keras.tensor_math import argmax as argmax
+from capstan.keras.tensor_math import argmin as argmin
+from capstan.keras.tensor_math import clip as clip
+from capstan.keras.tensor_math import cos as cos
+from capstan.keras.tensor_math import cumprod as cumprod
+from capstan.keras.tensor_math import cumsum as cumsum
+from capstan.keras.tensor_math import dropout as dropout
+from capstan.keras.tensor_math import equal as equal
+from capstan.keras.tensor_math import exp as exp
+from capstan.keras.tensor_math import greater as greater
+from capstan.keras.tensor_math import greater_equal as greater_equal
+from capstan.keras.tensor_math import in_top_k as in_top_k
+from capstan.keras.tensor_math import l2_normalize as l2_normalize
+from capstan.keras.tensor_math import less as less
+from capstan.keras.tensor_math import less_equal as less_equal
+from capstan.keras.tensor_math import log as log
+from capstan.keras.tensor_math import max as max  # noqa: A004
+from capstan.keras.tensor_math import maximum as maximum
+from capstan.keras.tensor_math import mean as mean
+from capstan.keras.tensor_math import min as min  # noqa: A004
+from capstan.keras.tensor_math import minimum as minimum
+from capstan.keras.tensor_math import not_equal as not_equal
+from capstan.keras.tensor_math import pow as pow  # noqa: A004
+from capstan.keras.tensor_math import prod as prod
+from capstan.keras.tensor_math import round as round  # noqa: A004
+from capstan.keras.tensor_math import sigmoid as sigmoid
+from capstan.keras.tensor_math import sign as sign
+from capstan.keras.tensor_math import sin as sin
+from capstan.keras.tensor_math import softmax as softmax
+from capstan.keras.tensor_math import softplus as softplus
+from capstan.keras.tensor_math import softsign as softsign
+from capstan.keras.tensor_math import sqrt as sqrt
+from capstan.keras.tensor_math import square as square
+from capstan.keras.tensor_math import std as std
+from capstan.keras.tensor_math import sum as sum  # noqa: A004
+from capstan.keras.tensor_math import switch as switch
+from capstan.keras.tensor_math import tanh as tanh
+from capstan.keras.tensor_math import var as var
 
 
 def epsilon() -> float:

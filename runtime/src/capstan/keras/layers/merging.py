@@ -4,12 +4,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from capstan.api import array_ops, creation_ops, gather_ops, logic_ops, math_ops, reduce_ops
+from capstan.api import array_ops, creation_ops, logic_ops, math_ops, reduce_ops
 from capstan.core import dtypes
 from capstan.framework.raw import raw
-from capstan.keras import built_in, settings
+from capstan.keras import built_in, products, settings
 
 
 class Merge(built_in.BuiltIn):
@@ -149,7 +147,7 @@ class Dot(Merge):
         one, other = (axis % each.shape.ndims for axis, each in zip(pair, inputs, strict=True))
         if self.normalize:
             first, second = _unit(first, one), _unit(second, other)
-        return _dot(first, second, one, other)
+        return products.along(first, second, one, other)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         return None
@@ -158,34 +156,6 @@ class Dot(Merge):
 def _unit(tensor: Any, axis: int) -> Any:
     squares = reduce_ops.reduce_sum(tensor * tensor, axis=axis, keepdims=True)
     return tensor * math_ops.rsqrt(math_ops.maximum(squares, settings.SETTINGS.epsilon**2))
-
-
-def _dot(first: Any, second: Any, one: int, other: int) -> Any:
-    """Return the products of the examples, summed along the axes `one` and `other`."""
-    left = [axis for axis in range(1, first.shape.ndims) if axis != one]
-    right = [axis for axis in range(1, second.shape.ndims) if axis != other]
-    batch = raw.Shape(first)[:1]
-    outer = [
-        gather_ops.gather(raw.Shape(tensor), np.array(axes, np.int32))
-        for tensor, axes in ((first, left), (second, right))
-    ]
-    size = raw.Shape(first)[one]
-    rows = array_ops.reshape(
-        array_ops.transpose(first, [0, *left, one]), array_ops.stack([batch[0], -1, size])
-    )
-    columns = array_ops.reshape(
-        array_ops.transpose(second, [0, other, *right]), array_ops.stack([batch[0], size, -1])
-    )
-    products = math_ops.matmul(rows, columns)
-    known = [first.shape.as_list()[axis] for axis in (0, *left)]
-    known += [second.shape.as_list()[axis] for axis in right]
-    if len(known) == 1:
-        result = raw.Reshape(products, array_ops.stack([batch[0], 1]))
-        result.set_shape([known[0], 1])
-        return result
-    result = raw.Reshape(products, array_ops.concat([batch, *outer], 0))
-    result.set_shape(known)
-    return result
 
 
 def _functional(layer: Callable[..., Any]) -> Callable[..., Any]:

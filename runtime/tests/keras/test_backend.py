@@ -1,0 +1,150 @@
+"""The functions of `tf.keras.backend`, compared with NumPy."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+K = tf.keras.backend
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(2, 3, 4)).astype(np.float32)
+Y = RANDOM.normal(size=(2, 4, 5)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[tf.Graph]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+def run(tensor: Any, *fed: tuple[Any, Any]) -> Any:
+    with tf.Session() as session:
+        return session.run(tensor, dict(fed))
+
+
+def softmax(x: Any, axis: int) -> Any:
+    powers = np.exp(x - x.max(axis, keepdims=True))
+    return powers / powers.sum(axis, keepdims=True)
+
+
+CASES: dict[str, tuple[Any, Any]] = {
+    "abs": (lambda x: K.abs(x), np.abs(X)),
+    "sqrt of negative numbers": (lambda x: K.sqrt(x), np.sqrt(np.maximum(X, 0))),
+    "clip": (lambda x: K.clip(x, -0.5, 0.25), np.clip(X, -0.5, 0.25)),
+    "clip without a top": (lambda x: K.clip(x, 0, None), np.maximum(X, 0)),
+    "clip with exchanged ends": (lambda x: K.clip(x, 1, 0), np.ones_like(X)),
+    "softmax": (lambda x: K.softmax(x, axis=1), softmax(X, 1)),
+    "sum": (lambda x: K.sum(x, axis=[0, 2], keepdims=True), X.sum((0, 2), keepdims=True)),
+    "prod": (lambda x: K.prod(x, axis=-1), X.prod(-1)),
+    "max": (lambda x: K.max(x, axis=1), X.max(1)),
+    "min": (lambda x: K.min(x), X.min()),
+    "mean": (lambda x: K.mean(x, axis=1, keepdims=True), X.mean(1, keepdims=True)),
+    "mean of truth values": (lambda x: K.mean(x > 0), np.mean(X > 0)),
+    "var": (lambda x: K.var(x, axis=1), X.var(1)),
+    "var of all": (lambda x: K.var(x), X.var()),
+    "std": (lambda x: K.std(x, axis=(0, 2), keepdims=True), X.std((0, 2), keepdims=True)),
+    "any": (lambda x: K.any(x > 2, axis=0), (X > 2).any(0)),
+    "all": (lambda x: K.all(x), np.all(X)),
+    "argmax": (lambda x: K.argmax(x), X.argmax(-1)),
+    "argmin": (lambda x: K.argmin(x, axis=0), X.argmin(0)),
+    "cumsum": (lambda x: K.cumsum(x, axis=1), X.cumsum(1)),
+    "l2_normalize": (
+        lambda x: K.l2_normalize(x, axis=-1),
+        X / np.linalg.norm(X, axis=-1, keepdims=True),
+    ),
+    "switch of elements": (lambda x: K.switch(x > 0, x, -2 * x), np.where(X > 0, X, -2 * X)),
+    "switch of rows": (
+        lambda x: K.switch(x[:, 0, 0] > 0, x, -x),
+        np.where(X[:, :1, :1] > 0, X, -X),
+    ),
+    "switch of one of two functions": (
+        lambda x: K.switch(x[0, 0, 0] > 0, lambda: x, lambda: -x),
+        X if X[0, 0, 0] > 0 else -X,
+    ),
+    "concatenate": (lambda x: K.concatenate([x, x], axis=-2), np.concatenate([X, X], 1)),
+    "stack": (lambda x: K.stack([x, x], axis=1), np.stack([X, X], 1)),
+    "flatten": (lambda x: K.flatten(x), X.ravel()),
+    "batch_flatten": (lambda x: K.batch_flatten(x), X.reshape(2, -1)),
+    "permute_dimensions": (lambda x: K.permute_dimensions(x, (1, 0, 2)), X.transpose(1, 0, 2)),
+    "transpose": (lambda x: K.transpose(x), X.transpose()),
+    "squeeze": (lambda x: K.squeeze(x[:, :1], 1), X[:, 0]),
+    "tile": (lambda x: K.tile(x, [1, 2, 1]), np.tile(X, [1, 2, 1])),
+    "repeat": (lambda x: K.repeat(x[:, 0], 3), np.repeat(X[:, :1], 3, axis=1)),
+    "repeat_elements": (lambda x: K.repeat_elements(x, 3, axis=1), np.repeat(X, 3, axis=1)),
+    "reverse": (lambda x: K.reverse(x, [0, 2]), X[::-1, :, ::-1]),
+    "gather": (lambda x: K.gather(x, [1, 1, 0]), X[[1, 1, 0]]),
+    "one_hot": (lambda x: K.one_hot(K.argmax(x, axis=-1), 4), np.eye(4)[X.argmax(-1)]),
+    "bias_add": (lambda x: K.bias_add(x, K.constant([1, 2, 3, 4])), X + np.array([1, 2, 3, 4])),
+    "bias_add of channels that come first": (
+        lambda x: K.bias_add(x, K.constant([1, 2, 3]), "channels_first"),
+        X + np.reshape([1, 2, 3], (3, 1)),
+    ),
+    "bias_add with a bias for each place": (lambda x: K.bias_add(x, K.constant(X[0])), X + X[0]),
+    "arange": (lambda x: K.arange(5) + K.arange(2, 12, 2), [2, 5, 8, 11, 14]),
+    "cast": (lambda x: K.cast(x > 0, "float32"), np.float32(X > 0)),
+    "gradients": (lambda x: K.gradients(K.sum(K.square(x)), [x])[0], 2 * X),
+    "dot of a matrix": (lambda x: K.dot(x, K.constant(Y[0])), X @ Y[0]),
+    "dot of batches": (lambda x: K.dot(x, K.constant(Y)), np.tensordot(X, Y, [2, 1])),
+    "batch_dot": (lambda x: K.batch_dot(x, K.constant(Y)), X @ Y),
+    "batch_dot of given axes": (
+        lambda x: K.batch_dot(x, K.constant(X), axes=(2, 2)),
+        np.einsum("bij,bkj->bik", X, X),
+    ),
+    "batch_dot of vectors": (
+        lambda x: K.batch_dot(x[:, 0], x[:, 1], axes=1),
+        (X[:, 0] * X[:, 1]).sum(1, keepdims=True),
+    ),
+    "batch_dot of a vector": (
+        lambda x: K.batch_dot(x, x[:, 0]),
+        np.einsum("bij,bj->bi", X, X[:, 0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("shape", [[2, 3, 4], [None, 3, 4], [None, None, None]])
+def test_functions_give_the_values_of_numpy(case: str, shape: list[int | None]) -> None:
+    function, expected = CASES[case]
+    x = tf.placeholder(tf.float32, shape)
+    result = function(x)
+    found = run(result, (x, X))
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert result.shape.is_compatible_with(np.shape(expected))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: K.batch_dot(K.constant([1.0]), K.constant([1.0])), "rank < 2"),
+        (lambda: K.batch_dot(K.constant(X), K.constant(Y), axes=0), "over axis 0"),
+        (lambda: K.batch_dot(K.constant(X), K.constant(Y), axes=(1, 1)), "3 != 4"),
+        (lambda: K.batch_dot(K.constant(X), K.constant(Y), axes=([1], 1)), "Multiple target"),
+        (lambda: K.bias_add(K.constant(X), K.constant(X)), "Unexpected bias dimensions 3"),
+    ],
+)
+def test_wrong_axes_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_sparse_tensors_are_recognised_joined_and_multiplied() -> None:
+    sparse = tf.SparseTensor([[0, 1], [1, 0]], [2.0, 3.0], [2, 2])
+    dense = np.array([[0, 2], [3, 0]], np.float32)
+    assert K.is_sparse(sparse)
+    assert not K.is_sparse(K.constant(1))
+    assert K.is_sparse(K.concatenate([sparse, sparse]))
+    values = run([K.to_dense(sparse), K.concatenate([sparse, K.constant(dense)]),
+                  K.dot(sparse, K.constant(dense))])  # fmt: skip
+    for found, expected in zip(
+        values, (dense, np.hstack([dense, dense]), dense @ dense), strict=True
+    ):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_types_have_names_and_constants_the_type_floatx() -> None:
+    assert K.dtype(K.constant([1, 2])) == "float32"
+    assert K.dtype(K.constant([1, 2], dtype="int64")) == "int64"
+    assert K.cast_to_floatx([1, 2]).dtype == np.float32
