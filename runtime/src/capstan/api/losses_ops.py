@@ -9,7 +9,23 @@ from capstan.api import math_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
+
+
+def logits_of_softmax(probabilities: Any) -> Any:
+    """Return the input of the softmax whose output `probabilities` are, or None."""
+    return _input_of("Softmax", probabilities)
+
+
+def logits_of_sigmoid(probabilities: Any) -> Any:
+    """Return the input of the sigmoid whose output `probabilities` are, or None."""
+    return _input_of("Sigmoid", probabilities)
+
+
+def _input_of(op: str, output: Any) -> Any:
+    is_made = isinstance(output, graphs.Tensor) and output.op.type == op
+    return output.op.inputs[0] if is_made else None
 
 
 def along_last_axis(op: str, logits: Any, axis: int | None, name: str | None) -> Any:

@@ -9,7 +9,6 @@ from typing import Any
 from capstan.api import array_ops, clip_ops, losses_ops, math_ops, reduce_ops
 from capstan.core import dtypes
 from capstan.framework import convert
-from capstan.framework import graph as graphs
 from capstan.keras import settings
 
 
@@ -20,7 +19,7 @@ def categorical_crossentropy(
 
     `output` holds probabilities, which are divided by their sum, or logits with `from_logits`.
     """
-    logits = output if from_logits else _inputs_of("Softmax", output)
+    logits = output if from_logits else losses_ops.logits_of_softmax(output)
     if logits is not None:
         return losses_ops.softmax_cross_entropy_with_logits_v2(
             labels=target, logits=logits, axis=axis
@@ -41,7 +40,7 @@ def sparse_categorical_crossentropy(
         ValueError: the rank of `output` is unknown, and the axis is not the last one.
     """
     output = convert.convert_to_tensor(output)
-    logits = output if from_logits else _inputs_of("Softmax", output)
+    logits = output if from_logits else losses_ops.logits_of_softmax(output)
     if logits is None:
         logits = math_ops.log(_clipped(output))
     rank = logits.shape.ndims
@@ -69,18 +68,12 @@ def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> 
 
     `output` holds probabilities, or logits with `from_logits`.
     """
-    logits = output if from_logits else _inputs_of("Sigmoid", output)
+    logits = output if from_logits else losses_ops.logits_of_sigmoid(output)
     if logits is not None:
         return losses_ops.sigmoid_cross_entropy_with_logits(labels=target, logits=logits)
     clipped, epsilon = _clipped(output), settings.SETTINGS.epsilon
     is_one = target * math_ops.log(clipped + epsilon)
     return -(is_one + (1 - target) * math_ops.log(1 - clipped + epsilon))
-
-
-def _inputs_of(kind: str, output: Any) -> Any:
-    """Return the input of the operation of a kind that has made a tensor, or None."""
-    is_made = isinstance(output, graphs.Tensor) and output.op.type == kind
-    return output.op.inputs[0] if is_made else None
 
 
 def _clipped(output: Any) -> Any:
