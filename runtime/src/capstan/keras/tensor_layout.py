@@ -41,7 +41,8 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") ->
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
     """Return a constant, by default of the type `floatx`."""
-    return convert.constant(value, dtype or settings.SETTINGS.floatx, shape, name or "Const")
+    given: dict[str, Any] = {} if name is None else {"name": name}
+    return convert.constant(value, dtype or settings.SETTINGS.floatx, shape, **given)
 
 
 def cast(x: Any, dtype: Any) -> Any:
