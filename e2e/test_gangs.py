@@ -139,12 +139,12 @@ def test_a_job_of_which_all_tasks_restart_is_a_gang_again(story: Story) -> None:
     story.started(gang_of(2, onFailure="RestartJob"))
     first = {pod["spec"]["schedulingGroup"]["podGroupName"] for pod in story.pods().values()}
     story.kubelet.exit(story.pod_key("worker-1"), 1)
+    # The pod of worker-1 has ended, but its new pod waits until the other old pods are gone.
     status = story.until_running("worker-1", attempt=2)
-    assert row(status, "ps-0")["attempt"] == 2
-    # The pod of worker-1 had ended, so the new one starts first. The others start when their pods
-    # are gone. By then worker-1 may run, because nobody keeps a gang together here.
-    again = story.pod("worker-1")["spec"]["schedulingGroup"]["podGroupName"]
-    assert first == {again} == {f"{NAME}-3"}
+    assert {task["attempt"] for task in status["tasks"]} == {2}
+    again = {pod["spec"]["schedulingGroup"]["podGroupName"] for pod in story.pods().values()}
+    assert len(story.pods()) == 3
+    assert first == again == {f"{NAME}-3"}
 
 
 @pytest.mark.parametrize(

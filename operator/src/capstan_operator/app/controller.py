@@ -9,7 +9,7 @@ Rule 3: this process remembers only facts that the next process could find out f
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -39,11 +39,12 @@ from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests import queue
+from capstan_operator.manifests.gang import PodGroup
 from capstan_operator.reconcile import invalid, rows
-from capstan_operator.reconcile.actions import Plan
+from capstan_operator.reconcile.actions import Action, Plan
 from capstan_operator.reconcile.observe import Obstacle
 from capstan_operator.reconcile.plan import plan
-from capstan_operator.reconcile.policies import settled, trust
+from capstan_operator.reconcile.policies import gang, settled, trust
 
 log = logging.getLogger(__name__)
 
@@ -123,10 +124,13 @@ class Controller:
         try:
             file_again = await self._cluster_files.write(found.key, found.job, status)
             await self._queues.end(found.key, found.job, status)
-            gang = await self._gangs.group(found.key, found.job, status)
-            wanted = (queue.group(found.job, status), gang)
-            groups = [group for group in wanted if group is not None]
-            again = await self._actor.act(found.key, found.job, decided.actions, groups)
+            group = await self._gangs.group(found.key, found.job, status)
+            wanted = (queue.group(found.job, status), group)
+            groups = [each for each in wanted if each is not None]
+            actions: Sequence[Action] = decided.actions
+            if isinstance(group, PodGroup):
+                actions = gang.together(actions, status, group.size)
+            again = await self._actor.act(found.key, found.job, actions, groups)
         finally:
             self._tell(found.key, decided)
         if decided.delete_job:

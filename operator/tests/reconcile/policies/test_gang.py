@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from reconcile.world import World, make_job
 
+from capstan_operator.api.names import Uid
 from capstan_operator.api.status import Status, TaskState, TaskStatus
+from capstan_operator.reconcile.actions import StartTask, StopReason, StopTask
 from capstan_operator.reconcile.policies import gang
 
 STATES = {
@@ -52,6 +54,35 @@ def test_the_tasks_that_are_to_come_start_together_while_none_runs(
         for name, state in zip(job.tasks(), states, strict=False)
     ]
     assert gang.size(job, Status(tasks=tuple(rows))) == size
+
+
+@pytest.mark.parametrize(
+    "states, starting, size, start",
+    [
+        ("...", "012", 3, True),
+        ("...", "2", 3, False),
+        ("p..", "12", 3, True),
+        ("p..", "2", 3, False),
+        ("ppc", "", 3, False),
+        ("ppc", "2", 3, True),
+        ("...", "01", 2, True),
+        ("...", "1", 2, False),
+    ],
+)
+def test_the_tasks_of_a_gang_start_in_one_pass(
+    states: str, starting: str, size: int, start: bool
+) -> None:
+    names = make_job().tasks()
+    rows = [
+        TaskStatus(name=name, state=STATES.get(state, TaskState.PENDING), uid=Uid("u"))
+        if state == "p"
+        else TaskStatus(name=name, state=STATES[state])
+        for name, state in zip(names, states, strict=True)
+    ]
+    stop = StopTask(names[0], Uid("old"), 0, StopReason.REPLACED)
+    starts = [StartTask(names[int(at)], attempt=2, epoch=2) for at in starting]
+    found = gang.together([stop, *starts], Status(tasks=tuple(rows)), size)
+    assert found == ((stop, *starts) if start else (stop,))
 
 
 def test_a_job_without_rows_has_no_gang() -> None:

@@ -10,11 +10,18 @@
 
 A gang is for the beginning of a job, for the restart of all its tasks, and for a job that continues
 after a suspension. A single task that is restarted must not wait for tasks that have ended.
+
+All tasks of a gang start in one pass. A task that started earlier could run before the others
+start. Then the others would start by themselves, and a task that waits for the whole gang would
+wait for ever.
 """
+
+from collections.abc import Sequence
 
 from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.spec import Gang, TrainingJob
 from capstan_operator.api.status import Status
+from capstan_operator.reconcile.actions import Action, StartTask
 from capstan_operator.reconcile.policies.phase import ALIVE, TO_COME
 
 
@@ -28,6 +35,19 @@ def size(job: TrainingJob, status: Status) -> int | None:
     coming = [row.name for row in status.tasks if row.state in TO_COME]
     count = len(coming) - _spare(job, sum(task.type is ReplicaType.WORKER for task in coming))
     return count if count > 1 else None
+
+
+def together(actions: Sequence[Action], status: Status, size: int) -> tuple[Action, ...]:
+    """Return the actions of a pass without the starts that come too early for a gang of this size.
+
+    A task starts when `size` tasks have an instance or start in the same pass. Until then, each
+    pass asks again for its start.
+    """
+    there = sum(row.state in TO_COME and row.uid is not None for row in status.tasks)
+    starts = sum(isinstance(action, StartTask) for action in actions)
+    if there + starts >= size:
+        return tuple(actions)
+    return tuple(action for action in actions if not isinstance(action, StartTask))
 
 
 def _spare(job: TrainingJob, workers: int) -> int:
