@@ -20,6 +20,7 @@ from capstan.graph import order
 from capstan.kernels import registry
 
 COLUMNS = 4
+CPU = "/device:CPU:0"
 PREFIXES = ("", "Resource")
 
 
@@ -33,7 +34,8 @@ Values = tuple[Any, ...]
 
 @pytest.fixture(autouse=True)
 def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
+    # Only kernels of CPUs join nodes.
+    with tf.Graph().as_default() as graph, tf.device(CPU):
         yield graph
 
 
@@ -131,7 +133,7 @@ def test_every_op_that_can_be_joined_is_tested_here() -> None:
 def test_nodes_that_run_together_give_the_values_of_nodes_that_run_alone(
     op: str, seed: int
 ) -> None:
-    with tf.Graph().as_default(), tf.Session() as session:
+    with tf.Graph().as_default(), tf.device(CPU), tf.Session() as session:
         outputs, fed = columns(op, seed)
         with mock.patch.object(joint.Joint, "_one_by_one", refuse):
             together = session.run(outputs, fed)
