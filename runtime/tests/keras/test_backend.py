@@ -83,6 +83,12 @@ CASES: dict[str, tuple[Any, Any]] = {
         X + np.reshape([1, 2, 3], (3, 1)),
     ),
     "bias_add with a bias for each place": (lambda x: K.bias_add(x, K.constant(X[0])), X + X[0]),
+    "bias_add with a bias for each place of channels that come first": (
+        lambda x: K.bias_add(x, K.constant(X[0].T), "channels_first"),
+        X + X[0],
+    ),
+    "arange of nothing": (lambda x: K.arange(-3), []),
+    "clip without a bottom": (lambda x: K.clip(x, None, 0.5), np.minimum(X, 0.5)),
     "arange": (lambda x: K.arange(5) + K.arange(2, 12, 2), [2, 5, 8, 11, 14]),
     "cast": (lambda x: K.cast(x > 0, "float32"), np.float32(X > 0)),
     "gradients": (lambda x: K.gradients(K.sum(K.square(x)), [x])[0], 2 * X),
@@ -128,6 +134,13 @@ def test_functions_give_the_values_of_numpy(case: str, shape: list[int | None]) 
 def test_wrong_axes_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_a_variance_needs_no_rank_and_a_switch_says_that_it_does() -> None:
+    x = tf.placeholder(tf.float32)
+    np.testing.assert_allclose(run(K.std(x), (x, X)), X.std(), rtol=1e-5)
+    with pytest.raises(ValueError, match="Call set_shape"):
+        K.switch(tf.placeholder(tf.bool, [None]), x, x)
 
 
 def test_sparse_tensors_are_recognised_joined_and_multiplied() -> None:

@@ -157,3 +157,17 @@ def test_a_loss_is_found_by_its_name() -> None:
         losses.get("hunge")
     with pytest.raises(ValueError, match="Invalid Reduction Key"):
         losses.Hinge(reduction="mean")
+
+
+def test_label_smoothing_may_be_a_tensor() -> None:
+    share = tf.placeholder_with_default(0.1, [])
+    labels, predictions = [[0.0, 1.0]], [[0.2, 0.8]]
+    for loss in (tf.keras.losses.binary_crossentropy, tf.keras.losses.categorical_crossentropy):
+        pair = tf.constant(labels), tf.constant(predictions)
+        results = [loss(*pair, label_smoothing=each) for each in (share, 0.1)]
+        with tf.Session() as session:
+            found, expected = session.run(results)
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+            np.testing.assert_allclose(
+                session.run(results[0], {share: 0.0}), session.run(loss(*pair)), rtol=1e-6
+            )

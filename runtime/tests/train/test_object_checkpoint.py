@@ -213,11 +213,51 @@ def test_a_manager_keeps_the_newest_checkpoints(tmp_path: pathlib.Path) -> None:
         assert not tf.train.checkpoint_exists(paths[0])
         again = tf.train.CheckpointManager(checkpoint, str(folder), 1, checkpoint_name="next")
         assert again.checkpoints == paths[1:]
-        assert again.save() == str(folder / "next-3")
-        assert again.checkpoints == [str(folder / "next-3")]
+        assert again.save() == str(folder / "next-4")
+        assert again.checkpoints == [str(folder / "next-4")]
         assert not tf.train.checkpoint_exists(paths[2])
     with pytest.raises(ValueError, match="Expected a positive integer"):
         tf.train.CheckpointManager(checkpoint, str(folder), 0)
+
+
+def test_a_manager_takes_a_number_or_the_global_step_and_counts_each_save(
+    tmp_path: pathlib.Path,
+) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        step = tf.train.get_or_create_global_step()
+        checkpoint = tf.train.Checkpoint(step=step)
+        manager = tf.train.CheckpointManager(checkpoint, str(tmp_path), 5)
+        session.run(step.assign(40))
+        names = [manager.save(step), manager.save(7), manager.save()]
+        assert [pathlib.Path(name).name for name in names] == ["ckpt-40", "ckpt-7", "ckpt-3"]
+        assert session.run(checkpoint.save_counter) == 3
+    with tf.Graph().as_default(), tf.Session() as session:
+        again = tf.train.Checkpoint(step=tf.train.get_or_create_global_step())
+        again.restore(names[1]).assert_consumed().run_restore_ops()
+        assert session.run([again.step, again.save_counter]) == [40, 2]
+
+
+def test_a_manager_reads_a_state_file_with_fewer_times_than_paths(tmp_path: pathlib.Path) -> None:
+    state = "".join(f'all_model_checkpoint_paths: "ckpt-{number}"\n' for number in (1, 2))
+    times = "all_model_checkpoint_timestamps: 1.0\n"
+    (tmp_path / "checkpoint").write_text(f'model_checkpoint_path: "ckpt-2"\n{state}{times}')
+    checkpoint = tf.train.Checkpoint()
+    manager = tf.train.CheckpointManager(checkpoint, str(tmp_path), 5)
+    assert manager.checkpoints == [str(tmp_path / f"ckpt-{number}") for number in (1, 2)]
+
+
+@pytest.mark.parametrize("is_written", [True, False])
+def test_a_save_counts_from_1_after_a_restore_without_a_counter(
+    is_written: bool, tmp_path: pathlib.Path
+) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        checkpoint = tf.train.Checkpoint(v=tf.Variable(1.0))
+        session.run(tf.global_variables_initializer())
+        if is_written:
+            checkpoint.restore(checkpoint.write(str(tmp_path / "w"))).run_restore_ops()
+        else:
+            checkpoint.restore(None)
+        assert checkpoint.save(str(tmp_path / "s")) == str(tmp_path / "s-1")
 
 
 def test_a_manager_without_a_limit_keeps_all(tmp_path: pathlib.Path) -> None:

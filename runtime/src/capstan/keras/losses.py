@@ -118,7 +118,7 @@ def categorical_crossentropy(
     of each label that is spread over all classes.
     """
     labels, predictions = _pair(y_true, y_pred)
-    if label_smoothing:
+    if not _is_zero(label_smoothing):
         count = math_ops.cast(array_ops.shape(labels)[1], predictions.dtype)
         labels = labels * (1.0 - label_smoothing) + label_smoothing / count
     return crossentropies.categorical_crossentropy(labels, predictions, from_logits)
@@ -143,9 +143,13 @@ def binary_crossentropy(
     labels towards 0.5.
     """
     labels, predictions = _pair(y_true, y_pred)
-    if label_smoothing:
+    if not _is_zero(label_smoothing):
         labels = labels * (1.0 - label_smoothing) + 0.5 * label_smoothing
     return _mean(crossentropies.binary_crossentropy(labels, predictions, from_logits))
+
+
+def _is_zero(share: Any) -> bool:
+    return isinstance(share, int | float) and share == 0
 
 
 def kullback_leibler_divergence(y_true: Any, y_pred: Any) -> Any:

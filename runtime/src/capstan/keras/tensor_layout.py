@@ -33,9 +33,12 @@ zeros_like = creation_ops.zeros_like
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Any:
-    """Return the numbers from `start` to below `stop`, or from 0 to below `start`."""
+    """Return the numbers from `start` to below `stop`, or from 0 to below `start`.
+
+    There are none if `start` is negative and the only argument.
+    """
     if stop is None:
-        start, stop = 0, start
+        start, stop = 0, max(start, 0) if isinstance(start, int) else start
     return math_ops.cast(math_ops.range(start, stop, step), dtype)
 
 
@@ -143,6 +146,8 @@ def one_hot(indices: Any, num_classes: int) -> Any:
 def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
     """Add a bias to each channel. A bias with more axes is added to each example.
 
+    The channels are the last axis of such a bias.
+
     Raises:
         ValueError: the bias has neither one axis nor those of an example.
     """
@@ -152,10 +157,13 @@ def bias_add(x: Any, bias: Any, data_format: str | None = None) -> Any:
             f"Unexpected bias dimensions {own}, expected 1 or {rank - 1} dimensions, but got "
             f"bias shape {bias.shape}"
         )
-    if own == 1 and rank > 2 and settings.data_format(data_format) == "channels_first":
-        return x + array_ops.reshape(bias, [1, -1, *(1,) * (rank - 2)])
-    if own == 1:
+    is_first = rank > 2 and settings.data_format(data_format) == "channels_first"
+    if own == 1 and not is_first:
         return nn.bias_add(x, bias)
+    if own == 1:
+        return x + array_ops.reshape(bias, [1, -1, *(1,) * (rank - 2)])
+    if is_first:
+        bias = array_ops.transpose(bias, [own - 1, *range(own - 1)])
     return x + array_ops.expand_dims(bias, 0)
 
 

@@ -8,13 +8,11 @@ from typing import Any
 
 from capstan.api import (
     array_ops,
-    clip_ops,
     cond_ops,
     gather_ops,
     logic_ops,
     math_ops,
     nn,
-    nn_moments,
     reduce_ops,
 )
 from capstan.core import dtypes
@@ -50,13 +48,18 @@ def sqrt(x: Any) -> Any:
 
 
 def clip(x: Any, min_value: Any, max_value: Any) -> Any:
-    """Return the elements, moved into the range from `min_value` to `max_value`."""
+    """Return the elements, moved into the range from `min_value` to `max_value`.
+
+    If an end is None, the range has no such end.
+    """
     numbers = isinstance(min_value, int | float) and isinstance(max_value, int | float)
     if numbers and max_value < min_value:
         max_value = min_value
-    top = float("inf") if max_value is None else max_value
-    dtype = x.dtype.base_dtype
-    return clip_ops.clip_by_value(x, math_ops.cast(min_value, dtype), math_ops.cast(top, dtype))
+    if max_value is not None:
+        x = math_ops.minimum(x, math_ops.cast(max_value, x.dtype.base_dtype))
+    if min_value is not None:
+        x = math_ops.maximum(x, math_ops.cast(min_value, x.dtype.base_dtype))
+    return x
 
 
 def softmax(x: Any, axis: int = -1) -> Any:
@@ -103,8 +106,8 @@ def mean(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 def var(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Return the variance, the mean square of the differences from the mean."""
     values = _numbers(x)
-    _, variance = nn_moments.moments(values, _axes(values, axis), keepdims=keepdims)
-    return variance
+    center = reduce_ops.reduce_mean(values, axis, keepdims=True)
+    return reduce_ops.reduce_mean(math_ops.squared_difference(values, center), axis, keepdims)
 
 
 def std(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -143,6 +146,9 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
 
     The expressions are tensors of one shape, or functions without arguments that return them. A
     scalar condition runs only one of them. A condition with fewer axes decides for whole rows.
+
+    Raises:
+        ValueError: the number of axes of the condition or of an expression is unknown.
     """
     first, second = (
         each if callable(each) else functools.partial(array_ops.identity, each)
@@ -152,6 +158,11 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
         return cond_ops.cond(math_ops.cast(condition, dtypes.bool_), first, second)
     then, otherwise = first(), second()
     chosen = math_ops.cast(condition, dtypes.bool_)
+    if None in (then.shape.ndims, chosen.shape.ndims):
+        raise ValueError(
+            f"switch needs the number of axes of the condition {chosen} and of the expression "
+            f"{then}. Call set_shape on them"
+        )
     for _ in range(then.shape.ndims - chosen.shape.ndims):
         chosen = array_ops.expand_dims(chosen, -1)
     return gather_ops.where_v2(chosen, then, otherwise)
@@ -159,9 +170,3 @@ def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
 
 def _numbers(x: Any) -> Any:
     return math_ops.cast(x, settings.SETTINGS.floatx) if x.dtype.base_dtype == dtypes.bool_ else x
-
-
-def _axes(x: Any, axis: Any) -> list[int]:
-    if axis is None:
-        return list(range(x.shape.ndims))
-    return list(axis) if isinstance(axis, list | tuple) else [axis]

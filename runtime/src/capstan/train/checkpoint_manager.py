@@ -5,8 +5,11 @@ Source: tensorflow/python/training/checkpoint_management.py.
 
 import os
 import time
+from typing import Any
 
-from capstan.train import checkpoint_state, object_checkpoint, retention
+import numpy as np
+
+from capstan.train import checkpoint_state, object_checkpoint, object_status, retention, steps
 
 
 class CheckpointManager:
@@ -44,7 +47,9 @@ class CheckpointManager:
         )
         if state is not None:
             paths = list(state.all_model_checkpoint_paths)
-            times = list(state.all_model_checkpoint_timestamps) or [started] * len(paths)
+            times = list(state.all_model_checkpoint_timestamps)
+            if len(times) != len(paths):
+                times = [started] * len(paths)
             self._retention.recover(zip(paths, times, strict=True))
 
     @property
@@ -63,10 +68,11 @@ class CheckpointManager:
         """The checkpoints that are kept, oldest first, without those of every n hours."""
         return list(self._retention.paths)
 
-    def save(self, checkpoint_number: int | None = None) -> str:
+    def save(self, checkpoint_number: Any = None) -> str:
         """Save to the folder in the default session, and return the new checkpoint. Blocks.
 
-        Its number is `checkpoint_number`, by default the next value of `save_counter`.
+        Its number is `checkpoint_number`, a number or a variable such as the global step. By
+        default it is the next value of `save_counter`, which each call increases.
 
         Raises:
             ValueError: there is no session, or the folder cannot be made.
@@ -88,7 +94,11 @@ class CheckpointManager:
             checkpoint_state.remove_checkpoint(old)
         return path
 
-    def _written(self, number: int | None) -> str:
+    def _written(self, number: Any) -> str:
+        session = object_status.session_of(None)
+        counted = self._checkpoint._count(session)
         if number is None:
-            return self._checkpoint.save(self._prefix)
-        return self._checkpoint.write(f"{self._prefix}-{number}")
+            number = counted
+        elif not isinstance(number, int | np.integer):
+            number = steps.global_step(session, number)
+        return self._checkpoint.write(f"{self._prefix}-{number}", session)

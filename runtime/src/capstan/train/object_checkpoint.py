@@ -36,6 +36,7 @@ class Checkpoint(trackable.Trackable):
 
     _saver: Any
     _next_number: Any
+    _is_counting: Any
 
     def __init__(self, **kwargs: Any) -> None:
         for name, value in sorted(kwargs.items()):
@@ -79,12 +80,7 @@ class Checkpoint(trackable.Trackable):
             ValueError: there is no session, or the folder does not exist and cannot be made.
         """
         session = object_status.session_of(session)
-        with session.graph.as_default():
-            if self._counter() is None:
-                # A restore also makes the counter, and gives it a value.
-                session.run(self.save_counter.initializer)
-            number = session.run(self._next_number)
-        path = self.write(f"{file_prefix}-{number}", session)
+        path = self.write(f"{file_prefix}-{self._count(session)}", session)
         checkpoint_state.update_checkpoint_state(
             file_names.folder_of(path), path, [path], save_relative_paths=True
         )
@@ -110,6 +106,14 @@ class Checkpoint(trackable.Trackable):
         message = reader.get_tensor(object_graph.KEY)
         return object_status.CheckpointLoadStatus(self, str(save_path), message)
 
+    def _count(self, session: Any) -> int:
+        """Return the next value of `save_counter`, which is 1 if it has no value yet."""
+        with session.graph.as_default():
+            self._make_save_counter()
+            if not session.run(self._is_counting):
+                session.run(self._save_counter.initializer)
+            return int(session.run(self._next_number))
+
     def _counter(self) -> Any:
         return vars(self).get("_save_counter")
 
@@ -130,6 +134,8 @@ class Checkpoint(trackable.Trackable):
                 )
                 next_number = state_ops.assign_add(self._save_counter, 1)
                 self._next_number = trackable.NoDependency(next_number)
+                is_counting = state_ops.is_variable_initialized(self._save_counter)
+                self._is_counting = trackable.NoDependency(is_counting)
 
     def _saver_of(self, objects: object_graph.ObjectGraph, graph: graphs.Graph) -> savers.Saver:
         """Return a saver of the objects. The operations of the last call are used if they fit."""
