@@ -17,7 +17,13 @@ from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status, TaskState, TaskStatus
 from capstan_operator.reconcile import words
-from capstan_operator.reconcile.observe import Deletion, InstanceState, TaskPhase, TaskView
+from capstan_operator.reconcile.observe import (
+    SCHEDULING_GATED,
+    Deletion,
+    InstanceState,
+    TaskPhase,
+    TaskView,
+)
 from capstan_operator.reconcile.policies import failure
 from capstan_operator.reconcile.policies.failure import HAS_NOT_RUN, Failure, FailureClass
 
@@ -96,7 +102,9 @@ def update(
     if view.has_ended:
         return end(row, TaskState.SUCCEEDED, view, now), None
     state = _state(view)
-    waiting = _waiting(view) if state is TaskState.PENDING else ""
+    # A pod that a gate holds until its deletion has not run (`failure.lost`).
+    is_held = state is TaskState.STOPPING and view.reason == SCHEDULING_GATED
+    waiting = _waiting(view) if state is TaskState.PENDING or is_held else ""
     return _with(row, state=state, retry_at=None, waiting=waiting), None
 
 

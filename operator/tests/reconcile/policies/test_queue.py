@@ -62,7 +62,10 @@ def test_the_wait_in_a_queue_is_shown_and_counts_against_no_deadline() -> None:
     assert world.again_at == START + timedelta(seconds=1060)
 
 
-def test_a_pod_that_is_deleted_while_it_waits_starts_again_and_costs_nothing() -> None:
+@pytest.mark.parametrize("is_held_by_a_finalizer", [False, True])
+def test_a_pod_that_is_deleted_while_it_waits_starts_again_and_costs_nothing(
+    is_held_by_a_finalizer: bool,
+) -> None:
     job = make_job(
         workers=1,
         scheduling={"queueName": "training"},
@@ -74,6 +77,8 @@ def test_a_pod_that_is_deleted_while_it_waits_starts_again_and_costs_nothing() -
     for name in ("ps-0", "worker-0"):
         world.change(name, phase=TaskPhase.PENDING, ready=False, reason="SchedulingGated", node="")
     world.settle()
+    if is_held_by_a_finalizer:
+        world.delete("ps-0").delete("worker-0").tick()
     world.vanish("ps-0").vanish("worker-0").settle()
     assert [row.state for row in world.status.tasks] == [TaskState.BACK_OFF] * 2
     world.wait(60).settle()

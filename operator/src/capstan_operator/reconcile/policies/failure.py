@@ -150,7 +150,8 @@ def lost(row: TaskStatus) -> Failure:
     preemption, the Workload of the old pods is deleted, and then Kueue deletes the new pods, which
     wait in the queue. Without a gate, a pod may have got its node and run unseen.
     """
-    if row.state is TaskState.PENDING and row.waiting.startswith(SCHEDULING_GATED):
+    is_held = row.waiting.startswith(SCHEDULING_GATED)
+    if row.state in (TaskState.PENDING, TaskState.STOPPING) and is_held:
         return Failure(
             task=row.name,
             attempt=row.attempt,
