@@ -146,6 +146,15 @@ def test_updates_that_do_not_fit_are_refused() -> None:
         runner.run(raw.ApplyMomentum(var, var, 0.1, [1.0, 1.0], 0.9))
 
 
+def test_a_matrix_of_row_numbers_is_refused_although_its_shape_is_known_only_in_the_step() -> None:
+    cells = Cells("w", "accum", shape=(4, 3))
+    indices, grad = (raw.Placeholder(dtype=t) for t in (dtypes.int32, dtypes.float64))
+    update = raw.SparseApplyAdagrad(*cells.refs, 0.1, grad, indices)
+    with pytest.raises(errors.InvalidArgumentError, match="indices must be one-dimensional"):
+        cells.runner.run(update, {indices: np.array([[0, 1], [2, 3]]), grad: np.ones((2, 2, 3))})
+    cells.check(*cells.values)
+
+
 class LoggedLock:
     """Replaces a variable's lock, records each acquisition and then yields to other threads."""
 

@@ -162,11 +162,9 @@ class _Emission:
         nodes = [node for group in segment for node in group]
         homes = map(self._resources.devices.of, dict.fromkeys(node.device for node in nodes))
         home = next((home for home in homes if not home.is_host), None)
-        if home is None:
-            self._groups(segment, exchanges)
-            return
-        self._out.line(f"        {self._out.bind(home.use)}()")
-        if self._out.timed is not None or self._out.is_flat:
+        if home is not None:
+            self._out.line(f"        {self._out.bind(home.use)}()")
+        if home is None or self._out.timed is not None or self._out.is_flat:
             self._groups(segment, exchanges)
             return
         for is_run, run in self._runs.split(nodes):

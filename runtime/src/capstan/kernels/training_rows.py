@@ -59,6 +59,8 @@ def update(
 
 
 def _check_rows(table: Array, grad: Array, indices: Array) -> None:
+    if indices.ndim != 1:
+        raise invalid(f"indices must be one-dimensional, not of shape {show(indices.shape)}")
     if grad.shape != (*indices.shape, *table.shape[1:]):
         raise invalid(
             f"grad must be the same size as indices in the first dimension: "
