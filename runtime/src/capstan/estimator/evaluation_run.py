@@ -61,9 +61,9 @@ class Evaluation:
         scaffold = scaffolds.Scaffold(init_fn=init_fn, copy_from_scaffold=self.scaffold)
         evaluations = evaluation.evaluations(
             [checkpoint_path],
-            master,
-            scaffold,
-            self.update,
+            master=master,
+            scaffold=scaffold,
+            fetches=self.update,
             feed_dict=None,
             final_ops=dict(self.values),
             final_ops_feed_dict=None,

@@ -4,7 +4,7 @@ Sources: python/training/evaluation.py, contrib/training/python/training/evaluat
 """
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from capstan.api import context, init_ops, logging, state_ops, variable_scope
@@ -162,8 +162,18 @@ def evaluate_once(
     """
     wanted = list(hooks or ())
     fetches = None if eval_ops is None else counted(eval_ops, wanted)
-    return next(evaluations([checkpoint_path], master, scaffold, fetches, feed_dict, final_ops,
-                             final_ops_feed_dict, wanted, config))  # fmt: skip
+    found = evaluations(
+        [checkpoint_path],
+        master=master,
+        scaffold=scaffold,
+        fetches=fetches,
+        feed_dict=feed_dict,
+        final_ops=final_ops,
+        final_ops_feed_dict=final_ops_feed_dict,
+        hooks=wanted,
+        config=config,
+    )
+    return next(found)
 
 
 def evaluate_repeatedly(
@@ -192,8 +202,17 @@ def evaluate_repeatedly(
     paths = initial_checkpoint.checkpoints_iterator(
         checkpoint_dir, eval_interval_secs, timeout, timeout_fn
     )
-    found = evaluations(paths, master, scaffold, fetches, feed_dict, final_ops,
-                        final_ops_feed_dict, wanted, config)  # fmt: skip
+    found = evaluations(
+        paths,
+        master=master,
+        scaffold=scaffold,
+        fetches=fetches,
+        feed_dict=feed_dict,
+        final_ops=final_ops,
+        final_ops_feed_dict=final_ops_feed_dict,
+        hooks=wanted,
+        config=config,
+    )
     last = None
     for last in itertools.islice(found, max_number_of_evaluations):  # noqa: B007 - returned
         pass
@@ -201,7 +220,8 @@ def evaluate_repeatedly(
 
 
 def evaluations(
-    paths: Any,
+    paths: Iterable[str | None],
+    *,
     master: str,
     scaffold: scaffolds.Scaffold | None,
     fetches: Any,

@@ -128,7 +128,12 @@ class Bidirectional(Wrapper):
         backward_layer: Any = None,
         **kwargs: Any,
     ) -> None:
-        """Raises ValueError if an argument is no layer, or the layers do not fit each other."""
+        """Check the layers.
+
+        Raises:
+            ValueError: an argument is no layer, or the layers do not fit each other.
+            NotImplementedError: `weights` are given. They need the session of Keras.
+        """
         super().__init__(layer, weights=weights, **kwargs)
         if merge_mode not in ("sum", "mul", "ave", "concat", None):
             raise ValueError(
