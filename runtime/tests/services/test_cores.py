@@ -1,9 +1,22 @@
-"""The number of BLAS threads of a task."""
+"""The BLAS threads of a process: how many there are, and how long they spin."""
+
+import os
+import subprocess
+import sys
 
 import pytest
+import threadpoolctl
 
 from capstan.core import config
 from capstan.services import cores
+
+openblas = pytest.mark.skipif(
+    not any(
+        hasattr(library.dynlib, "openblas_thread_timeout")
+        for library in threadpoolctl.ThreadpoolController().lib_controllers
+    ),
+    reason="needs a NumPy with OpenBLAS, as the wheels for Linux have it",
+)
 
 HERE = {
     "/job:ps/replica:0/task:0": "127.0.0.1:1",
@@ -26,3 +39,47 @@ def test_tasks_of_one_host_share_its_cores_unless_the_settings_say_otherwise(
 ) -> None:
     settings = config.SessionConfig(intra_op_parallelism_threads=asked)
     assert cores.threads_for(settings, task, HERE, available) == threads
+
+
+SESSION = """
+import os
+import threadpoolctl
+import capstan as tf
+
+(before,) = threadpoolctl.threadpool_info()
+session = tf.Session(config=tf.ConfigProto(intra_op_parallelism_threads={threads}))
+ones = tf.ones([300, 300])
+assert (session.run(ones @ ones) == 300).all()
+(library,) = threadpoolctl.ThreadpoolController().lib_controllers
+print(library.dynlib.openblas_thread_timeout())
+print(library.num_threads == ({threads} or before["num_threads"]))
+print(os.environ.get("OPENBLAS_THREAD_TIMEOUT"))
+"""
+
+
+def in_process(script: str, **variables: str) -> list[str]:
+    environment = {n: v for n, v in os.environ.items() if not n.startswith("OPENBLAS_")}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=environment | variables,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert not done.returncode, done.stderr
+    return done.stdout.split()
+
+
+@pytest.mark.e2e
+@openblas
+@pytest.mark.parametrize("threads", [0, 1])
+def test_idle_threads_of_openblas_spin_only_for_moments_once_a_session_exists(threads: int) -> None:
+    assert in_process(SESSION.format(threads=threads)) == ["17", "True", "None"]
+
+
+@pytest.mark.e2e
+@openblas
+def test_the_time_of_spinning_that_the_user_chose_stays() -> None:
+    found = in_process(SESSION.format(threads=0), OPENBLAS_THREAD_TIMEOUT="20")
+    assert found == ["20", "True", "20"]

@@ -1,15 +1,28 @@
-"""The number of cores that the matrix products of a task may use.
+"""The cores that the matrix products of a process may use.
 
 NumPy's BLAS starts a thread per core, and these threads spin while they wait. Two tasks that both
 do so on one machine are slower than one task. `intra_op_parallelism_threads` sets the number of
-threads of a task. If it is 0, the tasks of a cluster that run on one host share the cores of the
-host.
+threads of a process. If it is 0, the tasks of a cluster that run on one host share the cores of the
+host, and a process without a server uses all cores.
 """
 
+import functools
 import os
+import threading
 from collections.abc import Mapping
+from typing import Any, Final
 
 from capstan.core import config
+
+_SPIN: Final = 17
+"""Idle threads of OpenBLAS spin for 2**17 cycles, some 50 us, before they sleep.
+
+The products of a step often follow each other within this time. OpenBLAS's own choice is 2**26 or
+more cycles, some 30 ms. In this time, an idle thread takes a core away from other threads of the
+process, for example from those that read the next batch.
+"""
+
+_VARIABLE: Final = "OPENBLAS_THREAD_TIMEOUT"
 
 
 def threads_for(
@@ -35,8 +48,47 @@ def usable() -> int:
 
 def limit(threads: int) -> None:
     """Limit the BLAS libraries of this process to `threads` threads."""
-    # The import reads the list of loaded libraries, which takes a few milliseconds. Only tasks of a
-    # cluster pay for it.
+    _libraries().limit(limits=threads, user_api="blas")
+
+
+def sleep_when_idle() -> None:
+    """Let idle threads of OpenBLAS sleep soon after a product.
+
+    A number of cycles that the user chose by `OPENBLAS_THREAD_TIMEOUT` stays. If other threads of
+    Python run, nothing changes, because one of them could be in the middle of a product.
+    """
+    if threading.active_count() > 1:
+        return
+    for library in _libraries().lib_controllers:
+        if library.internal_api == "openblas" and library.threading_layer == "pthreads":
+            _shorten(library.dynlib)
+
+
+@functools.cache
+def _libraries() -> Any:
+    # The import and the search for loaded libraries take some milliseconds.
     import threadpoolctl
 
-    threadpoolctl.threadpool_limits(threads, user_api="blas")
+    return threadpoolctl.ThreadpoolController()
+
+
+def _shorten(blas: Any) -> None:
+    """Make one OpenBLAS start its threads again, with a short time of spinning.
+
+    OpenBLAS has no function for this. It reads the variable when it is loaded, which is before
+    Capstan in most programs. `blas_thread_shutdown_` is what OpenBLAS calls before a fork; the next
+    product starts the threads again.
+    """
+    try:
+        chosen, read = blas.openblas_thread_timeout, blas.openblas_read_env
+        stop = blas.blas_thread_shutdown_
+    except AttributeError:  # another version of OpenBLAS
+        return
+    if chosen():
+        return
+    os.environ[_VARIABLE] = str(_SPIN)
+    try:
+        read()
+    finally:
+        del os.environ[_VARIABLE]
+    stop()

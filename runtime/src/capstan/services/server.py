@@ -146,6 +146,7 @@ class Server:
         home = worker.Worker(self._task, incarnation, held)
         addresses = members.of_process(self._def.cluster, self._task)
         usable = cores.usable()
+        cores.sleep_when_idle()
         cores.limit(cores.threads_for(self.settings, self._task, addresses, usable))
         self._peers = peers = client.Peers(addresses, identity.of_task(self._task), self._tls)
         self._links = links = pool.Pool(

@@ -11,7 +11,7 @@ from capstan import errors
 from capstan.core import config
 from capstan.hardware import factories
 from capstan.resources import containers
-from capstan.services import identity, iterations, master, placement_log, progress, worker
+from capstan.services import cores, identity, iterations, master, placement_log, progress, worker
 from capstan.transport import api, interfaces
 
 
@@ -102,6 +102,9 @@ class NoLinks:
 
 def _direct(settings: config.SessionConfig) -> master.Master:
     incarnation = secrets.randbits(63) | 1
+    cores.sleep_when_idle()
+    if settings.intra_op_parallelism_threads:
+        cores.limit(settings.intra_op_parallelism_threads)
     found = factories.create(LOCALHOST, settings)
     if settings.log_device_placement:
         placement_log.report_mapping(found)
