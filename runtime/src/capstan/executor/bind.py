@@ -3,7 +3,7 @@
 import contextvars
 import functools
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,11 +33,13 @@ def bind(
     constants: Mapping[ir.Edge, Array],
     resources: containers.SessionResources,
     callee: Callable[[str], dataset.Callee] | None = None,
+    packed: Container[ir.Edge] = (),
 ) -> Bound:
     """Return the kernel of `node`, and the function that runs `node`.
 
     `known` gives the static shapes of the tensors, and `constants` the inputs that are constant.
-    `callee` returns the function of an attribute, if the node is in a part.
+    `callee` returns the function of an attribute, if the node is in a part. `packed` are the
+    tensors that may be `PackedStrings`.
 
     Raises:
         NotFoundError: the op, or a kernel for it on the node's device, does not exist.
@@ -61,6 +63,7 @@ def bind(
             index: constants[edge] for index, edge in enumerate(node.inputs) if edge in constants
         },
         callee=callee,
+        packed=frozenset(n for n in range(len(outputs)) if ir.Edge(node.name, n) in packed),
     )
     if not context.hardware.is_host:
         context.hardware.use()  # A kernel may make arrays of its device when it is bound.

@@ -8,7 +8,7 @@ from capstan import errors
 from capstan.core import cancellation
 from capstan.core import node as ir
 from capstan.core.arrays import Array
-from capstan.executor import bind
+from capstan.executor import bind, packing
 from capstan.partition import parts
 from capstan.resources import containers, dataset
 
@@ -31,6 +31,7 @@ class Binder:
         It is None if the part is no function. `keep` makes the functions that nodes keep.
         """
         self._part, self._resources, self._keep, self._cancelled = part, resources, keep, cancelled
+        self._packed = packing.packed(part)
         self.constants: dict[ir.Edge, Array] = {}
         """The values of the constants that were written. Kernels may prepare for them."""
 
@@ -47,6 +48,7 @@ class Binder:
             self.constants,
             self._resources,
             self._keep and functools.partial(self._keep, node, self._part, self._resources),
+            self._packed,
         )
         if self._cancelled is not None and bound.kernel.is_asynchronous:
             function = bind.blocking(bound.function, len(bound.outputs), self._cancelled)

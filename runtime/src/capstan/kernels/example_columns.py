@@ -20,12 +20,13 @@ class Column:
     """A feature in each example of a batch.
 
     Of the example at each place, `is_there` says whether it has the feature, and `counts` how many
-    values the feature has. `values` holds the values of all examples one after the other.
+    values the feature has. `values` holds the values of all examples one after the other. Strings
+    are `PackedStrings` if the reader of the examples was asked for them.
     """
 
     is_there: Array
     counts: Array
-    values: Array
+    values: Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,7 @@ def column_of(dtype: dtypes.DType, rows: Sequence[Sequence[Any] | None]) -> Colu
     return Column(is_there, counts, values)
 
 
-def sparse(columns: Sequence[Column]) -> list[tuple[Array, Array, Array]]:
+def sparse(columns: Sequence[Column]) -> list[tuple[Array, Any, Array]]:
     """Return the indices, the values and the shape of a sparse tensor for each column.
 
     The tensor has a row per example. All columns have the same number of examples.
@@ -113,7 +114,8 @@ def _fixed(spec: Dense, column: Column, fault: Complaint, lack: Lack) -> Array:
         )
     shape = (len(column.counts), *(size or 0 for size in spec.shape))
     if column.is_there.all():
-        return column.values.reshape(shape)
+        values: Array = column.values
+        return values.reshape(shape)
     if not spec.default.size:
         raise lack(
             int(column.is_there.argmin()),

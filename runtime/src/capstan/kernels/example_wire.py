@@ -12,12 +12,14 @@ Source: developers.google.com/protocol-buffers/docs/encoding, core/example/{exam
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
+from typing import Any
 
 import numpy as np
 
-from capstan.core import dtypes
+from capstan.core import dtypes, packed_strings
 from capstan.core.arrays import Array
+from capstan.core.packed_strings import PackedStrings
 from capstan.kernels import runs
 from capstan.kernels.example_columns import Column
 
@@ -32,10 +34,6 @@ _FEW, _LONG = 32, 256
 Reading them one by one takes less time or memory.
 """
 _VARINT_BYTES = 10
-_SHORT = 32
-"""The most bytes of a string that NumPy makes."""
-_MASKS = np.array([(1 << 8 * size) - 1 for size in range(9)], np.uint64)
-"""The bits of the first bytes of a word, by their number."""
 
 
 class UnusualError(Exception):
@@ -47,10 +45,10 @@ class _Wire:
 
     def __init__(self, texts: Sequence[bytes]) -> None:
         self.text = b"".join(texts)
-        padded = self.text + bytes(8)
-        self.bytes: Array = np.frombuffer(padded, np.uint8)
+        self.padded = self.text + bytes(8)
+        self.bytes: Array = np.frombuffer(self.padded, np.uint8)
         size = len(self.text) + 1
-        self._words: Array = np.ndarray((size,), "<u8", padded, 0, (1,))
+        self._words: Array = np.ndarray((size,), "<u8", self.padded, 0, (1,))
 
     def field(self, at: Array, ends: Array, tags: Array | int) -> tuple[Array, Array]:
         """Return where the fields at these places start and end. They end before `ends`."""
@@ -135,28 +133,9 @@ class _Wire:
             at += length
         return found
 
-    def strings(self, starts: Array, stops: Array) -> Array:
+    def strings(self, starts: Array, stops: Array) -> PackedStrings:
         """Return the strings between these places."""
-        sizes = stops - starts
-        is_short = sizes <= _SHORT
-        # As an array of texts, a string would lose zeros at its end.
-        is_short &= (self.bytes.take(stops - 1, mode="clip") > 0) | (sizes == 0)
-        short = is_short.nonzero()[0]
-        found = np.empty(len(sizes), object)
-        found[short] = self._short(starts[short], sizes[short])
-        for at in (~is_short).nonzero()[0].tolist():
-            found[at] = self.text[starts[at] : stops[at]]
-        return found
-
-    def _short(self, starts: Array, sizes: Array) -> Array:
-        """Return strings, as `strings`. NumPy makes the objects four times as fast as Python."""
-        count = -(-int(sizes.max(initial=1)) // 8)
-        words = np.empty((len(sizes), count), "<u8")
-        for place in range(count):
-            masks = _MASKS.take(sizes - 8 * place, mode="clip")
-            at = np.minimum(starts + 8 * place, len(self.text))
-            words[:, place] = self._words[at] & masks
-        return words.view(f"S{8 * count}").reshape(-1).astype(object)
+        return PackedStrings(self.padded, starts, stops - starts)
 
     def lists(self, starts: Array, stops: Array) -> list[Array]:
         """Return the bytes between these places: one array for all, or one for each pair."""
@@ -169,9 +148,14 @@ class _Wire:
 
 
 def columns(
-    texts: Sequence[bytes], keys: Sequence[str], types: Sequence[dtypes.DType]
+    texts: Sequence[bytes],
+    keys: Sequence[str],
+    types: Sequence[dtypes.DType],
+    packed: Container[int] = (),
 ) -> list[Column]:
     """Return the features with these names.
+
+    `packed` are the numbers of the features of which strings become `PackedStrings`.
 
     Raises:
         UnusualError: a message is not as TensorFlow writes it, or it has a feature of another type.
@@ -183,21 +167,37 @@ def columns(
     counts = np.zeros(count * len(keys), np.int64)
     tags = np.array([_KINDS[dtype] for dtype in types], np.uint64)[places // count]
     starts, stops = wire.only_field(starts, stops, tags)
-    values: list[Array] = [np.empty(0, dtype.as_numpy_dtype) for dtype in types]
+    values: list[Any] = [np.empty(0, dtype.as_numpy_dtype) for dtype in types]
     for dtype, read in ((dtypes.float32, _floats), (dtypes.int64, _ints), (dtypes.string, _texts)):
         chosen = ((tags == _KINDS[dtype]) & (stops > starts)).nonzero()[0]
         if not len(chosen):
             continue
         counts[places[chosen]], found = read(wire, starts[chosen], stops[chosen])
-        at = 0
-        for index, (kind, total) in enumerate(
-            zip(types, counts.reshape(len(keys), count).sum(1).tolist(), strict=True)
-        ):
-            if kind is dtype:
-                values[index] = found[at : at + total].copy()
-                at += total
+        totals = counts.reshape(len(keys), count).sum(1).tolist()
+        indices = [index for index, kind in enumerate(types) if kind is dtype]
+        _cut(values, found, indices, [totals[index] for index in indices], packed)
     parts = zip(is_there.reshape(-1, count), counts.reshape(-1, count), values, strict=True)
     return [Column(*part) for part in parts]
+
+
+def _cut(
+    values: list[Any],
+    found: Array | PackedStrings,
+    indices: Sequence[int],
+    totals: Sequence[int],
+    packed: Container[int],
+) -> None:
+    """Put the values of each feature into its place of `values`."""
+    array = found if isinstance(found, np.ndarray) else None
+    at = 0
+    for index, total in zip(indices, totals, strict=True):
+        if isinstance(found, PackedStrings) and index in packed:
+            values[index] = found.part(at, at + total)
+        else:
+            # One call makes the objects of all features.
+            array = packed_strings.unpacked(found) if array is None else array
+            values[index] = array[at : at + total].copy()
+        at += total
 
 
 def _features(wire: _Wire, sizes: Array, keys: Sequence[str]) -> tuple[Array, Array, Array]:
@@ -280,6 +280,6 @@ def _varints(found: Array) -> Array:
     return numbers
 
 
-def _texts(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array]:
+def _texts(wire: _Wire, at: Array, ends: Array) -> tuple[Array, PackedStrings]:
     owners, starts, stops = wire.repeated(at, ends, _MOST_STRINGS)
     return np.bincount(owners, minlength=len(at)), wire.strings(starts, stops)

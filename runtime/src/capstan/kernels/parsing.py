@@ -1,6 +1,6 @@
 """Kernels that read Example protocol buffers (core/util/example_proto_fast_parsing.cc)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -62,12 +62,19 @@ def features_of(serialized: bytes) -> Mapping[str, Any]:
 
 
 def _columns(
-    texts: Sequence[bytes], keys: Sequence[str], types: Sequence[dtypes.DType], fault: Complaint
+    texts: Sequence[bytes],
+    keys: Sequence[str],
+    types: Sequence[dtypes.DType],
+    fault: Complaint,
+    packed: Container[int],
 ) -> list[Column]:
-    """Return the features with these names of all examples."""
+    """Return the features with these names of all examples.
+
+    The features with the numbers `packed` may have `PackedStrings`.
+    """
     if len(texts) > _FEW:
         try:
-            return example_wire.columns(texts, keys, types)
+            return example_wire.columns(texts, keys, types, packed)
         except example_wire.UnusualError:
             pass
     rows: list[list[Sequence[Any] | None]] = [[] for _ in keys]
@@ -101,6 +108,9 @@ def dense_specs(node: NodeContext, keys: Sequence[str], defaults: Sequence[Any])
 def _parse_example(node: NodeContext) -> Function:
     sparse_types: Sequence[dtypes.DType] = node.attrs["sparse_types"]
     types = [*sparse_types, *node.attrs["Tdense"]]
+    # Output n + i has the values of sparse tensor i, if there are n of them.
+    numbers = range(len(sparse_types))
+    packed = {number for number in numbers if number + len(sparse_types) in node.packed}
 
     def parse(serialized: Array, names: Array, *others: Array) -> Any:
         keys = [attr_value.text(string(key, "key")) for key in others[: len(types)]]
@@ -116,7 +126,8 @@ def _parse_example(node: NodeContext) -> Function:
         def lack(place: int, problem: str) -> Exception:
             return invalid(f"{label(place)}{problem}")
 
-        columns = _columns(np.asarray(serialized, object).ravel().tolist(), keys, types, fault)
+        texts = np.asarray(serialized, object).ravel().tolist()
+        columns = _columns(texts, keys, types, fault, packed)
         return outputs(
             example_columns.sparse(columns[: len(sparse_types)]),
             [
@@ -135,4 +146,4 @@ def outputs(sparse: Sequence[tuple[Array, Array, Array]], dense: Sequence[Array]
     return results[0] if len(results) == 1 else results
 
 
-register(Kernel("ParseExample", _parse_example))
+register(Kernel("ParseExample", _parse_example, gives_packed=True))

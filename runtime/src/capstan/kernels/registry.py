@@ -45,6 +45,8 @@ class NodeContext:
     output_shapes: Sequence[shapes.Shape]
     resources: "containers.SessionResources"
     constants: Mapping[int, Array] = field(default_factory=dict)
+    packed: frozenset[int] = frozenset()
+    """The numbers of the outputs that may be `PackedStrings` in place of an object array."""
     callee: Callable[[str], dataset.Callee] | None = None
     """Returns the compiled function that the attribute of that name refers to.
 
@@ -120,6 +122,10 @@ class Kernel:
     on each other, they run at the same time, in the inter-op threads of the task.
 
     `join` runs several nodes in one call. Only rows of CPUs have it.
+
+    With `gives_packed=True`, outputs that are vectors of strings may be `PackedStrings`, if
+    `NodeContext.packed` has their numbers. `takes_packed` are the numbers of the inputs that may be
+    `PackedStrings` or arrays. All other strings are object arrays.
     """
 
     op: str
@@ -135,6 +141,8 @@ class Kernel:
     repeats: bool = False
     repeats_with: tuple[Mapping[str, frozenset[dtypes.DType]], ...] = ()
     join: Join | None = None
+    gives_packed: bool = False
+    takes_packed: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if (self.make is None) == (self.start is None):
@@ -206,6 +214,11 @@ def has_asynchronous(op: str, device: str) -> bool:
 def has_joining(op: str, device: str) -> bool:
     """Return whether a call of any row of `op` for a device type may run several nodes."""
     return any(kernel.join is not None for kernel in _ROWS.get((op, device), ()))
+
+
+def gives_packed(op: str) -> bool:
+    """Return whether a row of `op` for CPUs may return `PackedStrings`."""
+    return any(kernel.gives_packed for kernel in _ROWS.get((op, "CPU"), ()))
 
 
 def holds_thread(op: str, device: str) -> bool:

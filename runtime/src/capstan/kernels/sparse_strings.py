@@ -13,12 +13,13 @@ import numpy as np
 
 from capstan.core import dtypes, shapes, tensor_proto
 from capstan.core.arrays import Array
+from capstan.core.packed_strings import PackedStrings
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import tensor_variant
 
 
-def _check(indices: Array, values: Array, shape: Array) -> None:
+def _check(indices: Array, values: Array | PackedStrings, shape: Array) -> None:
     if values.ndim == shape.ndim == 1 and indices.shape == (len(values), len(shape)):
         return
     for part, name, kind, rank in (
@@ -73,19 +74,28 @@ def _check_restored(number: int, indices: Array, values: Array, shape: Array, ra
 def _elements(node: NodeContext) -> Callable[..., list[Any]]:
     """Return the function that stores the arrays of a sparse tensor as strings or variants."""
 
-    def strings(*parts: Array) -> list[Any]:
-        return [tensor_proto.make(part).SerializeToString() for part in parts]
+    def strings(*parts: Array | PackedStrings) -> list[Any]:
+        return [tensor_proto.make(_array_of(part)).SerializeToString() for part in parts]
 
-    def variants(*parts: Array) -> list[Any]:
-        return [tensor_variant.TensorVariant(np.array(part)) for part in parts]
+    def variants(*parts: Array | PackedStrings) -> list[Any]:
+        return [tensor_variant.TensorVariant(_kept(part)) for part in parts]
 
     return variants if node.attrs["out_type"] is dtypes.variant else strings
+
+
+def _kept(part: Array | PackedStrings) -> Array | PackedStrings:
+    """Return the same values in memory that nothing changes."""
+    return part if isinstance(part, PackedStrings) else np.array(part)
+
+
+def _array_of(part: Array | PackedStrings) -> Array:
+    return part.unpacked() if isinstance(part, PackedStrings) else part
 
 
 def _serialize(node: NodeContext) -> Function:
     stored = _elements(node)
 
-    def serialize(indices: Array, values: Array, shape: Array) -> Array:
+    def serialize(indices: Array, values: Array | PackedStrings, shape: Array) -> Array:
         _check(indices, values, shape)
         return _array(stored(indices, values, shape), (3,))
 
@@ -120,6 +130,7 @@ def _array(elements: list[Any], shape: tuple[int, ...]) -> Array:
 def _deserialize(node: NodeContext) -> Function:
     dtype = node.attrs["dtype"]
     kind = np.dtype(dtype.as_numpy_dtype)
+    keeps_packed = 1 in node.packed
 
     def deserialize(serialized: Array) -> Any:
         outer = serialized.shape[:-1]
@@ -141,8 +152,10 @@ def _deserialize(node: NodeContext) -> Function:
             _check_restored(number, indices, values, shape, rows[0][2].size)
         if not outer:
             # Copies, because the bytes of a variant stay what they are.
-            return tuple(np.array(part) for part in rows[0])
-        values = np.concatenate([values for _, values, _ in rows])
+            indices, values, shape = rows[0]
+            values = _kept(values if keeps_packed else _array_of(values))
+            return np.array(indices), values, np.array(shape)
+        values = np.concatenate([_array_of(values) for _, values, _ in rows])
         places = [
             np.hstack([np.tile(np.unravel_index(number, outer), (len(indices), 1)), indices])
             for number, (indices, _, _) in enumerate(rows)
@@ -154,10 +167,10 @@ def _deserialize(node: NodeContext) -> Function:
     return deserialize
 
 
-def _parsed(text: Any) -> Array:
-    """Return the array in a string or a variant."""
+def _parsed(text: Any) -> Any:
+    """Return the tensor in a string or a variant. Only a variant has `PackedStrings`."""
     if isinstance(text, tensor_variant.TensorVariant):
-        return text.value
+        return text.held
     from google.protobuf import message
     from tensorboard.compat.proto import tensor_pb2
 
@@ -167,7 +180,7 @@ def _parsed(text: Any) -> Array:
         raise invalid("Could not parse serialized proto") from fault
 
 
-register(Kernel("SerializeSparse", _serialize))
+register(Kernel("SerializeSparse", _serialize, takes_packed=(1,)))
 register(Kernel("SerializeManySparse", _serialize_many))
-register(Kernel("DeserializeSparse", _deserialize))
+register(Kernel("DeserializeSparse", _deserialize, gives_packed=True))
 register(Kernel("DeserializeManySparse", _deserialize))

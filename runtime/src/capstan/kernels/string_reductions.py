@@ -5,14 +5,16 @@ Sources: core/kernels/{reduce_join,string_to_hash_bucket}_op.cc.
 
 import functools
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from capstan import errors
-from capstan.core import arrays, attr_value, farmhash, fingerprint
+from capstan.core import arrays, attr_value, farmhash, fingerprint, packed_strings
 from capstan.core.arrays import Array
+from capstan.core.packed_strings import PackedStrings
 from capstan.kernels import stacking
 from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
@@ -60,7 +62,7 @@ def _bucket(hashed: Callable[[bytes], int]) -> Callable[[NodeContext], Function]
 
 
 def _fast(node: NodeContext) -> Function:
-    count = int(node.attrs["num_buckets"])
+    count = np.uint64(node.attrs["num_buckets"])
     # The words of a feature come back in the next batches.
     known: dict[bytes, int] = {}
 
@@ -70,6 +72,8 @@ def _fast(node: NodeContext) -> Function:
         known.update(pair for pair in pairs if len(pair[0]) <= _LONGEST_KNOWN)
 
     def buckets(strings: Any) -> Array:
+        if isinstance(strings, PackedStrings):
+            return (farmhash.farm64_of_packed(strings) % count).astype(np.int64)
         array = np.asarray(strings, object)
         texts = array.ravel().tolist()
         found = [known.get(text) for text in texts]
@@ -88,12 +92,18 @@ def _fast_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Arr
     counts = np.array([node.attrs["num_buckets"] for node in nodes], np.uint64)
 
     def buckets(calls: Calls) -> list[Array]:
-        arrays = [np.asarray(strings, object) for (strings,) in calls]
-        texts = list(itertools.chain.from_iterable(array.ravel().tolist() for array in arrays))
-        blocks = stacking.Blocks([array.size for array in arrays])
-        found = farmhash.farm64_of_each(texts) % counts[blocks.owners()]
+        vectors = [strings for (strings,) in calls]
+        shapes = [strings.shape for strings in vectors]
+        blocks = stacking.Blocks([math.prod(shape) for shape in shapes])
+        if all(isinstance(strings, PackedStrings) for strings in vectors):
+            hashes = farmhash.farm64_of_packed(packed_strings.join(vectors))
+        else:
+            arrays = map(packed_strings.unpacked, vectors)
+            texts = itertools.chain.from_iterable(array.ravel().tolist() for array in arrays)
+            hashes = farmhash.farm64_of_each(list(texts))
+        found = hashes % counts[blocks.owners()]
         cut = blocks.cut(found.astype(np.int64))
-        return [part.reshape(array.shape) for part, array in zip(cut, arrays, strict=True)]
+        return [part.reshape(shape) for part, shape in zip(cut, shapes, strict=True)]
 
     return buckets
 
@@ -115,6 +125,11 @@ def _buckets(hashed: Callable[[bytes], int], count: int, strings: Any) -> Array:
 register(Kernel("ReduceJoin", _reduce_join))
 register(Kernel("StringToHashBucket", _bucket(fingerprint.murmur64)))
 register(
-    Kernel("StringToHashBucketFast", _fast, join=Join(_fast_of_several, free=("num_buckets",)))
+    Kernel(
+        "StringToHashBucketFast",
+        _fast,
+        join=Join(_fast_of_several, free=("num_buckets",)),
+        takes_packed=(0,),
+    )
 )
 register(Kernel("StringToHashBucketStrong", _strong))

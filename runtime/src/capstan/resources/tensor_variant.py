@@ -9,15 +9,21 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes
 from capstan.core.arrays import Array
+from capstan.core.packed_strings import PackedStrings
 from capstan.resources import variant
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TensorVariant(variant.Variant):
-    """One tensor. Nothing changes its array."""
+    """One tensor. Nothing changes what it holds."""
 
-    value: Array
+    held: Array | PackedStrings
     type_name: ClassVar[str] = "tensorflow::Tensor"
+
+    @property
+    def value(self) -> Array:
+        """The tensor as an array."""
+        return self.held.unpacked() if isinstance(self.held, PackedStrings) else self.held
 
     def zeros_like(self) -> "TensorVariant":
         return TensorVariant(np.asarray(variant.zeros_like(self.value)))
@@ -26,4 +32,4 @@ class TensorVariant(variant.Variant):
         raise errors.InvalidArgumentError(None, None, "Serialized sparse tensors have no sum")
 
     def parts(self) -> tuple[bytes, Sequence[tuple[Any, dtypes.DType]]]:
-        return b"", [(self.value, dtypes.as_dtype(self.value.dtype))]
+        return b"", [(self.value, dtypes.as_dtype(self.held.dtype))]
