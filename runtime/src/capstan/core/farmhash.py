@@ -63,10 +63,11 @@ def farm64_of_packed(strings: packed_strings.PackedStrings) -> Array:
 
 
 def _fetch_of(words: Array, starts: Array, ends: Array) -> Fetch:
+    # `take` would first copy all words, because they overlap.
     def fetch(at: Any) -> Any:
         if isinstance(at, int) and at < 0:
-            return words.take(ends + at)
-        return words.take(starts + np.asarray(at, np.int64))
+            return words[ends + at]
+        return words[starts + np.asarray(at, np.int64)]
 
     return fetch
 

@@ -87,7 +87,9 @@ class PackedStrings:
         words = np.empty((len(sizes), count), "<u8")
         for place in range(count):
             masks = _MASKS.take(sizes - 8 * place, mode="clip")
-            words[:, place] = self.words.take(starts + 8 * place, mode="clip") & masks
+            at = np.minimum(starts + 8 * place, len(self.data) - _PADDING)
+            # `take` would first copy all words, because they overlap.
+            words[:, place] = self.words[at] & masks
         return words.view(f"S{8 * count}").reshape(-1).astype(object)
 
 

@@ -5,7 +5,8 @@ data. Numbers are little-endian.
 """
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Final
 
 from capstan import errors
 from capstan.core import crc32c
@@ -18,47 +19,59 @@ FOOTER_SIZE = _CHECKSUM.size
 Read = Callable[[int], bytes]
 """Returns the next bytes of a file: as many as asked for, or fewer at the end of the file."""
 
+_MOST_HEADERS: Final = 4096
+"""The number of headers that a reader remembers. Many records of a file have the same length."""
+
 
 def encode(record: bytes) -> bytes:
     """Return a record as it is written to a file.
 
-    >>> read(__import__("io").BytesIO(encode(b"abc")).read, 0)
-    b'abc'
+    >>> list(records(__import__("io").BytesIO(encode(b"abc")).read))
+    [b'abc']
     """
     length = _LENGTH.pack(len(record))
     header = length + _CHECKSUM.pack(crc32c.masked(length))
     return b"".join((header, record, _CHECKSUM.pack(crc32c.masked(record))))
 
 
-def read(source: Read, offset: int) -> bytes | None:
-    """Return the data of the next record, or None at the end of the file.
-
-    `offset` is the position of the record in the file. Error messages show it.
+def records(source: Read) -> Iterator[bytes]:
+    """Yield the data of each record of a file, which `source` reads from its beginning.
 
     Raises:
-        DataLossError: the record is truncated, or a checksum is wrong.
+        DataLossError: a record is truncated, or a checksum is wrong. The message has the position.
     """
-    header = source(HEADER_SIZE)
-    if not header:
-        return None
-    (length,) = _LENGTH.unpack(_checked(header, _LENGTH.size, offset))
-    try:
-        body = source(length + FOOTER_SIZE)
-    except (MemoryError, OverflowError):
-        raise _truncated(offset) from None
-    if len(body) != length + FOOTER_SIZE:
-        raise _truncated(offset)
-    return _checked(body, length, offset + HEADER_SIZE)
+    offset = 0
+    lengths: dict[bytes, int] = {}
+    while header := source(HEADER_SIZE):
+        length = lengths.get(header)
+        if length is None:
+            length = _length(header, offset)
+            if len(lengths) < _MOST_HEADERS:
+                lengths[header] = length
+        try:
+            body = source(length + FOOTER_SIZE)
+        except (MemoryError, OverflowError):
+            raise _truncated(offset) from None
+        if len(body) != length + FOOTER_SIZE:
+            raise _truncated(offset)
+        data = body[:length]
+        if crc32c.masked(data) != _CHECKSUM.unpack_from(body, length)[0]:
+            raise _corrupted(offset + HEADER_SIZE)
+        yield data
+        offset += HEADER_SIZE + length + FOOTER_SIZE
 
 
-def _checked(data: bytes, length: int, offset: int) -> bytes:
-    """Return the first `length` bytes of `data`, which the CRC in the other bytes confirms."""
-    if len(data) != length + FOOTER_SIZE:
+def _length(header: bytes, offset: int) -> int:
+    if len(header) < HEADER_SIZE:
         raise _truncated(offset)
-    content = data[:length]
-    if crc32c.masked(content) != _CHECKSUM.unpack(data[length:])[0]:
-        raise errors.DataLossError(None, None, f"corrupted record at {offset}")
-    return content
+    if crc32c.masked(header[: _LENGTH.size]) != _CHECKSUM.unpack_from(header, _LENGTH.size)[0]:
+        raise _corrupted(offset)
+    length: int = _LENGTH.unpack_from(header)[0]
+    return length
+
+
+def _corrupted(offset: int) -> errors.DataLossError:
+    return errors.DataLossError(None, None, f"corrupted record at {offset}")
 
 
 def _truncated(offset: int) -> errors.DataLossError:

@@ -66,13 +66,13 @@ class FileCache(dataset.Unary):
 class _Read(Iterator[Element]):
     def __init__(self, plan: FileCache, run: Run) -> None:
         self._plan = plan
-        file, self._record = dataset_files.records("", plan.name)
+        file, self._records = dataset_files.records("", plan.name)
         self._close = run.close_with(self, file.close)
 
     def __next__(self) -> Element:
         values = []
         for number, dtype in enumerate(self._plan.spec.types):
-            record = self._record()
+            record = next(self._records, None)
             if record is None and not number:
                 self._close()
                 raise StopIteration

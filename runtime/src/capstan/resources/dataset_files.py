@@ -5,20 +5,17 @@ A file is opened when its first record is asked for.
 
 import functools
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
 
 from capstan import errors
-from capstan.core import attr_value, tfrecord
-from capstan.resources import dataset, elements, record_files
-from capstan.resources.dataset import Element, Run, Spec
+from capstan.core import arrays, attr_value, tfrecord
+from capstan.resources import dataset, dataset_blocks, elements, record_files
+from capstan.resources.dataset import Block, Element, Run, Spec
 
-Read = Callable[[], bytes | None]
-"""Returns the next record of a file, or None at its end."""
-
-Open = Callable[[str], tuple[BinaryIO, Read]]
-"""Opens a file. Raises an OpError if this is impossible."""
+Open = Callable[[str], tuple[BinaryIO, Iterator[bytes]]]
+"""Opens a file, and returns its records too. Raises an OpError if this is impossible."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,32 +27,43 @@ class Files(dataset.Dataset):
     open_file: Open
 
     def start(self, run: Run) -> Iterator[Element]:
-        return _Records(self.names, self.open_file, run)
+        return map(_element, _Records(self.names, self.open_file, run))
+
+    def blocks(self, run: Run, size: int) -> Iterator[Block]:
+        records = dataset_blocks.Taker(_Records(self.names, self.open_file, run))
+        return dataset_blocks.Blocks(lambda: _block(records.take(size)))
 
 
-class _Records(Iterator[Element]):
+def _element(record: bytes) -> Element:
+    return (elements.scalar(record),)
+
+
+def _block(records: Sequence[bytes]) -> Block | None:
+    return (arrays.strings(records, (len(records),)),) if records else None
+
+
+class _Records(Iterator[bytes]):
     """The records. After the error of a file, reading goes on with the next file."""
 
     def __init__(self, names: tuple[bytes, ...], open_file: Open, run: Run) -> None:
         self._names, self._open = names, open_file
         self._index = 0
         self._files: list[BinaryIO] = []
-        self._read: Read = bytes
+        self._records: Iterator[bytes] = iter(())
         run.close_with(self, functools.partial(_close, self._files))
 
-    def __next__(self) -> Element:
+    def __next__(self) -> bytes:
         while self._index < len(self._names):
             try:
                 if not self._files:
                     name = attr_value.text(self._names[self._index])
-                    file, self._read = self._open(name)
+                    file, self._records = self._open(name)
                     self._files.append(file)
-                record = self._read()
+                for record in self._records:
+                    return record
             except errors.OpError:
                 self._close()
                 raise
-            if record is not None:
-                return (elements.scalar(record),)
             self._close()
         raise StopIteration
 
@@ -70,35 +78,21 @@ def _close(opened: list[BinaryIO]) -> None:
         opened.pop().close()
 
 
-def lines(compression: str, name: str) -> tuple[BinaryIO, Read]:
+def lines(compression: str, name: str) -> tuple[BinaryIO, Iterator[bytes]]:
     """Open a text file. Its records are its lines, without the line breaks."""
     file = record_files.opened(name, compression)
-
-    def read() -> bytes | None:
-        line = file.readline()
-        return record_files.stripped(line) if line else None
-
-    return file, read
+    return file, map(record_files.stripped, iter(file.readline, b""))
 
 
-def records(compression: str, name: str) -> tuple[BinaryIO, Read]:
+def records(compression: str, name: str) -> tuple[BinaryIO, Iterator[bytes]]:
     """Open a TFRecord file."""
     file = record_files.opened(name, compression)
-    offset = 0
-
-    def read() -> bytes | None:
-        nonlocal offset
-        record = tfrecord.read(file.read, offset)
-        if record is not None:
-            offset += tfrecord.HEADER_SIZE + len(record) + tfrecord.FOOTER_SIZE
-        return record
-
-    return file, read
+    return file, tfrecord.records(file.read)
 
 
 def fixed(
     header: int, length: int, footer: int, compression: str, name: str
-) -> tuple[BinaryIO, Read]:
+) -> tuple[BinaryIO, Iterator[bytes]]:
     """Open a file with a header, records of `length` bytes, and a footer.
 
     Raises:
@@ -120,13 +114,4 @@ def fixed(
             f"length ({length} bytes).",
         )
     file.seek(header)
-    left = body // length
-
-    def read() -> bytes | None:
-        nonlocal left
-        if not left:
-            return None
-        left -= 1
-        return file.read(length)
-
-    return file, read
+    return file, (file.read(length) for _ in range(body // length))

@@ -3,12 +3,13 @@
 import functools
 import itertools
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.resources import dataset, philox
-from capstan.resources.dataset import Element, Run
+from capstan.resources import dataset, dataset_blocks, philox
+from capstan.resources.dataset import Block, Element, Run
+from capstan.resources.dataset_blocks import Row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,46 +31,81 @@ class Shuffle(dataset.Unary):
         return self.source.may_block or self.size > dataset.MANY_ELEMENTS
 
     def start(self, run: Run) -> Iterator[Element]:
+        return self._shuffled(lambda: self.source.start(run), run)
+
+    def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
+        if not all(dtype.is_numpy_compatible for dtype in self.spec.types):
+            return None
+        first = self.source.blocks(run, size)
+        if first is None:
+            return None
+        begun = [first]
+
+        def begin() -> Iterator[dataset_blocks.Row]:
+            blocks = begun.pop() if begun else self.source.blocks(run, size)
+            assert blocks is not None
+            return dataset_blocks.Rows(blocks)
+
+        taker = dataset_blocks.Taker(self._shuffled(begin, run))
+
+        def block() -> Block | None:
+            rows = taker.take(size)
+            return dataset_blocks.stacked(rows, self.spec) if rows else None
+
+        return dataset_blocks.Blocks(block)
+
+    def _shuffled(self, begin: Callable[[], Iterator[Row]], run: Run) -> "_Shuffled":
+        """Return the rows in random order. `begin` starts an epoch of the source."""
         seeds: Sequence[int] = self.seeds
         if seeds == (0, 0):
             seeds = run.keep(self, "seeds", lambda: (run.seed(), run.seed()))
         if self.reshuffles:
             parent = run.keep(self, "generator", functools.partial(philox.numbers, *seeds))
             seeds = run.draw(parent, 2)
-        epochs = iter(lambda: self.source.start(run), None)
+        epochs = iter(begin, None)
         limited = epochs if self.count < 0 else itertools.islice(epochs, self.count)
         return _Shuffled(limited, self.size, philox.numbers(*seeds), run)
 
 
-class _Shuffled(Iterator[Element]):
+class _Shuffled(Iterator[Row]):
     """Draws from a ring buffer whose slices belong to one epoch each (shuffle_dataset_op.cc)."""
 
     def __init__(
-        self, epochs: Iterator[Iterator[Element]], size: int, numbers: Iterator[int], run: Run
+        self, epochs: Iterator[Iterator[Row]], size: int, numbers: Iterator[int], run: Run
     ) -> None:
         self._epochs, self._run = epochs, run
         self._size = size
         self._numbers = numbers
-        self._source: Iterator[Element] | None = None
+        self._source: Iterator[Row] | None = None
         self._buffer: list[Any] = []
         self._slices: deque[list[int]] = deque()
         self._held = 0
 
-    def __next__(self) -> Element:
+    def __next__(self) -> Row:
+        self._run.check()
+        if self._source is not None and self._held == self._size - 1 and self._held:
+            # The common case: one row comes, and another goes.
+            for row in self._source:
+                self._put(row)
+                return self._draw()
         self._fill()
         if not self._held:
             raise StopIteration
-        while self._slices[0][0] == self._slices[0][1]:
-            self._slices.popleft()
-        place, buffer = self._slices[0], self._buffer
+        return self._draw()
+
+    def _draw(self) -> Row:
+        buffer, slices, size = self._buffer, self._slices, self._size
+        while slices[0][0] == slices[0][1]:
+            slices.popleft()
+        place = slices[0]
         start, end = place
-        index = (start + next(self._numbers) % (end - start)) % self._size
-        head = start % self._size
-        element: Element = buffer[index]
+        index = (start + next(self._numbers) % (end - start)) % size
+        head = start % size
+        row: Row = buffer[index]
         buffer[index], buffer[head] = buffer[head], None
-        place[0] += 1
+        place[0] = start + 1
         self._held -= 1
-        return element
+        return row
 
     def _fill(self) -> None:
         while self._held < self._size:
@@ -80,19 +116,20 @@ class _Shuffled(Iterator[Element]):
                     return
                 end = self._slices[-1][1] if self._slices else 0
                 self._slices.append([end, end])
-            for element in self._source:
-                self._put(element)
+            for row in self._source:
+                self._put(row)
                 break
             else:
                 self._source = None
                 if self._slices[-1][1] == 0:  # the first epoch was empty, so all of them are
                     self._epochs = iter(())
 
-    def _put(self, element: Element) -> None:
-        end = self._slices[-1][1]
+    def _put(self, row: Row) -> None:
+        last = self._slices[-1]
+        end = last[1]
         if len(self._buffer) < self._size:
-            self._buffer.append(element)
+            self._buffer.append(row)
         else:
-            self._buffer[end % self._size] = element
-        self._slices[-1][1] += 1
+            self._buffer[end % self._size] = row
+        last[1] = end + 1
         self._held += 1

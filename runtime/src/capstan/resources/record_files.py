@@ -64,6 +64,7 @@ class TFRecords:
     def __init__(self, work: bytes, compression: str) -> None:
         self._work = work
         self._file = opened(attr_value.text(work), compression)
+        self._records = tfrecord.records(self._file.read)
         self._offset = 0
         self._error: errors.OpError | None = None
 
@@ -71,7 +72,7 @@ class TFRecords:
         if self._error is not None:
             raise self._error
         try:
-            record = tfrecord.read(self._file.read, self._offset)
+            record = next(self._records, None)
         except errors.DataLossError as error:
             self._error = error
             raise

@@ -173,7 +173,5 @@ def summary_iterator(path: str | os.PathLike[str]) -> Iterator[Any]:
     from tensorboard.compat.proto import event_pb2
 
     with files.open_file(os.fspath(path)) as file:
-        offset = 0
-        while (record := tfrecord.read(file.read, offset)) is not None:
-            offset += tfrecord.HEADER_SIZE + len(record) + tfrecord.FOOTER_SIZE
+        for record in tfrecord.records(file.read):
             yield event_pb2.Event.FromString(record)
