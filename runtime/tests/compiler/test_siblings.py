@@ -79,6 +79,12 @@ def gather(random: Random) -> Values:
     return table, np.concatenate([indices, indices])
 
 
+def selection(random: Random) -> Values:
+    shape = (random.integers(1, 6), 3)
+    is_chosen = random.random(shape[0]) < random.choice([0, 0.5])
+    return is_chosen, random.normal(size=shape), random.normal(size=shape)
+
+
 BUCKETS = iter(range(10, 10_000))
 OPS: dict[str, tuple[Callable[[Random], Values], Callable[..., Any]]] = {
     "StringToHashBucketFast": (
@@ -87,6 +93,8 @@ OPS: dict[str, tuple[Callable[[Random], Values], Callable[..., Any]]] = {
     ),
     "SparseFillEmptyRows": (incomplete, raw.SparseFillEmptyRows),
     "Unique": (lambda random: (random.integers(0, 20, random.integers(1, 40)),), raw.Unique),
+    "Select": (selection, raw.Select),
+    "ZerosLike": (lambda random: selection(random)[1:2], raw.ZerosLike),
     "Gather": (lambda random: lookup(random)[:2], raw.Gather),
     "GatherV2": (gather, lambda table, at: raw.GatherV2(table, at, 0)),
     "UnsortedSegmentSum": (sums, raw.UnsortedSegmentSum),
@@ -152,6 +160,7 @@ REFUSED = {
     "UnsortedSegmentSum": (1, 99, "segment_ids[0] = 99 is out of range [0, "),
     "SparseFillEmptyRows": (0, 99, "indices[0] = 99 is not in [0, "),
     "GatherV2": (1, -1, "indices[0] = -1 is not in [0, "),
+    "Select": (0, [], "Number of batches of 'then' must match size of 'cond', but saw: "),
 }
 
 
@@ -160,8 +169,10 @@ def test_the_error_of_one_node_is_the_same_and_names_the_node(op: str) -> None:
     outputs, fed = columns(op, seed=0)
     names = list(dict.fromkeys(tensor.op for tensor in outputs))
     place, wrong, message = REFUSED[op]
-    values = fed[names[2].inputs[place]]
-    values.flat[0] = wrong
+    if isinstance(wrong, list):
+        fed[names[2].inputs[place]] = wrong
+    else:
+        fed[names[2].inputs[place]].flat[0] = wrong
     with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
         session.run(outputs, fed)
     assert message in str(caught.value)

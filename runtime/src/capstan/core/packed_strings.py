@@ -53,6 +53,11 @@ class PackedStrings:
         return np.dtype(object)
 
     @property
+    def nbytes(self) -> int:
+        """The memory of the vector itself, without the strings, which other vectors may share."""
+        return self.starts.nbytes + self.sizes.nbytes
+
+    @property
     def words(self) -> Array:
         """The 64 bits that begin at each byte of `data`, as a vector of little-endian uint64."""
         return np.ndarray((len(self.data) - _PADDING + 1,), "<u8", self.data, 0, (1,))

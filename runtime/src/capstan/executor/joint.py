@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from capstan.core import dtypes
 from capstan.executor import bind, faults
 from capstan.kernels import registry
 
@@ -36,7 +37,11 @@ class Joint:
     ) -> None:
         self._bounds = bounds
         self._function = function
-        self._copied = [n for n in range(len(bounds[0].inputs)) if n not in tables]
+        self._copied = [
+            number
+            for number, (dtype, is_ref) in enumerate(bounds[0].inputs)
+            if number not in tables and not is_ref and dtype is not dtypes.resource
+        ]
 
     def __call__(self, *calls: Sequence[Any]) -> Sequence[Any]:
         """Return the outputs of all nodes, in order. `calls` are the inputs of each node.
@@ -56,8 +61,8 @@ class Joint:
             return None
 
     def _copied_bytes(self, calls: registry.Calls) -> int:
-        # A variable has no bytes here. The functions read its rows.
-        return sum(getattr(call[number], "nbytes", 0) for call in calls for number in self._copied)
+        """Return the size of the tensors without variables, of which the function reads rows."""
+        return sum([call[number].nbytes for call in calls for number in self._copied])
 
     def _one_by_one(self, calls: registry.Calls) -> list[Any]:
         found: list[Any] = []

@@ -1,5 +1,6 @@
 """Kernels of ops that create tensors from shapes and bounds."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,8 +8,17 @@ import numpy as np
 from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import stacking
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.registry import (
+    Calls,
+    Function,
+    Join,
+    Joined,
+    Kernel,
+    NodeContext,
+    register,
+)
 from capstan.kernels.rejection import invalid, vector
 from capstan.resources import variant
 
@@ -74,6 +84,20 @@ def _like(value: int) -> Any:
     return make
 
 
+def _zeros_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
+    dtype = nodes[0].output_dtypes[0]
+    if dtype is dtypes.string:
+        return None
+
+    def zeros(calls: Calls) -> list[Array]:
+        arrays = [x for (x,) in calls]
+        blocks = stacking.Blocks([x.size for x in arrays])
+        parts = blocks.cut(np.zeros(blocks.total, dtype.as_numpy_dtype))
+        return [part.reshape(x.shape) for part, x in zip(parts, arrays, strict=True)]
+
+    return zeros
+
+
 def _range(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
     arange: Function = np.arange
@@ -94,6 +118,6 @@ def _range(node: NodeContext) -> Function:
 
 register(Kernel("Fill", _fill, out=True))
 register(Kernel("ZerosLike", constantly(variant.zeros_like), types=_VARIANT))
-register(Kernel("ZerosLike", _like(0), out=True))
+register(Kernel("ZerosLike", _like(0), out=True, join=Join(_zeros_of_several)))
 register(Kernel("OnesLike", _like(1), out=True))
 register(Kernel("Range", _range))

@@ -1,13 +1,15 @@
 """Kernels of comparisons, logic and selection by a condition."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import rows
+from capstan.kernels import rows, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, is_on_host, on_host, put_rows
-from capstan.kernels.registry import Kernel, register
+from capstan.kernels.registry import Calls, Join, Joined, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 
@@ -48,6 +50,26 @@ def _select_rows(condition: Array, x: Array, y: Array, out: Array | None) -> Arr
     return out
 
 
+def _select_of_several(nodes: Sequence[NodeContext]) -> Joined:
+    def select(calls: Calls) -> list[Array] | None:
+        conditions, xs, ys = zip(*calls, strict=True)
+        if not all(
+            condition.ndim == 1 < x.ndim and len(condition) == len(x) and x.shape == y.shape
+            for condition, x, y in calls
+        ):
+            return None
+        blocks = stacking.Blocks.of(ys)
+        parts = blocks.cut(np.concatenate(ys))
+        if np.concatenate(conditions).any():
+            for condition, x, part in zip(conditions, xs, parts, strict=True):
+                chosen = condition.nonzero()[0]
+                if len(chosen):
+                    put_rows(part, chosen, rows.taken(x, chosen))
+        return parts
+
+    return select
+
+
 def _select_v2(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
     condition = beside(condition, x)
     if out is None:
@@ -73,8 +95,8 @@ for _op, _function, _operator in (
     ("LogicalAnd", np.logical_and, "&"),
     ("LogicalOr", np.logical_or, "|"),
     ("LogicalNot", np.logical_not, ""),
-    ("Select", _select, ""),
     ("SelectV2", _select_v2, ""),
 ):
     register(Kernel(_op, constantly(_function), out=True, operator=_operator))
+register(Kernel("Select", constantly(_select), out=True, join=Join(_select_of_several)))
 register(Kernel("Where", constantly(_where)))
