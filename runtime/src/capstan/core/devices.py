@@ -160,6 +160,18 @@ def _fields(name: str) -> tuple[str | None, int | None, int | None, str | None, 
     return spec.job, spec.replica, spec.task, spec.device_type, spec.device_index
 
 
+def type_of(name: str) -> str:
+    """Return the device type of the device that runs a node: CPU if the name has none.
+
+    Raises:
+        ValueError: the name is malformed.
+
+    >>> type_of("/job:w/gpu:1"), type_of("/job:w")
+    ('GPU', 'CPU')
+    """
+    return (_fields(name)[3] if name else None) or "CPU"
+
+
 def canonical(name: str | DeviceSpec | None) -> str:
     """Return the name in TensorFlow's spelling.
 

@@ -47,7 +47,7 @@ def bind(
     """
     inputs, outputs = infer.arguments(node)
     attrs = infer.attributes(node)
-    kind = devices.parse(node.device).device_type or "CPU"
+    kind = devices.type_of(node.device)
     kernel = registry.require(node.op, kind, attrs, node.name)
     context = registry.NodeContext(
         name=node.name,
@@ -130,12 +130,12 @@ def beside(
 
 def holds_thread(node: ir.Node) -> bool:
     """Return whether `node` may block its thread. It then runs beside nodes that also may."""
-    return registry.holds_thread(node.op, devices.parse(node.device).device_type or "CPU")
+    return registry.holds_thread(node.op, devices.type_of(node.device))
 
 
 def waits(node: ir.Node) -> bool:
     """Return whether `node` may answer late, because its kernel is asynchronous."""
-    kind = devices.parse(node.device).device_type or "CPU"
+    kind = devices.type_of(node.device)
     if not registry.has_asynchronous(node.op, kind):
         return False
     kernel = registry.find(node.op, kind, infer.attributes(node))

@@ -40,5 +40,5 @@ def _given(part: parts.Part) -> Iterator[ir.Edge]:
 
 
 def _kernel(node: ir.Node) -> registry.Kernel | None:
-    kind = devices.parse(node.device).device_type or "CPU"
+    kind = devices.type_of(node.device)
     return registry.find(node.op, kind, infer.attributes(node))

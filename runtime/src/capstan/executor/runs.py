@@ -133,7 +133,7 @@ class Runs:
             return False
         if infer.is_constant(node) or ir.Edge(node.name) in self._variables:
             return True
-        kind = devices.parse(node.device).device_type or "CPU"
+        kind = devices.type_of(node.device)
         attrs = infer.attributes(node)
         kernel = registry.find(node.op, kind, attrs)
         if kernel is None or not kernel.can_repeat(attrs):

@@ -50,7 +50,7 @@ def shares(node: ir.Node) -> bool:
     """Return whether the outputs of `node` may lie in the memory of its inputs."""
     if guards.is_switch(node) or guards.is_merge(node):
         return True
-    kind = devices.parse(node.device).device_type or "CPU"
+    kind = devices.type_of(node.device)
     kernel = registry.find(node.op, kind, infer.attributes(node))
     return kernel is not None and kernel.alias
 
@@ -75,7 +75,7 @@ def _in_order(part: parts.Part, layout: state.Layout) -> list[list[Group]]:
 
 def _kind(part: parts.Part, node: ir.Node) -> Hashable:
     """Return an equal value for nodes that one kernel may run together, or None."""
-    device = devices.parse(node.device).device_type or "CPU"
+    device = devices.type_of(node.device)
     if not registry.has_joining(node.op, device) or parts.is_traced(part):
         return None
     attrs = infer.attributes(node)

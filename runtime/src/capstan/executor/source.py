@@ -10,7 +10,7 @@ from capstan.core import node as ir
 from capstan.graph import infer
 from capstan.resources import variable
 
-_NOT_PLANNABLE = (None, dtypes.string, dtypes.resource, dtypes.variant)
+_NOT_PLANNABLE = frozenset({None, dtypes.string, dtypes.resource, dtypes.variant})
 _MANY_NAMES = 500
 """With more names, the line that unpacks them is a block of its own. The number is a guess."""
 

@@ -80,14 +80,15 @@ def verify(row: opdef.OpDef, attrs: Mapping[str, Any]) -> None:
     """
     for name, default in row.attrs.items():
         value = attrs.get(name)
-        if value is default:
+        if value is default or type(value) is default is not list:
             continue
         if name not in attrs:
             raise TypeError(f"attr '{name}' is missing")
         if not _is_kind(value, default):
             raise TypeError(f"attr '{name}' is {value!r}")
     for argument in (*row.input_arguments, *row.output_arguments):
-        _verify_argument(argument, attrs)
+        if argument.number is not None or type(attrs.get(argument.type)) is not dtypes.DType:
+            _verify_argument(argument, attrs)
     for name, allowed in row.types.items():
         value = attrs.get(name)
         for dtype in value if isinstance(value, list | tuple) else [value]:

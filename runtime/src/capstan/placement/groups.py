@@ -155,11 +155,11 @@ def merged(
 
 
 def holders(node: ir.Node) -> list[str]:
-    """Return the producers of the references and handles that `node` reads or changes."""
-    try:
-        inputs, _ = infer.arguments(node)
-    except errors.OpError:
-        return []
+    """Return the producers of the references and handles that `node` reads or changes.
+
+    `infer.arguments` must have checked the node.
+    """
+    inputs, _ = infer.tensors(node)
     return [
         edge.node
         for edge, (dtype, is_ref) in zip(node.inputs, inputs, strict=True)
