@@ -66,3 +66,25 @@ def test_a_value_converts_to_a_sparse_tensor():
         tf.convert_to_tensor_or_sparse_tensor(converted, tf.int32)
     with pytest.raises(TypeError, match="Neither a SparseTensor nor SparseTensorValue"):
         tf.SparseTensor.from_value([1.0])
+
+
+@pytest.mark.parametrize("kind", ["float32", "int32"])
+def test_a_sparse_tensor_is_multiplied_and_divided_by_a_dense_one(kind: str) -> None:
+    sparse = tf.SparseTensor([[0, 1], [2, 0]], tf.constant([6, 3], kind), [3, 2])
+    row, column = tf.constant([2, 4], kind), tf.constant([[1], [2], [3]], kind)
+    products = [sparse * row, row * sparse, sparse * column, sparse * 2]
+    quotients = [sparse / row, sparse / column, sparse / 2]
+    assert [each.op.name for each in products[:2]] == ["mul", "mul_1"]
+    assert {each.dtype for each in quotients} == {tf.float32 if kind == "float32" else tf.float64}
+    with tf.Session() as session:
+        found = session.run([*products, *quotients])
+    assert [each.values.tolist() for each in found] == [
+        [24, 6], [24, 6], [6, 9], [12, 6], [1.5, 1.5], [6, 1], [3, 1.5]
+    ]  # fmt: skip
+    assert all(each.indices.tolist() == [[0, 1], [2, 0]] for each in found)
+
+
+def test_a_sparse_tensor_is_no_divisor() -> None:
+    sparse = tf.SparseTensor([[0]], [1.0], [1])
+    with pytest.raises(TypeError):
+        tf.constant([1.0]) / sparse

@@ -6,8 +6,7 @@ types are an error.
 
 from typing import Any
 
-from capstan.core import dtypes
-from capstan.framework import arguments, convert, operand, subscript
+from capstan.framework import arguments, convert, operand, quotients, sparse_tensor, subscript
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -22,17 +21,6 @@ _OPS = {
     "or": "LogicalOr",
 }
 
-_QUOTIENT_TYPES = {
-    dtypes.int8: dtypes.float32,
-    dtypes.int16: dtypes.float32,
-    dtypes.uint8: dtypes.float32,
-    dtypes.uint16: dtypes.float32,
-    dtypes.int32: dtypes.float64,
-    dtypes.int64: dtypes.float64,
-    dtypes.uint32: dtypes.float64,
-    dtypes.uint64: dtypes.float64,
-}
-
 
 def binary(name: str, x: Any, y: Any) -> Any:
     """Add the operation of a Python operator.
@@ -44,6 +32,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
     """
     if name[0].isupper():
         return getattr(raw, name)(x, y)
+    if name == "mul" and isinstance(y, sparse_tensor.SparseTensor):
+        return y * x
     graph = graphs.graph_of((x, y))
     with graph.as_default():
         # The first variable is read outside the name scope of the operation, as in TensorFlow.
@@ -69,14 +59,7 @@ def true_divide(x: Any, y: Any, name: str | None) -> Any:
     Raises:
         TypeError: the tensors have different types.
     """
-    if x.dtype.base_dtype is not y.dtype.base_dtype:
-        raise TypeError(
-            f"x and y must have the same dtype, got {x.dtype.base_dtype!r} != "
-            f"{y.dtype.base_dtype!r}"
-        )
-    quotient = _QUOTIENT_TYPES.get(x.dtype.base_dtype)
-    if quotient is not None:
-        x, y = raw.Cast(x, DstT=quotient), raw.Cast(y, DstT=quotient)
+    x, y = quotients.operands(x, y)
     return raw.RealDiv(x, y, name=name)
 
 

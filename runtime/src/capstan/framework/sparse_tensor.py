@@ -3,11 +3,14 @@
 Source: tensorflow/python/framework/sparse_tensor.py.
 """
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import convert
+from capstan.framework import convert, quotients
 from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
 
 
 class SparseTensorValue(NamedTuple):
@@ -95,6 +98,32 @@ class SparseTensor:
         """Return the value of the tensor in a step of `session`, by default the default session."""
         parts = (self._indices, self._values, self._dense_shape)
         return SparseTensorValue(*(part.eval(feed_dict, session) for part in parts))
+
+    def __mul__(self, other: Any) -> "SparseTensor":
+        """Multiply the values by the elements of a dense tensor, which is broadcast."""
+        with self._operator("mul") as scope:
+            dense = convert.convert_to_tensor(other, self.dtype.base_dtype, "y")
+            parts = self._indices, self._values, self._dense_shape
+            return self._with(raw.SparseDenseCwiseMul(*parts, dense, name=scope))
+
+    def __truediv__(self, other: Any) -> "SparseTensor":
+        """Divide the values by the elements of a dense tensor, which is broadcast.
+
+        Integers are converted to floats first, as by Python's `/`.
+        """
+        with self._operator("truediv") as scope:
+            dense = convert.convert_to_tensor(other, self.dtype.base_dtype, "y")
+            values, dense = quotients.operands(self._values, dense)
+            parts = self._indices, values, self._dense_shape
+            return self._with(raw.SparseDenseCwiseDiv(*parts, dense, name=scope))
+
+    @contextlib.contextmanager
+    def _operator(self, name: str) -> Iterator[str]:
+        with self.graph.as_default(), self.graph.name_scope(name) as scope:
+            yield scope
+
+    def _with(self, values: graphs.Tensor) -> "SparseTensor":
+        return SparseTensor(self._indices, values, self._dense_shape)
 
     def __str__(self) -> str:
         return (
