@@ -419,6 +419,23 @@ def test_sizes_in_host_memory_are_those_of_the_step(session: tf.Session) -> None
         assert session.run([total, size])[1].tolist() == [3 * length]
 
 
+def test_a_run_may_read_a_reference_whose_variable_is_on_a_cpu(session: tf.Session) -> None:
+    with tf.device("/cpu:0"):
+        v = raw.VariableV2(shape=[2], dtype=tf.float32)
+        start = raw.Assign(v, [1.0, 3.0])
+        step = raw.AssignAdd(v, [1.0, 1.0])
+    with tf.device("/gpu:0"):
+        read, again = raw.Identity(v), raw.Identity(v)
+        total = tf.reduce_sum(tf.square(tf.tanh(again * 2.0)))
+    session.run(start)
+    for number in range(ENOUGH):
+        found = session.run([read, total])
+        expected = np.add([1.0, 3.0], number)
+        np.testing.assert_array_equal(found[0], expected)
+        np.testing.assert_allclose(found[1], np.square(np.tanh(expected * 2)).sum(), rtol=1e-6)
+        session.run(step)
+
+
 def test_a_run_may_read_a_variable_that_a_node_before_it_has_changed(session: tf.Session) -> None:
     with tf.device("/gpu:0"):
         v = raw.VariableV2(shape=[2], dtype=tf.float32, shared_name="v")

@@ -123,9 +123,11 @@ class Runs:
         """Return whether `node` is a copy from host memory that a run may make itself."""
         if not _is_arrival(node) or self._branches.condition(ir.Edge(node.name)):
             return False
-        [(dtype, is_ref)], _ = infer.tensors(node)
-        read = self._readers.get(ir.Edge(node.name))
-        return not (is_ref or dtype in _HANDLES or not read or ir.Edge(node.name) in self._fed)
+        (edge,), copy = node.inputs, ir.Edge(node.name)
+        [(dtype, _)], _ = infer.tensors(node)
+        if edge in self._variables or edge in self._unknown or dtype in _HANDLES:
+            return False
+        return bool(self._readers.get(copy)) and copy not in self._fed
 
     def _is_repeatable(self, node: ir.Node) -> bool:
         """Return whether the device of `node` can do its work again without the host."""
