@@ -266,3 +266,21 @@ def test_the_ps_tasks_take_resource_variables_in_turn() -> None:
         found = [tf.Variable(1.0, use_resource=True) for _ in range(3)]
     assert [x.device for x in found] == ["/job:ps/task:0", "/job:ps/task:1", "/job:ps/task:0"]
     assert {x.initializer.device for x in found} <= {x.device for x in found}
+
+
+@pytest.mark.parametrize("shape", [[None], tf.TensorShape(None)])
+def test_a_variable_of_a_partly_unknown_shape_gets_values_of_several_shapes(shape: Any) -> None:
+    v = tf.Variable([1.0, 2.0], shape=shape, use_resource=True)
+    assert v.shape.as_list() == [None] if isinstance(shape, list) else v.shape.ndims is None
+    longer, total = v.assign([1.0, 2.0, 3.0]), tf.reduce_sum(v)
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run([v, total])[1] == 3
+        session.run(longer)
+        assert session.run(v).tolist() == [1, 2, 3]
+        assert session.run(total) == 6
+
+
+def test_a_shape_that_does_not_fit_the_initial_value_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"initial value of 'v' has the shape \(2,\)"):
+        tf.Variable([1.0, 2.0], shape=[3], name="v", use_resource=True)

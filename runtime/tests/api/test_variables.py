@@ -675,3 +675,13 @@ def test_the_default_initializer_is_zeros_for_integers_and_glorots_for_floats(
     floats = tf.get_variable("f", [50, 50])
     machine.run(tf.global_variables_initializer())
     assert 0.15 < np.abs(machine.run(floats.value())).max() <= (6 / 100) ** 0.5
+
+
+def test_a_reference_variable_may_have_a_shape_of_its_own() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        unknown = tf.TensorShape(None)
+        v = tf.Variable([1.0, 2.0], shape=unknown, validate_shape=False, use_resource=False)
+        assert v.shape.ndims is None
+        session.run(v.initializer)
+        session.run(tf.assign(v, [[1.0, 2.0, 3.0]], validate_shape=False))
+        assert session.run(v).tolist() == [[1, 2, 3]]

@@ -32,6 +32,7 @@ class RefVariable(variables.Variable, is_resource=False):
         scope: str,
         value: Any,
         dtype: Any,
+        shape: tensor_shape.TensorShape | None,
         validate_shape: bool,
         caching_device: Any,
     ) -> None:
@@ -41,8 +42,9 @@ class RefVariable(variables.Variable, is_resource=False):
                 initial = variable_arguments.initial_tensor(value, dtype)
         else:
             initial = variable_arguments.initial_tensor(value, dtype)
-        shape = initial.shape if validate_shape else tensor_shape.unknown_shape()
-        if validate_shape and not shape.is_fully_defined():
+        if shape is None:
+            shape = initial.shape if validate_shape else tensor_shape.unknown_shape()
+        if validate_shape and not initial.shape.is_fully_defined():
             raise ValueError(f"initial_value must have a shape specified: {initial}")
         self._initial_value = initial
         self._ref_tensor: graphs.Tensor = raw.VariableV2(

@@ -42,6 +42,7 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
         scope: str,
         value: Any,
         dtype: Any,
+        shape: tensor_shape.TensorShape | None,
         validate_shape: bool,
         caching_device: Any,
     ) -> None:
@@ -49,9 +50,14 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
         with graph.colocation_group(name):
             with graph.name_scope("Initializer"), graph.device(None):
                 initial = variable_arguments.initial_tensor(value, dtype)
-            self._initial_value, self._shape = initial, initial.shape
+            if shape is not None and not shape.is_compatible_with(initial.shape):
+                raise ValueError(
+                    f"The initial value of '{name}' has the shape {initial.shape}, which is not "
+                    f"compatible with the argument `shape`, {shape}"
+                )
+            self._initial_value, self._shape = initial, initial.shape if shape is None else shape
             self._handle = raw.VarHandleOp(
-                dtype=initial.dtype.base_dtype, shape=initial.shape, shared_name=name, name=scope
+                dtype=initial.dtype.base_dtype, shape=self._shape, shared_name=name, name=scope
             )
         if initial.op.control_flow_context is not None:
             raise variable_arguments.inside_control_flow(scope)

@@ -28,7 +28,9 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
     """State that outlives a step. An op that takes a variable gets its current value.
 
     `initial_value` is a value that converts to a tensor, or a function without arguments that
-    returns one. The variable has the shape of its initial value, unless `validate_shape` is False.
+    returns one. The variable has the shape of its initial value, unless `validate_shape` is False
+    or `shape` gives another one. A variable whose `shape` is partly unknown may get values of
+    different shapes.
     The variable is added to `collections` (default: the global variables), and to the trainable
     variables if `trainable` is true. `use_resource` makes a resource variable if it is true, and a
     reference variable if it is False. If it is None, the variable scope decides. If the scope does
@@ -86,6 +88,7 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
         use_resource: bool | None = None,
         synchronization: Any = None,
         aggregation: Any = None,
+        shape: Any = None,
     ) -> None:
         self._synchronization, self._aggregation, self._trainable = variable_replicas.checked(
             synchronization, aggregation, trainable, name
@@ -116,7 +119,8 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
             graph.control_dependencies(None),
             graph.name_scope(name or "Variable") as scope,
         ):
-            self._build(graph, scope, initial_value, dtype, validate_shape, caching_device)
+            known = None if shape is None else tensor_shape.as_shape(shape)
+            self._build(graph, scope, initial_value, dtype, known, validate_shape, caching_device)
         graph.add_to_collections(keys, self)
 
     # --- what a kind of variable defines
@@ -127,10 +131,14 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
         scope: str,
         value: Any,
         dtype: Any,
+        shape: tensor_shape.TensorShape | None,
         validate_shape: bool,
         caching_device: Any,
     ) -> None:
-        """Add the operations of a new variable. `scope` is its name with a final slash."""
+        """Add the operations of a new variable. `scope` is its name with a final slash.
+
+        `shape` is its static shape, if that is not the shape of the initial value.
+        """
         raise NotImplementedError(_KIND)
 
     def _read_def(self, variable_def: Any, import_scope: str | None) -> None:
