@@ -121,6 +121,13 @@ def test_tensors_and_variables_are_evaluated_before_they_are_compared(case: Any)
         case.assertShapeEqual(np.zeros(3), 3)
 
 
+def test_a_case_turns_tensors_lists_and_arrays_into_arrays(case: Any) -> None:
+    for value in (tf.constant([1, 2]), [1, 2], np.array([1, 2])):
+        found = case._GetNdArray(value)
+        assert isinstance(found, np.ndarray)
+        assert found.tolist() == [1, 2]
+
+
 def test_errors_of_steps_are_matched_by_message_and_operation(case: Any) -> None:
     with case.cached_session() as session:
         wrong = tf.reshape(tf.placeholder_with_default([1.0], [None]), [2], name="wrong")
@@ -187,6 +194,23 @@ def test_a_checked_thread_fails_its_test() -> None:
     left.start()
     with pytest.raises(AssertionError, match="A checked thread was not joined"):
         case.tearDown()
+
+
+def test_a_case_may_also_be_a_case_with_a_metaclass() -> None:
+    class Meta(type): ...
+
+    class Parameterized(unittest.TestCase, metaclass=Meta): ...
+
+    class Both(tf.test.TestCase, Parameterized):
+        __test__ = False
+
+        def runTest(self) -> None:
+            self.assertAllEqual(tf.constant([1]), [1])
+
+    outcome = unittest.TestResult()
+    Both().run(outcome)
+    assert outcome.wasSuccessful()
+    assert outcome.testsRun == 1
 
 
 def test_the_folder_of_a_test_is_removed(case: Any) -> None:

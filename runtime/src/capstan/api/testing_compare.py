@@ -1,7 +1,6 @@
 """The assertions of `tf.test.TestCase` (python/framework/test_util.py)."""
 
 # ruff: noqa: PT009 - the class extends unittest's assertions
-import abc
 import re
 import unittest
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,16 +16,17 @@ from capstan.framework import graph as graphs
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
 
 
-class Assertions(unittest.TestCase, metaclass=abc.ABCMeta):
+class Assertions(unittest.TestCase):
     """Assertions about arrays, tensors, messages, devices and errors.
 
     A tensor is evaluated, by `evaluate`, before it is compared. Each assertion raises
-    AssertionError if it does not hold.
+    AssertionError if it does not hold. The metaclass is that of `unittest.TestCase`, so that
+    programs may also inherit from a test case with a metaclass, such as absl's parameterized one.
     """
 
-    @abc.abstractmethod
     def evaluate(self, tensors: Any) -> Any:
         """Return the values of tensors."""
+        raise NotImplementedError
 
     def assertItemsEqual(self, first: Any, second: Any, msg: Any = None) -> None:
         """Check that two sequences have the same elements, in any order."""
@@ -102,7 +102,7 @@ class Assertions(unittest.TestCase, metaclass=abc.ABCMeta):
         msg: str | None = None,
     ) -> None:
         """Call `assertAllClose` with the tolerance of the less precise type."""
-        a, b = self._array(a), self._array(b)
+        a, b = self._GetNdArray(a), self._GetNdArray(b)
         kinds = {a.dtype.name, b.dtype.name}
         for names, relative, absolute in (
             ({"float32", "complex64"}, float_rtol, float_atol),
@@ -122,7 +122,7 @@ class Assertions(unittest.TestCase, metaclass=abc.ABCMeta):
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
         """Check that two arrays have the same shape and elements. NaN equals NaN."""
-        a, b = self._array(a), self._array(b)
+        a, b = self._GetNdArray(a), self._GetNdArray(b)
         self._same_shape(a, b, msg or "")
         same = a == b
         if a.dtype.name in _FLOATS and b.dtype.name in _FLOATS:
@@ -140,16 +140,16 @@ class Assertions(unittest.TestCase, metaclass=abc.ABCMeta):
         self.fail("The two values are equal at all elements")
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
-        self.assertGreater(np.min(self._array(a)), comparison_target)
+        self.assertGreater(np.min(self._GetNdArray(a)), comparison_target)
 
     def assertAllLess(self, a: Any, comparison_target: Any) -> None:
-        self.assertLess(np.max(self._array(a)), comparison_target)
+        self.assertLess(np.max(self._GetNdArray(a)), comparison_target)
 
     def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
-        self.assertGreaterEqual(np.min(self._array(a)), comparison_target)
+        self.assertGreaterEqual(np.min(self._GetNdArray(a)), comparison_target)
 
     def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
-        self.assertLessEqual(np.max(self._array(a)), comparison_target)
+        self.assertLessEqual(np.max(self._GetNdArray(a)), comparison_target)
 
     def assertAllInRange(
         self,
@@ -160,7 +160,7 @@ class Assertions(unittest.TestCase, metaclass=abc.ABCMeta):
         open_upper_bound: bool = False,
     ) -> None:
         """Check that all elements are numbers between two bounds. An open bound is excluded."""
-        values = self._array(target)
+        values = self._GetNdArray(target)
         if not np.issubdtype(values.dtype, np.number):
             self.fail(
                 f"The value of {values} does not have an ordered numeric type, instead it has "
@@ -178,12 +178,12 @@ class Assertions(unittest.TestCase, metaclass=abc.ABCMeta):
 
     def assertAllInSet(self, target: Any, expected_set: Iterable[Any]) -> None:
         members = list(expected_set)
-        others = np.setdiff1d(self._array(target).ravel(), members)
+        others = np.setdiff1d(self._GetNdArray(target).ravel(), members)
         if others.size:
             self.fail(f"{others.size} unique element(s) are not in the set {members}: {others}")
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
-        self.assertEqual(self._array(target).dtype, expected_dtype)
+        self.assertEqual(self._GetNdArray(target).dtype, expected_dtype)
 
     @contextmanager
     def assertRaisesWithPredicateMatch(
@@ -225,8 +225,8 @@ class Assertions(unittest.TestCase, metaclass=abc.ABCMeta):
         note = f"Devices {first} and {second} are not equal. {msg}"
         self.assertEqual(first, second, note)
 
-    def _array(self, value: Any) -> Any:
-        """Return a value as an array. Bytes stay bytes."""
+    def _GetNdArray(self, value: Any) -> Any:
+        """Return a value as an array. Bytes stay bytes. Programs call this by TensorFlow's name."""
         if isinstance(value, graphs.Tensor) or hasattr(value, "_as_tensor"):
             value = self.evaluate(value)
         return np.asarray(value)
@@ -246,7 +246,7 @@ class Assertions(unittest.TestCase, metaclass=abc.ABCMeta):
                 self._close(a[key], b[key], tolerance, f"{path}[{key}]", msg)
             return
         try:
-            self._arrays_close(self._array(a), self._array(b), tolerance, path, msg)
+            self._arrays_close(self._GetNdArray(a), self._GetNdArray(b), tolerance, path, msg)
         except (TypeError, ValueError):
             if not isinstance(a, list | tuple):
                 raise
