@@ -19,6 +19,7 @@ from capstan.api.arrangement_ops import *
 from capstan.api.array_ops import *
 from capstan.api.block_ops import *
 from capstan.api.check_ops import *
+from capstan.api.check_ranks import *
 from capstan.api.check_types import *
 from capstan.api.clip_ops import *
 from capstan.api.complex_ops import *

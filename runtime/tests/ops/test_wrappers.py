@@ -14,6 +14,7 @@ from capstan import errors
 from capstan.api import (
     array_ops,
     check_ops,
+    check_ranks,
     clip_ops,
     control_flow_ops,
     creation_ops,
@@ -509,30 +510,66 @@ def test_with_dependencies_runs_its_dependencies_first() -> None:
         (check_ops.assert_less_equal, ([2], [2]), ([3], [2]), "<="),
         (check_ops.assert_greater, ([3], [2]), ([2], [2]), ">"),
         (check_ops.assert_greater_equal, ([2], [2]), ([1], [2]), ">="),
-        (check_ops.assert_positive, ([1],), ([0],), ">"),
-        (check_ops.assert_negative, ([-1],), ([0],), "<"),
-        (check_ops.assert_non_negative, ([0],), ([-1],), ">="),
-        (check_ops.assert_non_positive, ([0],), ([1],), "<="),
-        (check_ops.assert_rank, ([1], 1), (unknown, 2), "=="),
+        (check_ops.assert_positive, ([1],), ([0],), "> 0"),
+        (check_ops.assert_negative, ([-1],), ([0],), "< 0"),
+        (check_ops.assert_non_negative, ([0],), ([-1],), ">= 0"),
+        (check_ops.assert_non_positive, ([0],), ([1],), "<= 0"),
     ],
 )
 def test_a_failed_assertion_raises_its_message_and_condition(
     check: Any, good: Any, bad: Any, sign: str
 ) -> None:
     run(check(*good))
-    feeds = None
-    if bad[0] is unknown:
-        x, feeds = unknown([1])
-        bad = (x, *bad[1:])
-    with pytest.raises(errors.InvalidArgumentError) as raised:
-        run(check(*bad, message="the message"), feeds)
-    assert "the message" in str(raised.value)
-    assert f"Condition x {sign} y did not hold element-wise:" in str(raised.value)
+    condition = f"Condition x {sign} y" if len(bad) == 2 else f"Condition x {sign}"
+    x, feeds = unknown(bad[0])
+    dynamic = check(x, *bad[1:], message="the message")
+    for fails in (lambda: run(dynamic, feeds), lambda: check(*bad, message="the message")):
+        with pytest.raises(errors.InvalidArgumentError) as raised:
+            fails()
+        assert "the message" in str(raised.value)
+        assert f"{condition} did not hold element-wise:" in str(raised.value)
+
+
+def test_a_tensor_equals_itself_without_a_check() -> None:
+    x, feeds = unknown([np.nan])
+    assert check_ops.assert_equal(x, x).type == "NoOp"
+    run(check_ops.assert_equal(x, x), feeds)
+
+
+@pytest.mark.parametrize(
+    ("check", "rank", "rule"),
+    [
+        (check_ranks.assert_rank, 2, "have rank"),
+        (check_ranks.assert_rank_at_least, 2, "have rank at least"),
+        (check_ranks.assert_rank_in, (0, 2), "have rank in"),
+        (check_ranks.assert_rank_in, (), "have rank in"),
+    ],
+)
+def test_a_wrong_rank_is_an_error_of_the_step_that_names_the_tensor(
+    check: Any, rank: Any, rule: str
+) -> None:
+    x, feeds = unknown([1])
+    with pytest.raises(errors.InvalidArgumentError, match="the message") as raised:
+        run(check(x, rank, message="the message"), feeds)
+    assert f"Tensor {x.name} must {rule}" in str(raised.value)
+
+
+def test_a_rank_may_be_a_tensor_that_must_be_a_scalar() -> None:
+    x, feeds = unknown([1])
+    rank, ranks = unknown(np.int32(1))
+    run(check_ranks.assert_rank(x, rank), feeds | ranks)
+    run(check_ranks.assert_rank_in(x, (0, rank)), feeds | ranks)
+    with pytest.raises(errors.InvalidArgumentError, match="Rank must be a scalar"):
+        run(check_ranks.assert_rank(x, rank), {**feeds, rank: np.array([1], np.int32)})
+    with pytest.raises(ValueError, match=r"Rank must be a scalar\."):
+        check_ranks.assert_rank(x, [1])
+    with pytest.raises(TypeError, match="must be of type"):
+        check_ranks.assert_rank(x, 1.5)
 
 
 def test_a_wrong_static_rank_is_refused_while_the_graph_is_built() -> None:
     with pytest.raises(ValueError, match="must have rank 3"):
-        check_ops.assert_rank(MATRIX, 3)
+        check_ranks.assert_rank(MATRIX, 3)
 
 
 # --- clipping

@@ -39,6 +39,8 @@ VALUES: list[Case] = [
     lambda v1: after(v1.assert_rank_in(fed(v1, [1]), (0, 1)), v1),
     lambda v1: after(v1.assert_near(fed(v1, [1.0, 2]), [1.0, 2.0000002]), v1),
     lambda v1: after(v1.assert_near(1.0, 1.2, atol=0.3), v1),
+    lambda v1: after(v1.assert_integer(3), v1),
+    lambda v1: after(v1.assert_rank(fed(v1, [1]), v1.constant(1)), v1),
 ]
 REFUSED: list[Case] = [
     lambda v1: v1.assert_scalar([1]),
@@ -48,11 +50,20 @@ REFUSED: list[Case] = [
     lambda v1: v1.assert_proper_iterable(4),
     lambda v1: v1.assert_same_float_dtype([v1.constant(1.0, name="a"), v1.constant(1, name="b")]),
     lambda v1: v1.assert_same_float_dtype([v1.constant(1)]),
+    lambda v1: v1.assert_equal([1], [2]),
+    lambda v1: v1.assert_less(v1.constant([1]), [1], message="m", data=["d", v1.constant(3)]),
+    lambda v1: v1.assert_positive([0]),
+    lambda v1: v1.assert_non_negative([-1.0], message="m"),
+    lambda v1: v1.assert_rank([1], [1]),
+    lambda v1: v1.assert_rank([1], 1.5),
+    lambda v1: v1.assert_rank_in([1], (0, [1])),
 ]
 FAILING: list[Case] = [
     lambda v1: after(v1.assert_near([np.inf], [np.inf], rtol=0.1), v1),
     lambda v1: after(v1.assert_rank_at_least(fed(v1, [1]), 2), v1),
     lambda v1: after(v1.assert_rank_in(fed(v1, [1]), (0, 2)), v1),
+    lambda v1: after(v1.assert_rank_in(fed(v1, [1]), ()), v1),
+    lambda v1: after(v1.assert_negative(fed(v1, [1])), v1),
     lambda v1: after(v1.assert_near(fed(v1, 1.0), 1.2), v1),
     lambda v1: after(v1.assert_near(fed(v1, np.nan), np.nan), v1),
 ]

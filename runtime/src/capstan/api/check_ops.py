@@ -1,12 +1,16 @@
 """TensorFlow 1's checks of values and shapes (python/ops/check_ops.py, numerics.py, array_ops.py).
 
 Each `assert_` function returns an operation. If the assertion does not hold, the step that runs the
-operation raises InvalidArgumentError.
+operation raises InvalidArgumentError. If the values are known before the step, the function raises
+the error itself.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from capstan import errors
 from capstan.api import control_flow_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, tensor_shape
@@ -18,11 +22,20 @@ __all__ = [
     "add_check_numerics_ops",
     "assert_equal", "assert_greater", "assert_greater_equal", "assert_less", "assert_less_equal",
     "assert_negative", "assert_non_negative", "assert_non_positive", "assert_none_equal",
-    "assert_positive", "assert_rank", "check_numerics", "ensure_shape", "is_tensor",
+    "assert_positive", "check_numerics", "ensure_shape", "is_tensor",
     "verify_tensor_all_finite",
 ]  # fmt: skip
 
 Data = Sequence[Any] | None
+
+_COMPARISONS = {
+    "Equal": np.equal,
+    "NotEqual": np.not_equal,
+    "Less": np.less,
+    "LessEqual": np.less_equal,
+    "Greater": np.greater,
+    "GreaterEqual": np.greater_equal,
+}
 
 
 def _assert(
@@ -36,24 +49,68 @@ def _assert(
     message: str | None,
     name: str | None,
 ) -> graphs.Operation:
+    """Assert that `op` holds for all elements of `x` and `y`.
+
+    Raises:
+        InvalidArgumentError: both values are known before the step, and the condition is false.
+    """
     with scoped(name, function, (x, y)):
         x = convert.convert_to_tensor(x, name="x")
         y = convert.convert_to_tensor(y, x.dtype.base_dtype, "y")
-        holds = reduce_ops.reduce_all(getattr(raw, op)(x, y))
         printed = data
         if printed is None:
             printed = [
-                *([] if message is None else [message]),
                 f"Condition x {sign} y did not hold element-wise:",
                 f"x ({x.name}) = ", x, f"y ({y.name}) = ", y,
             ]  # fmt: skip
+        if message is not None:
+            printed = [message, *printed]
+        holds = reduce_ops.reduce_all(getattr(raw, op)(x, y))
+        values = convert.constant_value(x), convert.constant_value(y)
+        if values[0] is not None and values[1] is not None:
+            _check_values(_COMPARISONS[op](*values), printed)
         return control_flow_ops.Assert(holds, printed, summarize)
+
+
+def _check_values(holds: Any, printed: Sequence[Any]) -> None:
+    """Raise InvalidArgumentError with what an assertion prints, unless all elements hold."""
+    if np.all(holds):
+        return
+    lines = []
+    for part in printed:
+        value = convert.constant_value(part) if isinstance(part, graphs.Tensor) else None
+        lines.append(str(part if value is None else value))
+    raise errors.InvalidArgumentError(None, None, "\n".join(lines))
+
+
+def _assert_sign(
+    function: str,
+    sign: str,
+    compare: Callable[[Any, Any, Data, int | None], graphs.Operation],
+    x: Any,
+    data: Data,
+    summarize: int | None,
+    message: str | None,
+    name: str | None,
+) -> graphs.Operation:
+    """Assert that the elements of `x` have a sign. `compare` gets `x` and a zero of its dtype."""
+    with scoped(name, function, (x,)):
+        x = convert.convert_to_tensor(x, name="x")
+        printed = data
+        if printed is None:
+            condition = f"Condition x {sign} 0 did not hold element-wise:"
+            printed = [message or "", condition, f"x ({x.name}) = ", x]
+        zero = convert.convert_to_tensor(0, x.dtype.base_dtype)
+        return compare(x, zero, printed, summarize)
 
 
 def assert_equal(
     x: Any, y: Any, data: Data = None, summarize: int | None = None,
     message: str | None = None, name: str | None = None,
 ) -> graphs.Operation:  # fmt: skip
+    if x is y:
+        with scoped(name, "assert_equal", (x,)):
+            return control_flow_ops.no_op()
     return _assert("assert_equal", "Equal", "==", x, y, data, summarize, message, name)
 
 
@@ -98,22 +155,38 @@ def assert_positive(
     x: Any, data: Data = None, summarize: int | None = None,
     message: str | None = None, name: str | None = None,
 ) -> graphs.Operation:  # fmt: skip
-    return _assert("assert_positive", "Greater", ">", x, 0, data, summarize, message, name)
+    return _assert_sign(
+        "assert_positive",
+        ">",
+        lambda x, zero, *rest: assert_less(zero, x, *rest),
+        x,
+        data,
+        summarize,
+        message,
+        name,
+    )
 
 
 def assert_negative(
     x: Any, data: Data = None, summarize: int | None = None,
     message: str | None = None, name: str | None = None,
 ) -> graphs.Operation:  # fmt: skip
-    return _assert("assert_negative", "Less", "<", x, 0, data, summarize, message, name)
+    return _assert_sign("assert_negative", "<", assert_less, x, data, summarize, message, name)
 
 
 def assert_non_negative(
     x: Any, data: Data = None, summarize: int | None = None,
     message: str | None = None, name: str | None = None,
 ) -> graphs.Operation:  # fmt: skip
-    return _assert(
-        "assert_non_negative", "GreaterEqual", ">=", x, 0, data, summarize, message, name
+    return _assert_sign(
+        "assert_non_negative",
+        ">=",
+        lambda x, zero, *rest: assert_less_equal(zero, x, *rest),
+        x,
+        data,
+        summarize,
+        message,
+        name,
     )
 
 
@@ -121,28 +194,9 @@ def assert_non_positive(
     x: Any, data: Data = None, summarize: int | None = None,
     message: str | None = None, name: str | None = None,
 ) -> graphs.Operation:  # fmt: skip
-    return _assert("assert_non_positive", "LessEqual", "<=", x, 0, data, summarize, message, name)
-
-
-def assert_rank(
-    x: Any, rank: Any, data: Data = None, summarize: int | None = None,
-    message: str | None = None, name: str | None = None,
-) -> graphs.Operation:  # fmt: skip
-    """Assert that `x` has `rank` axes.
-
-    Raises:
-        ValueError: the static rank of `x` is known and differs from `rank`.
-    """
-    with scoped(name, "assert_rank", (x, rank)):
-        x = convert.convert_to_tensor(x, name="x")
-        rank_tensor = convert.convert_to_tensor(rank, name="rank")
-        static_rank = convert.constant_value(rank_tensor)
-        if static_rank is not None and x.shape.ndims not in (None, int(static_rank)):
-            raise ValueError(
-                f"{message or ''}.  Tensor {x.name} must have rank {int(static_rank)}.  Received "
-                f"rank {x.shape.ndims}, shape {x.shape}"
-            )
-        return assert_equal(raw.Rank(x), rank_tensor, data, summarize, message)
+    return _assert_sign(
+        "assert_non_positive", "<=", assert_less_equal, x, data, summarize, message, name
+    )
 
 
 def check_numerics(tensor: Any, message: str, name: str | None = None) -> Any:

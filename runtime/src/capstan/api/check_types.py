@@ -1,4 +1,4 @@
-"""TensorFlow 1's checks of types, ranks and orders (python/ops/check_ops.py)."""
+"""TensorFlow 1's checks of types and orders (python/ops/check_ops.py)."""
 
 import collections.abc
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import check_ops, control_flow_ops, reduce_ops
+from capstan.api import control_flow_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert, sparse_tensor
@@ -14,16 +14,16 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = [
-    "assert_integer", "assert_near", "assert_proper_iterable", "assert_rank_at_least",
-    "assert_rank_in", "assert_same_float_dtype", "assert_scalar", "assert_type",
-    "is_non_decreasing", "is_numeric_tensor", "is_strictly_increasing",
+    "assert_integer", "assert_near", "assert_proper_iterable", "assert_same_float_dtype",
+    "assert_scalar", "assert_type", "is_non_decreasing", "is_numeric_tensor",
+    "is_strictly_increasing",
 ]  # fmt: skip
 
 Data = Sequence[Any] | None
 
 
-def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> None:
-    """Require a tensor of integers.
+def assert_integer(x: Any, message: str | None = None, name: str | None = None) -> graphs.Operation:
+    """Require a tensor of integers. Return an operation without effect.
 
     Raises:
         TypeError: the dtype of `x` is no integer type.
@@ -32,8 +32,10 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
         x = convert.convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:
             raise TypeError(
-                f'{message or ""}  Expected "x" to be integer type.  Found: {x.dtype!r}'
+                f'{message or ""}  Expected "x" to be integer type.  Found: {x.name} of dtype '
+                f"{x.dtype!r}"
             )
+        return _nothing("statically_determined_was_integer")
 
 
 def assert_type(
@@ -66,55 +68,6 @@ def assert_scalar(tensor: Any, name: str | None = None, message: str | None = No
                 f"{tensor.shape}."
             )
         return tensor
-
-
-def assert_rank_at_least(
-    x: Any, rank: int, data: Data = None, summarize: int | None = None,
-    message: str | None = None, name: str | None = None,
-) -> graphs.Operation:  # fmt: skip
-    """Require at least `rank` axes, in the step if the static rank is unknown.
-
-    Raises:
-        ValueError: the static rank of `x` is smaller.
-    """
-    with scoped(name, "assert_rank_at_least", (x,)):
-        x = convert.convert_to_tensor(x, name="x")
-        static = x.shape.ndims
-        if static is not None:
-            if static < rank:
-                raise ValueError(
-                    f"{message or ''}.  Tensor {x.name} must have rank at least {rank}.  Received "
-                    f"rank {static}, shape {x.shape}"
-                )
-            return _nothing("static_checks_determined_all_ok")
-        shown = data or [message or "", "Tensor must have rank at least", rank, "Received shape: "]
-        return check_ops.assert_greater_equal(
-            raw.Rank(x), np.int32(rank), [*shown, raw.Shape(x)], summarize
-        )
-
-
-def assert_rank_in(
-    x: Any, ranks: Sequence[int], data: Data = None, summarize: int | None = None,
-    message: str | None = None, name: str | None = None,
-) -> graphs.Operation:  # fmt: skip
-    """Require a number of axes that is among `ranks`, in the step if the static rank is unknown.
-
-    Raises:
-        ValueError: the static rank of `x` is not among them.
-    """
-    with scoped(name, "assert_rank_in", (x,)):
-        x = convert.convert_to_tensor(x, name="x")
-        static = x.shape.ndims
-        if static is not None:
-            if static not in ranks:
-                raise ValueError(
-                    f"{message or ''}.  Tensor {x.name} must have rank in {tuple(ranks)}.  "
-                    f"Received rank {static}, shape {x.shape}"
-                )
-            return _nothing("static_checks_determined_all_ok")
-        shown = data or [message or "", "Tensor must have rank in", *ranks, "Received shape: "]
-        is_in = reduce_ops.reduce_any(raw.Equal(raw.Rank(x), np.array(ranks, np.int32)))
-        return control_flow_ops.Assert(is_in, [*shown, raw.Shape(x)], summarize=summarize)
 
 
 def assert_near(
@@ -170,21 +123,21 @@ def assert_same_float_dtype(
     Raises:
         ValueError: they have several dtypes, or no floating-point dtype.
     """
-    found = None if dtype is None else dtypes.as_dtype(dtype)
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    first = ""
     for tensor in tensors or ():
         if tensor is None:
             continue
-        if found is not None and tensor.dtype.base_dtype != found:
-            raise ValueError(
-                f"Tensor {tensor.name} must be of type {found.name}, not "
-                f"{tensor.dtype.base_dtype.name}."
-            )
-        found = tensor.dtype.base_dtype
-    if found is None:
+        found, name = tensor.dtype.base_dtype, getattr(tensor, "name", str(tensor))
+        if wanted is None:
+            wanted, first = found, f" as {name}"
+        if found != wanted:
+            raise ValueError(f"{name}, type={found}, must be of the same type ({wanted}){first}.")
+    if wanted is None:
         return dtypes.float32
-    if not found.is_floating:
-        raise ValueError(f"Expected floating point type, got {found.name}.")
-    return found
+    if not wanted.is_floating:
+        raise ValueError(f"Expected floating point type, got {wanted}.")
+    return wanted
 
 
 def is_numeric_tensor(tensor: Any) -> bool:
