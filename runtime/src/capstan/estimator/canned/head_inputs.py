@@ -11,7 +11,7 @@ from typing import Any
 from capstan.api import (
     array_ops,
     check_ops,
-    check_types,
+    check_ranks,
     context,
     control_flow_ops,
     feature_column,
@@ -58,7 +58,7 @@ def labels_like(labels: Any, logits: Any, dimension: int) -> Any:
             f"labels shape must be [D0, D1, ... DN, {dimension}]. Suggested Fix: check your "
             "n_classes argument to the estimator and/or the shape of your label."
         )
-        rank = check_types.assert_rank_at_least(labels, 2, message=message)
+        rank = check_ranks.assert_rank_at_least(labels, 2, message=message)
         last = labels.shape.as_list()[-1] if labels.shape.ndims is not None else None
         if last not in (None, dimension):
             raise ValueError(
@@ -127,7 +127,7 @@ def checked_logits(logits: Any, dimension: int) -> Any:
     """
     with scoped(None, "logits", (logits,)) as scope:
         logits = raw.Cast(logits, DstT=dtypes.float32)
-        rank = check_types.assert_rank_at_least(logits, 2, message=_LOGITS)
+        rank = check_ranks.assert_rank_at_least(logits, 2, message=_LOGITS)
         last = logits.shape.as_list()[-1] if logits.shape.ndims is not None else None
         if last not in (None, dimension):
             raise ValueError(f"{_LOGITS}, got {logits.shape}.")
