@@ -592,6 +592,28 @@ def test_clip_by_norm_scales_only_larger_norms() -> None:
     assert np.isfinite(run(slope)).all()
 
 
+def test_clipped_indexed_slices_stay_indexed_slices() -> None:
+    rows = indexed_slices.IndexedSlices(convert.constant([[3.0, 4.0]]), convert.constant([1]))
+    for clipped, expected in (
+        (clip_ops.clip_by_value(rows, 0.0, 3.5), [[3, 3.5]]),
+        (clip_ops.clip_by_norm(rows, 1.0), [[0.6, 0.8]]),
+    ):
+        assert isinstance(clipped, indexed_slices.IndexedSlices)
+        assert clipped.indices is rows.indices
+        np.testing.assert_allclose(run(clipped.values), expected, rtol=1e-6)
+
+
+def test_a_norm_that_would_enlarge_the_tensor_is_refused() -> None:
+    with pytest.raises(ValueError, match="not compatible"):
+        clip_ops.clip_by_norm(MATRIX, np.ones([2, 2, 3], np.float32))
+
+
+def test_a_global_norm_that_is_not_finite_makes_all_tensors_nan() -> None:
+    for value in (np.inf, np.nan):
+        clipped, _ = clip_ops.clip_by_global_norm([[1.0, value], [2.0]], 1.0)
+        assert np.isnan(np.concatenate([run(tensor) for tensor in clipped])).all()
+
+
 def test_clip_by_global_norm_scales_all_tensors_together() -> None:
     slices = indexed_slices.IndexedSlices(
         convert.constant([[12.0]]), convert.constant([0]), convert.constant([5, 1])

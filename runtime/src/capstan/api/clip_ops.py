@@ -16,29 +16,38 @@ __all__ = [
 def clip_by_value(t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None) -> Any:
     """Limit each element to the range from `clip_value_min` to `clip_value_max`.
 
+    IndexedSlices stay IndexedSlices.
+
     Raises:
         ValueError: a bound does not broadcast to the shape of `t`.
     """
     with scoped(name, "clip_by_value", (t, clip_value_min, clip_value_max)) as scope:
-        t = convert.convert_to_tensor(t, name="t")
-        below = raw.Minimum(t, clip_value_max)
+        values = convert.convert_to_tensor(_values(t), name="t")
+        below = raw.Minimum(values, clip_value_max)
         clipped = raw.Maximum(below, clip_value_min, name=scope)
         for bounded in (below, clipped):
-            t.shape.merge_with(bounded.shape)
-        return clipped
+            values.shape.merge_with(bounded.shape)
+        return _like(t, clipped)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Any:
-    """Scale a tensor down if its L2 norm over `axes` (default: all) is above `clip_norm`."""
+    """Scale a tensor down if its L2 norm over `axes` (default: all) is above `clip_norm`.
+
+    IndexedSlices stay IndexedSlices. Their norm is the norm of their values.
+
+    Raises:
+        ValueError: `clip_norm` does not broadcast to the shape of `t`.
+    """
     with scoped(name, "clip_by_norm", (t, clip_norm)) as scope:
-        t = convert.convert_to_tensor(t, name="t")
-        squares = reduce_ops.reduce_sum(raw.Square(t), axes, keepdims=True)
+        values = convert.convert_to_tensor(_values(t), name="t")
+        squares = reduce_ops.reduce_sum(raw.Square(values), axes, keepdims=True)
         # The gradient of the square root is infinite at 0, so 0 becomes 1 before the root is taken.
         is_positive = raw.Greater(squares, 0)
         safe = raw.SelectV2(is_positive, squares, raw.OnesLike(squares))
         norm = raw.SelectV2(is_positive, raw.Sqrt(safe), squares)
-        scaled = raw.Mul(t, clip_norm)
-        return raw.RealDiv(scaled, raw.Maximum(norm, clip_norm), name=scope)
+        scaled = raw.Mul(values, clip_norm)
+        values.shape.merge_with(scaled.shape)
+        return _like(t, raw.RealDiv(scaled, raw.Maximum(norm, clip_norm), name=scope))
 
 
 def clip_by_average_norm(t: Any, clip_norm: Any, name: str | None = None) -> Any:
@@ -70,7 +79,7 @@ def clip_by_global_norm(
     """Scale all tensors down by the same factor if their global norm is above `clip_norm`.
 
     Return the scaled tensors and the global norm before scaling. IndexedSlices stay IndexedSlices,
-    and None stays None.
+    and None stays None. If the norm is infinite or NaN, all scaled elements are NaN.
 
     Raises:
         TypeError: `t_list` is not a list or tuple.
@@ -81,7 +90,8 @@ def clip_by_global_norm(
         inverse = raw.RealDiv(1.0, norm)
         one = convert.constant(1.0, inverse.dtype)
         smaller = raw.Minimum(inverse, raw.RealDiv(one, clip_norm))
-        scale = raw.Mul(smaller, clip_norm)
+        nan = convert.constant(float("nan"), inverse.dtype)
+        scale = raw.Select(raw.IsFinite(norm), raw.Mul(smaller, clip_norm), nan)
         clipped = [
             _scaled(tensor, scale, f"{scope}_{index}") for index, tensor in enumerate(tensors)
         ]
@@ -109,6 +119,11 @@ def _scaled(tensor: Any, scale: Any, name: str) -> Any:
     values = _values(tensor)
     with values.graph.colocate_with(values.op):
         scaled = raw.Identity(raw.Mul(values, scale), name=name)
+    return _like(tensor, scaled)
+
+
+def _like(tensor: Any, values: Any) -> Any:
+    """Return `values` as IndexedSlices if `tensor` is IndexedSlices."""
     if isinstance(tensor, indexed_slices.IndexedSlices):
-        return indexed_slices.IndexedSlices(scaled, tensor.indices, tensor.dense_shape)
-    return scaled
+        return indexed_slices.IndexedSlices(values, tensor.indices, tensor.dense_shape)
+    return values
