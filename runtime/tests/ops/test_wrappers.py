@@ -192,9 +192,11 @@ def test_a_matrix_may_be_transposed_or_adjoint_but_not_both() -> None:
         math_ops.matmul(MATRIX, MATRIX, transpose_a=True, adjoint_a=True)
 
 
-def test_log_sigmoid_does_not_overflow() -> None:
-    x = np.float32([-100, 0, 100])
+def test_log_sigmoid_and_its_gradient_do_not_overflow() -> None:
+    x = convert.constant(np.float32([-100, 0, 100]))
     np.testing.assert_allclose(run(math_ops.log_sigmoid(x)), [-100, np.log(0.5), 0], atol=1e-6)
+    (slope,) = gradients.gradients(math_ops.log_sigmoid(x), x)
+    np.testing.assert_allclose(run(slope), [1, 0.5, 0], atol=1e-6)
 
 
 # --- reductions

@@ -119,9 +119,7 @@ mod = floormod
 def log_sigmoid(x: Any, name: str | None = None) -> Any:
     """Return log(sigmoid(x)), computed without overflow."""
     with scoped(name, "LogSigmoid", (x,)) as scope:
-        x = convert.convert_to_tensor(x, name="x")
-        softplus = raw.Log1p(raw.Exp(raw.Neg(raw.Abs(x))))
-        return raw.Sub(raw.Minimum(x, raw.ZerosLike(x)), softplus, name=scope)
+        return raw.Neg(raw.Softplus(raw.Neg(x)), name=scope)
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
