@@ -129,9 +129,19 @@ def test_subscripts_may_be_tensors() -> None:
     np.testing.assert_array_equal(run(x[:at, at:], feeds), MATRIX[:1, 1:])
 
 
+def test_a_subscript_of_bool_is_a_mask() -> None:
+    x = convert.constant(MATRIX)
+    mask, feeds = unknown(MATRIX > 1, MATRIX.shape)
+    np.testing.assert_array_equal(run(x[mask], feeds), MATRIX[MATRIX > 1])
+    np.testing.assert_array_equal(run(x[MATRIX > 1]), MATRIX[MATRIX > 1])
+    np.testing.assert_array_equal(run(x[x > 1]), MATRIX[MATRIX > 1])
+    with pytest.raises(ValueError, match="mask cannot be scalar"):
+        x[True]
+
+
 def test_subscripts_that_are_not_integers_are_refused() -> None:
     x = convert.constant(MATRIX)
-    for key in (1.0, "a", True, [0]):
+    for key in (1.0, "a", [0]):
         with pytest.raises(TypeError, match="valid indices"):
             x[key]
     with pytest.raises(ValueError, match="slice index 2 of dimension 0 out of bounds"):
@@ -321,6 +331,15 @@ def test_a_boolean_mask_keeps_the_elements_that_are_true_in_it(is_known: bool) -
     np.testing.assert_array_equal(
         run(gather_ops.boolean_mask(x, columns, axis=1), feeds), MATRIX[:, columns]
     )
+
+
+def test_a_boolean_mask_keeps_the_static_sizes_of_the_other_axes() -> None:
+    x, _ = unknown(np.zeros([2, 0, 4, 5]), [2, None, 4, 5])
+    assert gather_ops.boolean_mask(x, np.ones([2, 0], bool)).shape.as_list() == [None, 4, 5]
+    assert gather_ops.boolean_mask(x, np.ones([4, 5], bool), axis=2).shape.as_list()[:2] == [
+        2,
+        None,
+    ]
 
 
 def test_a_boolean_mask_of_another_shape_is_refused() -> None:

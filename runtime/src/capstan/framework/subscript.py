@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from capstan.framework import convert
+from capstan.core import dtypes
+from capstan.framework import convert, masking
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -19,12 +20,16 @@ def item(tensor: Any, key: Any) -> Any:
     """Return the part of `tensor` that a subscript selects. `tensor` may be a variable.
 
     `key` is an integer, a scalar tensor, a slice of either, an ellipsis, None (a new axis), or a
-    tuple of these. Integers remove their axis.
+    tuple of these. Integers remove their axis. A key that is a tensor or an array of bool is a
+    mask, as for `tf.boolean_mask`.
 
     Raises:
         TypeError: the key is of another kind.
-        ValueError: an index is outside its axis, or there are more indices than axes.
+        ValueError: an index is outside its axis, there are more indices than axes, or the shape of
+            a mask does not match.
     """
+    if _is_mask(key):
+        return masking.boolean_mask(tensor, key)
     keys = key if isinstance(key, tuple) else (key,)
     begin: list[Any] = []
     end: list[Any] = []
@@ -70,6 +75,13 @@ def make_assignable(
         return variable._strided_slice_assign(bounds, val, masks, name or default_name)
 
     part.assign = assign
+
+
+def _is_mask(key: Any) -> bool:
+    """Return whether a key selects by bool: a tensor, an array or a bool of Python."""
+    if isinstance(key, graphs.Tensor):
+        return key.dtype.base_dtype is dtypes.bool_
+    return isinstance(key, bool) or (isinstance(key, np.ndarray) and key.dtype == np.bool_)
 
 
 def _bounds(key: Any) -> tuple[Any, Any, Any, tuple[str, ...]]:
