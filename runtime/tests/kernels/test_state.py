@@ -118,6 +118,27 @@ def test_scatter_update_sets_rows() -> None:
     np.testing.assert_array_equal(found, [9, 2, 8])
 
 
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("Add", [3, 3, 6, 6]),
+        ("Sub", [-1, -1, 2, 2]),
+        ("Mul", [2, 2, 8, 8]),
+        ("Div", [0.5, 0.5, 2, 2]),
+        ("Min", [1, 1, 2, 2]),
+        ("Max", [2, 2, 4, 4]),
+        ("Update", [2, 2, 2, 2]),
+    ],
+)
+def test_one_number_changes_all_rows_of_a_scatter(change: str, expected: list[float]) -> None:
+    start, runner = np.float32([[1, 1], [3, 3], [4, 4]]), interpreter.Interpreter()
+    ref = make(shape=[3, 2])
+    runner.run(raw.Assign(ref, start))
+    found = runner.run(getattr(raw, f"Scatter{change}")(ref, [2, 0], 2.0))
+    np.testing.assert_array_equal(found[[0, 2]].ravel(), expected)
+    np.testing.assert_array_equal(found[1], [3, 3])
+
+
 def test_a_scatter_with_an_index_out_of_range_is_refused_and_changes_nothing() -> None:
     ref, runner = make(shape=None), interpreter.Interpreter()
     runner.run(raw.Assign(ref, [1.0, 2.0, 3.0]))

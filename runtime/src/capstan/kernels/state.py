@@ -85,9 +85,13 @@ def _scatter(change: Callable[[Array, Array, Array], None]) -> Callable[[NodeCon
             array = cell.writable()
             if not array.ndim:
                 raise invalid("params must be at least 1-D, got shape []")
-            if updates.shape != (*indices.shape, *array.shape[1:]):
+            needed = (*indices.shape, *array.shape[1:])
+            if not updates.ndim:
+                updates = np.broadcast_to(updates, needed)
+            if updates.shape != needed:
                 raise invalid(
-                    "Must have updates.shape = indices.shape + params.shape[1:], got "
+                    "Must have updates.shape = indices.shape + params.shape[1:] or "
+                    "updates.shape = [], got "
                     f"updates.shape {show(updates.shape)}, indices.shape {show(indices.shape)}, "
                     f"params.shape {show(array.shape)}"
                 )

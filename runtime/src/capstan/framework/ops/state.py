@@ -17,7 +17,8 @@ def _scatter_shape(ctx: ShapeContext) -> rules.Shapes:
     ref, indices, updates = ctx.inputs
     if ref is not None and indices is not None:
         shapes.with_rank_at_least(ref, 1)
-        shapes.merge(updates, indices + ref[1:])
+        if updates != ():
+            shapes.merge(updates, indices + ref[1:])
     return (ref,)
 
 
