@@ -138,3 +138,17 @@ def test_old_modes_have_the_names_of_the_modes_of_estimators() -> None:
     old.validate("eval")
     with pytest.raises(ValueError, match="Invalid mode predict"):
         old.validate("predict")
+
+
+def test_weights_that_a_custom_getter_makes_untrainable_are_no_trainable_weights() -> None:
+    def frozen(getter: Any, *args: Any, **kwargs: Any) -> Any:
+        return getter(*args, **{**kwargs, "trainable": False})
+
+    cell = tf.nn.rnn_cell.BasicRNNCell(2)
+    with tf.variable_scope("root", custom_getter=frozen):
+        cell(tf.zeros([1, 2]), tf.zeros([1, 2]))
+    assert cell.trainable_weights == []
+    assert [weight.name for weight in cell.non_trainable_weights] == [
+        "root/basic_rnn_cell/kernel:0",
+        "root/basic_rnn_cell/bias:0",
+    ]

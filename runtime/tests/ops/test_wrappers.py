@@ -386,6 +386,25 @@ def test_softmax_works_along_any_axis(axis: int) -> None:
     np.testing.assert_allclose(run(nn.log_softmax(MATRIX, axis)), np.log(expected), rtol=1e-5)
 
 
+@pytest.mark.parametrize("axis", [0, 1, -2])
+def test_the_axis_of_a_softmax_may_be_a_tensor(axis: int) -> None:
+    at, feeds = unknown(axis, [])
+    expected = np.exp(MATRIX) / np.exp(MATRIX).sum(axis, keepdims=True)
+    result = nn.softmax(convert.constant(MATRIX), at)
+    assert result.shape.as_list() == [2, 3]
+    np.testing.assert_allclose(run(result, feeds), expected, rtol=1e-6)
+    constant = nn.log_softmax(MATRIX, convert.constant(axis))
+    np.testing.assert_allclose(run(constant), np.log(expected), rtol=1e-5)
+
+
+def test_an_axis_of_a_softmax_that_does_not_exist_is_an_invalid_argument() -> None:
+    with pytest.raises(errors.InvalidArgumentError, match=r"Dimension \(2\) must be in the range"):
+        nn.softmax(MATRIX, 2)
+    at, feeds = unknown(2, [])
+    with pytest.raises(errors.InvalidArgumentError):
+        run(nn.softmax(MATRIX, at), feeds)
+
+
 # If the shape is unknown, only the last axis works: other axes are permuted first.
 @pytest.mark.parametrize(
     "axis, is_known", [(0, True), (1, True), (2, True), (-1, True), (-1, False)]
@@ -454,9 +473,13 @@ def test_layers_agree_with_numpy() -> None:
     np.testing.assert_array_equal(run(nn.xw_plus_b(MATRIX, w, b)), MATRIX @ w + b)
     np.testing.assert_array_equal(run(nn.relu_layer(MATRIX, w, b)), np.maximum(MATRIX @ w + b, 0))
     np.testing.assert_allclose(run(nn.leaky_relu([-1.0, 2.0])), [-0.2, 2])
+    np.testing.assert_array_equal(run(nn.leaky_relu([-1.0, 2.0], np.float64(3))), [-3, 2])
+    np.testing.assert_array_equal(run(nn.leaky_relu([-1, 2], -1)), np.float32([1, 2]))
     np.testing.assert_allclose(run(nn.l2_normalize([[3.0, 4.0]], 1)), [[0.6, 0.8]], rtol=1e-6)
     assert run(nn.zero_fraction(MATRIX)) == np.float32(1 / 6)
     assert run(nn.in_top_k(MATRIX, [2, 0], 1)).tolist() == [True, False]
+    k, feeds = unknown(np.int32(1), [])
+    assert run(nn.in_top_k(MATRIX, [2, 0], k), feeds).tolist() == [True, False]
     with pytest.raises(ValueError, match="data_format must be"):
         nn.bias_add(MATRIX, b, data_format="NDHWC")
 

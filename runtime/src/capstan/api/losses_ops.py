@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.api import math_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, shapes, tensor_shape
@@ -28,27 +29,52 @@ def _input_of(op: str, output: Any) -> Any:
     return output.op.inputs[0] if is_made else None
 
 
-def along_last_axis(op: str, logits: Any, axis: int | None, name: str | None) -> Any:
-    """Apply `op` along `axis`. The op itself works only along the last axis.
+def along_last_axis(op: str, logits: Any, axis: Any, name: str | None) -> Any:
+    """Apply `op` along `axis`, which may be a tensor. The op itself works along the last axis.
 
     Raises:
-        ValueError: there is no such axis, or `axis` is not the last one and the rank is unknown.
+        InvalidArgumentError: there is no such axis.
+        ValueError: `axis` is not the last one and the rank is unknown.
     """
     logits = convert.convert_to_tensor(logits)
     rank = logits.shape.ndims
-    if axis in (None, -1) or (rank is not None and axis == rank - 1):
+    if isinstance(axis, graphs.Tensor):
+        value = convert.constant_value(axis)
+        axis = axis if value is None else int(value)
+    is_known = not isinstance(axis, graphs.Tensor)
+    if axis is None or (is_known and axis in (-1, (rank or 0) - 1)):
         return getattr(raw, op)(logits, name=name)
-    with scoped(name, op.lower(), (logits,)) as scope:
-        order = _to_back(axis or 0, rank)
-        result = getattr(raw, op)(raw.Transpose(logits, order))
-        return raw.Transpose(result, np.argsort(order).astype(np.int32), name=scope)
-
-
-def _to_back(axis: int, rank: int | None) -> Any:
     if rank is None:
         raise ValueError(f"axis {axis} needs a tensor of known rank: set the shape, or use -1")
-    at = shapes.axis_index(axis, rank)
-    return np.array([other for other in range(rank) if other != at] + [at], np.int32)
+    with scoped(name, op.lower(), (logits,)) as scope:
+        order = _swapped(axis, rank) if is_known else _dynamically_swapped(axis, rank)
+        result = getattr(raw, op)(raw.Transpose(logits, order))
+        result = raw.Transpose(result, order, name=scope)
+        result.set_shape(logits.shape)
+        return result
+
+
+def _swapped(axis: int, rank: int) -> Any:
+    """Return the order of the axes in which `axis` and the last axis have changed places."""
+    if not -rank <= axis < rank:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"Dimension ({axis}) must be in the range [{-rank}, {rank}) where {rank} is the number "
+            "of dimensions in the input.",
+        )
+    order = np.arange(rank, dtype=np.int32)
+    order[[axis, -1]] = order[[-1, axis]]
+    return order
+
+
+def _dynamically_swapped(axis: Any, rank: int) -> Any:
+    """Return the same order as a tensor. If there is no such axis, its transposition fails."""
+    axis = raw.Select(raw.Less(axis, 0), raw.Add(axis, rank), axis)
+    order = convert.convert_to_tensor(np.arange(rank), axis.dtype.base_dtype)
+    last = convert.convert_to_tensor(rank - 1, axis.dtype.base_dtype)
+    is_last, is_axis = raw.Equal(order, last), raw.Equal(order, axis)
+    return raw.SelectV2(is_axis, last, raw.SelectV2(is_last, axis, order))
 
 
 def _check_named(function: str, sentinel: Any, labels: Any, logits: Any) -> None:
@@ -99,7 +125,7 @@ def _softmax_losses(logits: Any, labels: Any, along: int, name: str | None) -> A
     if rank == 2 and labels.shape.ndims == 2 and along in (-1, 1):
         return raw.SoftmaxCrossEntropyWithLogits(logits, labels, name=name)[0]
     if along != -1:
-        order = _to_back(along, rank)
+        order = np.append(np.delete(np.arange(rank, dtype=np.int32), along), along)
         logits, labels = raw.Transpose(logits, order), raw.Transpose(labels, order)
     sizes = raw.Shape(logits)
     rows = raw.Slice(sizes, [0], raw.Reshape(raw.Sub(raw.Rank(logits), 1), [1]))

@@ -5,6 +5,8 @@
 import importlib
 from typing import Any
 
+import numpy as np
+
 from capstan.api import (
     embedding_ops,
     gather_ops,
@@ -56,10 +58,13 @@ relu = plain.function("relu", "Relu", "Return the larger of 0 and each element."
 
 
 def leaky_relu(features: Any, alpha: Any = 0.2, name: str | None = None) -> Any:
-    """Return max(x, alpha * x)."""
+    """Return x where it is positive, and alpha * x elsewhere. Integers become float32."""
     with scoped(name, "LeakyRelu", (features, alpha)) as scope:
         features = convert.convert_to_tensor(features, name="features")
-        return raw.Maximum(raw.Mul(features, alpha), features, name=scope)
+        if features.dtype.is_integer:
+            features = math_ops.cast(features, dtypes.float32)
+        slope = alpha.item() if isinstance(alpha, np.ndarray | np.generic) else alpha
+        return raw.LeakyRelu(features, alpha=slope, name=scope)
 
 
 def softmax(
@@ -173,13 +178,14 @@ def zero_fraction(value: Any, name: str | None = None) -> Any:
         return reduce_ops.reduce_mean(raw.Cast(is_zero, DstT=dtypes.float32))
 
 
-def in_top_k(predictions: Any, targets: Any, k: int, name: str | None = None) -> Any:
+def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Any:
     """Return for each row whether its target is among the k largest predictions.
 
-    A target whose prediction equals the k-th largest prediction counts as well.
+    A target whose prediction equals the k-th largest prediction counts as well. `k` may be a
+    tensor.
     """
-    with scoped(name, "in_top_k", (predictions, targets)):
-        return raw.InTopK(predictions, targets, k=k, name="InTopK")
+    with scoped(name, "in_top_k", (predictions, targets, k)):
+        return raw.InTopKV2(predictions, targets, k)
 
 
 _VOLUMES = (

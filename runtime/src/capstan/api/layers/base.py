@@ -102,7 +102,9 @@ class Layer(common.CommonLayer):
             if regularizer is not None and id(variable) not in existing:
                 with graphs.get_default_graph().name_scope(f"{name}/Regularizer"):
                     self.add_loss(regularizer(variable))
-        (self._trainable_weights if trainable else self._non_trainable_weights).append(variable)
+        # A custom getter may have made a variable that is not trainable.
+        is_trainable = trainable and (not self.trainable or getattr(variable, "trainable", True))
+        (self._trainable_weights if is_trainable else self._non_trainable_weights).append(variable)
         return variable
 
     add_variable = add_weight
