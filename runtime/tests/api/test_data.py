@@ -1,5 +1,6 @@
 """`tf.data`: iterators, the errors of pipelines, and the work of their threads."""
 
+import collections
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,6 +142,14 @@ def test_a_function_with_an_operation_on_another_task_is_refused() -> None:
         pytest.raises(tf.errors.InvalidArgumentError, match="Place the dataset on the task"),
     ):
         session.run(iterator.initializer)
+
+
+def test_a_namedtuple_is_one_argument_of_a_map_function() -> None:
+    kind = collections.namedtuple("Pair", "a b")
+    pairs = tf.data.Dataset.from_tensor_slices(kind([1, 2], [10, 20]))
+    element = pairs.map(lambda pair: pair.a + pair.b).make_one_shot_iterator().get_next()
+    with tf.Session() as session:
+        assert [session.run(element) for _ in range(2)] == [11, 22]
 
 
 def test_a_map_function_reads_a_variable_in_each_call() -> None:

@@ -218,6 +218,16 @@ def test_invalid_arguments_of_an_optimizer_are_refused(
         act(tf.train.GradientDescentOptimizer(0.1), variable)
 
 
+def test_gradients_of_tensors_are_computed_and_not_applied() -> None:
+    x = tf.constant(1.0)
+    optimizer = tf.train.GradientDescentOptimizer(3.0)
+    ((grad, target),) = optimizer.compute_gradients(x * x, [x])
+    assert target is x
+    assert tf.Session().run(grad) == 2
+    with pytest.raises(NotImplementedError, match="Trying to update a Tensor"):
+        optimizer.apply_gradients([(grad, target)])
+
+
 def test_a_graph_without_variables_cannot_be_optimised():
     with pytest.raises(ValueError, match="No variables to optimize"):
         tf.train.GradientDescentOptimizer(0.1).minimize(tf.constant(1.0))

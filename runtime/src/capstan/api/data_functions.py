@@ -49,7 +49,8 @@ def trace(
             )
             for spec in specs
         ]
-        if len(specs) == 1 and isinstance(arguments[0], tuple):
+        # A namedtuple is one argument.
+        if len(specs) == 1 and type(arguments[0]) is tuple:
             arguments = list(arguments[0])
         returned = func(*arguments)
         if isinstance(returned, list):

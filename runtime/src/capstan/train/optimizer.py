@@ -95,10 +95,11 @@ class Optimizer(optimizer_slots.SlotOwner):
 
         The variables are the members of `var_list`, by default all trainable variables. A gradient
         is a Tensor or an IndexedSlices. It is None if the loss does not depend on the variable.
-        `loss` and `var_list` may be functions without arguments.
+        `loss` and `var_list` may be functions without arguments. `var_list` may also have tensors,
+        which `apply_gradients` does not take.
 
         Raises:
-            TypeError: a member of `var_list` is not a variable.
+            TypeError: a member of `var_list` is neither a variable nor a tensor.
             ValueError: there are no variables, the loss or a variable has a dtype without
                 gradients, or `gate_gradients` is unknown.
         """
@@ -118,7 +119,7 @@ class Optimizer(optimizer_slots.SlotOwner):
         if not targets:
             raise ValueError("No variables to optimize.")
         for var in targets:
-            if not isinstance(var, variables.Variable):
+            if not isinstance(var, variables.Variable | graphs.Tensor):
                 raise TypeError(f"Argument is not a tf.Variable: {var}")
         grads = gradients.gradients(
             loss,
@@ -144,9 +145,13 @@ class Optimizer(optimizer_slots.SlotOwner):
 
         Raises:
             TypeError: a gradient is not a tensor.
+            NotImplementedError: a tensor stands in the place of a variable.
             ValueError: there are no variables, or all gradients are None.
         """
         pairs = [(_as_gradient(grad), var) for grad, var in grads_and_vars]
+        for _, var in pairs:
+            if isinstance(var, graphs.Tensor):
+                raise NotImplementedError(f"Trying to update a Tensor {var}")
         if not pairs:
             raise ValueError("No variables provided.")
         with_gradient = [(grad, var) for grad, var in pairs if grad is not None]
