@@ -266,6 +266,22 @@ def test_auto_reuse_creates_a_variable_once_and_then_returns_it() -> None:
 SHARED = "Trying to share variable a/w, but specified"
 
 
+NO_SHAPE = (
+    "The initializer passed is not valid. It should be a callable with no arguments and the shape "
+    "should not be provided or an instance of `tf.keras.initializers.*' and `shape` should be "
+    "fully defined."
+)
+
+
+def test_get_variable_calls_functions_whose_arguments_all_have_defaults() -> None:
+    number = tf.get_variable("number", initializer=lambda x=2, *rest: [x])
+    text = tf.get_variable("text", [], tf.string)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(number).tolist() == [2]
+        assert session.run(text) == b""
+
+
 @pytest.mark.parametrize(
     "reuse, arguments, message",
     [
@@ -290,12 +306,12 @@ SHARED = "Trying to share variable a/w, but specified"
         (
             None,
             {"name": "x"},
-            "Shape of a new variable (a/x) must be fully defined, but instead was <unknown>.",
+            NO_SHAPE,
         ),
         (
             None,
             {"name": "x", "shape": [None, 2]},
-            "Shape of a new variable (a/x) must be fully defined, but instead was (?, 2).",
+            NO_SHAPE,
         ),
         (
             None,
@@ -310,8 +326,13 @@ SHARED = "Trying to share variable a/w, but specified"
         ),
         (
             None,
-            {"name": "x", "shape": [1], "dtype": tf.string},
-            "An initializer for variable a/x of <dtype: 'string'> is required",
+            {"name": "x", "initializer": lambda shape: [2]},
+            NO_SHAPE,
+        ),
+        (
+            None,
+            {"name": "x", "shape": [1], "dtype": tf.complex64},
+            "An initializer for variable a/x of <dtype: 'complex64'> is required",
         ),
     ],
 )

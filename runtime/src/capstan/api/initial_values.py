@@ -38,13 +38,15 @@ def of_variable(
 
 
 def needs_no_shape(initializer: Any) -> bool:
-    """Return whether `initializer` is a function that takes no arguments."""
+    """Return whether `initializer` is a function that can be called without arguments."""
     if not callable(initializer) or isinstance(initializer, type):
         return False
     try:
-        return not inspect.signature(initializer).parameters
+        parameters = inspect.signature(initializer).parameters.values()
     except (TypeError, ValueError):  # a function in C may have no signature
         return False
+    rest = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return all(each.default is not each.empty or each.kind in rest for each in parameters)
 
 
 def _takes_partition_info(initializer: Callable[..., Any]) -> bool:
@@ -57,6 +59,6 @@ def _takes_partition_info(initializer: Callable[..., Any]) -> bool:
 def _default_initializer(name: str, dtype: dtypes.DType) -> init_ops.Initializer:
     if dtype.is_floating:
         return init_ops.GlorotUniform()
-    if dtype.is_integer or dtype.is_bool:
+    if dtype.is_integer or dtype.is_bool or dtype.base_dtype is dtypes.string:
         return init_ops.Zeros()
     raise ValueError(f"An initializer for variable {name} of {dtype.base_dtype} is required")

@@ -123,7 +123,9 @@ class Store:
         makes_value = shape is None and initial_values.needs_no_shape(initializer)
         if not is_value and not makes_value and not static.is_fully_defined():
             raise ValueError(
-                f"Shape of a new variable ({name}) must be fully defined, but instead was {static}."
+                "The initializer passed is not valid. It should be a callable with no arguments "
+                "and the shape should not be provided or an instance of `tf.keras.initializers.*' "
+                "and `shape` should be fully defined."
             )
         variable = variables.Variable(
             initial_values.of_variable(name, kind, static, initializer, partition_info),
