@@ -47,6 +47,7 @@ NAMES = [
     ("python.ops.array_ops", "reshape", tf.reshape),
     ("api.io", "decode_png", tf.image.decode_png),
     ("api.io", "write_graph", tf.train.write_graph),
+    ("contrib.framework.python.ops", "arg_scope", tf.contrib.framework.arg_scope),
     ("contrib.framework.python.ops.arg_scope", "arg_scope", tf.contrib.framework.arg_scope),
     ("contrib.layers.python.layers.layers", "batch_norm", tf.contrib.layers.batch_norm),
     ("contrib.nccl.python.ops.nccl_ops", "all_sum", tf.contrib.nccl.all_sum),

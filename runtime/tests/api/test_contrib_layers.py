@@ -286,3 +286,10 @@ def test_batch_normalization_moves_objects_that_stand_for_variables() -> None:
         values = session.run([staged.variable for staged in made])
     assert [staged.updates for staged in made] == [0, 0, 1, 1]
     assert [value.item() for value in values] == [1, 0, 1.5, 0.5]
+
+
+def test_initializers_refuse_integers_and_unknown_modes() -> None:
+    with pytest.raises(TypeError, match="non-floating point type"):
+        tf.contrib.layers.xavier_initializer(dtype=tf.int32)
+    with pytest.raises(TypeError, match="Unknown mode FAN_ALL"):
+        tf.contrib.layers.variance_scaling_initializer(mode="FAN_ALL")

@@ -464,7 +464,11 @@ def test_the_options_of_a_run_and_of_the_hooks_are_merged():
 
     value = tf.constant(42)
     hooks = [Options(0, "first"), Options(1, "second")]
-    given = tf.RunOptions(output_partition_graphs=True, timeout_in_ms=30_000)
+    given = tf.RunOptions(
+        output_partition_graphs=True,
+        timeout_in_ms=30_000,
+        report_tensor_allocations_upon_oom=True,
+    )
     with tf.train.MonitoredSession(hooks=hooks) as session:
         assert session.run(value, options=given) == 42
     for hook in hooks:
@@ -472,6 +476,7 @@ def test_the_options_of_a_run_and_of_the_hooks_are_merged():
         assert [watch.node_name for watch in watches] == ["first", "second"]
         assert (hook.merged.trace_level, hook.merged.timeout_in_ms) == (1, 60_000)
         assert hook.merged.output_partition_graphs
+        assert hook.merged.report_tensor_allocations_upon_oom
 
 
 @pytest.mark.e2e

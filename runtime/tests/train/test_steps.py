@@ -22,6 +22,12 @@ def test_scopes_do_not_change_the_name_of_the_global_step():
         assert tf.train.create_global_step().name == "global_step:0"
 
 
+def test_the_value_of_a_global_step_with_one_element_is_a_number():
+    for value in (3, [3]):
+        with tf.Session() as session:
+            assert tf.train.global_step(session, tf.constant(value)) == 3
+
+
 def test_the_global_step_starts_at_zero():
     step = tf.train.create_global_step()
     with tf.Session() as session:

@@ -109,5 +109,6 @@ def _with_options(options: Any, more: Any) -> Any:
     merged.trace_level = max(options.trace_level, more.trace_level)
     merged.timeout_in_ms = max(options.timeout_in_ms, more.timeout_in_ms)
     merged.output_partition_graphs |= more.output_partition_graphs
+    merged.report_tensor_allocations_upon_oom |= more.report_tensor_allocations_upon_oom
     merged.debug_options.debug_tensor_watch_opts.extend(more.debug_options.debug_tensor_watch_opts)
     return merged

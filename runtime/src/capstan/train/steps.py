@@ -6,6 +6,8 @@ share it. An optimizer adds one with every update.
 
 from typing import Any
 
+import numpy as np
+
 from capstan.api import logging, variable_scope, variables
 from capstan.core import dtypes
 from capstan.framework import collections
@@ -16,8 +18,8 @@ _NAME = "global_step"
 
 
 def global_step(sess: Any, global_step_tensor: Any) -> int:
-    """Return the value of a global step in a session. Blocks."""
-    return int(sess.run(global_step_tensor))
+    """Return the value of a global step, a scalar or a tensor with one element. Blocks."""
+    return int(np.asarray(sess.run(global_step_tensor)).item())
 
 
 def get_global_step(graph: _Graph | None = None) -> Any:

@@ -1,5 +1,6 @@
 """`tf.contrib.framework`: argument scopes, model variables, checks and readers of checkpoints."""
 
+import sys
 from typing import Any
 
 from capstan.api import nest as nest
@@ -86,6 +87,9 @@ alias.grow(
         "python.ops.variables": (__name__,),
     },
 )
+# As in TensorFlow, `from tensorflow.contrib.framework.python.ops import arg_scope` finds the
+# function, and `python.ops.arg_scope` is nevertheless a module.
+sys.modules[f"{__name__}.python.ops"].__dict__["arg_scope"] = arg_scope
 
 
 def __getattr__(name: str) -> Any:

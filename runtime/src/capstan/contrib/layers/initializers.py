@@ -24,7 +24,15 @@ def variance_scaling_initializer(
     seed: int | None = None,
     dtype: Any = dtypes.float32,
 ) -> init_ops.Initializer:
-    """Return an initializer of values whose variance is `factor` divided by the fan."""
+    """Return an initializer of values whose variance is `factor` divided by the fan.
+
+    Raises:
+        TypeError: `dtype` is no floating-point type, or `mode` is unknown.
+    """
+    if not dtypes.as_dtype(dtype).is_floating:
+        raise TypeError("Cannot create initializer for non-floating point type.")
+    if mode not in ("FAN_IN", "FAN_OUT", "FAN_AVG"):
+        raise TypeError(f"Unknown mode {mode} [FAN_IN, FAN_OUT, FAN_AVG]")
     if uniform:
         return init_ops.VarianceScaling(factor, mode.lower(), "uniform", seed, dtype)
     return _Normal(factor, mode.lower(), seed, dtype)
