@@ -50,8 +50,39 @@ def test_the_functions_have_tensorflows_values(v1: Any) -> None:
             lambda tf: tf.searchsorted(np.zeros((2, 3)), np.zeros((2, 0)), "right"),
             lambda tf: tf.searchsorted(np.zeros((0, 3)), np.zeros((0, 2))),
             lambda tf: tf.searchsorted(np.zeros(0), [1.0, 2.0]),
+            lambda tf: tf.reshape(np.zeros((0, 6)), [0, -1, 3]),
+            lambda tf: tf.reshape(np.zeros((0, 6)), fed(tf, [0, -1, 3])),
+            lambda tf: tf.reshape(np.zeros((3, 0, 4)), [-1, 0, 6]),
+            lambda tf: tf.gather_nd(STACK, [[1], [0]]),
+            lambda tf: tf.abs(np.int8([-3, 4])),
+            lambda tf: tf.abs(np.int16([-3, 4])),
+            lambda tf: tf.space_to_batch(fed(tf, np.ones((1, 2, 3, 1))), [[0, 0], [1, 0]], 2),
         ],
     )
+
+
+def test_gradients_of_gathered_rows_are_indexed_slices(v1: Any) -> None:
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.constant(STACK)
+            (slope,) = tf.gradients(tf.gather_nd(x, [[1], [0], [1]]), x)
+            assert isinstance(slope, tf.IndexedSlices)
+            assert session.run(slope.indices).tolist() == [1, 0, 1]
+            dense = session.run(tf.convert_to_tensor(slope))
+            np.testing.assert_array_equal(dense[:, 0, 0], [1, 2])
+
+
+def test_functions_of_elements_change_the_values_of_sparse_tensors(v1: Any) -> None:
+    for name in ("abs", "negative", "sign", "square", "sqrt", "erf", "tanh"):
+        found = []
+        for tf in (capstan, v1):
+            with tf.Graph().as_default(), tf.Session() as session:
+                x = tf.SparseTensor([[0, 1], [1, 0]], [4.0, 0.25], [2, 2])
+                found.append(session.run(getattr(tf, name)(x, name="y")))
+                by_keyword = session.run(getattr(tf, name)(x=x))
+                np.testing.assert_array_equal(by_keyword.values, found[-1].values)
+        np.testing.assert_array_equal(found[0].indices, found[1].indices)
+        np.testing.assert_allclose(found[0].values, found[1].values, rtol=1e-6)
 
 
 def test_arguments_that_do_not_fit_are_refused_as_by_tensorflow(v1: Any) -> None:

@@ -49,10 +49,12 @@ pow = plain.function("pow", "Pow", "Return x to the power of y element by elemen
 squared_difference = plain.function(
     "squared_difference", "SquaredDifference", "Return (x - y)(x - y) element by element."
 )
-negative = plain.function("negative", "Neg", "Return -x.")
-sign = plain.function("sign", "Sign", "Return -1, 0 or 1: the sign of each element.")
-square = plain.function("square", "Square", "Return the square of each element.")
-sqrt = plain.function("sqrt", "Sqrt", "Return the square root of each element.")
+negative = plain.of_values(plain.function("negative", "Neg", "Return -x."))
+sign = plain.of_values(
+    plain.function("sign", "Sign", "Return -1, 0 or 1: the sign of each element.")
+)
+square = plain.of_values(plain.function("square", "Square", "Return the square of each element."))
+sqrt = plain.of_values(plain.function("sqrt", "Sqrt", "Return the square root of each element."))
 rsqrt = plain.function(
     "rsqrt", "Rsqrt", "Return the reciprocal of the square root of each element."
 )
@@ -61,7 +63,9 @@ log = plain.function("log", "Log", "Return the natural logarithm of each element
 log1p = plain.function(
     "log1p", "Log1p", "Return the natural logarithm of 1 + x, exact also for small x."
 )
-tanh = plain.function("tanh", "Tanh", "Return the hyperbolic tangent of each element.")
+tanh = plain.of_values(
+    plain.function("tanh", "Tanh", "Return the hyperbolic tangent of each element.")
+)
 cos = plain.function("cos", "Cos", "Return the cosine of each element, in radians.")
 sin = plain.function("sin", "Sin", "Return the sine of each element, in radians.")
 sigmoid = plain.function("sigmoid", "Sigmoid", "Return 1 / (1 + exp(-x)) element by element.")
@@ -143,6 +147,7 @@ def cast(x: Any, dtype: Any, name: str | None = None) -> Any:
         return raw.Cast(x, DstT=target, name=scope)
 
 
+@plain.of_values
 def abs(x: Any, name: str | None = None) -> Any:
     """Return the absolute value of each element. Those of complex numbers have the real type."""
     with scoped(name, "Abs", (x,)) as scope:

@@ -1,11 +1,28 @@
 """The public functions that only add one operation and pass their arguments to it."""
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
 
-from capstan.framework import opdef
+from capstan.framework import opdef, sparse_tensor
 from capstan.framework.raw import raw
+
+
+def of_values(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that also takes a SparseTensor, and then changes only its values."""
+    first = next(iter(inspect.signature(function).parameters))
+
+    @functools.wraps(function)
+    def mapped(*arguments: Any, **keywords: Any) -> Any:
+        x = arguments[0] if arguments else keywords.get(first)
+        if not isinstance(x, sparse_tensor.SparseTensor):
+            return function(*arguments, **keywords)
+        rest = {key: value for key, value in keywords.items() if key != first}
+        values = function(x.values, *arguments[1:], **rest)
+        return sparse_tensor.SparseTensor(x.indices, values, x.dense_shape)
+
+    return mapped
 
 
 def function(name: str, op: str, purpose: str) -> Callable[..., Any]:

@@ -21,7 +21,9 @@ betainc = plain.function(
 )
 cosh = plain.function("cosh", "Cosh", "Return the hyperbolic cosine of each element.")
 digamma = plain.function("digamma", "Digamma", "Return the derivative of `lgamma`.")
-erf = plain.function("erf", "Erf", "Return the Gauss error function of each element.")
+erf = plain.of_values(
+    plain.function("erf", "Erf", "Return the Gauss error function of each element.")
+)
 erfc = plain.function("erfc", "Erfc", "Return 1 - erf(x), exact also for large x.")
 expm1 = plain.function("expm1", "Expm1", "Return exp(x) - 1, exact also for small x.")
 igamma = plain.function(

@@ -6,6 +6,7 @@ with the messages of TensorFlow's shape_inference.h. Users and attributes hold t
 `tensor_shape`.
 """
 
+import math
 from collections.abc import Sequence
 
 Shape = tuple[int | None, ...] | None
@@ -37,6 +38,22 @@ def unknown(count: int | None) -> Shape:
 
 def is_fully_defined(shape: Shape) -> bool:
     return shape is not None and None not in shape
+
+
+def reshaped(source: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the shape `wanted` with a size in place of its -1, or None if none fits.
+
+    If `wanted` has a 0, the sizes of `source` that are 0 do not count for the missing size.
+
+    >>> reshaped((2, 3), (-1, 2)), reshaped((0, 6), (0, -1, 3)), reshaped((2, 3), (-1, 4))
+    ((3, 2), (0, 2, 3), None)
+    """
+    known = math.prod(size for size in wanted if size > 0)
+    counted = [size for size in source if size or 0 not in wanted]
+    missing, rest = divmod(math.prod(counted), known)
+    found = tuple(missing if size < 0 else size for size in wanted)
+    is_exact = not rest or len(counted) < len(source)
+    return found if is_exact and math.prod(found) == math.prod(source) else None
 
 
 def num_elements(shape: Shape) -> int | None:

@@ -54,7 +54,11 @@ def _reshape(node: NodeContext) -> Function:
         try:
             return x.reshape(requested)
         except ValueError:
-            raise _not_reshaped(x, requested) from None
+            # In contrast to NumPy, TensorFlow also infers a size beside a size of 0.
+            found = shapes.reshaped(x.shape, requested) if requested.count(-1) == 1 else None
+            if found is None:
+                raise _not_reshaped(x, requested) from None
+            return x.reshape(found)
 
     return reshape
 

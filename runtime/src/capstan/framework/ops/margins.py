@@ -1,8 +1,8 @@
 """Rows of the ops that add margins, and that move blocks of pixels (core/ops/array_ops.cc)."""
 
+import math
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
@@ -42,29 +42,56 @@ def _unpadded(ctx: ShapeContext) -> rules.Shapes:
 
 def _in_batch(ctx: ShapeContext) -> rules.Shapes:
     """The spatial sizes grow by the margins, and their blocks become examples."""
-    return _blocks(ctx, lambda size, block, margin: (size + margin) // block, is_divided=False)
+    return _blocks(
+        ctx,
+        "paddings",
+        lambda batch, count: batch * count,
+        lambda size, block, margin: _divided(size + margin, block),
+    )
 
 
 def _out_of_batch(ctx: ShapeContext) -> rules.Shapes:
-    return _blocks(ctx, lambda size, block, margin: size * block - margin, is_divided=True)
+    def cropped(size: int, block: int, margin: int) -> int:
+        if margin > size * block:
+            raise ValueError(
+                f"Negative dimension size caused by subtracting {margin} from {size * block}"
+            )
+        return size * block - margin
+
+    return _blocks(ctx, "crops", _divided, cropped)
 
 
-def _blocks(ctx: ShapeContext, resized: Any, *, is_divided: bool) -> rules.Shapes:
+def _blocks(
+    ctx: ShapeContext,
+    margin: str,
+    batched: Callable[[int, int], int],
+    resized: Callable[[int, int, int], int],
+) -> rules.Shapes:
+    """Return the shape of a tensor whose blocks move into the batch, or out of it.
+
+    `margin` is the name of the argument of the margins.
+    """
     shape, block, margins = ctx.inputs[0], ctx.constant(1), ctx.constant(2)
-    if shape is None or ctx.inputs[1] is None or ctx.inputs[1][0] is None:
+    (axes,) = rules.with_rank(ctx.inputs[1], 1)
+    if shape is None or axes is None:
         return (shapes.unknown(shapes.rank(shape)),)
-    if block is None or margins is None:
-        moved = 1 + ctx.inputs[1][0]
-        return ((*(None for _ in shape[:moved]), *shape[moved:]),)
-    factors, sums = block.tolist(), margins.sum(1).tolist()
-    count, batch = int(np.prod(factors)), shape[0]
-    if batch is not None:
-        batch = batch // count if is_divided else batch * count
-    spatial = [
-        None if size is None else resized(size, factor, margin)
-        for size, factor, margin in zip(shape[1:], factors, sums, strict=False)
-    ]
-    return ((batch, *spatial, *shape[1 + len(factors) :]),)
+    shapes.with_rank_at_least(shape, axes + 1)
+    shapes.merge(ctx.inputs[2], (axes, 2))
+    if block is not None and (block < 1).any():
+        raise ValueError("block_shape must be positive")
+    if margins is not None and (margins < 0).any():
+        raise ValueError(f"{margin} cannot be negative")
+    batch = shape[0] if not axes else None
+    if block is not None and shape[0] is not None:
+        batch = batched(shape[0], math.prod(block.tolist()))
+    spatial: list[int | None] = [None] * axes
+    if block is not None and margins is not None:
+        sums = margins.sum(1).tolist()
+        spatial = [
+            None if size is None else resized(size, factor, total)
+            for size, factor, total in zip(shape[1:], block.tolist(), sums, strict=False)
+        ]
+    return ((batch, *spatial, *shape[1 + axes :]),)
 
 
 def _to_batch(op: Op, grads: Gradients, raw: Raw) -> Gradients:

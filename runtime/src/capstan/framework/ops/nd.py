@@ -7,7 +7,7 @@ core/ops/state_ops.cc).
 from typing import Any
 
 from capstan.core import shapes
-from capstan.framework import facts
+from capstan.framework import facts, indexed_slices
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -62,6 +62,10 @@ def _check(params: shapes.Shape, indices: shapes.Shape, updates: shapes.Shape) -
 def _gather(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     params, indices = op.inputs
     size = raw.Shape(params, out_type=indices.dtype)
+    static = indices.shape.internal
+    if static is not None and len(static) == 2 and static[1] == 1:
+        rows = raw.Squeeze(indices, squeeze_dims=[-1])
+        return indexed_slices.IndexedSlices(grads[0], rows, size), None
     return raw.ScatterNd(indices, grads[0], size), None
 
 

@@ -151,7 +151,7 @@ def _cast_sizes(ctx: facts.SizesContext, _: int) -> shapes.Shape:
 
 
 _unary("Neg", _neg, typesets.FIELD)
-_unary("Abs", _abs, typesets.SIGNED)
+_unary("Abs", _abs, (*typesets.SIGNED, dtypes.int8, dtypes.int16))
 _unary("Sign", _zero, typesets.FIELD)
 _unary("Square", _square, typesets.FIELD)
 _unary("Sqrt", _sqrt, typesets.ANALYTIC)
