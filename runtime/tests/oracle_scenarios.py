@@ -57,13 +57,15 @@ def _updating(kind: str, **attrs: Any) -> Scenario:
     """Return a program that applies `kind` twice. Its arguments follow from TensorFlow's row."""
 
     def scenario(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
+        # Some updates exist for resource variables only.
+        is_resource = is_resource or not hasattr(tf.raw_ops, kind)
         make = getattr(tf.raw_ops, f"{'Resource' if is_resource else ''}{kind}")
         arguments = [name for name in inspect.signature(make).parameters if name not in ATTRIBUTES]
         is_sparse = "indices" in arguments
         shape = (4, 2) if is_sparse else tuple(draw.integers(0, 4, draw.integers(0, 3)))
         # TensorFlow lacks kernels of these algorithms for numbers of 16 bits.
         is_wide = "Proximal" in kind or "AdagradDA" in kind
-        is_half = is_sparse and "RMSProp" in kind
+        is_half = kind == "ApplyAdaMax" or (is_sparse and "RMSProp" in kind)
         halves = [] if is_wide else [np.float16, *[ml_dtypes.bfloat16] * (not is_half)]
         dtype = draw.choice([*halves, np.float32, np.float64])
 
@@ -99,14 +101,14 @@ def _updating(kind: str, **attrs: Any) -> Scenario:
 
 
 TARGETS = frozenset({
-    "var", "m", "v", "accum", "accum_update", "linear", "ms", "mg", "mom",
+    "var", "m", "v", "vhat", "accum", "accum_update", "linear", "ms", "mg", "mom",
     "gradient_accumulator", "gradient_squared_accumulator",
 })  # fmt: skip
 ATTRIBUTES = frozenset(
     {"use_locking", "use_nesterov", "update_slots", "multiply_linear_by_lr", "name"}
 )
 ALGORITHMS = (
-    "ProximalGradientDescent", "Momentum", "Adagrad", "ProximalAdagrad", "AdagradDA", "Adadelta",
+    "ProximalGradientDescent", "Momentum", "Adagrad", "AdagradV2", "ProximalAdagrad", "AdagradDA", "Adadelta",
     "RMSProp", "CenteredRMSProp", "Ftrl", "FtrlV2",
 )  # fmt: skip
 """The updates that have a dense and a sparse op."""
@@ -199,10 +201,15 @@ SCENARIOS: dict[str, tuple[Scenario, frozenset[str]]] = {
     **{
         kind: (_updating(kind), frozenset({kind, f"Resource{kind}"}))
         for kind in (
-            "ApplyGradientDescent", "ApplyAdam",
+            "ApplyGradientDescent", "ApplyAdam", "ApplyAdaMax",
             *(prefix + name for prefix in ("Apply", "SparseApply") for name in ALGORITHMS),
         )
     },
+    **{
+        kind: (_updating(kind), frozenset({f"Resource{kind}"}))
+        for kind in ("ApplyKerasMomentum", "SparseApplyKerasMomentum", "ApplyAdamWithAmsgrad")
+    },
+    "nesterov of keras": (_updating("ApplyKerasMomentum", use_nesterov=True), frozenset()),
     "nesterov": (_updating("ApplyMomentum", use_nesterov=True), frozenset()),
     "nesterov adam": (_updating("ApplyAdam", use_nesterov=True), frozenset()),
     "sparse nesterov": (_updating("SparseApplyMomentum", use_nesterov=True), frozenset()),

@@ -26,6 +26,7 @@ ELSEWHERE = {
     "oracle/test_scenarios.py": {
         "IdentityN",
         *(prefix + row.name for row in training.UPDATES for prefix in ("", "Resource")),
+        *(f"Resource{row.name}" for row in training.RESOURCE_UPDATES),
     },
     "oracle/test_references.py": {
         "RefExit", "RefIdentity", "RefMerge", "RefNextIteration", "RefSelect",

@@ -90,7 +90,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": FLOATS | {dtypes.int64} | _SMALL}, "PreventGradient"),
     (
         {"T": FLOATS},
-        "ApplyAdadelta ApplyAdagrad ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent "
+        "ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent "
         "ApplyMomentum ApplyRMSProp ArgMax ArgMin AvgPool AvgPoolGrad "
         "BatchMatMul BatchMatMulV2 BatchToSpaceND BiasAdd BiasAddGrad Ceil CheckNumerics Conv2D "
         "Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "
@@ -102,9 +102,10 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "MaxPoolGradGrad MaxPoolGradGradV2 MaxPoolGradV2 MaxPoolV2 Mean MirrorPad MirrorPadGrad "
         "MulNoNan ParallelConcat "
         "RealDiv ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad ResizeNearestNeighbor "
-        "ResizeNearestNeighborGrad ResourceApplyAdadelta ResourceApplyAdagrad ResourceApplyAdam "
-        "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyMomentum "
-        "ResourceApplyRMSProp Rsqrt RsqrtGrad "
+        "ResizeNearestNeighborGrad ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad "
+        "ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad "
+        "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyKerasMomentum "
+        "ResourceApplyMomentum ResourceApplyRMSProp Rsqrt RsqrtGrad "
         "ScatterMax ScatterMin SegmentSum Selu SeluGrad Sigmoid SigmoidGrad Sin Softmax "
         "SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad Softsign SoftsignGrad SpaceToBatchND "
         "Split Sqrt SqrtGrad Tan Tanh TanhGrad Xdivy Xlogy",

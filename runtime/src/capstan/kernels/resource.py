@@ -172,7 +172,7 @@ register(Kernel("AssignSubVariableOp", _update(np.subtract)))
 register(Kernel("ResourceGather", _gather, out=True, join=Join(_gather_from_each)))
 for _op, _make in state.SCATTERS.items():
     register(Kernel(f"Resource{_op}", _scatter(_make)))
-for _op, _make in training.UPDATES.items():
+for _op, _make in {**training.UPDATES, **training.RESOURCE_UPDATES}.items():
     _join = training.JOINS.get(_op)
     _join = _join and Join(_without_results(_join.make))
     register(Kernel(f"Resource{_op}", _without_result(_make), join=_join))

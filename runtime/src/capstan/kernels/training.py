@@ -173,6 +173,7 @@ _ARGUMENTS: dict[str, tuple[formulas.Formula, str, int, int]] = {
     "ProximalGradientDescent": (formulas.proximal_gradient_descent, "var", 3, 1),
     "Momentum": (formulas.momentum, "var accum", 1, 2),
     "Adagrad": (formulas.adagrad, "var accum", 1, 1),
+    "AdagradV2": (formulas.adagrad_with_epsilon, "var accum", 2, 2),
     "ProximalAdagrad": (formulas.proximal_adagrad, "var accum", 3, 3),
     "AdagradDA": (formulas.adagrad_da, _ADAGRAD_DA, 0, 2),
     "Adadelta": (formulas.adadelta, "var accum accum_update", 3, 2),
@@ -186,6 +187,7 @@ _ARGUMENTS: dict[str, tuple[formulas.Formula, str, int, int]] = {
 UPDATES = {
     "ApplyGradientDescent": _gradient_descent,
     "ApplyAdam": _dense(formulas.adam, "var m v", 6, 2),
+    "ApplyAdaMax": _dense(formulas.ada_max, "var m v", 5, 1),
     **{f"Apply{name}": _dense(*arguments) for name, arguments in _ARGUMENTS.items()},
     **{
         f"SparseApply{name}": training_rows.update(*arguments)
@@ -193,8 +195,19 @@ UPDATES = {
     },
 }
 """The `make` of each op. Each op exists for resource variables too."""
+_KERAS_MOMENTUM = (formulas.keras_momentum, "var accum", 1, 2)
+RESOURCE_UPDATES = {
+    "ApplyKerasMomentum": _dense(*_KERAS_MOMENTUM),
+    "SparseApplyKerasMomentum": training_rows.update(*_KERAS_MOMENTUM),
+    "ApplyAdamWithAmsgrad": _dense(formulas.adam_with_amsgrad, "var m v vhat", 6, 2),
+}
+"""The `make` of each op that exists for resource variables only, in the form of `UPDATES`."""
 JOINS = {
-    f"SparseApply{name}": training_rows.joined(*arguments) for name, arguments in _ARGUMENTS.items()
+    **{
+        f"SparseApply{name}": training_rows.joined(*arguments)
+        for name, arguments in _ARGUMENTS.items()
+    },
+    "SparseApplyKerasMomentum": training_rows.joined(*_KERAS_MOMENTUM),
 }
 """How one call runs several updates of rows, by op."""
 for _op, _make in UPDATES.items():

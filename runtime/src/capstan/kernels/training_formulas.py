@@ -43,6 +43,23 @@ def momentum(attrs: Attrs, rate: Array, decay: Array) -> Update:
     return update
 
 
+def keras_momentum(attrs: Attrs, rate: Array, decay: Array) -> Update:
+    is_nesterov = attrs["use_nesterov"]
+
+    def update(value: Array, speed: Array, slope: Array, step: Array, ahead: Array) -> None:
+        np.multiply(slope, rate, step)
+        np.multiply(speed, decay, speed)
+        np.subtract(speed, step, speed)
+        if is_nesterov:
+            np.multiply(speed, decay, ahead)
+            np.subtract(ahead, step, ahead)
+            np.add(value, ahead, value)
+        else:
+            np.add(value, speed, value)
+
+    return update
+
+
 def adam(attrs: Attrs, *numbers: Array) -> Update:
     is_nesterov = attrs["use_nesterov"]
     power1, power2, rate, beta1, beta2, epsilon = numbers
@@ -73,6 +90,52 @@ def adam(attrs: Attrs, *numbers: Array) -> Update:
     return update
 
 
+def adam_with_amsgrad(_: Attrs, *numbers: Array) -> Update:
+    power1, power2, rate, beta1, beta2, epsilon = numbers
+    alpha = rate * np.sqrt(1 - power2) / (1 - power1)
+
+    def update(
+        value: Array,
+        mean: Array,
+        power: Array,
+        largest: Array,
+        slope: Array,
+        step: Array,
+        size: Array,
+    ) -> None:
+        np.positive(slope, step)
+        _decay(mean, beta1, step)
+        np.multiply(slope, slope, step)
+        _decay(power, beta2, step)
+        np.maximum(largest, power, out=largest)
+        np.multiply(mean, alpha, step)
+        np.sqrt(largest, size)
+        np.add(size, epsilon, size)
+        np.divide(step, size, step)
+        np.subtract(value, step, value)
+
+    return update
+
+
+def ada_max(
+    _: Attrs, power1: Array, rate: Array, beta1: Array, beta2: Array, epsilon: Array
+) -> Update:
+    alpha = rate / (1 - power1)
+
+    def update(value: Array, mean: Array, norm: Array, slope: Array, step: Array) -> None:
+        np.positive(slope, step)
+        _decay(mean, beta1, step)
+        np.absolute(slope, step)
+        np.multiply(norm, beta2, norm)
+        np.maximum(norm, step, out=norm)
+        np.add(norm, epsilon, step)
+        np.divide(mean, step, step)
+        np.multiply(step, alpha, step)
+        np.subtract(value, step, value)
+
+    return update
+
+
 def proximal_gradient_descent(_: Attrs, rate: Array, l1: Array, l2: Array) -> Update:
     threshold, shrinkage = rate * l1, 1 + l2 * rate
 
@@ -95,6 +158,22 @@ def adagrad(attrs: Attrs, rate: Array) -> Update:
         np.sqrt(accum, step)
         np.divide(slope, step, step)
         np.multiply(step, rate, step)
+        np.subtract(value, step, value)
+
+    return update
+
+
+def adagrad_with_epsilon(attrs: Attrs, rate: Array, epsilon: Array) -> Update:
+    updates_slots = attrs["update_slots"]
+
+    def update(value: Array, accum: Array, slope: Array, step: Array, size: Array) -> None:
+        if updates_slots:
+            np.multiply(slope, slope, step)
+            np.add(accum, step, accum)
+        np.sqrt(accum, size)
+        np.add(size, epsilon, size)
+        np.multiply(slope, rate, step)
+        np.divide(step, size, step)
         np.subtract(value, step, value)
 
     return update

@@ -152,7 +152,7 @@ for _name in (f"ResourceScatter{_kind}" for _kind in state.SCATTERS):
         )
     )
 
-for _row in training.UPDATES:
+for _row in (*training.UPDATES, *training.RESOURCE_UPDATES):
     # The arguments are the same, except that a resource op takes handles instead of references.
     define(
         replace(

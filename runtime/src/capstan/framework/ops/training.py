@@ -78,8 +78,11 @@ UPDATES = (
         "beta1_power beta2_power lr beta1 beta2 epsilon grad",
         use_nesterov=False,
     ),
+    _update("ApplyAdaMax", "var m v", "beta1_power lr beta1 beta2 epsilon grad"),
     _update("ApplyAdagrad", "var accum", "lr grad", update_slots=True),
     _update("SparseApplyAdagrad", "var accum", "lr grad indices", update_slots=True),
+    _update("ApplyAdagradV2", "var accum", "lr epsilon grad", update_slots=True),
+    _update("SparseApplyAdagradV2", "var accum", "lr epsilon grad indices", update_slots=True),
     _update("ApplyProximalAdagrad", "var accum", "lr l1 l2 grad"),
     _update("SparseApplyProximalAdagrad", "var accum", "lr l1 l2 grad indices"),
     _update("ApplyAdagradDA", _ADAGRAD_DA, "grad lr l1 l2 global_step"),
@@ -111,6 +114,19 @@ UPDATES = (
     ),
 )
 """The rows for reference variables. `ops.resource` derives the rows for resource variables."""
+
+RESOURCE_UPDATES = (
+    _update("ApplyKerasMomentum", "var accum", "lr grad momentum", use_nesterov=False),
+    _update(
+        "SparseApplyKerasMomentum", "var accum", "lr grad indices momentum", use_nesterov=False
+    ),
+    _update(
+        "ApplyAdamWithAmsgrad",
+        "var m v vhat",
+        "beta1_power beta2_power lr beta1 beta2 epsilon grad",
+    ),
+)
+"""The updates that TensorFlow has for resource variables only, in the form of `UPDATES`."""
 
 for _row in UPDATES:
     define(_row)
