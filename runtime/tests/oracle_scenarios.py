@@ -108,8 +108,8 @@ ATTRIBUTES = frozenset(
     {"use_locking", "use_nesterov", "update_slots", "multiply_linear_by_lr", "name"}
 )
 ALGORITHMS = (
-    "ProximalGradientDescent", "Momentum", "Adagrad", "AdagradV2", "ProximalAdagrad", "AdagradDA", "Adadelta",
-    "RMSProp", "CenteredRMSProp", "Ftrl", "FtrlV2",
+    "ProximalGradientDescent", "Momentum", "Adagrad", "AdagradV2", "ProximalAdagrad", "AdagradDA",
+    "Adadelta", "RMSProp", "CenteredRMSProp", "Ftrl", "FtrlV2",
 )  # fmt: skip
 """The updates that have a dense and a sparse op."""
 

@@ -14,6 +14,7 @@ from capstan.keras import initializers as initializers
 from capstan.keras import layers as layers
 from capstan.keras import losses as losses
 from capstan.keras import models as models
+from capstan.keras import optimizers as optimizers
 from capstan.keras import regularizers as regularizers
 from capstan.keras import utils as utils
 from capstan.keras.inputs import Input as Input
@@ -31,6 +32,7 @@ __all__ = [
     "layers",
     "losses",
     "models",
+    "optimizers",
     "regularizers",
     "utils",
 ]

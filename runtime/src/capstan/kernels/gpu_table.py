@@ -90,7 +90,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": FLOATS | {dtypes.int64} | _SMALL}, "PreventGradient"),
     (
         {"T": FLOATS},
-        "ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam ApplyCenteredRMSProp ApplyGradientDescent "
+        "ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam ApplyCenteredRMSProp "
+        "ApplyGradientDescent "
         "ApplyMomentum ApplyRMSProp ArgMax ArgMin AvgPool AvgPoolGrad "
         "BatchMatMul BatchMatMulV2 BatchToSpaceND BiasAdd BiasAddGrad Ceil CheckNumerics Conv2D "
         "Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "

@@ -271,8 +271,11 @@ _COLUMNS = tuple(
 )
 _KERAS = "capstan.keras"
 _KERAS_MODULES = (
-    *("activations", "backend", "constraints", "initializers", "layers", "models", "regularizers"),
-    "utils",
+    *("activations", "backend", "constraints", "initializers", "layers", "losses", "models"),
+    *("optimizers", "regularizers", "utils"),
+)
+_KERAS_OPTIMIZERS = (
+    *("adadelta", "adagrad", "adam", "adamax", "ftrl", "gradient_descent", "nadam", "rmsprop"),
 )
 _SAVED_MODEL = "capstan.train.saved_model"
 _SAVED_MODELS = {
@@ -386,6 +389,9 @@ alias.grow(
         "keras.engine.input_layer": (f"{_KERAS}.inputs",),
         "keras.engine.network": ({"Network": f"{_KERAS}.network.Model"},),
         "keras.engine.sequential": (f"{_KERAS}.sequential",),
+        **{f"keras.optimizer_v2.{name}": (f"{_KERAS}.optimizers",) for name in _KERAS_OPTIMIZERS},
+        "keras.optimizer_v2.learning_rate_schedule": (f"{_KERAS}.optimizers.schedules",),
+        "keras.optimizer_v2.optimizer_v2": ({"OptimizerV2": f"{_KERAS}.optimizers.Optimizer"},),
         "keras.engine.training": (f"{_KERAS}.network",),
         "eager.context": ("capstan.api.eager_context",),
         "platform.app": ("capstan.api.app",),
