@@ -5,15 +5,17 @@ Source: tensorflow/python/estimator/model_fn.py.
 
 from typing import Any, NamedTuple, Self
 
-from capstan.api import array_ops, nest, variables
+from capstan.api import array_ops, control_flow_ops, nest, variables
 from capstan.core import tensor_shape
 from capstan.estimator import export_output, mode_keys
+from capstan.framework import collections
 from capstan.framework import graph as graphs
 from capstan.train import hook as hooks
 from capstan.train import scaffold as scaffolds
 from capstan.train.saved_model import constants
 
 _MODES = mode_keys.ModeKeys
+_LOCAL = collections.GraphKeys.LOCAL_VARIABLES
 
 
 class _Fields(NamedTuple):
@@ -36,7 +38,8 @@ class EstimatorSpec(_Fields):
     Training needs `loss` and `train_op`, evaluation needs `loss`, and prediction needs
     `predictions`, a tensor or a dictionary of tensors. The other fields are optional in each mode.
     The loss has one element. `eval_metric_ops` holds tuples of a value and an update op by name,
-    as the functions of `tf.metrics` return them. `export_outputs` holds ExportOutputs by the names
+    as the functions of `tf.metrics` return them. A metric of Keras becomes such a tuple, and its
+    variables become local variables. `export_outputs` holds ExportOutputs by the names
     of signatures. The default is one PredictOutput of the predictions.
 
     Raises:
@@ -210,7 +213,8 @@ def _checked_metrics(eval_metric_ops: Any) -> dict[str, Any]:
         return {}
     if not isinstance(eval_metric_ops, dict):
         raise TypeError(f"eval_metric_ops must be a dict, given: {eval_metric_ops}")
-    for key, metric in eval_metric_ops.items():
+    pairs = {key: _pair(metric) for key, metric in eval_metric_ops.items()}
+    for key, metric in pairs.items():
         if not isinstance(metric, tuple) or len(metric) != 2:
             raise TypeError(
                 "Values of eval_metric_ops must be (metric_value, update_op) tuples, given: "
@@ -219,7 +223,25 @@ def _checked_metrics(eval_metric_ops: Any) -> dict[str, Any]:
         # A metric may have several values, but only one update.
         for value in (*nest.flatten(metric[0]), metric[1]):
             _check_runnable(value, f"eval_metric_ops[{key}]")
-    return eval_metric_ops
+    return pairs
+
+
+def _pair(metric: Any) -> Any:
+    """Return the value and the update of a metric of Keras, and any other metric as it is.
+
+    Raises:
+        ValueError: the program has not called `update_state`.
+    """
+    # Estimators do not import Keras, which loads only for programs that use it.
+    if not (hasattr(metric, "update_state") and hasattr(metric, "result")):
+        return metric
+    if not metric.updates:
+        raise ValueError(f'Please call update_state(...) on the "{metric.name}" metric')
+    collected = graphs.get_default_graph().get_collection_ref(_LOCAL)
+    for variable in metric.variables:
+        if not any(variable is other for other in collected):
+            collected.append(variable)
+    return metric.result(), control_flow_ops.group(*metric.updates)
 
 
 def _check_graph(predictions: Any, loss: Any, train_op: Any, metrics: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ from capstan.keras import constraints as constraints
 from capstan.keras import initializers as initializers
 from capstan.keras import layers as layers
 from capstan.keras import losses as losses
+from capstan.keras import metrics as metrics
 from capstan.keras import models as models
 from capstan.keras import optimizers as optimizers
 from capstan.keras import regularizers as regularizers
@@ -31,6 +32,7 @@ __all__ = [
     "initializers",
     "layers",
     "losses",
+    "metrics",
     "models",
     "optimizers",
     "regularizers",

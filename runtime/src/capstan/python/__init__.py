@@ -271,7 +271,16 @@ _COLUMNS = tuple(
 )
 _KERAS = "capstan.keras"
 _KERAS_MODULES = (
-    *("activations", "backend", "constraints", "initializers", "layers", "losses", "models"),
+    *(
+        "activations",
+        "backend",
+        "constraints",
+        "initializers",
+        "layers",
+        "losses",
+        "metrics",
+        "models",
+    ),
     *("optimizers", "regularizers", "utils"),
 )
 _KERAS_OPTIMIZERS = (

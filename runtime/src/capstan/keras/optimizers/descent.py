@@ -23,8 +23,9 @@ def has_momentum(momentum: Any) -> bool:
 class SGD(optimizer.Optimizer):
     """Gradient descent: var -= learning_rate * grad.
 
-    With a momentum, v = momentum * v - learning_rate * grad; var += v. With `nesterov`, var += momentum * v - learning_rate * grad. The slot is `momentum`. A sparse
-    gradient changes only the rows that it names.
+    With a momentum, v = momentum * v - learning_rate * grad; var += v. With `nesterov`,
+    var += momentum * v - learning_rate * grad. The slot is `momentum`. A sparse gradient changes
+    only the rows that it names.
     """
 
     def __init__(
