@@ -8,6 +8,7 @@ import pytest
 
 import capstan as tf
 
+pytestmark = pytest.mark.e2e
 optimizers = tf.keras.optimizers
 
 

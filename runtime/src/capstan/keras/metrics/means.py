@@ -17,7 +17,7 @@ from capstan.api import (
     weight_shapes,
 )
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import body_graph, convert
+from capstan.framework import body_graph
 from capstan.framework import graph as graphs
 from capstan.keras.metrics import arguments, metric
 
@@ -211,10 +211,9 @@ class MeanIoU(metric.Metric):
         )
         weights = None
         if sample_weight is not None:
-            weights = convert.convert_to_tensor(sample_weight)
-            if weights.shape.ndims != 0:
-                weights = array_ops.reshape(weights, [-1])
-            weights = weights * creation_ops.ones_like(predictions)
+            weights = array_ops.reshape(math_ops.cast(sample_weight, dtypes.float64), [-1])
+            # One weight is that of all examples.
+            weights = weights * creation_ops.ones_like(predictions, dtypes.float64)
         matrix = counting_ops.confusion_matrix(
             labels, predictions, self.num_classes, dtype=dtypes.float64, weights=weights
         )
