@@ -229,3 +229,34 @@ def test_a_transposed_convolution_enlarges_images_and_refuses_what_it_lacks() ->
     for options in ({"output_padding": 1}, {"dilation_rate": 2}):
         with pytest.raises(NotImplementedError, match="no output_padding and no dilation_rate"):
             layers.Conv2DTranspose(4, 2, **options)
+
+
+def test_attention_takes_masks_of_layers_and_passes_that_of_the_queries_on() -> None:
+    words = tf.constant([[3, 0, 2], [1, 1, 0]])
+    vectors = layers.Embedding(4, 2, mask_zero=True)(words)
+    outputs = layers.Attention()([vectors, vectors, vectors])
+    ends = layers.Masking()(outputs)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert (session.run(ends)[[0, 1], [1, 2]] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("inputs", "mask", "message"),
+    [
+        (STEPS, None, "must be called on a list of inputs"),
+        ([STEPS], None, "accepts inputs list of length 2 or 3.*Given length: 1"),
+        ([STEPS, STEPS], (None, None), "layer mask must be a list, namely"),
+        ([STEPS, STEPS], [STEPS[..., 0] > 0], "layer mask must be a list of length 2"),
+    ],
+)
+def test_attention_refuses_what_is_no_list_of_queries_and_values(
+    inputs: Any, mask: Any, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        layers.Attention()(inputs, mask=mask)
+
+
+def test_an_output_padding_must_be_less_than_its_stride() -> None:
+    with pytest.raises(ValueError, match="must be greater than output padding"):
+        layers.Conv3DTranspose(2, 3, 2, output_padding=(0, 2, 0))

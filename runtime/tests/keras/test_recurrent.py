@@ -336,3 +336,48 @@ def test_a_recurrent_layer_refuses_what_it_cannot_do() -> None:
     states = [tf.keras.Input(tensor=tf.zeros((3, UNITS))), tf.zeros((3, UNITS))]
     with pytest.raises(ValueError, match="mix of Keras tensors"):
         layers.LSTM(UNITS)(tf.constant(STEPS), initial_state=states)
+
+
+@pytest.mark.parametrize("options", [{}, {"return_sequences": True, "go_backwards": True}])
+@pytest.mark.parametrize("kind", ["LSTM", "GRU"])
+def test_a_layer_of_cudnn_has_two_biases_and_computes_what_the_other_layer_does(
+    kind: str, options: Any
+) -> None:
+    inputs = tf.constant(np.random.RandomState(3).uniform(-1, 1, (2, 4, 3)).astype(np.float32))
+    cudnn = getattr(layers, f"CuDNN{kind}")(2, bias_initializer="glorot_uniform", **options)
+    found = cudnn(inputs)
+    plain = getattr(layers, kind)(
+        2,
+        recurrent_activation="sigmoid",
+        **({"reset_after": True} if kind == "GRU" else {}),
+        **options,
+    )
+    expected = plain(inputs)
+    gates = {"LSTM": 4, "GRU": 3}[kind]
+    assert [v.shape.as_list() for v in cudnn.weights] == [
+        *([3, 2 * gates], [2, 2 * gates], [4 * gates]),
+    ]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        kernel, recurrent, bias = session.run(cudnn.weights)
+        both = bias.reshape(2, 2 * gates)
+        plain.set_weights([kernel, recurrent, both if kind == "GRU" else both.sum(0)])
+        np.testing.assert_allclose(*session.run([found, expected]), rtol=1e-5)
+    config = cudnn.get_config()
+    assert type(cudnn).from_config(config).get_config() == config
+    with pytest.raises(ValueError, match="Masking is not supported for CuDNN RNNs"):
+        cudnn(inputs, mask=tf.ones([2, 4], tf.bool))
+
+
+def test_a_forget_gate_of_cudnn_begins_with_a_bias_of_1() -> None:
+    layer = layers.CuDNNLSTM(2, return_state=True, stateful=True)
+    outputs = layer(tf.zeros([1, 3, 2]))
+    assert [each.shape.as_list() for each in outputs] == [[1, 2]] * 3
+    assert len(layer.updates) == 2
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        bias = session.run(layer.weights[2])
+    assert bias.tolist() == [0] * 10 + [1, 1] + [0] * 4
+    assert [v.name for v in layer.weights] == [
+        f"cu_dnnlstm/{name}:0" for name in ("kernel", "recurrent_kernel", "bias")
+    ]

@@ -8,11 +8,9 @@ from capstan.api.layers.base import Layer as Layer
 from capstan.api.layers.convolution_functions import conv1d as conv1d
 from capstan.api.layers.convolution_functions import conv2d as conv2d
 from capstan.api.layers.convolution_functions import conv2d_transpose as conv2d_transpose
-from capstan.api.layers.convolution_functions import separable_conv2d as separable_conv2d
 from capstan.api.layers.convolutional import Conv1D as Conv1D
 from capstan.api.layers.convolutional import Conv2D as Conv2D
 from capstan.api.layers.convolutional import Conv2DTranspose as Conv2DTranspose
-from capstan.api.layers.convolutional import SeparableConv2D as SeparableConv2D
 from capstan.api.layers.core import Dense as Dense
 from capstan.api.layers.core import Dropout as Dropout
 from capstan.api.layers.core import Flatten as Flatten
@@ -29,6 +27,10 @@ from capstan.api.layers.pooling import average_pooling1d as average_pooling1d
 from capstan.api.layers.pooling import average_pooling2d as average_pooling2d
 from capstan.api.layers.pooling import max_pooling1d as max_pooling1d
 from capstan.api.layers.pooling import max_pooling2d as max_pooling2d
+from capstan.api.layers.separable import SeparableConv1D as SeparableConv1D
+from capstan.api.layers.separable import SeparableConv2D as SeparableConv2D
+from capstan.api.layers.separable import separable_conv1d as separable_conv1d
+from capstan.api.layers.separable import separable_conv2d as separable_conv2d
 from capstan.api.layers.volumes import AveragePooling3D as AveragePooling3D
 from capstan.api.layers.volumes import Conv3D as Conv3D
 from capstan.api.layers.volumes import Conv3DTranspose as Conv3DTranspose

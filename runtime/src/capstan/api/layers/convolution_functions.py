@@ -88,29 +88,3 @@ def conv2d_transpose(
 ) -> Any:
     """Return images whose convolution would have the shape of the inputs."""
     return _functional(convolutional.Conv2DTranspose, locals())
-
-
-def separable_conv2d(
-    inputs: Any,
-    filters: int,
-    kernel_size: Any,
-    strides: Any = (1, 1),
-    padding: str = "valid",
-    data_format: str = "channels_last",
-    dilation_rate: Any = (1, 1),
-    depth_multiplier: int = 1,
-    activation: Any = None,
-    use_bias: bool = True,
-    depthwise_initializer: Any = None,
-    pointwise_initializer: Any = None,
-    bias_initializer: Any = init_ops.Zeros,
-    depthwise_regularizer: Any = None,
-    pointwise_regularizer: Any = None,
-    bias_regularizer: Any = None,
-    activity_regularizer: Any = None,
-    trainable: bool = True,
-    name: str | None = None,
-    reuse: Any = None,
-) -> Any:
-    """Return a convolution of each channel by itself, mixed by filters of one pixel."""
-    return _functional(convolutional.SeparableConv2D, locals())

@@ -197,68 +197,6 @@ class CommonConvTranspose(CommonConv):
         return outputs
 
 
-class CommonSeparableConv2D(CommonConv):
-    """A convolution of each channel by itself, and a convolution with filters of one pixel."""
-
-    def __init__(
-        self,
-        filters: int,
-        kernel_size: Any,
-        strides: Any = (1, 1),
-        padding: str = "valid",
-        data_format: str = "channels_last",
-        dilation_rate: Any = (1, 1),
-        depth_multiplier: int = 1,
-        activation: Any = None,
-        use_bias: bool = True,
-        depthwise_initializer: Any = None,
-        pointwise_initializer: Any = None,
-        bias_initializer: Any = init_ops.Zeros,
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(
-            filters, kernel_size, strides, padding, data_format, dilation_rate, activation,
-            use_bias, bias_initializer=bias_initializer, **kwargs,
-        )  # fmt: skip
-        self.depth_multiplier = depth_multiplier
-        self.depthwise_initializer = depthwise_initializer
-        self.pointwise_initializer = pointwise_initializer
-        self.depthwise_regularizer = depthwise_regularizer
-        self.pointwise_regularizer = pointwise_regularizer
-        self.depthwise_kernel: Any = None
-        self.pointwise_kernel: Any = None
-
-    def build(self, input_shape: Any) -> None:
-        channels, each = self.channels(input_shape), self.depth_multiplier
-        self.depthwise_kernel = self.add_weight(
-            "depthwise_kernel",
-            (*self.kernel_size, channels, each),
-            initializer=self.depthwise_initializer,
-            regularizer=self.depthwise_regularizer,
-        )
-        self.pointwise_kernel = self.add_weight(
-            "pointwise_kernel",
-            (1, 1, channels * each, self.filters),
-            initializer=self.pointwise_initializer,
-            regularizer=self.pointwise_regularizer,
-        )
-        self.add_bias()
-        self.built = True
-
-    def convolved(self, inputs: Any) -> Any:
-        return nn.separable_conv2d(
-            inputs,
-            self.depthwise_kernel,
-            self.pointwise_kernel,
-            [1, 1, *self.strides] if self.is_first else [1, *self.strides, 1],
-            self.padding.upper(),
-            rate=self.dilation_rate,
-            data_format=self.layout,
-        )
-
-
 class Conv1D(CommonConv1D, base.Layer):
     """A convolution of sequences with `filters` filters."""
 
@@ -269,7 +207,3 @@ class Conv2D(CommonConv, base.Layer):
 
 class Conv2DTranspose(CommonConvTranspose, base.Layer):
     """The transpose of a convolution: it maps the outputs of a convolution to images."""
-
-
-class SeparableConv2D(CommonSeparableConv2D, base.Layer):
-    """A convolution of each channel by itself, and a convolution with filters of one pixel."""

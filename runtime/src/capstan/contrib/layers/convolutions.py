@@ -7,7 +7,7 @@ import inspect
 from typing import Any, TypeVar
 
 from capstan.api import init_ops, nn, scope_block
-from capstan.api.layers import convolutional, volumes
+from capstan.api.layers import convolutional, separable, volumes
 from capstan.contrib.framework import argument_scopes, variables
 from capstan.contrib.layers import collecting
 from capstan.contrib.layers.initializers import XAVIER
@@ -207,7 +207,7 @@ def separable_convolution2d(
             )  # fmt: skip
         else:
             layer = _made(
-                convolutional.SeparableConv2D, block, inputs, reuse, filters=num_outputs,
+                separable.SeparableConv2D, block, inputs, reuse, filters=num_outputs,
                 kernel_size=kernel_size, strides=stride, padding=padding, data_format=layout,
                 dilation_rate=rate, depth_multiplier=depth_multiplier,
                 use_bias=not normalizer_fn and biases_initializer is not None,

@@ -5,6 +5,7 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.api.layers.input_spec import InputSpec as InputSpec
 from capstan.keras.base_layer import Layer as Layer
+from capstan.keras.built_in import deserialize as deserialize
 from capstan.keras.inputs import Input as Input
 from capstan.keras.inputs import InputLayer as InputLayer
 from capstan.keras.layers.advanced_activations import ELU as ELU
@@ -13,12 +14,14 @@ from capstan.keras.layers.advanced_activations import PReLU as PReLU
 from capstan.keras.layers.advanced_activations import ReLU as ReLU
 from capstan.keras.layers.advanced_activations import Softmax as Softmax
 from capstan.keras.layers.advanced_activations import ThresholdedReLU as ThresholdedReLU
+from capstan.keras.layers.attention import AdditiveAttention as AdditiveAttention
+from capstan.keras.layers.attention import Attention as Attention
 from capstan.keras.layers.cells import AbstractRNNCell as AbstractRNNCell
 from capstan.keras.layers.convolutional import Conv1D as Conv1D
 from capstan.keras.layers.convolutional import Conv2D as Conv2D
 from capstan.keras.layers.convolutional import Conv2DTranspose as Conv2DTranspose
 from capstan.keras.layers.convolutional import Conv3D as Conv3D
-from capstan.keras.layers.convolutional import SeparableConv2D as SeparableConv2D
+from capstan.keras.layers.convolutional import Conv3DTranspose as Conv3DTranspose
 from capstan.keras.layers.core import Activation as Activation
 from capstan.keras.layers.core import ActivityRegularization as ActivityRegularization
 from capstan.keras.layers.core import Dense as Dense
@@ -32,6 +35,11 @@ from capstan.keras.layers.core import Reshape as Reshape
 from capstan.keras.layers.core import SpatialDropout1D as SpatialDropout1D
 from capstan.keras.layers.core import SpatialDropout2D as SpatialDropout2D
 from capstan.keras.layers.core import SpatialDropout3D as SpatialDropout3D
+from capstan.keras.layers.cudnn_recurrent import CuDNNGRU as CuDNNGRU
+from capstan.keras.layers.cudnn_recurrent import CuDNNLSTM as CuDNNLSTM
+from capstan.keras.layers.depthwise import DepthwiseConv2D as DepthwiseConv2D
+from capstan.keras.layers.depthwise import SeparableConv1D as SeparableConv1D
+from capstan.keras.layers.depthwise import SeparableConv2D as SeparableConv2D
 from capstan.keras.layers.embeddings import Embedding as Embedding
 from capstan.keras.layers.merging import Add as Add
 from capstan.keras.layers.merging import Average as Average
@@ -97,6 +105,11 @@ from capstan.keras.layers.stacked_cells import StackedRNNCells as StackedRNNCell
 from capstan.keras.layers.wrappers import Bidirectional as Bidirectional
 from capstan.keras.layers.wrappers import TimeDistributed as TimeDistributed
 from capstan.keras.layers.wrappers import Wrapper as Wrapper
+from capstan.keras.objects import serialize_keras_object as serialize  # noqa: F401
+
+Convolution1D, Convolution2D, Convolution3D = Conv1D, Conv2D, Conv3D
+Convolution2DTranspose, Convolution3DTranspose = Conv2DTranspose, Conv3DTranspose
+SeparableConvolution1D, SeparableConvolution2D = SeparableConv1D, SeparableConv2D
 
 
 def __getattr__(name: str) -> Any:

@@ -105,29 +105,48 @@ class Conv2DTranspose(convolutional.CommonConvTranspose, built_in.BuiltIn):
         super().__init__(**{**arguments, "data_format": settings.data_format(data_format)})
 
 
-class SeparableConv2D(convolutional.CommonSeparableConv2D, built_in.BuiltIn):
-    """A convolution of each channel by itself, and a convolution with filters of one pixel."""
+class Conv3DTranspose(volumes.CommonConv3DTranspose, built_in.BuiltIn):
+    """The transpose of a convolution: it maps the outputs of a convolution to volumes.
+
+    `output_padding` adds to the size of the outputs, after the padding `valid` or `same`.
+    """
 
     def __init__(
         self,
         filters: int,
         kernel_size: Any,
-        strides: Any = (1, 1),
+        strides: Any = (1, 1, 1),
         padding: str = "valid",
+        output_padding: Any = None,
         data_format: str | None = None,
-        dilation_rate: Any = (1, 1),
-        depth_multiplier: int = 1,
         activation: Any = None,
         use_bias: bool = True,
-        depthwise_initializer: Any = "glorot_uniform",
-        pointwise_initializer: Any = "glorot_uniform",
+        kernel_initializer: Any = "glorot_uniform",
         bias_initializer: Any = "zeros",
-        depthwise_regularizer: Any = None,
-        pointwise_regularizer: Any = None,
+        kernel_regularizer: Any = None,
         bias_regularizer: Any = None,
         activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
         bias_constraint: Any = None,
         **kwargs: Any,
     ) -> None:
+        """Raises ValueError if an output padding is not less than its stride."""
         arguments = built_in.resolved(locals())
+        given = arguments.pop("output_padding")
         super().__init__(**{**arguments, "data_format": settings.data_format(data_format)})
+        self.output_padding = None
+        if given is not None:
+            self.output_padding = convolutional.numbers(given, self.rank, "output_padding")
+            pairs = zip(self.output_padding, self.strides, strict=True)
+            if any(own >= stride for own, stride in pairs):
+                raise ValueError(
+                    f"Stride {self.strides} must be greater than output padding "
+                    f"{self.output_padding}"
+                )
+
+    def _length(self, size: Any, axis: int) -> Any:
+        if size is None or self.output_padding is None:
+            return super()._length(size, axis)
+        width, stride = self.kernel_size[axis], self.strides[axis]
+        pad = width // 2 if self.padding == "same" else 0
+        return (size - 1) * stride + width - 2 * pad + self.output_padding[axis]

@@ -82,13 +82,17 @@ class GRUCell(UnitsCell):
         width = self.gates * self.units
         return (2, width) if self.reset_after else (width,)
 
+    def _biases(self) -> list[Any]:
+        """Return the bias of the inputs and that of the state, which may be None."""
+        if self.reset_after and self.use_bias:
+            return array_ops.unstack(self.bias)
+        return [self.bias, None]
+
     def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
         """Return the output [batch, units] and the new states, a list of one tensor."""
         (state,) = states
         masks, state_masks = self._masks_for(inputs, state, training)
-        bias, state_bias = self.bias, None
-        if self.reset_after and self.use_bias:
-            bias, state_bias = array_ops.unstack(self.bias)
+        bias, state_bias = self._biases()
         update, reset, new = biased(products(inputs, masks, self.kernel, 3), bias)
         if self.reset_after:
             kept = biased(products(state, state_masks, self.recurrent_kernel, 3), state_bias)
@@ -156,11 +160,15 @@ class LSTMCell(UnitsCell):
 
         return joined
 
+    def _bias_of_gates(self) -> Any:
+        """Return the bias [4 * units], or None."""
+        return self.bias
+
     def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
         """Return the output [batch, units] and the new states: the output and the memory."""
         state, memory = states
         masks, state_masks = self._masks_for(inputs, state, training)
-        given = biased(products(inputs, masks, self.kernel, 4), self.bias)
+        given = biased(products(inputs, masks, self.kernel, 4), self._bias_of_gates())
         kept = products(state, state_masks, self.recurrent_kernel, 4)
         enter, forget, new, leave = (one + two for one, two in zip(given, kept, strict=True))
         memory = self.recurrent_activation(forget) * memory + self.recurrent_activation(
