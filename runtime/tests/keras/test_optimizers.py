@@ -160,15 +160,19 @@ def test_weights_of_older_versions_of_keras_lack_the_count_of_steps() -> None:
         np.testing.assert_array_equal(session.run(optimizer.get_slot(w, "accumulator")), [3, 3])
 
 
-def test_a_given_variable_counts_the_steps() -> None:
+@pytest.mark.parametrize("is_resource", [False, True])
+def test_a_given_variable_counts_the_steps(is_resource: bool) -> None:
     w = variable()
-    count = tf.Variable(5, dtype=tf.int64, use_resource=True, trainable=False)
-    optimizer = optimizers.SGD()
+    count = tf.Variable(1, dtype=tf.int64, use_resource=is_resource, trainable=False)
+    optimizer = optimizers.SGD(optimizers.schedules.PiecewiseConstantDecay([1], [1.0, 8.0]))
     optimizer.iterations = count
     step = optimizer.apply_gradients([(tf.ones([2]), w)])
+    assert isinstance(step, tf.Operation)
     with start() as session:
         session.run(step)
-        assert session.run(count) == 6
+        assert session.run([count, w])[0] == 2
+        session.run(step)
+        np.testing.assert_array_equal(session.run(w), [-8, -7])
     with pytest.raises(RuntimeError, match="Cannot set `iterations`"):
         optimizer.iterations = count
 

@@ -29,7 +29,7 @@ _LACKED: Final = frozenset(
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
 _INSTEAD: Final = {
     **dict.fromkeys(
-        ("keras.callbacks", "keras.metrics", "keras.optimizers", "keras.wrappers"),
+        ("keras.callbacks", "keras.wrappers"),
         "train with tf.train's optimizers and hooks, tf.losses and tf.metrics",
     ),
     "profiler": "trace steps with tf.train.ProfilerHook, or with tf.RunOptions(trace_level=...)",

@@ -145,8 +145,9 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
             with graph.name_scope(name or self._name):
                 update_ops = [self._update(grad, var, state) for grad, var in pairs]
                 with graph.control_dependencies(update_ops):
-                    step: graphs.Operation = iterations.assign_add(1, read_value=False)
-                    return step
+                    step = iterations.assign_add(1, read_value=False)
+                    # A program may count in a reference variable, such as the global step.
+                    return step.op if isinstance(step, graphs.Tensor) else step
 
     def _update(self, grad: Any, var: Any, state: Coefficients) -> Any:
         graph = graphs.get_default_graph()
