@@ -1,5 +1,6 @@
 """The optimizers' updates compared with their formulas, also across block borders."""
 
+import inspect
 import itertools
 import select
 import threading
@@ -92,6 +93,87 @@ def test_adam_follows_its_formula(shape: Any, nesterov: bool) -> None:
         ahead = 0.9 * mean + 0.1 * slope if nesterov else mean
         value = value - rate * ahead / (np.sqrt(power) + 1e-8)
     cells.check(value, mean, power)
+
+
+def keras_momentum(slope: Any, value: Any, speed: Any) -> tuple[Any, ...]:
+    speed = 0.9 * speed - 0.1 * slope
+    return value + speed, speed
+
+
+def keras_nesterov(slope: Any, value: Any, speed: Any) -> tuple[Any, ...]:
+    speed = 0.9 * speed - 0.1 * slope
+    return value + 0.9 * speed - 0.1 * slope, speed
+
+
+def amsgrad(slope: Any, value: Any, mean: Any, power: Any, largest: Any) -> tuple[Any, ...]:
+    mean, power = 0.9 * mean + 0.1 * slope, 0.8 * power + 0.2 * slope**2
+    largest = np.maximum(largest, power)
+    rate = 0.1 * np.sqrt(1 - 0.64) / (1 - 0.81)
+    return value - rate * mean / (np.sqrt(largest) + 0.01), mean, power, largest
+
+
+def ada_max(slope: Any, value: Any, mean: Any, norm: Any) -> tuple[Any, ...]:
+    mean, norm = 0.9 * mean + 0.1 * slope, np.maximum(0.8 * norm, np.abs(slope))
+    return value - 0.1 / (1 - 0.81) * mean / (norm + 0.01), mean, norm
+
+
+def adagrad(slope: Any, value: Any, accum: Any) -> tuple[Any, ...]:
+    accum = accum + slope**2
+    return value - 0.1 * slope / (np.sqrt(accum) + 0.01), accum
+
+
+RATE = np.float64(0.1)
+"""The type of the first number is that of the update."""
+OF_KERAS = {
+    "momentum": (
+        keras_momentum,
+        lambda cells, slope: raw.ResourceApplyKerasMomentum(*cells, RATE, slope, 0.9),
+    ),
+    "nesterov": (
+        keras_nesterov,
+        lambda cells, slope: raw.ResourceApplyKerasMomentum(
+            *cells, RATE, slope, 0.9, use_nesterov=True
+        ),
+    ),
+    "amsgrad": (
+        amsgrad,
+        lambda cells, slope: raw.ResourceApplyAdamWithAmsgrad(
+            *cells, np.float64(0.81), 0.64, RATE, 0.9, 0.8, 0.01, slope
+        ),
+    ),
+    "adamax": (
+        ada_max,
+        lambda cells, slope: raw.ResourceApplyAdaMax(
+            *cells, np.float64(0.81), RATE, 0.9, 0.8, 0.01, slope
+        ),
+    ),
+    "adagrad": (
+        adagrad,
+        lambda cells, slope: raw.ResourceApplyAdagradV2(*cells, RATE, 0.01, slope),
+    ),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("name", OF_KERAS)
+def test_updates_of_keras_follow_their_formulas(name: str, shape: Any) -> None:
+    formula, update = OF_KERAS[name]
+    draw, runner = np.random.default_rng(1), interpreter.Interpreter()
+    count = len(inspect.signature(formula).parameters) - 1
+    values = [np.asarray(np.abs(draw.normal(size=shape))) for _ in range(count)]
+    cells = [
+        raw.VarHandleOp(dtype=dtypes.float64, shape=shape, shared_name=f"cell{index}")
+        for index in range(count)
+    ]
+    for cell, value in zip(cells, values, strict=True):
+        runner.run(raw.AssignVariableOp(cell, value))
+    for _ in range(2):
+        slope = np.asarray(draw.normal(size=shape))
+        runner.run(update(cells, slope))
+        values = list(formula(slope, *values))
+    for cell, value in zip(cells, values, strict=True):
+        found = runner.run(raw.ReadVariableOp(cell, dtype=dtypes.float64))
+        np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.e2e

@@ -40,8 +40,9 @@ class _GRUCell(recurrent_cells.GRUCell):
     def _bias_shape(self) -> tuple[int, ...]:
         return (2 * self.gates * self.units,)
 
-    def _biases(self) -> list[Any]:
-        return array_ops.split(self.bias, 2, 0)
+    def _biases(self) -> tuple[Any, Any]:
+        of_inputs, of_state = array_ops.split(self.bias, 2, 0)
+        return of_inputs, of_state
 
 
 class _CuDNN(recurrent.UnitsLayer):

@@ -82,11 +82,12 @@ class GRUCell(UnitsCell):
         width = self.gates * self.units
         return (2, width) if self.reset_after else (width,)
 
-    def _biases(self) -> list[Any]:
+    def _biases(self) -> tuple[Any, Any]:
         """Return the bias of the inputs and that of the state, which may be None."""
         if self.reset_after and self.use_bias:
-            return array_ops.unstack(self.bias)
-        return [self.bias, None]
+            of_inputs, of_state = array_ops.unstack(self.bias)
+            return of_inputs, of_state
+        return self.bias, None
 
     def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
         """Return the output [batch, units] and the new states, a list of one tensor."""

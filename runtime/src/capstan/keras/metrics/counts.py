@@ -96,6 +96,11 @@ class Counts(metric.Metric):
 
     kinds: ClassVar[tuple[str, ...]]
     thresholds: list[float]
+    accumulator: Any
+    true_positives: Any
+    true_negatives: Any
+    false_positives: Any
+    false_negatives: Any
     top_k: int | None = None
     class_id: int | None = None
 

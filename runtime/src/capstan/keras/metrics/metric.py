@@ -13,8 +13,8 @@ import numpy as np
 
 from capstan.api import array_ops, control_flow_ops, variable_replicas
 from capstan.core import dtypes
+from capstan.framework import facts, opdef
 from capstan.framework import graph as graphs
-from capstan.framework import opdef
 from capstan.keras import base_layer, settings
 
 _LIBRARY = __name__.rpartition(".")[0]
@@ -138,9 +138,12 @@ def _all_changes(metric: Metric, add: Callable[[], Any]) -> Any:
         if op not in before
         and op not in initial
         and op.control_flow_context is context
-        and (effect := opdef.lookup(op.type).effect)
-        and (effect.changes or effect.external or effect.calls)
+        and _acts(opdef.lookup(op.type).effect)
     ]
     if returned is not None:
         changes.append(getattr(returned, "op", returned))
     return control_flow_ops.group(*changes)
+
+
+def _acts(effect: facts.Effect) -> bool:
+    return bool(effect.changes) or effect.external or effect.calls
