@@ -15,9 +15,17 @@ class InputLayer(base_layer.Layer):
         batch_size: int | None = None,
         dtype: Any = None,
         input_tensor: Any = None,
+        sparse: bool = False,
         name: str | None = None,
+        ragged: bool = False,
         **kwargs: Any,
     ) -> None:
+        """Raises NotImplementedError for an input that is sparse or ragged."""
+        if sparse or ragged:
+            raise NotImplementedError(
+                "tf.keras.Input: use tf.sparse.placeholder for a sparse input. There are no "
+                "ragged inputs"
+            )
         full = kwargs.pop("batch_input_shape", None)
         kind = dtype or (settings.SETTINGS.floatx if input_tensor is None else input_tensor.dtype)
         super().__init__(name=name or context.of().numbered("input"), dtype=kind, **kwargs)
@@ -30,6 +38,11 @@ class InputLayer(base_layer.Layer):
         context.of().record(context.Node(self, [], (), {}, input_tensor))
         self._inputs.append(input_tensor)
         self._outputs.append(input_tensor)
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that create an equal layer. They are values that JSON can hold."""
+        shape = {"batch_input_shape": self._batch_input_shape, "dtype": self.dtype}
+        return {**shape, "sparse": False, "ragged": False, "name": self.name}
 
 
 def Input(
@@ -47,12 +60,10 @@ def Input(
         NotImplementedError: the input is sparse.
         ValueError: there is no shape and no tensor.
     """
-    if sparse:
-        raise NotImplementedError("tf.keras.Input: use tf.sparse.placeholder for a sparse input")
     full = kwargs.pop("batch_shape", None)
     if shape is None and full is None and tensor is None:
         raise ValueError("Please provide to Input either a `shape` or a `tensor` argument.")
     if full is not None:
         kwargs["batch_input_shape"] = tuple(full)
-    layer = InputLayer(shape, batch_size, dtype, tensor, name, **kwargs)
+    layer = InputLayer(shape, batch_size, dtype, tensor, sparse, name, **kwargs)
     return layer.output

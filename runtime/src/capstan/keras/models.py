@@ -1,10 +1,82 @@
 """`tf.keras.models` (python/keras/models.py)."""
 
+import json
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.framework import nest
+from capstan.keras import built_in, context, model_configs
+from capstan.keras import inputs as _inputs
 from capstan.keras.network import Model as Model
 from capstan.keras.sequential import Sequential as Sequential
+
+
+def model_from_config(config: Any, custom_objects: Any = None) -> Any:
+    """Return the model that `{"class_name": ..., "config": ...}` describes.
+
+    `custom_objects` has the program's own classes and functions by name.
+
+    Raises:
+        TypeError: the configuration is a list.
+    """
+    if isinstance(config, list):
+        raise TypeError(
+            f"`model_from_config` expects a dictionary, not a list: {config}. Maybe you meant to "
+            "use `Sequential.from_config(config)`?"
+        )
+    described = {"class_name": config["class_name"], "config": config["config"]}
+    return built_in.deserialize(described, custom_objects)
+
+
+def model_from_json(json_string: str, custom_objects: Any = None) -> Any:
+    """Return the model that `to_json` has described."""
+    return model_from_config(json.loads(json_string), custom_objects)
+
+
+def clone_model(
+    model: Any,
+    input_tensors: Any = None,
+    clone_function: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Return a model of new layers, with variables of its own.
+
+    `input_tensors` take the place of the inputs. `clone_function(layer)` returns the new layer in
+    the place of a layer, by default one with the same configuration.
+
+    Raises:
+        ValueError: the model is no `Sequential` and no function of layers.
+    """
+    clone = clone_function or (lambda layer: type(layer).from_config(layer.get_config()))
+    given = list(map(_input, nest.flatten(input_tensors))) if input_tensors is not None else []
+    if isinstance(model, Sequential):
+        own = [part for part in model._sequence if isinstance(part, _inputs.InputLayer)]
+        first = given or [type(part).from_config(part.get_config()) for part in own]
+        return Sequential([*first, *map(clone, model.layers)], name=model.name)
+    if model.inputs is None:
+        raise ValueError(
+            "Expected `model` argument to be a functional `Model` instance, but got a subclass "
+            f"model instead: {model}"
+        )
+    inputs = [context.of(each.graph).nodes[each].layer for each in model.inputs]
+    new = {layer.name: tensor for layer, tensor in zip(inputs, given, strict=False)}
+
+    def make(data: Mapping[str, Any]) -> Any:
+        layer = model.get_layer(data["name"])
+        if data["name"] in new:
+            return context.of().nodes[new[data["name"]]].layer
+        return type(layer).from_config(data["config"]) if layer in inputs else clone(layer)
+
+    ends = model_configs.function(model.get_config(), make, Model)
+    return Model(*ends, name=model.name)
+
+
+def _input(tensor: Any) -> Any:
+    """Return a tensor of an InputLayer for a tensor."""
+    node = context.of().nodes.get(tensor)
+    if node is not None and isinstance(node.layer, _inputs.InputLayer):
+        return tensor
+    return _inputs.Input(tensor=tensor)
 
 
 def __getattr__(name: str) -> Any:

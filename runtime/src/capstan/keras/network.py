@@ -11,7 +11,7 @@ from capstan.api import creation_ops, trackable
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import base_layer, context, settings
+from capstan.keras import base_layer, context, model_configs, settings
 from capstan.keras import inputs as input_layers
 
 _INSTEAD = (
@@ -23,7 +23,7 @@ _TRAINING = frozenset(
     (
         *("compile", "fit", "fit_generator", "evaluate", "evaluate_generator", "predict"),
         *("predict_generator", "predict_on_batch", "train_on_batch", "test_on_batch"),
-        *("load_weights", "save", "save_weights", "to_json", "to_yaml"),
+        *("load_weights", "save", "save_weights", "to_yaml"),
     )
 )
 
@@ -104,12 +104,35 @@ class Model(base_layer.Layer):
             self.built = True
         super()._build_once(inputs)
 
-    def get_config(self) -> Never:
-        """Raises NotImplementedError: a program makes the model again instead."""
-        raise NotImplementedError(
-            f"{type(self).__name__}.get_config: Capstan does not describe models. Call the "
-            "function that makes the model again"
-        )
+    def get_config(self) -> dict[str, Any]:
+        """Return the layers and their calls, as values that JSON can hold.
+
+        Raises:
+            NotImplementedError: the model is a subclass, which only its code describes.
+            ValueError: two layers have the same name.
+        """
+        if self._function is None:
+            raise NotImplementedError(
+                f"{type(self).__name__}.get_config: the code of a subclass describes its model. "
+                "Override get_config, or make the model again"
+            )
+        return model_configs.of_function(self, self._function.nodes, Model)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
+        """Return a new model with the layers and calls of a configuration."""
+        if "input_layers" not in config:
+            return cls(**config)
+        make = model_configs.made_by(custom_objects)
+        inputs, outputs = model_configs.function(config, make, Model)
+        return cls(inputs=inputs, outputs=outputs, name=config.get("name"))
+
+    def to_json(self, **kwargs: Any) -> str:
+        """Return the configuration as JSON, for `tf.keras.models.model_from_json`.
+
+        The arguments are those of `json.dumps`.
+        """
+        return model_configs.as_json(self, kwargs)
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """Return the layer with this name or index.
@@ -163,10 +186,10 @@ class _Function:
 
     def __init__(self, known: context.GraphContext, inputs: Any, outputs: Any) -> None:
         self._inputs, self._outputs = nest.flatten(inputs), outputs
-        self._nodes: list[context.Node] = []
+        self.nodes: list[context.Node] = []
         self._visit(known, nest.flatten(outputs))
         given = [known.nodes[tensor].layer for tensor in self._inputs if tensor in known.nodes]
-        called = [node.layer for node in self._nodes]
+        called = [node.layer for node in self.nodes]
         self.layers = list({id(layer): layer for layer in (*given, *called)}.values())
 
     def _visit(self, known: context.GraphContext, outputs: list[Any]) -> None:
@@ -188,7 +211,7 @@ class _Function:
                 continue
             if is_ready:
                 done.add(id(node))
-                self._nodes.append(node)
+                self.nodes.append(node)
                 continue
             pending.append((tensor, True))
             pending += [(each, False) for each in reversed(nest.flatten(node.inputs))]
@@ -199,7 +222,7 @@ class _Function:
         def new(value: Any) -> Any:
             return found.get(id(value), value)
 
-        for node in self._nodes:
+        for node in self.nodes:
             made = node.layer(nest.mapped(new, node.inputs), *node.args, **node.kwargs)
             for old, tensor in zip(nest.flatten(node.outputs), nest.flatten(made), strict=True):
                 found[id(old)] = tensor

@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, context, network
+from capstan.keras import base_layer, context, model_configs, network
 from capstan.keras import inputs as input_layers
 
 
@@ -79,6 +79,23 @@ class Sequential(network.Model):
         """End the model with the outputs of the last layer that was called at once."""
         self.outputs = self._ends[-1:] or None
         self.built = self.outputs is not None
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the layers, as values that JSON can hold."""
+        return model_configs.of_sequence(self.name, self._sequence)
+
+    @classmethod
+    def from_config(cls, config: Any, custom_objects: Any = None) -> Any:
+        """Return a new model with the layers of a configuration, or of a list of them."""
+        is_list = isinstance(config, list)
+        make = model_configs.made_by(custom_objects)
+        model = cls(name=None if is_list else config.get("name"))
+        for data in config if is_list else config["layers"]:
+            model.add(make(data))
+        shape = None if is_list else config.get("build_input_shape")
+        if shape and not model.inputs:
+            model.build(shape)
+        return model
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         outputs = inputs

@@ -1,0 +1,213 @@
+"""The configurations of models, and the models that they describe.
+
+A function of layers has a dictionary for each layer, with the calls of the layer that lead from the
+inputs to the outputs. A call names each of its inputs by a layer, the number of one of its calls,
+and the number of an output of this call. Sources: tensorflow/python/keras/engine/{network,
+sequential}.py.
+"""
+
+import inspect
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from capstan.api import logging
+from capstan.framework import nest
+from capstan.keras import built_in, context, objects
+
+_VERSION = "2.2.4-tf"
+"""The version of Keras in TensorFlow 1.15, which files name."""
+
+Make = Callable[[Mapping[str, Any]], Any]
+"""Returns the layer that the dictionary of a layer describes."""
+
+
+class _Calls:
+    """The calls of layers between inputs and outputs, numbered for each layer."""
+
+    def __init__(self, inputs: Iterable[Any], nodes: Iterable[Any], model_class: type) -> None:
+        known = context.of(next(iter(inputs)).graph).nodes
+        self._places: dict[int, tuple[str, int, int]] = {}
+        self.nodes: dict[int, list[Any]] = {}
+        for node in [*(known[tensor] for tensor in inputs if tensor in known), *nodes]:
+            calls = self.nodes.setdefault(id(node.layer), [])
+            # The call that makes a model is the first one.
+            number = len(calls) + isinstance(node.layer, model_class)
+            calls.append(node)
+            for place, tensor in enumerate(nest.flatten(node.outputs)):
+                self._places[id(tensor)] = (node.layer.name, number, place)
+
+    def place(self, tensor: Any) -> list[Any]:
+        """Return the name of the layer, the number of the call, and the number of the output.
+
+        Raises:
+            ValueError: no layer has made the tensor.
+        """
+        if id(tensor) not in self._places:
+            raise ValueError(f"{tensor.name} is no output of a layer. Make it by tf.keras.Input")
+        return list(self._places[id(tensor)])
+
+    def described(self, node: Any) -> Any:
+        """Return the inputs of a call, each as a place and the other arguments of the call."""
+        options = _options(node)
+        flat = nest.flatten(node.inputs)
+        entries = [_Entry([*self.place(tensor), options]) for tensor in flat]
+        packed = nest.packed(node.inputs, entries)
+        listed = [packed] if isinstance(packed, _Entry) else packed
+        return nest.mapped(lambda entry: entry.value, listed)
+
+
+class _Entry:
+    """A list that counts as one value in a nest."""
+
+    def __init__(self, value: list[Any]) -> None:
+        self.value = value
+
+
+def _options(node: Any) -> dict[str, Any]:
+    """Return the arguments of a call behind its inputs, or none if JSON cannot hold them."""
+    names = list(inspect.signature(node.layer.call).parameters)[1:]
+    options = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+    options = {name: value for name, value in options.items() if value is not None}
+    try:
+        json.dumps(options)
+    except TypeError:
+        logging.warning(
+            "Layer %s was passed non-serializable keyword arguments: %s. They will not be "
+            "included in the serialized model (and thus will be missing at deserialization time).",
+            node.layer.name,
+            options,
+        )
+        return {}
+    return options
+
+
+def of_function(model: Any, nodes: Iterable[Any], model_class: type) -> dict[str, Any]:
+    """Return the configuration of a function of layers, whose calls are `nodes` in order.
+
+    Raises:
+        ValueError: two layers have the same name.
+    """
+    calls = _Calls(model.inputs, nodes, model_class)
+    names = [layer.name for layer in model.layers]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f'The name "{name}" is used {names.count(name)} times in the model. All layer '
+                "names should be unique."
+            )
+    return {
+        "name": model.name,
+        "layers": [
+            {
+                "name": layer.name,
+                "class_name": type(layer).__name__,
+                "config": layer.get_config(),
+                "inbound_nodes": [
+                    calls.described(node)
+                    for node in calls.nodes.get(id(layer), ())
+                    if nest.flatten(node.inputs)
+                ],
+            }
+            for layer in model.layers
+        ],
+        "input_layers": [calls.place(tensor) for tensor in model.inputs],
+        "output_layers": [calls.place(tensor) for tensor in model.outputs],
+    }
+
+
+def function(config: Mapping[str, Any], make: Make, model_class: type) -> tuple[Any, Any]:
+    """Return the inputs and the outputs of a function of layers: a tensor, or a list of several.
+
+    Raises:
+        ValueError: the calls of the configuration do not lead from its inputs.
+    """
+    layers = {data["name"]: make(data) for data in config["layers"]}
+    made: dict[tuple[str, int], list[Any]] = {}
+    queues: dict[str, list[tuple[int, Any]]] = {}
+    for data in config["layers"]:
+        name, calls = data["name"], data["inbound_nodes"]
+        first = int(isinstance(layers[name], model_class))
+        queues[name] = [*enumerate(map(_entries, calls), first)]
+        if not calls:
+            made[name, 0] = [layers[name].output]
+    while any(queues.values()):
+        count = len(made)
+        for name, queue in queues.items():
+            while queue and _is_ready(queue[0][1], made):
+                number, call = queue.pop(0)
+                made[name, number] = nest.flatten(_called(layers[name], call, made))
+        if len(made) == count:
+            stuck = [name for name, queue in queues.items() if queue]
+            raise ValueError(f"No layer computes the inputs of the layers {stuck}")
+    inputs, outputs = (
+        _one_or_all([made[name, number][place] for name, number, place in config[ends]])
+        for ends in ("input_layers", "output_layers")
+    )
+    return inputs, outputs
+
+
+def _one_or_all(tensors: list[Any]) -> Any:
+    return tensors[0] if len(tensors) == 1 else tensors
+
+
+def _entries(call: Any) -> Any:
+    """Return the call with an `_Entry` in the place of each input."""
+    if isinstance(call, Mapping):
+        return {key: _entries(value) for key, value in call.items()}
+    if call and isinstance(call[0], str):
+        return _Entry(list(call))
+    return [_entries(value) for value in call]
+
+
+def _is_ready(call: Any, made: Mapping[tuple[str, int], Any]) -> bool:
+    return all(tuple(entry.value[:2]) in made for entry in nest.flatten(call))
+
+
+def _called(layer: Any, call: Any, made: Mapping[tuple[str, int], Any]) -> Any:
+    flat = [entry.value for entry in nest.flatten(call)]
+    tensors = [made[name, number][place] for name, number, place, *_ in flat]
+    inputs = nest.packed(call, tensors)
+    if isinstance(inputs, list) and len(tensors) == 1:
+        (inputs,) = tensors
+    options: dict[str, Any] = flat[0][3] if len(flat[0]) > 3 else {}
+    return layer(inputs, **options)
+
+
+def made_by(custom_objects: Mapping[str, Any] | None) -> Make:
+    """Return the function that makes layers from their configurations."""
+
+    def make(data: Mapping[str, Any]) -> Any:
+        described = {"class_name": data["class_name"], "config": data["config"]}
+        return built_in.deserialize(described, custom_objects)
+
+    return make
+
+
+def of_sequence(name: str, layers: Iterable[Any]) -> dict[str, Any]:
+    """Return the configuration of layers that follow each other."""
+    return {"name": name, "layers": [objects.serialize_keras_object(layer) for layer in layers]}
+
+
+def as_json(model: Any, options: Mapping[str, Any]) -> str:
+    """Return the configuration of a model as JSON. `options` are arguments of `json.dumps`."""
+    described = {
+        "class_name": type(model).__name__,
+        "config": model.get_config(),
+        "keras_version": _VERSION,
+        "backend": "tensorflow",
+    }
+    return json.dumps(described, default=_plain, **options)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value that JSON can hold for an array, a number or a type of NumPy."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if hasattr(value, "as_list"):
+        return value.as_list()
+    if hasattr(value, "__name__"):
+        return value.__name__
+    raise TypeError(f"Not JSON Serializable: {value}")

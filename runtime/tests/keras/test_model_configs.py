@@ -1,0 +1,181 @@
+"""Models of Keras have configurations, from which equal models are made."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+pytestmark = pytest.mark.e2e
+layers, models = tf.keras.layers, tf.keras.models
+
+ROWS = np.random.RandomState(2).uniform(-1, 1, (3, 4)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[Any]:
+    with tf.Graph().as_default() as graph:
+        yield graph
+
+
+class Twice(layers.Layer):
+    def call(self, inputs: Any, factor: float = 2.0) -> Any:
+        return inputs * factor
+
+
+def shared() -> Any:
+    """Return a model with two inputs and outputs, a shared layer and an argument of a call."""
+    one, two = tf.keras.Input((4,), name="one"), tf.keras.Input((4,), name="two")
+    dense = layers.Dense(3, "tanh", name="dense")
+    joined = layers.Concatenate(name="joined")([dense(one), dense(two), dense(one)])
+    scaled = layers.Dropout(0.5, name="dropout")(joined, training=False)
+    return tf.keras.Model([one, two], [scaled, layers.Dense(1, name="end")(scaled)], name="shared")
+
+
+def nested() -> Any:
+    """Return a model that calls a model twice."""
+    inner = tf.keras.Sequential([layers.Dense(4, input_shape=(4,)), layers.ReLU()], name="inner")
+    given = tf.keras.Input(batch_shape=(3, 4), name="given")
+    return tf.keras.Model(given, layers.Add(name="sum")([inner(inner(given)), given]))
+
+
+def sequence() -> Any:
+    return tf.keras.Sequential(
+        [layers.Dense(3, input_shape=(4,), kernel_regularizer="l2"), layers.Dense(2)], "chain"
+    )
+
+
+def begun_by_input() -> Any:
+    return tf.keras.Sequential([layers.InputLayer((4,), name="x"), layers.Dense(2)])
+
+
+MODELS = {each.__name__: each for each in (shared, nested, sequence, begun_by_input)}
+
+
+def check_equal(model: Any, again: Any) -> None:
+    """Check that two models compute the same from the same weights."""
+    assert again.get_config() == model.get_config()
+    assert not {id(each) for each in again.weights} & {id(each) for each in model.weights}
+    inputs = [tf.constant(ROWS * (1 + place)) for place in range(len(model.inputs))]
+    calls = [each(inputs[0] if len(inputs) == 1 else inputs) for each in (model, again)]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        again.set_weights(model.get_weights())
+        found = session.run(calls)
+    for result, expected in zip(*map(tf.nest.flatten, found), strict=True):
+        np.testing.assert_allclose(result, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_is_made_again_from_its_json(name: str) -> None:
+    model = MODELS[name]()
+    text = model.to_json()
+    described = json.loads(text)
+    assert described["class_name"] == type(model).__name__
+    assert (described["keras_version"], described["backend"]) == ("2.2.4-tf", "tensorflow")
+    again = models.model_from_json(text)
+    assert type(again) is type(model)
+    assert again.to_json() == text
+    check_equal(model, type(model).from_config(model.get_config()))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_clone_has_variables_of_its_own(name: str) -> None:
+    model = MODELS[name]()
+    with tf.name_scope("clone"):
+        check_equal(model, models.clone_model(model))
+
+
+def test_the_configuration_names_each_call_by_its_layer_and_number() -> None:
+    config = shared().get_config()
+    found = {each["name"]: each["inbound_nodes"] for each in config["layers"]}
+    assert found["one"] == []
+    assert found["dense"] == [[["one", 0, 0, {}]], [["two", 0, 0, {}]], [["one", 0, 0, {}]]]
+    assert found["joined"] == [[["dense", 0, 0, {}], ["dense", 1, 0, {}], ["dense", 2, 0, {}]]]
+    assert found["dropout"] == [[["joined", 0, 0, {"training": False}]]]
+    assert config["input_layers"] == [["one", 0, 0], ["two", 0, 0]]
+    assert config["output_layers"] == [["dropout", 0, 0], ["end", 0, 0]]
+    calls = {each["name"]: each["inbound_nodes"] for each in nested().get_config()["layers"]}
+    # The call that makes a model is number 0.
+    assert calls["inner"] == [[["given", 0, 0, {}]], [["inner", 1, 0, {}]]]
+    assert calls["sum"] == [[["inner", 2, 0, {}], ["given", 0, 0, {}]]]
+
+
+def test_layers_of_a_program_are_known_by_their_names() -> None:
+    given = tf.keras.Input((4,))
+    model = tf.keras.Model(given, Twice(name="twice")(given, 3.0))
+    with pytest.raises(ValueError, match="Unknown layer: Twice"):
+        models.model_from_json(model.to_json())
+    again = models.model_from_json(model.to_json(), custom_objects={"Twice": Twice})
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(again(tf.constant(ROWS))), ROWS * 3)
+
+
+def test_a_clone_takes_tensors_and_a_function_for_its_layers() -> None:
+    model, seen = shared(), []
+
+    def clone(layer: Any) -> Any:
+        seen.append(layer.name)
+        return (
+            layers.Dense.from_config({**layer.get_config(), "activation": None})
+            if (layer.name == "dense")
+            else type(layer).from_config(layer.get_config())
+        )
+
+    rows = [tf.constant(ROWS), tf.keras.Input(tensor=tf.constant(-ROWS))]
+    again = models.clone_model(model, rows, clone)
+    assert seen == ["dense", "joined", "dropout", "end"]
+    assert [each.op.type for each in again.inputs] == ["Const", "Const"]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        kernel, joined = session.run([again.weights[0], again.outputs[0]])
+    np.testing.assert_allclose(joined[:, 3:6], -ROWS @ kernel, rtol=1e-5)
+    chain = models.clone_model(sequence(), tf.constant(ROWS))
+    assert chain.outputs[0].shape.as_list() == [3, 2]
+
+
+def test_an_argument_that_json_cannot_hold_is_left_out(caplog: Any) -> None:
+    given = tf.keras.Input((4,), name="given")
+    model = tf.keras.Model(given, Twice(name="twice")(given, factor=tf.constant(3.0)))
+    assert model.get_config()["layers"][1]["inbound_nodes"] == [[["given", 0, 0, {}]]]
+    assert "non-serializable keyword arguments" in caplog.text
+
+
+class Subclass(tf.keras.Model):
+    def call(self, inputs: Any) -> Any:
+        return inputs
+
+
+def twins() -> Any:
+    given = tf.keras.Input((4,))
+    return tf.keras.Model(given, layers.ReLU(name="a")(layers.ReLU(name="a")(given)))
+
+
+def without_input() -> Any:
+    given = tf.placeholder(tf.float32, [None, 4], name="x")
+    return tf.keras.Model(given, layers.ReLU()(given))
+
+
+def broken() -> Any:
+    config = nested().get_config()
+    config["layers"][1]["inbound_nodes"][0][0][0] = "sum"
+    return tf.keras.Model.from_config(config)
+
+
+@pytest.mark.parametrize(
+    ("use", "error", "message"),
+    [
+        (lambda: Subclass().get_config(), NotImplementedError, "Override get_config"),
+        (lambda: models.clone_model(Subclass()), ValueError, "got a subclass model instead"),
+        (lambda: twins().get_config(), ValueError, 'The name "a" is used 2 times'),
+        (lambda: without_input().get_config(), ValueError, "Make it by tf.keras.Input"),
+        (lambda: broken(), ValueError, "No layer computes the inputs of"),
+        (lambda: models.model_from_config([]), TypeError, "expects a dictionary, not a list"),
+    ],
+)
+def test_models_without_a_configuration_are_refused(use: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        use()
