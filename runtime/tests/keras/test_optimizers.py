@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import clusters
 import numpy as np
 import pytest
 
@@ -191,6 +192,38 @@ def test_slots_and_updates_are_on_the_ps_of_their_variable() -> None:
         scope = f"Adam/Adam/update_{var.op.name}/"
         updates = [op for op in graph.get_operations() if op.name.startswith(scope)]
         assert {op.device for op in updates} == {home}
+
+
+ON_PS = {
+    "momentum": lambda: optimizers.SGD(0.1, 0.9, decay=0.1),
+    "rmsprop": lambda: optimizers.RMSprop(0.1, centered=True),
+    "adam": lambda: optimizers.Adam(0.1, amsgrad=True, clipnorm=1.0),
+    "adamax": lambda: optimizers.Adamax(optimizers.schedules.ExponentialDecay(0.1, 2, 0.5)),
+    "nadam": lambda: optimizers.Nadam(0.1),
+}
+
+
+def trained(make: Any, target: str, device: Any) -> list[Any]:
+    """Return all variables after three steps on the loss of a table and a bias."""
+    with tf.Graph().as_default(), tf.device(device):
+        bias, table = variable(), variable([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], "table")
+        loss = tf.reduce_sum(tf.square(tf.gather(table, [2, 0, 2]) - bias))
+        step = make().minimize(lambda: loss, [bias, table])
+        with tf.Session(target) as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(3):
+                session.run(step)
+            return list(session.run(tf.global_variables()))
+
+
+def test_parameter_servers_compute_what_one_task_computes() -> None:
+    with clusters.running(ps=2, worker=1) as servers:
+        target = servers["worker:0"].target
+        setter = tf.train.replica_device_setter(ps_tasks=2)
+        for name, make in ON_PS.items():
+            found, expected = trained(make, target, setter), trained(make, "", None)
+            for value, wanted in zip(found, expected, strict=True):
+                np.testing.assert_allclose(value, wanted, rtol=1e-6, err_msg=name)
 
 
 def test_a_constraint_changes_the_variable_after_the_update() -> None:
