@@ -9,6 +9,7 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.keras import activations as activations
 from capstan.keras import backend as backend
+from capstan.keras import callbacks as callbacks
 from capstan.keras import constraints as constraints
 from capstan.keras import initializers as initializers
 from capstan.keras import layers as layers
@@ -28,6 +29,7 @@ __all__ = [
     "Sequential",
     "activations",
     "backend",
+    "callbacks",
     "constraints",
     "initializers",
     "layers",

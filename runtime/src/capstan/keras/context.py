@@ -1,6 +1,7 @@
 """The calls of layers in a graph, the masks of tensors, and the learning phase."""
 
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,6 +34,10 @@ class GraphContext:
         self.masks: dict[Any, Any] = {}
         self.nodes: dict[Any, Node] = {}
         self.learning_phase: Any = None
+        self.metric_variables: list[Any] = []
+        """The variables of the metrics of compiled models, which are in no collection."""
+        self.initialized: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
+        """The variables that have a value, for each session."""
         self._counts: dict[str, int] = {}
         self._open = threading.local()
 

@@ -1,7 +1,6 @@
 """`tf.keras.Model`: a layer made of layers (python/keras/engine/network.py).
 
-A model is called in a graph as a layer is. Keras's own training is not here: the errors of `fit`
-and the like say what to use.
+A model is called in a graph as a layer is, and trains itself in Keras's session (`trainer`).
 """
 
 from collections.abc import Callable
@@ -13,22 +12,16 @@ from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.keras import base_layer, context, model_configs, settings
 from capstan.keras import inputs as input_layers
+from capstan.keras.training import trainer
 
+_FILES = frozenset(("load_weights", "save", "save_weights", "to_yaml"))
 _INSTEAD = (
-    "Capstan has the layers and models of Keras, but not its training. Call the model on tensors, "
-    "minimize its loss plus `losses` with an optimizer of tf.train, run `updates` with each step, "
-    "and use a MonitoredTrainingSession or a tf.estimator.Estimator"
-)
-_TRAINING = frozenset(
-    (
-        *("compile", "fit", "fit_generator", "evaluate", "evaluate_generator", "predict"),
-        *("predict_generator", "predict_on_batch", "train_on_batch", "test_on_batch"),
-        *("load_weights", "save", "save_weights", "to_yaml"),
-    )
+    "Capstan has no files of Keras. Use tf.train.Checkpoint(model=model), tf.train.Saver, or the "
+    "export of an Estimator"
 )
 
 
-class Model(base_layer.Layer):
+class Model(trainer.Trainer, base_layer.Layer):
     """A layer made of layers.
 
     A subclass overrides `call`. `Model(inputs=..., outputs=...)` is the function that layers have
@@ -70,6 +63,16 @@ class Model(base_layer.Layer):
     def _numbered_layers(self) -> list[Any]:
         """Return the layers that a checkpoint names by number, from the inputs on."""
         return [] if self._function is None else self.layers
+
+    @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs, which dictionaries of inputs have as keys."""
+        return _ends(self.inputs or [], "input")
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs: the names of the layers that compute them."""
+        return _ends(self.outputs or [], "output")
 
     @property
     def input(self) -> Any:
@@ -172,9 +175,22 @@ class Model(base_layer.Layer):
         print_fn(f"{trained} trainable and {fixed} other parameters")
 
     def __getattr__(self, name: str) -> Never:
-        if name in _TRAINING:
+        if name in _FILES:
             raise NotImplementedError(f"Model.{name}: {_INSTEAD}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _ends(tensors: list[Any], what: str) -> list[str]:
+    """Return a name for each input or output: that of its layer, with a number if it repeats."""
+    found: list[str] = []
+    for number, tensor in enumerate(tensors, 1):
+        node = context.of(tensor.graph).nodes.get(tensor)
+        base = name = f"{what}_{number}" if node is None else node.layer.name
+        count = 1
+        while name in found:
+            name, count = f"{base}_{count}", count + 1
+        found.append(name)
+    return found
 
 
 def _one_or_all(tensors: list[Any]) -> Any:

@@ -1,6 +1,7 @@
 """The settings of Keras that hold for the whole process (python/keras/backend_config.py)."""
 
 from dataclasses import dataclass
+from typing import Any
 
 
 @dataclass(slots=True)
@@ -10,6 +11,7 @@ class Settings:
     floatx: str = "float32"
     epsilon: float = 1e-7
     image_data_format: str = "channels_last"
+    session: Any = None
 
 
 SETTINGS = Settings()

@@ -1,0 +1,60 @@
+"""The session of Keras, in which `fit` and functions of `tf.keras.backend` run
+(python/keras/backend.py).
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from capstan.api import state_ops
+from capstan.client import session as sessions
+from capstan.framework import collections, defaults
+from capstan.framework import graph as graphs
+from capstan.keras import context, settings
+
+
+def get_session(op_input_list: Any = ()) -> Any:
+    """Return the session of the default graph, after it has initialized new variables.
+
+    It is the default session, if the program has one. Otherwise it is the session of `set_session`,
+    or one that the first call makes. Variables that have a value keep it. Blocks until the new
+    variables are initialized.
+    """
+    graph = graphs.get_default_graph()
+    found = defaults.get_default_session()
+    if found is None or found.graph is not graph:
+        held = settings.SETTINGS.session
+        if held is None or held.graph is not graph:
+            held = settings.SETTINGS.session = sessions.Session(graph=graph)
+        found = held
+    initialize(found)
+    return found
+
+
+def set_session(session: Any) -> None:
+    """Use `session` for Keras, for example one with the target of a server. None forgets it."""
+    settings.SETTINGS.session = session
+
+
+def initialize(session: Any) -> None:
+    """Initialize the variables of the session's graph that have no value yet."""
+    known = context.of(session.graph)
+    done = known.initialized.setdefault(session, set())
+    new = [each for each in _variables(session.graph, known) if each not in done]
+    if not new:
+        return
+    with session.graph.as_default(), session.graph.control_dependencies(None):
+        asked = [state_ops.is_variable_initialized(variable) for variable in new]
+    has_value = session.run(asked)
+    missing = [each for each, is_there in zip(new, has_value, strict=True) if not is_there]
+    session.run([variable.initializer for variable in missing])
+    done.update(new)
+
+
+def _variables(graph: graphs.Graph, known: context.GraphContext) -> Iterable[Any]:
+    keys = collections.GraphKeys
+    listed = [
+        *graph.get_collection(keys.GLOBAL_VARIABLES),
+        *graph.get_collection(keys.LOCAL_VARIABLES),
+        *known.metric_variables,
+    ]
+    return dict.fromkeys(listed)

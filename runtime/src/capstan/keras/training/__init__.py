@@ -1,0 +1,1 @@
+"""Keras's training on graphs: `compile`, `fit`, `evaluate` and `predict` (python/keras/engine)."""

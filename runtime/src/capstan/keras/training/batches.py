@@ -1,0 +1,226 @@
+"""The batches that `fit`, `evaluate` and `predict` read: of arrays, of datasets, of generators
+(python/keras/engine/training_utils.py).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from capstan import errors
+from capstan.api import data
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """The arrays of a batch, for each input and output. A weight may be None."""
+
+    inputs: list[Any]
+    targets: list[Any]
+    weights: list[Any]
+
+    @property
+    def size(self) -> int:
+        return len(self.inputs[0]) if np.ndim(self.inputs[0]) else 1
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The inputs and outputs of a model."""
+
+    inputs: Sequence[str]
+    outputs: Sequence[str]
+
+
+def listed(given: Any, names: Sequence[str], what: str) -> list[Any]:
+    """Return an array for each name: from a dictionary, a list, or one array.
+
+    Raises:
+        ValueError: an array is missing, or there are too many.
+    """
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise ValueError(f'No data provided for "{missing[0]}". Need data for each key in: '
+                             f"{list(names)}")  # fmt: skip
+        found = [given[name] for name in names]
+    elif isinstance(given, list | tuple) and (len(names) > 1 or _holds_arrays(given)):
+        found = list(given)
+    else:
+        found = [given]
+    if len(found) != len(names):
+        raise ValueError(
+            f"The list of arrays that you are passing as {what} is not the size that the model "
+            f"expects: it has {len(found)} arrays, and the model expects {len(names)}: "
+            f"{list(names)}"
+        )
+    return [np.asarray(each) for each in found]
+
+
+def _holds_arrays(given: Sequence[Any]) -> bool:
+    return len(given) == 1 and isinstance(given[0], np.ndarray)
+
+
+def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Names) -> Batch:
+    """Return all examples as one batch.
+
+    Raises:
+        ValueError: the arrays do not fit the model, or differ in the number of examples.
+    """
+    inputs = listed(x, names.inputs, "the inputs")
+    targets = listed(y, names.outputs, "the targets")
+    weights = listed(sample_weight, names.outputs, "the sample weights")
+    weights = weights or [None] * len(names.outputs)
+    if class_weight and targets:
+        weights = [
+            _class_weights(target, weight, _of_output(class_weight, name, names.outputs))
+            for target, weight, name in zip(targets, weights, names.outputs, strict=True)
+        ]
+    sizes = {len(each) for each in (*inputs, *targets, *weights) if each is not None}
+    if len(sizes) > 1:
+        raise ValueError(
+            "All inputs, targets and sample weights must have the same number of examples, and "
+            f"the arrays have {', '.join(map(str, sorted(sizes)))}"
+        )
+    return Batch(inputs, targets, weights)
+
+
+def _of_output(class_weight: Mapping[Any, Any], name: str, names: Sequence[str]) -> Any:
+    if len(names) == 1 and name not in class_weight:
+        return class_weight
+    return class_weight.get(name)
+
+
+def _class_weights(target: Array, weight: Any, classes: Mapping[int, float] | None) -> Any:
+    if classes is None:
+        return weight
+    numbers = target.argmax(1) if target.ndim > 1 and target.shape[1] > 1 else target.reshape(-1)
+    missing = set(np.unique(numbers).tolist()) - set(classes)
+    if missing:
+        raise ValueError(
+            f"`class_weight` must contain all classes in the data. The classes {missing} exist in "
+            "the data but not in `class_weight`."
+        )
+    found = np.array([classes[number] for number in numbers.tolist()], np.float32)
+    return found if weight is None else found * weight
+
+
+def part(batch: Batch, places: Any) -> Batch:
+    """Return some examples of a batch: a slice, or an array of their numbers."""
+
+    def cut(arrays: Sequence[Any]) -> list[Any]:
+        return [None if each is None else each[places] for each in arrays]
+
+    return Batch(cut(batch.inputs), cut(batch.targets), cut(batch.weights))
+
+
+class Arrays:
+    """Batches of arrays. Each pass shuffles the examples, if asked to."""
+
+    def __init__(self, examples: Batch, batch_size: int, shuffle: Any = False) -> None:
+        self._examples, self._size, self._shuffle = examples, batch_size, shuffle
+        self.steps: int | None = -(-examples.size // batch_size)
+        self.samples: int | None = examples.size
+
+    def __iter__(self) -> Iterator[Batch]:
+        order = np.arange(self._examples.size)
+        starts = list(range(0, len(order), self._size))
+        if self._shuffle == "batch":
+            np.random.shuffle(starts)
+        elif self._shuffle:
+            np.random.shuffle(order)
+        for start in starts:
+            yield part(self._examples, order[start : start + self._size])
+
+
+class Dataset:
+    """Batches of a dataset of `tf.data`, of `steps` batches a pass, or to its end if it is None.
+
+    With `steps`, a pass goes on where the pass before it ended.
+    """
+
+    samples: int | None = None
+
+    def __init__(self, source: Any, session: Any, names: Names, steps: int | None) -> None:
+        self.steps, self._session, self._names = steps, session, names
+        is_iterator = isinstance(source, data.Iterator)
+        iterator = source if is_iterator else data.make_initializable_iterator(source)
+        self._next = iterator.get_next()
+        self._start = None if is_iterator else iterator.initializer
+        self._is_started = is_iterator
+
+    def __iter__(self) -> Iterator[Batch]:
+        if not self._is_started or (self.steps is None and self._start is not None):
+            self._session.run(self._start)
+            self._is_started = True
+        count = 0
+        while self.steps is None or count < self.steps:
+            try:
+                value = self._session.run(self._next)
+            except errors.OutOfRangeError:
+                return
+            count += 1
+            yield of_element(value, self._names)
+
+
+class Generator:
+    """Batches of a Python iterator, or of a `tf.keras.utils.Sequence`: an object with items."""
+
+    samples: int | None = None
+
+    def __init__(self, source: Any, names: Names, steps: int | None, shuffle: bool = False) -> None:
+        self._source, self._names, self._shuffle = source, names, shuffle
+        self._is_sequence = hasattr(source, "__getitem__") and hasattr(source, "__len__")
+        self.steps = len(source) if steps is None and self._is_sequence else steps
+        if self.steps is None:
+            raise ValueError(
+                "`steps_per_epoch=None` is only valid for a generator based on the "
+                "`keras.utils.Sequence` class. Please specify `steps_per_epoch`, or use the "
+                "`keras.utils.Sequence` class."
+            )
+        self._items: Iterator[Any] = iter(()) if self._is_sequence else iter(source)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for _ in range(self.steps or 0):
+            try:
+                value = next(self._items)
+            except StopIteration:
+                if not self._is_sequence:
+                    return
+                self._items = self._pass()
+                value = next(self._items)
+            yield of_element(value, self._names)
+
+    def _pass(self) -> Iterator[Any]:
+        order = np.arange(len(self._source))
+        if self._shuffle:
+            np.random.shuffle(order)
+        for number in order.tolist():
+            yield self._source[number]
+        if hasattr(self._source, "on_epoch_end"):
+            self._source.on_epoch_end()
+
+
+def of_element(value: Any, names: Names) -> Batch:
+    """Return the batch in an element of a dataset or a generator: x, (x, y) or (x, y, weights).
+
+    Raises:
+        ValueError: the element has another form.
+    """
+    parts = value if isinstance(value, tuple) else (value,)
+    if not 1 <= len(parts) <= 3:
+        raise ValueError(
+            "An element must be a tuple `(x, y, sample_weight)` or `(x, y)`. Found: "
+            f"{len(parts)} parts"
+        )
+    x, y, weights = (*parts, None, None)[:3]
+    return of_arrays(x, y, weights, None, names)
+
+
+Source = Arrays | Dataset | Generator
+Make = Callable[[], Source]

@@ -1,0 +1,172 @@
+"""The arguments of `Model.compile`, for each output of the model
+(python/keras/engine/training.py, training_utils.py).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from capstan.keras import losses, metrics, optimizers
+from capstan.keras.metrics import functions, means
+
+_ACCURACY = {"accuracy": "acc", "acc": "acc"}
+_CROSSENTROPY = {"crossentropy": "ce", "ce": "ce"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compiled:
+    """What `compile` was called with. Lists have an entry for each output of the model.
+
+    The entries of `metrics` and `weighted_metrics` are lists of names, functions and objects.
+    """
+
+    optimizer: Any
+    loss: Any
+    loss_weights: Any
+    metrics: Any
+    weighted_metrics: Any
+
+    def losses(self, names: Sequence[str]) -> list[Any]:
+        """Return the loss of each output, None for an output without one.
+
+        Raises:
+            ValueError: the losses do not fit the outputs, or there is none.
+        """
+        found = [each and as_loss(each) for each in per_output(self.loss, names, "loss")]
+        if not any(found):
+            raise ValueError("The model cannot be compiled because it has no loss to optimize.")
+        return found
+
+    def weights(self, names: Sequence[str]) -> list[float]:
+        """Return the weight of the loss of each output."""
+        found = per_output(self.loss_weights, names, "loss_weights")
+        return [1.0 if each is None else each for each in found]
+
+    def all_metrics(self, names: Sequence[str]) -> list[list[tuple[Any, bool]]]:
+        """Return the metrics of each output, and whether they use the weights of examples."""
+        plain = metrics_per_output(self.metrics, names)
+        weighted = metrics_per_output(self.weighted_metrics, names)
+        return [
+            [*((each, False) for each in some), *((each, True) for each in others)]
+            for some, others in zip(plain, weighted, strict=True)
+        ]
+
+
+def compiled(
+    optimizer: Any, loss: Any, loss_weights: Any, given: Any, weighted_metrics: Any
+) -> Compiled:
+    """Return the arguments of `compile` with the optimizer that they name.
+
+    Raises:
+        ValueError: the optimizer is unknown.
+    """
+    return Compiled(optimizers.get(optimizer), loss, loss_weights, given, weighted_metrics)
+
+
+def per_output(given: Any, names: Sequence[str], what: str) -> list[Any]:
+    """Return an entry for each output: from a dictionary by name, a list, or one for all.
+
+    Raises:
+        ValueError: a name is unknown, or a list has another length.
+    """
+    if isinstance(given, Mapping):
+        unknown = sorted(set(given) - set(names))
+        if unknown:
+            raise ValueError(
+                f'Unknown entry in {what} dictionary: "{unknown[0]}". Only expected the following '
+                f"keys: {list(names)}"
+            )
+        return [given.get(name) for name in names]
+    if isinstance(given, list | tuple):
+        if len(given) != len(names):
+            raise ValueError(
+                f"When passing a list as {what}, it should have one entry per model output. The "
+                f"model has {len(names)} outputs, but you passed {what}={given}"
+            )
+        return list(given)
+    return [given] * len(names)
+
+
+def metrics_per_output(given: Any, names: Sequence[str]) -> list[list[Any]]:
+    """Return the metrics of each output. A flat list holds for all outputs."""
+    if given is None:
+        return [[] for _ in names]
+    if isinstance(given, Mapping):
+        return [_listed(each) for each in per_output(given, names, "metrics")]
+    if any(isinstance(each, list | tuple) for each in given):
+        return [_listed(each) for each in per_output(list(given), names, "metrics")]
+    return [list(given) for _ in names]
+
+
+def _listed(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    return list(given) if isinstance(given, list | tuple) else [given]
+
+
+class _Function(losses.Loss):
+    """A program's own function of labels and predictions as a loss."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__(name=getattr(function, "__name__", None))
+        self.function = function
+
+    def call(self, y_true: Any, y_pred: Any) -> Any:
+        return self.function(y_true, y_pred)
+
+
+def as_loss(identifier: Any) -> Any:
+    """Return the Loss for its name, a function or a Loss.
+
+    Raises:
+        ValueError: the name is unknown.
+    """
+    found = losses.get(identifier)
+    if isinstance(found, type):
+        found = found()
+    return found if isinstance(found, losses.Loss) else _Function(found)
+
+
+def as_metric(identifier: Any, loss: Any, sizes: Sequence[int | None] | None) -> Any:
+    """Return the Metric for its name, a function or a Metric.
+
+    The loss of the output and its shape choose the kind of accuracy and of cross entropy.
+
+    Raises:
+        ValueError: the name is unknown.
+    """
+    if isinstance(identifier, metrics.Metric):
+        return identifier
+    if identifier in _ACCURACY:
+        return means.MeanMetricWrapper(_kind(loss, sizes, _ACCURACIES), _ACCURACY[identifier])
+    if identifier in _CROSSENTROPY:
+        return means.MeanMetricWrapper(_kind(loss, sizes, _ENTROPIES), _CROSSENTROPY[identifier])
+    found = metrics.get(identifier)
+    if isinstance(found, type):
+        return found()
+    if isinstance(found, metrics.Metric):
+        return found
+    return means.MeanMetricWrapper(found, getattr(found, "__name__", type(found).__name__))
+
+
+_ACCURACIES = (
+    functions.binary_accuracy,
+    functions.sparse_categorical_accuracy,
+    functions.categorical_accuracy,
+)
+_ENTROPIES = (
+    losses.binary_crossentropy,
+    losses.sparse_categorical_crossentropy,
+    losses.categorical_crossentropy,
+)
+
+
+def _kind(loss: Any, sizes: Sequence[int | None] | None, kinds: Sequence[Any]) -> Any:
+    """Return the function for one probability, for numbers of classes, or for one-hot classes."""
+    binary, sparse, categorical = kinds
+    function = getattr(loss, "function", None)
+    if (sizes and sizes[-1] == 1) or function is losses.binary_crossentropy:
+        return binary
+    if function is losses.sparse_categorical_crossentropy:
+        return sparse
+    return categorical

@@ -1,0 +1,107 @@
+"""The tensors that a compiled model adds to a graph: the loss and the metrics.
+
+Source: `_prepare_total_loss` and `_set_metric_attributes` of python/keras/engine/training.py.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from capstan.api import array_ops, math_ops
+from capstan.framework import graph as graphs
+from capstan.framework.grouping import group
+from capstan.keras import context
+from capstan.keras.metrics import means
+from capstan.keras.training import compiled as compiling
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Objective:
+    """The loss of a batch, and the metrics of all batches so far.
+
+    `metrics` are the objects by name. `update` adds the batch to all of them, and `values` are
+    their values after that, in order.
+    """
+
+    loss: Any
+    metrics: dict[str, Any]
+    update: Any
+    values: list[Any]
+
+
+def build(
+    model: Any,
+    outputs: Sequence[Any],
+    targets: Sequence[Any],
+    sample_weights: Sequence[Any],
+) -> Objective:
+    """Add the loss and the metrics of a compiled model to the graph of its outputs.
+
+    `targets` and `sample_weights` have a tensor for each output, which may be None.
+
+    Raises:
+        ValueError: the arguments of `compile` do not fit the outputs.
+    """
+    names, given = model.output_names, model._compiled
+    all_losses, weights = given.losses(names), given.weights(names)
+    found: dict[str, Any] = {}
+    updates: list[Any] = []
+    total: Any = None
+    masks = [context.of().masks.get(output) for output in outputs]
+    for at, loss in enumerate(all_losses):
+        if loss is None:
+            continue
+        target = as_column(targets[at], outputs[at].shape.ndims)
+        weight = _masked(sample_weights[at], masks[at], outputs[at])
+        value = loss(target, outputs[at], sample_weight=weight)
+        if len(names) > 1:
+            mean = means.Mean(name=f"{names[at]}_loss")
+            found[mean.name] = mean
+            updates.append(mean.update_state(value))
+        part = value * weights[at]
+        total = part if total is None else total + part
+    for at, specs in enumerate(given.all_metrics(names)):
+        sizes = outputs[at].shape.as_list() if outputs[at].shape.ndims is not None else None
+        for identifier, is_weighted in specs:
+            metric = compiling.as_metric(identifier, all_losses[at], sizes)
+            name = f"{names[at]}_{metric.name}" if len(names) > 1 else metric.name
+            found[_free(f"weighted_{name}" if is_weighted else name, found)] = metric
+            target = as_column(targets[at], outputs[at].shape.ndims)
+            weight = _masked(sample_weights[at] if is_weighted else None, masks[at], outputs[at])
+            updates.append(metric.update_state(target, outputs[at], sample_weight=weight))
+    for extra in model.losses:
+        total = total + math_ops.cast(extra, total.dtype)
+    known = context.of().metric_variables
+    known += [each for metric in found.values() for each in metric.variables if each not in known]
+    update = group(*updates)
+    with graphs.get_default_graph().control_dependencies([update]):
+        values = [array_ops.identity(metric.result()) for metric in found.values()]
+    return Objective(total, found, update, values)
+
+
+def as_column(tensor: Any, rank: int | None) -> Any:
+    """Return a vector as a column, if the tensor that it belongs to is no vector."""
+    if tensor.shape.ndims == 1 and rank != 1:
+        return array_ops.expand_dims(tensor, -1)
+    return tensor
+
+
+def _masked(weight: Any, mask: Any, output: Any) -> Any:
+    """Return the weights of the elements of an output, 0 where its mask is false."""
+    if mask is None:
+        return weight
+    factors = math_ops.cast(mask, output.dtype)
+    if weight is None:
+        return factors
+    missing = (factors.shape.ndims or 0) - (weight.shape.ndims or 0)
+    for _ in range(missing):
+        weight = array_ops.expand_dims(weight, -1)
+    return math_ops.cast(weight, output.dtype) * factors
+
+
+def _free(name: str, taken: dict[str, Any]) -> str:
+    number, found = 0, name
+    while found in taken:
+        number += 1
+        found = f"{name}_{number}"
+    return found

@@ -1,0 +1,71 @@
+"""The progress that `fit` prints: a bar on a terminal, and otherwise a line for each epoch."""
+
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from capstan.keras.training import callback
+
+_EVERY_S = 0.1
+_WIDTH = 30
+
+
+def say(text: str) -> None:
+    """Print a line."""
+    sys.stdout.write(f"{text}\n")
+
+
+class ProgbarLogger(callback.Callback):
+    """Prints the progress of a training. `verbose=2` prints a line for each epoch.
+
+    So does `verbose=1`, if the output is no terminal.
+    """
+
+    def __init__(self, count_mode: str = "samples", stateful_metrics: Any = None) -> None:
+        super().__init__()
+        self._counts_steps = count_mode == "steps"
+        self._began = self._shown = 0.0
+        self._seen = 0
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self._began, self._shown, self._seen = time.monotonic(), 0.0, 0
+        if self.params["verbose"]:
+            say(f"Epoch {epoch + 1}/{self.params['epochs']}")
+
+    def on_batch_end(self, batch: int, logs: Any = None) -> None:
+        values = dict(logs or {})
+        self._seen += 1 if self._counts_steps else values.get("size", 0)
+        now = time.monotonic()
+        if self._is_live and now - self._shown >= _EVERY_S:
+            self._shown = now
+            sys.stdout.write(f"\r{self._bar()} - {_values(values)}\x1b[K")
+            sys.stdout.flush()
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        if not self.params["verbose"]:
+            return
+        seconds = time.monotonic() - self._began
+        start = "\r" if self._is_live else ""
+        count = f"{self._seen}/{self._seen}" if self.params["verbose"] == 1 else ""
+        end = "\x1b[K\n" if self._is_live else "\n"
+        parts = (count, f"{seconds:.0f}s", _values(dict(logs or {})))
+        sys.stdout.write(f"{start}{' - '.join(part for part in parts if part)}{end}")
+        sys.stdout.flush()
+
+    @property
+    def _is_live(self) -> bool:
+        return self.params["verbose"] == 1 and sys.stdout.isatty()
+
+    def _bar(self) -> str:
+        total = self.params["steps" if self._counts_steps else "samples"]
+        if not total:
+            return f"{self._seen}/Unknown"
+        full = min(_WIDTH * self._seen // total, _WIDTH)
+        return f"{self._seen}/{total} [{'=' * full}{'.' * (_WIDTH - full)}]"
+
+
+def _values(logs: dict[str, Any]) -> str:
+    shown = {name: value for name, value in logs.items() if name not in ("batch", "size")}
+    return " - ".join(f"{name}: {float(np.mean(value)):.4f}" for name, value in shown.items())

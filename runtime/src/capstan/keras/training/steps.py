@@ -1,0 +1,102 @@
+"""The steps of a compiled model: one batch of training, of evaluation, or of prediction."""
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.api import creation_ops
+from capstan.framework import graph as graphs
+from capstan.framework.grouping import group
+from capstan.keras import learning
+from capstan.keras.metrics import metric as metrics
+from capstan.keras.training import batches, objective
+
+
+class Steps:
+    """Feeds batches to the placeholders of a model. One thread at a time may use it.
+
+    `is_weighted` says for each output whether its examples have weights.
+    """
+
+    def __init__(self, model: Any, is_weighted: Sequence[bool]) -> None:
+        self._model = model
+        outputs = model.outputs
+        self._targets = [
+            creation_ops.placeholder(each.dtype.base_dtype, _target_shape(each)) for each in outputs
+        ]
+        self._weights = [
+            creation_ops.placeholder(each.dtype.base_dtype, [None]) if weighted else None
+            for each, weighted in zip(outputs, is_weighted, strict=True)
+        ]
+        self.objective = objective.build(model, outputs, self._targets, self._weights)
+
+    @functools.cached_property
+    def _train_op(self) -> Any:
+        """The operation that changes the variables, once for each batch."""
+        with self.objective.loss.graph.as_default():
+            model = self._model
+            updates = model.optimizer.get_updates(self.objective.loss, model.trainable_weights)
+            # A metric of the model belongs to its updates, too, but has the batch already.
+            counted = {id(each) for found in self.objective.metrics.values() for each in
+                       found.updates}  # fmt: skip
+            return group(*updates, *(each for each in model.updates if id(each) not in counted))
+
+    def prepare(self, *, trains: bool) -> None:
+        """Add all operations to the graph, so that their variables can be initialized."""
+        if trains:
+            assert self._train_op is not None
+
+    def run(self, session: Any, batch: batches.Batch, *, trains: bool) -> list[float]:
+        """Return the loss of the batch, and the metrics of all batches since the last reset."""
+        goal = self.objective
+        extra = [self._train_op] if trains else []
+        feeds = self._feeds(batch, trains=trains)
+        loss, values, *_ = session.run([goal.loss, goal.values, goal.update, *extra], feeds)
+        return [float(loss), *map(_number, values)]
+
+    def _feeds(self, batch: batches.Batch, *, trains: bool) -> dict[Any, Any]:
+        feeds = inputs_of(self._model, batch, trains=trains)
+        for target, value in zip(self._targets, batch.targets, strict=True):
+            feeds[target] = _column(value, target.shape.ndims)
+        for weight, value in zip(self._weights, batch.weights, strict=True):
+            if weight is not None:
+                feeds[weight] = value
+        return feeds
+
+    def reset(self, session: Any) -> None:
+        """Set the metrics to no batches."""
+        found = self.objective.metrics.values()
+        own = [each for metric in found if metrics.is_own(metric) for each in metric.variables]
+        session.run([variable.initializer for variable in own])
+        with session.as_default():
+            for metric in found:
+                if not metrics.is_own(metric):
+                    metric.reset_states()
+
+
+def inputs_of(model: Any, batch: batches.Batch, *, trains: bool) -> dict[Any, Any]:
+    """Return what to feed for the inputs of a batch, and for the learning phase."""
+    feeds: dict[Any, Any] = {
+        tensor: _column(value, tensor.shape.ndims)
+        for tensor, value in zip(model.inputs, batch.inputs, strict=True)
+    }
+    phase = learning.learning_phase()
+    if isinstance(phase, graphs.Tensor):
+        feeds[phase] = trains
+    return feeds
+
+
+def _target_shape(output: Any) -> list[None] | None:
+    rank = output.shape.ndims
+    return None if rank is None else [None] * rank
+
+
+def _column(value: Any, rank: int | None) -> Any:
+    """Return a vector as a column, if the placeholder takes no vectors."""
+    return value[:, np.newaxis] if np.ndim(value) == 1 and rank != 1 else value
+
+
+def _number(value: Any) -> Any:
+    return float(value) if np.ndim(value) == 0 else value

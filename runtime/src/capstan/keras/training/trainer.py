@@ -1,0 +1,432 @@
+"""`compile`, `fit`, `evaluate` and `predict` of a model (python/keras/engine/training.py)."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from capstan.api import creation_ops, data, logging
+from capstan.core import dtypes
+from capstan.framework import graph as graphs
+from capstan.framework import nest
+from capstan.keras import sessions
+from capstan.keras.training import batches, callback, compiled, progress, steps
+
+_BATCH_SIZE = 32
+
+
+class Trainer:
+    """The training of a model, in the session of Keras (`tf.keras.backend.get_session`).
+
+    One thread at a time may use it.
+    """
+
+    inputs: Any
+    outputs: Any
+    input_names: list[str]
+    output_names: list[str]
+    _compiled: Any = None
+    _made: Any = None
+    stop_training = False
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        metrics: Any = None,
+        loss_weights: Any = None,
+        sample_weight_mode: Any = None,
+        weighted_metrics: Any = None,
+        target_tensors: Any = None,
+        distribute: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        """Choose how the model trains.
+
+        `optimizer` is a name, or an optimizer of Keras or of `tf.train`. `loss` is a name, a
+        function or a Loss: one for all outputs, or a list or dictionary with one for each.
+        `metrics` is a list of names, functions and Metrics, or has a list for each output.
+        `weighted_metrics` also use the weights of the examples.
+
+        Raises:
+            ValueError: a name is unknown.
+            NotImplementedError: there is a `sample_weight_mode` or `target_tensors`.
+        """
+        if sample_weight_mode is not None or target_tensors is not None:
+            raise NotImplementedError(
+                "compile: there is no sample_weight_mode and there are no target_tensors. Pass a "
+                "weight for each example, and call the model on tensors to use them"
+            )
+        self._compiled = compiled.compiled(optimizer, loss, loss_weights, metrics, weighted_metrics)
+        self._made = {}
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer of `compile`."""
+        return None if self._compiled is None else self._compiled.optimizer
+
+    @property
+    def loss(self) -> Any:
+        """The argument `loss` of `compile`."""
+        return None if self._compiled is None else self._compiled.loss
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of the values that `evaluate` returns."""
+        self._require_compiled()
+        if not self._made:
+            self._steps([False] * len(self.output_names))
+        first = next(iter(self._made.values()))
+        return ["loss", *first.objective.metrics]
+
+    def fit(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        epochs: int = 1,
+        verbose: int = 1,
+        callbacks: Iterable[callback.Callback] | None = None,
+        validation_split: float = 0.0,
+        validation_data: Any = None,
+        shuffle: Any = True,
+        class_weight: Mapping[Any, Any] | None = None,
+        sample_weight: Any = None,
+        initial_epoch: int = 0,
+        steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
+        validation_freq: int = 1,
+        **kwargs: Any,
+    ) -> callback.History:
+        """Train the model. Blocks until the last epoch. Return the values of each epoch.
+
+        `x` has the inputs as arrays, or is a dataset, an iterator or a generator of `(x, y)` or
+        `(x, y, sample_weight)`. Without `steps_per_epoch`, an epoch is all examples.
+
+        Raises:
+            RuntimeError: the model is not compiled.
+            ValueError: the data do not fit the model.
+        """
+        self._require_compiled()
+        held_out: Any = None
+        if validation_split and validation_data is None:
+            examples = self._examples(x, y, sample_weight, class_weight)
+            cut = int(examples.size * (1.0 - validation_split))
+            held_out = batches.part(examples, slice(cut, None))
+            x = batches.part(examples, slice(None, cut))
+        with self._ready_graph(x).as_default():
+            source = self._source(
+                x, y, sample_weight, class_weight, batch_size, steps_per_epoch, shuffle
+            )
+            checked: batches.Source | None = None
+            if held_out is not None:
+                checked = batches.Arrays(held_out, batch_size or _BATCH_SIZE)
+            elif validation_data is not None:
+                checked = self._validation(validation_data, batch_size, validation_steps)
+            history = callback.History()
+            names = self.metrics_names
+            called = callback.Callbacks(
+                [*(callbacks or ()), progress.ProgbarLogger(_count_mode(source)), history],
+                self,
+                {
+                    "batch_size": batch_size or _BATCH_SIZE,
+                    "epochs": epochs,
+                    "steps": source.steps,
+                    "samples": source.samples,
+                    "verbose": verbose,
+                    "do_validation": checked is not None,
+                    "metrics": [*names, *(f"val_{name}" for name in names)],
+                },
+            )
+            self._fit(source, checked, called, range(initial_epoch, epochs), validation_freq)
+        return history
+
+    def _fit(
+        self,
+        source: batches.Source,
+        checked: batches.Source | None,
+        called: callback.Callbacks,
+        epochs: range,
+        validation_freq: int,
+    ) -> None:
+        self.stop_training = False
+        with self._session().as_default():
+            called.call("on_train_begin", {})
+            for epoch in epochs:
+                called.call("on_epoch_begin", epoch, {})
+                logs = self._pass(source, called, "train")
+                if checked is not None and (epoch + 1) % validation_freq == 0:
+                    found = self._pass(checked, called, "test")
+                    logs.update((f"val_{name}", value) for name, value in found.items())
+                called.call("on_epoch_end", epoch, logs)
+                if self.stop_training:
+                    break
+            called.call("on_train_end", {})
+
+    def _pass(
+        self, source: batches.Source, called: callback.Callbacks, mode: str
+    ) -> dict[str, Any]:
+        """Run all batches of a source. Return the mean loss, and the metrics at the end."""
+        names = self.metrics_names
+        total, weight, values, count = 0.0, 0, [0.0] * len(names), 0
+        if mode == "test":
+            called.call("on_test_begin", {})
+        for number, batch in enumerate(source):
+            event = f"on_{mode}_batch"
+            called.call(f"{event}_begin", number, {"batch": number, "size": batch.size})
+            chosen = self._steps([each is not None for each in batch.weights])
+            chosen.prepare(trains=mode == "train")
+            session = self._session()
+            if not number:
+                chosen.reset(session)
+            values = chosen.run(session, batch, trains=mode == "train")
+            total, weight, count = total + values[0] * batch.size, weight + batch.size, count + 1
+            logs = {"batch": number, "size": batch.size, **dict(zip(names, values, strict=True))}
+            called.call(f"{event}_end", number, logs)
+            if mode == "train" and self.stop_training:
+                break
+        if not count:
+            raise ValueError("There is no batch to train on: the data have no examples")
+        if source.steps is not None and count < source.steps and not self.stop_training:
+            logging.warning(
+                "Your dataset ran out of data; interrupting training. Make sure that your dataset "
+                "can generate at least `steps_per_epoch * epochs` batches (in this case, %d "
+                "batches an epoch). You may need to use the repeat() function when building your "
+                "dataset.",
+                source.steps,
+            )
+            self.stop_training = True
+        if mode == "test":
+            called.call("on_test_end", {})
+        return dict(zip(names, [total / weight, *values[1:]], strict=True))
+
+    def evaluate(
+        self,
+        x: Any = None,
+        y: Any = None,
+        batch_size: int | None = None,
+        verbose: int = 1,
+        sample_weight: Any = None,
+        steps: int | None = None,
+        callbacks: Iterable[callback.Callback] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the loss and the metrics, as a list in the order of `metrics_names`.
+
+        Without metrics, return the loss alone. The arguments are those of `fit`.
+
+        Raises:
+            RuntimeError: the model is not compiled.
+            ValueError: the data do not fit the model.
+        """
+        self._require_compiled()
+        with self._ready_graph(x).as_default(), self._session().as_default():
+            source = self._source(x, y, sample_weight, None, batch_size, steps, shuffle=False)
+            parameters = {"steps": source.steps, "verbose": verbose, "samples": source.samples}
+            called = callback.Callbacks(callbacks or (), self, parameters)
+            stopped = self.stop_training
+            found = list(self._pass(source, called, "test").values())
+            self.stop_training = stopped
+        return found[0] if len(found) == 1 else found
+
+    def predict(
+        self,
+        x: Any,
+        batch_size: int | None = None,
+        verbose: int = 0,
+        steps: int | None = None,
+        callbacks: Iterable[callback.Callback] | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """Return the outputs for all examples: an array, or a list for several outputs.
+
+        Raises:
+            ValueError: the data do not fit the model.
+        """
+        with self._ready_graph(x).as_default(), self._session().as_default():
+            source = self._source(x, None, None, None, batch_size, steps, shuffle=False)
+            called = callback.Callbacks(callbacks or (), self, {"steps": source.steps})
+            called.call("on_predict_begin", {})
+            found = []
+            for number, batch in enumerate(source):
+                called.call("on_predict_batch_begin", number, {"size": batch.size})
+                found.append(self._outputs_of(batch))
+                called.call("on_predict_batch_end", number, {"size": batch.size})
+            called.call("on_predict_end", {})
+        if not found:
+            raise ValueError("There is no batch to predict: the data have no examples")
+        joined = [np.concatenate(parts) for parts in zip(*found, strict=True)]
+        return joined[0] if len(joined) == 1 else joined
+
+    def train_on_batch(
+        self,
+        x: Any,
+        y: Any = None,
+        sample_weight: Any = None,
+        class_weight: Any = None,
+        reset_metrics: bool = True,
+    ) -> Any:
+        """Train with one batch. Return what `evaluate` returns, before the update."""
+        return self._on_batch(x, y, sample_weight, class_weight, reset_metrics, trains=True)
+
+    def test_on_batch(
+        self, x: Any, y: Any = None, sample_weight: Any = None, reset_metrics: bool = True
+    ) -> Any:
+        """Return what `evaluate` returns for one batch."""
+        return self._on_batch(x, y, sample_weight, None, reset_metrics, trains=False)
+
+    def _on_batch(
+        self, x: Any, y: Any, sample_weight: Any, class_weight: Any, resets: bool, *, trains: bool
+    ) -> Any:
+        self._require_compiled()
+        with self._ready_graph(x).as_default():
+            batch = self._examples(x, y, sample_weight, class_weight)
+            chosen = self._steps([each is not None for each in batch.weights])
+            chosen.prepare(trains=trains)
+            session = self._session()
+            if resets:
+                chosen.reset(session)
+            found = chosen.run(session, batch, trains=trains)
+        return found[0] if len(found) == 1 else found
+
+    def predict_on_batch(self, x: Any) -> Any:
+        """Return the outputs for one batch: an array, or a list for several outputs."""
+        with self._ready_graph(x).as_default():
+            found = self._outputs_of(self._examples(x, None, None, None))
+        return found[0] if len(found) == 1 else found
+
+    def fit_generator(
+        self, generator: Any, steps_per_epoch: int | None = None, *args: Any, **kwargs: Any
+    ) -> callback.History:
+        """Train the model with a generator, as `fit` does."""
+        names = ("epochs", "verbose", "callbacks", "validation_data", "validation_steps",
+                 "validation_freq", "class_weight")  # fmt: skip
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        given.setdefault("shuffle", True)
+        return self.fit(generator, steps_per_epoch=steps_per_epoch, **given)
+
+    def evaluate_generator(self, generator: Any, steps: int | None = None, **kwargs: Any) -> Any:
+        """Return what `evaluate` returns for the batches of a generator."""
+        return self.evaluate(generator, steps=steps, **kwargs)
+
+    def predict_generator(self, generator: Any, steps: int | None = None, **kwargs: Any) -> Any:
+        """Return what `predict` returns for the batches of a generator."""
+        return self.predict(generator, steps=steps, **kwargs)
+
+    # --- the graph and the data
+
+    def _require_compiled(self) -> None:
+        if self._compiled is None:
+            raise RuntimeError(
+                "You must compile your model before training/testing. Use `model.compile(optimizer,"
+                " loss)`."
+            )
+
+    def _steps(self, is_weighted: list[bool]) -> steps.Steps:
+        key = tuple(is_weighted)
+        if key not in self._made:
+            with self.outputs[0].graph.as_default():
+                self._made[key] = steps.Steps(self, is_weighted)
+        found: steps.Steps = self._made[key]
+        return found
+
+    def _session(self) -> Any:
+        return sessions.get_session()
+
+    def _ready_graph(self, x: Any) -> graphs.Graph:
+        """Return the graph of the model. A model without inputs gets those that `x` needs."""
+        if not self.outputs:
+            self._set_inputs(x)
+        graph: graphs.Graph = self.outputs[0].graph
+        return graph
+
+    def _set_inputs(self, x: Any) -> None:
+        """Call the model on placeholders for arrays like `x`, or for the inputs of a dataset."""
+        if isinstance(x, data.Dataset | data.Iterator):
+            shapes, types = data.get_output_shapes(x), data.get_output_types(x)
+            if isinstance(types, tuple):
+                shapes, types = shapes[0], types[0]
+            flat = list(zip(nest.flatten(shapes), nest.flatten(types), strict=True))
+        elif isinstance(x, batches.Batch):
+            flat = [(each.shape, dtypes.as_dtype(each.dtype)) for each in x.inputs]
+        elif _is_generator(x):
+            raise ValueError(
+                f"The model {type(self).__name__} has no inputs yet. Call it on tf.keras.Input, or "
+                "give its first layer an `input_shape`, before it reads a generator"
+            )
+        else:
+            arrays = [np.asarray(each) for each in (x if isinstance(x, list | tuple) else [x])]
+            flat = [((None, *(each.shape[1:] or (1,))), _kind(each)) for each in arrays]
+        inputs = [creation_ops.placeholder(kind, [None, *list(shape)[1:]]) for shape, kind in flat]
+        self.inputs = inputs
+        self.outputs = nest.flatten(self(inputs if len(inputs) > 1 else inputs[0]))  # type: ignore[operator]
+
+    @property
+    def _names(self) -> batches.Names:
+        return batches.Names(self.input_names, self.output_names)
+
+    def _examples(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> batches.Batch:
+        if not self.outputs:
+            self._set_inputs(x)
+        return batches.of_arrays(x, y, sample_weight, class_weight, self._names)
+
+    def _source(
+        self,
+        x: Any,
+        y: Any,
+        sample_weight: Any,
+        class_weight: Any,
+        batch_size: int | None,
+        count: int | None,
+        shuffle: Any,
+    ) -> batches.Source:
+        """Return the batches of arrays, of a dataset, or of a generator.
+
+        Raises:
+            ValueError: there are targets beside a dataset or a generator.
+        """
+        is_dataset = isinstance(x, data.Dataset | data.Iterator)
+        if is_dataset or _is_generator(x):
+            if y is not None or sample_weight is not None:
+                raise ValueError(
+                    "`y` and `sample_weight` must be parts of the elements if `x` is a dataset or "
+                    "a generator"
+                )
+            if is_dataset:
+                return batches.Dataset(x, self._session(), self._names, count)
+            return batches.Generator(x, self._names, count, bool(shuffle))
+        if isinstance(x, batches.Batch):
+            examples = x
+        else:
+            examples = self._examples(x, y, sample_weight, class_weight)
+        size = batch_size or (-(-examples.size // count) if count else _BATCH_SIZE)
+        return batches.Arrays(examples, size, shuffle)
+
+    def _validation(self, given: Any, batch_size: int | None, count: int | None) -> batches.Source:
+        if isinstance(given, tuple | list):
+            x, y, weights = (*given, None)[:3]
+            return self._source(x, y, weights, None, batch_size, count, shuffle=False)
+        return self._source(given, None, None, None, batch_size, count, shuffle=False)
+
+    def _outputs_of(self, batch: batches.Batch) -> list[Any]:
+        found: list[Any] = self._session().run(
+            list(self.outputs), steps.inputs_of(self, batch, trains=False)
+        )
+        return found
+
+
+def _is_generator(x: Any) -> bool:
+    if isinstance(x, np.ndarray | list | tuple | dict | batches.Batch) or x is None:
+        return False
+    return hasattr(x, "__next__") or (
+        hasattr(x, "__getitem__") and hasattr(x, "__len__") and not hasattr(x, "dtype")
+    )
+
+
+def _kind(array: Any) -> dtypes.DType:
+    found = dtypes.as_dtype(array.dtype)
+    return dtypes.float32 if found is dtypes.float64 else found
+
+
+def _count_mode(source: batches.Source) -> str:
+    return "steps" if source.samples is None else "samples"
