@@ -93,6 +93,23 @@ def test_a_metric_of_a_program_makes_all_changes_of_its_update() -> None:
     with start(wider) as session:
         assert session.run(value) == 12.0
 
+    class Late(metrics.Metric):
+        total: Any = None
+
+        def update_state(self, values: Any) -> Any:
+            self.total = self.add_weight("total", initializer="zeros")
+            return self.total.assign_add(tf.reduce_sum(values))
+
+        def result(self) -> Any:
+            return self.total
+
+    late = Late()
+    update = late.update_state(tf.constant([-1.0, 5.0]))
+    with start(late) as session:
+        session.run([update])
+        session.run([update])
+        assert session.run(late.result()) == 8.0
+
     class Nothing(metrics.Metric):
         pass
 

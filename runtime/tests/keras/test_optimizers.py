@@ -109,6 +109,8 @@ def test_hyperparameters_are_attributes_before_and_after_they_are_variables() ->
     assert optimizer.get_config()["learning_rate"] == 2.0  # no session knows a later value
     optimizer.lr = optimizers.schedules.ExponentialDecay(1.0, 1, 0.5)
     assert optimizer.get_config()["learning_rate"]["class_name"] == "ExponentialDecay"
+    optimizer.lr = 8.0
+    assert optimizer.get_config()["learning_rate"] == 8.0
     with pytest.raises(AttributeError, match="'SGD' object has no attribute 'beta_1'"):
         optimizer.beta_1  # noqa: B018
 
@@ -192,6 +194,8 @@ def test_slots_and_updates_are_on_the_ps_of_their_variable() -> None:
         scope = f"Adam/Adam/update_{var.op.name}/"
         updates = [op for op in graph.get_operations() if op.name.startswith(scope)]
         assert {op.device for op in updates} == {home}
+    powers = [op for op in graph.get_operations() if op.name.startswith("Adam/Pow")]
+    assert {op.device for op in powers} == set(homes)
 
 
 ON_PS = {
@@ -278,6 +282,8 @@ def test_get_takes_names_configurations_and_optimizers() -> None:
         assert optimizers.get(made) is made
     made = optimizers.get({"class_name": "Adam", "config": {"lr": 0.5, "amsgrad": True}})
     assert made.get_config()["learning_rate"] == 0.5
+    made = optimizers.get({"class_name": "adagrad", "config": {}})
+    assert made.get_config()["initial_accumulator_value"] == 0.0  # as older versions of Keras
     schedule = optimizers.schedules.PolynomialDecay(1.0, 10)
     again = optimizers.get(optimizers.serialize(optimizers.SGD(schedule)))
     assert again.learning_rate.get_config() == schedule.get_config()
