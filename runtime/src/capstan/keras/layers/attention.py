@@ -30,7 +30,7 @@ class _DenseAttention(built_in.BuiltIn):
 
     def _scores(self, query: Any, key: Any) -> Any:
         """Return how well each key fits each query, [..., Tq, Tv]."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} defines no scores")
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
         """Raises ValueError if the inputs or masks are no list of two or three members."""

@@ -79,7 +79,8 @@ class _Fraction(_Named):
             return self._decayed(rate, decay, fraction, scope)
 
     def _decayed(self, rate: Any, decay: Any, fraction: Any, scope: str) -> Any:
-        raise NotImplementedError
+        """Return the rate for the quotient of step and `decay_steps`. `scope` is its name."""
+        raise NotImplementedError(f"{type(self).__name__} defines no rate")
 
 
 class ExponentialDecay(_Fraction):
