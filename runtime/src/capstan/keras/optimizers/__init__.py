@@ -11,7 +11,7 @@ from capstan.keras.optimizers.descent import SGD as SGD
 from capstan.keras.optimizers.descent import Ftrl as Ftrl
 from capstan.keras.optimizers.moments import Adam as Adam
 from capstan.keras.optimizers.moments import Adamax as Adamax
-from capstan.keras.optimizers.moments import Nadam as Nadam
+from capstan.keras.optimizers.nadam import Nadam as Nadam
 from capstan.keras.optimizers.optimizer import Optimizer as Optimizer
 from capstan.keras.optimizers.scaled import Adadelta as Adadelta
 from capstan.keras.optimizers.scaled import Adagrad as Adagrad

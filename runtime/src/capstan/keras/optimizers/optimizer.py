@@ -13,9 +13,7 @@ from typing import Any
 from capstan.api import (
     array_ops,
     clip_ops,
-    logging,
     math_ops,
-    resource_variables,
 )
 from capstan.api.layers import common
 from capstan.core import dtypes
@@ -23,7 +21,7 @@ from capstan.framework import body_graph, gradients, indexed_slices, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.keras import context
-from capstan.keras.optimizers import optimizer_state, schedules
+from capstan.keras.optimizers import gradient_pairs, optimizer_state, schedules
 
 Coefficients = dict[Any, dict[str, Any]]
 """The tensors that updates use, by the device and the type of their variables."""
@@ -133,7 +131,7 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
             TypeError: a variable is a reference variable.
             ValueError: all gradients are None.
         """
-        pairs = _with_gradient(grads_and_vars)
+        pairs = gradient_pairs.with_gradient(grads_and_vars)
         targets = [var for _, var in pairs]
         graph = graphs.get_default_graph()
         with graph.name_scope(self._name):
@@ -285,27 +283,3 @@ def _accepted(method: Any, state: Coefficients) -> dict[str, Any]:
     """Return the argument `apply_state`, if a method of a subclass takes it."""
     takes = "apply_state" in inspect.signature(method).parameters
     return {"apply_state": state} if takes else {}
-
-
-def _with_gradient(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Return the pairs that have a gradient, and warn of the others."""
-    pairs = list(grads_and_vars)
-    found = [(grad, var) for grad, var in pairs if grad is not None]
-    for _, var in found:
-        if isinstance(var, graphs.Tensor):
-            raise NotImplementedError(f"Trying to update a Tensor {var}")
-        if not resource_variables.is_resource_variable(var):
-            raise TypeError(
-                f"{var.name} is a reference variable. Optimizers of Keras change only resource "
-                "variables. Create it with use_resource=True, or call "
-                "tf.enable_resource_variables()"
-            )
-    if pairs and not found:
-        names = [var.name for _, var in pairs]
-        raise ValueError(f"No gradients provided for any variable: {names}.")
-    missing = [var.name for grad, var in pairs if grad is None]
-    if missing:
-        logging.warning(
-            "Gradients do not exist for variables %s when minimizing the loss.", missing
-        )
-    return found
