@@ -1,5 +1,6 @@
 """The optimizers of Keras create the variables of TensorFlow's Keras and give its numbers."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -109,8 +110,10 @@ def trained(module: Any, optimizers: Any, make: Callable[[Any], Any], dtype: Any
         return config, names, values
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize(
+    ("optimizer", "dtype"),
+    list(zip(OPTIMIZERS, itertools.cycle([np.float32, np.float64]), strict=False)),
+)
 def test_an_optimizer_gives_the_variables_and_numbers_of_keras(
     v1: Any, keras: Any, optimizer: str, dtype: Any
 ) -> None:
