@@ -35,6 +35,15 @@ def receiver():
     return tf.estimator.export.ServingInputReceiver({"x": x}, {"x": x})
 
 
+def keras_estimator(folder, **settings):
+    """Return an estimator of the same model as a model of Keras."""
+    x = tf.keras.Input((2,), name="x")
+    model = tf.keras.Model(x, tf.keras.layers.Dense(1, name="y")(x))
+    model.compile(tf.keras.optimizers.SGD(0.3), "mse", metrics=["mae"])
+    config = tf.estimator.RunConfig(tf_random_seed=1, **settings)
+    return tf.keras.estimator.model_to_estimator(model, model_dir=str(folder), config=config)
+
+
 def estimator(folder, model=model_fn, **settings):
     config = tf.estimator.RunConfig(tf_random_seed=1, **settings)
     return tf.estimator.Estimator(model, str(folder), config, params={"rate": 0.3})

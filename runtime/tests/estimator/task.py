@@ -1,4 +1,4 @@
-"""One task of a job that trains an estimator: python task.py FOLDER STEPS, with TF_CONFIG."""
+"""One task of a job that trains an estimator: python task.py KIND FOLDER STEPS, with TF_CONFIG."""
 
 import sys
 
@@ -8,8 +8,8 @@ import capstan as tf
 
 
 def main() -> None:
-    folder, steps = sys.argv[1], int(sys.argv[2])
-    estimator = models.estimator(
+    kind, folder, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
+    estimator = getattr(models, kind)(
         folder, save_checkpoints_steps=50, experimental_max_worker_delay_secs=0
     )
     tf.estimator.train_and_evaluate(

@@ -16,10 +16,12 @@ HERE = pathlib.Path(__file__).parent
 STEPS = 200
 
 
-def _start(spec: dict[str, list[str]], job: str, folder: pathlib.Path) -> subprocess.Popen[str]:
+def _start(
+    spec: dict[str, list[str]], job: str, kind: str, folder: pathlib.Path
+) -> subprocess.Popen[str]:
     source = os.pathsep.join((str(HERE.parents[1] / "src"), str(HERE.parent)))
     return subprocess.Popen(
-        [sys.executable, str(HERE / "task.py"), str(folder), str(STEPS)],
+        [sys.executable, str(HERE / "task.py"), kind, str(folder), str(STEPS)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={
@@ -33,10 +35,13 @@ def _start(spec: dict[str, list[str]], job: str, folder: pathlib.Path) -> subpro
 
 @pytest.mark.e2e
 @pytest.mark.timeout(180)
-def test_the_tasks_of_a_cluster_train_evaluate_and_export(tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("kind", ["estimator", "keras_estimator"])
+def test_the_tasks_of_a_cluster_train_evaluate_and_export(
+    kind: str, tmp_path: pathlib.Path
+) -> None:
     spec = clusters.spec(chief=1, worker=1, ps=1)
     jobs = ["ps", "worker", "evaluator", "chief"]
-    tasks = {job: _start(spec, job, tmp_path) for job in jobs}
+    tasks = {job: _start(spec, job, kind, tmp_path) for job in jobs}
     try:
         ends = {job: tasks[job].communicate(timeout=150) for job in jobs if job != "ps"}
         assert {job: out for job, (out, _) in ends.items()} == {
@@ -47,7 +52,7 @@ def test_the_tasks_of_a_cluster_train_evaluate_and_export(tmp_path: pathlib.Path
         for task in tasks.values():
             task.kill()
             task.communicate()
-    estimator = models.estimator(tmp_path)
+    estimator = getattr(models, kind)(tmp_path)
     results = estimator.evaluate(models.input_fn)
     assert results["global_step"] >= STEPS
     assert results["loss"] < 0.05

@@ -110,7 +110,6 @@ def test_a_summary_counts_the_parameters() -> None:
 @pytest.mark.parametrize(
     "use, error, message",
     [
-        (lambda: keras.Sequential().fit(ROWS), NotImplementedError, "MonitoredTrainingSession"),
         (lambda: keras.Model()(ROWS), NotImplementedError, "implement a `call` method"),
         (lambda: keras.Sequential([3]), TypeError, "must be an instance of class Layer"),
         (lambda: keras.Sequential().pop(), TypeError, "no layers"),

@@ -1,9 +1,6 @@
-"""`tf.keras`: layers and models of Keras for programs that build graphs (python/keras).
+"""`tf.keras`: layers, models and training of Keras on graphs (python/keras)."""
 
-Keras's own training, such as `Model.fit`, is not here. ADR 51 says why, and the page
-docs/how-to/keras-layers.md shows what a program uses instead.
-"""
-
+import importlib
 from typing import Any
 
 from capstan.api.absent import absent
@@ -43,6 +40,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "estimator":
+        # Estimators are a layer above this one. A program that names them loads them.
+        return importlib.import_module("capstan.estimator.keras")
     raise absent("tf.keras", name)
 
 

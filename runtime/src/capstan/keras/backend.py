@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.framework import graph as graphs
-from capstan.keras import context
+from capstan.keras import context, sessions
 from capstan.keras.activations import elu as elu
 from capstan.keras.activations import hard_sigmoid as hard_sigmoid
 from capstan.keras.activations import relu as relu
@@ -20,6 +20,8 @@ from capstan.keras.learning import set_learning_phase as set_learning_phase
 from capstan.keras.products import batch_dot as batch_dot
 from capstan.keras.products import dot as dot
 from capstan.keras.recurrence import rnn as rnn
+from capstan.keras.sessions import get_session as get_session
+from capstan.keras.sessions import set_session as set_session
 from capstan.keras.settings import SETTINGS as _SETTINGS
 from capstan.keras.settings import data_format as _data_format
 from capstan.keras.tensor_layout import arange as arange
@@ -91,6 +93,11 @@ from capstan.keras.tensor_math import sum as sum  # noqa: A004
 from capstan.keras.tensor_math import switch as switch
 from capstan.keras.tensor_math import tanh as tanh
 from capstan.keras.tensor_math import var as var
+from capstan.keras.values import batch_get_value as batch_get_value
+from capstan.keras.values import batch_set_value as batch_set_value
+from capstan.keras.values import function as function
+from capstan.keras.values import get_value as get_value
+from capstan.keras.values import set_value as set_value
 
 
 def epsilon() -> float:
@@ -147,11 +154,16 @@ def ndim(x: Any) -> int | None:
 def clear_session() -> None:
     """Replace the default graph by a new one, in which the names of layers begin again.
 
+    Also close the session of Keras.
+
     Raises:
         AssertionError: a `with graph.as_default()` block is open.
     """
     context.forget(graphs.get_default_graph())
     graphs.reset_default_graph()
+    if _SETTINGS.session is not None:
+        _SETTINGS.session.close()
+    sessions.set_session(None)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,7 @@ from capstan.keras import (
     regularizers,
     settings,
     tracking,
+    values,
 )
 
 
@@ -231,17 +232,16 @@ class Layer(tracking.Tracker):
         return _sizes(self.output)
 
     def get_weights(self) -> list[np.ndarray]:
-        """Return the values of the variables, from the default session."""
-        return [variable.eval() for variable in self.weights]
+        """Return the values of the variables, from Keras's session."""
+        return values.batch_get_value(self.weights)
 
     def set_weights(self, weights: Any) -> None:
-        """Set the variables to arrays, in the default session.
+        """Set the variables to arrays, in Keras's session.
 
         Raises:
             ValueError: the number or the shapes of the arrays differ from those of the variables.
         """
-        for variable, value in self.pairs(weights):
-            variable.load(value)
+        values.batch_set_value(self.pairs(weights))
 
 
 def _sizes(tensors: Any) -> Any:

@@ -14,6 +14,7 @@ from capstan.keras.training.callback import Callback as Callback
 from capstan.keras.training.callback import History as History
 from capstan.keras.training.progress import ProgbarLogger as ProgbarLogger
 from capstan.keras.training.progress import say as _say
+from capstan.keras.values import get_value as _get_value
 
 
 class LambdaCallback(Callback):
@@ -132,7 +133,7 @@ class LearningRateScheduler(Callback):
         except TypeError:  # a function of the epoch alone
             rate = self.schedule(epoch)
         if not isinstance(rate, float | np.floating):
-            raise ValueError('The output of the "schedule" function should be float.')
+            raise ValueError('The output of the "schedule" function should be float.')  # noqa: TRY004 - as Keras
         self.model.optimizer.lr = rate
         if self.verbose > 0:
             _say(
@@ -196,7 +197,8 @@ class ReduceLROnPlateau(Callback):
 
 def _learning_rate(model: Any) -> float:
     rate = model.optimizer.lr
-    return float(rate.eval() if hasattr(rate, "eval") else rate)
+    # The optimizer makes the variable when it is first read, so it may have no value yet.
+    return float(_get_value(rate) if hasattr(rate, "eval") else rate)
 
 
 class CSVLogger(Callback):

@@ -65,16 +65,6 @@ class Model(trainer.Trainer, base_layer.Layer):
         return [] if self._function is None else self.layers
 
     @property
-    def input_names(self) -> list[str]:
-        """The names of the inputs, which dictionaries of inputs have as keys."""
-        return _ends(self.inputs or [], "input")
-
-    @property
-    def output_names(self) -> list[str]:
-        """The names of the outputs: the names of the layers that compute them."""
-        return _ends(self.outputs or [], "output")
-
-    @property
     def input(self) -> Any:
         """The input that the model was made of, or a list if there are several."""
         return super().input if self.inputs is None else _one_or_all(self.inputs)
@@ -178,19 +168,6 @@ class Model(trainer.Trainer, base_layer.Layer):
         if name in _FILES:
             raise NotImplementedError(f"Model.{name}: {_INSTEAD}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-def _ends(tensors: list[Any], what: str) -> list[str]:
-    """Return a name for each input or output: that of its layer, with a number if it repeats."""
-    found: list[str] = []
-    for number, tensor in enumerate(tensors, 1):
-        node = context.of(tensor.graph).nodes.get(tensor)
-        base = name = f"{what}_{number}" if node is None else node.layer.name
-        count = 1
-        while name in found:
-            name, count = f"{base}_{count}", count + 1
-        found.append(name)
-    return found
 
 
 def _one_or_all(tensors: list[Any]) -> Any:

@@ -37,7 +37,8 @@ def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
         if missing and value is None and rest == count == 0:
             return (wanted,)
         if missing and rest == 0 and count == 0:
-            return (shapes.reshaped(source, [-1 if size is None else size for size in wanted]),)
+            sizes = [size or 0 for size in source or ()]  # all of them are known
+            return (shapes.reshaped(sizes, [-1 if size is None else size for size in wanted]),)
         if missing and rest:
             raise ValueError(f"Dimension size must be evenly divisible by {rest} but is {count}")
         raise ValueError(

@@ -63,7 +63,7 @@ def listed(given: Any, names: Sequence[str], what: str) -> list[Any]:
 
 
 def _holds_arrays(given: Sequence[Any]) -> bool:
-    return len(given) == 1 and isinstance(given[0], np.ndarray)
+    return bool(given) and all(isinstance(each, np.ndarray) for each in given)
 
 
 def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Names) -> Batch:

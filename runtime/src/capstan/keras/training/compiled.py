@@ -26,6 +26,14 @@ class Compiled:
     metrics: Any
     weighted_metrics: Any
 
+    def copied(self, optimizer: Any, *, has_metrics: bool) -> "Compiled":
+        """Return the arguments for another graph, with metrics of their own or without any."""
+        plain, weighted = (
+            _copied(given) if has_metrics else None
+            for given in (self.metrics, self.weighted_metrics)
+        )
+        return Compiled(optimizer, self.loss, self.loss_weights, plain, weighted)
+
     def losses(self, names: Sequence[str]) -> list[Any]:
         """Return the loss of each output, None for an output without one.
 
@@ -50,6 +58,17 @@ class Compiled:
             [*((each, False) for each in some), *((each, True) for each in others)]
             for some, others in zip(plain, weighted, strict=True)
         ]
+
+
+def _copied(given: Any) -> Any:
+    """Return metrics in the same structure, with new objects in the place of Metrics."""
+    if isinstance(given, Mapping):
+        return {name: _copied(each) for name, each in given.items()}
+    if isinstance(given, list | tuple):
+        return [_copied(each) for each in given]
+    if isinstance(given, metrics.Metric):
+        return type(given).from_config(given.get_config())
+    return given
 
 
 def compiled(

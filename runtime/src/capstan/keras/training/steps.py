@@ -36,12 +36,7 @@ class Steps:
     def _train_op(self) -> Any:
         """The operation that changes the variables, once for each batch."""
         with self.objective.loss.graph.as_default():
-            model = self._model
-            updates = model.optimizer.get_updates(self.objective.loss, model.trainable_weights)
-            # A metric of the model belongs to its updates, too, but has the batch already.
-            counted = {id(each) for found in self.objective.metrics.values() for each in
-                       found.updates}  # fmt: skip
-            return group(*updates, *(each for each in model.updates if id(each) not in counted))
+            return train_op(self._model, self.objective)
 
     def prepare(self, *, trains: bool) -> None:
         """Add all operations to the graph, so that their variables can be initialized."""
@@ -74,6 +69,14 @@ class Steps:
             for metric in found:
                 if not metrics.is_own(metric):
                     metric.reset_states()
+
+
+def train_op(model: Any, goal: objective.Objective) -> Any:
+    """Add the operation that trains a compiled model, and updates its moving averages."""
+    updates = model.optimizer.get_updates(goal.loss, model.trainable_weights)
+    # A metric that is an attribute of the model has the batch already.
+    counted = {id(each) for metric in goal.metrics.values() for each in metric.updates}
+    return group(*updates, *(each for each in model.updates if id(each) not in counted))
 
 
 def inputs_of(model: Any, batch: batches.Batch, *, trains: bool) -> dict[Any, Any]:

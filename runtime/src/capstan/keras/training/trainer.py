@@ -9,7 +9,7 @@ from capstan.api import creation_ops, data, logging
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import sessions
+from capstan.keras import context, sessions
 from capstan.keras.training import batches, callback, compiled, progress, steps
 
 _BATCH_SIZE = 32
@@ -23,8 +23,6 @@ class Trainer:
 
     inputs: Any
     outputs: Any
-    input_names: list[str]
-    output_names: list[str]
     _compiled: Any = None
     _made: Any = None
     stop_training = False
@@ -362,6 +360,16 @@ class Trainer:
         self.outputs = nest.flatten(self(inputs if len(inputs) > 1 else inputs[0]))  # type: ignore[operator]
 
     @property
+    def input_names(self) -> list[str]:
+        """The names of the inputs, which dictionaries of inputs have as keys."""
+        return _ends(self.inputs or [], "input")
+
+    @property
+    def output_names(self) -> list[str]:
+        """The names of the outputs: the names of the layers that compute them."""
+        return _ends(self.outputs or [], "output")
+
+    @property
     def _names(self) -> batches.Names:
         return batches.Names(self.input_names, self.output_names)
 
@@ -413,6 +421,19 @@ class Trainer:
             list(self.outputs), steps.inputs_of(self, batch, trains=False)
         )
         return found
+
+
+def _ends(tensors: list[Any], what: str) -> list[str]:
+    """Return a name for each input or output: that of its layer, with a number if it repeats."""
+    found: list[str] = []
+    for number, tensor in enumerate(tensors, 1):
+        node = context.of(tensor.graph).nodes.get(tensor)
+        base = name = f"{what}_{number}" if node is None else node.layer.name
+        count = 1
+        while name in found:
+            name, count = f"{base}_{count}", count + 1
+        found.append(name)
+    return found
 
 
 def _is_generator(x: Any) -> bool:

@@ -1,0 +1,161 @@
+"""`tf.keras.estimator`: models of Keras as estimators, which train on parameter servers.
+
+Source: python/keras/estimator/__init__.py, tensorflow_estimator/python/estimator/keras.py.
+"""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from capstan.api import array_ops, math_ops
+from capstan.api.absent import absent
+from capstan.estimator import estimator as estimators
+from capstan.estimator import estimator_spec, mode_keys, run_config, warm_starting
+from capstan.framework import nest
+from capstan.keras import context, learning, models, optimizers
+from capstan.keras.optimizers import wrapped
+from capstan.keras.training import objective, steps
+from capstan.train import checkpoint_state, saver
+from capstan.train import steps as global_steps
+
+__all__ = ["model_to_estimator"]
+
+_MODES = mode_keys.ModeKeys
+
+
+def model_to_estimator(
+    keras_model: Any = None,
+    keras_model_path: str | None = None,
+    custom_objects: Mapping[str, Any] | None = None,
+    model_dir: str | None = None,
+    config: run_config.RunConfig | None = None,
+    checkpoint_format: str = "saver",
+) -> estimators.Estimator:
+    """Return an estimator that trains a copy of a compiled model, also on parameter servers.
+
+    The features are a tensor, a list, or a dictionary with the names of the inputs as keys. The
+    predictions have the names of the outputs. If the model has values in Keras's session, a new
+    training begins with them.
+
+    Raises:
+        ValueError: there is no model, or it is not compiled.
+        NotImplementedError: there is a path of a file, or the model is a subclass, or
+            `checkpoint_format` is not "saver".
+    """
+    if keras_model_path is not None or checkpoint_format not in (None, "saver"):
+        raise NotImplementedError(
+            "model_to_estimator: pass a compiled model as `keras_model`, and no "
+            "`checkpoint_format`. Capstan has no files of Keras, and its estimators write the "
+            "checkpoints of tf.train.Saver"
+        )
+    if keras_model is None:
+        raise ValueError("Either `keras_model` or `keras_model_path` needs to be provided.")
+    if keras_model._compiled is None:
+        raise ValueError(
+            "The given keras model has not been compiled yet. Please compile the model with "
+            "`model.compile()` before calling `model_to_estimator()`."
+        )
+    if not keras_model.outputs:
+        raise NotImplementedError(
+            f"model_to_estimator: the model {type(keras_model).__name__} has no inputs yet, or is "
+            "a subclass. Make it a function of layers, or call it in a model_fn of your own"
+        )
+    model_fn = _model_fn(keras_model, custom_objects)
+    plain = estimators.Estimator(model_fn, model_dir, config)
+    first = _first_checkpoint(keras_model, plain)
+    if first is None:
+        return plain
+    return estimators.Estimator(model_fn, plain.model_dir, config, warm_start_from=first)
+
+
+def _model_fn(keras_model: Any, custom_objects: Any) -> Callable[..., Any]:
+    def model_fn(features: Any, labels: Any, mode: str) -> estimator_spec.EstimatorSpec:
+        learning.set_learning_phase(int(mode == _MODES.TRAIN))
+        model = _copy(keras_model, features, mode)
+        predictions = dict(zip(keras_model.output_names, model.outputs, strict=True))
+        if mode == _MODES.PREDICT:
+            return estimator_spec.EstimatorSpec(mode, predictions=predictions)
+        targets = _by_name(labels, keras_model.output_names, "labels")
+        goal = objective.build(model, model.outputs, targets, [None] * len(targets))
+        if mode == _MODES.EVAL:
+            return estimator_spec.EstimatorSpec(
+                mode, predictions=predictions, loss=goal.loss, eval_metric_ops=goal.metrics
+            )
+        train = steps.train_op(model, goal)
+        return estimator_spec.EstimatorSpec(
+            mode, predictions=predictions, loss=goal.loss, train_op=train
+        )
+
+    return model_fn
+
+
+def _copy(keras_model: Any, features: Any, mode: str) -> Any:
+    """Return a compiled copy of the model, whose inputs are the features."""
+    given = _by_name(features, keras_model.input_names, "features")
+    inputs = [
+        math_ops.cast(objective.as_column(feature, own.shape.ndims), own.dtype.base_dtype)
+        for feature, own in zip(given, keras_model.inputs, strict=True)
+    ]
+    for tensor, own in zip(inputs, keras_model.inputs, strict=True):
+        tensor.set_shape(own.shape)
+    inputs = [array_ops.identity(tensor) for tensor in inputs]
+    model = models.clone_model(keras_model, inputs)
+    count = global_steps.get_or_create_global_step()
+    optimizer = keras_model.optimizer
+    if isinstance(optimizer, wrapped.TFOptimizer):
+        own_optimizer: Any = wrapped.TFOptimizer(optimizer.optimizer, count)
+    else:
+        own_optimizer = optimizers.deserialize(optimizers.serialize(optimizer))
+        own_optimizer.iterations = count
+    has_metrics = mode == _MODES.EVAL
+    model._compiled = keras_model._compiled.copied(own_optimizer, has_metrics=has_metrics)
+    return model
+
+
+def _by_name(given: Any, names: list[str], what: str) -> list[Any]:
+    """Return a tensor for each name: from a dictionary, a list, or one tensor.
+
+    Raises:
+        ValueError: a name is missing, or the number of tensors differs.
+    """
+    if isinstance(given, Mapping):
+        missing = sorted(set(names) - set(given))
+        if missing:
+            raise ValueError(
+                f"The {what} have no {missing[0]!r}, which the model needs. They have "
+                f"{sorted(given)}"
+            )
+        return [given[name] for name in names]
+    found = nest.flatten(given)
+    if len(found) != len(names):
+        raise ValueError(
+            f"The model needs {len(names)} {what}, {names}, and there are {len(found)}"
+        )
+    return found
+
+
+def _first_checkpoint(
+    keras_model: Any, estimator: estimators.Estimator
+) -> warm_starting.WarmStartSettings | None:
+    """Write the values that the model has in Keras's session. Return how to begin with them.
+
+    Return None if there are none, if this task is not the chief, or if there is a checkpoint.
+    """
+    graph = keras_model.outputs[0].graph
+    weights = keras_model.weights
+    is_new = checkpoint_state.latest_checkpoint(estimator.model_dir) is None
+    if not (weights and is_new and estimator.config.is_chief):
+        return None
+    for session, done in context.of(graph).initialized.items():
+        if done.issuperset(weights):
+            prefix = os.path.join(estimator.model_dir, "keras", "keras_model.ckpt")
+            os.makedirs(os.path.dirname(prefix), exist_ok=True)
+            with graph.as_default():
+                path = saver.Saver(weights).save(session, prefix, write_meta_graph=False)
+            names = [variable.op.name for variable in weights]
+            return warm_starting.WarmStartSettings(str(path), vars_to_warm_start=names)
+    return None
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.keras.estimator", name)

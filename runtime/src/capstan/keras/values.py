@@ -1,0 +1,86 @@
+"""Functions of `tf.keras.backend` that read and set values in Keras's session
+(python/keras/backend.py).
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from capstan.framework import graph as graphs
+from capstan.framework import nest
+from capstan.framework.grouping import group
+from capstan.keras import sessions
+
+
+def batch_get_value(tensors: Sequence[Any]) -> list[Any]:
+    """Return the values of variables or tensors. Blocks."""
+    if not tensors:
+        return []
+    with tensors[0].graph.as_default():
+        found: list[Any] = sessions.get_session().run(list(tensors))
+    return found
+
+
+def get_value(x: Any) -> Any:
+    """Return the value of a variable or tensor. Blocks."""
+    return batch_get_value([x])[0]
+
+
+def batch_set_value(tuples: Iterable[tuple[Any, Any]]) -> None:
+    """Set variables to values, given as pairs. Blocks."""
+    pairs = list(tuples)
+    if not pairs:
+        return
+    with pairs[0][0].graph.as_default():
+        session = sessions.get_session()
+        for variable, value in pairs:
+            variable.load(np.asarray(value, variable.dtype.base_dtype.as_numpy_dtype), session)
+
+
+def set_value(x: Any, value: Any) -> None:
+    """Set a variable to a value. Blocks."""
+    batch_set_value([(x, value)])
+
+
+class _Function:
+    """Computes tensors from values of other tensors, and then runs the updates."""
+
+    def __init__(self, inputs: Any, outputs: Any, updates: Any) -> None:
+        self._inputs, self._outputs = list(inputs), outputs
+        self._tensors = nest.flatten(outputs)
+        self._graph = (self._tensors or self._inputs)[0].graph
+        with self._graph.as_default(), self._graph.control_dependencies(self._tensors):
+            self._updates = group(*map(_operation, updates or ()))
+
+    def __call__(self, inputs: Any) -> Any:
+        """Return the outputs in their structure. `inputs` has a value for each input. Blocks."""
+        given = inputs if isinstance(inputs, list | tuple) else [inputs]
+        feeds = dict(zip(self._inputs, given, strict=True))
+        with self._graph.as_default():
+            found, _ = sessions.get_session().run([self._tensors, self._updates], feeds)
+        return nest.packed(self._outputs, found)
+
+
+def _operation(update: Any) -> graphs.Operation:
+    """Return the operation of an update: an operation, or a pair of a variable and its value."""
+    if isinstance(update, tuple):
+        variable, value = update
+        update = variable.assign(value)
+    operation: graphs.Operation = getattr(update, "op", update)
+    return operation
+
+
+def function(
+    inputs: Any, outputs: Any, updates: Any = None, name: str | None = None, **kwargs: Any
+) -> _Function:
+    """Return a Python function of the values of `inputs` that returns the values of `outputs`.
+
+    A call also runs `updates`: operations, or pairs of a variable and its new value.
+
+    Raises:
+        ValueError: there is another argument.
+    """
+    if kwargs:
+        raise ValueError(f'Invalid argument "{next(iter(kwargs))}" passed to K.function')
+    return _Function(inputs, outputs, updates)

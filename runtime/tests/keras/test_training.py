@@ -1,0 +1,320 @@
+"""Models of Keras train, evaluate and predict in graphs (python/keras/engine/training.py)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import clusters
+import numpy as np
+import pytest
+
+import capstan as tf
+
+keras = tf.keras
+RATE = 0.1
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(10, 3)).astype(np.float32)
+Y = X @ np.float32([1, -2, 0.5]) + 0.25
+START = np.float32([[0.5], [0.0], [-0.5]])
+
+
+@pytest.fixture(autouse=True)
+def session() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+    keras.backend.set_session(None)
+
+
+def linear(**options: Any) -> Any:
+    """Return a linear model with weights that are known, and a learning rate of 0.1."""
+    start = tf.constant_initializer(START)
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(3,), kernel_initializer=start)])
+    model.compile(keras.optimizers.SGD(RATE), "mse", **options)
+    return model
+
+
+class Reference:
+    """The same model in NumPy."""
+
+    def __init__(self) -> None:
+        self.kernel, self.bias = START.copy(), np.zeros(1, np.float32)
+
+    def errors(self, x: Any, y: Any) -> Any:
+        return (x @ self.kernel + self.bias)[:, 0] - y
+
+    def loss(self, x: Any, y: Any, weights: Any = 1.0) -> float:
+        return float(np.mean(np.square(self.errors(x, y)) * weights))
+
+    def step(self, x: Any, y: Any, weights: Any = 1.0) -> float:
+        loss = self.loss(x, y, weights)
+        slope = 2 * self.errors(x, y) * weights / len(x)
+        self.kernel -= RATE * (slope @ x)[:, np.newaxis]
+        self.bias -= RATE * slope.sum()
+        return loss
+
+
+def batches(size: int) -> list[slice]:
+    return [slice(start, min(start + size, len(X))) for start in range(0, len(X), size)]
+
+
+def check(model: Any, reference: Reference) -> None:
+    kernel, bias = model.get_weights()
+    np.testing.assert_allclose(kernel, reference.kernel, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(bias, reference.bias, rtol=1e-4, atol=1e-6)
+
+
+def dataset(size: int) -> Any:
+    return tf.data.Dataset.from_tensor_slices((X, Y)).batch(size)
+
+
+class Numbered:
+    """Batches by number, as `keras.utils.Sequence` has them."""
+
+    def __len__(self) -> int:
+        return len(batches(4))
+
+    def __getitem__(self, number: int) -> Any:
+        place = batches(4)[number]
+        return X[place], Y[place]
+
+
+def endless() -> Iterator[Any]:
+    while True:
+        for place in batches(4):
+            yield X[place], Y[place]
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("data", "options"),
+    [
+        (lambda: (X, Y), {"batch_size": 4}),
+        (lambda: ({"dense_input": X}, {"dense": Y}), {"batch_size": 4}),
+        (lambda: (dataset(4),), {}),
+        (lambda: (dataset(4).repeat(),), {"steps_per_epoch": 3}),
+        (lambda: (dataset(4).repeat().make_one_shot_iterator(),), {"steps_per_epoch": 3}),
+        (lambda: (endless(),), {"steps_per_epoch": 3}),
+        (lambda: (Numbered(),), {}),
+    ],
+    ids=["arrays", "names", "dataset", "steps", "iterator", "generator", "sequence"],
+)
+def test_fit_descends_as_the_formula_says(data: Any, options: dict[str, int]) -> None:
+    model, reference = linear(), Reference()
+    if "dense_input" in (data()[0] if isinstance(data()[0], dict) else {}):
+        (name,) = model.input_names
+        given: Any = ({name: X}, {model.output_names[0]: Y})
+    else:
+        given = data()
+    history = model.fit(*given, epochs=2, shuffle=False, verbose=0, **options)
+    expected = []
+    for _ in range(2):
+        losses = [reference.step(X[place], Y[place]) * len(X[place]) for place in batches(4)]
+        expected.append(sum(losses) / len(X))
+    np.testing.assert_allclose(history.history["loss"], expected, rtol=1e-4)
+    assert history.epoch == [0, 1]
+    check(model, reference)
+
+
+def test_weights_of_examples_and_classes_multiply_the_losses() -> None:
+    model, reference = linear(), Reference()
+    labels = (Y > 0).astype(np.float32)
+    weights = np.linspace(0, 2, len(X), dtype=np.float32)
+    model.fit(
+        X, labels, batch_size=10, shuffle=False, verbose=0,
+        sample_weight=weights, class_weight={0: 0.5, 1: 3.0},
+    )  # fmt: skip
+    reference.step(X, labels, weights * np.where(labels, 3.0, 0.5))
+    check(model, reference)
+    with pytest.raises(ValueError, match="`class_weight` must contain all classes"):
+        model.fit(X, labels, class_weight={0: 1.0}, verbose=0)
+
+
+def test_evaluate_and_predict_see_each_example_once() -> None:
+    model, reference = linear(metrics=["mae", keras.metrics.RootMeanSquaredError()]), Reference()
+    assert model.metrics_names == ["loss", "mean_absolute_error", "root_mean_squared_error"]
+    errors = reference.errors(X, Y)
+    expected = [np.mean(errors**2), np.mean(np.abs(errors)), np.sqrt(np.mean(errors**2))]
+    for _ in range(2):  # Each pass begins with empty metrics.
+        np.testing.assert_allclose(model.evaluate(X, Y, batch_size=4), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.evaluate(dataset(3)), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.evaluate(Numbered()), expected, rtol=1e-5)
+    found = model.predict(X, batch_size=4)
+    np.testing.assert_allclose(found, X @ START, rtol=1e-5)
+    np.testing.assert_allclose(model.predict(dataset(4)), found)
+    np.testing.assert_allclose(model.predict_on_batch(X), found)
+    np.testing.assert_allclose(model.test_on_batch(X, Y), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.train_on_batch(X, Y), expected, rtol=1e-5)
+    reference.step(X, Y)
+    check(model, reference)
+
+
+def test_the_last_examples_validate_the_model() -> None:
+    model, reference = linear(metrics=["mse"]), Reference()
+    history = model.fit(X, Y, batch_size=8, validation_split=0.2, verbose=0, shuffle=False)
+    reference.step(X[:8], Y[:8])
+    assert set(history.history) == {
+        "loss", "mean_squared_error", "val_loss", "val_mean_squared_error"
+    }  # fmt: skip
+    expected = reference.loss(X[8:], Y[8:])
+    np.testing.assert_allclose(history.history["val_loss"], [expected], rtol=1e-4)
+    again = model.fit(X, Y, validation_data=(X[8:], Y[8:]), verbose=0, epochs=4, validation_freq=2)
+    assert len(again.history["val_loss"]) == 2
+
+
+def two_outputs() -> Any:
+    x = keras.Input((3,), name="x")
+    shared = keras.layers.Dense(4, kernel_regularizer=keras.regularizers.l2(0.1))(x)
+    kind = keras.layers.Dense(2, activation="softmax", name="kind")(shared)
+    size = keras.layers.Dense(1, name="size")(shared)
+    return keras.Model(x, [kind, size])
+
+
+def test_losses_of_several_outputs_are_weighted_and_summed() -> None:
+    model = two_outputs()
+    model.compile(
+        "sgd",
+        {"kind": "sparse_categorical_crossentropy", "size": keras.losses.MeanSquaredError()},
+        metrics={"kind": ["accuracy", "ce"], "size": [keras.metrics.mean_absolute_error]},
+        loss_weights={"kind": 2.0, "size": 0.5},
+    )
+    kinds = (Y > 0).astype(np.int64)
+    total, kind, size, accuracy, entropy, distance = model.evaluate(X, [kinds, Y])
+    assert model.metrics_names == [
+        *("loss", "kind_loss", "size_loss", "kind_acc", "kind_ce", "size_mean_absolute_error")
+    ]
+    (kernel, *_) = model.get_weights()
+    penalty = 0.1 * np.square(kernel).sum()
+    np.testing.assert_allclose(total, 2 * kind + 0.5 * size + penalty, rtol=1e-5)
+    probabilities, sizes = model.predict(X)
+    chosen = probabilities[np.arange(len(X)), kinds]
+    np.testing.assert_allclose(kind, -np.log(chosen).mean(), rtol=1e-4)
+    np.testing.assert_allclose(entropy, kind, rtol=1e-4)
+    np.testing.assert_allclose(accuracy, (chosen > 0.5).mean(), rtol=1e-5)
+    np.testing.assert_allclose(distance, np.abs(sizes[:, 0] - Y).mean(), rtol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("loss", "width", "expected"),
+    [("binary_crossentropy", 1, 0.6), ("binary_crossentropy", 2, 0.55),
+     ("sparse_categorical_crossentropy", 2, 0.7), ("categorical_crossentropy", 2, 0.7)],
+)  # fmt: skip
+def test_the_loss_and_the_shape_choose_the_kind_of_accuracy(
+    loss: str, width: int, expected: float
+) -> None:
+    x = keras.Input((width,))
+    model = keras.Model(x, keras.layers.Activation("linear")(x))
+    model.compile("sgd", loss, metrics=["acc"])
+    random = np.random.default_rng(1)
+    found = random.random((20, width)).astype(np.float32)
+    numbers = random.integers(0, 2, 20)
+    one_hot = np.eye(2, dtype=np.float32)[numbers]
+    labels = one_hot if width == 2 and loss != "sparse_categorical_crossentropy" else numbers
+    if width == 1:
+        right = (found[:, 0] > 0.5) == numbers
+    elif loss == "binary_crossentropy":
+        right = (found > 0.5) == one_hot
+    else:
+        right = found.argmax(1) == numbers
+    np.testing.assert_allclose(model.evaluate(found, labels)[1], right.mean(), rtol=1e-5)
+
+
+def test_masked_steps_count_for_nothing() -> None:
+    words = keras.Input((4,), dtype="int32")
+    vectors = keras.layers.Embedding(5, 3, mask_zero=True)(words)
+    model = keras.Model(words, keras.layers.TimeDistributed(keras.layers.Dense(1))(vectors))
+    model.compile("sgd", "mse", metrics=["mae"])
+    ids = np.array([[1, 2, 0, 0], [3, 0, 0, 0]])
+    labels = np.ones((2, 4, 1), np.float32)
+    loss, error = model.evaluate(ids, labels)
+    errors = model.predict(ids)[ids > 0] - 1
+    np.testing.assert_allclose(loss, np.square(errors).sum() / 8, rtol=1e-5)
+    np.testing.assert_allclose(error, np.abs(errors).mean(), rtol=1e-5)
+
+
+class Subclass(keras.Model):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = keras.layers.BatchNormalization()
+        self.drop, self.last = keras.layers.Dropout(0.9), keras.layers.Dense(1)
+
+    def call(self, inputs: Any) -> Any:
+        return self.last(self.drop(self.scale(inputs)))
+
+
+@pytest.mark.parametrize("given", [lambda: (X, Y), lambda: (dataset(5),)])
+def test_a_subclass_gets_its_inputs_from_the_data(given: Any) -> None:
+    model = Subclass()
+    model.compile(tf.train.AdamOptimizer(0.01), "mse")
+    model.fit(*given(), epochs=2, verbose=0)
+    # Only training changes the moving averages, and only training drops elements.
+    mean = dict(zip([v.op.name for v in model.weights], model.get_weights(), strict=True))
+    name = next(name for name in mean if name.endswith("moving_mean"))
+    assert np.abs(mean[name]).max() > 0
+    np.testing.assert_array_equal(model.predict(X), model.predict(X))
+    model.evaluate(X, Y, verbose=0)
+    np.testing.assert_array_equal(keras.backend.get_value(
+        next(v for v in model.weights if v.op.name == name)), mean[name])  # fmt: skip
+
+
+REFUSED: list[tuple[Any, type[Exception], str]] = [
+    (lambda model: keras.Sequential().fit(X, Y), RuntimeError, "You must compile your model"),
+    (lambda model: model.fit(X, Y[:3]), ValueError, "same number of examples"),
+    (lambda model: model.fit([X, X], Y), ValueError, "has 2 arrays, and the model expects 1"),
+    (lambda model: model.fit({"b": X}, Y), ValueError, "No data provided for"),
+    (lambda model: model.fit(dataset(2), Y), ValueError, "must be parts of the elements"),
+    (lambda model: model.fit(endless()), ValueError, "Please specify `steps_per_epoch`"),
+    (lambda model: model.fit(X[:0], Y[:0]), ValueError, "no examples"),
+    (lambda model: model.compile("sgd", "no_loss") or model.fit(X, Y), ValueError, "no_loss"),
+    (lambda model: model.compile("no_sgd", "mse"), ValueError, "no_sgd"),
+    (lambda model: model.compile("sgd") or model.fit(X, Y), ValueError, "no loss to optimize"),
+    (lambda model: model.compile("sgd", {"b": "mse"}) or model.fit(X, Y), ValueError, "Unknown"),
+    (lambda model: model.compile("sgd", ["mse"] * 2) or model.fit(X, Y), ValueError, "one entry"),
+    (lambda model: model.save_weights("file"), NotImplementedError, "tf.train.Checkpoint"),
+]
+
+
+@pytest.mark.parametrize(("use", "error", "message"), REFUSED)
+def test_a_wrong_use_is_refused(use: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        use(linear())
+
+
+def test_a_dataset_that_ends_early_ends_the_training() -> None:
+    model = linear()
+    history = model.fit(dataset(5), steps_per_epoch=3, epochs=5, verbose=0)
+    assert history.epoch == [0]
+
+
+def test_a_pipe_gets_a_line_for_each_epoch(capsys: pytest.CaptureFixture[str]) -> None:
+    linear().fit(X, Y, epochs=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line for line in lines if line.startswith("Epoch")] == ["Epoch 1/2", "Epoch 2/2"]
+    assert lines[1].startswith("10/10 - 0s - loss: ")
+    assert len(lines) == 4
+
+
+def test_functions_of_the_backend_use_the_session_of_keras() -> None:
+    x, v = tf.placeholder(tf.float32, [2]), tf.Variable(1.0)
+    double = keras.backend.function([x], [x * 2, v + 0.0], [(v, v + 1.0)])
+    assert [each.tolist() for each in double([[1.0, 2.0]])] == [[2, 4], 1]
+    assert keras.backend.get_value(v) == 2
+    keras.backend.batch_set_value([(v, 5.0)])
+    assert keras.backend.batch_get_value([v, x.op.graph and v + 1.0]) == [5, 6]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert keras.backend.get_session() is session
+        assert keras.backend.get_value(v) == 1
+
+
+@pytest.mark.e2e
+def test_a_model_trains_on_a_parameter_server() -> None:
+    with clusters.running(ps=1, worker=1) as servers:
+        with tf.device("/job:ps/task:0"):
+            model = linear()
+        keras.backend.set_session(tf.Session(servers["worker:0"].target))
+        model.fit(X, Y, batch_size=4, shuffle=False, verbose=0)
+        reference = Reference()
+        for place in batches(4):
+            reference.step(X[place], Y[place])
+        check(model, reference)
+        assert {variable.device for variable in model.weights} == {"/job:ps/task:0"}
+        keras.backend.get_session().close()
