@@ -26,7 +26,7 @@ class Assertions(unittest.TestCase):
 
     def evaluate(self, tensors: Any) -> Any:
         """Return the values of tensors."""
-        raise NotImplementedError
+        raise NotImplementedError("A test case defines how it evaluates tensors")
 
     def assertItemsEqual(self, first: Any, second: Any, msg: Any = None) -> None:
         """Check that two sequences have the same elements, in any order."""
