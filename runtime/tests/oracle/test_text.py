@@ -1,6 +1,8 @@
 """Strings are split and changed as in TensorFlow."""
 
+import gzip
 import importlib
+import zlib
 from typing import Any
 
 import genuine
@@ -81,6 +83,42 @@ def test_strings_are_changed_in_the_same_way(v1: Any) -> None:
             lambda v1: v1.as_string([1.5, 2.0], precision=2),
         ],
     )
+
+
+ENCODED = ["YQ", "YQ==", "YWJj", "__79Pz4"]
+DAMAGED = ["YQ=", "Y", "Y?", "//79Pz4", "YWI\n", "YWJj=", "="]
+ZLIB, GZIP = zlib.compress(b"hello" * 99), gzip.compress(b"hi")
+COMPRESSED = [("", b"plain"), ("ZLIB", ZLIB), ("GZIP", GZIP), ("ZLIB", ZLIB[:-6]), ("ZLIB", b""),
+              ("ZLIB", ZLIB + ZLIB)]  # fmt: skip
+
+
+def test_encodings_are_the_same(v1: Any) -> None:
+    texts = [b"", b"a", b"ab", b"abc", b"\xff\xfe\xfd?>"]
+    compare(
+        v1,
+        [
+            lambda v1: v1.io.encode_base64(texts),
+            lambda v1: v1.io.encode_base64([texts[1:3]], pad=True),
+            lambda v1: v1.io.decode_base64(ENCODED),
+            *(lambda v1, text=text: v1.io.decode_base64(text) for text in DAMAGED),
+            *(
+                lambda v1, kind=kind, data=data: v1.io.decode_compressed([data], kind)
+                for kind, data in COMPRESSED
+            ),
+            lambda v1: v1.strings.lower(["ABC \N{LATIN CAPITAL LETTER E WITH ACUTE}"]),
+            lambda v1: v1.strings.upper([["abc"]], encoding="utf-8"),
+        ],
+    )
+
+
+@pytest.mark.parametrize("kind", ["ZLIB", "GZIP", "LZMA"])
+def test_data_that_are_not_compressed_so_are_refused_with_the_same_error(
+    v1: Any, kind: str
+) -> None:
+    def case(module: Any) -> Any:
+        return module.io.decode_compressed(["no data"], kind)
+
+    assert outcome(capstan, case)[0] == outcome(v1, case)[0]
 
 
 def test_strings_are_joined_along_axes_in_the_same_order(v1: Any) -> None:

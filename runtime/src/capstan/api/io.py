@@ -27,7 +27,15 @@ from capstan.api.image_files import (
     is_jpeg,
 )
 from capstan.api.io_ops import matching_files, read_file, write_file
-from capstan.api.parsing_ops import decode_csv, decode_raw, parse_tensor, serialize_tensor
+from capstan.api.parsing_ops import (
+    decode_base64,
+    decode_compressed,
+    decode_csv,
+    decode_raw,
+    encode_base64,
+    parse_tensor,
+    serialize_tensor,
+)
 from capstan.api.python_io import (
     TFRecordCompressionType,
     TFRecordOptions,
@@ -58,7 +66,9 @@ __all__ = [
     "TFRecordWriter",
     "VarLenFeature",
     "decode_and_crop_jpeg",
+    "decode_base64",
     "decode_bmp",
+    "decode_compressed",
     "decode_csv",
     "decode_gif",
     "decode_image",
@@ -66,6 +76,7 @@ __all__ = [
     "decode_png",
     "decode_raw",
     "deserialize_many_sparse",
+    "encode_base64",
     "encode_jpeg",
     "encode_png",
     "extract_jpeg_shape",

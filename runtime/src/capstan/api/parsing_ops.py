@@ -9,9 +9,13 @@ from capstan.core import dtypes
 from capstan.framework.raw import raw
 
 __all__ = [
-    "decode_csv", "decode_raw", "parse_tensor", "serialize_tensor", "string_to_number",
+    "decode_base64", "decode_compressed", "decode_csv", "decode_raw", "encode_base64",
+    "parse_tensor", "serialize_tensor", "string_to_number",
 ]  # fmt: skip
 
+decode_base64 = plain.function(
+    "decode_base64", "DecodeBase64", "Return the bytes of strings in web-safe base64."
+)
 serialize_tensor = plain.function(
     "serialize_tensor", "SerializeTensor", "Return a tensor as a serialized TensorProto."
 )
@@ -90,3 +94,20 @@ def string_to_number(
 def parse_tensor(serialized: Any, out_type: Any, name: str | None = None) -> Any:
     """Return the tensor in a serialized TensorProto. Its type must be `out_type`."""
     return raw.ParseTensor(serialized, out_type=dtypes.as_dtype(out_type), name=name)
+
+
+def encode_base64(input: Any, pad: bool = False, name: str | None = None) -> Any:
+    """Return strings in web-safe base64. `pad` fills them up with `=`."""
+    return raw.EncodeBase64(input, pad=pad, name=name)
+
+
+def decode_compressed(
+    bytes: Any,
+    compression_type: str = "",
+    name: str | None = None,
+) -> Any:
+    """Return strings that were compressed as `compression_type`: ZLIB, GZIP, or "" for none.
+
+    A string that is no such data makes the step raise DataLossError.
+    """
+    return raw.DecodeCompressed(bytes, compression_type=compression_type, name=name)

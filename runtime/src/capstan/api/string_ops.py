@@ -22,6 +22,16 @@ string_strip = plain.function(
 )
 
 
+def lower(input: Any, encoding: str = "", name: str | None = None) -> Any:
+    """Return strings in lower case. Without the encoding utf-8, only ASCII letters change."""
+    return raw.StringLower(input, encoding=encoding, name=name)
+
+
+def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
+    """Return strings in upper case. Without the encoding utf-8, only ASCII letters change."""
+    return raw.StringUpper(input, encoding=encoding, name=name)
+
+
 def string_split(
     source: Any = None, delimiter: str | None = None, skip_empty: bool = True, sep: Any = None
 ) -> sparse_tensor.SparseTensor:

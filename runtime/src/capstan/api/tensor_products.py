@@ -221,3 +221,17 @@ def norm(
             return reduce_ops.reduce_sum(sizes, over, keepdims=keep)
         total = reduce_ops.reduce_sum(raw.Pow(sizes, float(ord)), over, keepdims=keep)
         return raw.Pow(total, 1.0 / ord)
+
+
+def normalize(
+    tensor: Any, ord: Any = "euclidean", axis: Any = None, name: str | None = None
+) -> tuple[Any, Any]:
+    """Return a tensor divided by its norm along `axis`, and the norm, whose axes have size 1.
+
+    Raises:
+        ValueError: as `norm`.
+    """
+    with scoped(name, "normalize", (tensor,)):
+        tensor = convert.convert_to_tensor(tensor)
+        size = norm(tensor, ord, axis, keepdims=True)
+        return raw.RealDiv(tensor, raw.Cast(size, DstT=tensor.dtype.base_dtype)), size
