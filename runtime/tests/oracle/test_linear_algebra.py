@@ -98,7 +98,7 @@ def products(v1: Any) -> list[Any]:
     for options in ({}, {"transpose_a": True}, {"adjoint_a": True}):
         product = v1.linalg.matvec(matrix, vector, **options)
         fetches += [product, *slopes(v1, product, matrix, vector)]
-    for order, axis in (("euclidean", None), (1, -1), (np.inf, [0]), ("fro", [1, 2]), (3, 0)):
+    for order, axis in (("euclidean", None), (1, -1), (np.inf, 0), ("fro", [1, 2]), (3, 0)):
         unit, size = v1.linalg.normalize(matrix, order, axis)
         fetches += [unit, size, *slopes(v1, unit, matrix)]
     return fetches
