@@ -26,6 +26,7 @@ CALLS: dict[str, Callable[[Any], Any]] = {
     ],
     "confusion_matrix": lambda tf: [
         tf.confusion_matrix([0, 2, 1], [0, 1, 1]),
+        tf.confusion_matrix([[0], [2]], [0, 1]),
         tf.confusion_matrix([0, 2], [1, 1], num_classes=4, dtype=tf.float32, weights=[0.5, 2.0]),
     ],
     "dynamic_partition": lambda tf: tf.dynamic_partition(MATRIX, [1, 0], 3),

@@ -55,6 +55,10 @@ REFUSED: list[Case] = [
     lambda v1: v1.assert_positive([0]),
     lambda v1: v1.assert_non_negative([-1.0], message="m"),
     lambda v1: v1.assert_rank([1], [1]),
+    lambda v1: v1.confusion_matrix([-1, 2], [1, 2]),
+    lambda v1: v1.confusion_matrix([1, 2], [1, 2], num_classes=2),
+    lambda v1: v1.confusion_matrix([[1, 2]], [1, 2, 3]),
+    lambda v1: v1.confusion_matrix([1, 2], [1, 2], weights=[1, 2, 3]),
     lambda v1: v1.assert_rank([1], 1.5),
     lambda v1: v1.assert_rank_in([1], (0, [1])),
 ]
@@ -64,6 +68,8 @@ FAILING: list[Case] = [
     lambda v1: after(v1.assert_rank_in(fed(v1, [1]), (0, 2)), v1),
     lambda v1: after(v1.assert_rank_in(fed(v1, [1]), ()), v1),
     lambda v1: after(v1.assert_negative(fed(v1, [1])), v1),
+    lambda v1: v1.confusion_matrix(fed(v1, [-1, 2]), [1, 2]),
+    lambda v1: v1.confusion_matrix([0, 1], fed(v1, [1, 2]), num_classes=2),
     lambda v1: after(v1.assert_near(fed(v1, 1.0), 1.2), v1),
     lambda v1: after(v1.assert_near(fed(v1, np.nan), np.nan), v1),
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from capstan.api import check_ops, control_flow_ops, weight_shapes
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -132,12 +133,21 @@ def confusion_matrix(
 ) -> Any:
     """Count each pair of a label (row) and a prediction (column), or sum the weights of the pairs.
 
-    Without `num_classes`, there are as many classes as the largest label or prediction needs.
+    Without `num_classes`, there are as many classes as the largest label or prediction needs. The
+    labels or the predictions may have a last axis of size 1.
+
+    A label or prediction that is negative or no class raises InvalidArgumentError, in the step if
+    its value is unknown before.
+
+    Raises:
+        ValueError: the ranks of the labels and the predictions differ, or the weights have another
+            shape.
     """
     with scoped(name, "confusion_matrix", (labels, predictions)):
+        labels, predictions = weight_shapes.remove_squeezable_dimensions(labels, predictions)
         labels, predictions = (
-            raw.Cast(convert.convert_to_tensor(each), DstT=dtypes.int64)
-            for each in (labels, predictions)
+            _checked_classes(raw.Cast(each, DstT=dtypes.int64), argument, num_classes)
+            for each, argument in ((labels, "labels"), (predictions, "predictions"))
         )
         if num_classes is None:
             largest = raw.Maximum(raw.Max(labels, [0]), raw.Max(predictions, [0]))
@@ -149,7 +159,19 @@ def confusion_matrix(
             values = raw.Fill(raw.Shape(labels), raw.Cast(1, DstT=kind))
         else:
             values = raw.Cast(convert.convert_to_tensor(weights), DstT=kind)
+            predictions.shape.assert_is_compatible_with(values.shape)
         matrix = raw.ScatterNd(pairs, values, raw.Pack([count, count]))
         if isinstance(num_classes, int):
             matrix.set_shape([num_classes, num_classes])
         return matrix
+
+
+def _checked_classes(classes: Any, argument: str, num_classes: Any) -> Any:
+    """Return `classes`, after checks that they are at least 0 and below `num_classes`."""
+    checks = [
+        check_ops.assert_non_negative(classes, message=f"`{argument}` contains negative values")
+    ]
+    if num_classes is not None:
+        count = raw.Cast(convert.convert_to_tensor(num_classes), DstT=dtypes.int64)
+        checks.append(check_ops.assert_less(classes, count, message=f"`{argument}` out of bound"))
+    return control_flow_ops.with_dependencies(checks, classes)

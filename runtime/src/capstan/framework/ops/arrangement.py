@@ -12,6 +12,7 @@ def _roll_shape(ctx: ShapeContext) -> rules.Shapes:
     shape, shift, axis = ctx.inputs
     shapes.with_rank_at_most(shift, 1)
     shapes.with_rank_at_most(axis, 1)
+    shapes.merge(shift, axis)
     return (shapes.with_rank_at_least(shape, 1),)
 
 

@@ -39,7 +39,40 @@ def _vectors(ctx: ShapeContext) -> rules.Shapes:
     return ((None,), (None,))
 
 
+def _reversed_shape(ctx: ShapeContext) -> rules.Shapes:
+    """Require different axes of the tensor."""
+    shape, axes = ctx.inputs[0], ctx.constant(1)
+    shapes.with_rank(ctx.inputs[1], 1)
+    if shape is None or axes is None:
+        return (shape,)
+    seen = set()
+    for index, axis in enumerate(axes.tolist()):
+        at = axis + len(shape) if axis < 0 else axis
+        if not 0 <= at < len(shape):
+            raise ValueError(
+                f"'axis'[{index}] = {axis} is out of valid range [0, {len(shape) - 1}]"
+            )
+        if at in seen:
+            raise ValueError(f"axis {at} specified more than once.")
+        seen.add(at)
+    return (shape,)
+
+
+def _reversed_sequence_shape(ctx: ShapeContext) -> rules.Shapes:
+    """Require a length for each example of the batch."""
+    shape, (count,) = ctx.inputs[0], rules.with_rank(ctx.inputs[1], 1)
+    if shape is None:
+        return (None,)
+    sequence, batch = ctx.attrs["seq_dim"], ctx.attrs["batch_dim"]
+    for name, axis in (("batch_dim", batch), ("seq_dim", sequence)):
+        if axis >= len(shape):
+            raise ValueError(f"{name} must be < input rank: {axis} vs. {len(shape)}")
+    size = shapes.merge_dimension(shape[batch], count)
+    return ((*shape[:batch], size, *shape[batch + 1 :]),)
+
+
 def _bins(ctx: ShapeContext) -> rules.Shapes:
+    shapes.with_rank(ctx.inputs[1], 0)
     size = ctx.constant(1)
     return ((None if size is None else int(size),),)
 
@@ -104,7 +137,7 @@ define(
         ("tensor: T", "axis: Tidx"),
         ("output: T",),
         attrs={"Tidx": dtypes.int32},
-        shape=rules.unchanged,
+        shape=_reversed_shape,
         gradient=_reversed,
         types={"T": typesets.COMPARABLE, "Tidx": typesets.INDEX},
         host=("axis",),
@@ -116,7 +149,7 @@ define(
         ("input: T", "seq_lengths: Tlen"),
         ("output: T",),
         attrs={"seq_dim": int, "batch_dim": 0, "Tlen": dtypes.int64},
-        shape=rules.unchanged,
+        shape=_reversed_sequence_shape,
         gradient=_reversed_sequence,
         types={"Tlen": typesets.INDEX},
     )

@@ -62,13 +62,23 @@ def _range_value(ctx: facts.ValueContext) -> Array | None:
     return known
 
 
+def _fill_shape(ctx: ShapeContext) -> rules.Shapes:
+    """Require sizes of at least 0, and a scalar."""
+    sizes = ctx.constant(0)
+    shapes.with_rank(ctx.inputs[1], 0)
+    made = rules.shape_in(ctx, 0)
+    if sizes is not None and (sizes < 0).any():
+        raise ValueError("Fill dimensions must be >= 0")
+    return (made,)
+
+
 define(
     OpDef(
         "Fill",
         ("dims: index_type", "value: T"),
         ("output: T",),
         attrs={"index_type": dtypes.int32},
-        shape=rules.from_value,
+        shape=_fill_shape,
         gradient=_fill,
         types={"index_type": typesets.INDEX},
         value=_fill_value,

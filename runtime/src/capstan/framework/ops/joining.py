@@ -19,6 +19,8 @@ def _concat_shape(ctx: ShapeContext) -> rules.Shapes:
     if rank is None:
         return (None,)
     if axis is None:
+        for part in parts:
+            shapes.with_rank(part, rank)
         return (shapes.unknown(rank),)
     at = shapes.axis_index(int(axis), rank)
     total: int | None = 0

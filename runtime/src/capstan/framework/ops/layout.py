@@ -56,6 +56,8 @@ def pad_shape(ctx: ShapeContext) -> rules.Shapes:
         return (shapes.unknown(rank),)
     if len(margins) != 2 * len(shape):
         raise ValueError(f"Shape must be rank {len(margins) // 2} but is rank {len(shape)}")
+    if value is not None and (value < 0).any():
+        raise ValueError("Paddings must be non-negative")
     parts = zip(shape, margins[::2], margins[1::2], strict=True)
     return (tuple(None if None in part else sum(part) for part in parts),)  # type: ignore[arg-type]
 

@@ -39,6 +39,9 @@ def _gather_shape(ctx: ShapeContext) -> rules.Shapes:
 def _scatter_shape(ctx: ShapeContext) -> rules.Shapes:
     indices, updates = ctx.inputs[:2]
     made = rules.shape_in(ctx, 2)
+    has_slices = shapes.num_elements(indices) or shapes.num_elements(updates)
+    if shapes.num_elements(made) == 0 and has_slices:
+        raise ValueError("Indices and updates specified for empty output shape")
     _check(made, indices, updates)
     return (made,)
 
