@@ -68,6 +68,43 @@ def test_hyperparameters_are_parsed_in_their_types() -> None:
     assert params.values() == {"rate": 2.0, "layers": [3, 4, 5], "name": "y", "bias": False}
     assert isinstance(params.rate, float)
     assert "rate" in params
-    for wrong in ("unknown=1", "layers=x", "rate=[1,2]"):
-        with pytest.raises(ValueError, match=r"hparam|yperparameter"):
+    assert str(params) == "rate=2.0,layers=[3, 4, 5],name=y,bias=False"
+    assert repr(params).startswith("HParams([('bias', False), ('layers'")
+    for wrong in (
+        *("unknown=1", "layers=x", "rate=[1,2]", "layers=4", "rate=1,rate=2", "rate="),
+        *("layers[0]=[1]", "rate 3", "bias=maybe"),
+    ):
+        with pytest.raises(ValueError, match=r"hparam|yperparameter|parameter|assign|Assign"):
             params.parse(wrong)
+
+
+def test_values_of_hyperparameters_keep_their_types() -> None:
+    params = capstan.contrib.training.HParams(rate=0.1, count=2, name="x", layers=[1], none=None)
+    params.override_from_dict({"rate": 3, "layers": [2, 3], "none": "any"})
+    assert (params.rate, params.layers, params.none) == (3.0, [2, 3], "any")
+    for name, wrong in (
+        *(("count", 1.5), ("count", True), ("name", 1), ("rate", "2"), ("rate", False)),
+        *(("layers", 2), ("layers", ["a"]), ("rate", [1.0])),
+    ):
+        with pytest.raises(ValueError, match=r"Could not cast|Must (not )?pass a list"):
+            params.set_hparam(name, wrong)
+    assert (params.get("rate"), params.get("rate", 1), params.get("none", 1)) == (3.0, 3.0, "any")
+    assert params.get("other", "default") == "default"
+    for name, default in (("rate", "a"), ("layers", 1), ("rate", [1.0])):
+        with pytest.raises(ValueError, match=r"is incompatible with default="):
+            params.get(name, default)
+    params.add_hparam("a.b", 1)
+    assert params.parse("a.b=3").get("a.b") == 3
+    params.set_model_structure("any")
+    assert params.get_model_structure() == "any"
+
+
+def test_parsed_values_may_be_elements_of_lists() -> None:
+    from capstan.contrib.training.python.training.hparam import parse_values
+
+    kinds = {"arr": int, "s": str, "b": bool}
+    found = parse_values("arr[1]=10, arr[0] = 4,s=relu,b=1,other=3", kinds, ignore_unknown=True)
+    assert found == {"arr": {1: 10, 0: 4}, "s": "relu", "b": True}
+    for wrong in ("arr[1]=1,arr[1]=2", "arr=1,arr[1]=2", "arr[1]=2,arr=[1]"):
+        with pytest.raises(ValueError, match="Multiple assignments to variable 'arr"):
+            parse_values(wrong, kinds)

@@ -91,6 +91,11 @@ alias.grow(
                 wait_for_new_checkpoint="capstan.train.initial_checkpoint",
             ),
         ),
+        "training.python.training.evaluation": ("capstan.train.evaluation",),
+        "training.python.training.hparam": (
+            _only(HParams="capstan.contrib.hparam", parse_values="capstan.contrib.hparam_text"),
+        ),
+        "training.python.training.training": ("capstan.contrib.train_ops",),
         "util": (
             _only(
                 constant_value="capstan.api.known_values",

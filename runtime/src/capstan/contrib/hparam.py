@@ -1,22 +1,26 @@
 """`tf.contrib.training.HParams`: the hyperparameters of a model (contrib/training/hparam.py)."""
 
 import json
-import re
+import numbers
 from collections.abc import Mapping
 from typing import Any
 
-_ASSIGNMENT = re.compile(r"\s*(?P<name>\w+)\s*=\s*(?P<value>\[[^\]]*\]|[^,\[]*)\s*(?:,|$)")
+from capstan.contrib import hparam_text
 
 
 class HParams:
     """Hyperparameters as attributes. A value keeps the type that it had at first.
 
     Raises:
+        NotImplementedError: `hparam_def` is given. Capstan lacks its message.
         ValueError: a name is taken, or a value is an empty list.
     """
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
+        if hparam_def is not None:
+            raise NotImplementedError("HParams reads no HParamDef: pass the values by name")
         self._types: dict[str, tuple[type, bool]] = {}
+        self._model_structure = model_structure
         for name, value in kwargs.items():
             self.add_hparam(name, value)
 
@@ -28,7 +32,7 @@ class HParams:
         if is_list and not value:
             raise ValueError(f"Multi-valued hyperparameters cannot be empty: {name}")
         self._types[name] = type(value[0] if is_list else value), is_list
-        setattr(self, name, list(value) if is_list else value)
+        setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
         """Change the value of a hyperparameter.
@@ -38,14 +42,17 @@ class HParams:
             ValueError: the value has another type.
         """
         kind, is_list = self._types[name]
-        if isinstance(value, list) != is_list:
-            wanted = "a list" if is_list else "one value"
-            raise ValueError(f"Hyperparameter {name} needs {wanted}, not {value!r}")
-        values = [_typed(name, kind, each) for each in (value if is_list else [value])]
-        setattr(self, name, values if is_list else values[0])
+        if isinstance(value, list):
+            if not is_list:
+                raise ValueError(f"Must not pass a list for single-valued parameter: {name}")
+            setattr(self, name, [_typed(name, kind, each) for each in value])
+            return
+        if is_list:
+            raise ValueError(f"Must pass a list for multi-valued parameter: {name}.")
+        setattr(self, name, _typed(name, kind, value))
 
     def del_hparam(self, name: str) -> None:
-        if name in self._types:
+        if hasattr(self, name):
             delattr(self, name)
             del self._types[name]
 
@@ -55,28 +62,24 @@ class HParams:
         Raises:
             ValueError: the string is malformed, or names an unknown hyperparameter.
         """
-        at = 0
-        while at < len(values):
-            match = _ASSIGNMENT.match(values, at)
-            if match is None:
-                raise ValueError(f"Malformed hyperparameter value: {values[at:]}")
-            name, text, at = match["name"], match["value"].strip(), match.end()
-            if name not in self._types:
-                raise ValueError(f"Unknown hyperparameter type for {name}")
-            kind, is_list = self._types[name]
-            if text.startswith("["):
-                parts = [part.strip() for part in text[1:-1].split(",") if part.strip()]
-                self.set_hparam(name, [_parsed(name, kind, part) for part in parts])
-            else:
-                one = _parsed(name, kind, text)
-                self.set_hparam(name, [one] if is_list else one)
-        return self
+        kinds = {name: kind for name, (kind, _) in self._types.items()}
+        return self.override_from_dict(hparam_text.parse_values(values, kinds))
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> "HParams":
         """Change the values that a mapping names. Return this object."""
         for name, value in values_dict.items():
             self.set_hparam(name, value)
         return self
+
+    def set_from_map(self, values_map: Mapping[str, Any]) -> "HParams":
+        """Call `override_from_dict`, the newer name of this method."""
+        return self.override_from_dict(values_map)
+
+    def set_model_structure(self, model_structure: Any) -> None:
+        self._model_structure = model_structure
+
+    def get_model_structure(self) -> Any:
+        return self._model_structure
 
     def parse_json(self, values_json: str) -> "HParams":
         """Change the values that a JSON object names. Return this object."""
@@ -90,36 +93,52 @@ class HParams:
         return {name: getattr(self, name) for name in self._types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        return getattr(self, key) if key in self._types else default
+        """Return the value of a hyperparameter, or `default` if there is none.
+
+        Raises:
+            ValueError: the hyperparameter exists, and `default` has another type.
+        """
+        if key not in self._types:
+            return default
+        if default is not None:
+            self._check_default(key, default)
+        return getattr(self, key)
+
+    def _check_default(self, key: str, default: Any) -> None:
+        kind, is_list = self._types[key]
+        shown = f"list<{kind}>" if is_list else str(kind)
+        message = f"Hparam '{key}' of type '{shown}' is incompatible with default={default}"
+        if is_list != isinstance(default, list):
+            raise ValueError(message)
+        try:
+            for value in default if is_list else [default]:
+                _typed(key, kind, value)
+        except ValueError as fault:
+            raise ValueError(f"{message}. {fault}") from None
 
     def __contains__(self, key: str) -> bool:
         return key in self._types
 
     def __str__(self) -> str:
-        return str(sorted(self.values().items()))
+        return ",".join(f"{name}={value}" for name, value in self.values().items())
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self})"
+        return f"{type(self).__name__}({sorted(self.values().items())})"
 
 
 def _typed(name: str, kind: type, value: Any) -> Any:
-    """Return a value in the type of a hyperparameter. Only an integer may become a float."""
-    is_same = isinstance(value, kind) and isinstance(value, bool) == (kind is bool)
-    if is_same or kind is type(None) or value is None:
+    """Return a value in the type of a hyperparameter.
+
+    Numbers become floats, and integers become other types of integers. A string is needed where
+    there was one, and a bool exactly where there was one.
+    """
+    if type(value) is kind or issubclass(kind, type(None)):
         return value
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind is str:
-        return str(value)
-    raise ValueError(f"Could not cast hparam '{name}' of type '{kind}' from value {value!r}")
-
-
-def _parsed(name: str, kind: type, text: str) -> Any:
-    try:
-        if kind is bool:
-            return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
-        return kind(text) if kind in (int, float) else text
-    except (KeyError, ValueError):
-        raise ValueError(
-            f"Could not parse hparam '{name}' of type '{kind}' from {text!r}"
-        ) from None
+    fits = all(
+        isinstance(value, needed)
+        for needed in ((str, bytes), numbers.Integral, numbers.Number)
+        if issubclass(kind, needed)
+    )
+    if not fits or issubclass(kind, bool) != isinstance(value, bool):
+        raise ValueError(f"Could not cast hparam '{name}' of type '{kind}' from value {value!r}")
+    return kind(value)
