@@ -169,6 +169,23 @@ def test_attributes_with_default_values_are_left_out_on_request() -> None:
     assert found.items() >= expected.items()  # the import adds a saver
 
 
+def test_an_exported_graph_may_have_another_graph_def_and_more_information() -> None:
+    with tf.Graph().as_default() as other:
+        tf.constant(1, name="other")
+    with tf.Graph().as_default() as graph:
+        build()
+        whole = tf.train.export_meta_graph()
+        info = type(whole.meta_info_def)(tags=["serve"])
+        meta = tf.train.export_meta_graph(None, info, other.as_graph_def(), None, [], False, graph)
+        with_ops = type(whole.meta_info_def)(stripped_op_list=meta.meta_info_def.stripped_op_list)
+        same = tf.train.export_meta_graph(meta_info_def=with_ops)
+    assert [node.name for node in meta.graph_def.node] == ["other"]
+    assert [op.name for op in meta.meta_info_def.stripped_op_list.op] == ["Const"]
+    assert list(meta.meta_info_def.tags) == ["serve"]
+    assert not meta.collection_def
+    assert [op.name for op in same.meta_info_def.stripped_op_list.op] == ["Const"]
+
+
 def test_unknown_attributes_with_the_defaults_of_the_writer_are_left_out() -> None:
     with tf.Graph().as_default():
         tf.no_op(name="a")

@@ -20,17 +20,21 @@ add_collection_def = collection_defs.add_collection_def
 
 def export_meta_graph(
     filename: str | None = None,
-    graph: graphs.Graph | None = None,
+    meta_info_def: Any = None,
+    graph_def: Any = None,
     saver_def: Any = None,
     collection_list: Iterable[str] | None = None,
     as_text: bool = False,
-    clear_devices: bool = False,
-    strip_default_attrs: bool = False,
+    graph: graphs.Graph | None = None,
     export_scope: str | None = None,
+    clear_devices: bool = False,
     clear_extraneous_savers: bool = False,
+    strip_default_attrs: bool = False,
 ) -> Any:
     """Return `graph`, or the default graph, as a MetaGraphDef.
 
+    `graph_def` replaces the GraphDef of `graph`. The fields of `meta_info_def`, such as the tags,
+    are added to the MetaInfoDef.
     If `filename` is given, write the MetaGraphDef to that file too. The MetaGraphDef contains the
     collections of `collection_list`, by default all collections. A collection whose key is not a
     string, or whose members a MetaGraphDef cannot hold, is left out. `clear_devices` removes the
@@ -41,14 +45,16 @@ def export_meta_graph(
     """
     meta, _ = export_scoped_meta_graph(
         filename=filename,
+        graph_def=graph_def,
         graph=graph,
-        saver_def=saver_def,
-        collection_list=collection_list,
+        export_scope=export_scope,
         as_text=as_text,
         clear_devices=clear_devices,
-        strip_default_attrs=strip_default_attrs,
-        export_scope=export_scope,
+        saver_def=saver_def,
         clear_extraneous_savers=clear_extraneous_savers,
+        strip_default_attrs=strip_default_attrs,
+        meta_info_def=meta_info_def,
+        collection_list=collection_list,
     )
     return meta
 
@@ -64,6 +70,7 @@ def export_scoped_meta_graph(
     saver_def: Any = None,
     clear_extraneous_savers: bool = False,
     strip_default_attrs: bool = False,
+    meta_info_def: Any = None,
     collection_list: Iterable[str] | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Return the part of a graph in `export_scope` as a MetaGraphDef, and its variables by name.
@@ -87,7 +94,7 @@ def export_scoped_meta_graph(
         if unbound_inputs_col_name:
             source.get_collection_ref(unbound_inputs_col_name)[:] = unbound
     meta = meta_graph_pb2.MetaGraphDef(graph_def=nodes)
-    meta.meta_info_def.stripped_op_list.CopyFrom(stripped_op_list_for_graph(nodes))
+    _add_info(meta, meta_info_def)
     _strip(meta, clear_devices=clear_devices, default_attrs=strip_default_attrs)
     if saver_def is not None:
         meta.saver_def.CopyFrom(saver_def)
@@ -110,6 +117,7 @@ def create_meta_graph_def(
     saver_def: Any = None,
     collection_list: Iterable[str] | None = None,
     graph: graphs.Graph | None = None,
+    strip_default_attrs: bool = False,
 ) -> Any:
     """Return a MetaGraphDef of `graph_def`, with the collections of `graph`.
 
@@ -117,13 +125,23 @@ def create_meta_graph_def(
     `graph`, with the shapes of its tensors.
     """
     source = graphs.get_default_graph() if graph is None else graph
-    meta = export_meta_graph(graph=source, saver_def=saver_def, collection_list=collection_list)
-    meta.graph_def.CopyFrom(graph_def or source.as_graph_def(add_shapes=True))
-    if meta_info_def is not None:
-        if meta_info_def.stripped_op_list.op:
-            meta.meta_info_def.ClearField("stripped_op_list")
-        meta.meta_info_def.MergeFrom(meta_info_def)
-    return meta
+    return export_meta_graph(
+        meta_info_def=meta_info_def,
+        graph_def=graph_def or source.as_graph_def(add_shapes=True),
+        saver_def=saver_def,
+        collection_list=collection_list,
+        graph=source,
+        strip_default_attrs=strip_default_attrs,
+    )
+
+
+def _add_info(meta: Any, given: Any) -> None:
+    """Add the given MetaInfoDef, if any, and the ops of the graph unless the former lists ops."""
+    if given is not None:
+        meta.meta_info_def.MergeFrom(given)
+    if not meta.meta_info_def.stripped_op_list.op:
+        used = stripped_op_list_for_graph(meta.graph_def)
+        meta.meta_info_def.stripped_op_list.CopyFrom(used)
 
 
 def stripped_op_list_for_graph(graph_def: Any) -> Any:
