@@ -68,6 +68,25 @@ def test_losses_are_tensorflows(v1: Any) -> None:
             np.testing.assert_allclose(value, want, rtol=1e-4, atol=1e-6, strict=True)
 
 
+@pytest.mark.parametrize("weights", [[1.0, 2.0, 3.0], [[1.0], [2.0]], np.ones([1, 4, 3])])
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda v1, w: v1.losses.compute_weighted_loss(v1.constant(PREDICTIONS), w),
+        lambda v1, w: v1.losses.mean_pairwise_squared_error(LABELS, PREDICTIONS, w),
+        lambda v1, w: v1.metrics.mean(PREDICTIONS, w)[1],
+    ],
+)
+def test_fed_weights_of_another_shape_end_the_step(v1: Any, weights: Any, build: Any) -> None:
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            fed = tf.placeholder(tf.float32)
+            result = build(tf, fed)
+            session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+            with pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(result, {fed: weights})
+
+
 def test_weights_of_another_shape_are_refused(v1: Any) -> None:
     for tf in (capstan, v1):
         with tf.Graph().as_default():

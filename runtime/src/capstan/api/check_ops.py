@@ -66,9 +66,9 @@ def _assert(
         if message is not None:
             printed = [message, *printed]
         holds = reduce_ops.reduce_all(getattr(raw, op)(x, y))
-        x_value, y_value = convert.constant_value(x), convert.constant_value(y)
-        if x_value is not None and y_value is not None:
-            _check_values(_COMPARISONS[op](x_value, y_value), printed)
+        first, second = convert.constant_value(x), convert.constant_value(y)
+        if first is not None and second is not None:
+            _check_values(_COMPARISONS[op](first, second), printed)
         return control_flow_ops.Assert(holds, printed, summarize)
 
 

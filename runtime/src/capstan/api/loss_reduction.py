@@ -7,7 +7,7 @@ scalar, or have the rank of the losses with sizes that are equal or 1.
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import cond_ops, math_ops, reduce_ops
+from capstan.api import cond_ops, context, math_ops, reduce_ops, weight_checks
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import collections, convert
@@ -91,6 +91,7 @@ def compute_weighted_loss(
 
     Raises:
         ValueError: the shape of the weights does not fit, or the reduction is unknown.
+    If only the step knows the shapes, the step raises InvalidArgumentError.
     """
     Reduction.validate(reduction)
     with scoped(scope, "weighted_loss", (losses, weights)):
@@ -98,8 +99,8 @@ def compute_weighted_loss(
         kind = losses.dtype.base_dtype
         losses = math_ops.cast(losses, dtypes.float32)
         weights = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float32)
-        check_weights(weights.shape, losses.shape)
-        loss = raw.Mul(losses, weights)
+        with context.control_dependencies([weight_checks.assert_broadcastable(weights, losses)]):
+            loss = raw.Mul(losses, weights)
         if reduction != Reduction.NONE:
             loss = _reduced(loss, losses, weights, reduction)
         loss = math_ops.cast(loss, kind)
@@ -125,23 +126,6 @@ def present(losses: Any, weights: Any) -> Any:
     with scoped(None, "num_present", (losses, weights)):
         is_present = raw.Cast(raw.NotEqual(weights, 0.0), DstT=dtypes.float32)
         return reduce_ops.reduce_sum(raw.Mul(raw.OnesLike(losses), is_present))
-
-
-def check_weights(weights: Any, losses: Any) -> None:
-    """Raise ValueError if weights of a known shape cannot be broadcast to the losses."""
-    if weights.ndims in (None, 0) or losses.ndims is None:
-        return
-    if weights.ndims != losses.ndims:
-        raise ValueError(
-            f"weights can not be broadcast to values. values.rank={losses.ndims}. "
-            f"weights.rank={weights.ndims}. values.shape={losses}. weights.shape={weights}."
-        )
-    for size, wanted in zip(weights.as_list(), losses.as_list(), strict=True):
-        if None not in (size, wanted) and size not in (1, wanted):
-            raise ValueError(
-                "weights can not be broadcast to values. "
-                f"values.shape={losses}. weights.shape={weights}."
-            )
 
 
 def without_last_one(value: Any, other: Any, difference: int) -> Any:

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import losses_ops, math_ops, reduce_ops
+from capstan.api import control_flow_ops, losses_ops, math_ops, reduce_ops, weight_checks
 from capstan.api.absent import absent
 from capstan.api.loss_reduction import (
     DEFAULT,
     KEYS,
     Reduction,
     add_loss,
-    check_weights,
     compute_weighted_loss,
     get_losses,
     get_regularization_loss,
@@ -166,7 +165,8 @@ def mean_pairwise_squared_error(
     with scoped(scope, "mean_pairwise_squared_error", (predictions, labels, weights)):
         labels, predictions = _operands(labels, predictions, "mean_pairwise_squared_error")
         weights = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float32)
-        check_weights(weights.shape, labels.shape)
+        check = weight_checks.assert_broadcastable(weights, labels)
+        weights = control_flow_ops.with_dependencies([check], weights)
         errors = raw.Sub(predictions, labels)
         axes = raw.Range(np.int32(1), raw.Rank(errors), np.int32(1))
         squares = reduce_ops.reduce_sum(raw.Square(errors), axes, keepdims=True)

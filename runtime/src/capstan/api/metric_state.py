@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import cond_ops, creation_ops, loss_reduction, math_ops, reduce_ops, variables
+from capstan.api import (
+    cond_ops,
+    context,
+    creation_ops,
+    loss_reduction,
+    math_ops,
+    reduce_ops,
+    variables,
+    weight_checks,
+)
 from capstan.core import dtypes
 from capstan.framework import collections, convert
 from capstan.framework import graph as graphs
@@ -70,8 +79,9 @@ def as_wide(weights: Any, values: Any) -> Any:
         weights = raw.ExpandDims(weights, -1)
     else:
         weights = loss_reduction.without_last_one(weights, values, 0)
-    loss_reduction.check_weights(weights.shape, values.shape)
-    return raw.BroadcastTo(weights, raw.Shape(values))
+    check = weight_checks.assert_broadcastable(weights, values)
+    with context.control_dependencies([check]):
+        return raw.BroadcastTo(weights, raw.Shape(values))
 
 
 def alike(predictions: Any, labels: Any) -> tuple[Any, Any]:

@@ -126,7 +126,7 @@ class HParams:
         return f"{type(self).__name__}({sorted(self.values().items())})"
 
 
-def _typed(name: str, kind: type, value: Any) -> Any:
+def _typed(name: str, kind: Any, value: Any) -> Any:
     """Return a value in the type of a hyperparameter.
 
     Numbers become floats, and integers become other types of integers. A string is needed where

@@ -36,8 +36,8 @@ def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
     if (count != rest) if not missing else (rest == 0 or count % rest != 0):
         if missing and value is None and rest == count == 0:
             return (wanted,)
-        if missing and rest == 0 and count == 0:
-            sizes = [size or 0 for size in source or ()]  # all of them are known
+        if missing and rest == 0 and count == 0 and source is not None:
+            sizes = [size or 0 for size in source]
             return (shapes.reshaped(sizes, [-1 if size is None else size for size in wanted]),)
         if missing and rest:
             raise ValueError(f"Dimension size must be evenly divisible by {rest} but is {count}")
