@@ -144,6 +144,20 @@ def test_a_function_with_an_operation_on_another_task_is_refused() -> None:
         session.run(iterator.initializer)
 
 
+def test_the_seed_of_a_shuffle_may_be_a_tensor() -> None:
+    orders = []
+    for seed, graph_seed in ((3, 5), (0, 5), (0, 0)):
+        tf.set_random_seed(graph_seed)
+        fed = tf.placeholder_with_default(np.int64(seed), [])
+        for given in (seed, fed):
+            shuffled = Dataset.range(20).shuffle(20, given).make_initializable_iterator()
+            element = shuffled.get_next()
+            with tf.Session() as session:
+                session.run(shuffled.initializer)
+                orders.append([session.run(element) for _ in range(20)])
+    assert orders[::2] == orders[1::2]
+
+
 def test_a_namedtuple_is_one_argument_of_a_map_function() -> None:
     kind = collections.namedtuple("Pair", "a b")
     pairs = tf.data.Dataset.from_tensor_slices(kind([1, 2], [10, 20]))

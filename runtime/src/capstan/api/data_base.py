@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from capstan.api import data_structure
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import convert, random_seed
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
@@ -83,9 +86,18 @@ def int64(value: Any, name: str) -> Any:
 
 
 def seeds(seed: Any) -> tuple[Any, Any]:
-    """Return the two seeds of a random transformation as tensors. Two zeros stand for no seed."""
-    first, second = random_seed.get_seed(seed)
-    return int64(first or 0, "seed"), int64(second or 0, "seed2")
+    """Return the two seeds of a random transformation as tensors. Two zeros stand for no seed.
+
+    `seed` may be a tensor of int64. A zero that the step computes is nevertheless a seed.
+    """
+    first, second = (
+        int64(0 if value is None else value, name)
+        for value, name in zip(random_seed.get_seed(seed), ("seed", "seed2"), strict=True)
+    )
+    if isinstance(seed, graphs.Tensor):
+        are_zero = raw.LogicalAnd(raw.Equal(first, 0), raw.Equal(second, 0))
+        second = raw.Select(are_zero, np.int64(2**31 - 1), second)
+    return first, second
 
 
 def static(tensor: Any) -> Any:
