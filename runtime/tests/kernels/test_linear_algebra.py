@@ -77,6 +77,29 @@ def test_decompositions_of_symmetric_matrices_multiply_to_them(shape: Any, dtype
     assert nothing.shape == (0,)
 
 
+@pytest.mark.parametrize("is_full", [False, True], ids=["thin", "full"])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_matrices_are_decomposed_into_a_unitary_and_an_upper_matrix(
+    dtype: Any, is_full: bool
+) -> None:
+    with tf.device("/device:CPU:0"):
+        for shape in ((3, 3), (2, 4, 2), (2, 2, 4)):
+            matrix = (normal(shape) + 1j * normal(shape)).astype(dtype)
+            q, r = run("Qr", matrix, full_matrices=is_full)
+            assert q.dtype == r.dtype == dtype
+            np.testing.assert_allclose(r, np.triu(r))
+            np.testing.assert_allclose(q @ r, matrix, atol=1e-5)
+            unit = np.conj(turned(q)) @ q
+            np.testing.assert_allclose(unit, np.eye(q.shape[-1]) + 0 * unit, atol=1e-5)
+
+
+def test_the_gradient_of_a_complex_decomposition_is_not_implemented() -> None:
+    with tf.Graph().as_default():
+        matrix = tf.constant(np.eye(2, dtype=np.complex64))
+        with pytest.raises(NotImplementedError, match="QrGrad not implemented for dtype"):
+            tf.gradients(tf.real(tf.qr(matrix).r), matrix)
+
+
 @dtypes
 @pytest.mark.parametrize("is_full", [False, True], ids=["thin", "full"])
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ define(
         attrs={"full_matrices": False},
         shape=_qr,
         gradient=gradients.qr,
-        types=_TYPES,
+        types={"T": (*typesets.WIDE, *typesets.COMPLEX)},
     )
 )
 define(

@@ -139,6 +139,8 @@ def least_squares(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 def qr(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     q, r = op.outputs
+    if q.dtype.is_complex:
+        raise NotImplementedError(f"QrGrad not implemented for dtype: {q.dtype}")
     known = _sizes(r)
     if known is None or known[0] != known[1]:
         raise NotImplementedError(
