@@ -66,3 +66,15 @@ def test_wrong_arguments_are_refused(tmp_path: pathlib.Path) -> None:
         tf.python_io.TFRecordWriter(str(tmp_path / "none" / "a"))
     with pytest.raises(tf.errors.NotFoundError, match="none; No such file or directory"):
         next(tf.python_io.tf_record_iterator(str(tmp_path / "none")))
+
+
+@pytest.mark.parametrize("options", [None, "GZIP", "ZLIB"])
+def test_a_closed_writer_takes_no_records(tmp_path: Any, options: Any) -> None:
+    writer = tf.python_io.TFRecordWriter(str(tmp_path / "records"), options)
+    writer.write(b"one")
+    writer.close()
+    for act in (writer.flush, lambda: writer.write(b"two")):
+        with pytest.raises(tf.errors.FailedPreconditionError, match="is closed"):
+            act()
+    writer.close()
+    assert list(tf.python_io.tf_record_iterator(str(tmp_path / "records"), options)) == [b"one"]

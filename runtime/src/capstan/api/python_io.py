@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, BinaryIO
 
+from capstan import errors
 from capstan.api import compat
 from capstan.api.absent import absent
 from capstan.core import tfrecord
@@ -110,14 +111,24 @@ class TFRecordWriter:
         self.close()
 
     def write(self, record: Any) -> None:
-        """Write a record: bytes, or text, which is encoded as UTF-8."""
+        """Write a record: bytes, or text, which is encoded as UTF-8.
+
+        Raises:
+            FailedPreconditionError: the writer is closed.
+        """
+        self._check_open()
         framed = tfrecord.encode(compat.as_bytes(record))
         data = framed if self._compressor is None else self._compressor.compress(framed)
         with files.translated(self._name):
             self._file.write(data)
 
     def flush(self) -> None:
-        """Hand all records to the operating system. Readers of the file then find them."""
+        """Hand all records to the operating system. Readers of the file then find them.
+
+        Raises:
+            FailedPreconditionError: the writer is closed.
+        """
+        self._check_open()
         with files.translated(self._name):
             if self._compressor is not None:
                 self._file.write(self._compressor.flush(zlib.Z_SYNC_FLUSH))
@@ -130,6 +141,12 @@ class TFRecordWriter:
         with files.translated(self._name), self._file:
             if self._compressor is not None:
                 self._file.write(self._compressor.flush())
+
+    def _check_open(self) -> None:
+        if self._file.closed:
+            raise errors.FailedPreconditionError(
+                None, None, f"The writer of {self._name} is closed: make another writer"
+            )
 
 
 def _compressor(options: TFRecordOptions) -> Any:
