@@ -24,7 +24,7 @@ from capstan.api import (
     random_ops,
     reduce_ops,
 )
-from capstan.core import dtypes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, gradients, indexed_slices
 from capstan.framework import graph as graphs
 
@@ -466,6 +466,24 @@ def test_dropout_keeps_the_expected_sum() -> None:
     for wrong in ({}, {"keep_prob": 0.5, "rate": 0.5}, {"keep_prob": 0.0}, {"rate": 1.5}):
         with pytest.raises(ValueError):
             nn.dropout(x, **wrong)
+
+
+def test_pools_of_volumes_take_one_size_for_all_axes() -> None:
+    x = np.arange(64, dtype=np.float32).reshape(1, 4, 4, 4, 1)
+    for pool in (nn.max_pool3d, nn.avg_pool3d):
+        expected = run(pool(x, [1, 2, 2, 2, 1], [1, 2, 2, 2, 1], "VALID"))
+        for size in (2, [2, 2, 2]):
+            np.testing.assert_array_equal(run(pool(x, size, size, "VALID")), expected)
+
+
+def test_none_in_the_shape_of_noise_is_the_size_of_the_tensor() -> None:
+    x, feeds = unknown(np.ones([50, 2], np.float32), [None, 2])
+    for shape in ([None, 1], (None, 1), tensor_shape.TensorShape([None, 1])):
+        found = run(nn.dropout(x, 0.5, shape), feeds)
+        np.testing.assert_array_equal(found[:, 0], found[:, 1])
+        assert set(found[:, 0]) == {0, 2}
+    columns = run(nn.dropout(np.ones([2, 50], np.float32), 0.5, [1, None]))
+    np.testing.assert_array_equal(columns[0], columns[1])
 
 
 def test_layers_agree_with_numpy() -> None:

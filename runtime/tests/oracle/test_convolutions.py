@@ -186,3 +186,18 @@ def test_the_format_with_channels_first_gives_the_same_values(name: str) -> None
     found, expected = (run(capstan, each, IMAGES, FILTERS)[2] for each in (turned, plain))
     for value, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(value, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"strides": [1, 2, 1]}, {"dilation_rate": 2}], ids=str)
+def test_convolutions_of_volumes_are_tensorflows(v1: Any, arguments: Any) -> None:
+    random = np.random.RandomState(3)
+    volumes = random.normal(size=(1, 4, 5, 4, 2)).astype(np.float32)
+    filters = random.normal(size=(2, 1, 2, 2, 3)).astype(np.float32)
+    found = []
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, w = tf.constant(volumes), tf.constant(filters)
+            y = tf.nn.convolution(x, w, padding="SAME", **arguments)
+            found.append(session.run([y, *tf.gradients(y * y, [x, w])]))
+    for value, expected in zip(*found, strict=True):
+        np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-4)

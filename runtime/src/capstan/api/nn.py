@@ -28,7 +28,7 @@ from capstan.api.nn_image_pools import *
 from capstan.api.nn_moments import *
 from capstan.api.nn_normalization import *
 from capstan.api.scoped import scoped
-from capstan.core import dtypes
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -117,7 +117,7 @@ def dropout(
 
     `keep_prob` is the probability that an element is kept. `rate` is the probability that an
     element is set to 0. If an axis of `noise_shape` has size 1, all elements along the axis are
-    kept or dropped together.
+    kept or dropped together. None in `noise_shape` stands for the size of `x`.
 
     Raises:
         ValueError: neither or both of `keep_prob` and `rate` are given, the probability of keeping
@@ -136,13 +136,27 @@ def dropout(
         if isinstance(keep, float) and keep == 1.0:
             return x
         keep = convert.convert_to_tensor(keep, x.dtype.base_dtype, "keep_prob")
-        sizes = raw.Shape(x) if noise_shape is None else noise_shape
+        sizes = raw.Shape(x) if noise_shape is None else _noise_sizes(x, noise_shape)
         noise = random_ops.random_uniform(sizes, seed=seed, dtype=x.dtype.base_dtype)
         # noise + keep is uniform in [keep, 1 + keep), so its floor is 1 with probability keep.
         mask = raw.Floor(raw.Add(noise, keep))
         result = raw.Mul(raw.RealDiv(x, keep), mask)
         result.set_shape(x.shape)
         return result
+
+
+def _noise_sizes(x: Any, noise_shape: Any) -> Any:
+    """Return the shape of the noise, with the sizes of `x` where `noise_shape` has None."""
+    if isinstance(noise_shape, tensor_shape.TensorShape):
+        noise_shape = noise_shape.as_list()
+    if not isinstance(noise_shape, list | tuple) or None not in noise_shape:
+        return noise_shape
+    sizes = raw.Shape(x)
+    static = x.shape.as_list() if x.shape.ndims == len(noise_shape) else [None] * len(noise_shape)
+    return [
+        given if given is not None else sizes[axis] if known is None else known
+        for axis, (given, known) in enumerate(zip(noise_shape, static, strict=True))
+    ]
 
 
 def _keep_probability(keep_prob: Any, rate: Any) -> Any:

@@ -185,7 +185,7 @@ def convolution(
     filters: Any = None,
     dilations: Any = None,
 ) -> Any:
-    """Return the convolution of images (rank 4) or sequences (rank 3).
+    """Return the convolution of sequences (rank 3), images (rank 4) or volumes (rank 5).
 
     Raises:
         ValueError: the input has another rank, or its rank is unknown.
@@ -200,8 +200,16 @@ def convolution(
                 input, kernel, strides or 1, padding, data_format=data_format,
                 name=scope, dilations=rate,
             )  # fmt: skip
+        if rank == 5:
+            layout = data_format or "NDHWC"
+            channels_first = layout == "NCDHW"
+            return raw.Conv3D(
+                input, kernel, padding=str(padding).upper(), data_format=layout, name=scope,
+                strides=per_axis(strides, 3, channels_first, "strides"),
+                dilations=per_axis(rate, 3, channels_first, "dilation_rate"),
+            )  # fmt: skip
         if rank != 4:
-            raise ValueError(f"convolution needs an input of rank 3 or 4, not {input.shape}")
+            raise ValueError(f"convolution needs an input of rank 3, 4 or 5, not {input.shape}")
         return conv2d(input, kernel, strides, padding, True, data_format, rate, scope)
 
 

@@ -1,11 +1,13 @@
 """`tf.nn`'s convolutions and pools over volumes (python/ops/nn_ops.py).
 
 A format is "NDHWC" (the default: batch, depth, height, width, channels) or "NCDHW". A padding is
-"SAME" or "VALID". Strides, dilations and sizes of windows have one number for each axis.
+"SAME" or "VALID". Strides, dilations and sizes of windows have one number for each axis. The pools
+also take one number, or three, for the spatial axes.
 """
 
 from typing import Any
 
+from capstan.api import nn_convolution
 from capstan.api.scoped import scoped
 from capstan.framework.raw import raw
 
@@ -124,5 +126,11 @@ def avg_pool3d(
 def _pooled(
     op: str, value: Any, ksize: Any, strides: Any, padding: str, layout: str, name: str | None
 ) -> Any:
-    attrs = {"strides": list(strides), "padding": padding, "data_format": layout}
-    return getattr(raw, op)(value, ksize=list(ksize), **attrs, name=name)
+    channels_first = layout == "NCDHW"
+    attrs = {
+        "ksize": nn_convolution.per_axis(ksize, 3, channels_first, "ksize"),
+        "strides": nn_convolution.per_axis(strides, 3, channels_first, "strides"),
+        "padding": padding,
+        "data_format": layout,
+    }
+    return getattr(raw, op)(value, **attrs, name=name)
