@@ -273,6 +273,13 @@ NO_SHAPE = (
 )
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_the_shared_name_of_a_variable_has_no_number(use_resource: bool) -> None:
+    with tf.variable_scope("a"):
+        variable = tf.get_variable("w", [1], use_resource=use_resource)
+    assert (variable.name, variable._shared_name) == ("a/w:0", "a/w")
+
+
 def test_get_variable_calls_functions_whose_arguments_all_have_defaults() -> None:
     number = tf.get_variable("number", initializer=lambda x=2, *rest: [x])
     text = tf.get_variable("text", [], tf.string)

@@ -186,6 +186,11 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
         return self._state().name
 
     @property
+    def _shared_name(self) -> str:
+        """The name without the number of the output. Optimizers of programs read it."""
+        return self.op.name
+
+    @property
     def op(self) -> graphs.Operation:
         """The operation that represents the state."""
         return self._state().op
