@@ -93,6 +93,16 @@ def test_complex_matrices_are_decomposed_into_a_unitary_and_an_upper_matrix(
             np.testing.assert_allclose(unit, np.eye(q.shape[-1]) + 0 * unit, atol=1e-5)
 
 
+def test_a_band_of_a_complex_matrix_and_its_gradient_keep_both_parts() -> None:
+    with tf.Graph().as_default(), tf.Session() as session, tf.device("/device:CPU:0"):
+        matrix = tf.constant(np.full((3, 3), 1 + 2j, np.complex64))
+        band = tf.matrix_band_part(matrix, 0, -1)
+        (slope,) = tf.gradients(band, matrix, tf.fill([3, 3], tf.constant(3 - 1j, tf.complex64)))
+        ones = np.triu(np.ones((3, 3)))
+        np.testing.assert_array_equal(session.run(band), ones * (1 + 2j))
+        np.testing.assert_array_equal(session.run(slope), ones * (3 - 1j))
+
+
 def test_the_gradient_of_a_complex_decomposition_is_not_implemented() -> None:
     with tf.Graph().as_default():
         matrix = tf.constant(np.eye(2, dtype=np.complex64))

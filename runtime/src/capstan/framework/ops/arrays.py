@@ -240,7 +240,7 @@ define(
             None,
             None,
         ),
-        types={"T": _MATRICES, "Tindex": typesets.INDEX},
+        types={"T": (*_MATRICES, *typesets.COMPLEX), "Tindex": typesets.INDEX},
         host=("num_lower", "num_upper"),
     )
 )
