@@ -87,6 +87,16 @@ def test_fed_weights_of_another_shape_end_the_step(v1: Any, weights: Any, build:
                 session.run(result, {fed: weights})
 
 
+def test_fed_weights_of_labels_may_have_one_more_axis(v1: Any) -> None:
+    found = []
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            fed = tf.placeholder(tf.float32)
+            loss = tf.losses.sparse_softmax_cross_entropy(CLASSES, PREDICTIONS, fed)
+            found.append([session.run(loss, {fed: w}) for w in (ROWS, ROWS[:, 0], 2.0)])
+    np.testing.assert_allclose(*found, rtol=1e-5)
+
+
 def test_weights_of_another_shape_are_refused(v1: Any) -> None:
     for tf in (capstan, v1):
         with tf.Graph().as_default():

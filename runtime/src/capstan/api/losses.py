@@ -258,7 +258,7 @@ def sparse_softmax_cross_entropy(
             labels=labels, logits=logits, name="xentropy"
         )
         weights = convert.convert_to_tensor(weights)
-        if weights.shape.ndims:
+        if weights.shape.ndims != 0:
             weights = without_last_one(weights, losses, 0)
         return compute_weighted_loss(losses, weights, inner, loss_collection, reduction)
 
