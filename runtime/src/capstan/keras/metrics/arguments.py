@@ -10,9 +10,9 @@ from capstan.api import (
     array_ops,
     cond_ops,
     logic_ops,
-    loss_reduction,
     math_ops,
     reduce_ops,
+    weight_checks,
     weight_shapes,
 )
 from capstan.framework import convert
@@ -61,7 +61,7 @@ def weighted(values: Any, sample_weight: Any, *, is_mean: bool) -> tuple[Any, An
         elif rank == wanted - 1:
             weights = array_ops.expand_dims(weights, -1)
     try:
-        loss_reduction.check_weights(weights.shape, values.shape)
+        weight_checks.check_weights(weights.shape, values.shape)
     except ValueError:
         reduce = reduce_ops.reduce_mean if is_mean else reduce_ops.reduce_sum
         values = reduce(values, axis=list(range(weights.shape.ndims, values.shape.ndims)))
