@@ -103,8 +103,12 @@ OPS: dict[str, tuple[Callable[[Random], Values], Callable[..., Any]]] = {
     **{f"SparseSegment{kind}Grad": (gradient, getattr(raw, f"SparseSegment{kind}Grad")) for kind in
        ("Sum", "Mean", "SqrtN")},
 }  # fmt: skip
-UPDATES = ("Adagrad", "ProximalAdagrad", "AdagradDA", "Adadelta", "RMSProp", "CenteredRMSProp",
-           "Ftrl", "FtrlV2", "Momentum", "ProximalGradientDescent")  # fmt: skip
+UPDATES = ("Adagrad", "AdagradV2", "ProximalAdagrad", "AdagradDA", "Adadelta", "RMSProp",
+           "CenteredRMSProp", "Ftrl", "FtrlV2", "Momentum", "ProximalGradientDescent")  # fmt: skip
+UPDATE_OPS = [
+    *(f"{prefix}SparseApply{name}" for name in UPDATES for prefix in PREFIXES),
+    "ResourceSparseApplyKerasMomentum",
+]
 
 
 def column(op: str, random: Random) -> tuple[list[tf.Tensor], dict[tf.Tensor, Any]]:
@@ -130,8 +134,7 @@ def columns(op: str, seed: int) -> tuple[list[tf.Tensor], dict[tf.Tensor, Any]]:
 
 def test_every_op_that_can_be_joined_is_tested_here() -> None:
     joined = {row.name for row in opdef.all_rows() if registry.has_joining(row.name, "CPU")}
-    updates = {f"{prefix}SparseApply{name}" for name in UPDATES for prefix in PREFIXES}
-    assert joined == {*OPS, *updates, "ResourceGather"}
+    assert joined == {*OPS, *UPDATE_OPS, "ResourceGather"}
     assert not any(registry.has_joining(op, "GPU") for op in joined)
 
 
@@ -262,9 +265,7 @@ def updated(tables: Tables, *, together: bool) -> list[Any]:
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize(
-    "op", [f"{prefix}SparseApply{name}" for name in UPDATES for prefix in PREFIXES]
-)
+@pytest.mark.parametrize("op", UPDATE_OPS)
 def test_updates_that_run_together_change_the_variables_as_updates_that_run_alone(op: str) -> None:
     tables = Tables(op, DISTINCT)
     expected = updated(tables, together=False)
