@@ -22,7 +22,7 @@ def _unique(node: NodeContext) -> Function:
             raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
         if x.dtype.kind in "iu" and x.size and _is_dense(x):
             first = _first_places(x)
-            is_first = first == np.arange(len(x), dtype=first.dtype)
+            is_first = first == np.arange(len(x))
             rank = np.cumsum(is_first, dtype=dtype) - 1
             return x[is_first], rank[first]
         values, first, place = np.unique(x, True, True, equal_nan=False)
@@ -49,7 +49,7 @@ def _unique_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[A
             return None
         owners = blocks.owners()
         first = _first_places(numbers + owners * span)
-        is_first = first == np.arange(len(numbers), dtype=first.dtype)
+        is_first = first == np.arange(len(numbers))
         found = stacking.Blocks(np.add.reduceat(is_first, blocks.starts, dtype=np.int64))
         rank = np.cumsum(is_first) - 1 - found.starts[owners]
         values, places = found.cut(numbers[is_first]), blocks.cut(rank[first].astype(dtype))
@@ -65,8 +65,7 @@ def _is_dense(x: Array) -> bool:
 
 def _first_places(x: Array) -> Array:
     """Return for each number the place at which it occurs first."""
-    # The table is read at random: the smaller it is, the more of it stays in the cache.
-    places = np.arange(len(x), dtype=np.int32 if len(x) < 1 << 31 else np.int64)
+    places = np.arange(len(x))
     # Of several numbers that NumPy writes to one place, the last one stays.
     table = np.empty(int(x.max()) + 1, places.dtype)
     table[x[::-1]] = places[::-1]
