@@ -66,6 +66,10 @@ def dataset(size: int) -> Any:
     return tf.data.Dataset.from_tensor_slices((X, Y)).batch(size)
 
 
+def dataset_of(labels: Any, weights: Any) -> Any:
+    return tf.data.Dataset.from_tensors((X, labels, weights))
+
+
 class Numbered:
     """Batches by number, as `keras.utils.Sequence` has them."""
 
@@ -122,6 +126,10 @@ def test_weights_of_examples_and_classes_multiply_the_losses() -> None:
         X, labels, batch_size=10, shuffle=False, verbose=0,
         sample_weight=weights, class_weight={0: 0.5, 1: 3.0},
     )  # fmt: skip
+    reference.step(X, labels, weights * np.where(labels, 3.0, 0.5))
+    check(model, reference)
+    weighted = dataset_of(labels, weights)
+    model.fit(weighted, verbose=0, class_weight={0: 0.5, 1: 3.0})
     reference.step(X, labels, weights * np.where(labels, 3.0, 0.5))
     check(model, reference)
     with pytest.raises(ValueError, match="`class_weight` must contain all classes"):

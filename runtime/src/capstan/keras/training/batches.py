@@ -146,8 +146,16 @@ class Dataset:
 
     samples: int | None = None
 
-    def __init__(self, source: Any, session: Any, names: Names, steps: int | None) -> None:
+    def __init__(
+        self,
+        source: Any,
+        session: Any,
+        names: Names,
+        steps: int | None,
+        class_weight: Mapping[Any, Any] | None = None,
+    ) -> None:
         self.steps, self._session, self._names = steps, session, names
+        self._class_weight = class_weight
         is_iterator = isinstance(source, data.Iterator)
         iterator = source if is_iterator else data.make_initializable_iterator(source)
         self._next = iterator.get_next()
@@ -165,7 +173,7 @@ class Dataset:
             except errors.OutOfRangeError:
                 return
             count += 1
-            yield of_element(value, self._names)
+            yield of_element(value, self._names, self._class_weight)
 
 
 class Generator:
@@ -173,8 +181,16 @@ class Generator:
 
     samples: int | None = None
 
-    def __init__(self, source: Any, names: Names, steps: int | None, shuffle: bool = False) -> None:
+    def __init__(
+        self,
+        source: Any,
+        names: Names,
+        steps: int | None,
+        class_weight: Mapping[Any, Any] | None = None,
+        shuffle: bool = False,
+    ) -> None:
         self._source, self._names, self._shuffle = source, names, shuffle
+        self._class_weight = class_weight
         self._is_sequence = hasattr(source, "__getitem__") and hasattr(source, "__len__")
         self.steps = len(source) if steps is None and self._is_sequence else steps
         if self.steps is None:
@@ -194,7 +210,7 @@ class Generator:
                     return
                 self._items = self._pass()
                 value = next(self._items)
-            yield of_element(value, self._names)
+            yield of_element(value, self._names, self._class_weight)
 
     def _pass(self) -> Iterator[Any]:
         order = np.arange(len(self._source))
@@ -206,7 +222,7 @@ class Generator:
             self._source.on_epoch_end()
 
 
-def of_element(value: Any, names: Names) -> Batch:
+def of_element(value: Any, names: Names, class_weight: Any = None) -> Batch:
     """Return the batch in an element of a dataset or a generator: x, (x, y) or (x, y, weights).
 
     Raises:
@@ -219,7 +235,7 @@ def of_element(value: Any, names: Names) -> Batch:
             f"{len(parts)} parts"
         )
     x, y, weights = (*parts, None, None)[:3]
-    return of_arrays(x, y, weights, None, names)
+    return of_arrays(x, y, weights, class_weight, names)
 
 
 Source = Arrays | Dataset | Generator

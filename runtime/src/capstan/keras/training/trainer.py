@@ -5,24 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import creation_ops, data, logging
-from capstan.core import dtypes
-from capstan.framework import graph as graphs
-from capstan.framework import nest
-from capstan.keras import context, sessions
-from capstan.keras.training import batches, callback, compiled, progress, steps
-
-_BATCH_SIZE = 32
+from capstan.api import logging
+from capstan.keras.training import batches, callback, compiled, progress, reader, steps
 
 
-class Trainer:
+class Trainer(reader.Reader):
     """The training of a model, in the session of Keras (`tf.keras.backend.get_session`).
 
     One thread at a time may use it.
     """
 
-    inputs: Any
-    outputs: Any
     _compiled: Any = None
     _made: Any = None
     stop_training = False
@@ -118,7 +110,7 @@ class Trainer:
             )
             checked: batches.Source | None = None
             if held_out is not None:
-                checked = batches.Arrays(held_out, batch_size or _BATCH_SIZE)
+                checked = batches.Arrays(held_out, batch_size or reader.BATCH_SIZE)
             elif validation_data is not None:
                 checked = self._validation(validation_data, batch_size, validation_steps)
             history = callback.History()
@@ -127,7 +119,7 @@ class Trainer:
                 [*(callbacks or ()), progress.ProgbarLogger(_count_mode(source)), history],
                 self,
                 {
-                    "batch_size": batch_size or _BATCH_SIZE,
+                    "batch_size": batch_size or reader.BATCH_SIZE,
                     "epochs": epochs,
                     "steps": source.steps,
                     "samples": source.samples,
@@ -311,8 +303,6 @@ class Trainer:
         """Return what `predict` returns for the batches of a generator."""
         return self.predict(generator, steps=steps, **kwargs)
 
-    # --- the graph and the data
-
     def _require_compiled(self) -> None:
         if self._compiled is None:
             raise RuntimeError(
@@ -327,126 +317,6 @@ class Trainer:
                 self._made[key] = steps.Steps(self, is_weighted)
         found: steps.Steps = self._made[key]
         return found
-
-    def _session(self) -> Any:
-        return sessions.get_session()
-
-    def _ready_graph(self, x: Any) -> graphs.Graph:
-        """Return the graph of the model. A model without inputs gets those that `x` needs."""
-        if not self.outputs:
-            self._set_inputs(x)
-        graph: graphs.Graph = self.outputs[0].graph
-        return graph
-
-    def _set_inputs(self, x: Any) -> None:
-        """Call the model on placeholders for arrays like `x`, or for the inputs of a dataset."""
-        if isinstance(x, data.Dataset | data.Iterator):
-            shapes, types = data.get_output_shapes(x), data.get_output_types(x)
-            if isinstance(types, tuple):
-                shapes, types = shapes[0], types[0]
-            flat = list(zip(nest.flatten(shapes), nest.flatten(types), strict=True))
-        elif isinstance(x, batches.Batch):
-            flat = [(each.shape, dtypes.as_dtype(each.dtype)) for each in x.inputs]
-        elif _is_generator(x):
-            raise ValueError(
-                f"The model {type(self).__name__} has no inputs yet. Call it on tf.keras.Input, or "
-                "give its first layer an `input_shape`, before it reads a generator"
-            )
-        else:
-            arrays = [np.asarray(each) for each in (x if isinstance(x, list | tuple) else [x])]
-            flat = [((None, *(each.shape[1:] or (1,))), _kind(each)) for each in arrays]
-        inputs = [creation_ops.placeholder(kind, [None, *list(shape)[1:]]) for shape, kind in flat]
-        self.inputs = inputs
-        self.outputs = nest.flatten(self(inputs if len(inputs) > 1 else inputs[0]))  # type: ignore[operator]
-
-    @property
-    def input_names(self) -> list[str]:
-        """The names of the inputs, which dictionaries of inputs have as keys."""
-        return _ends(self.inputs or [], "input")
-
-    @property
-    def output_names(self) -> list[str]:
-        """The names of the outputs: the names of the layers that compute them."""
-        return _ends(self.outputs or [], "output")
-
-    @property
-    def _names(self) -> batches.Names:
-        return batches.Names(self.input_names, self.output_names)
-
-    def _examples(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> batches.Batch:
-        if not self.outputs:
-            self._set_inputs(x)
-        return batches.of_arrays(x, y, sample_weight, class_weight, self._names)
-
-    def _source(
-        self,
-        x: Any,
-        y: Any,
-        sample_weight: Any,
-        class_weight: Any,
-        batch_size: int | None,
-        count: int | None,
-        shuffle: Any,
-    ) -> batches.Source:
-        """Return the batches of arrays, of a dataset, or of a generator.
-
-        Raises:
-            ValueError: there are targets beside a dataset or a generator.
-        """
-        is_dataset = isinstance(x, data.Dataset | data.Iterator)
-        if is_dataset or _is_generator(x):
-            if y is not None or sample_weight is not None:
-                raise ValueError(
-                    "`y` and `sample_weight` must be parts of the elements if `x` is a dataset or "
-                    "a generator"
-                )
-            if is_dataset:
-                return batches.Dataset(x, self._session(), self._names, count)
-            return batches.Generator(x, self._names, count, bool(shuffle))
-        if isinstance(x, batches.Batch):
-            examples = x
-        else:
-            examples = self._examples(x, y, sample_weight, class_weight)
-        size = batch_size or (-(-examples.size // count) if count else _BATCH_SIZE)
-        return batches.Arrays(examples, size, shuffle)
-
-    def _validation(self, given: Any, batch_size: int | None, count: int | None) -> batches.Source:
-        if isinstance(given, tuple | list):
-            x, y, weights = (*given, None)[:3]
-            return self._source(x, y, weights, None, batch_size, count, shuffle=False)
-        return self._source(given, None, None, None, batch_size, count, shuffle=False)
-
-    def _outputs_of(self, batch: batches.Batch) -> list[Any]:
-        found: list[Any] = self._session().run(
-            list(self.outputs), steps.inputs_of(self, batch, trains=False)
-        )
-        return found
-
-
-def _ends(tensors: list[Any], what: str) -> list[str]:
-    """Return a name for each input or output: that of its layer, with a number if it repeats."""
-    found: list[str] = []
-    for number, tensor in enumerate(tensors, 1):
-        node = context.of(tensor.graph).nodes.get(tensor)
-        base = name = f"{what}_{number}" if node is None else node.layer.name
-        count = 1
-        while name in found:
-            name, count = f"{base}_{count}", count + 1
-        found.append(name)
-    return found
-
-
-def _is_generator(x: Any) -> bool:
-    if isinstance(x, np.ndarray | list | tuple | dict | batches.Batch) or x is None:
-        return False
-    return hasattr(x, "__next__") or (
-        hasattr(x, "__getitem__") and hasattr(x, "__len__") and not hasattr(x, "dtype")
-    )
-
-
-def _kind(array: Any) -> dtypes.DType:
-    found = dtypes.as_dtype(array.dtype)
-    return dtypes.float32 if found is dtypes.float64 else found
 
 
 def _count_mode(source: batches.Source) -> str:
