@@ -111,8 +111,10 @@ def test_fit_descends_as_the_formula_says(data: Any, options: dict[str, int]) ->
     history = model.fit(*given, epochs=2, shuffle=False, verbose=0, **options)
     expected = []
     for _ in range(2):
-        losses = [reference.step(X[place], Y[place]) * len(X[place]) for place in batches(4)]
-        expected.append(sum(losses) / len(X))
+        losses = [reference.step(X[place], Y[place]) for place in batches(4)]
+        # Only of arrays, Keras knows the number of examples before.
+        sizes = [len(X[place]) if "batch_size" in options else 1 for place in batches(4)]
+        expected.append(np.average(losses, weights=sizes))
     np.testing.assert_allclose(history.history["loss"], expected, rtol=1e-4)
     assert history.epoch == [0, 1]
     check(model, reference)
@@ -143,8 +145,8 @@ def test_evaluate_and_predict_see_each_example_once() -> None:
     expected = [np.mean(errors**2), np.mean(np.abs(errors)), np.sqrt(np.mean(errors**2))]
     for _ in range(2):  # Each pass begins with empty metrics.
         np.testing.assert_allclose(model.evaluate(X, Y, batch_size=4), expected, rtol=1e-5)
-    np.testing.assert_allclose(model.evaluate(dataset(3)), expected, rtol=1e-5)
-    np.testing.assert_allclose(model.evaluate(Numbered()), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.evaluate(dataset(5)), expected, rtol=1e-5)
+    np.testing.assert_allclose(model.evaluate(Numbered())[1:], expected[1:], rtol=1e-5)
     found = model.predict(X, batch_size=4)
     np.testing.assert_allclose(found, X @ START, rtol=1e-5)
     np.testing.assert_allclose(model.predict(dataset(4)), found)
@@ -271,11 +273,17 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda model: model.fit(dataset(2), Y), ValueError, "must be parts of the elements"),
     (lambda model: model.fit(endless()), ValueError, "Please specify `steps_per_epoch`"),
     (lambda model: model.fit(X[:0], Y[:0]), ValueError, "no examples"),
-    (lambda model: model.compile("sgd", "no_loss") or model.fit(X, Y), ValueError, "no_loss"),
+    (lambda model: model.fit(X), ValueError, "There are no targets"),
+    (lambda model: model.fit(X, np.ones((10, 3))), ValueError, "Cannot feed value of shape"),
+    (lambda model: model.fit(X, Y, epoch=3), TypeError, "epoch"),
+    (lambda model: model.compile("sgd", "no_loss"), ValueError, "no_loss"),
     (lambda model: model.compile("no_sgd", "mse"), ValueError, "no_sgd"),
-    (lambda model: model.compile("sgd") or model.fit(X, Y), ValueError, "no loss to optimize"),
-    (lambda model: model.compile("sgd", {"b": "mse"}) or model.fit(X, Y), ValueError, "Unknown"),
-    (lambda model: model.compile("sgd", ["mse"] * 2) or model.fit(X, Y), ValueError, "one entry"),
+    (lambda model: model.compile("sgd", "mse", ["no_metric"]), ValueError, "no_metric"),
+    (lambda model: model.compile("sgd", "mse", "acc"), TypeError, "not understood"),
+    (lambda model: model.compile("sgd", "mse", metric=["acc"]), TypeError, "metric"),
+    (lambda model: model.compile("sgd"), ValueError, "no loss to optimize"),
+    (lambda model: model.compile("sgd", {"b": "mse"}), ValueError, "Unknown"),
+    (lambda model: model.compile("sgd", ["mse"] * 2), ValueError, "one entry"),
     (lambda model: model.save_weights("file"), NotImplementedError, "tf.train.Checkpoint"),
 ]
 
@@ -286,10 +294,112 @@ def test_a_wrong_use_is_refused(use: Any, error: type[Exception], message: str) 
         use(linear())
 
 
-def test_a_dataset_that_ends_early_ends_the_training() -> None:
+@pytest.mark.parametrize(
+    ("steps", "epochs"), [(3, [0]), (2, [0]), (1, [0, 1])], ids=["within", "at the end", "after"]
+)
+@pytest.mark.parametrize("data", [lambda: dataset(5), lambda: iter([(X[:5], Y[:5])] * 2)])
+def test_data_that_end_early_end_the_training(data: Any, steps: int, epochs: list[int]) -> None:
     model = linear()
-    history = model.fit(dataset(5), steps_per_epoch=3, epochs=5, verbose=0)
-    assert history.epoch == [0]
+    history = model.fit(data(), steps_per_epoch=steps, epochs=5, verbose=0)
+    assert history.epoch == epochs
+    assert model.history is history
+
+
+def test_each_validation_begins_with_the_first_batch_of_a_dataset() -> None:
+    model = linear()
+    model.optimizer.lr = 0.0
+    history = model.fit(
+        X, Y, epochs=3, verbose=0, validation_data=dataset(5), validation_steps=1
+    )  # fmt: skip
+    expected = Reference().loss(X[:5], Y[:5])
+    np.testing.assert_allclose(history.history["val_loss"], [expected] * 3, rtol=1e-5)
+
+
+def test_a_stopped_training_is_not_validated_and_a_list_names_the_epochs_that_are() -> None:
+    model = linear()
+    stop = keras.callbacks.LambdaCallback(
+        on_batch_end=lambda *_: setattr(model, "stop_training", True)
+    )
+    options = {"validation_data": (X, Y), "verbose": 0}
+    assert set(model.fit(X, Y, callbacks=[stop], **options).history) == {"loss"}
+    found = model.fit(X, Y, epochs=4, validation_freq=[1, 3], **options).history
+    assert [len(found[name]) for name in ("loss", "val_loss")] == [4, 2]
+
+
+def test_a_model_trains_the_weights_that_were_trainable_when_it_was_compiled() -> None:
+    inner = linear()
+    inner.trainable = False
+    outer = keras.Sequential([keras.layers.Dense(3, input_shape=(3,)), inner])
+    outer.compile("sgd", "mse")
+    before = inner.get_weights()
+    outer.fit(X, Y, verbose=0)
+    np.testing.assert_array_equal(inner.get_weights()[0], before[0])
+    inner.fit(X, Y, verbose=0)
+    assert np.abs(inner.get_weights()[0] - before[0]).max() > 0
+
+
+def test_metrics_go_on_until_they_are_reset() -> None:
+    model = linear(metrics=["mae"])
+    errors = np.abs(Reference().errors(X, Y))
+    first = model.test_on_batch(X[:2], Y[:2], reset_metrics=False)
+    second = model.test_on_batch(X[2:4], Y[2:4])
+    third = model.test_on_batch(X[4:], Y[4:])
+    found = [each[1] for each in (first, second, third)]
+    np.testing.assert_allclose(
+        found, [errors[:2].mean(), errors[:4].mean(), errors[4:].mean()], rtol=1e-5
+    )
+    (metric,) = model.metrics
+    assert metric.name == "mean_absolute_error"
+    metric.reset_states()
+
+
+def test_the_optimizer_has_its_values_in_the_session_of_keras() -> None:
+    model = linear()
+    model.fit(X, Y, verbose=0)
+    optimizer = model.optimizer
+    assert [value.tolist() for value in optimizer.get_weights()] == [1]
+    optimizer.set_weights([np.int64(7)])
+    assert keras.backend.get_value(optimizer.iterations) == 7
+    optimizer.lr = 0.5
+    assert keras.backend.get_value(optimizer.lr) == 0.5
+    assert optimizer.get_config()["learning_rate"] == 0.5
+
+
+def test_models_of_two_graphs_keep_their_values() -> None:
+    first = linear()
+    first.fit(X, Y, verbose=0)
+    values = first.get_weights()
+    with tf.Graph().as_default():
+        second = linear()
+        second.fit(X, Y, epochs=2, verbose=0)
+    np.testing.assert_array_equal(first.get_weights()[0], values[0])
+    assert np.abs(second.get_weights()[0] - values[0]).max() > 0
+
+
+@pytest.mark.parametrize("loss", [{"size": "mse"}, [None, "mse"]])
+@pytest.mark.parametrize("targets", [Y, [Y], {"size": Y}, [Y, Y]])
+def test_an_output_without_a_loss_needs_no_targets(loss: Any, targets: Any) -> None:
+    x = keras.Input((3,))
+    size = keras.layers.Dense(1, name="size")(x)
+    model = keras.Model(x, [keras.layers.Activation("tanh", name="kind")(size), size])
+    model.compile("sgd", loss, metrics={"size": ["mae"]}, weighted_metrics={"size": ["mse"]})
+    assert model.metrics_names == [
+        *("loss", "size_loss", "size_mean_absolute_error", "size_weighted_mean_squared_error")
+    ]
+    model.fit(X, targets, verbose=0)
+    assert len(model.predict(X)) == 2
+
+
+def test_a_sequence_learns_of_the_end_of_each_epoch() -> None:
+    class Counted(Numbered):
+        ends = 0
+
+        def on_epoch_end(self) -> None:
+            self.ends += 1
+
+    batches_ = Counted()
+    linear().fit(batches_, epochs=3, verbose=0)
+    assert batches_.ends == 3
 
 
 def test_a_pipe_gets_a_line_for_each_epoch(capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.framework import graph as graphs
-from capstan.keras import context, sessions
+from capstan.keras import context
 from capstan.keras.activations import elu as elu
 from capstan.keras.activations import hard_sigmoid as hard_sigmoid
 from capstan.keras.activations import relu as relu
@@ -159,11 +159,12 @@ def clear_session() -> None:
     Raises:
         AssertionError: a `with graph.as_default()` block is open.
     """
-    context.forget(graphs.get_default_graph())
+    graph = graphs.get_default_graph()
+    session = context.of(graph).session
+    if session is not None:
+        session.close()
+    context.forget(graph)
     graphs.reset_default_graph()
-    if _SETTINGS.session is not None:
-        _SETTINGS.session.close()
-    sessions.set_session(None)
 
 
 def __getattr__(name: str) -> Any:

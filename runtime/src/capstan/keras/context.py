@@ -34,8 +34,10 @@ class GraphContext:
         self.masks: dict[Any, Any] = {}
         self.nodes: dict[Any, Node] = {}
         self.learning_phase: Any = None
-        self.metric_variables: list[Any] = []
+        self.metric_variables: dict[Any, None] = {}
         """The variables of the metrics of compiled models, which are in no collection."""
+        self.session: Any = None
+        """The session in which the models of the graph train."""
         self.initialized: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
         """The variables that have a value, for each session."""
         self._counts: dict[str, int] = {}

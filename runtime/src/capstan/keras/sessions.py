@@ -9,7 +9,7 @@ from capstan.api import state_ops
 from capstan.client import session as sessions
 from capstan.framework import collections, defaults
 from capstan.framework import graph as graphs
-from capstan.keras import context, settings
+from capstan.keras import context
 
 
 def get_session(op_input_list: Any = ()) -> Any:
@@ -20,19 +20,33 @@ def get_session(op_input_list: Any = ()) -> Any:
     variables are initialized.
     """
     graph = graphs.get_default_graph()
+    known = context.of(graph)
     found = defaults.get_default_session()
     if found is None or found.graph is not graph:
-        held = settings.SETTINGS.session
-        if held is None or held.graph is not graph:
-            held = settings.SETTINGS.session = sessions.Session(graph=graph)
-        found = held
+        if known.session is None:
+            known.session = sessions.Session(graph=graph)
+        found = known.session
     initialize(found)
     return found
 
 
 def set_session(session: Any) -> None:
-    """Use `session` for Keras, for example one with the target of a server. None forgets it."""
-    settings.SETTINGS.session = session
+    """Use `session` for its graph, for example one with the target of a server.
+
+    None forgets the session of the default graph.
+    """
+    context.of(None if session is None else session.graph).session = session
+
+
+def held(variable: Any) -> Any:
+    """Return a session without waiting in which a variable has a value, or None."""
+    default = defaults.get_default_session()
+    if default is not None and default.graph is variable.graph:
+        return default
+    known = context.of(variable.graph)
+    if known.session is None or variable not in known.initialized.get(known.session, ()):
+        return None
+    return known.session
 
 
 def initialize(session: Any) -> None:

@@ -1,7 +1,6 @@
 """The settings of Keras that hold for the whole process (python/keras/backend_config.py)."""
 
 from dataclasses import dataclass
-from typing import Any
 
 
 @dataclass(slots=True)
@@ -11,7 +10,6 @@ class Settings:
     floatx: str = "float32"
     epsilon: float = 1e-7
     image_data_format: str = "channels_last"
-    session: Any = None
 
 
 SETTINGS = Settings()

@@ -84,7 +84,7 @@ def _shorten(blas: Any) -> None:
         stop = blas.blas_thread_shutdown_
     except AttributeError:  # another version of OpenBLAS
         return
-    if chosen():
+    if chosen() or _VARIABLE in os.environ:
         return
     os.environ[_VARIABLE] = str(_SPIN)
     try:

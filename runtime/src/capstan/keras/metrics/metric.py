@@ -15,7 +15,7 @@ from capstan.api import array_ops, control_flow_ops, variable_replicas
 from capstan.core import dtypes
 from capstan.framework import facts, opdef
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, settings
+from capstan.keras import base_layer, settings, values
 
 _LIBRARY = __name__.rpartition(".")[0]
 
@@ -61,10 +61,8 @@ class Metric(base_layer.Layer, abc.ABC):
         raise NotImplementedError("Must be implemented in subclasses.")
 
     def reset_states(self) -> None:
-        """Set all variables to zero, in the default session."""
-        for variable in self.variables:
-            shape = variable.shape.as_list()
-            variable.load(np.zeros(shape, variable.dtype.as_numpy_dtype))
+        """Set all variables to zero, in Keras's session."""
+        values.batch_set_value((each, np.zeros(each.shape.as_list())) for each in self.variables)
 
     def get_config(self) -> dict[str, Any]:
         """Return the arguments that create an equal metric, without its state."""

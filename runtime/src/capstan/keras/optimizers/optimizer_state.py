@@ -8,9 +8,9 @@ from typing import Any
 
 from capstan.api import math_ops, trackable, variable_replicas, variables
 from capstan.core import dtypes
-from capstan.framework import body_graph, defaults
+from capstan.framework import body_graph
 from capstan.framework import graph as graphs
-from capstan.keras import initializers
+from capstan.keras import initializers, sessions, values
 from capstan.keras.optimizers import schedules
 
 
@@ -49,10 +49,10 @@ class OptimizerState:
             super().__setattr__(hyper, value)
 
     def _set_hyper(self, name: str, value: Any) -> None:
-        """Set a hyperparameter. If it is a variable already, assign in the default session."""
+        """Set a hyperparameter. If it is a variable already, assign in Keras's session."""
         before = self._hyper.get(name)
         if isinstance(before, variables.Variable) and not callable(value):
-            before.load(value)
+            values.set_value(before, value)
         else:
             self._hyper[name] = value
             self._numbers.pop(name, None)
@@ -86,17 +86,20 @@ class OptimizerState:
     def _serialize_hyperparameter(self, hyperparameter_name: str) -> Any:
         """Return a hyperparameter as a configuration holds it.
 
-        The value of a tensor or variable comes from the default session. Without one, the value of
-        a variable is the number from which the optimizer made it.
+        The value of a variable comes from a session in which it has one: the default session, or
+        Keras's session. Without such a session, it is the number of which the optimizer made it.
         """
         value = self._hyper[hyperparameter_name]
         if isinstance(value, schedules.LearningRateSchedule):
             return schedules.serialize(value)
         if callable(value):
             return value()
-        if hyperparameter_name in self._numbers and defaults.get_default_session() is None:
-            return self._numbers[hyperparameter_name]
-        return value.eval() if isinstance(value, graphs.Tensor | variables.Variable) else value
+        if isinstance(value, variables.Variable):
+            session = sessions.held(value)
+            if session is None and hyperparameter_name in self._numbers:
+                return self._numbers[hyperparameter_name]
+            return value.eval(session)
+        return value.eval() if isinstance(value, graphs.Tensor) else value
 
     def _serialized(self, *names: str) -> dict[str, Any]:
         return {name: self._serialize_hyperparameter(name) for name in names}
@@ -167,11 +170,11 @@ class OptimizerState:
         return self._weights
 
     def get_weights(self) -> list[Any]:
-        """Return the values of `weights`, from the default session."""
-        return [variable.eval() for variable in self.weights]
+        """Return the values of `weights`, from Keras's session."""
+        return values.batch_get_value(self.weights)
 
     def set_weights(self, weights: Any) -> None:
-        """Set `weights` to arrays, in the default session.
+        """Set `weights` to arrays, in Keras's session.
 
         Raises:
             ValueError: the number or the shapes of the arrays differ from those of the variables.
@@ -189,8 +192,7 @@ class OptimizerState:
                     f"Optimizer weight shape {tuple(variable.shape.as_list())} not compatible with "
                     f"provided weight shape {value.shape}"
                 )
-        for variable, value in zip(own, weights, strict=True):
-            variable.load(value)
+        values.batch_set_value(zip(own, weights, strict=True))
 
     @property
     def _checkpoint_dependencies(self) -> trackable.Dependencies:

@@ -2,7 +2,7 @@
 (python/keras/engine/training_utils.py).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,10 +29,14 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The inputs and outputs of a model."""
+    """The inputs of a model, and its outputs that have targets.
+
+    `ignored` are the numbers of the other outputs, which a list of targets may have too.
+    """
 
     inputs: Sequence[str]
     outputs: Sequence[str]
+    ignored: Sequence[int] = ()
 
 
 def listed(given: Any, names: Sequence[str], what: str) -> list[Any]:
@@ -73,8 +77,8 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Name
         ValueError: the arrays do not fit the model, or differ in the number of examples.
     """
     inputs = listed(x, names.inputs, "the inputs")
-    targets = listed(y, names.outputs, "the targets")
-    weights = listed(sample_weight, names.outputs, "the sample weights")
+    targets = listed(_with_loss(y, names), names.outputs, "the targets")
+    weights = listed(_with_loss(sample_weight, names), names.outputs, "the sample weights")
     weights = weights or [None] * len(names.outputs)
     if class_weight and targets:
         weights = [
@@ -88,6 +92,14 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Name
             f"the arrays have {', '.join(map(str, sorted(sizes)))}"
         )
     return Batch(inputs, targets, weights)
+
+
+def _with_loss(given: Any, names: Names) -> Any:
+    """Return the targets or weights of outputs with a loss, from a list for all outputs."""
+    count = len(names.outputs) + len(names.ignored)
+    if not names.ignored or not isinstance(given, list | tuple) or len(given) != count:
+        return given
+    return [each for number, each in enumerate(given) if number not in names.ignored]
 
 
 def _of_output(class_weight: Mapping[Any, Any], name: str, names: Sequence[str]) -> Any:
@@ -141,7 +153,7 @@ class Arrays:
 class Dataset:
     """Batches of a dataset of `tf.data`, of `steps` batches a pass, or to its end if it is None.
 
-    With `steps`, a pass goes on where the pass before it ended.
+    With `steps`, a pass goes on where the pass before it ended, unless `restarts` is true.
     """
 
     samples: int | None = None
@@ -153,9 +165,10 @@ class Dataset:
         names: Names,
         steps: int | None,
         class_weight: Mapping[Any, Any] | None = None,
+        restarts: bool = False,
     ) -> None:
         self.steps, self._session, self._names = steps, session, names
-        self._class_weight = class_weight
+        self._class_weight, self._restarts = class_weight, restarts or steps is None
         is_iterator = isinstance(source, data.Iterator)
         iterator = source if is_iterator else data.make_initializable_iterator(source)
         self._next = iterator.get_next()
@@ -163,7 +176,7 @@ class Dataset:
         self._is_started = is_iterator
 
     def __iter__(self) -> Iterator[Batch]:
-        if not self._is_started or (self.steps is None and self._start is not None):
+        if not self._is_started or (self._restarts and self._start is not None):
             self._session.run(self._start)
             self._is_started = True
         count = 0
@@ -203,23 +216,21 @@ class Generator:
 
     def __iter__(self) -> Iterator[Batch]:
         for _ in range(self.steps or 0):
-            try:
-                value = next(self._items)
-            except StopIteration:
-                if not self._is_sequence:
-                    return
+            value = next(self._items, None)
+            if value is None and self._is_sequence:
                 self._items = self._pass()
-                value = next(self._items)
+                value = next(self._items, None)
+            if value is None:
+                return
             yield of_element(value, self._names, self._class_weight)
+        if hasattr(self._source, "on_epoch_end"):
+            self._source.on_epoch_end()
 
     def _pass(self) -> Iterator[Any]:
         order = np.arange(len(self._source))
         if self._shuffle:
             np.random.shuffle(order)
-        for number in order.tolist():
-            yield self._source[number]
-        if hasattr(self._source, "on_epoch_end"):
-            self._source.on_epoch_end()
+        return (self._source[number] for number in order.tolist())
 
 
 def of_element(value: Any, names: Names, class_weight: Any = None) -> Batch:
@@ -239,4 +250,3 @@ def of_element(value: Any, names: Names, class_weight: Any = None) -> Batch:
 
 
 Source = Arrays | Dataset | Generator
-Make = Callable[[], Source]

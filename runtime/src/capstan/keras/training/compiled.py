@@ -9,6 +9,7 @@ from typing import Any
 from capstan.keras import losses, metrics, optimizers
 from capstan.keras.metrics import functions, means
 
+_LIBRARY = losses.__name__.rpartition(".")[0]
 _ACCURACY = {"accuracy": "acc", "acc": "acc"}
 _CROSSENTROPY = {"crossentropy": "ce", "ce": "ce"}
 
@@ -26,6 +27,23 @@ class Compiled:
     metrics: Any
     weighted_metrics: Any
 
+    def check(self, names: Sequence[str] | None) -> None:
+        """Check the arguments, against the names of the outputs if they are known.
+
+        Raises:
+            ValueError: a name is unknown, or the arguments do not fit the outputs.
+            TypeError: the metrics are no list and no dictionary.
+        """
+        for each in _leaves(self.loss):
+            losses.get(each)
+        for each in (*_leaves(self.metrics), *_leaves(self.weighted_metrics)):
+            if not isinstance(each, str) or each not in (*_ACCURACY, *_CROSSENTROPY):
+                metrics.get(each)
+        if names is not None:
+            self.losses(names)
+            self.weights(names)
+            self.all_metrics(names)
+
     def copied(self, optimizer: Any, *, has_metrics: bool) -> "Compiled":
         """Return the arguments for another graph, with metrics of their own or without any."""
         plain, weighted = (
@@ -40,10 +58,16 @@ class Compiled:
         Raises:
             ValueError: the losses do not fit the outputs, or there is none.
         """
-        found = [each and as_loss(each) for each in per_output(self.loss, names, "loss")]
-        if not any(found):
+        given = per_output(self.loss, names, "loss")
+        found = [None if each is None else as_loss(each) for each in given]
+        if all(each is None for each in found):
             raise ValueError("The model cannot be compiled because it has no loss to optimize.")
         return found
+
+    def with_loss(self, names: Sequence[str]) -> list[str]:
+        """Return the names of the outputs that have a loss, and so targets."""
+        found = self.losses(names)
+        return [name for name, loss in zip(names, found, strict=True) if loss is not None]
 
     def weights(self, names: Sequence[str]) -> list[float]:
         """Return the weight of the loss of each output."""
@@ -69,6 +93,17 @@ def _copied(given: Any) -> Any:
     if isinstance(given, metrics.Metric):
         return type(given).from_config(given.get_config())
     return given
+
+
+def _leaves(given: Any) -> list[Any]:
+    """Return the losses or metrics in lists and dictionaries."""
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        return [each for value in given.values() for each in _leaves(value)]
+    if isinstance(given, list | tuple):
+        return [each for value in given for each in _leaves(value)]
+    return [given]
 
 
 def compiled(
@@ -107,9 +142,18 @@ def per_output(given: Any, names: Sequence[str], what: str) -> list[Any]:
 
 
 def metrics_per_output(given: Any, names: Sequence[str]) -> list[list[Any]]:
-    """Return the metrics of each output. A flat list holds for all outputs."""
+    """Return the metrics of each output. A flat list holds for all outputs.
+
+    Raises:
+        TypeError: the metrics are no list and no dictionary.
+    """
     if given is None:
         return [[] for _ in names]
+    if not isinstance(given, Mapping | list | tuple):
+        raise TypeError(
+            f"Type of `metrics` argument not understood. Expected a list or dictionary, found: "
+            f"{given}"
+        )
     if isinstance(given, Mapping):
         return [_listed(each) for each in per_output(given, names, "metrics")]
     if any(isinstance(each, list | tuple) for each in given):
@@ -189,3 +233,18 @@ def _kind(loss: Any, sizes: Sequence[int | None] | None, kinds: Sequence[Any]) -
     if function is losses.sparse_categorical_crossentropy:
         return sparse
     return categorical
+
+
+def target_shape(loss: Any, shape: Any) -> Any:
+    """Return the shape of the targets of an output with a static shape, or None if unknown.
+
+    Only the library's own losses tell it. Numbers of classes have a last axis of size 1.
+    """
+    if shape.ndims is None:
+        return None
+    sizes = shape.as_list()
+    function = getattr(loss, "function", None)
+    if not (getattr(function, "__module__", None) or "").startswith(_LIBRARY):
+        return [None] * len(sizes)
+    is_sparse = function is losses.sparse_categorical_crossentropy
+    return [None, *sizes[1:-1], 1 if is_sparse else sizes[-1]] if len(sizes) > 1 else [None]

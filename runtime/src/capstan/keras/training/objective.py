@@ -61,18 +61,21 @@ def build(
         part = value * weights[at]
         total = part if total is None else total + part
     for at, specs in enumerate(given.all_metrics(names)):
+        if all_losses[at] is None:
+            continue  # An output without a loss has no targets.
         sizes = outputs[at].shape.as_list() if outputs[at].shape.ndims is not None else None
         for identifier, is_weighted in specs:
             metric = compiling.as_metric(identifier, all_losses[at], sizes)
-            name = f"{names[at]}_{metric.name}" if len(names) > 1 else metric.name
-            found[_free(f"weighted_{name}" if is_weighted else name, found)] = metric
+            name = f"weighted_{metric.name}" if is_weighted else metric.name
+            name = f"{names[at]}_{name}" if len(names) > 1 else name
+            found[_free(name, found)] = metric
             target = as_column(targets[at], outputs[at].shape.ndims)
             weight = _masked(sample_weights[at] if is_weighted else None, masks[at], outputs[at])
             updates.append(metric.update_state(target, outputs[at], sample_weight=weight))
     for extra in model.losses:
         total = total + math_ops.cast(extra, total.dtype)
-    known = context.of().metric_variables
-    known += [each for metric in found.values() for each in metric.variables if each not in known]
+    for metric in found.values():
+        context.of().metric_variables.update(dict.fromkeys(metric.variables))
     update = group(*updates)
     with graphs.get_default_graph().control_dependencies([update]):
         values = [array_ops.identity(metric.result()) for metric in found.values()]

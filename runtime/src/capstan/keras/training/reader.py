@@ -20,6 +20,7 @@ class Reader:
 
     inputs: Any
     outputs: Any
+    _compiled: Any = None
 
     def _session(self) -> Any:
         return sessions.get_session()
@@ -38,8 +39,6 @@ class Reader:
             if isinstance(types, tuple):
                 shapes, types = shapes[0], types[0]
             flat = list(zip(nest.flatten(shapes), nest.flatten(types), strict=True))
-        elif isinstance(x, batches.Batch):
-            flat = [(each.shape, dtypes.as_dtype(each.dtype)) for each in x.inputs]
         elif _is_generator(x) or isinstance(x, dict):
             raise ValueError(
                 f"The model {type(self).__name__} has no inputs yet. Call it on tf.keras.Input, or "
@@ -64,7 +63,12 @@ class Reader:
 
     @property
     def _names(self) -> batches.Names:
-        return batches.Names(self.input_names, self.output_names)
+        names = self.output_names
+        if self._compiled is None or not names:
+            return batches.Names(self.input_names, names)
+        targets = self._compiled.with_loss(names)
+        ignored = [number for number, name in enumerate(names) if name not in targets]
+        return batches.Names(self.input_names, targets, ignored)
 
     def _examples(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> batches.Batch:
         if not self.outputs:
@@ -80,8 +84,11 @@ class Reader:
         batch_size: int | None,
         count: int | None,
         shuffle: Any,
+        restarts: bool = False,
     ) -> batches.Source:
         """Return the batches of arrays, of a dataset, or of a generator.
+
+        With `restarts`, each pass over a dataset begins with its first batch.
 
         Raises:
             ValueError: there are targets beside a dataset or a generator.
@@ -94,7 +101,8 @@ class Reader:
                     "a generator"
                 )
             if is_dataset:
-                return batches.Dataset(x, self._session(), self._names, count, class_weight)
+                names = self._names
+                return batches.Dataset(x, self._session(), names, count, class_weight, restarts)
             return batches.Generator(x, self._names, count, class_weight, bool(shuffle))
         if isinstance(x, batches.Batch):
             examples = x
@@ -107,7 +115,9 @@ class Reader:
         if isinstance(given, tuple | list):
             x, y, weights = (*given, None)[:3]
             return self._source(x, y, weights, None, batch_size, count, shuffle=False)
-        return self._source(given, None, None, None, batch_size, count, shuffle=False)
+        return self._source(
+            given, None, None, None, batch_size, count, shuffle=False, restarts=True
+        )
 
     def _outputs_of(self, batch: batches.Batch) -> list[Any]:
         found: list[Any] = self._session().run(
@@ -130,7 +140,7 @@ def _ends(tensors: list[Any], what: str) -> list[str]:
 
 
 def _is_generator(x: Any) -> bool:
-    if isinstance(x, np.ndarray | list | tuple | dict | batches.Batch) or x is None:
+    if isinstance(x, list | tuple | dict | batches.Batch) or hasattr(x, "__array__") or x is None:
         return False
     return hasattr(x, "__next__") or (
         hasattr(x, "__getitem__") and hasattr(x, "__len__") and not hasattr(x, "dtype")

@@ -11,26 +11,33 @@ from capstan.framework import graph as graphs
 from capstan.framework.grouping import group
 from capstan.keras import learning
 from capstan.keras.metrics import metric as metrics
-from capstan.keras.training import batches, objective
+from capstan.keras.training import batches, compiled, objective
 
 
 class Steps:
     """Feeds batches to the placeholders of a model. One thread at a time may use it.
 
-    `is_weighted` says for each output whether its examples have weights.
+    `is_weighted` says for each output with a loss whether its examples have weights.
+
+    Raises:
+        ValueError: the arguments of `compile` do not fit the outputs.
     """
 
     def __init__(self, model: Any, is_weighted: Sequence[bool]) -> None:
         self._model = model
-        outputs = model.outputs
-        self._targets = [
-            creation_ops.placeholder(each.dtype.base_dtype, _target_shape(each)) for each in outputs
-        ]
-        self._weights = [
-            creation_ops.placeholder(each.dtype.base_dtype, [None]) if weighted else None
-            for each, weighted in zip(outputs, is_weighted, strict=True)
-        ]
-        self.objective = objective.build(model, outputs, self._targets, self._weights)
+        losses = model._compiled.losses(model.output_names)
+        targets: list[Any] = [None] * len(losses)
+        weights: list[Any] = [None] * len(losses)
+        places = [place for place, loss in enumerate(losses) if loss is not None]
+        for place, weighted in zip(places, is_weighted, strict=True):
+            output = model.outputs[place]
+            kind = output.dtype.base_dtype
+            shape = compiled.target_shape(losses[place], output.shape)
+            targets[place] = creation_ops.placeholder(kind, shape)
+            weights[place] = creation_ops.placeholder(kind, [None]) if weighted else None
+        self._targets = [targets[place] for place in places]
+        self._weights = [weights[place] for place in places]
+        self.objective = objective.build(model, model.outputs, targets, weights)
 
     @functools.cached_property
     def _train_op(self) -> Any:
@@ -53,6 +60,9 @@ class Steps:
 
     def _feeds(self, batch: batches.Batch, *, trains: bool) -> dict[Any, Any]:
         feeds = inputs_of(self._model, batch, trains=trains)
+        if not batch.targets:
+            raise ValueError("There are no targets. Pass them as `y`, or as the second part of "
+                             "each element of a dataset or a generator")  # fmt: skip
         for target, value in zip(self._targets, batch.targets, strict=True):
             feeds[target] = _column(value, target.shape.ndims)
         for weight, value in zip(self._weights, batch.weights, strict=True):
@@ -73,7 +83,9 @@ class Steps:
 
 def train_op(model: Any, goal: objective.Objective) -> Any:
     """Add the operation that trains a compiled model, and updates its moving averages."""
-    updates = model.optimizer.get_updates(goal.loss, model.trainable_weights)
+    # The weights that were trainable when the model was compiled: another model may share them.
+    weights = model.trainable_weights if model._trained is None else model._trained
+    updates = model.optimizer.get_updates(goal.loss, weights)
     # A metric that is an attribute of the model has the batch already.
     counted = {id(each) for metric in goal.metrics.values() for each in metric.updates}
     return group(*updates, *(each for each in model.updates if id(each) not in counted))
@@ -89,11 +101,6 @@ def inputs_of(model: Any, batch: batches.Batch, *, trains: bool) -> dict[Any, An
     if isinstance(phase, graphs.Tensor):
         feeds[phase] = trains
     return feeds
-
-
-def _target_shape(output: Any) -> list[None] | None:
-    rank = output.shape.ndims
-    return None if rank is None else [None] * rank
 
 
 def _column(value: Any, rank: int | None) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import logging
-from capstan.keras.training import batches, callback, compiled, progress, reader, steps
+from capstan.keras.training import averages, batches, callback, compiled, progress, reader, steps
 
 
 class Trainer(reader.Reader):
@@ -15,9 +15,12 @@ class Trainer(reader.Reader):
     One thread at a time may use it.
     """
 
-    _compiled: Any = None
-    _made: Any = None
+    trainable_weights: list[Any]
+    history: Any = None
+    """The `History` of the last `fit`."""
     stop_training = False
+    _made: Any = None
+    _trained: Any = None
 
     def compile(
         self,
@@ -29,7 +32,6 @@ class Trainer(reader.Reader):
         weighted_metrics: Any = None,
         target_tensors: Any = None,
         distribute: Any = None,
-        **kwargs: Any,
     ) -> None:
         """Choose how the model trains.
 
@@ -39,7 +41,8 @@ class Trainer(reader.Reader):
         `weighted_metrics` also use the weights of the examples.
 
         Raises:
-            ValueError: a name is unknown.
+            ValueError: a name is unknown, or the arguments do not fit the outputs.
+            TypeError: `metrics` is no list and no dictionary.
             NotImplementedError: there is a `sample_weight_mode` or `target_tensors`.
         """
         if sample_weight_mode is not None or target_tensors is not None:
@@ -49,6 +52,8 @@ class Trainer(reader.Reader):
             )
         self._compiled = compiled.compiled(optimizer, loss, loss_weights, metrics, weighted_metrics)
         self._made = {}
+        self._trained = self.trainable_weights if self.outputs else None
+        self._compiled.check(self.output_names if self.outputs else None)
 
     @property
     def optimizer(self) -> Any:
@@ -61,11 +66,20 @@ class Trainer(reader.Reader):
         return None if self._compiled is None else self._compiled.loss
 
     @property
+    def metrics(self) -> list[Any]:
+        """The Metrics of `compile`, in the order of `metrics_names`."""
+        if self._compiled is None:
+            return []
+        names = self.metrics_names
+        found = next(iter(self._made.values())).objective.metrics
+        return [found[name] for name in names[1:]]
+
+    @property
     def metrics_names(self) -> list[str]:
         """The names of the values that `evaluate` returns."""
         self._require_compiled()
         if not self._made:
-            self._steps([False] * len(self.output_names))
+            self._steps([False] * len(self._names.outputs))
         first = next(iter(self._made.values()))
         return ["loss", *first.objective.metrics]
 
@@ -85,13 +99,17 @@ class Trainer(reader.Reader):
         initial_epoch: int = 0,
         steps_per_epoch: int | None = None,
         validation_steps: int | None = None,
-        validation_freq: int = 1,
-        **kwargs: Any,
+        validation_freq: Any = 1,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
     ) -> callback.History:
         """Train the model. Blocks until the last epoch. Return the values of each epoch.
 
         `x` has the inputs as arrays, or is a dataset, an iterator or a generator of `(x, y)` or
         `(x, y, sample_weight)`. Without `steps_per_epoch`, an epoch is all examples.
+        `validation_freq` is a number of epochs, or a list of epochs counted from 1. The batches are
+        read in this thread, whatever `workers` says.
 
         Raises:
             RuntimeError: the model is not compiled.
@@ -113,7 +131,7 @@ class Trainer(reader.Reader):
                 checked = batches.Arrays(held_out, batch_size or reader.BATCH_SIZE)
             elif validation_data is not None:
                 checked = self._validation(validation_data, batch_size, validation_steps)
-            history = callback.History()
+            history = self.history = callback.History()
             names = self.metrics_names
             called = callback.Callbacks(
                 [*(callbacks or ()), progress.ProgbarLogger(_count_mode(source)), history],
@@ -137,7 +155,7 @@ class Trainer(reader.Reader):
         checked: batches.Source | None,
         called: callback.Callbacks,
         epochs: range,
-        validation_freq: int,
+        due: Any,
     ) -> None:
         self.stop_training = False
         with self._session().as_default():
@@ -145,39 +163,43 @@ class Trainer(reader.Reader):
             for epoch in epochs:
                 called.call("on_epoch_begin", epoch, {})
                 logs = self._pass(source, called, "train")
-                if checked is not None and (epoch + 1) % validation_freq == 0:
-                    found = self._pass(checked, called, "test")
-                    logs.update((f"val_{name}", value) for name, value in found.items())
+                if logs is None:
+                    if epoch == epochs.start:
+                        raise _no_batch()
+                    break
+                if checked is not None and not self.stop_training and _is_due(epoch, due):
+                    logs.update(self._validated(checked, called))
                 called.call("on_epoch_end", epoch, logs)
                 if self.stop_training:
                     break
             called.call("on_train_end", {})
 
+    def _validated(self, checked: batches.Source, called: callback.Callbacks) -> dict[str, Any]:
+        called.call("on_test_begin", {})
+        found = self._pass(checked, called, "test")
+        called.call("on_test_end", {})
+        if found is None:
+            raise _no_batch()
+        return {f"val_{name}": value for name, value in found.items()}
+
     def _pass(
         self, source: batches.Source, called: callback.Callbacks, mode: str
-    ) -> dict[str, Any]:
-        """Run all batches of a source. Return the mean loss, and the metrics at the end."""
-        names = self.metrics_names
-        total, weight, values, count = 0.0, 0, [0.0] * len(names), 0
-        if mode == "test":
-            called.call("on_test_begin", {})
+    ) -> dict[str, Any] | None:
+        """Run all batches of a source. Return the mean loss, and the metrics at the end.
+
+        Return None if the source has no batch.
+        """
+        names, values, mean = self.metrics_names, [], averages.Mean(source.samples is not None)
         for number, batch in enumerate(source):
             event = f"on_{mode}_batch"
             called.call(f"{event}_begin", number, {"batch": number, "size": batch.size})
-            chosen = self._steps([each is not None for each in batch.weights])
-            chosen.prepare(trains=mode == "train")
-            session = self._session()
-            if not number:
-                chosen.reset(session)
-            values = chosen.run(session, batch, trains=mode == "train")
-            total, weight, count = total + values[0] * batch.size, weight + batch.size, count + 1
+            values = self._run(batch, trains=mode == "train", is_first=not number)
+            mean.add(values[0], batch.size)
             logs = {"batch": number, "size": batch.size, **dict(zip(names, values, strict=True))}
             called.call(f"{event}_end", number, logs)
             if mode == "train" and self.stop_training:
                 break
-        if not count:
-            raise ValueError("There is no batch to train on: the data have no examples")
-        if source.steps is not None and count < source.steps and not self.stop_training:
+        if source.steps is not None and mean.count < source.steps and not self.stop_training:
             logging.warning(
                 "Your dataset ran out of data; interrupting training. Make sure that your dataset "
                 "can generate at least `steps_per_epoch * epochs` batches (in this case, %d "
@@ -185,10 +207,18 @@ class Trainer(reader.Reader):
                 "dataset.",
                 source.steps,
             )
-            self.stop_training = True
-        if mode == "test":
-            called.call("on_test_end", {})
-        return dict(zip(names, [total / weight, *values[1:]], strict=True))
+            self.stop_training = mode == "train"
+        if not values:
+            return None
+        return dict(zip(names, [mean.value, *values[1:]], strict=True))
+
+    def _run(self, batch: batches.Batch, *, trains: bool, is_first: bool) -> list[Any]:
+        chosen = self._steps([each is not None for each in batch.weights])
+        chosen.prepare(trains=trains)
+        session = self._session()
+        if is_first:
+            chosen.reset(session)
+        return chosen.run(session, batch, trains=trains)
 
     def evaluate(
         self,
@@ -199,11 +229,13 @@ class Trainer(reader.Reader):
         sample_weight: Any = None,
         steps: int | None = None,
         callbacks: Iterable[callback.Callback] | None = None,
-        **kwargs: Any,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
     ) -> Any:
         """Return the loss and the metrics, as a list in the order of `metrics_names`.
 
-        Without metrics, return the loss alone. The arguments are those of `fit`.
+        Without metrics, return the loss alone. The arguments are those of `fit`. Prints nothing.
 
         Raises:
             RuntimeError: the model is not compiled.
@@ -214,9 +246,7 @@ class Trainer(reader.Reader):
             source = self._source(x, y, sample_weight, None, batch_size, steps, shuffle=False)
             parameters = {"steps": source.steps, "verbose": verbose, "samples": source.samples}
             called = callback.Callbacks(callbacks or (), self, parameters)
-            stopped = self.stop_training
-            found = list(self._pass(source, called, "test").values())
-            self.stop_training = stopped
+            found = list(self._validated(source, called).values())
         return found[0] if len(found) == 1 else found
 
     def predict(
@@ -226,9 +256,13 @@ class Trainer(reader.Reader):
         verbose: int = 0,
         steps: int | None = None,
         callbacks: Iterable[callback.Callback] | None = None,
-        **kwargs: Any,
+        max_queue_size: int = 10,
+        workers: int = 1,
+        use_multiprocessing: bool = False,
     ) -> Any:
         """Return the outputs for all examples: an array, or a list for several outputs.
+
+        Prints nothing.
 
         Raises:
             ValueError: the data do not fit the model.
@@ -271,12 +305,9 @@ class Trainer(reader.Reader):
         self._require_compiled()
         with self._ready_graph(x).as_default():
             batch = self._examples(x, y, sample_weight, class_weight)
-            chosen = self._steps([each is not None for each in batch.weights])
-            chosen.prepare(trains=trains)
-            session = self._session()
+            found = self._run(batch, trains=trains, is_first=False)
             if resets:
-                chosen.reset(session)
-            found = chosen.run(session, batch, trains=trains)
+                self._steps([each is not None for each in batch.weights]).reset(self._session())
         return found[0] if len(found) == 1 else found
 
     def predict_on_batch(self, x: Any) -> Any:
@@ -321,3 +352,12 @@ class Trainer(reader.Reader):
 
 def _count_mode(source: batches.Source) -> str:
     return "steps" if source.samples is None else "samples"
+
+
+def _is_due(epoch: int, due: Any) -> bool:
+    """Return whether an epoch is validated: `due` is an interval, or a list of epochs."""
+    return bool((epoch + 1) % due == 0 if isinstance(due, int) else epoch + 1 in due)
+
+
+def _no_batch() -> ValueError:
+    return ValueError("There is no batch: the data have no examples")
