@@ -9,7 +9,15 @@ import absl.flags
 import pytest
 
 import capstan as tf
-from capstan.api import barriers, flags, namespaces, random_ops, tf_export, weight_shapes
+from capstan.api import (
+    barriers,
+    flags,
+    namespaces,
+    random_ops,
+    tf_export,
+    variable_collections,
+    weight_shapes,
+)
 from capstan.api.feature_column import embedding
 from capstan.api.resource_variables import ResourceVariable
 from capstan.api.rnn import own_loops
@@ -18,7 +26,7 @@ from capstan.core import checkpoint_messages, saved_model_messages
 from capstan.core.queue_runner_messages import QueueRunnerDef
 from capstan.estimator import arguments, old_exports, training
 from capstan.estimator.canned import model_head
-from capstan.train import import_graph
+from capstan.train import import_graph, readiness
 from capstan.train.hooked_session import HookedSession
 from capstan.train.moving_averages import assign_moving_average
 from capstan.train.saved_model import loader
@@ -70,6 +78,9 @@ NAMES = [
     ("python.ops.gradients", "gradients", tf.gradients),
     ("python.ops.nccl_ops", "reduce_sum", tf.contrib.nccl.reduce_sum),
     ("python.ops.variables", "Variable", tf.Variable),
+    ("python.ops.variables", "_all_saveable_objects", variable_collections.all_saveable_objects),
+    ("python.ops.variable_scope", "variable", tf.Variable),
+    ("python.training.session_manager", "_ready", readiness.ready),
     ("python.ops.nn_ops", "relu", tf.nn.relu),
     ("python.training.basic_session_run_hooks", "StopAtStepHook", tf.train.StopAtStepHook),
     ("python.training.session_run_hook", "SessionRunHook", tf.train.SessionRunHook),

@@ -149,3 +149,19 @@ def test_the_handlers_of_the_root_logger_get_the_messages(tmp_path: pathlib.Path
     """
     done = run(tmp_path, text)
     assert (done.stdout, done.stderr) == ("mine: text\n", "")
+
+
+def test_messages_of_the_level_of_the_root_logger_are_shown(tmp_path: pathlib.Path):
+    text = """
+        import logging, sys
+        logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
+        import capstan as tf
+        tf.logging.info("heard")
+        assert tf.logging.get_verbosity() == tf.logging.INFO
+        logging.getLogger().setLevel(logging.ERROR)
+        tf.logging.warn("silent")
+        tf.logging.set_verbosity(tf.logging.DEBUG)
+        tf.logging.debug("heard, too")
+    """
+    done = run(tmp_path, text)
+    assert done.stdout.splitlines() == ["heard", "heard, too"]

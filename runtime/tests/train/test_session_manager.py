@@ -10,6 +10,7 @@ import genuine
 import pytest
 
 import capstan as tf
+from capstan.python.training import session_manager
 
 
 def make_manager(**arguments: Any) -> tf.train.SessionManager:
@@ -305,3 +306,13 @@ def test_an_interrupt_of_the_wait_for_the_chief_closes_the_session():
     ]
     with pytest.raises(RuntimeError, match="closed"):
         session.run(tf.global_variables_initializer())
+
+
+def test_programs_with_their_own_hook_ask_whether_variables_are_initialised():
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.get_variable("v", initializer=1.0)
+        op = tf.report_uninitialized_variables()
+        text = "Variables not initialized: v"
+        assert session_manager._ready(op, session, "Not ready") == (False, text)
+        session.run(variable.initializer)
+        assert session_manager._ready(op, session, "Not ready") == (True, None)

@@ -3,8 +3,8 @@
     I1121 12:00:00.123 4711 hooks.py:20] global_step/sec: 310.5
 
 The messages go through the standard library's logger `capstan`. If the program has configured the
-root logger, only the root logger's handlers write them. As in TensorFlow 1, only warnings and
-errors are shown until `set_verbosity(tf.logging.INFO)`.
+root logger, only the root logger's handlers write them. Until `set_verbosity`, the level is that of
+the root logger: warnings and errors are shown, or what `logging.basicConfig(level=...)` says.
 """
 
 import functools
@@ -49,8 +49,6 @@ def get_logger() -> logging.Logger:
     logger = logging.getLogger(_NAME)
     if not any(isinstance(handler, _StandardError) for handler in logger.handlers):
         logger.addHandler(_StandardError())
-        if logger.level == logging.NOTSET:
-            logger.setLevel(WARN)
     return logger
 
 

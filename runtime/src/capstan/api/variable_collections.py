@@ -18,6 +18,12 @@ def global_variables(scope: str | None = None) -> list[Any]:
     return graphs.get_default_graph().get_collection(_Keys.GLOBAL_VARIABLES, scope)
 
 
+def all_saveable_objects(scope: str | None = None) -> list[Any]:
+    """Return all objects of the default graph that a saver saves: global variables and others."""
+    others = graphs.get_default_graph().get_collection(_Keys.SAVEABLE_OBJECTS, scope)
+    return [*global_variables(scope), *others]
+
+
 def local_variables(scope: str | None = None) -> list[Any]:
     """Return the default graph's local variables, which are neither shared nor saved."""
     return graphs.get_default_graph().get_collection(_Keys.LOCAL_VARIABLES, scope)

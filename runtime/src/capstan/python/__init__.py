@@ -318,9 +318,13 @@ alias.grow(
         "ops.tensor_array_grad": (_hidden("capstan.framework.ops.tensor_array"),),
         "ops.variable_scope": (
             *(_partition_info, _hidden("capstan.api.variable_store"), "capstan.api.variable_scope"),
+            {"variable": "capstan.api.variables.Variable"},
             *(_TF, _op),
         ),
-        "ops.variables": (_new_variable, _TF, "capstan.api.partitioned_variables", _op),
+        "ops.variables": (
+            *(_new_variable, _hidden("capstan.api.variable_collections"), _TF),
+            *("capstan.api.partitioned_variables", _op),
+        ),
         **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
         **{f"ops.{name}_grad": () for name in _GRADIENTS},
         **{
@@ -381,6 +385,7 @@ alias.grow(
         "training.evaluation": (_hidden("capstan.train.evaluation"), *_TRAIN),
         "training.moving_averages": ("capstan.train.moving_averages", *_TRAIN),
         "training.summary_io": (_summary_writer_cache, *_TRAIN),
+        "training.session_manager": (_hidden("capstan.train.readiness"), *_TRAIN),
         "training.slot_creator": ("capstan.train.slot_creator",),
         "training.checkpoint_state_pb2": ("capstan.core.checkpoint_messages",),
         "training.saveable_object": ("capstan.train.saveable_object",),

@@ -31,3 +31,13 @@ def missing_variables(op: Any, session: sessions.Session, problem: str) -> str |
     if names is None or np.asarray(names).dtype == np.int32 or np.size(names) == 0:
         return None
     return "Variables not initialized: " + ", ".join(name.decode() for name in np.ravel(names))
+
+
+def ready(op: Any, sess: sessions.Session, msg: str) -> tuple[bool, str | None]:
+    """Return whether all variables are initialised, and else a text that names the others.
+
+    Programs with a session hook of their own call this function, as
+    `tensorflow.python.training.session_manager._ready`.
+    """
+    missing = missing_variables(op, sess, msg)
+    return missing is None, missing
