@@ -2,7 +2,8 @@
 
 import sys
 import threading
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -462,3 +463,22 @@ def test_the_versions_of_a_graph_are_those_of_its_graph_def() -> None:
     graph = tf.Graph()
     assert graph.graph_def_versions == graph.as_graph_def().versions
     assert graph.graph_def_versions.producer > 0
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: tf.constant(1),
+        lambda: tf.no_op(),
+        lambda: tf.SparseTensor([[0]], [1], [2]),
+        lambda: tf.IndexedSlices(tf.constant([1]), tf.constant([0])),
+        lambda: tf.Variable(1),
+        lambda: tf.Variable(1, use_resource=True),
+    ],
+)
+def test_programs_may_add_attributes_to_objects_of_a_graph(make: Callable[[], Any]) -> None:
+    with tf.Graph().as_default():
+        made = make()
+        made._uses_learning_phase = True
+        assert made._uses_learning_phase
+        weakref.ref(made)

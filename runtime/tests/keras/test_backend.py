@@ -161,3 +161,23 @@ def test_types_have_names_and_constants_the_type_floatx() -> None:
     assert K.dtype(K.constant([1, 2])) == "float32"
     assert K.dtype(K.constant([1, 2], dtype="int64")) == "int64"
     assert K.cast_to_floatx([1, 2]).dtype == np.float32
+
+
+@pytest.mark.e2e
+def test_variables_and_placeholders_have_the_type_floatx() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = [K.variable([1, 2], name="v"), K.zeros((2,), name="z"), K.ones([2, 1], "int32")]
+        assert [each.dtype.base_dtype.name for each in made] == ["float32", "float32", "int32"]
+        assert [each.name for each in made[:2]] == ["v:0", "z_1:0"]
+        assert all(tf.contrib.framework.is_tensor(each) for each in made)
+        assert set(made) == set(tf.trainable_variables())
+        session.run(tf.global_variables_initializer())
+        session.run(K.update(made[1], K.update_add(made[0], [1.0, 1.0])))
+        session.run(K.update_sub(made[2], [[1], [0]]))
+        assert [each.tolist() for each in session.run(made)] == [[2, 3], [2, 3], [[0], [1]]]
+
+        fed = K.placeholder(ndim=2)
+        assert (fed.dtype, fed.shape.as_list()) == (tf.float32, [None, None])
+        assert K.placeholder((3, None), dtype="int64").shape.as_list() == [3, None]
+        assert isinstance(K.placeholder((3, 1), sparse=True), tf.SparseTensor)
+        assert isinstance(K.zeros(tf.shape(fed)), tf.Tensor)

@@ -43,6 +43,7 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
     """
 
     __slots__ = (
+        *("__dict__", "__weakref__"),
         *("_aggregation", "_constraint", "_initial_value", "_initializer", "_save_slice_info"),
         *("_synchronization", "_trainable"),
     )

@@ -10,10 +10,11 @@ class IndexedSlices:
     """Slices `values[i]` of a tensor at the rows `indices[i]` along axis 0.
 
     If `indices` names a row more than once, the slices of the row add up. `dense_shape` is a tensor
-    with the shape of the full tensor, or None if the shape is unknown. Immutable.
+    with the shape of the full tensor, or None if the shape is unknown. Immutable, but programs may
+    add attributes of their own.
     """
 
-    __slots__ = ("_dense_shape", "_indices", "_values")
+    __slots__ = ("__dict__", "__weakref__", "_dense_shape", "_indices", "_values")
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         self._values = values

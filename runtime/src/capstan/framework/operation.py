@@ -21,9 +21,12 @@ _ENTERING = (facts.Role.ENTER, facts.Role.SWITCH)
 
 
 class Tensor(operand.Operand):
-    """Output `value_index` of an operation."""
+    """Output `value_index` of an operation. Programs may add attributes of their own."""
 
-    __slots__ = ("_consumers", "_dtype", "_index", "_op", "_shape", "assign")
+    __slots__ = (
+        *("__dict__", "__weakref__"),
+        *("_consumers", "_dtype", "_index", "_op", "_shape", "assign"),
+    )
 
     assign: Callable[..., Any]
     """`assign(value, name=None)` changes the part of a variable that this tensor is. Only a slice
@@ -118,9 +121,13 @@ class Tensor(operand.Operand):
 
 
 class Operation:
-    """A node of a graph. Only `Graph.create_op` creates operations."""
+    """A node of a graph. Only `Graph.create_op` creates operations.
+
+    Programs may add attributes of their own.
+    """
 
     __slots__ = (
+        "__dict__",
         "__weakref__",
         "_attrs",
         "_control_flow_context",

@@ -25,13 +25,14 @@ class SparseTensor:
     """A tensor of `dense_shape` that has `values[i]` at the place `indices[i]`, and else zeros.
 
     `indices` is a matrix of int64 with one row for each value, and `dense_shape` a vector of int64.
-    Ops expect that the rows of `indices` are sorted. Immutable.
+    Ops expect that the rows of `indices` are sorted. Immutable, but programs may add attributes of
+    their own.
 
     Raises:
         ValueError: the static shapes of the three tensors do not fit.
     """
 
-    __slots__ = ("_dense_shape", "_indices", "_values")
+    __slots__ = ("__dict__", "__weakref__", "_dense_shape", "_indices", "_values")
 
     def __init__(self, indices: Any, values: Any, dense_shape: Any) -> None:
         given = [part for part in (indices, values, dense_shape) if isinstance(part, graphs.Tensor)]

@@ -8,6 +8,13 @@ from capstan.keras import context
 from capstan.keras.activations import elu as elu
 from capstan.keras.activations import hard_sigmoid as hard_sigmoid
 from capstan.keras.activations import relu as relu
+from capstan.keras.backend_variables import ones as ones
+from capstan.keras.backend_variables import placeholder as placeholder
+from capstan.keras.backend_variables import update as update
+from capstan.keras.backend_variables import update_add as update_add
+from capstan.keras.backend_variables import update_sub as update_sub
+from capstan.keras.backend_variables import variable as variable
+from capstan.keras.backend_variables import zeros as zeros
 from capstan.keras.crossentropies import binary_crossentropy as binary_crossentropy
 from capstan.keras.crossentropies import categorical_crossentropy as categorical_crossentropy
 from capstan.keras.crossentropies import (
