@@ -1,4 +1,4 @@
-"""Functions of `tf.keras.backend` that make variables and placeholders (python/keras/backend.py)."""
+"""Variables and placeholders that `tf.keras.backend` makes (python/keras/backend.py)."""
 
 from collections.abc import Sequence
 from typing import Any
