@@ -250,7 +250,9 @@ def test_a_run_removes_the_cluster_of_a_killed_run(tmp_path: pathlib.Path) -> No
     )
     with killed:
         assert killed.stdout is not None
-        folder = pathlib.Path(killed.stdout.readline().strip())
+        line = killed.stdout.readline().strip()
+        assert line, "the run ended before its cluster was ready"
+        folder = pathlib.Path(line)
         assert folder.exists()
         killed.send_signal(signal.SIGKILL)
     assert left_of(folder)

@@ -42,6 +42,11 @@ def start(machine: Machine) -> Daemon:
     return machine.start("containerd", "--config", config)
 
 
+def version(machine: Machine) -> str:
+    """Return the version of a machine's containerd. Raises AssertionError if it does not answer."""
+    return machine.run(f"{_CTR} version")
+
+
 class ImageStore:
     """The images that all nodes of a cluster share."""
 

@@ -40,6 +40,13 @@ class Node:
             store.link(self.machine)
         self._daemons.append(containerd.start(self.machine))
 
+    def has_containerd(self) -> bool:
+        """Return whether containerd answers. A kubelet that starts before that soon ends.
+
+        Raises AssertionError if it does not answer.
+        """
+        return bool(containerd.version(self.machine))
+
     def join(self, kubelet: pathlib.Path, proxy: pathlib.Path) -> None:
         """Start the kubelet and kube-proxy, each with its kubeconfig for the cluster."""
         resolver = self._folder / "resolv.conf"

@@ -127,6 +127,7 @@ class Nodes:
             node.start_containerd(self._store)
             added.append(node)
         for node in added:
+            self.until(node.has_containerd, f"the containerd of {node.name} answers")
             known = self.control.kubeconfigs
             node.join(known[f"system:node:{node.name}"], known[PROXY])
         for node in added:
