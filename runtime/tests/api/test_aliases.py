@@ -59,6 +59,7 @@ NAMES = [
     ("contrib.framework.python.ops.arg_scope", "arg_scope", tf.contrib.framework.arg_scope),
     ("contrib.layers.python.layers.layers", "batch_norm", tf.contrib.layers.batch_norm),
     ("contrib.nccl.python.ops.nccl_ops", "all_sum", tf.contrib.nccl.all_sum),
+    ("contrib.optimizer_v2", "AdamOptimizer", tf.train.AdamOptimizer),
     ("contrib.rnn", "BasicLSTMCell", tf.nn.rnn_cell.BasicLSTMCell),
     ("contrib.seq2seq.python.ops.helper", "Helper", tf.contrib.seq2seq.Helper),
     ("contrib.rnn", "static_rnn", tf.nn.static_rnn),

@@ -144,6 +144,14 @@ def test_a_graph_is_exported_for_features_and_labels(tmp_path: pathlib.Path) -> 
         signature = loaded.signature_def["eval"]
         feeds = {signature.inputs["x"].name: X, signature.inputs["label"].name: [[1.0], [2.0]]}
         assert session.run(signature.outputs["loss"].name, feeds) > 0.0
+
+    def batches(labels: Any) -> Any:
+        return tf.data.Dataset.from_tensors((features(), labels))
+
+    receiver = contrib.build_supervised_input_receiver_fn_from_input_fn(batches, labels=[[1.0]])
+    with tf.Graph().as_default() as graph:
+        assert receiver().receiver_tensors.keys() == {"x", "key", "label"}
+        assert {op.type for op in graph.get_operations()} == {"Placeholder"}
     serving = tf.estimator.export.build_raw_serving_input_receiver_fn
     with tf.Graph().as_default():
         receiver = serving({"x": tf.constant(X)})

@@ -185,3 +185,23 @@ def test_masks_go_through_layers_that_support_them() -> None:
 def test_wrong_uses_are_refused(make: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         make()
+
+
+def test_an_input_may_be_none_and_build_then_gets_no_shapes() -> None:
+    shapes = []
+
+    class Optional(layers.Layer):
+        def build(self, input_shape: Any) -> None:
+            shapes.append(input_shape)
+            super().build(input_shape)
+
+        def call(self, inputs: Any) -> Any:
+            return inputs[0] if inputs[1] is None else inputs[1]
+
+    with tf.Graph().as_default():
+        given = tf.keras.Input((2,))
+        layer = Optional()
+        layer([given, None])
+        assert shapes == [None]
+        assert layer.dtype == "float32"
+        Optional()([None, given])

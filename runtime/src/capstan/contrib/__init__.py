@@ -56,6 +56,17 @@ alias.grow(
         "lookup": ("capstan.contrib.lookup_tables",),
         "nccl": ("capstan.contrib.nccl_ops",),
         "nccl.python.ops.nccl_ops": ("capstan.contrib.nccl_ops",),
+        "optimizer_v2": (
+            _only(
+                **dict.fromkeys(
+                    (
+                        *("AdadeltaOptimizer", "AdagradOptimizer", "AdamOptimizer"),
+                        *("GradientDescentOptimizer", "MomentumOptimizer", "RMSPropOptimizer"),
+                    ),
+                    "capstan.train",
+                )
+            ),
+        ),
         "staging": ("capstan.api.staging",),
         "testing": (
             _only(

@@ -180,9 +180,11 @@ class Layer(tracking.Tracker):
         if self.built:
             return
         tensors = nest.flatten(inputs)
-        if self._dtype is None and tensors:
+        if self._dtype is None and hasattr(next(iter(tensors), None), "dtype"):
             self._dtype = tensors[0].dtype.base_dtype
-        self.build(nest.packed(inputs, [tensor.shape for tensor in tensors]))
+        has_shapes = all(hasattr(tensor, "shape") for tensor in tensors)
+        shapes = [tensor.shape for tensor in tensors] if has_shapes else None
+        self.build(None if shapes is None else nest.packed(inputs, shapes))
         self.built = True
 
     def _regularize_activity(self, inputs: Any, outputs: Any) -> None:

@@ -5,6 +5,9 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.contrib.estimator.clipping import clip_gradients_by_norm as clip_gradients_by_norm
 from capstan.contrib.estimator.exports import (
+    build_supervised_input_receiver_fn_from_input_fn,
+)
+from capstan.contrib.estimator.exports import (
     export_all_saved_models as export_all_saved_models,
 )
 from capstan.contrib.estimator.exports import (
@@ -45,6 +48,7 @@ __all__ = [
     "add_metrics",
     "binary_classification_head",
     "build_raw_supervised_input_receiver_fn",
+    "build_supervised_input_receiver_fn_from_input_fn",
     "call_logit_fn",
     "clip_gradients_by_norm",
     "dnn_logit_fn_builder",

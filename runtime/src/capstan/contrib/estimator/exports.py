@@ -6,8 +6,22 @@ Source: tensorflow_estimator/contrib/estimator/python/estimator/export.py.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from capstan.estimator import calls, mode_keys, receiver_fns, receivers
 from capstan.estimator import estimator as estimators
-from capstan.estimator import mode_keys
+from capstan.framework import graph as graphs
+
+
+def build_supervised_input_receiver_fn_from_input_fn(
+    input_fn: Callable[..., Any], **input_fn_args: Any
+) -> Callable[[], receivers.SupervisedInputReceiver]:
+    """Return a function for exported graphs that train or evaluate on fed features and labels.
+
+    The features and labels are those of `input_fn(**input_fn_args)`, which is called in a graph of
+    its own.
+    """
+    with graphs.Graph().as_default():
+        features, labels, _ = calls.parse_input(input_fn(**input_fn_args))
+    return receiver_fns.build_raw_supervised_input_receiver_fn(features, labels)
 
 
 def export_saved_model_for_mode(
