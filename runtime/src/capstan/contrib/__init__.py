@@ -43,6 +43,7 @@ alias.grow(
     {
         "rnn": (
             "capstan.api.rnn",
+            {"LayerRNNCell": "capstan.api.rnn.cells.RNNCell"},
             _only(
                 static_bidirectional_rnn="capstan.api.nn",
                 static_rnn="capstan.api.nn",

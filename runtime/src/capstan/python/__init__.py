@@ -360,7 +360,12 @@ alias.grow(
         "ops.image_ops_impl": ("capstan.api.image", _op),
         "ops.rnn_cell": ("capstan.api.rnn",),
         "ops.rnn_cell_impl": (
-            {"_Linear": "capstan.api.rnn.own_loops.Linear"},
+            {
+                "LayerRNNCell": "capstan.api.rnn.cells.RNNCell",
+                "_BIAS_VARIABLE_NAME": "capstan.api.rnn.own_loops.BIAS_VARIABLE_NAME",
+                "_Linear": "capstan.api.rnn.own_loops.Linear",
+                "_WEIGHTS_VARIABLE_NAME": "capstan.api.rnn.own_loops.WEIGHTS_VARIABLE_NAME",
+            },
             _hidden("capstan.api.rnn.own_loops"),
             *("capstan.api.rnn", "capstan.api.rnn.cells", "capstan.api.rnn.own_loops"),
         ),

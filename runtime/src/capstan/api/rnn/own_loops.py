@@ -17,6 +17,10 @@ from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
+WEIGHTS_VARIABLE_NAME = "kernel"
+BIAS_VARIABLE_NAME = "bias"
+"""The names of the variables of a cell. TensorFlow's names of these begin with an underscore."""
+
 
 def like_rnncell(cell: Any) -> bool:
     """Return whether an object has the members of a cell and can be called."""
