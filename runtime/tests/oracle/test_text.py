@@ -121,6 +121,51 @@ def test_data_that_are_not_compressed_so_are_refused_with_the_same_error(
     assert outcome(capstan, case)[0] == outcome(v1, case)[0]
 
 
+JSON = """{"features": {"feature": {
+    "a": {"int64_list": {"value": [1, "-2"]}}, "b": {"bytesList": {"value": ["YQ=="]}},
+    "c": {"floatList": {"value": [1.5, "NaN"]}}}}}"""
+
+
+def test_examples_in_json_are_the_same(v1: Any) -> None:
+    def parsed(v1: Any, text: str) -> Any:
+        lists = {
+            "a": v1.VarLenFeature(v1.int64),
+            "b": v1.VarLenFeature(v1.string),
+            "c": v1.VarLenFeature(v1.float32),
+        }
+        found = v1.parse_example(v1.io.decode_json_example([text, "{}"]), lists)
+        return [found[name].values for name in lists] + [found["a"].indices]
+
+    compare(v1, [lambda v1: parsed(v1, JSON), lambda v1: v1.io.decode_json_example([["{}"]])])
+    for wrong in ("", "{", '{"x": 1}', "\\xff"):
+        for module in (capstan, v1):
+            kind, text = outcome(module, lambda v1, wrong=wrong: v1.io.decode_json_example(wrong))
+            assert (kind, text[:25]) == ("InvalidArgumentError", "Error while parsing JSON:")
+
+
+def test_strings_of_segments_are_joined_in_the_same_way(v1: Any) -> None:
+    table = [["a", "b"], ["c", "d"], ["", "e"]]
+    arguments: list[Any] = [
+        (table, [2, 0, 2], 4),
+        (table, [[0, 1], [1, 1], [0, 0]], 2),
+        ([], np.int32([]), 2),
+        (table, [2, -1, 2], 4),
+        (table, [2, 4, 2], 4),
+    ]
+
+    def joined(v1: Any, strings: Any, *numbers: Any) -> Any:
+        strings = v1.constant(strings, v1.string)
+        return v1.strings.unsorted_segment_join(strings, *map(v1.constant, numbers), separator="-")
+
+    compare(v1, [lambda v1, inputs=inputs: joined(v1, *inputs) for inputs in arguments])
+    for wrong in ((table, [0, 1, 1], -2), ("a", 0, 2)):
+        ours, genuine_error = (
+            outcome(module, lambda v1, wrong=wrong: joined(v1, *wrong)) for module in (capstan, v1)
+        )
+        assert ours[0] == genuine_error[0]
+        assert ours[1].split(" for ")[0] == genuine_error[1].split(" for ")[0]
+
+
 def test_strings_are_joined_along_axes_in_the_same_order(v1: Any) -> None:
     table = [[["a", "b"], ["c", "d"]], [["e", "f"], ["g", "h"]]]
     compare(

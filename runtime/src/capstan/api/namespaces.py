@@ -134,7 +134,16 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "to_hash_bucket_fast": "string_to_hash_bucket_fast",
         "to_hash_bucket_strong": "string_to_hash_bucket_strong",
         "to_number": "string_to_number",
+        "unsorted_segment_join": "string_ops.unsorted_segment_join",
         "upper": "string_ops.upper",
+        **{
+            name: f"unicode_ops.{name}"
+            for name in (
+                *("bytes_split", "unicode_decode", "unicode_decode_with_offsets"),
+                *("unicode_encode", "unicode_split", "unicode_split_with_offsets"),
+                "unicode_transcode",
+            )
+        },
     },
     "random": {
         **_same("multinomial set_random_seed truncated_normal get_seed"),

@@ -9,12 +9,17 @@ from capstan.core import dtypes
 from capstan.framework.raw import raw
 
 __all__ = [
-    "decode_base64", "decode_compressed", "decode_csv", "decode_raw", "encode_base64",
-    "parse_tensor", "serialize_tensor", "string_to_number",
+    "decode_base64", "decode_compressed", "decode_csv", "decode_json_example", "decode_raw",
+    "encode_base64",    "parse_tensor", "serialize_tensor", "string_to_number",
 ]  # fmt: skip
 
 decode_base64 = plain.function(
     "decode_base64", "DecodeBase64", "Return the bytes of strings in web-safe base64."
+)
+decode_json_example = plain.function(
+    "decode_json_example",
+    "DecodeJSONExample",
+    "Return Examples in the JSON of protocol buffers as serialized Examples.",
 )
 serialize_tensor = plain.function(
     "serialize_tensor", "SerializeTensor", "Return a tensor as a serialized TensorProto."

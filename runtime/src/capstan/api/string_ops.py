@@ -142,6 +142,23 @@ def reduce_join(
     return raw.ReduceJoin(strings, axes, keep_dims=bool(keeps), separator=separator, name=name)
 
 
+def unsorted_segment_join(
+    inputs: Any,
+    segment_ids: Any,
+    num_segments: Any,
+    separator: str = "",
+    name: str | None = None,
+) -> Any:
+    """Join the strings that have the same id, in the order of the rows of `inputs`.
+
+    The shape of `segment_ids` is a prefix of the shape of `inputs`. The ids are below
+    `num_segments` and not negative. A segment without strings is empty.
+    """
+    return raw.UnsortedSegmentJoin(
+        inputs, segment_ids, num_segments, separator=separator, name=name
+    )
+
+
 def string_to_hash_bucket(
     string_tensor: Any = None,
     num_buckets: int | None = None,

@@ -1,6 +1,7 @@
 """Kernels that change the encoding of strings.
 
-Sources: core/kernels/{base64_ops,decode_compressed_op}.cc, core/lib/strings/base64.cc.
+Sources: core/kernels/{base64_ops,decode_compressed_op,example_parsing_ops}.cc,
+core/lib/strings/base64.cc.
 """
 
 import base64
@@ -12,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from capstan import errors
-from capstan.core import arrays, attr_value
+from capstan.core import arrays, attr_value, example_messages
 from capstan.core.arrays import Array
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
@@ -76,6 +77,20 @@ def _decode_compressed(node: NodeContext) -> Function:
     return _each(decompress)
 
 
+def _decode_json_example(node: NodeContext) -> Function:
+    from google.protobuf import json_format
+
+    def decode(text: bytes) -> bytes:
+        try:
+            example = json_format.Parse(text, example_messages.Example())
+        except (json_format.ParseError, UnicodeDecodeError, RecursionError) as fault:
+            raise invalid(f"Error while parsing JSON: {fault}") from None
+        return bytes(example.SerializeToString(deterministic=True))
+
+    return _each(decode)
+
+
+register(Kernel("DecodeJSONExample", _decode_json_example))
 register(Kernel("EncodeBase64", _encode_base64))
 register(Kernel("DecodeBase64", _decode_base64))
 register(Kernel("DecodeCompressed", _decode_compressed))

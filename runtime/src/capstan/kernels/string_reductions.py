@@ -1,6 +1,6 @@
 """Kernels that join strings along axes, and hash strings.
 
-Sources: core/kernels/{reduce_join,string_to_hash_bucket}_op.cc.
+Sources: core/kernels/{reduce_join,string_to_hash_bucket,unsorted_segment_join}_op.cc.
 """
 
 import functools
@@ -17,7 +17,7 @@ from capstan.core.arrays import Array
 from capstan.core.packed_strings import PackedStrings
 from capstan.kernels import stacking
 from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid
+from capstan.kernels.rejection import invalid, number
 
 _MOST_KNOWN, _LONGEST_KNOWN = 4096, 64
 """The number and the length of the strings whose buckets a node remembers: the first ones."""
@@ -41,6 +41,47 @@ def _reduce_join(node: NodeContext) -> Function:
         return arrays.strings([separator.join(row) for row in rows.tolist()], tuple(sizes))
 
     return join
+
+
+def _unsorted_segment_join(node: NodeContext) -> Function:
+    separator = attr_value.text(node.attrs["separator"]).encode(errors="surrogateescape")
+
+    def join(inputs: Array, segment_ids: Array, num_segments: Array) -> Array:
+        strings, count = np.asarray(inputs, object), number(num_segments, "num_segments")
+        _check_segments(strings, segment_ids, count)
+        rest = strings.shape[segment_ids.ndim :]
+        rows = strings.reshape(segment_ids.size, int(np.prod(rest, dtype=int)))
+        parts: list[list[list[bytes]]] = [[[] for _ in range(rows.shape[1])] for _ in range(count)]
+        for segment, row in zip(segment_ids.ravel().tolist(), rows.tolist(), strict=True):
+            for joined, text in zip(parts[segment], row, strict=True):
+                joined.append(text)
+        texts = (separator.join(joined) for segment in parts for joined in segment)
+        return arrays.strings(texts, (count, *rest))
+
+    return join
+
+
+def _check_segments(strings: Array, ids: Array, count: int) -> None:
+    """Require one id below `count` for each row of strings.
+
+    Raises:
+        InvalidArgumentError: there is no such id.
+    """
+    if not ids.ndim:
+        raise invalid("Segment_id cannot have rank 0")
+    if count < 0:
+        raise invalid(f"Number of segments must be non-negative but got {count}")
+    if ids.ndim > strings.ndim:
+        raise invalid(f"segment_ids has rank {ids.ndim}, but the input has rank {strings.ndim}")
+    for axis, (size, wanted) in enumerate(zip(ids.shape, strings.shape, strict=False)):
+        if size != wanted:
+            raise invalid(
+                f"Segment dimension is {size} while input dimension is {wanted} in rank {axis}"
+            )
+    if ids.size and not 0 <= ids.min() <= ids.max() < count:
+        raise invalid(
+            "segment_ids are not allowed to exceed num_segments or to have negative values."
+        )
 
 
 def _axes(given: list[int], rank: int) -> list[int]:
@@ -123,6 +164,7 @@ def _buckets(hashed: Callable[[bytes], int], count: int, strings: Any) -> Array:
 
 
 register(Kernel("ReduceJoin", _reduce_join))
+register(Kernel("UnsortedSegmentJoin", _unsorted_segment_join))
 register(Kernel("StringToHashBucket", _bucket(fingerprint.murmur64)))
 register(
     Kernel(

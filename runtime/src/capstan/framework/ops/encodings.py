@@ -24,6 +24,15 @@ define(
 )
 define(
     OpDef(
+        "DecodeJSONExample",
+        ("json_examples: string",),
+        ("binary_examples: string",),
+        shape=rules.unchanged,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
         "DecodeCompressed",
         ("bytes: string",),
         ("output: string",),

@@ -15,11 +15,16 @@ def _sorted_shape(ctx: ShapeContext) -> rules.Shapes:
     return (None if data is None else (None, *data[1:]),)
 
 
-def _unsorted_shape(ctx: ShapeContext) -> rules.Shapes:
+def unsorted_shape(ctx: ShapeContext) -> rules.Shapes:
+    """Put `num_segments` in the place of the axes that `segment_ids` has."""
     data, ids, count = ctx.inputs[0], ctx.inputs[1], ctx.constant(2)
     if data is None or ids is None:
         return (None,)
     shapes.merge(data[: len(ids)], ids)
+    if count is not None and count < 0:
+        raise ValueError(
+            f"Dimension size, given by scalar input 2, must be non-negative but is {count}"
+        )
     return ((None if count is None else int(count), *data[len(ids) :]),)
 
 
@@ -159,7 +164,7 @@ for _name, _gradient in (
             ("data: T", "segment_ids: Tindices", "num_segments: Tnumsegments"),
             ("output: T",),
             attrs={"Tnumsegments": dtypes.int32},
-            shape=_unsorted_shape,
+            shape=unsorted_shape,
             gradient=_gradient,
             types={
                 "T": typesets.NUMERIC,

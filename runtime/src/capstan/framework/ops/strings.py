@@ -2,7 +2,7 @@
 
 from capstan.core import dtypes
 from capstan.framework.opdef import OpDef, define
-from capstan.framework.ops import reduction, rules, typesets
+from capstan.framework.ops import reduction, rules, segments, typesets
 
 define(
     OpDef(
@@ -34,6 +34,18 @@ define(
         shape=reduction.reduced,
         not_differentiable=True,
         host=("reduction_indices",),
+    )
+)
+define(
+    OpDef(
+        "UnsortedSegmentJoin",
+        ("inputs: string", "segment_ids: Tindices", "num_segments: Tnumsegments"),
+        ("output: string",),
+        attrs={"separator": b"", "Tnumsegments": dtypes.int32},
+        shape=segments.unsorted_shape,
+        not_differentiable=True,
+        types={"Tindices": typesets.INDEX, "Tnumsegments": typesets.INDEX},
+        host=("num_segments",),
     )
 )
 for _name, _strings, _attrs in (
