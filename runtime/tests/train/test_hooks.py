@@ -110,6 +110,22 @@ def test_tensors_are_logged_by_their_names(caplog: pytest.LogCaptureFixture):
 
 
 @pytest.mark.e2e
+def test_the_name_of_an_operation_stands_for_its_only_output() -> None:
+    up = count_up()
+    tf.constant(5.0, name="five")
+    tf.split(tf.constant([1.0, 2.0]), 2, name="halves")
+    seen: list[dict[str, Any]] = []
+    train(
+        up, tf.train.LoggingTensorHook(["five"], 1, formatter=lambda v: f"{seen.append(v)}"), runs=1
+    )
+    assert seen == [{"five": 5.0}]
+    with pytest.raises(ValueError, match="Name halves is ambiguous"):
+        train(up, tf.train.LoggingTensorHook(["halves"], 1), runs=1)
+    with pytest.raises(KeyError, match="The name 'six:0' refers to a Tensor which does not exist"):
+        train(up, tf.train.LoggingTensorHook(["six"], 1), runs=1)
+
+
+@pytest.mark.e2e
 def test_a_formatter_makes_the_line(caplog: pytest.LogCaptureFixture):
     caplog.set_level("INFO", "capstan")
     up = count_up()

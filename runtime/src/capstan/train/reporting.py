@@ -14,7 +14,8 @@ from capstan.train import hook, metrics, steps, summary_writer, timer
 class LoggingTensorHook(hook.SessionRunHook):
     """Logs tensors every `every_n_iter` runs, every `every_n_secs` seconds, or at the end.
 
-    `tensors` is a sequence of tensors or tensor names, or a dictionary from labels to tensors.
+    `tensors` is a sequence of tensors or tensor names, or a dictionary from labels to tensors. The
+    name of an operation stands for its only output.
     `formatter` turns a dictionary of values into the line to log. The log level is INFO. Values
     that are numbers also become metrics of the task's progress.
 
@@ -60,9 +61,7 @@ class LoggingTensorHook(hook.SessionRunHook):
             self._timer.reset()
         self._calls = 0
         graph = graphs.get_default_graph()
-        self._tensors = {
-            tag: graph.as_graph_element(tensor) for tag, tensor in self._wanted.items()
-        }
+        self._tensors = {tag: _element(graph, tensor) for tag, tensor in self._wanted.items()}
 
     def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs | None:
         self._is_due = self._timer is not None and self._timer.should_trigger_for_step(self._calls)
@@ -93,6 +92,23 @@ class LoggingTensorHook(hook.SessionRunHook):
             logging.info("%s", text)
         else:
             logging.info("%s (%.3f sec)", text, elapsed)
+
+
+def _element(graph: graphs.Graph, tensor: Any) -> Any:
+    """Return a tensor or operation of `graph`. A name without a colon is that of an operation.
+
+    Raises:
+        KeyError: the graph has no tensor of the name.
+        ValueError: the operation of the name has several outputs.
+    """
+    if not isinstance(tensor, str) or ":" in tensor:
+        return graph.as_graph_element(tensor)
+    found = graph.get_tensor_by_name(f"{tensor}:0")
+    if len(found.op.outputs) > 1:
+        raise ValueError(
+            f"Name {tensor} is ambiguous, as this `Operation` has multiple outputs (at least 2)."
+        )
+    return found
 
 
 class StepCounterHook(hook.SessionRunHook):

@@ -207,3 +207,21 @@ def test_a_baseline_needs_examples_of_one_number() -> None:
     model = estimators.BaselineRegressor()
     with pytest.raises(ValueError, match="features are empty"):
         model.train(lambda: ({}, tf.constant([1.0])), steps=1)
+
+
+@pytest.mark.parametrize(
+    "make, scope",
+    [
+        (lambda: estimators.DNNLinearCombinedClassifier(linear_feature_columns=[X]), ""),
+        (lambda: estimators.DNNLinearCombinedRegressor(linear_feature_columns=[X]), ""),
+        (lambda: estimators.LinearClassifier([X], n_classes=3), "linear/"),
+        (lambda: estimators.DNNClassifier([2], [X]), "dnn/"),
+    ],
+)
+def test_programs_log_losses_by_tensorflows_names(make: Callable[[], Any], scope: str) -> None:
+    names = {"mean": f"{scope}head/truediv", "sum": f"{scope}head/weighted_loss/Sum"}
+    seen: list[dict[str, float]] = []
+    hook = tf.train.LoggingTensorHook(names, 1, formatter=lambda values: str(seen.append(values)))
+    make().train(lambda: (features(), tf.constant([[0], [1]])), hooks=[hook], steps=1)
+    (logged,) = seen
+    assert logged["mean"] == logged["sum"] / 2

@@ -215,11 +215,14 @@ class SingleHead(head.Head):
         return {self._key(key): metric for key, metric in found.items()}
 
     def _mean_loss(self, spec: LossSpec) -> Any:
-        """Return the mean loss of the examples. It is None if the loss is no sum."""
+        """Return the mean loss of the examples. It is None if the loss is no sum.
+
+        Programs log its tensor by the name `head/truediv`, and the sum by `head/weighted_loss/Sum`.
+        """
         if self._loss_reduction != Reduction.SUM:
             return None
         ones = raw.OnesLike(spec.unreduced_loss)
-        return raw.RealDiv(spec.training_loss, reduce_ops.reduce_sum(ones * spec.weights))
+        return spec.training_loss / reduce_ops.reduce_sum(ones * spec.weights)
 
     def _key(self, key: str) -> str:
         return f"{key}/{self._name}" if self._name else key
