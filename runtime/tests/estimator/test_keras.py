@@ -13,6 +13,8 @@ keras = tf.keras
 X = np.random.default_rng(0).normal(size=(64, 3)).astype(np.float32)
 Y = (X @ np.float32([1, -2, 0.5]) > 0).astype(np.float32)
 
+SEEDED = tf.estimator.RunConfig(tf_random_seed=1)
+
 
 def classifier(optimizer: Any = "adam") -> Any:
     model = keras.Sequential(
@@ -40,7 +42,7 @@ def test_a_model_trains_evaluates_and_predicts_as_an_estimator(
 ) -> None:
     with tf.Graph().as_default():
         estimator = keras.estimator.model_to_estimator(
-            classifier(optimizer()), model_dir=str(tmp_path)
+            classifier(optimizer()), model_dir=str(tmp_path), config=SEEDED
         )
     estimator.train(data(None), steps=100)
     found = estimator.evaluate(data(1))
