@@ -284,7 +284,7 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda model: model.compile("sgd"), ValueError, "no loss to optimize"),
     (lambda model: model.compile("sgd", {"b": "mse"}), ValueError, "Unknown"),
     (lambda model: model.compile("sgd", ["mse"] * 2), ValueError, "one entry"),
-    (lambda model: model.save_weights("file"), NotImplementedError, "tf.train.Checkpoint"),
+    (lambda model: model.save("file"), NotImplementedError, "Use save_weights"),
 ]
 
 
@@ -436,3 +436,21 @@ def test_a_model_trains_on_a_parameter_server() -> None:
         check(model, reference)
         assert {variable.device for variable in model.weights} == {"/job:ps/task:0"}
         keras.backend.get_session().close()
+
+
+@pytest.mark.e2e
+def test_a_model_inside_trains_with_its_updates_and_losses_for_the_outer_inputs() -> None:
+    inner = keras.Sequential(
+        [
+            keras.layers.BatchNormalization(input_shape=(3,)),
+            keras.layers.ActivityRegularization(l1=1.0),
+        ]
+    )
+    given = keras.Input((3,))
+    model = keras.Model(given, inner(given))
+    model.compile("sgd", "mse")
+    # Keras divides the loss of activities by the number of examples.
+    expected = np.abs(X).sum() / len(X) + np.square(X).mean()
+    np.testing.assert_allclose(model.evaluate(X, X * 0, batch_size=10), expected, rtol=1e-3)
+    model.fit(X, X, batch_size=10, verbose=0)
+    np.testing.assert_allclose(model.get_weights()[2], X.mean(axis=0) * 0.01, rtol=1e-4)

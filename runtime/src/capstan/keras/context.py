@@ -40,6 +40,8 @@ class GraphContext:
         """The session in which the models of the graph train."""
         self.initialized: weakref.WeakKeyDictionary[Any, set[Any]] = weakref.WeakKeyDictionary()
         """The variables that have a value, for each session."""
+        self.restores: dict[Any, tuple[Any, Any]] = {}
+        """The session and the status of the last `load_weights` of each model."""
         self._counts: dict[str, int] = {}
         self._open = threading.local()
 

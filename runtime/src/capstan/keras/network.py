@@ -10,18 +10,18 @@ from capstan.api import creation_ops, trackable
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import base_layer, context, model_configs, settings
+from capstan.keras import base_layer, context, model_configs, settings, weight_files
 from capstan.keras import inputs as input_layers
 from capstan.keras.training import trainer
 
-_FILES = frozenset(("load_weights", "save", "save_weights", "to_yaml"))
+_FILES = frozenset(("save", "to_yaml"))
 _INSTEAD = (
-    "Capstan has no files of Keras. Use tf.train.Checkpoint(model=model), tf.train.Saver, or the "
-    "export of an Estimator"
+    "Capstan has no files of whole models. Use save_weights and to_json, or the export of an "
+    "Estimator"
 )
 
 
-class Model(trainer.Trainer, base_layer.Layer):
+class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
     """A layer made of layers.
 
     A subclass overrides `call`. `Model(inputs=..., outputs=...)` is the function that layers have
@@ -52,12 +52,17 @@ class Model(trainer.Trainer, base_layer.Layer):
 
     @property
     def _checkpoint_dependencies(self) -> trackable.Dependencies:
-        """The layers by number, if the model is made of them, and the parts in the attributes."""
+        """The layers by number, if the model is made of them, and the parts in the attributes.
+
+        The optimizer of `compile` follows.
+        """
         own = [
             (name, part)
             for name, part in super()._checkpoint_dependencies
-            if name not in ("_functional_layers", "_sequence")
+            if name not in ("_functional_layers", "_sequence", "_trained")
         ]
+        if trackable.is_trackable(self.optimizer):
+            own.append(("optimizer", self.optimizer))
         return [*_numbered(self._numbered_layers()), *own]
 
     def _numbered_layers(self) -> list[Any]:

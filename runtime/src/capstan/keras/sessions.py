@@ -50,7 +50,10 @@ def held(variable: Any) -> Any:
 
 
 def initialize(session: Any) -> None:
-    """Initialize the variables of the session's graph that have no value yet."""
+    """Initialize the variables of the session's graph that have no value yet.
+
+    Variables that a model has loaded get their loaded values.
+    """
     known = context.of(session.graph)
     done = known.initialized.setdefault(session, set())
     new = [each for each in _variables(session.graph, known) if each not in done]
@@ -62,6 +65,9 @@ def initialize(session: Any) -> None:
     missing = [each for each, is_there in zip(new, has_value, strict=True) if not is_there]
     session.run([variable.initializer for variable in missing])
     done.update(new)
+    for restored, status in known.restores.values():
+        if restored is session:
+            status.run_new_restore_ops(session)
 
 
 def _variables(graph: graphs.Graph, known: context.GraphContext) -> Iterable[Any]:

@@ -21,6 +21,51 @@ from capstan.train import (
 from capstan.train import saver as savers
 
 
+class TrackableSaver:
+    """Saves and restores an object, and the objects that its attributes lead to. Not thread-safe.
+
+    Operations are added to the graph once, and again only if the objects have changed.
+    """
+
+    def __init__(self, root: Any) -> None:
+        self._root = root
+        self._made: tuple[bytes, graphs.Graph, savers.Saver] | None = None
+
+    def save(self, file_prefix: str, session: Any) -> str:
+        """Save the objects to the checkpoint `file_prefix`, and return its name. Blocks.
+
+        The state file of the folder stays as it is.
+
+        Raises:
+            ValueError: the folder does not exist and cannot be made.
+        """
+        with session.graph.as_default():
+            saver = self._saver(session.graph)
+        path = saver.save(session, file_prefix, write_meta_graph=False, write_state=False)
+        return str(path)
+
+    def restore(self, save_path: str) -> Any:
+        """Return a status whose methods restore the objects from a checkpoint.
+
+        Raises:
+            NotFoundError: there is no such checkpoint.
+            DataLossError: the file is no checkpoint.
+        """
+        reader = checkpoint_reader.NewCheckpointReader(save_path)
+        if not reader.has_tensor(object_graph.KEY):
+            return object_status.NameBasedSaverStatus(self._root, save_path)
+        message = reader.get_tensor(object_graph.KEY)
+        return object_status.CheckpointLoadStatus(self._root, save_path, message)
+
+    def _saver(self, graph: graphs.Graph) -> savers.Saver:
+        objects = object_graph.of(self._root)
+        serialized = objects.serialized()
+        if self._made is None or self._made[:2] != (serialized, graph):
+            members = {**objects.variables(), object_graph.KEY: _Message(serialized)}
+            self._made = serialized, graph, savers.Saver(members, max_to_keep=0)
+        return self._made[2]
+
+
 class Checkpoint(trackable.Trackable):
     """A group of objects that are saved and restored together.
 
@@ -47,7 +92,7 @@ class Checkpoint(trackable.Trackable):
                     "dictionaries to attributes of the Checkpoint"
                 )
             setattr(self, name, value)
-        self._saver = trackable.NoDependency(None)
+        self._saver = trackable.NoDependency(TrackableSaver(self))
 
     @property
     def save_counter(self) -> Any:
@@ -65,10 +110,8 @@ class Checkpoint(trackable.Trackable):
             ValueError: there is no session, or the folder does not exist and cannot be made.
         """
         session = object_status.session_of(session)
-        with session.graph.as_default():
-            saver = self._saver_of(object_graph.of(self), session.graph)
-        path = saver.save(session, file_prefix, write_meta_graph=False, write_state=False)
-        return str(path)
+        path: str = self._saver.save(file_prefix, session)
+        return path
 
     def save(self, file_prefix: str, session: Any = None) -> str:
         """Save the objects to the checkpoint `file_prefix-N`, and return its name. Blocks.
@@ -99,12 +142,10 @@ class Checkpoint(trackable.Trackable):
         if save_path is None:
             self._make_save_counter()
             return object_status.InitializationOnlyStatus(self)
-        reader = checkpoint_reader.NewCheckpointReader(str(save_path))
-        if not reader.has_tensor(object_graph.KEY):
-            return object_status.NameBasedSaverStatus(self, str(save_path))
-        self._make_save_counter()
-        message = reader.get_tensor(object_graph.KEY)
-        return object_status.CheckpointLoadStatus(self, str(save_path), message)
+        status = self._saver.restore(str(save_path))
+        if isinstance(status, object_status.CheckpointLoadStatus):
+            self._make_save_counter()
+        return status
 
     def _count(self, session: Any) -> int:
         """Return the next value of `save_counter`, which is 1 if it has no value yet."""
@@ -136,16 +177,6 @@ class Checkpoint(trackable.Trackable):
                 self._next_number = trackable.NoDependency(next_number)
                 is_counting = state_ops.is_variable_initialized(self._save_counter)
                 self._is_counting = trackable.NoDependency(is_counting)
-
-    def _saver_of(self, objects: object_graph.ObjectGraph, graph: graphs.Graph) -> savers.Saver:
-        """Return a saver of the objects. The operations of the last call are used if they fit."""
-        serialized = objects.serialized()
-        if self._saver is None or self._saver[:2] != (serialized, graph):
-            members = {**objects.variables(), object_graph.KEY: _Message(serialized)}
-            saver = savers.Saver(members, max_to_keep=0)
-            self._saver = trackable.NoDependency((serialized, graph, saver))
-        found: savers.Saver = self._saver[2]
-        return found
 
 
 class _Message(saveable.SaveableObject):

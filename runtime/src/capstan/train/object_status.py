@@ -38,6 +38,7 @@ class CheckpointLoadStatus:
         self._path = save_path
         self._message = object_graph.parsed(serialized)
         self._saver: tuple[list[tuple[str, int]], savers.Saver] | None = None
+        self._restored: set[str] = set()
 
     def assert_consumed(self) -> Self:
         """Check that all objects of the checkpoint match, and that all variables are in it.
@@ -95,8 +96,18 @@ class CheckpointLoadStatus:
             InvalidArgumentError: a variable has another dtype or shape in the checkpoint.
             ValueError: there is no session.
         """
-        session = session_of(session)
-        found = self._variables()
+        self._restore(session_of(session), self._variables())
+
+    def run_new_restore_ops(self, session: Any) -> None:
+        """Restore the variables that match and that this status has not restored yet. Blocks.
+
+        Raises:
+            InvalidArgumentError: a variable has another dtype or shape in the checkpoint.
+        """
+        every = self._variables().items()
+        self._restore(session, {key: each for key, each in every if key not in self._restored})
+
+    def _restore(self, session: Any, found: dict[str, Any]) -> None:
         if not found:
             return
         signature = [(key, id(variable)) for key, variable in found.items()]
@@ -104,6 +115,7 @@ class CheckpointLoadStatus:
             with session.graph.as_default():
                 self._saver = signature, savers.Saver(found, max_to_keep=0)
         self._saver[1].restore(session, self._path)
+        self._restored.update(found)
 
     def initialize_or_restore(self, session: Any = None) -> None:
         """Restore the variables that match, and initialise the others. Blocks.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capstan.api import variables
+from capstan.api import trackable, variables
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 
@@ -41,6 +41,10 @@ class TFOptimizer:
         else:
             self.updates = [self.iterations.assign_add(1, read_value=False)]
         return self.updates
+
+    @property
+    def _checkpoint_dependencies(self) -> trackable.Dependencies:
+        return [("optimizer", self.optimizer), ("global_step", self.iterations)]
 
     @property
     def weights(self) -> Any:

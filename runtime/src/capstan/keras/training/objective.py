@@ -72,7 +72,8 @@ def build(
             target = as_column(targets[at], outputs[at].shape.ndims)
             weight = _masked(sample_weights[at] if is_weighted else None, masks[at], outputs[at])
             updates.append(metric.update_state(target, outputs[at], sample_weight=weight))
-    for extra in model.losses:
+    # A model inside has also losses for inputs of its own, which no batch feeds.
+    for extra in [*model.get_losses_for(None), *model.get_losses_for(model.inputs)]:
         total = total + math_ops.cast(extra, total.dtype)
     for metric in found.values():
         context.of().metric_variables.update(dict.fromkeys(metric.variables))

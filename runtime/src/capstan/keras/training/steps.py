@@ -86,9 +86,11 @@ def train_op(model: Any, goal: objective.Objective) -> Any:
     # The weights that were trainable when the model was compiled: another model may share them.
     weights = model.trainable_weights if model._trained is None else model._trained
     updates = model.optimizer.get_updates(goal.loss, weights)
+    # A model inside has also updates for inputs of its own, which no batch feeds.
+    own = [*model.get_updates_for(None), *model.get_updates_for(model.inputs)]
     # A metric that is an attribute of the model has the batch already.
     counted = {id(each) for metric in goal.metrics.values() for each in metric.updates}
-    return group(*updates, *(each for each in model.updates if id(each) not in counted))
+    return group(*updates, *(each for each in own if id(each) not in counted))
 
 
 def inputs_of(model: Any, batch: batches.Batch, *, trains: bool) -> dict[Any, Any]:
