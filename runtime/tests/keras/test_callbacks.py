@@ -1,6 +1,7 @@
 """Callbacks see the events of a training, and change it (python/keras/callbacks.py)."""
 
 import csv
+import os
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -146,3 +147,157 @@ def test_a_terminal_gets_a_bar(
     assert out.startswith("Epoch 1/1\n\r4/6 [====================..........] - loss: ")
     assert out.endswith("\x1b[K\n")
     assert "\r6/6 - 0s - loss: " in out
+
+
+def prefixes(folder: pathlib.Path) -> list[str]:
+    """Return the names of the checkpoints in a folder."""
+    return sorted(path.stem for path in folder.glob("*.index"))
+
+
+@pytest.mark.e2e
+def test_a_checkpoint_of_each_epoch_has_its_weights(model: Any, tmp_path: pathlib.Path) -> None:
+    kernels: list[float] = []
+    keep = keras.callbacks.LambdaCallback(
+        on_epoch_end=lambda *_: kernels.append(float(model.get_weights()[0][0, 0]))
+    )
+    path = str(tmp_path / "w-{epoch:02d}-{val_loss:.1f}")
+    save = keras.callbacks.ModelCheckpoint(path, save_weights_only=True)
+    train(model, Values([3, 2, 1]), keep, save, epochs=3)
+    assert prefixes(tmp_path) == ["w-01-3.0", "w-02-2.0", "w-03-1.0"]
+    assert tf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "w-03-1.0")
+    model.load_weights(str(tmp_path / "w-02-2.0"))
+    assert float(model.get_weights()[0][0, 0]) == kernels[1]
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"save_best_only": True}, ["w-1", "w-3"]),
+        ({"save_best_only": True, "mode": "max"}, ["w-1", "w-2"]),
+        ({"save_best_only": True, "monitor": "missing"}, []),
+        ({"period": 2}, ["w-2"]),
+        ({"save_freq": 10}, ["w-2", "w-3"]),
+        ({"save_freq": 7}, ["w-2"]),
+    ],
+)
+def test_a_checkpoint_is_written_when_it_is_due(
+    model: Any, options: dict[str, Any], expected: list[str], tmp_path: pathlib.Path
+) -> None:
+    path = str(tmp_path / "w-{epoch}")
+    save = keras.callbacks.ModelCheckpoint(path, save_weights_only=True, **options)
+    # An epoch has batches of 4 and 2 examples.
+    train(model, Values([2, 3, 1]), save, epochs=3)
+    assert prefixes(tmp_path) == expected
+
+
+@pytest.mark.e2e
+def test_a_checkpoint_reports_why_it_is_written(
+    model: Any, tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "w")
+    save = keras.callbacks.ModelCheckpoint(
+        path, save_weights_only=True, save_best_only=True, verbose=1
+    )
+    train(model, Values([2, 3, 1]), save, epochs=3)
+    assert capsys.readouterr().out == (
+        f"\nEpoch 00001: val_loss improved from inf to 2.00000, saving model to {path}\n"
+        "\nEpoch 00002: val_loss did not improve from 2.00000\n"
+        f"\nEpoch 00003: val_loss improved from 2.00000 to 1.00000, saving model to {path}\n"
+    )
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("suffix", ["", ".h5"])
+def test_a_training_begins_with_the_newest_checkpoint(
+    model: Any, suffix: str, tmp_path: pathlib.Path
+) -> None:
+    if suffix:
+        pytest.importorskip("h5py", reason="h5py is not installed: make test installs it")
+    for epoch, kernel in ((1, 5.0), (2, 6.0)):
+        model.set_weights([np.full((1, 1), kernel), np.zeros(1)])
+        model.save_weights(str(tmp_path / f"w-{epoch}{suffix}"))
+        for path in tmp_path.glob("*.h5"):
+            os.utime(path, (9 - epoch, 9 - epoch))
+    (tmp_path / "x-3.h5").touch()
+    path = str(tmp_path / f"w-{{epoch}}{suffix}")
+    load = keras.callbacks.ModelCheckpoint(
+        path, save_weights_only=True, load_weights_on_restart=True
+    )
+    began: list[float] = []
+    see = keras.callbacks.LambdaCallback(
+        on_train_begin=lambda _: began.append(float(model.get_weights()[0][0, 0]))
+    )
+    train(model, load, see, epochs=1)
+    # Of checkpoints the state file names the newest one, and of other files their time.
+    assert began == [6.0]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"save_freq": "batch"}, ValueError, "Unrecognized save_freq: batch"),
+        ({"save_all": True}, TypeError, "no argument 'save_all'"),
+        ({"save_weights_only": False}, NotImplementedError, "pass save_weights_only=True"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_written_is_refused(
+    model: Any, options: dict[str, Any], error: Any, message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        train(model, keras.callbacks.ModelCheckpoint("w", **options))
+
+
+def events(folder: pathlib.Path) -> tuple[dict[str, dict[int, float]], list[Any]]:
+    """Return the scalars by tag and step, and all events of the newest file."""
+    (path,) = folder.iterdir()
+    found = list(tf.train.summary_iterator(str(path)))
+    scalars: dict[str, dict[int, float]] = {}
+    for event in found:
+        for value in event.summary.value:
+            if value.HasField("simple_value"):
+                scalars.setdefault(value.tag, {})[event.step] = value.simple_value
+    return scalars, found
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("update_freq", "epochs", "batches"),
+    [("epoch", [0, 1], []), ("batch", [6, 12], [0, 1, 2, 3]), (6, [6, 12], [1, 3])],
+)
+def test_tensorboard_gets_the_values_of_epochs_and_batches(
+    model: Any, update_freq: Any, epochs: list[int], batches: list[int], tmp_path: pathlib.Path
+) -> None:
+    board = keras.callbacks.TensorBoard(str(tmp_path), update_freq=update_freq)
+    history = train(model, board, epochs=2, validation_data=(X, X)).history
+    scalars, found = events(tmp_path)
+    for name in ("loss", "val_loss"):
+        assert list(scalars[f"epoch_{name}"]) == epochs
+        np.testing.assert_allclose(
+            list(scalars[f"epoch_{name}"].values()), history[name], rtol=1e-6
+        )
+    assert list(scalars.get("batch_loss", {})) == batches
+    assert (
+        {"epoch_loss", "epoch_val_loss"}
+        <= set(scalars)
+        <= {*("epoch_loss", "epoch_val_loss", "batch_loss")}
+    )
+    (graph,) = [event.graph_def for event in found if event.graph_def]
+    assert b"dense/kernel" in graph
+
+
+@pytest.mark.e2e
+def test_tensorboard_gets_histograms_of_the_weights(model: Any, tmp_path: pathlib.Path) -> None:
+    board = keras.callbacks.TensorBoard(str(tmp_path), histogram_freq=2, write_graph=False)
+    train(model, board, epochs=3)
+    _, found = events(tmp_path)
+    tags = {(event.step, value.tag) for event in found for value in event.summary.value
+            if value.HasField("histo")}  # fmt: skip
+    assert tags == {(step, f"dense/{name}_0") for step in (0, 2) for name in ("kernel", "bias")}
+    assert not any(event.graph_def for event in found)
+    assert tf.get_collection(tf.GraphKeys.SUMMARIES) == []
+
+
+def test_tensorboard_refuses_what_it_cannot_write() -> None:
+    with pytest.raises(NotImplementedError, match="no gradients, images and embeddings"):
+        keras.callbacks.TensorBoard(write_grads=True)

@@ -28,8 +28,6 @@ _LACKED: Final = frozenset(
 )  # fmt: skip
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
 _INSTEAD: Final = {
-    "keras.callbacks.ModelCheckpoint": "save with tf.train.Saver in a LambdaCallback",
-    "keras.callbacks.TensorBoard": "write with tf.summary.FileWriter in a LambdaCallback",
     "keras.wrappers": "call `fit` and `predict` of the model",
     "profiler": "trace steps with tf.train.ProfilerHook, or with tf.RunOptions(trace_level=...)",
 }

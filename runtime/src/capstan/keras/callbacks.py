@@ -10,6 +10,9 @@ import numpy as np
 
 from capstan.api import logging
 from capstan.api.absent import absent
+from capstan.keras.model_checkpoint import ModelCheckpoint as ModelCheckpoint
+from capstan.keras.tensorboard import TensorBoard as TensorBoard
+from capstan.keras.training import monitor as _monitor
 from capstan.keras.training.callback import Callback as Callback
 from capstan.keras.training.callback import History as History
 from capstan.keras.training.progress import ProgbarLogger as ProgbarLogger
@@ -44,33 +47,6 @@ class TerminateOnNaN(Callback):
             self.model.stop_training = True
 
 
-class _Monitor:
-    """Compares the values of a metric. `mode` is min, max, or auto, which looks at the name."""
-
-    def __init__(self, name: str, mode: str, min_delta: float = 0.0) -> None:
-        if mode not in ("auto", "min", "max"):
-            logging.warning("mode %s is unknown, fallback to auto mode.", mode)
-            mode = "auto"
-        grows = mode == "max" or (mode == "auto" and ("acc" in name or name.startswith("fmeasure")))
-        self.name, self._sign, self._min_delta = name, 1 if grows else -1, abs(min_delta)
-        self.worst = -self._sign * math.inf
-
-    def is_better(self, value: float, best: float) -> bool:
-        return self._sign * (value - best) > self._min_delta
-
-    def value(self, logs: Any, who: str) -> float | None:
-        """Return the value in the logs, or None after a warning."""
-        found = (logs or {}).get(self.name)
-        if found is None:
-            logging.warning(
-                "%s conditioned on metric `%s` which is not available. Available metrics are: %s",
-                who,
-                self.name,
-                ",".join(logs or ()),
-            )
-        return found
-
-
 class EarlyStopping(Callback):
     """Ends the training when a metric is not better for more than `patience` epochs."""
 
@@ -87,7 +63,7 @@ class EarlyStopping(Callback):
         super().__init__()
         self.monitor, self.patience, self.verbose = monitor, patience, verbose
         self.baseline, self.restore_best_weights = baseline, restore_best_weights
-        self._compare = _Monitor(monitor, mode, min_delta)
+        self._compare = _monitor.Monitor(monitor, mode, min_delta)
         self.wait = self.stopped_epoch = 0
         self.best = self._compare.worst
         self.best_weights: Any = None
@@ -164,7 +140,7 @@ class ReduceLROnPlateau(Callback):
             raise ValueError("ReduceLROnPlateau does not support a factor >= 1.0.")
         self.monitor, self.factor, self.patience = monitor, factor, patience
         self.verbose, self.cooldown, self.min_lr = verbose, cooldown, min_lr
-        self._compare = _Monitor(monitor, mode, min_delta)
+        self._compare = _monitor.Monitor(monitor, mode, min_delta)
         self.wait = self.cooldown_counter = 0
         self.best = self._compare.worst
 

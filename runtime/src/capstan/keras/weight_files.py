@@ -9,7 +9,7 @@ from capstan.keras import context, hdf5_weights, sessions
 from capstan.resources import file_names
 from capstan.train import checkpoint_reader, checkpoint_state, object_checkpoint, object_status
 
-_HDF5_SUFFIXES = (".h5", ".keras", ".hdf5")
+HDF5_SUFFIXES = (".h5", ".keras", ".hdf5")
 _FORMATS = {"tensorflow": "tf", "tf": "tf", "hdf5": "h5", "h5": "h5", "keras": "h5"}
 
 
@@ -75,7 +75,7 @@ class WeightFiles:
             ImportError: the file is an HDF5 file, and h5py is not installed.
         """
         path = os.fspath(filepath)
-        status = None if path.endswith(_HDF5_SUFFIXES) else self._status(path)
+        status = None if path.endswith(HDF5_SUFFIXES) else self._status(path)
         with self._weights_graph().as_default() as graph:
             session = sessions.get_session()
             if status is None:
@@ -122,7 +122,7 @@ class WeightFiles:
 
 def _format(path: str, given: str | None) -> str:
     """Return "tf" or "h5"."""
-    is_hdf5 = path.endswith(_HDF5_SUFFIXES)
+    is_hdf5 = path.endswith(HDF5_SUFFIXES)
     if given is None:
         return "h5" if is_hdf5 else "tf"
     found = _FORMATS.get(given.lower().strip())
