@@ -52,6 +52,11 @@ def test_a_model_trains_evaluates_and_predicts_as_an_estimator(
     predictions = [each["p"][0] for each in estimator.predict(data(1))]
     assert len(predictions) == len(X)
     np.testing.assert_allclose(np.mean((np.array(predictions) > 0.5) == Y), found["acc"])
+    with tf.Graph().as_default():
+        model = classifier()
+        model.load_weights(estimator.latest_checkpoint())
+        np.testing.assert_allclose(model.predict(X)[:, 0], predictions, rtol=1e-5)
+        keras.backend.set_session(None)
     # Only training changes the moving averages.
     names = estimator.get_variable_names()
     (moving,) = [name for name in names if name.endswith("moving_mean")]

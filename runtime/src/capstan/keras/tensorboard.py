@@ -1,4 +1,4 @@
-"""The callback that writes a training to the files of TensorBoard (python/keras/callbacks_v1.py)."""
+"""The callback that writes event files for TensorBoard (python/keras/callbacks_v1.py)."""
 
 from typing import Any
 
