@@ -33,12 +33,12 @@ def module(caller: str) -> Any:
         ) from error
 
 
-def save(file: Any, layers: Sequence[Any]) -> None:
-    """Write the values that the weights of `layers` have in Keras's session. Blocks."""
-    _set_names(file, "layer_names", [layer.name for layer in layers])
+def save(file: Any, model: Any) -> None:
+    """Write the values that the weights of a model have in Keras's session. Blocks."""
+    _set_names(file, "layer_names", [layer.name for layer in model.layers])
     file.attrs["backend"] = b"tensorflow"
     file.attrs["keras_version"] = _VERSION.encode()
-    for layer in layers:
+    for layer in model.layers:
         own = _weights(layer)
         group = file.create_group(layer.name)
         _set_names(group, "weight_names", [variable.name for variable in own])
@@ -46,8 +46,8 @@ def save(file: Any, layers: Sequence[Any]) -> None:
             group.create_dataset(variable.name, data=value)
 
 
-def load(file: Any, layers: Sequence[Any], *, by_name: bool) -> None:
-    """Set the weights of layers to those in a file, in Keras's session. Blocks.
+def load(file: Any, model: Any, *, by_name: bool) -> None:
+    """Set the weights of a model to those in a file, in Keras's session. Blocks.
 
     The layers with weights are matched in order. With `by_name`, those with equal names match.
 
@@ -58,11 +58,11 @@ def load(file: Any, layers: Sequence[Any], *, by_name: bool) -> None:
         file = file["model_weights"]  # The file has a whole model.
     saved = [(name, _arrays(file[name])) for name in _names(file, "layer_names")]
     if by_name:
-        pairs = [(layer, name, arrays)
-                 for name, arrays in saved for layer in layers if layer.name == name]  # fmt: skip
+        named = [(layer, layer.name) for layer in model.layers]
+        pairs = [(layer, *each) for each in saved for layer, name in named if name == each[0]]
     else:
         full = [(name, arrays) for name, arrays in saved if arrays]
-        own = [layer for layer in layers if layer.weights]
+        own = [layer for layer in model.layers if layer.weights]
         if len(full) != len(own):
             raise ValueError(
                 f"You are trying to load a weight file containing {len(full)} layers into a model "

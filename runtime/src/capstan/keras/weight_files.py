@@ -18,7 +18,6 @@ class WeightFiles:
 
     name: str
     built: bool
-    layers: list[Any]
     weights: list[Any]
     _files: Any = None
 
@@ -52,7 +51,7 @@ class WeightFiles:
             session = sessions.get_session()
             if writer is not None:
                 with writer.File(path, "w") as file:
-                    hdf5_weights.save(file, self.layers)
+                    hdf5_weights.save(file, self)
                 return
             self._weight_saver().save(path, session)
         checkpoint_state.update_checkpoint_state(
@@ -80,7 +79,7 @@ class WeightFiles:
             session = sessions.get_session()
             if status is None:
                 with hdf5_weights.module("load_weights").File(path, "r") as file:
-                    hdf5_weights.load(file, self.layers, by_name=by_name)
+                    hdf5_weights.load(file, self, by_name=by_name)
                 return None
             if by_name:
                 raise NotImplementedError(
