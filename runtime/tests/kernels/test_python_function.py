@@ -267,3 +267,41 @@ def test_a_python_function_has_no_gradient() -> None:
     assert tf.gradients(script_ops.numpy_function(lambda value: value, [x], tf.float32), x) == [
         None
     ]
+
+
+def test_py_function_gets_arrays_with_the_method_of_eager_tensors() -> None:
+    seen: list[Any] = []
+
+    def look(*values: Any) -> Any:
+        seen.extend(value.numpy() for value in values)
+        seen.append((values[0] + 1).numpy())
+        return values[2] * 2
+
+    values = [tf.constant(1.5), tf.constant("a"), tf.constant([1.0, 2.0]), tf.constant(["a", "b"])]
+    assert run(tf.py_function(look, values, tf.float32)).tolist() == [2, 4]
+    assert [type(value) for value in seen] == [
+        np.float32,
+        bytes,
+        np.ndarray,
+        np.ndarray,
+        np.float32,
+    ]
+    assert seen[3].tolist() == [b"a", b"b"]
+
+
+def test_a_tensor_that_py_function_returns_is_refused_with_advice() -> None:
+    y = tf.py_function(lambda x: tf.constant(x), [1.0], tf.float32)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="compute with NumPy"):
+        run(y)
+
+
+def test_py_function_has_no_gradient_but_does_not_pretend_to_be_constant() -> None:
+    x = tf.constant(1.0)
+    with pytest.raises(LookupError):
+        tf.gradients(tf.py_function(lambda x: x, [x], tf.float32), x)
+
+
+def test_the_result_of_py_function_is_the_operation_if_it_returns_nothing() -> None:
+    calls: list[int] = []
+    run(tf.py_function(lambda: calls.append(1), [], []))
+    assert calls == [1]

@@ -72,6 +72,7 @@ ELSEWHERE = {
         "ResourceAccumulatorTakeGradientUpTo", "SparseAccumulatorTakeGradientUpTo",
     },
     "oracle/test_functions.py": {"SymbolicGradient", "PyFunc", "PyFuncStateless"},
+    "oracle/test_py_function.py": {"EagerPyFunc"},
     "oracle/test_warm_start.py": {"GenerateVocabRemapping", "LoadAndRemapMatrix"},
     "kernels/test_io.py": {
         "SaveV2", "RestoreV2", "MergeV2Checkpoints", "ShardedFilename", "StringJoin",

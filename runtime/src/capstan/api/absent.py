@@ -21,7 +21,7 @@ _LACKED: Final = frozenset(
     (
         "IndexedSlicesSpec", "SparseTensorSpec", "TensorSpec",
         "decode_webp", "enable_eager_execution", "enable_tensor_equality", "enable_v2_behavior",
-        "enable_v2_tensorshape", "is_built_with_xla", "py_function",
+        "enable_v2_tensorshape", "is_built_with_xla",
         "qint16", "qint32", "qint8", "quint16", "quint8",
         "tensor_scatter_nd_max", "tensor_scatter_nd_min", "types",
     )

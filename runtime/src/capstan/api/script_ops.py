@@ -1,4 +1,7 @@
-"""`py_func` and `numpy_function`: Python functions in a graph (python/ops/script_ops.py)."""
+"""Python functions in a graph: `py_func`, `numpy_function` and `py_function`.
+
+Source: python/ops/script_ops.py.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,7 +11,7 @@ from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.resources import python_functions
 
-__all__ = ["numpy_function", "py_func"]
+__all__ = ["numpy_function", "py_func", "py_function"]
 
 
 def py_func(
@@ -36,19 +39,43 @@ def py_func(
     Raises:
         ValueError: `func` is not callable.
     """
+    return _called("PyFunc" if stateful else "PyFuncStateless", func, inp, Tout, name)
+
+
+def py_function(
+    func: Callable[..., Any] | None = None,
+    inp: Any = None,
+    Tout: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Return the results of `func`, which gets the values of the tensors `inp` as arrays.
+
+    This is `py_func` with two differences. The arrays also have the method `numpy()`, as eager
+    tensors have. Each result is converted to its type in `Tout`: NumPy arrays are cast, and Python
+    numbers must be of the kind of the type. Capstan has no eager operations, so `func` computes
+    with NumPy, and an operation of `tf` cannot be used in `func`. `tf.gradients` raises LookupError
+    at the operation.
+
+    Raises:
+        ValueError: `func` is not callable.
+    """
+    return _called("EagerPyFunc", func, inp, Tout, name)
+
+
+def _called(op_type: str, func: Any, inp: Any, types_out: Any, name: str | None) -> Any:
+    """Add the operation that calls a function."""
     if not callable(func):
         raise ValueError(  # noqa: TRY004 - TensorFlow's class
             f"Expected func to be callable. Received func={func} of type {type(func)}."
         )
-    is_list = isinstance(Tout, list | tuple)
-    types = [dtypes.as_dtype(dtype) for dtype in (Tout if is_list else [Tout])]
+    is_list = isinstance(types_out, list | tuple)
+    types = [dtypes.as_dtype(dtype) for dtype in (types_out if is_list else [types_out])]
     registered = python_functions.FUNCTIONS.register(func)
     outermost: Any = graphs.get_default_graph()
     while outermost.building_function:
         outermost = outermost.outer_graph
     outermost.keep(registered)
     graph = graphs.get_default_graph()
-    op_type = "PyFunc" if stateful else "PyFuncStateless"
     with graph.name_scope(name or op_type) as scope:
         tensors = [
             convert.convert_to_tensor(value, name=f"input_{place}")
@@ -57,7 +84,7 @@ def py_func(
         kinds = [tensor.dtype.base_dtype for tensor in tensors]
         attrs = {"token": registered.token.encode(), "Tin": kinds, "Tout": types}
         op = graph.create_op(op_type, tensors, name=scope, attrs=attrs)
-    if stateful and not types:
+    if not op.outputs and op_type != "PyFuncStateless":
         return op
     return op.outputs if is_list else op.outputs[0]
 

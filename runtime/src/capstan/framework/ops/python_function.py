@@ -9,7 +9,11 @@ def _unknown(ctx: ShapeContext) -> rules.Shapes:
     return (None,) * len(ctx.attrs["Tout"])
 
 
-for _op, _effect in (("PyFunc", facts.EXTERNAL), ("PyFuncStateless", facts.PURE)):
+for _op, _effect in (
+    ("PyFunc", facts.EXTERNAL),
+    ("PyFuncStateless", facts.PURE),
+    ("EagerPyFunc", facts.EXTERNAL),
+):
     define(
         OpDef(
             _op,
@@ -17,7 +21,8 @@ for _op, _effect in (("PyFunc", facts.EXTERNAL), ("PyFuncStateless", facts.PURE)
             ("output: Tout",),
             attrs={"token": bytes, "Tin": list, "Tout": list},
             shape=_unknown,
-            not_differentiable=True,
+            # TensorFlow differentiates an EagerPyFunc, so a gradient of None would be wrong.
+            not_differentiable=_op != "EagerPyFunc",
             effect=_effect,
         )
     )
