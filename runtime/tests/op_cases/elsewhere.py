@@ -243,6 +243,10 @@ ELSEWHERE = {
         "AllCandidateSampler", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
         "LogUniformCandidateSampler", "Multinomial", "UniformCandidateSampler",
     },
+    "oracle/test_stateless_random.py": {
+        "StatelessMultinomial", "StatelessRandomNormal", "StatelessRandomUniform",
+        "StatelessRandomUniformInt", "StatelessTruncatedNormal",
+    },
     "kernels/test_sampling.py": {
         "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt",
     },

@@ -35,19 +35,19 @@ def random_uniform(
     Raises:
         ValueError: the dtype is integer and `maxval` is missing, or the dtype is not supported.
     """
-    kind = _checked_dtype(dtype, (*_FLOATS, dtypes.int32, dtypes.int64))
+    kind = uniform_dtype(dtype)
     if maxval is None:
         if kind.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {kind!r}")
         maxval = 1
     with scoped(name, "random_uniform", (shape, minval, maxval)) as scope:
-        sizes = _sizes(shape)
+        dims = sizes(shape)
         low = convert.convert_to_tensor(minval, kind, "min")
         high = convert.convert_to_tensor(maxval, kind, "max")
         numbers = seeds(seed)
         if kind.is_integer:
-            return raw.RandomUniformInt(sizes, low, high, **numbers, name=scope)
-        drawn = raw.RandomUniform(sizes, dtype=kind, **numbers)
+            return raw.RandomUniformInt(dims, low, high, **numbers, name=scope)
+        drawn = raw.RandomUniform(dims, dtype=kind, **numbers)
         return raw.Add(raw.Mul(drawn, raw.Sub(high, low)), low, name=scope)
 
 
@@ -104,9 +104,9 @@ def parameterized_truncated_normal(
     kind = _checked_dtype(dtype, _FLOATS)
     given = {"means": means, "stddevs": stddevs, "minvals": minvals, "maxvals": maxvals}
     with scoped(name, "parameterized_truncated_normal", (shape, *given.values())):
-        sizes = _sizes(shape)
+        dims = sizes(shape)
         parameters = [convert.convert_to_tensor(each, kind, key) for key, each in given.items()]
-        return raw.ParameterizedTruncatedNormal(sizes, *parameters, **seeds(seed))
+        return raw.ParameterizedTruncatedNormal(dims, *parameters, **seeds(seed))
 
 
 def random_gamma(
@@ -128,10 +128,10 @@ def random_gamma(
     """
     kind = _checked_dtype(dtype, _CLASSIC)
     with scoped(name, "random_gamma", (shape, alpha, beta)):
-        sizes = _sizes(shape)
+        dims = sizes(shape)
         form = convert.convert_to_tensor(alpha, kind, "alpha")
         rate = convert.convert_to_tensor(1 if beta is None else beta, kind, "beta")
-        drawn = raw.RandomGamma(sizes, raw.Add(form, raw.ZerosLike(rate)), **seeds(seed))
+        drawn = raw.RandomGamma(dims, raw.Add(form, raw.ZerosLike(rate)), **seeds(seed))
         least = np.finfo(kind.as_numpy_dtype).tiny
         return raw.Maximum(least, raw.RealDiv(drawn, rate))
 
@@ -152,7 +152,7 @@ def random_poisson(
     """
     kind = _checked_dtype(dtype, (*_CLASSIC, dtypes.int32, dtypes.int64))
     with scoped(name, "random_poisson", (lam, shape)):
-        return raw.RandomPoissonV2(_sizes(shape), lam, dtype=kind, **seeds(seed))
+        return raw.RandomPoissonV2(sizes(shape), lam, dtype=kind, **seeds(seed))
 
 
 def multinomial(
@@ -197,10 +197,10 @@ def _normal(
 ) -> Any:
     kind = _checked_dtype(dtype, _FLOATS)
     with scoped(name, default, (shape, mean, stddev)) as scope:
-        sizes = _sizes(shape)
+        dims = sizes(shape)
         centre = convert.convert_to_tensor(mean, kind, "mean")
         width = convert.convert_to_tensor(stddev, kind, "stddev")
-        drawn = getattr(raw, op)(sizes, dtype=kind, **seeds(seed))
+        drawn = getattr(raw, op)(dims, dtype=kind, **seeds(seed))
         return raw.Add(raw.Mul(drawn, width), centre, name=scope)
 
 
@@ -212,7 +212,17 @@ def _checked_dtype(dtype: Any, supported: tuple[dtypes.DType, ...]) -> dtypes.DT
     return kind
 
 
-def _sizes(shape: Any) -> Any:
+def uniform_dtype(dtype: Any) -> dtypes.DType:
+    """Return the type of uniformly distributed numbers.
+
+    Raises:
+        ValueError: the dtype is not supported.
+    """
+    return _checked_dtype(dtype, (*_FLOATS, dtypes.int32, dtypes.int64))
+
+
+def sizes(shape: Any) -> Any:
+    """Return a shape as a tensor of integers."""
     # The dtype of an empty list would be float32.
     return convert.convert_to_tensor(shape, preferred_dtype=dtypes.int32, name="shape")
 

@@ -20,19 +20,30 @@ def _multinomial(node: NodeContext) -> Function:
     draw = _by_total(node) if node.hardware.is_host else _by_largest(node)
 
     def sample(logits: Array, num_samples: Array) -> Any:
-        count = number(num_samples, "num_samples")
-        if logits.ndim != 2:
-            raise invalid(f"logits should be a matrix, got shape {show(logits.shape)}")
-        if count < 0:
-            raise invalid(f"num_samples should be nonnegative, got {count}")
-        if not logits.shape[1] and logits.shape[0] and count:
-            raise invalid("num_classes should be positive, got 0")
+        count = checked_count(logits, num_samples)
         drawn = draw(logits, count)
         if dtype is np.int32:  # These are in host memory on all devices.
             drawn = on_host(drawn)
         return drawn.astype(dtype, copy=False)
 
     return sample
+
+
+def checked_count(logits: Array, num_samples: Array) -> int:
+    """Return the number of draws for each row of logits.
+
+    Raises:
+        InvalidArgumentError: the logits are no matrix, or have no classes, or the number is
+            negative.
+    """
+    count = number(num_samples, "num_samples")
+    if logits.ndim != 2:
+        raise invalid(f"logits should be a matrix, got shape {show(logits.shape)}")
+    if count < 0:
+        raise invalid(f"num_samples should be nonnegative, got {count}")
+    if not logits.shape[1] and logits.shape[0] and count:
+        raise invalid("num_classes should be positive, got 0")
+    return count
 
 
 def _by_total(node: NodeContext) -> Function:

@@ -23,6 +23,7 @@ _AS_THEY_ARE = frozenset(
     {
         "AsString", "Bitcast", "Cast", "Cross", "DecodePaddedRaw", "DecodeRaw", "HistogramSummary",
         "OnesLike", "RandomStandardNormal", "RandomUniform", "ScalarSummary", "TruncatedNormal",
+        "StatelessRandomNormal", "StatelessRandomUniform", "StatelessTruncatedNormal",
     }
 )  # fmt: skip
 """Ops whose rows list types, and whose kernels convert to or from bfloat16 themselves.
