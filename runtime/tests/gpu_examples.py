@@ -43,6 +43,9 @@ def _normalized(numbers: Numbers) -> list[Any]:
     return [_image(numbers), *(numbers(3) for _ in range(3)), np.abs(numbers(3))]
 
 
+_SEED = np.array([3, -(2**40)])
+_LOGITS = np.float32([[0, 1, 2, -3], [np.inf, 0, -np.inf, 1], [np.nan] * 4])
+
 CALLS: Mapping[str, Callable[[Numbers], Call]] = {
     "AdjustContrastv2": lambda n: ([_image(n), np.float32(2)], {}),
     "AdjustHue": lambda n: ([_image(n), np.float32(0.2)], {}),
@@ -91,6 +94,14 @@ CALLS: Mapping[str, Callable[[Numbers], Call]] = {
     "Svd": lambda n: ([n(2, 3, 4)], {"full_matrices": True}),
     "Bucketize": lambda n: ([n(3, 4)], {"boundaries": [-0.5, 0.0, 0.0, 0.75]}),
     "Unique": lambda n: ([np.array([3, 1, 3, -2, 1])], {}),
+    "StatelessRandomUniform": lambda _: ([_SIZES, _SEED], {}),
+    "StatelessRandomNormal": lambda _: ([_SIZES, _SEED], {}),
+    "StatelessTruncatedNormal": lambda _: ([_SIZES, _SEED], {}),
+    "StatelessRandomUniformInt": lambda _: (
+        [_SIZES, _SEED, np.int64(-(2**40)), np.int64(7)],
+        {},
+    ),
+    "StatelessMultinomial": lambda _: ([_LOGITS, np.int32(5), _SEED], {}),
     "Xdivy": lambda n: ([n(3, 4), n(4)], {}),
     "Xlogy": lambda n: ([n(3, 4), np.abs(n(4))], {}),
 }

@@ -204,6 +204,26 @@ def test_an_example_gives_the_same_values_on_both_devices(
         check_equal(op, inputs, attrs)
 
 
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
+@pytest.mark.parametrize(
+    "op", ["StatelessRandomNormal", "StatelessRandomUniform", "StatelessTruncatedNormal"]
+)
+def test_random_numbers_of_a_seed_are_those_of_the_cpu_for_each_type(op: str, dtype: str) -> None:
+    for size in (0, 1, 7, 1000):
+        inputs = [np.int32([size]), np.int64([5, 6])]
+        check_equal(op, inputs, {"dtype": dtypes.as_dtype(dtype)})
+
+
+def test_random_32_bit_integers_of_a_seed_are_those_of_the_cpu() -> None:
+    seed = np.int64([5, 6])
+    bounds = [np.int32(-(2**31)), np.int32(2**31 - 1)]
+    check_equal("StatelessRandomUniformInt", [np.int32([9]), seed, *bounds], {})
+    logits = np.float64([[0.5, 2, -1], [0, 0, 0]])
+    attrs = {"output_dtype": dtypes.int32}
+    check_equal("StatelessMultinomial", [logits, np.int32(7), seed], attrs)
+    check_equal("StatelessMultinomial", [logits[:0], np.int32(7), seed], attrs)
+
+
 @pytest.mark.parametrize("op", ["Gather", "GatherV2"])
 def test_a_scalar_index_takes_one_element_of_a_vector(op: str) -> None:
     axis = [np.int32(0)] if op == "GatherV2" else []

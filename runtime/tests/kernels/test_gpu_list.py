@@ -94,6 +94,7 @@ ONLY_ON_CPU = {
     **dict.fromkeys(
         ("NonMaxSuppressionV2", "NonMaxSuppressionV3"), "the host chooses one box after another"
     ),
+    "EagerPyFunc": "a Python function gets arrays of NumPy",
     "ParameterizedTruncatedNormal": "the host draws again until each number is between its bounds",
     "_While": "the host starts the iterations of a loop, and the compiler puts this node there",
 }

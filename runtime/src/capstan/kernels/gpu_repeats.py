@@ -35,6 +35,9 @@ _NEEDS_HOST: Final = (
     "SelfAdjointEigV2 SparseTensorDenseMatMul Svd TopKV2 Where "
     # The shapes of its results differ from step to step.
     "Unique "
+    # The host computes the key of the numbers, and a program gives another seed in each step.
+    "StatelessMultinomial StatelessRandomNormal StatelessRandomUniform StatelessRandomUniformInt "
+    "StatelessTruncatedNormal "
     # CuPy calls neither cuBLAS nor cuSOLVER in the capture of a CUDA graph.
     "LogMatrixDeterminant MatrixDeterminant Qr "
     # These copy indices from or to the host, or wait for the device and check them.

@@ -154,7 +154,12 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "RandomStandardNormal RandomUniform TruncatedNormal",
     ),
     ({"Tout": _INDEX, "T": frozenset({dtypes.int32})}, "RandomUniformInt"),
-    ({"T": FLOATS, "output_dtype": _INDEX}, "Multinomial"),
+    ({"T": FLOATS, "output_dtype": _INDEX}, "Multinomial StatelessMultinomial"),
+    (
+        {"dtype": FLOATS},
+        "StatelessRandomNormal StatelessRandomUniform StatelessTruncatedNormal",
+    ),
+    ({"dtype": _INDEX}, "StatelessRandomUniformInt"),
     (
         {"dtype": _WIDE},
         "ResourceScatterAdd ResourceScatterDiv ResourceScatterMax ResourceScatterMin "

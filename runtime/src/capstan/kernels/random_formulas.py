@@ -271,3 +271,15 @@ def ticket() -> elementwise.Program:
     recorder = recording.Recorder(np.float64)
     counter, values = (recorder.input(dtype=np.uint64) for _ in range(2))
     return recorder.program([counter, counter + values])
+
+
+@functools.cache
+def words() -> elementwise.Program:
+    """Return the program of `philox`.
+
+    The inputs are a vector of counts, the seeds and the upper part of the counter, all words of 64
+    bits. The results are four vectors of words of 32 bits.
+    """
+    recorder = recording.Recorder(np.float64)
+    count, seeds, stream = (recorder.input(dtype=np.uint64) for _ in range(3))
+    return recorder.program(philox(seeds, count, stream))
