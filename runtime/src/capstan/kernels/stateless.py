@@ -54,6 +54,7 @@ class Words:
     def at(self, counts: Array) -> Array:
         """Return four words of 32 bits for each value of the counter, in a row."""
         counts = counts.astype(np.uint64)
+        words: tuple[Array, ...]
         if self._draw is None:  # Keeps fewer arrays alive than the program.
             words = random_formulas.philox(self._key, counts, self._stream)
         else:
@@ -116,7 +117,8 @@ def _truncated(words: Words, count: int, dtype: np.dtype[Any]) -> Array:
     groups = -(-count // size)
     wide = np.float64 if dtype == np.float64 else np.float32
     arrays = words.arrays
-    found, filled = arrays.zeros((groups, size), wide), arrays.zeros(groups, int)
+    found: Array = arrays.zeros((groups, size), wide)
+    filled = arrays.zeros(groups, int)
     left, turn = arrays.arange(groups), 0
     while left.size:
         counts = left * (size * _RESERVED // 4) + turn
