@@ -1,4 +1,4 @@
-"""Kernels of activation functions, and of TopKV2."""
+"""Kernels of activation functions."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,9 +8,8 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.memory import on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid, number
+from capstan.kernels.rejection import invalid
 
 SCALE = 1.0507009873554804934193349852946
 ALPHA = 1.6732632423543772848170429916717
@@ -94,25 +93,6 @@ def _alike(name: str, function: Callable[[Array, Array], Any]) -> Function:
     return checked
 
 
-def _top_k(node: NodeContext) -> Function:
-    # Unlike its negation, the complement of an integer never overflows.
-    reverse = np.negative if node.output_dtypes[0].is_floating else np.invert
-
-    def top_k(x: Array, k: Array) -> tuple[Any, Any]:
-        count = number(k, "k")
-        if not x.ndim:
-            raise invalid("input must be >= 1-D, got shape []")
-        if count < 0:
-            raise invalid(f"Need k >= 0, got {count}")
-        if x.shape[-1] < count:
-            raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
-        # A stable sort keeps the first of equal elements first.
-        places = np.argsort(reverse(x), -1, "stable")[..., :count]
-        return np.take_along_axis(x, places, -1), on_host(places.astype(np.int32))
-
-    return top_k
-
-
 for _name, _function, _slope in (
     ("Relu6", _relu6, _relu6_grad),
     ("Elu", _elu, _elu_grad),
@@ -124,4 +104,3 @@ for _name, _function, _slope in (
     register(Kernel(f"{_name}Grad", constantly(_alike(f"{_name}Grad", _slope))))
 register(Kernel("LeakyRelu", _leaky_relu))
 register(Kernel("LeakyReluGrad", _leaky_relu_grad))
-register(Kernel("TopKV2", _top_k))

@@ -1,0 +1,67 @@
+"""The kernel that finds the largest elements of each row (core/kernels/topk_op.cc)."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.kernels.memory import is_on_host, on_host
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid, number
+
+_SHORT: Final = 64
+"""The length up to which a row is sorted faster than it is divided."""
+
+
+def _top_k(node: NodeContext) -> Function:
+    # Unlike its negation, the complement of an integer never overflows.
+    reverse = np.negative if node.output_dtypes[0].is_floating else np.invert
+
+    def top_k(x: Array, k: Array) -> tuple[Any, Any]:
+        count = number(k, "k")
+        if not x.ndim:
+            raise invalid("input must be >= 1-D, got shape []")
+        if count < 0:
+            raise invalid(f"Need k >= 0, got {count}")
+        if x.shape[-1] < count:
+            raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
+        few = _chosen(x, count) if _is_divided(x, count) else None
+        if few is None:
+            # A stable sort keeps the first of equal elements first.
+            places = np.argsort(reverse(x), -1, "stable")[..., :count]
+        else:
+            order = np.argsort(reverse(np.take_along_axis(x, few, -1)), -1, "stable")
+            places = np.take_along_axis(few, order, -1)
+        return np.take_along_axis(x, places, -1), on_host(places.astype(np.int32))
+
+    return top_k
+
+
+def _is_divided(x: Array, count: int) -> bool:
+    """Return whether a sort of few chosen elements is faster than a sort of all."""
+    is_long = x.shape[-1] > max(_SHORT, 4 * count)
+    return is_long and count > 0 and x.size > 0 and is_on_host(x) and x.dtype.kind in "iuf"
+
+
+def _chosen(x: Array, count: int) -> Array | None:
+    """Return the places of the `count` largest elements of each row, from left to right.
+
+    Of equal elements, the first ones are chosen. Return None if one of the largest is no number.
+    """
+    rows = x.reshape(-1, x.shape[-1])
+    largest = np.partition(rows, -count, 1)[:, -count:]
+    if x.dtype.kind == "f" and np.isnan(largest).any():
+        return None
+    least = largest[:, :1]
+    is_chosen = rows >= least
+    found = np.flatnonzero(is_chosen)
+    if len(found) > count * len(rows):
+        is_equal = rows == least
+        wanted = count - np.count_nonzero(rows > least, 1)
+        is_chosen &= ~is_equal | (is_equal.cumsum(1) <= wanted[:, None])
+        found = np.flatnonzero(is_chosen)
+    places: Array = found % x.shape[-1]
+    return places.reshape(*x.shape[:-1], count)
+
+
+register(Kernel("TopKV2", _top_k))
