@@ -8,6 +8,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.choice import choose
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -22,13 +23,13 @@ def _relu6(x: Array) -> Any:
 
 
 def _elu(x: Array) -> Any:
-    return np.where(np.less(x, 0), np.expm1(np.minimum(x, x.dtype.type(0))), x)
+    return choose(np.less(x, 0), np.expm1(np.minimum(x, x.dtype.type(0))), x)
 
 
 def _selu(x: Array) -> Any:
     dtype = x.dtype.type
     below = np.multiply(np.expm1(np.minimum(x, dtype(0))), dtype(SCALE * ALPHA))
-    return np.where(np.less(x, 0), below, np.multiply(x, dtype(SCALE)))
+    return choose(np.less(x, 0), below, np.multiply(x, dtype(SCALE)))
 
 
 def _softplus(x: Array) -> Any:
@@ -44,13 +45,13 @@ def _relu6_grad(grad: Array, x: Array) -> Any:
 
 
 def _elu_grad(grad: Array, y: Array) -> Any:
-    return np.where(np.less(y, 0), np.multiply(grad, np.add(y, y.dtype.type(1))), grad)
+    return choose(np.less(y, 0), np.multiply(grad, np.add(y, y.dtype.type(1))), grad)
 
 
 def _selu_grad(grad: Array, y: Array) -> Any:
     dtype = y.dtype.type
     below = np.multiply(grad, np.add(y, dtype(SCALE * ALPHA)))
-    return np.where(np.less(y, 0), below, np.multiply(grad, dtype(SCALE)))
+    return choose(np.less(y, 0), below, np.multiply(grad, dtype(SCALE)))
 
 
 def _softplus_grad(grad: Array, x: Array) -> Any:
@@ -65,7 +66,7 @@ def _leaky_relu(node: NodeContext) -> Function:
     alpha = node.attrs["alpha"]
 
     def leaky_relu(x: Array) -> Any:
-        return np.where(np.greater(x, 0), x, np.multiply(x, x.dtype.type(alpha)))
+        return choose(np.greater(x, 0), x, np.multiply(x, x.dtype.type(alpha)))
 
     return leaky_relu
 
@@ -74,7 +75,7 @@ def _leaky_relu_grad(node: NodeContext) -> Function:
     alpha = node.attrs["alpha"]
 
     def slope(grad: Array, x: Array) -> Any:
-        return np.where(np.greater(x, 0), grad, np.multiply(grad, grad.dtype.type(alpha)))
+        return choose(np.greater(x, 0), grad, np.multiply(grad, grad.dtype.type(alpha)))
 
     return _alike("LeakyReluGrad", slope)
 

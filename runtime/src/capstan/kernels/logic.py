@@ -8,6 +8,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows, stacking
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.choice import choose
 from capstan.kernels.memory import beside, is_on_host, on_host, put_rows
 from capstan.kernels.registry import Calls, Join, Joined, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
@@ -71,12 +72,8 @@ def _select_of_several(nodes: Sequence[NodeContext]) -> Joined:
 
 
 def _select_v2(condition: Array, x: Array, y: Array, out: Array | None = None) -> Array:
-    condition = beside(condition, x)
-    if out is None:
-        return np.where(condition, x, y)
-    np.copyto(out, y)
-    np.copyto(out, x, where=condition)
-    return out
+    chosen: Array = choose(beside(condition, x), x, y, out)
+    return chosen
 
 
 def _where(condition: Array) -> Array:
