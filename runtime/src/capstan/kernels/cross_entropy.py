@@ -11,8 +11,8 @@ from capstan.core import row_programs
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.hardware import device
-from capstan.kernels import nn
-from capstan.kernels.memory import beside, is_on_host, on_host
+from capstan.kernels import nn, sums
+from capstan.kernels.memory import beside, into, is_on_host, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -48,11 +48,11 @@ def _dense_loss(
     result = nn.shifted(logits, slope)
     weighted = np.multiply(result, labels)
     np.exp(result, result)
-    total = nn.SUM(result, -1, None, None, True)
+    total = sums.total(result, -1, None, None, True)
     np.divide(result, total, result)
     np.subtract(result, labels, result)
     np.subtract(np.multiply(labels, np.log(total, total)), weighted, weighted)
-    return nn.SUM(weighted, -1, None, loss), nn.into(result, slope)
+    return sums.total(weighted, -1, None, loss), into(result, slope)
 
 
 def _sparse_loss(
@@ -67,10 +67,10 @@ def _sparse_loss(
     at = (np.arange(rows), labels)
     chosen = result[at]
     np.exp(result, result)
-    total = nn.SUM(result, -1)
+    total = sums.total(result, -1)
     np.divide(result, total[:, None], result)
     result[at] -= 1
-    return np.subtract(np.log(total, total), chosen, loss), nn.into(result, slope)
+    return np.subtract(np.log(total, total), chosen, loss), into(result, slope)
 
 
 def _check(logits: Array, labels: Array) -> None:
@@ -102,11 +102,11 @@ def _narrow_sparse_loss(
     np.subtract(columns, columns.max(0), columns)
     chosen = flat.take(at)
     np.exp(columns, columns)
-    total = nn.SUM(columns, 0)
+    total = sums.total(columns, 0)
     np.divide(columns, total, columns)
     flat[at] -= columns.dtype.type(1)
     losses = np.subtract(np.log(total, total), chosen, loss)
-    return losses, np.ascontiguousarray(columns.T) if slope is None else nn.into(columns.T, slope)
+    return losses, np.ascontiguousarray(columns.T) if slope is None else into(columns.T, slope)
 
 
 def _outside(labels: Array, classes: int) -> Exception:
@@ -170,10 +170,10 @@ def _both(
 ) -> tuple[Any, Array]:
     """Return the loss and the gradient that a program along rows computes."""
     if not logits.size:
-        return nn.SUM(logits, -1, None, loss), nn.into(logits.copy(), slope)
+        return sums.total(logits, -1, None, loss), into(logits.copy(), slope)
     if loss is None or slope is None:
         lost, found = run((logits, *labels))
-        return nn.into(lost.reshape(-1), loss), nn.into(found, slope)
+        return into(lost.reshape(-1), loss), into(found, slope)
     run((logits, *labels), (loss.reshape(-1, 1), slope))
     return loss, slope
 

@@ -43,6 +43,14 @@ def on_host(value: Any) -> Array:
     return value if is_on_host(value) else value.get()  # type: ignore[no-any-return]
 
 
+def into(result: Array, out: Array | None) -> Array:
+    """Return the result, copied into `out` if `out` is another array."""
+    if out is None or out is result:
+        return result
+    np.copyto(out, result)
+    return out
+
+
 def put_rows(table: Array, indices: Array, values: Array) -> None:
     """Replace rows of `table`, as `table[indices] = values`. The caller has checked the indices.
 

@@ -8,13 +8,11 @@ import numpy as np
 from capstan.core import row_programs
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import sums
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.memory import beside, is_on_host, numbers
+from capstan.kernels.memory import beside, into, is_on_host, numbers
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
-
-# NumPy's type stubs allow these arguments only by keyword, which is slower in every call.
-SUM: Function = np.add.reduce
 
 
 def _matmul(node: NodeContext) -> Function:
@@ -80,7 +78,7 @@ def _bias_add_grad(node: NodeContext) -> Function:
     def bias_add_grad(grad: Array, out: Array | None = None) -> Any:
         kept = axis % grad.ndim
         axes = tuple(other for other in range(grad.ndim) if other != kept)
-        return SUM(grad, axes, dtype, out)
+        return sums.total(grad, axes, dtype, out)
 
     return bias_add_grad
 
@@ -136,14 +134,6 @@ def shifted(logits: Array, out: Array | None) -> Array:
     return result
 
 
-def into(result: Array, out: Array | None) -> Array:
-    """Return the result, copied into `out` if `out` is another array."""
-    if out is None or out is result:
-        return result
-    np.copyto(out, result)
-    return out
-
-
 def _along_rows(
     on_host: Function, formula: Callable[[row_programs.Recorder, Any], Any]
 ) -> Callable[[NodeContext], Function]:
@@ -187,13 +177,13 @@ def _row_log_softmax(recorder: row_programs.Recorder, row: Any) -> Any:
 def _softmax(logits: Array, out: Array | None = None) -> Array:
     result = shifted(logits, out)
     np.exp(result, result)
-    np.divide(result, SUM(result, -1, None, None, True), result)
+    np.divide(result, sums.total(result, -1, None, None, True), result)
     return into(result, out)
 
 
 def _log_softmax(logits: Array, out: Array | None = None) -> Array:
     result = shifted(logits, out)
-    total = SUM(np.exp(result), -1, None, None, True)
+    total = sums.total(np.exp(result), -1, None, None, True)
     np.subtract(result, np.log(total, total), result)
     return into(result, out)
 
@@ -227,7 +217,7 @@ def _in_top_k(read: Callable[[NodeContext], int | None]) -> Callable[[NodeContex
                 return is_class
             every = numbers(rows, predictions)
             chosen = predictions[every, np.where(is_class, targets, 0)]
-            above = SUM(predictions > chosen[:, None], 1, np.int64)
+            above = sums.total(predictions > chosen[:, None], 1, np.int64)
             is_sure = np.isfinite(predictions).all(1)
             result: Array = is_class & is_sure & (above < limit)
             return result

@@ -1,14 +1,19 @@
 """Kernels of reductions, arg-reductions and running sums."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.kernels.memory import is_on_host, on_host
+from capstan.kernels import sums
+from capstan.kernels.memory import into, is_on_host, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
+
+_SHORT: Final = 16
+_MANY: Final = 1_024
+"""From so many short rows on, a transposed copy is reduced faster than the rows."""
 
 
 def _axes(node: NodeContext) -> Callable[[Array], tuple[int, ...]]:
@@ -29,7 +34,7 @@ def _reduction(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
         # Without a dtype NumPy widens small integers.
         dtype = node.output_dtypes[0].as_numpy_dtype
         keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
-        reduce: Function = ufunc.reduce
+        reduce: Function = sums.total if ufunc is np.add else ufunc.reduce
 
         def run(x: Array, axes: Array, out: Array | None = None) -> Any:
             return reduce(x, axes_in(axes), dtype, out, keep)
@@ -47,9 +52,14 @@ def _extremum(method: str, bound: str) -> Callable[[NodeContext], Function]:
         if dtype.is_floating:
             start = np.inf if bound == "max" else -np.inf
         keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
+        ufunc = np.maximum if method == "max" else np.minimum
 
         def run(x: Array, axes: Array, out: Array | None = None) -> Any:
             if x.size:
+                if _has_short_rows(x, axes_in(axes)):
+                    # NumPy calls a loop for each row, but not for each column.
+                    found = ufunc.reduce(x.reshape(-1, x.shape[-1]).T.copy(), 0)
+                    return into(found.reshape(x.shape[:-1] + (1,) * keep), out)
                 if out is None or is_on_host(out):
                     return getattr(x, method)(axes_in(axes), out, keep)
                 # With `out`, CuPy 14.2 takes the result of `min` for its dtype.
@@ -65,12 +75,24 @@ def _extremum(method: str, bound: str) -> Callable[[NodeContext], Function]:
     return make
 
 
+def _has_short_rows(x: Array, axes: tuple[int, ...]) -> bool:
+    """Return whether `axes` are the last axis, along which there are many times few elements."""
+    return (
+        type(x) is np.ndarray
+        and x.ndim > 1
+        and axes in ((-1,), (x.ndim - 1,))
+        and x.shape[-1] <= _SHORT
+        and x.size >= _MANY
+        and x.flags.c_contiguous
+    )
+
+
 def _mean(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0]
     numpy_type = dtype.as_numpy_dtype
     divide: Function = _integer_mean if dtype.is_integer else np.true_divide
     keep, axes_in = bool(node.attrs["keep_dims"]), _axes(node)
-    reduce: Function = np.add.reduce
+    reduce: Function = sums.total
     # The sum of small integers may overflow their type. The mean cannot overflow it.
     is_narrow = dtype.is_integer and dtype.size < 8
 
@@ -158,7 +180,7 @@ def _running(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
 def _euclidean_norm(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0]
     target, keep, axes_in = dtype.as_numpy_dtype, bool(node.attrs["keep_dims"]), _axes(node)
-    reduce: Function = np.add.reduce
+    reduce: Function = sums.total
 
     def norm(x: Array, axes: Array) -> Any:
         total = reduce(np.multiply(x, x), axes_in(axes), target, None, keep)
