@@ -143,9 +143,12 @@ def _incompatible(value: Any, dtype: dtypes.DType) -> TypeError:
 
 
 def _strings(value: Any) -> Array:
-    raw = np.array(value, dtype=object)
+    raw = np.array(value, dtype=object, order="C")
+    texts = raw.ravel().tolist()
+    if set(map(type, texts)) <= {bytes}:
+        return raw
     out = np.empty(raw.size, dtype=object)
-    for index, text in enumerate(raw.ravel().tolist()):
+    for index, text in enumerate(texts):
         if not isinstance(text, str | bytes | bytearray):
             raise _incompatible(text, dtypes.string)
         out[index] = text.encode() if isinstance(text, str) else bytes(text)

@@ -63,24 +63,6 @@ def _line(node: NodeContext) -> Function:
     return line
 
 
-def _in_order(x: Array, dtype: Any) -> tuple[Array, Array, Array]:
-    """Return the distinct elements in the order of their first appearance, the place of each
-    element among them, and how often each occurs.
-    """
-    if x.ndim != 1:
-        raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
-    values, first, place, counts = np.unique(x, True, True, True, equal_nan=False)
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype)
-    rank[order] = np.arange(len(order))
-    return values[order], rank[place], counts[order].astype(dtype)
-
-
-def _unique(node: NodeContext) -> Function:
-    dtype = node.output_dtypes[1].as_numpy_dtype
-    return lambda x: _in_order(x, dtype)
-
-
 def _difference(node: NodeContext) -> Function:
     dtype = node.output_dtypes[1].as_numpy_dtype
 
@@ -200,7 +182,6 @@ def _ensure(node: NodeContext) -> Function:
 register(Kernel("ReverseV2", constantly(_reverse)))
 register(Kernel("ReverseSequence", _reverse_sequence))
 register(Kernel("LinSpace", _line))
-register(Kernel("UniqueWithCounts", _unique))
 register(Kernel("ListDiff", _difference))
 register(Kernel("Bincount", _bincount))
 register(Kernel("MatrixDiag", constantly(_matrix_diag)))

@@ -1,12 +1,14 @@
-"""The kernel that finds the distinct elements of a vector (core/kernels/unique_op.cc)."""
+"""Kernels that find the distinct elements of a vector (core/kernels/unique_op.cc)."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from capstan.core.arrays import Array
+from capstan.core.arrays import Array, strings
 from capstan.core.shapes import show
-from capstan.kernels import stacking
+from capstan.kernels import runs, stacking
+from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -17,22 +19,64 @@ _SMALL_TABLE = 1 << 20
 def _unique(node: NodeContext) -> Function:
     dtype = node.output_dtypes[1].as_numpy_dtype
 
-    def unique(x: Array) -> tuple[Array, Array]:
-        if x.ndim != 1:
-            raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
-        if x.dtype.kind in "iu" and x.size and _is_dense(x):
-            first = _first_places(x)
-            is_first = first == np.arange(len(x))
-            rank = np.cumsum(is_first, dtype=dtype) - 1
-            return x[is_first], rank[first]
-        values, first, place = np.unique(x, True, True, equal_nan=False)
-        # np.unique sorts by value. TensorFlow keeps the order of first appearance.
-        order = np.argsort(first)
-        rank = np.empty(len(order), dtype)
-        rank[order] = np.arange(len(order))
-        return values[order], rank[place]
+    return lambda x: distinct(x, dtype)
+
+
+def _unique_with_counts(node: NodeContext) -> Function:
+    dtype = node.output_dtypes[1].as_numpy_dtype
+
+    def unique(x: Array) -> tuple[Array, Array, Array]:
+        values, places = distinct(x, dtype)
+        return values, places, np.bincount(places, minlength=len(values)).astype(dtype)
 
     return unique
+
+
+def distinct(x: Array, dtype: Any) -> tuple[Array, Array]:
+    """Return the distinct elements of a vector in the order of their first appearance.
+
+    Also return the place of each element among them, in `dtype`.
+
+    Raises:
+        InvalidArgumentError: `x` is no vector.
+    """
+    if x.ndim != 1:
+        raise invalid(f"unique expects a 1D vector, but got shape {show(x.shape)}")
+    if x.dtype.hasobject:
+        return _distinct_objects(x, dtype)
+    if x.dtype.kind in "iu" and x.size and is_on_host(x) and x.min() >= 0:
+        if not _is_dense(x):
+            return _distinct_by_order(x, runs.order(x), dtype)
+        first = _first_places(x)
+        is_first = first == np.arange(len(x))
+        rank = np.cumsum(is_first, dtype=dtype) - 1
+        return x[is_first], rank[first]
+    values, first, place = np.unique(x, True, True, equal_nan=False)
+    # np.unique sorts by value. TensorFlow keeps the order of first appearance.
+    order = np.argsort(first)
+    rank = np.empty(len(order), dtype)
+    rank[order] = np.arange(len(order))
+    return values[order], rank[place]
+
+
+def _distinct_objects(x: Array, dtype: Any) -> tuple[Array, Array]:
+    elements = x.tolist()
+    ranks = {element: rank for rank, element in enumerate(dict.fromkeys(elements))}
+    places = np.fromiter(map(ranks.__getitem__, elements), dtype, len(elements))
+    return strings(ranks, (len(ranks),)), places
+
+
+def _distinct_by_order(x: Array, order: Array, dtype: Any) -> tuple[Array, Array]:
+    """`order` are the places of the elements in a stable order of their values."""
+    ranked = x[order]
+    starts = runs.first_of_each(ranked)
+    first = order[starts]
+    by_place = np.argsort(first)
+    rank = np.empty(len(first), dtype)
+    rank[by_place] = np.arange(len(first))
+    places = np.empty(len(x), dtype)
+    places[order] = np.repeat(rank, runs.lengths(starts, len(x)))
+    return x[first[by_place]], places
 
 
 def _unique_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Array] | None]:
@@ -73,3 +117,4 @@ def _first_places(x: Array) -> Array:
 
 
 register(Kernel("Unique", _unique, join=Join(_unique_of_several)))
+register(Kernel("UniqueWithCounts", _unique_with_counts))

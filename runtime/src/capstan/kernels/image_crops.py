@@ -12,6 +12,7 @@ from capstan import errors
 from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import rows as rows_of
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
 
@@ -150,9 +151,11 @@ def _image_grad(node: NodeContext) -> Function:
                 for y, height in ((rows.before, 1 - rows.part), (rows.after, rows.part))
                 for x, width in ((columns.before, 1 - columns.part), (columns.after, columns.part))
             ]
+        pixels = sums.reshape(-1, size[3])
         for y, height, x, width in taps:
             weights = _crossed(height, width, np.multiply)[..., np.newaxis]
-            np.add.at(sums, (where.images, y[:, :, np.newaxis], x[:, np.newaxis]), slopes * weights)
+            at = _crossed(y, x, lambda y, x: (where.images * size[1] + y) * size[2] + x)
+            rows_of.accumulate(pixels, at, slopes * weights, np.add)
         return sums.astype(dtype, copy=False)
 
     return gradient

@@ -53,6 +53,25 @@ def merged(indices: Array, values: Array) -> tuple[Array, Array]:
     return ranked[starts], _sums(values, starts, order)
 
 
+def combined(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:
+    """Write to rows of `table` what `ufunc` makes of their values, all in host memory.
+
+    The rows held nothing before, and those without values stay as they are. The caller has checked
+    the indices, a vector.
+    """
+    if not indices.size or not values.size:
+        return
+    if values.size == len(indices):
+        # For single numbers, NumPy's loop is faster than sorting.
+        ufunc.at(table.reshape(-1), indices, values.reshape(-1))
+        return
+    order = runs.order(indices)
+    ranked = indices[order]
+    starts = runs.first_of_each(ranked)
+    lengths = runs.lengths(starts, len(order))
+    put_rows(table, ranked[starts], runs.reduced(ufunc, values, starts, lengths, order))
+
+
 def _sums(values: Array, starts: Array, picks: Array) -> Array:
     """Return the sum of each run of the rows `picks` of `values`. The runs start at `starts`."""
     return runs.reduced(np.add, values, starts, runs.lengths(starts, len(picks)), picks)

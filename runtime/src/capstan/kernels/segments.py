@@ -200,6 +200,8 @@ def _unsorted(ufunc: np.ufunc, bound: Callable[[Any], Any]) -> Callable[[NodeCon
             elif ufunc is np.multiply and not is_on_host(values):
                 if kept.size and result.size:
                     result = rows.products(beside(flat[kept], data), values, segments)
+            elif is_on_host(values):
+                rows.combined(ufunc, result, flat[kept], values)
             else:
                 rows.at(ufunc, result, beside(flat[kept], data), values)
             return result
