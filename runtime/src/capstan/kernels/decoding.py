@@ -179,17 +179,21 @@ def _string_to_number(node: NodeContext) -> Function:
     dtype = node.attrs["out_type"]
     parse = numbers.PARSERS[dtype]
 
+    def checked(text: bytes) -> int | float:
+        try:
+            return parse(text)
+        except ValueError:
+            raise invalid(
+                "StringToNumberOp could not correctly convert string: "
+                f"{text.decode(errors='replace')}"
+            ) from None
+
     def convert(strings: Array) -> Array:
         array = np.asarray(strings, object)
-        values = []
-        for text in array.ravel().tolist():
-            try:
-                values.append(parse(text))
-            except ValueError:
-                raise invalid(
-                    "StringToNumberOp could not correctly convert string: "
-                    f"{text.decode(errors='replace')}"
-                ) from None
+        texts = array.ravel().tolist()
+        values = numbers.all_of(dtype, texts)
+        if values is None:
+            values = list(map(checked, texts))
         with np.errstate(over="ignore"):
             return _column(values, dtype, array.shape)
 

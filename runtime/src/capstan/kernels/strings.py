@@ -62,10 +62,9 @@ def _formatter(attrs: Any, *, is_floating: bool) -> Callable[[Any], bytes]:
 def _elementwise(function: Callable[[Any], Any], dtype: type[Any]) -> Function:
     def run(x: Array) -> Array:
         array = np.asarray(x)
-        out = np.empty(array.shape, dtype)
-        for position, element in enumerate(array.flat):
-            out.flat[position] = function(element)
-        return out
+        out = np.empty(array.size, dtype)
+        out[:] = list(map(function, array.ravel().tolist()))
+        return out.reshape(array.shape)
 
     return run
 

@@ -3,6 +3,8 @@
 Sources: core/kernels/{string_split,substr,string_strip,string_length,regex_replace}_op.cc.
 """
 
+import itertools
+import operator
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,11 +22,19 @@ _BLANKS = b" \t\n\r\v\f"
 
 def _split_each(strings: Array, split: Callable[[bytes], Sequence[bytes]]) -> Any:
     """Return the parts of each string as a sparse matrix with one row for each string."""
-    rows = [split(text) for text in np.asarray(strings, object).ravel().tolist()]
-    places = [(row, column) for row, parts in enumerate(rows) for column in range(len(parts))]
-    shape = np.array([len(rows), max(map(len, rows), default=0)], np.int64)
-    values = arrays.strings([part for parts in rows for part in parts], (len(places),))
-    return np.array(places, np.int64).reshape(-1, 2), values, shape
+    rows = list(map(split, np.asarray(strings, object).ravel().tolist()))
+    counts = np.fromiter(map(len, rows), np.int64, len(rows))
+    shape = np.array([len(rows), counts.max(initial=0)], np.int64)
+    total = int(counts.sum())
+    places = np.empty((total, 2), np.int64)
+    places[:, 0] = np.repeat(np.arange(len(rows)), counts)
+    places[:, 1] = np.arange(total) - np.repeat(counts.cumsum() - counts, counts)
+    values = arrays.strings(itertools.chain.from_iterable(rows), (total,))
+    return places, values, shape
+
+
+def _bytes_of(text: bytes) -> list[bytes]:
+    return [text[at : at + 1] for at in range(len(text))]
 
 
 def _string_split(node: NodeContext) -> Function:
@@ -33,16 +43,18 @@ def _string_split(node: NodeContext) -> Function:
     def split(strings: Array, delimiter: Array) -> Any:
         separators = string(delimiter, "delimiter")
         # Each byte of the delimiter separates.
-        pattern = re.compile(b"[" + re.escape(separators) + b"]") if separators else None
+        cut: Callable[[bytes], list[bytes]]
+        if len(separators) == 1:
+            cut = operator.methodcaller("split", separators)
+        elif separators:
+            cut = re.compile(b"[" + re.escape(separators) + b"]").split
+        else:
+            cut = _bytes_of
 
         def parts(text: bytes) -> list[bytes]:
             if not text:
                 return []
-            found = (
-                [text[at : at + 1] for at in range(len(text))]
-                if pattern is None
-                else pattern.split(text)
-            )
+            found = cut(text)
             return [part for part in found if part] if skips_empty else found
 
         return _split_each(strings, parts)
@@ -64,6 +76,10 @@ def _substr(node: NodeContext) -> Function:
     in_characters = attr_value.text(node.attrs["unit"]) == "UTF8_CHAR"
 
     def substr(strings: Array, positions: Array, lengths: Array) -> Array:
+        if not positions.ndim and not in_characters:
+            part = _part_of_each(np.asarray(strings, object), positions, lengths)
+            if part is not None:
+                return part
         given = np.broadcast_arrays(np.asarray(strings, object), positions, lengths)
         parts = []
         for at, (value, start, length) in enumerate(zip(*map(np.ravel, given), strict=True)):
@@ -77,6 +93,18 @@ def _substr(node: NodeContext) -> Function:
         return arrays.strings(parts, given[0].shape)
 
     return substr
+
+
+def _part_of_each(strings: Array, position: Array, length: Array) -> Array | None:
+    """Return the same part of each string, or None if the position is beyond the end of one."""
+    if length.ndim:
+        return None
+    texts, start, count = strings.ravel().tolist(), int(position), max(int(length), 0)
+    if not texts or not -min(map(len, texts)) <= start <= min(map(len, texts)):
+        return None
+    # A part that begins before the end may end at the end.
+    stop = start + count if start >= 0 or start + count < 0 else None
+    return arrays.strings(map(operator.itemgetter(slice(start, stop)), texts), strings.shape)
 
 
 def _string_length(node: NodeContext) -> Function:
@@ -143,6 +171,8 @@ def _replaced(strings: Array, pattern: bytes, rewrite: bytes, count: int) -> Arr
     compiled = _compiled(pattern)
 
     def rewritten(match: Any) -> bytes:
+        if b"\\" not in rewrite:
+            return rewrite
         return re.sub(rb"\\(\d|\\)", lambda part: _group(match, part[1]), rewrite)
 
     return np.asarray(_each(lambda value: bytes(compiled.sub(rewritten, value, count)))(strings))
