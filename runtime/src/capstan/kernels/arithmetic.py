@@ -174,6 +174,19 @@ def _bound(bound: Array, nothing: float) -> Array:
     return np.where(np.isnan(bound), bound.dtype.type(nothing), bound)
 
 
+def _power(x: Array, y: Array, out: Array | None = None) -> Any:
+    """Return powers. The C library takes long for whole exponents of negative numbers."""
+    exponent = float(y) if is_on_host(y) and not y.ndim and y.dtype.kind == "f" else 0.0
+    if exponent == 3:
+        return np.multiply(np.multiply(x, x, out), x, out)
+    if exponent == 4:
+        return np.square(np.square(x, out), out)
+    if exponent > 4 and exponent.is_integer():
+        powers = np.power(np.abs(x), y, out)
+        return np.copysign(powers, x, out) if exponent % 2 else powers
+    return np.power(x, y, out)
+
+
 register(Kernel("Add", constantly(_concatenate), types=_STRING))
 register(
     Kernel("SquaredDifference", constantly(_complex_squared_difference), types=_COMPLEX, out=True)
@@ -190,7 +203,7 @@ for _op, _function, _operator in (
     ("Xdivy", _xdivy, ""),
     ("Maximum", _maximum, ""),
     ("Minimum", _minimum, ""),
-    ("Pow", np.power, ""),
+    ("Pow", _power, ""),
     ("SquaredDifference", _squared_difference, ""),
     ("NextAfter", np.nextafter, ""),
 ):
