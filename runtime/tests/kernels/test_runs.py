@@ -43,6 +43,26 @@ def test_each_run_becomes_the_combination_of_its_rows(
     np.testing.assert_array_equal(runs.reduced(ufunc, table, starts, counts, picked), expected)
 
 
+@pytest.mark.parametrize("ufunc", [np.add, np.maximum, np.multiply])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
+@pytest.mark.parametrize("has_picks", [False, True])
+@pytest.mark.parametrize(("runs_count", "longest"), [(2000, 40), (9, 9000), (20_000, 2)])
+def test_runs_of_much_data(
+    ufunc: np.ufunc, dtype: Any, has_picks: bool, runs_count: int, longest: int
+) -> None:
+    random = np.random.default_rng(0)
+    counts = random.integers(1, longest + 1, runs_count)
+    starts = np.cumsum(counts) - counts
+    total = int(counts.sum())
+    table = random.integers(-1, 2, (total, 4, 5)).astype(dtype)
+    picked = random.permutation(total) if has_picks else None
+    rows = table if picked is None else table[picked]
+    found = runs.reduced(ufunc, table, starts, counts, picked)
+    expected = ufunc.reduceat(rows, starts, 0, dtype)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, expected)
+
+
 @pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 2, 2), (5, 0), (0, 3)])
 @pytest.mark.parametrize("dtype", [np.float32, np.int8, object])
 @pytest.mark.parametrize("order", ["C", "F"])

@@ -2,14 +2,16 @@
 
 NumPy's `reduceat` calls a loop for each run and each column, so it is fast only for long runs. Here
 the first rows of all runs are combined with the second rows, then with the third rows, and so on.
-Only the runs that are longer are left to `reduceat`. All arrays are in host memory.
+Only the runs that are longer are left to `reduceat`, or to one call for each of them if there is so
+much data that the calls do not count. All arrays are in host memory.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.kernels import sums
 from capstan.kernels.memory import put_rows
 
 _SHORT: Final = 4
@@ -17,6 +19,15 @@ _SHORT: Final = 4
 
 _MANY: Final = 512
 """With fewer runs, `reduceat` is faster, unless all runs are short. The numbers were measured."""
+
+_LARGE: Final = 1 << 19
+"""From this number of elements on, each long run is reduced by itself."""
+
+_LONG: Final = 32
+"""Runs of more rows are long if there are `_LARGE` elements."""
+
+_ALONE: Final = 16
+"""So few runs are reduced one by one."""
 
 _FEW: Final = 128
 """Up to this number, NumPy sorts 64-bit integers as fast as 16-bit integers."""
@@ -71,6 +82,8 @@ def reduced(
     def rows(places: Array) -> Array:
         return table.take(places if picks is None else picks.take(places), 0, None, "clip")
 
+    if table[:1].size * int(counts.sum()) >= _LARGE and table[:1].size > 1:
+        return _reduced_large(ufunc, table, starts, counts, picks)
     longest = int(counts.max(initial=0))
     if longest > _SHORT and len(starts) < _MANY:
         data = table if picks is None else rows(np.arange(len(picks)))
@@ -85,6 +98,29 @@ def reduced(
         long = (counts > _SHORT).nonzero()[0]
         places, firsts = _places(starts.take(long), counts.take(long))
         put_rows(result, long, ufunc.reduceat(rows(places), firsts, 0, table.dtype))
+    return result
+
+
+def _reduced_large(
+    ufunc: np.ufunc, table: Array, starts: Array, counts: Array, picks: Array | None
+) -> Array:
+    def rows(places: Array | slice) -> Array:
+        if isinstance(places, slice):
+            return table[places] if picks is None else table.take(picks[places], 0, None, "clip")
+        return table.take(places if picks is None else picks.take(places), 0, None, "clip")
+
+    result = rows(starts)
+    left, place = ((counts > 1) & (counts <= _LONG)).nonzero()[0], 1
+    while len(left) >= _ALONE:
+        following = rows(starts.take(left) + place)
+        put_rows(result, left, ufunc(result.take(left, 0), following, casting="unsafe"))
+        place += 1
+        left = left[counts.take(left) > place]
+    alone = np.concatenate([left, (counts > _LONG).nonzero()[0]])
+    reduce: Any = sums.total if ufunc is np.add else ufunc.reduce
+    firsts, ends = starts.take(alone), starts.take(alone) + counts.take(alone)
+    for run, first, end in zip(alone.tolist(), firsts.tolist(), ends.tolist(), strict=True):
+        result[run] = reduce(rows(slice(first, end)), 0, table.dtype)
     return result
 
 
