@@ -3,9 +3,22 @@
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.kernels import convolution
+from capstan.kernels import convolution, sums
+from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import vector
+
+
+def _parts(images: Array) -> list[slice]:
+    """Return the images to compute together. On the host, a single one stays in the cache."""
+    if not is_on_host(images):
+        return [slice(None)]
+    return [slice(number, number + 1) for number in range(len(images))]
+
+
+def _along(weights: Array, pixels: int) -> Array:
+    """Return the weights of a tap for each of some pixels. NumPy's loops run over all of them."""
+    return np.broadcast_to(weights, (pixels, *weights.shape)).copy()
 
 
 def _conv(node: NodeContext) -> Function:
@@ -14,11 +27,13 @@ def _conv(node: NodeContext) -> Function:
         shape = convolution.geometry(node, images.shape, kernel.shape)
         outer = (len(images), shape.rows.count, shape.columns.count)
         result = np.zeros_like(images, shape=(*outer, shape.depth, shape.units))
-        for i, across, above in shape.rows.inside():
-            for j, along, beside in shape.columns.inside():
-                target = result[:, across, along]
-                product = np.multiply(images[:, above, beside][..., None], kernel[i, j])
-                np.add(target, product, target)
+        for part in _parts(images):
+            outputs, inputs = result[part], images[part][..., None]
+            for i, across, above in shape.rows.inside():
+                for j, along, beside in shape.columns.inside():
+                    target = outputs[:, across, along]
+                    weights = _along(kernel[i, j], target.shape[2])
+                    np.add(target, np.multiply(inputs[:, above, beside], weights), target)
         images_out = result.reshape(*outer, shape.depth * shape.units)
         return convolution.given_back(node, images_out)
 
@@ -38,14 +53,21 @@ def _by_input(node: NodeContext) -> Function:
         shape = convolution.geometry(node, image_shape, kernel.shape)
         slopes = _slopes(node, shape, image_shape[0], slope)
         result = np.zeros_like(slopes, shape=image_shape)
-        for i, across, above in shape.rows.inside():
-            for j, along, beside in shape.columns.inside():
-                target = result[:, above, beside]
-                product = np.multiply(slopes[:, across, along], kernel[i, j])
-                np.add(target, product.sum(-1), target)
+        for part in _parts(slopes):
+            inputs, outputs = result[part], slopes[part]
+            for i, across, above in shape.rows.inside():
+                for j, along, beside in shape.columns.inside():
+                    target = inputs[:, above, beside]
+                    weights = _along(kernel[i, j], target.shape[2])
+                    product = np.multiply(outputs[:, across, along], weights)
+                    np.add(target, _sum_of_units(product), target)
         return convolution.given_back(node, result)
 
     return by_input
+
+
+def _sum_of_units(product: Array) -> Array:
+    return product[..., 0] if product.shape[-1] == 1 else product.sum(-1)
 
 
 def _by_filter(node: NodeContext) -> Function:
@@ -55,10 +77,12 @@ def _by_filter(node: NodeContext) -> Function:
         shape = convolution.geometry(node, images.shape, kernel_shape)
         slopes = _slopes(node, shape, len(images), slope)
         result = np.zeros_like(slopes, shape=kernel_shape)
-        for i, across, above in shape.rows.inside():
-            for j, along, beside in shape.columns.inside():
-                part = images[:, above, beside][..., None]
-                result[i, j] = np.multiply(slopes[:, across, along], part).sum((0, 1, 2))
+        for part in _parts(images):
+            inputs, outputs = images[part][..., None], slopes[part]
+            for i, across, above in shape.rows.inside():
+                for j, along, beside in shape.columns.inside():
+                    product = np.multiply(outputs[:, across, along], inputs[:, above, beside])
+                    result[i, j] += sums.total(product, (0, 1, 2))
         return result
 
     return by_filter
