@@ -12,7 +12,15 @@ import pytest
 
 from capstan import errors
 from capstan.core import cancellation, dtypes, resource_name
-from capstan.resources import accumulator, alarms, barrier, staging, staging_map, waiters
+from capstan.resources import (
+    accumulator,
+    accumulators,
+    alarms,
+    barrier,
+    staging,
+    staging_map,
+    waiters,
+)
 
 NAME = resource_name.ResourceName("container", "r")
 NUMBER = np.int32(1)
@@ -66,7 +74,7 @@ def take(target: accumulator.Accumulator, count: int, *, refuses: bool = False) 
 
 
 def test_a_gradient_of_a_step_that_ended_stays_in_the_accumulator() -> None:
-    target = accumulator.DenseAccumulator(NAME, dtypes.float32, None, "MEAN")
+    target = accumulators.DenseAccumulator(NAME, dtypes.float32, None, "MEAN")
     target.apply(0, np.array([2.0], np.float32))
     take(target, 1, refuses=True)
     assert (target.count, target.step) == (1, 0)
@@ -78,7 +86,7 @@ def test_a_gradient_of_a_step_that_ended_stays_in_the_accumulator() -> None:
 
 
 def test_a_gradient_that_goes_back_does_not_change_a_step_that_was_set_meanwhile() -> None:
-    target = accumulator.DenseAccumulator(NAME, dtypes.float32, None, "MEAN")
+    target = accumulators.DenseAccumulator(NAME, dtypes.float32, None, "MEAN")
     target.apply(0, np.array([2.0], np.float32))
     taken = take(target, 1)
     target.set_global_step(10)
@@ -87,7 +95,7 @@ def test_a_gradient_that_goes_back_does_not_change_a_step_that_was_set_meanwhile
 
 
 def test_rows_of_a_step_that_ended_stay_in_the_accumulator() -> None:
-    target = accumulator.SparseAccumulator(NAME, dtypes.float32, (None, 1), "MEAN")
+    target = accumulators.SparseAccumulator(NAME, dtypes.float32, (None, 1), "MEAN")
     target.apply(0, np.array([1, 3]), np.array([[1.0], [2.0]], np.float32), None)
     take(target, 1, refuses=True)
     target.apply(0, np.array([2, 3]), np.array([[5.0], [4.0]], np.float32), None)
@@ -117,7 +125,7 @@ class Clock(alarms.Alarms):
 
 
 def test_a_take_with_a_limit_does_not_wait_for_gradients_that_are_late() -> None:
-    target, clock = accumulator.DenseAccumulator(NAME, dtypes.float32, None, "MEAN"), Clock()
+    target, clock = accumulators.DenseAccumulator(NAME, dtypes.float32, None, "MEAN"), Clock()
 
     def take_up_to(count: int) -> Call:
         call = Call()

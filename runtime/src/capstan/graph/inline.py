@@ -7,16 +7,15 @@ results, so that other nodes and the client find them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import replace
 
 from capstan import errors
-from capstan.core import attr_value, devices, dtypes, function
+from capstan.core import attr_value, dtypes, function
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
 from capstan.graph import infer, order
+from capstan.graph.inlined_graph import Around, InlinedGraph, wrong
 
 _CALLS = (facts.Role.CALL, facts.Role.IF, facts.Role.CASE)
 
@@ -55,47 +54,23 @@ def inline(
     )
     inlining = _Inlining(library, set(nodes), has_loops)
     for node in nodes.values():
-        inlining.add(node, _Around((), caller))
-    return order.topological(place(inlining.graph, inlining.devices), roots)
-
-
-@dataclass(frozen=True, slots=True)
-class _Around:
-    """The functions whose bodies contain a node, and the device of the innermost call.
-
-    The outermost function is first. The device is empty if the node has a full device name.
-    """
-
-    functions: tuple[str, ...]
-    device: str
-
-    def within(self, node: ir.Node, called: str) -> "_Around":
-        """Return the `_Around` of the nodes of the function `called`, which `node` calls."""
-        device = node.device
-        if self.device:
-            try:
-                device = devices.within(device, self.device)
-            except ValueError as malformed:
-                raise _wrong(node, f"its device '{device}' is malformed: {malformed}") from None
-        return _Around((*self.functions, called), device)
+        inlining.add(node, Around((), caller))
+    return order.topological(place(inlining.graph.nodes, inlining.graph.devices), roots)
 
 
 class _Inlining:
-    """The new graph under construction."""
+    """Adds nodes to the new graph, in place of the calls of functions."""
 
     def __init__(self, library: function.Library, used: set[str], has_loops: bool) -> None:
-        self.graph: dict[str, ir.Node] = {}
-        self.devices: dict[str, str] = {}
-        """The device of the call for each node that belongs to the body of a function."""
+        self.graph = InlinedGraph(used)
         self._library = library
-        self._used = used
         self._has_loops = has_loops
 
-    def add(self, node: ir.Node, around: _Around) -> None:
+    def add(self, node: ir.Node, around: Around) -> None:
         """Add a node to the new graph. A call adds the nodes that replace it."""
         role = opdef.role(node.op)
         if role not in _CALLS:
-            self._add(node, around)
+            self.graph.add(node, around)
             return
         infer.arguments(node)
         if role is facts.Role.CALL:
@@ -104,26 +79,18 @@ class _Inlining:
             self._outputs(node, results, done, around)
         elif role is facts.Role.IF:
             branches = [node.attrs["then_branch"], node.attrs["else_branch"]]
-            self._choose(node, branches, self._decision(node, around), around)
+            self._choose(node, branches, self.graph.decision(node, around), around)
         elif not node.attrs["branches"]:
-            raise _wrong(node, "it has no branches")
+            raise wrong(node, "it has no branches")
         else:
             self._choose(node, node.attrs["branches"], None, around)
-
-    def _decision(self, node: ir.Node, around: _Around) -> ir.Edge:
-        """Return the condition of an `If` as a truth value."""
-        condition, dtype = node.inputs[0], node.attrs["Tcond"]
-        if dtype is dtypes.bool_:
-            return condition
-        name = self._free(f"{node.name}/condition")
-        return ir.Edge(self._add(build.to_bool(name, condition, dtype, node.device), around))
 
     def _choose(
         self,
         node: ir.Node,
         branches: Sequence[object],
         decision: ir.Edge | None,
-        around: _Around,
+        around: Around,
     ) -> None:
         """Add the nodes that run one of `branches`.
 
@@ -135,19 +102,19 @@ class _Inlining:
         kinds = node.attrs["Tin"]
         pivots: tuple[str, ...] = ()
         for place, branch in enumerate(branches[:-1]):
-            choice = decision or self._equals(node, number, place, around)
+            choice = decision or self.graph.equals(node, number, place, around)
             sides = [
-                self._switch(node, edge, choice, dtype, around)
+                self.graph.switch(node, edge, choice, dtype, around)
                 for edge, dtype in zip(inputs, kinds, strict=True)
             ]
-            gate = self._switch(node, choice, choice, dtypes.bool_, around)
-            taken = self._pivot(node, ir.Edge(gate, 1), around)
+            gate = self.graph.switch(node, choice, choice, dtypes.bool_, around)
+            taken = self.graph.pivot(node, ir.Edge(gate, 1), around)
             inputs = [ir.Edge(side, 1) for side in sides]
             outcomes.append(self._branch(node, branch, inputs, taken, around))
             inputs = [ir.Edge(side, 0) for side in sides]
             if decision is None:
-                number = ir.Edge(self._switch(node, number, choice, dtypes.int32, around), 0)
-            pivots = (self._pivot(node, ir.Edge(gate, 0), around),)
+                number = ir.Edge(self.graph.switch(node, number, choice, dtypes.int32, around), 0)
+            pivots = (self.graph.pivot(node, ir.Edge(gate, 0), around),)
         if not pivots:
             called = self._function(node, branches[0], around)
             results, done = self._body(node, called, inputs, node.control, around)
@@ -157,12 +124,12 @@ class _Inlining:
         while outcomes:
             others, other_signal = outcomes.pop()
             results = [
-                self._merge(node, pair, dtype, around)
+                self.graph.merge(node, pair, dtype, around)
                 for pair, dtype in zip(
                     zip(results, others, strict=True), node.attrs["Tout"], strict=True
                 )
             ]
-            signal = self._merge(node, (signal, other_signal), dtypes.bool_, around)
+            signal = self.graph.merge(node, (signal, other_signal), dtypes.bool_, around)
         self._outputs(node, results, (signal.node,), around)
 
     def _branch(
@@ -171,18 +138,18 @@ class _Inlining:
         branch: object,
         inputs: Sequence[ir.Edge],
         pivot: str,
-        around: _Around,
+        around: Around,
     ) -> tuple[list[ir.Edge], ir.Edge]:
         """Add the nodes of one branch. Return its results, and a tensor that is alive if it ran."""
         called = self._function(node, branch, around)
         results, done = self._body(node, called, inputs, (*node.control, pivot), around)
         if len(results) != len(node.attrs["Tout"]):
-            raise _wrong(
+            raise wrong(
                 node,
                 f"it expects {len(node.attrs['Tout'])} results of function '{called.name}', which "
                 f"returns {len(results)}",
             )
-        return results, self._signal(node, (*done, pivot), around)
+        return results, self.graph.signal(node, (*done, pivot), around)
 
     def _body(
         self,
@@ -190,20 +157,20 @@ class _Inlining:
         called: function.Function,
         inputs: Sequence[ir.Edge],
         waits: tuple[str, ...],
-        around: _Around,
+        around: Around,
     ) -> tuple[list[ir.Edge], tuple[str, ...]]:
         """Add the nodes of a function.
 
         Return the results, and the names of the nodes that must have run when the call ends.
         """
         if len(inputs) != len(called.arguments):
-            raise _wrong(
+            raise wrong(
                 node,
                 f"it passes {len(inputs)} arguments to function '{called.name}', which takes "
                 f"{len(called.arguments)}",
             )
         within = around.within(node, called.name)
-        names = {name: self._free(f"{node.name}/{name}") for name in called.nodes}
+        names = {name: self.graph.free_name(f"{node.name}/{name}") for name in called.nodes}
         arguments = {
             argument.edge: edge for argument, edge in zip(called.arguments, inputs, strict=True)
         }
@@ -214,9 +181,9 @@ class _Inlining:
         awaited = {name for inner in called.nodes.values() for name in inner.control}
         for argument, edge in zip(called.arguments, inputs, strict=True):
             if argument.name in awaited:
-                name = self._free(f"{node.name}/{argument.name}")
+                name = self.graph.free_name(f"{node.name}/{argument.name}")
                 copy = build.identity(name, edge, argument.dtype, node.device, waits)
-                names[argument.name] = self._add(copy, around)
+                names[argument.name] = self.graph.add(copy, around)
         # A constant without control dependencies may run in any branch, at any time.
         free = {
             inner.name
@@ -233,7 +200,7 @@ class _Inlining:
         }
         gate = waits
         if inputs and not waits and not all(sources.values()):
-            gate = (self._called(node, called, inputs[0], around),)
+            gate = (self.graph.first_argument(node, called, inputs[0], around),)
         waiting = {name: waits if reads else gate for name, reads in sources.items()}
         for inner in called.nodes.values():
             control = tuple(names.get(name, name) for name in inner.control)
@@ -254,94 +221,29 @@ class _Inlining:
         """Return whether a node of a body may run outside of the iteration that calls the body."""
         return infer.is_constant(inner) and not self._has_loops
 
-    def _called(
-        self, node: ir.Node, called: function.Function, first: ir.Edge, around: _Around
-    ) -> str:
-        """Add a copy of the first argument of a call, and return its name.
-
-        If the call has no control dependency, the nodes of the function that read no argument wait
-        for the copy: they must run in the branch and in the loop iteration of the call.
-        """
-        name = self._free(f"{node.name}/called")
-        dtype = called.arguments[0].dtype
-        return self._add(build.identity(name, first, dtype, node.device), around)
-
     def _outputs(
-        self, node: ir.Node, results: Sequence[ir.Edge], waits: Iterable[str], around: _Around
+        self, node: ir.Node, results: Sequence[ir.Edge], waits: Iterable[str], around: Around
     ) -> None:
         kinds = node.attrs["Tout"]
         if len(results) != len(kinds):
-            raise _wrong(node, f"it expects {len(kinds)} results and gets {len(results)}")
+            raise wrong(node, f"it expects {len(kinds)} results and gets {len(results)}")
         control = tuple(dict.fromkeys((*waits, *node.control)))
-        self._add(
+        self.graph.add(
             build.identities(node.name, results, kinds, node.device, control)
             if results
             else build.no_op(node.name, node.device, control),
             around,
         )
 
-    def _function(self, node: ir.Node, reference: object, around: _Around) -> function.Function:
+    def _function(self, node: ir.Node, reference: object, around: Around) -> function.Function:
         if not isinstance(reference, function.Reference) or reference.name not in self._library:
             name = getattr(reference, "name", reference)
             raise errors.NotFoundError(
                 None, None, f"Function {name} of {{{{node {node.name}}}}} is not in the library"
             )
         if reference.name in around.functions:
-            raise _wrong(node, f"function '{reference.name}' calls itself")
+            raise wrong(node, f"function '{reference.name}' calls itself")
         return self._library[reference.name]
-
-    def _equals(self, node: ir.Node, number: ir.Edge, place: int, around: _Around) -> ir.Edge:
-        wanted = np.array(place, np.int32)
-        name = self._free(f"{node.name}/branch")
-        value = self._add(build.constant(name, wanted, dtypes.int32, node.device), around)
-        name = self._free(f"{node.name}/is_branch")
-        is_branch = build.equal(name, number, ir.Edge(value), dtypes.int32, node.device)
-        return ir.Edge(self._add(is_branch, around))
-
-    def _switch(
-        self,
-        node: ir.Node,
-        data: ir.Edge,
-        decision: ir.Edge,
-        dtype: dtypes.DType,
-        around: _Around,
-    ) -> str:
-        name = self._free(f"{node.name}/switch")
-        return self._add(build.switch(name, data, decision, dtype, node.device), around)
-
-    def _pivot(self, node: ir.Node, side: ir.Edge, around: _Around) -> str:
-        name = self._free(f"{node.name}/pivot")
-        return self._add(build.identity(name, side, dtypes.bool_, node.device), around)
-
-    def _signal(self, node: ir.Node, waits: Sequence[str], around: _Around) -> ir.Edge:
-        """Return a tensor that is alive when the nodes `waits` have run."""
-        last = ir.Edge(waits[-1])
-        if len(waits) == 1:
-            return last
-        name = self._free(f"{node.name}/done")
-        done = build.identity(name, last, dtypes.bool_, node.device, waits)
-        return ir.Edge(self._add(done, around))
-
-    def _merge(
-        self, node: ir.Node, sides: tuple[ir.Edge, ir.Edge], dtype: dtypes.DType, around: _Around
-    ) -> ir.Edge:
-        name = self._free(f"{node.name}/merge")
-        return ir.Edge(self._add(build.merge(name, sides, dtype, node.device), around))
-
-    def _add(self, node: ir.Node, around: _Around) -> str:
-        """Add a node whose name no other node has, and return the name."""
-        self.graph[node.name] = node
-        if around.device:
-            self.devices[node.name] = around.device
-        return node.name
-
-    def _free(self, wanted: str) -> str:
-        name, number = wanted, 0
-        while name in self._used:
-            number += 1
-            name = f"{wanted}_{number}"
-        self._used.add(name)
-        return name
 
 
 def _renamed(inner: ir.Node, call: str, names: Mapping[str, str]) -> Mapping[str, object]:
@@ -364,9 +266,3 @@ def _renamed_class(text: object, names: Mapping[str, str]) -> object:
         return text  # The placer refuses a node with such a group.
     prefix, _, name = attr_value.text(text).partition("@")
     return f"{prefix}@{names[name]}" if name in names else text
-
-
-def _wrong(node: ir.Node, reason: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(
-        None, None, f"Node '{node.name}' ({node.op}) cannot run: {reason}"
-    )

@@ -11,7 +11,7 @@ from capstan.kernels import resources
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.resources import accumulator
+from capstan.resources import accumulator, accumulators
 
 _TYPES = {"dtype": frozenset({dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64})}
 
@@ -81,7 +81,7 @@ def _take_up_to(node: NodeContext) -> Function:
 def _to_take_from(node: NodeContext, handle: Any) -> accumulator.Accumulator:
     target: accumulator.Accumulator = resources.behind(handle)
     dtype = target.dtype_of_gradients
-    is_sparse = isinstance(target, accumulator.SparseAccumulator)
+    is_sparse = isinstance(target, accumulators.SparseAccumulator)
     outputs = (dtypes.int64, dtype, dtypes.int64) if is_sparse else (dtype,)
     resources.check_signature(node, (dtypes.int32,), outputs)
     return target
@@ -99,7 +99,7 @@ for _prefix in ("", "Resource"):
     register(
         Kernel(
             f"{_prefix}ConditionalAccumulator",
-            _accumulator(accumulator.DenseAccumulator),
+            _accumulator(accumulators.DenseAccumulator),
             types=_TYPES,
         )
     )
@@ -109,7 +109,7 @@ for _prefix in ("", "Resource"):
     register(Kernel(f"{_prefix}AccumulatorSetGlobalStep", constantly(_set_step)))
 register(
     Kernel(
-        "SparseConditionalAccumulator", _accumulator(accumulator.SparseAccumulator), types=_TYPES
+        "SparseConditionalAccumulator", _accumulator(accumulators.SparseAccumulator), types=_TYPES
     )
 )
 register(Kernel("SparseAccumulatorApplyGradient", _apply_sparse, types=_TYPES))

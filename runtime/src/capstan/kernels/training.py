@@ -13,7 +13,7 @@ import numpy as np
 
 from capstan.core import elementwise, recording
 from capstan.core.arrays import Array
-from capstan.kernels import training_cells, training_rows
+from capstan.kernels import regularized_formulas, training_cells, training_rows
 from capstan.kernels import training_formulas as formulas
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.resources import variable
@@ -170,17 +170,17 @@ def _dense(
 
 _ADAGRAD_DA = "var gradient_accumulator gradient_squared_accumulator"
 _ARGUMENTS: dict[str, tuple[formulas.Formula, str, int, int]] = {
-    "ProximalGradientDescent": (formulas.proximal_gradient_descent, "var", 3, 1),
+    "ProximalGradientDescent": (regularized_formulas.proximal_gradient_descent, "var", 3, 1),
     "Momentum": (formulas.momentum, "var accum", 1, 2),
     "Adagrad": (formulas.adagrad, "var accum", 1, 1),
     "AdagradV2": (formulas.adagrad_with_epsilon, "var accum", 2, 2),
-    "ProximalAdagrad": (formulas.proximal_adagrad, "var accum", 3, 3),
-    "AdagradDA": (formulas.adagrad_da, _ADAGRAD_DA, 0, 2),
+    "ProximalAdagrad": (regularized_formulas.proximal_adagrad, "var accum", 3, 3),
+    "AdagradDA": (regularized_formulas.adagrad_da, _ADAGRAD_DA, 0, 2),
     "Adadelta": (formulas.adadelta, "var accum accum_update", 3, 2),
     "RMSProp": (formulas.rms_prop, "var ms mom", 4, 2),
     "CenteredRMSProp": (formulas.centered_rms_prop, "var mg ms mom", 4, 2),
-    "Ftrl": (formulas.ftrl, "var accum linear", 0, 3),
-    "FtrlV2": (formulas.ftrl_with_shrinkage, "var accum linear", 0, 4),
+    "Ftrl": (regularized_formulas.ftrl, "var accum linear", 0, 3),
+    "FtrlV2": (regularized_formulas.ftrl_with_shrinkage, "var accum linear", 0, 4),
 }
 """The arguments of `_dense` and `training_rows.update`, by the name of the algorithm."""
 

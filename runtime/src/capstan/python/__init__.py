@@ -5,145 +5,10 @@ For example, `from tensorflow.python.client import timeline` becomes
 modules that the table names for it, and nothing is imported before.
 """
 
-import importlib
-from collections.abc import Callable
 from typing import Any
 
-from capstan.core import alias, dtypes
-from capstan.framework import opdef
-from capstan.framework.raw import raw
-
-
-def _op(name: str) -> Any:
-    """Return the function that adds an op, such as `BroadcastGradientArgs` for its snake case."""
-    wanted = name.replace("_", "").lower()
-    for row in opdef.all_rows():
-        if row.name.lower() == wanted:
-            return getattr(raw, row.name)
-    raise AttributeError(name)
-
-
-def _old_tensor_util(name: str) -> Any:
-    """Return the function that had this name before TensorFlow 1.0."""
-    from capstan.api import tensor_messages
-
-    if name == "MakeNdarray":
-        return tensor_messages.make_ndarray
-    raise AttributeError(name)
-
-
-def _test_case(name: str) -> Any:
-    from capstan.api import testing_case
-
-    if name == "TensorFlowTestCase":
-        return testing_case.TestCase
-    raise AttributeError(name)
-
-
-def _logger(name: str) -> Any:
-    """Return the logger of `tf.logging`, to which programs give handlers."""
-    from capstan.api import logging
-
-    if name == "_logger":
-        return logging.get_logger()
-    raise AttributeError(name)
-
-
-def _summary_writer_cache(name: str) -> Any:
-    """Return the class of the writers of summaries by its name from before TensorFlow 1.0."""
-    from capstan.train import summary_writer
-
-    if name == "SummaryWriterCache":
-        return summary_writer.FileWriterCache
-    raise AttributeError(name)
-
-
-def _executor(name: str) -> Any:
-    """Return a class of `train_and_evaluate`, whose name begins with an underscore there."""
-    from capstan.estimator import training
-
-    if name in ("_ContinuousEvalListener", "_TrainingExecutor", "_assert_eval_spec"):
-        return getattr(training, name[1:])
-    raise AttributeError(name)
-
-
-def _coordinator(name: str) -> Any:
-    """Return the function that tells whether `train_and_evaluate` needs a coordinator."""
-    from capstan.estimator import training
-
-    if name == "should_run_distribute_coordinator":
-        return training.should_run_distribute_coordinator
-    raise AttributeError(name)
-
-
-def _ref_dtype(name: str) -> Any:
-    """Return the dtype of a reference to a variable, such as `float32_ref`."""
-    if not name.endswith("_ref"):
-        raise AttributeError(name)
-    try:
-        return dtypes.as_dtype(name)
-    except TypeError:
-        raise AttributeError(name) from None
-
-
-def _new_variable(name: str) -> Any:
-    """Return the class of variables by the name that it has had since TensorFlow 1.12."""
-    from capstan.api import variables
-
-    if name == "VariableV1":
-        return variables.Variable
-    raise AttributeError(name)
-
-
-def _partition_info(name: str) -> Any:
-    """Return the class of `partition_info`, whose name begins with an underscore in TensorFlow."""
-    from capstan.api import partitions
-
-    if name == "_PartitionInfo":
-        return partitions.PartitionInfo
-    raise AttributeError(name)
-
-
-def _hidden(module: str) -> Callable[[str], Any]:
-    """Return the lookup of functions of `module` that TensorFlow calls `_Enter` and not `enter`."""
-
-    def find(name: str) -> Any:
-        if not name.startswith("_"):
-            raise AttributeError(name)
-        words = "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
-        return getattr(importlib.import_module(module), words.lstrip("_"))
-
-    return find
-
-
-def _python_functions(name: str) -> Any:
-    """Return the functions that `py_func` has registered in this process."""
-    from capstan.resources import python_functions
-
-    if name == "_py_funcs":
-        return python_functions.FUNCTIONS
-    raise AttributeError(name)
-
-
-def _old_column(name: str) -> Any:
-    """Return a class of columns by its older name, such as `_EmbeddingColumn`."""
-    if name.startswith("_"):
-        for module in _COLUMNS:
-            found = getattr(importlib.import_module(module), name[1:], None)
-            if found is not None:
-                return found
-    raise AttributeError(name)
-
-
-def _session_layer(name: str) -> Any:
-    """Return a class of sessions, whose name begins with an underscore in TensorFlow."""
-    from capstan.train import hooked_session, wrapped_session
-
-    for module in (wrapped_session, hooked_session):
-        if name.startswith("_") and hasattr(module, name[1:]):
-            return getattr(module, name[1:])
-    raise AttributeError(name)
-
+from capstan.core import alias
+from capstan.python import lookups
 
 _TF = "capstan"
 _NODES = "capstan.api.control_flow_nodes"
@@ -152,7 +17,7 @@ _TRAIN = ("capstan.train", _TF)
 _FRAMEWORK = {
     "constant_op": (_TF,),
     "device": ("capstan.core.devices", _TF),
-    "dtypes": (_ref_dtype, "capstan.core.dtypes", _TF),
+    "dtypes": (lookups.ref_dtype, "capstan.core.dtypes", _TF),
     "errors": ("capstan.errors",),
     "errors_impl": ("capstan.errors",),
     "function": ("capstan.api.function", "capstan.api.function_body"),
@@ -172,13 +37,13 @@ _FRAMEWORK = {
     "sparse_tensor": (_TF,),
     "tensor_shape": ("capstan.core.tensor_shape", _TF),
     "tensor_util": (
-        _old_tensor_util,
+        lookups.old_tensor_util,
         "capstan.api.known_values",
         "capstan.framework.convert",
         _TF,
     ),
     "smart_cond": ("capstan.api.smart_cond",),
-    "test_util": (_test_case, "capstan.api.test", "capstan.api.testing_modes"),
+    "test_util": (lookups.test_case, "capstan.api.test", "capstan.api.testing_modes"),
     "versions": (_TF,),
 }
 _OPS = (
@@ -252,7 +117,7 @@ _ESTIMATORS: dict[str, alias.Homes] = {
     "export.export_lib": (f"{_ESTIMATOR}.export",),
     "export.export_output": (f"{_ESTIMATOR}.export_output",),
     "exporter": (f"{_ESTIMATOR}.exporter",),
-    "gc": (_hidden(f"{_ESTIMATOR}.old_exports"), f"{_ESTIMATOR}.old_exports"),
+    "gc": (lookups.hidden(f"{_ESTIMATOR}.old_exports"), f"{_ESTIMATOR}.old_exports"),
     **{f"inputs.{name}": (f"{_ESTIMATOR}.inputs",) for name in ("inputs", "numpy_io", "pandas_io")},
     "model_fn": (f"{_ESTIMATOR}.mode_keys", f"{_ESTIMATOR}.estimator_spec"),
     "run_config": (f"{_ESTIMATOR}.run_config",),
@@ -263,12 +128,8 @@ _ESTIMATORS: dict[str, alias.Homes] = {
             "parse_input_fn_result": f"{_ESTIMATOR}.calls.parse_input",
         },
     ),
-    "training": (_executor, f"{_ESTIMATOR}.training", f"{_ESTIMATOR}.specs"),
+    "training": (lookups.executor, f"{_ESTIMATOR}.training", f"{_ESTIMATOR}.specs"),
 }
-_COLUMNS = tuple(
-    f"capstan.api.feature_column.{name}"
-    for name in ("categorical", "columns", "composed", "dense", "embedding")
-)
 _KERAS = "capstan.keras"
 _KERAS_MODULES = (
     *(
@@ -303,42 +164,46 @@ alias.grow(
     __name__,
     {
         **{f"framework.{name}": homes for name, homes in _FRAMEWORK.items()},
-        **{f"ops.{name}": (_TF, _op) for name in _OPS},
-        "ops.control_flow_ops": (_hidden(_NODES), _NODES, _TF, _op),
-        "ops.data_flow_ops": (_TF, "capstan.api.barriers", "capstan.api.staging", _op),
-        "ops.ctc_ops": ("capstan.api.ctc_ops", _op),
-        "ops.random_ops": (_TF, "capstan.api.random_ops", _op),
+        **{f"ops.{name}": (_TF, lookups.op) for name in _OPS},
+        "ops.control_flow_ops": (lookups.hidden(_NODES), _NODES, _TF, lookups.op),
+        "ops.data_flow_ops": (_TF, "capstan.api.barriers", "capstan.api.staging", lookups.op),
+        "ops.ctc_ops": ("capstan.api.ctc_ops", lookups.op),
+        "ops.random_ops": (_TF, "capstan.api.random_ops", lookups.op),
         "ops.sparse_ops": (
             _TF,
             "capstan.api.sparse_cross_ops",
             "capstan.api.sparse_string_ops",
-            _op,
+            lookups.op,
         ),
-        "ops.script_ops": (_python_functions, _TF, _op),
-        "ops.tensor_array_grad": (_hidden("capstan.framework.ops.tensor_array"),),
+        "ops.script_ops": (lookups.python_functions, _TF, lookups.op),
+        "ops.tensor_array_grad": (lookups.hidden("capstan.framework.ops.tensor_array"),),
         "ops.variable_scope": (
-            *(_partition_info, _hidden("capstan.api.variable_store"), "capstan.api.variable_scope"),
+            *(
+                lookups.partition_info,
+                lookups.hidden("capstan.api.variable_store"),
+                "capstan.api.variable_scope",
+            ),
             {"variable": "capstan.api.variables.Variable"},
-            *(_TF, _op),
+            *(_TF, lookups.op),
         ),
         "ops.variables": (
-            *(_new_variable, _hidden("capstan.api.variable_collections"), _TF),
-            *("capstan.api.partitioned_variables", _op),
+            *(lookups.new_variable, lookups.hidden("capstan.api.variable_collections"), _TF),
+            *("capstan.api.partitioned_variables", lookups.op),
         ),
-        **{f"ops.gen_{name}_ops": (_op,) for name in _GENERATED},
+        **{f"ops.gen_{name}_ops": (lookups.op,) for name in _GENERATED},
         **{f"ops.{name}_grad": () for name in _GRADIENTS},
         **{
-            f"ops.{name}": (_TF, "capstan.api.math_functions", "capstan.api.math_ops", _op)
+            f"ops.{name}": (_TF, "capstan.api.math_functions", "capstan.api.math_ops", lookups.op)
             for name in ("math_ops", "special_math_ops")
         },
-        "ops.bitwise_ops": ("capstan.api.bitwise", _op),
-        "ops.image_ops": ("capstan.api.image", _op),
+        "ops.bitwise_ops": ("capstan.api.bitwise", lookups.op),
+        "ops.image_ops": ("capstan.api.image", lookups.op),
         "ops.linalg.linalg": ("capstan.linalg",),
         "ops.linalg.linalg_impl": ("capstan.linalg",),
-        "ops.list_ops": (_op,),
+        "ops.list_ops": (lookups.op,),
         "ops.numerics": (_TF,),
-        "ops.resource_variable_ops": (_TF, "capstan.api.resource_variables", _op),
-        "ops.spectral_ops": ("capstan.api.spectral_ops", _op),
+        "ops.resource_variable_ops": (_TF, "capstan.api.resource_variables", lookups.op),
+        "ops.spectral_ops": ("capstan.api.spectral_ops", lookups.op),
         "ops.template": ("capstan.api.template",),
         "ops.nccl_ops": ("capstan.contrib.nccl_ops",),
         "ops.gradient_checker": ("capstan.api.gradient_checker",),
@@ -349,15 +214,20 @@ alias.grow(
         "ops.metrics": ("capstan.api.metrics",),
         "ops.metrics_impl": ("capstan.api.metrics",),
         "ops.nn": ("capstan.api.nn",),
-        "ops.nn_ops": ("capstan.api.nn", _op),
+        "ops.nn_ops": ("capstan.api.nn", lookups.op),
         **{f"ops.{name}": ("capstan.api.nn", _TF) for name in _NN},
         **{
-            f"ops.{name}": ("capstan.api.init_ops", "capstan.api.scaled_initializers", _TF, _op)
+            f"ops.{name}": (
+                "capstan.api.init_ops",
+                "capstan.api.scaled_initializers",
+                _TF,
+                lookups.op,
+            )
             for name in ("init_ops", "init_ops_v2")
         },
         "ops.losses.losses_impl": ("capstan.api.losses",),
         "ops.losses.util": ("capstan.api.losses",),
-        "ops.image_ops_impl": ("capstan.api.image", _op),
+        "ops.image_ops_impl": ("capstan.api.image", lookups.op),
         "ops.rnn_cell": ("capstan.api.rnn",),
         "ops.rnn_cell_impl": (
             {
@@ -366,7 +236,7 @@ alias.grow(
                 "_Linear": "capstan.api.rnn.own_loops.Linear",
                 "_WEIGHTS_VARIABLE_NAME": "capstan.api.rnn.own_loops.WEIGHTS_VARIABLE_NAME",
             },
-            _hidden("capstan.api.rnn.own_loops"),
+            lookups.hidden("capstan.api.rnn.own_loops"),
             *("capstan.api.rnn", "capstan.api.rnn.cells", "capstan.api.rnn.own_loops"),
         ),
         "ops.sets": ("capstan.api.sets",),
@@ -381,16 +251,20 @@ alias.grow(
         "data.ops.dataset_ops": ("capstan.api.data", "capstan.api.data_experimental"),
         "data.ops.iterator_ops": ("capstan.api.data",),
         "data.ops.readers": ("capstan.api.data",),
-        "feature_column.feature_column": ("capstan.api.feature_column", _old_column),
+        "feature_column.feature_column": ("capstan.api.feature_column", lookups.old_column),
         "feature_column.feature_column_lib": ("capstan.api.feature_column",),
-        "feature_column.feature_column_v2": ("capstan.api.feature_column", *_COLUMNS),
-        **{f"training.{name}": (*_TRAIN, _op) for name in _TRAINING},
-        "training.input": (_hidden("capstan.train.input_structure"), *_TRAIN, _op),
-        "training.monitored_session": (_session_layer, "capstan.train.training_session", *_TRAIN),
-        "training.evaluation": (_hidden("capstan.train.evaluation"), *_TRAIN),
+        "feature_column.feature_column_v2": ("capstan.api.feature_column", *lookups.COLUMNS),
+        **{f"training.{name}": (*_TRAIN, lookups.op) for name in _TRAINING},
+        "training.input": (lookups.hidden("capstan.train.input_structure"), *_TRAIN, lookups.op),
+        "training.monitored_session": (
+            lookups.session_layer,
+            "capstan.train.training_session",
+            *_TRAIN,
+        ),
+        "training.evaluation": (lookups.hidden("capstan.train.evaluation"), *_TRAIN),
         "training.moving_averages": ("capstan.train.moving_averages", *_TRAIN),
-        "training.summary_io": (_summary_writer_cache, *_TRAIN),
-        "training.session_manager": (_hidden("capstan.train.readiness"), *_TRAIN),
+        "training.summary_io": (lookups.summary_writer_cache, *_TRAIN),
+        "training.session_manager": (lookups.hidden("capstan.train.readiness"), *_TRAIN),
         "training.slot_creator": ("capstan.train.slot_creator",),
         "training.checkpoint_state_pb2": ("capstan.core.checkpoint_messages",),
         "training.saveable_object": ("capstan.train.saveable_object",),
@@ -402,7 +276,7 @@ alias.grow(
         "client.device_lib": ("capstan.client.device_lib",),
         "client.session": ("capstan.client.session", _TF),
         "client.timeline": ("capstan.client.timeline",),
-        "distribute.estimator_training": (_coordinator,),
+        "distribute.estimator_training": (lookups.coordinator,),
         **{f"keras.{name}": (f"{_KERAS}.{name}",) for name in _KERAS_MODULES},
         "keras.engine.base_layer": (f"{_KERAS}.base_layer",),
         "keras.engine.input_layer": (f"{_KERAS}.inputs",),
@@ -421,7 +295,7 @@ alias.grow(
         "platform.googletest": ("capstan.api.test", "unittest"),
         "platform.test": ("capstan.api.test",),
         "platform.tf_logging": (
-            _logger,
+            lookups.logger,
             "capstan.api.logging",
         ),
         "summary.summary": ("capstan.train.summary",),
