@@ -171,6 +171,26 @@ def test_scores_sink_with_overlaps_as_in_tensorflow(v1: Any, sigma: float, least
     check(v1, case)
 
 
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("threshold", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_large_overlaps_also_only_lower_the_scores(
+    v1: Any, seed: int, threshold: float, dtype: str
+) -> None:
+    places, scores = (each.astype(dtype) for each in crowd(seed))
+
+    def case(tf: Any) -> list[Any]:
+        return [
+            part
+            for given, least, sigma in ((scores, 0.2, 0.3), (scores - scores.max() / 2, -0.3, 0.6))
+            for part in tf.image.non_max_suppression_with_scores(
+                places, given, 40, *np.array([threshold, least, sigma], dtype)
+            )
+        ]
+
+    check(v1, case)
+
+
 def test_the_older_ops_choose_the_boxes_of_tensorflow(v1: Any) -> None:
     places, scores = crowd(12)
 
@@ -226,6 +246,40 @@ def test_wrong_settings_of_a_choice_are_refused(case: Any, message: str) -> None
         chosen = case(capstan.image, *crowd(1))
         with pytest.raises(capstan.errors.InvalidArgumentError, match=message):
             session.run(chosen)
+
+
+@pytest.mark.parametrize(
+    "each, total, pads, message",
+    [
+        (0, 5, True, "max_output_size_per_class must be > 0"),
+        (3, 0, False, "max_total_size must be > 0"),
+        (3, -1, True, "max_total_size must be > 0"),
+    ],
+)
+def test_boxes_of_all_classes_need_positive_limits(
+    each: int, total: int, pads: bool, message: str
+) -> None:
+    places, scores = np.zeros((1, 2, 1, 4), np.float32), np.zeros((1, 2, 3), np.float32)
+    with capstan.Graph().as_default(), capstan.Session() as session:
+
+        def found(*limits: Any) -> Any:
+            return capstan.image.combined_non_max_suppression(
+                places, scores, *limits, pad_per_class=pads
+            )
+
+        with pytest.raises(ValueError, match=message):
+            found(each, total)
+        unknown = [capstan.placeholder(capstan.int32, []) for _ in range(2)]
+        outputs = found(*unknown)
+        with pytest.raises(capstan.errors.InvalidArgumentError, match=message):
+            session.run(outputs, dict(zip(unknown, (each, total), strict=True)))
+
+
+def test_boxes_of_some_classes_are_refused_before_the_step() -> None:
+    with capstan.Graph().as_default(), pytest.raises(ValueError, match="third dimension of boxes"):
+        capstan.image.combined_non_max_suppression(
+            np.zeros((1, 5, 2, 4), np.float32), np.zeros((1, 5, 3), np.float32), 4, 4
+        )
 
 
 def test_zeros_follow_the_chosen_boxes_up_to_the_limit() -> None:

@@ -7,6 +7,7 @@ more than a threshold, the box with the lower score is left out.
 import heapq
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -23,16 +24,20 @@ def _shared_parts(boxes: Array) -> Overlaps:
     """Return the function of the area that two boxes share, divided by the area that they cover."""
     corners = boxes.astype(np.float32, copy=False).reshape(-1, 2, 2)
     low, high = corners.min(1), corners.max(1)
-    areas = np.prod(high - low, 1)
+    areas = _areas(high - low)
 
     def overlaps(box: int, others: list[int]) -> Array:
         sides = np.minimum(high[box], high[others]) - np.maximum(low[box], low[others])
-        shared = np.prod(np.maximum(sides, 0), 1)
+        shared = _areas(np.maximum(sides, 0))
         covered = areas[box] + areas[others] - shared
-        has_area = (areas[box] > 0) & (areas[others] > 0)
-        return np.where(has_area, shared / np.where(has_area, covered, 1), 0)
+        is_flat = (areas[box] <= 0) | (areas[others] <= 0)
+        return np.where(is_flat, 0, shared / np.where(is_flat, 1, covered)).astype(boxes.dtype)
 
     return overlaps
+
+
+def _areas(sides: Array) -> Array:
+    return sides[:, 0] * sides[:, 1]
 
 
 def _choose(
@@ -45,29 +50,37 @@ def _choose(
 ) -> tuple[list[int], list[float]]:
     """Return the numbers of up to `limit` boxes, those with high scores first, and their scores.
 
-    With a positive `sigma`, an overlap also lowers the score of a box that stays.
+    With a positive `sigma`, no box is left out for its overlaps. They lower its score instead. All
+    numbers have the precision of the scores.
     """
-    values = scores.astype(np.float32, copy=False)
     candidates = [
-        (-float(values[box]), box, 0) for box in np.flatnonzero(values > least_score).tolist()
+        (-float(scores[box]), box, 0) for box in np.flatnonzero(scores > least_score).tolist()
     ]
     heapq.heapify(candidates)
     chosen: list[int] = []
     chosen_scores: list[float] = []
     while candidates and len(chosen) < limit:
         negative, box, compared = heapq.heappop(candidates)
-        shared = overlaps(box, chosen[compared:]) if len(chosen) > compared else np.zeros(0)
+        shared = overlaps(box, chosen[compared:]) if len(chosen) > compared else scores[:0]
         if sigma > 0:
-            factors = np.where(shared <= threshold, np.exp(-0.5 / sigma * shared**2), 0)
-            score = -negative * float(np.prod(factors))
-        else:
-            score = -negative if not (shared > threshold).any() else -math.inf
-        if score == -negative:
-            chosen.append(box)
-            chosen_scores.append(score)
-        elif sigma > 0 and score > least_score:
-            heapq.heappush(candidates, (-score, box, len(chosen)))
+            score = _lowered(scores.dtype.type(-negative), shared, sigma)
+            if score != -negative:
+                if score > least_score:
+                    heapq.heappush(candidates, (-score, box, len(chosen)))
+                continue
+        elif (shared > threshold).any():
+            continue
+        chosen.append(box)
+        chosen_scores.append(-negative)
     return chosen, chosen_scores
+
+
+def _lowered(score: Any, shared: Array, sigma: float) -> float:
+    """Return a score after overlaps with other boxes, of which the last counts first."""
+    scale = score.dtype.type(-0.5) / score.dtype.type(sigma)
+    for factor in np.exp(scale * shared * shared)[::-1]:
+        score *= factor
+    return float(score)
 
 
 def _check_threshold(value: float, name: str) -> None:
@@ -85,10 +98,17 @@ def _check_boxes(boxes: Array, scores: Array) -> None:
         )
 
 
-def _limit(value: Array, name: str = "max_output_size") -> int:
-    limit = number(value, name)
+def _limit(value: Array) -> int:
+    limit = number(value, "max_output_size")
     if limit < 0:
-        raise invalid(f"{name} must be non-negative, got {limit}")
+        raise invalid(f"max_output_size must be non-negative, got {limit}")
+    return limit
+
+
+def _positive(value: Array, name: str) -> int:
+    limit = number(value, name)
+    if limit <= 0:
+        raise invalid(f"{name} must be > 0, got {limit}")
     return limit
 
 
@@ -163,8 +183,8 @@ def _combine(node: NodeContext) -> Function:
         score_threshold: Array,
     ) -> tuple[Array, Array, Array, Array]:
         _check_batch(boxes, scores)
-        each = _limit(size_per_class, "max_output_size_per_class")
-        total = _limit(total_size, "max_total_size")
+        each = _positive(size_per_class, "max_output_size_per_class")
+        total = _positive(total_size, "max_total_size")
         threshold = float(iou_threshold)
         _check_threshold(threshold, "iou_threshold")
         classes = scores.shape[2]

@@ -52,8 +52,13 @@ def _scored(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _combined(ctx: ShapeContext) -> rules.Shapes:
-    batch, boxes, _, width = rules.with_rank(ctx.inputs[0], 4)
+    batch, boxes, kinds, width = rules.with_rank(ctx.inputs[0], 4)
     scores = rules.with_rank(ctx.inputs[1], 3)
+    if kinds is not None and scores[2] is not None and kinds not in (1, scores[2]):
+        raise ValueError(
+            f"third dimension of boxes must be either 1 or the number of classes, {scores[2]}, got "
+            f"{kinds}"
+        )
     shapes.merge_dimension(width, 4)
     shapes.merge_dimension(boxes, scores[1])
     batch = shapes.merge_dimension(batch, scores[0])
@@ -61,6 +66,10 @@ def _combined(ctx: ShapeContext) -> rules.Shapes:
         shapes.with_rank(shape, 0)
     each, total = ctx.constant(2), ctx.constant(3)
     count = None if total is None else int(total)
+    if count is not None and count <= 0:
+        raise ValueError(f"max_total_size must be > 0, got {count}")
+    if ctx.attrs["pad_per_class"] and each is not None and each <= 0:
+        raise ValueError(f"max_output_size_per_class must be > 0, got {each}")
     if ctx.attrs["pad_per_class"] and count is not None:
         known = each is not None and scores[2] is not None
         count = min(count, int(each) * scores[2]) if known else None  # type: ignore[arg-type, operator]  # both are known
