@@ -91,6 +91,23 @@ def test_values_gradients_and_static_shapes_are_tensorflows(v1: Any, number: int
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-5, strict=True)
 
 
+@pytest.mark.parametrize("width", [2, 3])
+def test_narrow_searches_keep_the_beams_of_tensorflow(v1: Any, width: int) -> None:
+    """A beam that its longer neighbours push out may come back, but has no successors then."""
+    random = np.random.default_rng(4)
+    logits = random.normal(size=(9, 400, 5)) * random.choice([0.3, 1, 5], (1, 400, 1))
+    outcomes = []
+    for tf in (v1, capstan):
+        with tf.Graph().as_default(), tf.Session() as session:
+            results = searched(
+                tf, "float32", logits, [9] * 400, beam_width=width, top_paths=2,
+                merge_repeated=False,
+            )  # fmt: skip
+            outcomes.append(session.run(results))
+    for theirs, ours in zip(*outcomes, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-4, strict=True)
+
+
 def test_a_sequence_whose_labels_are_blanks_has_only_blanks() -> None:
     """TensorFlow finds no path."""
     with capstan.Graph().as_default(), capstan.Session() as session:
@@ -147,6 +164,7 @@ REFUSALS: list[Any] = [
     lambda v1: searched(v1, beam_width=0),
     lambda v1: searched(v1, lengths=[0, 8, 1, 1], top_paths=2),
     lambda v1: v1.nn.ctc_greedy_decoder(LOGITS[:0].astype(np.float32), [0, 0, 0, 0])[1],
+    lambda v1: searched(v1, logits=LOGITS[:0], lengths=[0, 0, 0, 0]),
 ]
 
 

@@ -39,6 +39,25 @@ def mismatch_of(inputs: Array, lengths: Array) -> str | None:
     )
 
 
+def check_decoded(inputs: Array, lengths: Array) -> None:
+    """Check the arguments of a decoder.
+
+    Raises:
+        InvalidArgumentError: there is no time, or the inputs or lengths have the wrong rank.
+        FailedPreconditionError: there is not one length for each sequence, or a length is more than
+            the time.
+    """
+    check(inputs, lengths)
+    time = len(inputs)
+    if not time:
+        raise invalid("max_time is 0")
+    message = mismatch_of(inputs, lengths)
+    for number in np.flatnonzero(lengths > time)[:1].tolist():
+        message = message or f"sequence_length({number}) <= {time}"
+    if message is not None:
+        raise errors.FailedPreconditionError(None, None, message)
+
+
 def _steps(states: Array, blank: int, *, merges: bool) -> tuple[Array, Array]:
     """Return which states a path may stay in, and which it may enter past the state before.
 
@@ -191,21 +210,13 @@ def _decode(node: NodeContext) -> Function:
     merges = node.attrs["merge_repeated"]
 
     def decode(inputs: Array, lengths: Array) -> tuple[Array, Array, Array, Array]:
-        check(inputs, lengths)
-        time, batch, classes = inputs.shape
-        if not time:
-            raise invalid("max_time is 0")
-        mismatch = mismatch_of(inputs, lengths)
-        if mismatch is not None:
-            raise errors.FailedPreconditionError(None, None, mismatch)
+        check_decoded(inputs, lengths)
+        _, batch, classes = inputs.shape
         best, scores = inputs.argmax(2), -inputs.max(2)
         places: list[tuple[int, int]] = []
         decoded: list[int] = []
         longest, sums = 0, np.zeros((batch, 1), inputs.dtype)
         for number, length in enumerate(lengths.tolist()):
-            if length > time:
-                message = f"sequence_length({number}) <= {time}"
-                raise errors.FailedPreconditionError(None, None, message)
             path = best[: max(length, 0), number].tolist()
             labels = [
                 label for at, label in enumerate(path)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from capstan import errors
 from capstan.core.arrays import Array
 from capstan.kernels import ctc
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -118,10 +117,16 @@ def _extend(beam: _Beam, logs: Array, kept: _Kept) -> None:
     if beam.label >= 0:
         # Without a blank between them, two equal labels would be one.
         totals[beam.label] = logs[beam.label] + beam.blank_before
-    for label in np.flatnonzero(totals > kept.least()).tolist():
+    likely = np.flatnonzero(totals > kept.least()).tolist()
+    for label in sorted(beam.children.keys() | likely):
         total = float(totals[label])
         child = beam.children.get(label)
-        if (child is not None and child.total != _NEVER) or total <= kept.least():
+        if child is not None and child.total != _NEVER:
+            continue
+        if total <= kept.least():
+            if child is not None:
+                # It has left the search at this time, and may not be extended any more.
+                child.blank_before = child.total_before = _NEVER
             continue
         if child is None:
             child = beam.children[label] = _Beam(beam, label)
@@ -133,18 +138,10 @@ def _decode(node: NodeContext) -> Function:
     width, top, merges = (node.attrs[key] for key in ("beam_width", "top_paths", "merge_repeated"))
 
     def decode(inputs: Array, lengths: Array) -> tuple[Array, ...]:
-        ctc.check(inputs, lengths)
-        time, batch, _ = inputs.shape
-        mismatch = ctc.mismatch_of(inputs, lengths)
-        if not time or mismatch is not None:
-            message = "max_time is 0" if not time else mismatch
-            raise errors.FailedPreconditionError(None, None, str(message))
+        ctc.check_decoded(inputs, lengths)
         paths: list[list[list[int]]] = [[] for _ in range(top)]
-        scores = np.zeros((batch, top), inputs.dtype)
+        scores = np.zeros((len(lengths), top), inputs.dtype)
         for number, length in enumerate(lengths.tolist()):
-            if length > time:
-                message = f"sequence_length({number}) <= {time}"
-                raise errors.FailedPreconditionError(None, None, message)
             logits = inputs[: max(length, 0), number].astype(np.float64)
             shifted = logits - logits.max(1, keepdims=True)
             logs = shifted - np.log(np.exp(shifted).sum(1, keepdims=True))
