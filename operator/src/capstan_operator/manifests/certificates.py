@@ -60,11 +60,6 @@ def secret(job: TrainingJob, name: str, data: Mapping[str, str]) -> dict[str, An
         "apiVersion": "v1",
         "kind": "Secret",
         "type": "kubernetes.io/tls",
-        "metadata": {
-            "name": name,
-            "namespace": job.metadata.namespace,
-            "labels": labels.of_job(job),
-            "ownerReferences": [labels.owner(job)],
-        },
+        "metadata": labels.metadata(job, name),
         "data": dict(data),
     }

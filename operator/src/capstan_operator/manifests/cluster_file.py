@@ -45,11 +45,6 @@ def config_map(job: TrainingJob, address: Address, *, version: int, epoch: int) 
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": {
-            "name": name(job),
-            "namespace": job.metadata.namespace,
-            "labels": labels.of_job(job),
-            "ownerReferences": [labels.owner(job)],
-        },
+        "metadata": labels.metadata(job, name(job)),
         "data": {FILE: text},
     }

@@ -73,12 +73,7 @@ class PodGroup:
         return {
             "apiVersion": self.back_end.version,
             "kind": "PodGroup",
-            "metadata": {
-                "name": self.name,
-                "namespace": job.metadata.namespace,
-                "labels": labels.of_job(job),
-                "ownerReferences": [labels.owner(job)],
-            },
+            "metadata": labels.metadata(job, self.name),
             "spec": native if self.back_end.kind is Gang.NATIVE else {"minMember": self.size},
         }
 

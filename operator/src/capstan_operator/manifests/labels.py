@@ -5,9 +5,21 @@ people and their tools, so that a pod template may override them. All values are
 valid job: no value is longer than the job's longest pod name, which fits into a label value.
 """
 
+from typing import Any
+
 from capstan_operator.api import names
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.spec import TrainingJob
+
+
+def metadata(job: TrainingJob, name: str) -> dict[str, Any]:
+    """Return the metadata of an object that belongs to a job and is deleted with it."""
+    return {
+        "name": name,
+        "namespace": job.metadata.namespace,
+        "labels": of_job(job),
+        "ownerReferences": [owner(job)],
+    }
 
 
 def of_job(job: TrainingJob) -> dict[str, str]:

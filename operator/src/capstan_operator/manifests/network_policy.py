@@ -16,12 +16,7 @@ def network_policy(job: TrainingJob) -> dict[str, Any]:
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": {
-            "name": job.metadata.name,
-            "namespace": job.metadata.namespace,
-            "labels": labels.of_job(job),
-            "ownerReferences": [labels.owner(job)],
-        },
+        "metadata": labels.metadata(job, job.metadata.name),
         "spec": {
             "podSelector": tasks,
             "policyTypes": ["Ingress"],

@@ -15,12 +15,7 @@ def service(job: TrainingJob) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": {
-            "name": job.metadata.name,
-            "namespace": job.metadata.namespace,
-            "labels": labels.of_job(job),
-            "ownerReferences": [labels.owner(job)],
-        },
+        "metadata": labels.metadata(job, job.metadata.name),
         "spec": {
             "clusterIP": "None",
             # Tasks wait for each other before they are ready, so tasks that are not ready need

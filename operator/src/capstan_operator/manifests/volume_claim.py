@@ -31,11 +31,6 @@ def volume_claim(job: TrainingJob, wanted: VolumeClaim) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": {
-            "name": name(job),
-            "namespace": job.metadata.namespace,
-            "labels": labels.of_job(job),
-            "ownerReferences": [labels.owner(job)],
-        },
+        "metadata": labels.metadata(job, name(job)),
         "spec": spec,
     }

@@ -12,14 +12,10 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
-class Base:
-    """A dataset: the scalar variant that an operation returns, and the structure of an element."""
+class Structured:
+    """What has elements of one structure: a dataset or an iterator."""
 
-    _variant_tensor: Any
     _spec: Any
-    _given_options: Any = None
-    _kind: ClassVar[type]
-    """`tf.data.Dataset`, which derives from this class."""
 
     @property
     def output_types(self) -> Any:
@@ -35,6 +31,15 @@ class Base:
     def output_classes(self) -> Any:
         """The class of each component, in the structure of an element."""
         return data_structure.legacy_classes(self._spec)
+
+
+class Base(Structured):
+    """A dataset: the scalar variant that an operation returns, and the structure of an element."""
+
+    _variant_tensor: Any
+    _given_options: Any = None
+    _kind: ClassVar[type]
+    """`tf.data.Dataset`, which derives from this class."""
 
     def _of(self, variant_tensor: Any, spec: Any) -> Any:
         """Return the dataset of a variant."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capstan.api import data_structure
+from capstan.api import data_base, data_structure
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
@@ -12,7 +12,7 @@ GLOBAL_ITERATORS = "iterators"
 """The collection of the handles of all iterators."""
 
 
-class Iterator:
+class Iterator(data_base.Structured):
     """A position in a dataset. A step takes at most one element, however many nodes read it."""
 
     def __init__(
@@ -132,18 +132,3 @@ class Iterator:
         if name is None:
             return self._string_handle
         return raw.IteratorToStringHandle(self._iterator_resource, name=name)
-
-    @property
-    def output_types(self) -> Any:
-        """The type of each component, in the structure of an element."""
-        return data_structure.legacy_types(self._spec)
-
-    @property
-    def output_shapes(self) -> Any:
-        """The shape of each component, in the structure of an element."""
-        return data_structure.legacy_shapes(self._spec)
-
-    @property
-    def output_classes(self) -> Any:
-        """The class of each component, in the structure of an element."""
-        return data_structure.legacy_classes(self._spec)

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.framework import indexed_slices
-from capstan.train import optimizer, updates
+from capstan.train import fused, updates
 
 
-class AdadeltaOptimizer(optimizer.Optimizer):
+class AdadeltaOptimizer(fused.FusedOptimizer):
     """Adadelta. Its slots `accum` and `accum_update` average squares of gradients and of updates.
 
     They are called `<variable>/Adadelta` and `<variable>/Adadelta_1`.
@@ -37,12 +36,6 @@ class AdadeltaOptimizer(optimizer.Optimizer):
             updates.hyperparameter(self._rho, "rho"),
             updates.hyperparameter(self._epsilon, "epsilon"),
         )
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("Apply", var, grad)
-
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApply", var, grad.values, grad.indices)
 
     def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         return updates.update(

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import array_ops, creation_ops, init_ops, math_ops
-from capstan.framework import indexed_slices
-from capstan.train import optimizer, updates
+from capstan.train import fused, updates
 
 
-class AdagradOptimizer(optimizer.Optimizer):
+class AdagradOptimizer(fused.FusedOptimizer):
     """Adagrad. The slot `accumulator` of a variable is called `<variable>/Adagrad`.
 
     Raises:
@@ -52,12 +51,6 @@ class AdagradOptimizer(optimizer.Optimizer):
 
     def _prepare(self) -> None:
         self._learning_rate_tensor = updates.hyperparameter(self._learning_rate, "learning_rate")
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("Apply", var, grad)
-
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApply", var, grad.values, grad.indices)
 
     def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         return updates.update(

@@ -6,13 +6,13 @@ Source: tensorflow/python/training/adagrad_da.py.
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.framework import convert, indexed_slices
+from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-from capstan.train import optimizer, updates
+from capstan.train import fused, updates
 
 
-class AdagradDAOptimizer(optimizer.Optimizer):
+class AdagradDAOptimizer(fused.FusedOptimizer):
     """Adagrad with dual averaging, which makes many weights of linear models exactly zero.
 
     The slots `gradient_accumulator` and `gradient_squared_accumulator` of a variable are called
@@ -58,12 +58,6 @@ class AdagradDAOptimizer(optimizer.Optimizer):
         # A worker copies the step once, so that not each update fetches it from its ps.
         with graphs.get_default_graph().colocate_with(self._learning_rate_tensor):
             self._step_on_worker = raw.Identity(self._global_step) + 1
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("Apply", var, grad)
-
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApply", var, grad.values, grad.indices)
 
     def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         slots = ("gradient_accumulator", "gradient_squared_accumulator")

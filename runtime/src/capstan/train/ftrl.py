@@ -6,12 +6,12 @@ Source: tensorflow/python/training/ftrl.py.
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.framework import convert, indexed_slices
+from capstan.framework import convert
 from capstan.framework import graph as graphs
-from capstan.train import optimizer, updates
+from capstan.train import fused, updates
 
 
-class FtrlOptimizer(optimizer.Optimizer):
+class FtrlOptimizer(fused.FusedOptimizer):
     """FTRL-Proximal, with a penalty on weights if `l2_shrinkage_regularization_strength` is set.
 
     The slots `accum` and `linear` of a variable are called `<variable>/Ftrl` and
@@ -35,18 +35,13 @@ class FtrlOptimizer(optimizer.Optimizer):
         l2_shrinkage_regularization_strength: float = 0.0,
     ) -> None:
         super().__init__(use_locking, name)
-        if learning_rate_power > 0.0:
-            raise ValueError(
-                f"learning_rate_power {learning_rate_power:f} needs to be negative or zero"
-            )
-        for argument, value in {
-            "initial_accumulator_value": initial_accumulator_value,
-            "l1_regularization_strength": l1_regularization_strength,
-            "l2_regularization_strength": l2_regularization_strength,
-            "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
-        }.items():
-            if value < 0.0:
-                raise ValueError(f"{argument} {value:f} needs to be positive or zero")
+        check_numbers(
+            learning_rate_power,
+            initial_accumulator_value=initial_accumulator_value,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+            l2_shrinkage_regularization_strength=l2_shrinkage_regularization_strength,
+        )
         self._initial_accumulator_value = initial_accumulator_value
         self._accum_name = accum_name or name
         self._linear_name = linear_name or name
@@ -73,12 +68,6 @@ class FtrlOptimizer(optimizer.Optimizer):
             name: updates.hyperparameter(value, name) for name, value in self._given.items()
         }
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("Apply", var, grad)
-
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApply", var, grad.values, grad.indices)
-
     def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         numbers = [
             updates.like(number, var)
@@ -93,3 +82,18 @@ class FtrlOptimizer(optimizer.Optimizer):
             *numbers,
             use_locking=self._use_locking,
         )
+
+
+def check_numbers(learning_rate_power: float, **others: float) -> None:
+    """Check the numbers of an FTRL optimizer.
+
+    Raises:
+        ValueError: the power is positive, or one of the `others` is negative.
+    """
+    if learning_rate_power > 0.0:
+        raise ValueError(
+            f"learning_rate_power {learning_rate_power:f} needs to be negative or zero"
+        )
+    for argument, value in others.items():
+        if value < 0.0:
+            raise ValueError(f"{argument} {value:f} needs to be positive or zero")

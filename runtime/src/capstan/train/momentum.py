@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.framework import indexed_slices
-from capstan.train import optimizer, updates
+from capstan.train import fused, updates
 
 
-class MomentumOptimizer(optimizer.Optimizer):
+class MomentumOptimizer(fused.FusedOptimizer):
     """Gradient descent with momentum, or with Nesterov momentum (Sutskever et al., 2013).
 
     The slot `momentum` of a variable is called `<variable>/Momentum`. A sparse gradient changes
@@ -34,12 +33,6 @@ class MomentumOptimizer(optimizer.Optimizer):
     def _prepare(self) -> None:
         self._learning_rate_tensor = updates.hyperparameter(self._learning_rate, "learning_rate")
         self._momentum_tensor = updates.hyperparameter(self._momentum, "momentum")
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("Apply", var, grad)
-
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApply", var, grad.values, grad.indices)
 
     def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         return updates.update(

@@ -6,12 +6,12 @@ Sources: tensorflow/python/training/{proximal_gradient_descent,proximal_adagrad}
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.framework import convert, indexed_slices
+from capstan.framework import convert
 from capstan.framework import graph as graphs
-from capstan.train import optimizer, updates
+from capstan.train import fused, updates
 
 
-class ProximalGradientDescentOptimizer(optimizer.Optimizer):
+class ProximalGradientDescentOptimizer(fused.FusedOptimizer):
     """Gradient descent that moves each weight towards zero after its step, at most to zero."""
 
     _algorithm = "ProximalGradientDescent"
@@ -36,18 +36,16 @@ class ProximalGradientDescentOptimizer(optimizer.Optimizer):
             updates.hyperparameter(l2, "l2_regularization_strength"),
         )
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("Apply", [var], grad)
+    def _targets(self, var: Any) -> list[Any]:
+        """Return the variables that an update changes."""
+        return [var]
 
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApply", [var], grad.values, grad.indices)
-
-    def _applied(self, prefix: str, targets: Sequence[Any], *grad: Any) -> Any:
+    def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         return updates.update(
             prefix,
             self._algorithm,
-            targets,
-            *(updates.like(number, targets[0]) for number in self._numbers),
+            self._targets(var),
+            *(updates.like(number, var) for number in self._numbers),
             *grad,
             use_locking=self._use_locking,
         )
@@ -92,10 +90,5 @@ class ProximalAdagradOptimizer(ProximalGradientDescentOptimizer):
                 )
             self._get_or_make_slot(var, initial, "accumulator", self._name)
 
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        targets = [var, self.get_slot(var, "accumulator")]
-        return self._applied("Apply", targets, grad)
-
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        targets = [var, self.get_slot(var, "accumulator")]
-        return self._applied("SparseApply", targets, grad.values, grad.indices)
+    def _targets(self, var: Any) -> list[Any]:
+        return [var, self.get_slot(var, "accumulator")]

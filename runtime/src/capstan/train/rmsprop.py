@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import creation_ops, init_ops
-from capstan.framework import indexed_slices
-from capstan.train import optimizer, updates
+from capstan.train import fused, updates
 
 
-class RMSPropOptimizer(optimizer.Optimizer):
+class RMSPropOptimizer(fused.FusedOptimizer):
     """RMSProp (Tieleman and Hinton, 2012). A sparse gradient changes only the rows that it names.
 
     The slots are `rms`, `momentum` and, if `centered`, `mg`, the average of the gradients.
@@ -55,12 +54,6 @@ class RMSPropOptimizer(optimizer.Optimizer):
                 (self._epsilon, "epsilon"),
             )
         )
-
-    def _apply_dense(self, grad: Any, var: Any) -> Any:
-        return self._applied("Apply", var, grad)
-
-    def _apply_sparse(self, grad: indexed_slices.IndexedSlices, var: Any) -> Any:
-        return self._applied("SparseApply", var, grad.values, grad.indices)
 
     def _applied(self, prefix: str, var: Any, *grad: Any) -> Any:
         slots = ("mg", "rms", "momentum") if self._centered else ("rms", "momentum")

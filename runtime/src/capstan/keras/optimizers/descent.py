@@ -7,6 +7,7 @@ from capstan.api import array_ops, init_ops, math_ops
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.keras.optimizers import optimizer
+from capstan.train import ftrl
 
 
 def has_momentum(momentum: Any) -> bool:
@@ -116,18 +117,13 @@ class Ftrl(optimizer.Optimizer):
     ) -> None:
         """Raises ValueError if a number is negative, or the power is positive."""
         super().__init__(name, **kwargs)
-        if learning_rate_power > 0.0:
-            raise ValueError(
-                f"learning_rate_power {learning_rate_power:f} needs to be negative or zero"
-            )
-        for argument, value in {
-            "initial_accumulator_value": initial_accumulator_value,
-            "l1_regularization_strength": l1_regularization_strength,
-            "l2_regularization_strength": l2_regularization_strength,
-            "l2_shrinkage_regularization_strength": l2_shrinkage_regularization_strength,
-        }.items():
-            if value < 0.0:
-                raise ValueError(f"{argument} {value:f} needs to be positive or zero")
+        ftrl.check_numbers(
+            learning_rate_power,
+            initial_accumulator_value=initial_accumulator_value,
+            l1_regularization_strength=l1_regularization_strength,
+            l2_regularization_strength=l2_regularization_strength,
+            l2_shrinkage_regularization_strength=l2_shrinkage_regularization_strength,
+        )
         self._set_hyper("learning_rate", kwargs.get("lr", learning_rate))
         self._set_hyper("decay", self._initial_decay)
         self._set_hyper("learning_rate_power", learning_rate_power)
