@@ -296,6 +296,22 @@ def test_a_refused_start_is_not_a_restart() -> None:
     assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 1
 
 
+@pytest.mark.parametrize("end", ["refused", "withdrawn at its gate"])
+def test_an_attempt_that_has_not_run_is_not_restarted_with_the_whole_job(end: str) -> None:
+    world = running(each={"worker": {"onFailure": "RestartJob"}})
+    if end == "refused":
+        world.change("worker-1", phase=TaskPhase.FAILED, reason="CreateFailed")
+    else:
+        world.change("worker-1", phase=TaskPhase.PENDING, reason="SchedulingGated").settle()
+        world.vanish("worker-1")
+    world.fail("worker-0").settle()
+    assert {str(row.name): row.attempt - 1 - row.refused for row in world.status.tasks} == {
+        "ps-0": 1,
+        "worker-0": 1,
+        "worker-1": 0,
+    }
+
+
 def test_two_refused_tasks_may_have_views_with_the_same_uid() -> None:
     uid = Uid("refused-1")
     refused = [

@@ -8,7 +8,7 @@ Rule 4: refused starts of one replica type have one cause. These tasks wait toge
 them is reported: a quota that refuses a thousand pods is reported once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -60,7 +60,8 @@ def recover(
                 restarting.append((failed, scope))
     job_restarts = [failed for failed, scope in restarting if scope is Scope.JOB]
     if job_restarts:
-        return _restart_job(job, status, job_restarts[0], now)
+        not_run = {failed.task for failed in failures if failed.kind in HAS_NOT_RUN}
+        return _restart_job(job, status, job_restarts[0], not_run, now)
     so_far = _SoFar(status, now)
     for failed, scope in restarting:
         if (exhausted := _recover_one(job, so_far, failed, scope)) is not None:
@@ -132,15 +133,26 @@ def _recover_one(job: TrainingJob, so_far: _SoFar, failed: Failure, scope: Scope
     return None
 
 
-def _restart_job(job: TrainingJob, status: Status, failed: Failure, now: datetime) -> GoOn | GiveUp:
-    """Restart all tasks because of one failure, unless its limit is used up already."""
+def _restart_job(
+    job: TrainingJob,
+    status: Status,
+    failed: Failure,
+    not_run: Collection[TaskName],
+    now: datetime,
+) -> GoOn | GiveUp:
+    """Restart all tasks because of one failure, unless its limit is used up already.
+
+    The attempts of the tasks `not_run` ended in this pass, too, and no part of them has run.
+    """
     charged = budget.charge(job.spec.run_policy, status.restarts, failed)
     if isinstance(charged, Fatal):
         return GiveUp(failed, charged)
     culprit = _backed_off(job, status.task(failed.task), failed, now)
     retry_at = culprit.retry_at or now
     table = tuple(
-        culprit if row.name == failed.task else rows.start_over(row, failed.task, retry_at)
+        culprit
+        if row.name == failed.task
+        else rows.start_over(row, failed.task, retry_at, has_run=row.name not in not_run)
         for row in status.tasks
     )
     after = status.model_copy(

@@ -166,8 +166,13 @@ def wait_with(row: TaskStatus, failed: Failure, other: TaskStatus, now: datetime
     return back_off(row, failed, in_a_row=in_a_row, retry_at=retry_at, now=now)
 
 
-def start_over(row: TaskStatus, culprit: TaskName, retry_at: datetime) -> TaskStatus:
-    """Enter that the whole job restarts because of another task."""
+def start_over(
+    row: TaskStatus, culprit: TaskName, retry_at: datetime, *, has_run: bool
+) -> TaskStatus:
+    """Enter that the whole job restarts because of another task.
+
+    `has_run` is False if the attempt has just ended and no part of it has run.
+    """
     if row.state in WAITING and row.uid is None:
         # Its next attempt has not been started, so it is not counted again.
         later = max(retry_at, row.retry_at or retry_at)
@@ -179,6 +184,7 @@ def start_over(row: TaskStatus, culprit: TaskName, retry_at: datetime) -> TaskSt
             "exit_code": None,
             "reason": "JobRestarted",
             "message": f"because of {culprit}",
+            "refused": row.refused + (not has_run),
         }
     )
 
