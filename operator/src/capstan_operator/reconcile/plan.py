@@ -136,8 +136,8 @@ def _update(this: Pass) -> tuple[Status, list[Failure]]:
     }
     updated = this.status_with(table).model_copy(update=members)
     stalled = stall.failure(this.job, updated, this.observed.reported_at, this.now)
-    # A task whose end is already seen has failed once, whatever it reported before.
-    if stalled and all(failed.task != stalled.task for failed in failures):
+    # If a task has ended, not all tasks run, and its end explains why the training made no step.
+    if stalled and not failures:
         failures.append(stalled)
     return updated, failures
 

@@ -117,3 +117,13 @@ def test_a_task_that_stalls_and_ends_before_the_next_pass_is_counted_once() -> N
     world.fail("worker-0")
     world.settle()
     assert (world.row("worker-0").attempt, world.status.restarts.application) == (2, 1)
+
+
+def test_a_job_does_not_stall_in_the_pass_that_sees_another_task_end() -> None:
+    world = trained()
+    world.wait(60)
+    world.progress, world.reported_at = Progress(step=40), world.now
+    world.fail("ps-0")
+    world.settle()
+    assert (world.row("worker-0").attempt, world.row("ps-0").attempt) == (1, 2)
+    assert world.status.restarts.application == 1
