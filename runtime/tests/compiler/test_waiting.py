@@ -20,7 +20,7 @@ from capstan.graph import infer
 from capstan.hardware import cpu, device
 from capstan.kernels import registry
 from capstan.partition import partition
-from capstan.resources import containers, queue
+from capstan.resources import containers, queue_attempts
 
 HERE = "/job:worker/replica:0/task:0"
 STEPS = 10_000
@@ -246,7 +246,7 @@ def test_a_part_ends_if_a_kernel_raises_an_exception_that_is_no_error(
 def dequeues() -> int:
     """Return the number of dequeues in memory. Each of them keeps the elements that it took."""
     # `isinstance` would raise for a weak proxy of an object that is gone.
-    return sum(issubclass(type(thing), queue.Dequeue) for thing in gc.get_objects())
+    return sum(issubclass(type(thing), queue_attempts.Dequeue) for thing in gc.get_objects())
 
 
 @pytest.mark.e2e

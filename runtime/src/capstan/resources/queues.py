@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from capstan import errors
 from capstan.core import dtypes, resource_name, shapes
 from capstan.core.arrays import Array
-from capstan.resources import element_shapes, elements, philox, queue
+from capstan.resources import element_shapes, elements, philox, queue, queue_elements
 
 
 class FIFOQueue(queue.Queue):
@@ -24,7 +24,7 @@ class FIFOQueue(queue.Queue):
         component_shapes: element_shapes.Shapes,
     ) -> None:
         super().__init__(name, capacity, component_types, component_shapes)
-        self._held: deque[queue.Entry] = deque()
+        self._held: deque[queue_elements.Entry] = deque()
         self._size = 0
 
     def __len__(self) -> int:
@@ -36,7 +36,7 @@ class FIFOQueue(queue.Queue):
         self._arrived += count
         self._size += count
 
-    def take(self, count: int) -> list[queue.Entry]:
+    def take(self, count: int) -> list[queue_elements.Entry]:
         self._size -= count
         entries = []
         while count:
@@ -49,7 +49,7 @@ class FIFOQueue(queue.Queue):
             count -= size
         return entries
 
-    def restore(self, entries: Sequence[queue.Entry]) -> None:
+    def restore(self, entries: Sequence[queue_elements.Entry]) -> None:
         # Two steps may give elements back in any order. The queue keeps the order of arrival.
         held = self._held
         for entry in reversed(entries):
@@ -118,7 +118,7 @@ class RandomShuffleQueue(queue.Queue):
     def put(self, batch: elements.Batch) -> None:
         self._held.append(batch)
 
-    def take(self, count: int) -> list[queue.Entry]:
+    def take(self, count: int) -> list[queue_elements.Entry]:
         return [(0, self._draw()) for _ in range(count)]
 
     def _draw(self) -> elements.Batch:
@@ -127,7 +127,7 @@ class RandomShuffleQueue(queue.Queue):
         held[index], held[-1] = held[-1], held[index]
         return held.pop()
 
-    def restore(self, entries: Sequence[queue.Entry]) -> None:
+    def restore(self, entries: Sequence[queue_elements.Entry]) -> None:
         self._held += [single for _, single in reversed(entries)]
 
     def in_order(self) -> list[elements.Batch]:
@@ -166,10 +166,10 @@ class PriorityQueue(queue.Queue):
         self._push(self._arrived, batch)
         self._arrived += 1
 
-    def take(self, count: int) -> list[queue.Entry]:
+    def take(self, count: int) -> list[queue_elements.Entry]:
         return [heapq.heappop(self._held)[1:] for _ in range(count)]
 
-    def restore(self, entries: Sequence[queue.Entry]) -> None:
+    def restore(self, entries: Sequence[queue_elements.Entry]) -> None:
         for arrival, single in entries:
             self._push(arrival, single)
 
