@@ -37,6 +37,12 @@ def test_versions_are_compared_as_numbers_and_not_by_their_folders() -> None:
     assert old_exports.largest_export_versions(1)(paths) == [Path("a", 10)]
 
 
+def test_of_equal_versions_a_filter_keeps_the_one_that_tensorflow_keeps() -> None:
+    paths = [Path("a", 4), Path("b", 4), Path("c", 1)]
+    assert old_exports.largest_export_versions(1)(paths) == [Path("b", 4)]
+    assert old_exports.one_of_every_n_export_versions(3)(paths) == [Path("a", 4), Path("c", 1)]
+
+
 def test_a_parser_reads_the_versions_of_a_folder(tmp_path: pathlib.Path) -> None:
     for name in ("7", "10", "temporary"):
         (tmp_path / name).mkdir()

@@ -8,7 +8,6 @@ under these names.
 Source: tensorflow/python/estimator/gc.py.
 """
 
-import heapq
 import math
 import os
 from collections.abc import Callable
@@ -28,10 +27,11 @@ Filter = Callable[[list[Path]], list[Path]]
 
 
 def largest_export_versions(n: int) -> Filter:
-    """Return the filter that keeps the `n` largest versions, in ascending order."""
+    """Return the filter that keeps the `n` largest versions, of equal ones the last, sorted."""
 
     def keep(paths: list[Path]) -> list[Path]:
-        return sorted(heapq.nlargest(n, _numbered(paths), key=_version))
+        in_order = sorted(_numbered(paths), key=_version)
+        return sorted(in_order[max(len(in_order) - n, 0) :])
 
     return keep
 
@@ -39,14 +39,15 @@ def largest_export_versions(n: int) -> Filter:
 def one_of_every_n_export_versions(n: int) -> Filter:
     """Return the filter that keeps the largest version of each interval of `n` numbers.
 
-    Intervals end at multiples of `n`: with 3, versions 1 to 3 are one interval, with version 0.
+    Intervals end at multiples of `n`: with 3, versions 1 to 3 are one interval, with version 0. The
+    first of equal versions wins.
     """
 
     def keep(paths: list[Path]) -> list[Path]:
         largest: dict[int, Path] = {}
-        for path in sorted(_numbered(paths), key=_version):
+        for path in sorted(_numbered(paths), key=_version, reverse=True):
             version = path.export_version
-            largest[math.floor((version - 1) / n) if version else 0] = path
+            largest.setdefault(math.floor((version - 1) / n) if version else 0, path)
         return sorted(largest.values())
 
     return keep
