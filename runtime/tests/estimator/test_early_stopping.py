@@ -31,6 +31,10 @@ def _write(folder, values):
         ("no_increase", 201, 0, False),
         ("no_decrease", 200, 0, True),
         ("no_decrease", 201, 0, False),
+        ("no_increase", 0, 400, True),
+        # No evaluation is old enough, so nothing is known of the metric.
+        ("no_increase", 0, 500, False),
+        ("no_decrease", 0, 500, False),
     ],
 )
 def test_a_training_stops_by_a_metric(tmp_path, hook, limit, min_steps, stops):

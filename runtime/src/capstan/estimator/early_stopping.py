@@ -165,8 +165,11 @@ class _Reader:
         ]
 
     def steps_since_best(self, sign: float) -> int:
-        """Return the largest number of steps that any best value stayed the best."""
-        longest, best_step, best = 0, 0, None
+        """Return the largest number of steps that any best value stayed the best.
+
+        Return -1 if there are no values.
+        """
+        longest, best_step, best = -1, 0, None
         for step, value in self.values():
             if best is None or sign * value > sign * best:
                 best_step, best = step, value
