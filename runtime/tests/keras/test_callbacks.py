@@ -239,7 +239,6 @@ def test_a_training_begins_with_the_newest_checkpoint(
     [
         ({"save_freq": "batch"}, ValueError, "Unrecognized save_freq: batch"),
         ({"save_all": True}, TypeError, "no argument 'save_all'"),
-        ({"save_weights_only": False}, NotImplementedError, "pass save_weights_only=True"),
     ],
 )
 def test_a_checkpoint_that_cannot_be_written_is_refused(

@@ -1,5 +1,9 @@
 """Models of Keras train, evaluate and predict in graphs (python/keras/engine/training.py)."""
 
+import io
+import itertools
+import sys
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -284,7 +288,6 @@ REFUSED: list[tuple[Any, type[Exception], str]] = [
     (lambda model: model.compile("sgd"), ValueError, "no loss to optimize"),
     (lambda model: model.compile("sgd", {"b": "mse"}), ValueError, "Unknown"),
     (lambda model: model.compile("sgd", ["mse"] * 2), ValueError, "one entry"),
-    (lambda model: model.save("file"), NotImplementedError, "Use save_weights"),
 ]
 
 
@@ -454,3 +457,101 @@ def test_a_model_inside_trains_with_its_updates_and_losses_for_the_outer_inputs(
     np.testing.assert_allclose(model.evaluate(X, X * 0, batch_size=10), expected, rtol=1e-3)
     model.fit(X, X, batch_size=10, verbose=0)
     np.testing.assert_allclose(model.get_weights()[2], X.mean(axis=0) * 0.01, rtol=1e-4)
+
+
+STEPS = RANDOM.normal(size=(6, 4, 2)).astype(np.float32)
+
+
+def steps_model(**options: Any) -> Any:
+    start = tf.constant_initializer([[0.5], [-1.0]])
+    model = keras.Sequential([keras.layers.Dense(1, input_shape=(4, 2), kernel_initializer=start)])
+    model.compile("sgd", "mse", weighted_metrics=["mse"], **options)
+    return model
+
+
+@pytest.mark.parametrize("mode", ["temporal", ["temporal"], {"dense": "temporal"}])
+def test_the_steps_of_examples_have_weights(mode: Any) -> None:
+    model = steps_model(sample_weight_mode=mode)
+    targets = np.ones((6, 4, 1), np.float32)
+    weights = RANDOM.uniform(size=(6, 4)).astype(np.float32)
+    errors = np.square(STEPS @ np.float32([[0.5], [-1.0]]) - targets)[..., 0]
+    loss, weighted = model.evaluate(STEPS, targets, sample_weight=weights, verbose=0)
+    assert loss == pytest.approx((errors * weights).mean(), rel=1e-5)
+    assert weighted == pytest.approx((errors * weights).sum() / weights.sum(), rel=1e-5)
+
+
+def test_weights_of_a_wrong_form_are_refused() -> None:
+    targets = np.ones((6, 4, 1), np.float32)
+    with pytest.raises(ValueError, match="should pass a 2D sample_weight array"):
+        steps_model(sample_weight_mode="temporal").fit(STEPS, targets, sample_weight=np.ones(6))
+    with pytest.raises(ValueError, match='specify sample_weight_mode="temporal"'):
+        steps_model().fit(STEPS, targets, sample_weight=np.ones((6, 4)))
+    with pytest.raises(ValueError, match="restricted to outputs that are at least 3D"):
+        linear(sample_weight_mode="temporal").fit(X, Y, sample_weight=np.ones((10, 3)))
+    with pytest.raises(ValueError, match="should be None or"):
+        linear(sample_weight_mode="steps")
+
+
+def test_a_model_trains_on_tensors_of_the_graph() -> None:
+    given = keras.Input(tensor=tf.constant(X))
+    start = tf.constant_initializer(START)
+    end = keras.layers.Dense(1, kernel_initializer=start, name="end")(given)
+    model = keras.Model(given, end)
+    target = tf.constant(Y[:, np.newaxis])
+    model.compile(keras.optimizers.SGD(RATE), "mse", ["mae"], target_tensors=[target])
+    reference = Reference()
+    expected = [reference.step(X, Y) for _ in range(3)]
+    history = model.fit(steps_per_epoch=1, epochs=3, verbose=0).history
+    np.testing.assert_allclose(history["loss"], expected, rtol=1e-5)
+    check(model, reference)
+    assert model.evaluate(steps=1, verbose=0)[0] == pytest.approx(reference.loss(X, Y), rel=1e-5)
+    np.testing.assert_allclose(model.predict(None, steps=1)[:, 0] - Y, reference.errors(X, Y), 1e-4)
+    with pytest.raises(ValueError, match="should specify the `steps_per_epoch` argument"):
+        model.fit(verbose=0)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_a_target_tensor_takes_the_place_of_targets(named: bool) -> None:
+    doubled = keras.Input((1,))
+    given = keras.Input((3,), name="given")
+    ends = [keras.layers.Dense(1, name=name)(given) for name in ("one", "two")]
+    model = keras.Model([given, doubled], ends)
+    tensors = {"two": 2 * doubled} if named else [None, 2 * doubled]
+    model.compile("sgd", "mse", target_tensors=tensors)
+    y = Y[:, np.newaxis]
+    found = model.evaluate([X, y], y, verbose=0)
+    one, two = model.predict([X, y])
+    expected = [np.square(one - y).mean(), np.square(two - 2 * y).mean()]
+    np.testing.assert_allclose(found, [sum(expected), *expected], rtol=1e-5)
+
+
+def test_target_tensors_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match="one entry per model output"):
+        linear(target_tensors=[tf.constant(Y), tf.constant(Y)])
+    with pytest.raises(ValueError, match="needs data for its inputs"):
+        linear(target_tensors=tf.constant(Y)).fit(steps_per_epoch=1)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_evaluate_and_predict_print_a_line(verbose: int, capsys: pytest.CaptureFixture) -> None:
+    model = linear()
+    model.evaluate(X, Y, verbose=verbose)
+    model.predict(X, verbose=verbose)
+    printed = capsys.readouterr().out
+    loss = Reference().loss(X, Y)
+    assert printed == (f"10/10 - 0s - loss: {loss:.4f}\n10/10 - 0s\n" if verbose else "")
+
+
+def test_evaluate_shows_a_bar_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = Terminal()
+    times = itertools.count()
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setattr(time, "monotonic", lambda: next(times))
+    linear().evaluate(X, Y, batch_size=5)
+    assert "\r5/10 [===============...............] - loss: " in shown.getvalue()
+    assert shown.getvalue().endswith("\x1b[K\n")

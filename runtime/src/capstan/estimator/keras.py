@@ -35,21 +35,23 @@ def model_to_estimator(
 
     The features are a tensor, a list, or a dictionary with the names of the inputs as keys. The
     predictions have the names of the outputs. If the model has values in Keras's session, a new
-    training begins with them.
+    training begins with them. `keras_model_path` is the file of a model instead, of `Model.save`.
 
     Raises:
-        ValueError: there is no model, or it is not compiled.
-        NotImplementedError: there is a path of a file, or the model is a subclass, or
-            `checkpoint_format` is not "saver".
+        ValueError: there is no model, or it is not compiled, or there are a model and a path.
+        NotImplementedError: the model is a subclass, or `checkpoint_format` is not "saver".
     """
-    if keras_model_path is not None or checkpoint_format not in (None, "saver"):
+    if checkpoint_format not in (None, "saver"):
         raise NotImplementedError(
-            "model_to_estimator: pass a compiled model as `keras_model`, and no "
-            "`checkpoint_format`. Capstan has no files of Keras, and its estimators write the "
+            "model_to_estimator: pass no `checkpoint_format`. The estimators of Capstan write the "
             "checkpoints of tf.train.Saver"
         )
+    if (keras_model is None) == (keras_model_path is None):
+        raise ValueError(
+            "Either `keras_model` or `keras_model_path` needs to be provided, and not both."
+        )
     if keras_model is None:
-        raise ValueError("Either `keras_model` or `keras_model_path` needs to be provided.")
+        keras_model = models.load_model(keras_model_path, custom_objects)
     if keras_model._compiled is None:
         raise ValueError(
             "The given keras model has not been compiled yet. Please compile the model with "

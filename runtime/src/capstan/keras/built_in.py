@@ -91,6 +91,8 @@ def classes() -> dict[str, Any]:
         pending += layer.__subclasses__()
         if layer.__module__.startswith(_LIBRARY):
             found[layer.__name__] = layer
+    if "Model" in found:
+        found["Functional"] = found["Model"]  # So TensorFlow calls it since version 2.3.
     return found
 
 

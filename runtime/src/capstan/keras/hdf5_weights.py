@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from capstan.keras import values
+from capstan.keras import model_configs, values
 
 _LIMIT = 64512
 """The number of bytes that an attribute of an HDF5 file may have."""
-_VERSION = "2.2.4-tf"
 
 
 def module(caller: str) -> Any:
@@ -37,13 +36,16 @@ def save(file: Any, model: Any) -> None:
     """Write the values that the weights of a model have in Keras's session. Blocks."""
     _set_names(file, "layer_names", [layer.name for layer in model.layers])
     file.attrs["backend"] = b"tensorflow"
-    file.attrs["keras_version"] = _VERSION.encode()
+    file.attrs["keras_version"] = model_configs.VERSION.encode()
     for layer in model.layers:
-        own = _weights(layer)
-        group = file.create_group(layer.name)
-        _set_names(group, "weight_names", [variable.name for variable in own])
-        for variable, value in zip(own, values.batch_get_value(own), strict=True):
-            group.create_dataset(variable.name, data=value)
+        save_arrays(file.create_group(layer.name), _weights(layer))
+
+
+def save_arrays(group: Any, variables: Sequence[Any]) -> None:
+    """Write the values that variables have in Keras's session, with their names in order."""
+    _set_names(group, "weight_names", [variable.name for variable in variables])
+    for variable, value in zip(variables, values.batch_get_value(variables), strict=True):
+        group.create_dataset(variable.name, data=value)
 
 
 def load(file: Any, model: Any, *, by_name: bool) -> None:
@@ -56,12 +58,12 @@ def load(file: Any, model: Any, *, by_name: bool) -> None:
     """
     if "layer_names" not in file.attrs and "model_weights" in file:
         file = file["model_weights"]  # The file has a whole model.
-    saved = [(name, _arrays(file[name])) for name in _names(file, "layer_names")]
+    saved = [(name, arrays(file[name])) for name in _names(file, "layer_names")]
     if by_name:
         named = [(layer, layer.name) for layer in model.layers]
         pairs = [(layer, *each) for each in saved for layer, name in named if name == each[0]]
     else:
-        full = [(name, arrays) for name, arrays in saved if arrays]
+        full = [each for each in saved if each[1]]
         own = [layer for layer in model.layers if layer.weights]
         if len(full) != len(own):
             raise ValueError(
@@ -73,16 +75,16 @@ def load(file: Any, model: Any, *, by_name: bool) -> None:
     values.batch_set_value([each for found in pairs for each in _assignments(*found)])
 
 
-def _assignments(layer: Any, name: str, arrays: list[Any]) -> list[tuple[Any, Any]]:
+def _assignments(layer: Any, name: str, given: list[Any]) -> list[tuple[Any, Any]]:
     own = _weights(layer)
     shapes = [tuple(variable.shape.as_list()) for variable in own]
-    found = [array.shape for array in arrays]
+    found = [array.shape for array in given]
     if shapes != found:
         raise ValueError(
             f'The layer "{layer.name}" has weights of the shapes {shapes}, and the layer "{name}" '
             f"in the file has the shapes {found}"
         )
-    return list(zip(own, arrays, strict=True))
+    return list(zip(own, given, strict=True))
 
 
 def _weights(layer: Any) -> list[Any]:
@@ -90,7 +92,8 @@ def _weights(layer: Any) -> list[Any]:
     return [*layer.trainable_weights, *layer.non_trainable_weights]
 
 
-def _arrays(group: Any) -> list[Any]:
+def arrays(group: Any) -> list[Any]:
+    """Return the arrays that `save_arrays` has written, in order."""
     return [np.asarray(group[name]) for name in _names(group, "weight_names")]
 
 

@@ -1,18 +1,20 @@
-"""The callback that saves the weights of a model (python/keras/callbacks.py)."""
+"""The callback that saves a model or its weights (python/keras/callbacks.py)."""
 
 import os
 import re
 from typing import Any
 
 from capstan.api import logging
-from capstan.keras import network, sequential, weight_files
+from capstan.keras import network, weight_files
 from capstan.keras.training import callback, progress
 from capstan.keras.training import monitor as monitors
 from capstan.train import checkpoint_state
 
 
 class ModelCheckpoint(callback.Callback):
-    """Saves the weights by `save_weights` after each epoch, or when `save_freq` examples are read.
+    """Saves the model by `save` after each epoch, or when `save_freq` examples are read.
+
+    With `save_weights_only`, it calls `save_weights`. A file of a whole model is an HDF5 file.
 
     `filepath` may have the number of the epoch and the metrics in braces, such as
     `weights-{epoch:02d}-{val_loss:.2f}`. With `save_best_only`, the file is written only if
@@ -53,15 +55,9 @@ class ModelCheckpoint(callback.Callback):
         self._epoch = self._samples = 0
 
     def set_model(self, model: Any) -> None:
-        """Raises NotImplementedError if whole models shall be saved that have a configuration."""
-        is_described = isinstance(model, sequential.Sequential) or (
-            isinstance(model, network.Model) and model._function is not None
-        )
-        if is_described and not self.save_weights_only:
-            raise NotImplementedError(
-                "ModelCheckpoint: pass save_weights_only=True. Capstan has no files of whole "
-                "models: model.to_json() describes the layers"
-            )
+        """Save only the weights of a model that no configuration describes."""
+        if isinstance(model, network.Model) and not model._is_described:
+            self.save_weights_only = True
         super().set_model(model)
 
     def on_train_begin(self, logs: Any = None) -> None:
@@ -103,7 +99,10 @@ class ModelCheckpoint(callback.Callback):
             reason = f"{self.monitor} improved from {self.best:0.5f} to {value:0.5f}, {reason}"
             self.best = value
         self._report(reason)
-        self.model.save_weights(path, overwrite=True)
+        if self.save_weights_only:
+            self.model.save_weights(path, overwrite=True)
+        else:
+            self.model.save(path, overwrite=True)
 
     def _report(self, text: str) -> None:
         if self.verbose > 0:

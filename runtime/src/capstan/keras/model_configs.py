@@ -17,8 +17,11 @@ from capstan.api import logging
 from capstan.framework import nest
 from capstan.keras import built_in, context, objects
 
-_VERSION = "2.2.4-tf"
+VERSION = "2.2.4-tf"
 """The version of Keras in TensorFlow 1.15, which files name."""
+
+_LATER = {"groups": 1, "optional": False, "keepdims": False, "mode": "reflect"}
+"""The arguments that TensorFlow 2 added to layers, with their default values."""
 
 Make = Callable[[Mapping[str, Any]], Any]
 """Returns the layer that the dictionary of a layer describes."""
@@ -27,14 +30,13 @@ Make = Callable[[Mapping[str, Any]], Any]
 class _Calls:
     """The calls of layers between inputs and outputs, numbered for each layer."""
 
-    def __init__(self, inputs: Iterable[Any], nodes: Iterable[Any], model_class: type) -> None:
+    def __init__(self, inputs: Iterable[Any], nodes: Iterable[Any]) -> None:
         known = context.of(next(iter(inputs)).graph).nodes
         self._places: dict[int, tuple[str, int, int]] = {}
         self.nodes: dict[int, list[Any]] = {}
         for node in [*(known[tensor] for tensor in inputs if tensor in known), *nodes]:
             calls = self.nodes.setdefault(id(node.layer), [])
-            # The call that makes a model is the first one.
-            number = len(calls) + isinstance(node.layer, model_class)
+            number = len(calls) + _first(node.layer)
             calls.append(node)
             for place, tensor in enumerate(nest.flatten(node.outputs)):
                 self._places[id(tensor)] = (node.layer.name, number, place)
@@ -66,6 +68,15 @@ class _Entry:
         self.value = value
 
 
+def _first(layer: Any) -> int:
+    """Return the number of the first call of a layer.
+
+    The calls that made a function of layers are its call 0. A `Sequential` without an input has no
+    such calls.
+    """
+    return int(getattr(layer, "_is_graph_network", False))
+
+
 def _options(node: Any) -> dict[str, Any]:
     """Return the arguments of a call behind its inputs, or none if JSON cannot hold them."""
     names = list(inspect.signature(node.layer.call).parameters)[1:]
@@ -84,13 +95,13 @@ def _options(node: Any) -> dict[str, Any]:
     return options
 
 
-def of_function(model: Any, nodes: Iterable[Any], model_class: type) -> dict[str, Any]:
+def of_function(model: Any, nodes: Iterable[Any]) -> dict[str, Any]:
     """Return the configuration of a function of layers, whose calls are `nodes` in order.
 
     Raises:
         ValueError: two layers have the same name.
     """
-    calls = _Calls(model.inputs, nodes, model_class)
+    calls = _Calls(model.inputs, nodes)
     names = [layer.name for layer in model.layers]
     for name in names:
         if names.count(name) > 1:
@@ -118,7 +129,7 @@ def of_function(model: Any, nodes: Iterable[Any], model_class: type) -> dict[str
     }
 
 
-def function(config: Mapping[str, Any], make: Make, model_class: type) -> tuple[Any, Any]:
+def function(config: Mapping[str, Any], make: Make) -> tuple[Any, Any]:
     """Return the inputs and the outputs of a function of layers: a tensor, or a list of several.
 
     Raises:
@@ -129,8 +140,7 @@ def function(config: Mapping[str, Any], make: Make, model_class: type) -> tuple[
     queues: dict[str, list[tuple[int, Any]]] = {}
     for data in config["layers"]:
         name, calls = data["name"], data["inbound_nodes"]
-        first = int(isinstance(layers[name], model_class))
-        queues[name] = [*enumerate(map(_entries, calls), first)]
+        queues[name] = [*enumerate(map(_entries, calls), _first(layers[name]))]
         if not calls:
             made[name, 0] = [layers[name].output]
     while any(queues.values()):
@@ -180,10 +190,18 @@ def made_by(custom_objects: Mapping[str, Any] | None) -> Make:
     """Return the function that makes layers from their configurations."""
 
     def make(data: Mapping[str, Any]) -> Any:
-        described = {"class_name": data["class_name"], "config": data["config"]}
+        config = data["config"]
+        if isinstance(config, Mapping):
+            config = {name: each for name, each in config.items() if not _is_later(name, each)}
+        described = {"class_name": data["class_name"], "config": config}
         return built_in.deserialize(described, custom_objects)
 
     return make
+
+
+def _is_later(name: str, value: Any) -> bool:
+    """Return whether TensorFlow 2 added an argument, and it has the value that changes nothing."""
+    return name in _LATER and value == _LATER[name]
 
 
 def of_sequence(name: str, layers: Iterable[Any]) -> dict[str, Any]:
@@ -196,14 +214,20 @@ def as_json(model: Any, options: Mapping[str, Any]) -> str:
     described = {
         "class_name": type(model).__name__,
         "config": model.get_config(),
-        "keras_version": _VERSION,
+        "keras_version": VERSION,
         "backend": "tensorflow",
     }
-    return json.dumps(described, default=_plain, **options)
+    return json.dumps(described, default=plain, **options)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value that JSON can hold for an array, a number or a type of NumPy."""
+def plain(value: Any) -> Any:
+    """Return a value that JSON can hold for an object of Keras, or an array or type of NumPy.
+
+    Raises:
+        TypeError: there is none.
+    """
+    if hasattr(value, "get_config"):
+        return {"class_name": type(value).__name__, "config": value.get_config()}
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if hasattr(value, "as_list"):

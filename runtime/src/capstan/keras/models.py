@@ -6,7 +6,7 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.framework import nest
-from capstan.keras import built_in, context, model_configs
+from capstan.keras import built_in, context, hdf5_models, model_configs
 from capstan.keras import inputs as _inputs
 from capstan.keras.network import Model as Model
 from capstan.keras.sequential import Sequential as Sequential
@@ -32,6 +32,38 @@ def model_from_config(config: Any, custom_objects: Any = None) -> Any:
 def model_from_json(json_string: str, custom_objects: Any = None) -> Any:
     """Return the model that `to_json` has described."""
     return model_from_config(json.loads(json_string), custom_objects)
+
+
+def save_model(
+    model: Any,
+    filepath: Any,
+    overwrite: bool = True,
+    include_optimizer: bool = True,
+    save_format: str | None = None,
+    signatures: Any = None,
+) -> None:
+    """Save a model as `Model.save` does."""
+    model.save(filepath, overwrite, include_optimizer, save_format, signatures)
+
+
+def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True) -> Any:
+    """Return the model in an HDF5 file of `Model.save`, with its values in Keras's session.
+
+    The model is compiled, unless `compile` is False or it was not compiled. The optimizer has its
+    saved state. `filepath` is a path, or an open file of h5py. Blocks.
+
+    Raises:
+        OSError: it is no HDF5 file.
+        ValueError: the file has no model, or an object in it is unknown.
+        ImportError: h5py is not installed.
+    """
+    if not hdf5_models.is_file(filepath, "load_model"):
+        raise OSError(
+            f"load_model: {filepath} is no HDF5 file. Load a checkpoint by load_weights, and a "
+            "SavedModel by tf.saved_model.load"
+        )
+    with hdf5_models.opened(filepath, "r", "load_model") as file:
+        return hdf5_models.load(file, model_from_config, custom_objects, compiles=compile)
 
 
 def clone_model(
@@ -67,7 +99,7 @@ def clone_model(
             return context.of().nodes[new[data["name"]]].layer
         return type(layer).from_config(data["config"]) if layer in inputs else clone(layer)
 
-    ends = model_configs.function(model.get_config(), make, Model)
+    ends = model_configs.function(model.get_config(), make)
     return Model(*ends, name=model.name)
 
 

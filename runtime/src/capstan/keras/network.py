@@ -3,6 +3,7 @@
 A model is called in a graph as a layer is, and trains itself in Keras's session (`trainer`).
 """
 
+import os
 from collections.abc import Callable
 from typing import Any, Never
 
@@ -10,15 +11,18 @@ from capstan.api import creation_ops, trackable
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import base_layer, context, model_configs, settings, weight_files
+from capstan.keras import (
+    base_layer,
+    context,
+    hdf5_models,
+    model_configs,
+    settings,
+    weight_files,
+)
 from capstan.keras import inputs as input_layers
 from capstan.keras.training import trainer
 
-_FILES = frozenset(("save", "to_yaml"))
-_INSTEAD = (
-    "Capstan has no files of whole models. Use save_weights and to_json, or the export of an "
-    "Estimator"
-)
+_ABSENT = {"to_yaml": "Use to_json and tf.keras.models.model_from_json"}
 
 
 class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
@@ -114,7 +118,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
                 f"{type(self).__name__}.get_config: the code of a subclass describes its model. "
                 "Override get_config, or make the model again"
             )
-        return model_configs.of_function(self, self._function.nodes, Model)
+        return model_configs.of_function(self, self._function.nodes)
 
     @classmethod
     def from_config(cls, config: dict[str, Any], custom_objects: Any = None) -> Any:
@@ -122,7 +126,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         if "input_layers" not in config:
             return cls(**config)
         make = model_configs.made_by(custom_objects)
-        inputs, outputs = model_configs.function(config, make, Model)
+        inputs, outputs = model_configs.function(config, make)
         return cls(inputs=inputs, outputs=outputs, name=config.get("name"))
 
     def to_json(self, **kwargs: Any) -> str:
@@ -131,6 +135,54 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         The arguments are those of `json.dumps`.
         """
         return model_configs.as_json(self, kwargs)
+
+    def save(
+        self,
+        filepath: Any,
+        overwrite: bool = True,
+        include_optimizer: bool = True,
+        save_format: str | None = None,
+        signatures: Any = None,
+    ) -> None:
+        """Save the layers, the arguments of `compile`, the weights, and the optimizer's state.
+
+        `filepath` is the path of an HDF5 file, or an open file of h5py, also for a name without
+        `.h5`. `tf.keras.models.load_model` reads it. The values come from Keras's session. Without
+        `overwrite`, a question on the terminal comes before a file is replaced. Blocks.
+
+        Raises:
+            NotImplementedError: the model is a subclass, or the format is not "h5".
+            ImportError: h5py is not installed.
+        """
+        is_named_so = str(filepath).endswith(weight_files.HDF5_SUFFIXES)
+        if save_format not in (None, "h5") and not is_named_so:
+            raise NotImplementedError(
+                f"Model.save: there is no format {save_format!r} of whole models. Use "
+                'save_format="h5", or the export of an Estimator for a SavedModel'
+            )
+        if not self._is_described:
+            raise NotImplementedError(
+                "Saving the model to HDF5 format requires the model to be a Functional model or a "
+                "Sequential model. It does not work for subclassed models, because only their code "
+                "describes them. Use `save_weights` instead."
+            )
+        if not overwrite and os.path.isfile(filepath) and not weight_files.may_replace(filepath):
+            return
+        with (
+            self._weights_graph().as_default(),
+            hdf5_models.opened(filepath, "w", "save") as file,
+        ):
+            hdf5_models.save(file, self, include_optimizer=include_optimizer)
+
+    @property
+    def _is_graph_network(self) -> bool:
+        """Whether layers were called on the inputs of the model when it was made."""
+        return self._function is not None
+
+    @property
+    def _is_described(self) -> bool:
+        """Whether a configuration describes the model."""
+        return self._is_graph_network
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Any:
         """Return the layer with this name or index.
@@ -170,8 +222,8 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         print_fn(f"{trained} trainable and {fixed} other parameters")
 
     def __getattr__(self, name: str) -> Never:
-        if name in _FILES:
-            raise NotImplementedError(f"Model.{name}: {_INSTEAD}")
+        if name in _ABSENT:
+            raise NotImplementedError(f"Model.{name}: {_ABSENT[name]}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 

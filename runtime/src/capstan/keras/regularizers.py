@@ -55,8 +55,15 @@ def l1_l2(l1: float = 0.01, l2: float = 0.01) -> L1L2:
 
 
 serialize = objects.serialize_keras_object
-deserialize = objects.deserializer("regularizer", lambda: globals())
-get = objects.getter("regularizer", lambda: globals())
+
+
+def _names() -> dict[str, Any]:
+    """Return the names that configurations may have. Those of TensorFlow 2 say L1 and L2."""
+    return {**globals(), "L1": L1L2, "L2": L1L2}
+
+
+deserialize = objects.deserializer("regularizer", _names)
+get = objects.getter("regularizer", _names)
 
 
 def __getattr__(name: str) -> Any:

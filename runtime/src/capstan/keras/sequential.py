@@ -80,6 +80,14 @@ class Sequential(network.Model):
         self.outputs = self._ends[-1:] or None
         self.built = self.outputs is not None
 
+    @property
+    def _is_graph_network(self) -> bool:
+        return bool(self._ends)
+
+    @property
+    def _is_described(self) -> bool:
+        return True
+
     def get_config(self) -> dict[str, Any]:
         """Return the layers, as values that JSON can hold."""
         return model_configs.of_sequence(self.name, self._sequence)

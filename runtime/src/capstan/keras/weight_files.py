@@ -45,7 +45,7 @@ class WeightFiles:
         is_hdf5 = _format(path, save_format) == "h5"
         writer = hdf5_weights.module("save_weights") if is_hdf5 else None
         shown = path if is_hdf5 else f"{path}.index"
-        if not overwrite and os.path.isfile(shown) and not _may_replace(shown):
+        if not overwrite and os.path.isfile(shown) and not may_replace(shown):
             return
         with self._weights_graph().as_default():
             session = sessions.get_session()
@@ -135,7 +135,8 @@ def _format(path: str, given: str | None) -> str:
     return found
 
 
-def _may_replace(path: str) -> bool:
+def may_replace(path: str) -> bool:
+    """Ask on the terminal whether a file may be replaced. Blocks."""
     answer = ""
     while answer not in ("y", "n"):
         answer = input(f"[WARNING] {path} already exists - overwrite? [y/n]").strip().lower()

@@ -2,6 +2,7 @@
 (python/keras/engine/training_utils.py).
 """
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,19 +25,26 @@ class Batch:
 
     @property
     def size(self) -> int:
-        return len(self.inputs[0]) if np.ndim(self.inputs[0]) else 1
+        arrays = [*self.inputs, *self.targets]
+        return len(arrays[0]) if arrays and np.ndim(arrays[0]) else 1
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The inputs of a model, and its outputs that have targets.
+    """The inputs of a model that are fed, and its outputs that have targets.
 
-    `ignored` are the numbers of the other outputs, which a list of targets may have too.
+    `ignored` are the numbers of the other outputs, which a list of targets may have too. `given`
+    are the outputs whose targets are tensors, so they are not fed.
     """
 
     inputs: Sequence[str]
     outputs: Sequence[str]
     ignored: Sequence[int] = ()
+    given: Sequence[str] = ()
+
+    @property
+    def targets(self) -> list[str]:
+        return [name for name in self.outputs if name not in self.given]
 
 
 def listed(given: Any, names: Sequence[str], what: str) -> list[Any]:
@@ -77,7 +85,7 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Name
         ValueError: the arrays do not fit the model, or differ in the number of examples.
     """
     inputs = listed(x, names.inputs, "the inputs")
-    targets = listed(_with_loss(y, names), names.outputs, "the targets")
+    targets = listed(_with_loss(y, names), names.targets, "the targets")
     weights = listed(_with_loss(sample_weight, names), names.outputs, "the sample weights")
     weights = weights or [None] * len(names.outputs)
     if class_weight and targets:
@@ -148,6 +156,19 @@ class Arrays:
             np.random.shuffle(order)
         for start in starts:
             yield part(self._examples, order[start : start + self._size])
+
+
+class Tensors:
+    """Steps of a model whose inputs and targets are tensors of the graph."""
+
+    samples: int | None = None
+
+    def __init__(self, names: Names, steps: int) -> None:
+        self.steps: int | None = steps
+        self._batch = Batch([], [], [None] * len(names.outputs))
+
+    def __iter__(self) -> Iterator[Batch]:
+        return itertools.repeat(self._batch, self.steps or 0)
 
 
 class Dataset:
@@ -249,4 +270,4 @@ def of_element(value: Any, names: Names, class_weight: Any = None) -> Batch:
     return of_arrays(x, y, weights, class_weight, names)
 
 
-Source = Arrays | Dataset | Generator
+Source = Arrays | Dataset | Generator | Tensors

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.keras import losses, metrics, optimizers
+from capstan.keras import losses, metrics
 from capstan.keras.metrics import functions, means
 
 _LIBRARY = losses.__name__.rpartition(".")[0]
@@ -26,6 +26,8 @@ class Compiled:
     loss_weights: Any
     metrics: Any
     weighted_metrics: Any
+    sample_weight_mode: Any = None
+    target_tensors: Any = None
 
     def check(self, names: Sequence[str] | None) -> None:
         """Check the arguments, against the names of the outputs if they are known.
@@ -43,6 +45,8 @@ class Compiled:
             self.losses(names)
             self.weights(names)
             self.all_metrics(names)
+            self.is_temporal(names)
+            self.tensors(names)
 
     def copied(self, optimizer: Any, *, has_metrics: bool) -> "Compiled":
         """Return the arguments for another graph, with metrics of their own or without any."""
@@ -74,6 +78,30 @@ class Compiled:
         found = per_output(self.loss_weights, names, "loss_weights")
         return [1.0 if each is None else each for each in found]
 
+    def is_temporal(self, names: Sequence[str]) -> list[bool]:
+        """Return for each output whether its weights are those of steps, and not of examples.
+
+        Raises:
+            ValueError: `sample_weight_mode` is neither None nor "temporal", or does not fit.
+        """
+        found = per_output(self.sample_weight_mode, names, "sample_weight_mode")
+        for mode in found:
+            if mode not in (None, "temporal"):
+                raise ValueError(
+                    f'"sample_weight_mode" should be None or "temporal". Found: {mode}'
+                )
+        return [mode == "temporal" for mode in found]
+
+    def tensors(self, names: Sequence[str]) -> list[Any]:
+        """Return the targets that `compile` was given, None for an output without such a tensor.
+
+        Raises:
+            ValueError: they do not fit the outputs.
+        """
+        is_one = not isinstance(self.target_tensors, Mapping | list | tuple | None)
+        given = [self.target_tensors] if is_one else self.target_tensors
+        return per_output(given, names, "target_tensors")
+
     def all_metrics(self, names: Sequence[str]) -> list[list[tuple[Any, bool]]]:
         """Return the metrics of each output, and whether they use the weights of examples."""
         plain = metrics_per_output(self.metrics, names)
@@ -104,17 +132,6 @@ def _leaves(given: Any) -> list[Any]:
     if isinstance(given, list | tuple):
         return [each for value in given for each in _leaves(value)]
     return [given]
-
-
-def compiled(
-    optimizer: Any, loss: Any, loss_weights: Any, given: Any, weighted_metrics: Any
-) -> Compiled:
-    """Return the arguments of `compile` with the optimizer that they name.
-
-    Raises:
-        ValueError: the optimizer is unknown.
-    """
-    return Compiled(optimizers.get(optimizer), loss, loss_weights, given, weighted_metrics)
 
 
 def per_output(given: Any, names: Sequence[str], what: str) -> list[Any]:

@@ -1,4 +1,7 @@
-"""The progress that `fit` prints: a bar on a terminal, and otherwise a line for each epoch."""
+"""The progress that `fit`, `evaluate` and `predict` print.
+
+It is a bar on a terminal, and otherwise a line for each epoch or pass.
+"""
 
 import sys
 import time
@@ -59,11 +62,50 @@ class ProgbarLogger(callback.Callback):
         return self.params["verbose"] == 1 and sys.stdout.isatty()
 
     def _bar(self) -> str:
-        total = self.params["steps" if self._counts_steps else "samples"]
-        if not total:
-            return f"{self._seen}/Unknown"
-        full = min(_WIDTH * self._seen // total, _WIDTH)
-        return f"{self._seen}/{total} [{'=' * full}{'.' * (_WIDTH - full)}]"
+        return _bar(self._seen, self.params["steps" if self._counts_steps else "samples"])
+
+
+class PassLogger(callback.Callback):
+    """Prints the progress of `evaluate` or `predict` if `verbose` is 1: a bar, and then a line.
+
+    There is no bar if the output is no terminal.
+    """
+
+    def __init__(self, samples: int | None, steps: int | None, verbose: int) -> None:
+        super().__init__()
+        self._counts_steps, self._is_shown = samples is None, verbose == 1
+        self._total = steps if samples is None else samples
+        self._began = self._shown = time.monotonic()
+        self._seen = 0
+
+    def on_test_batch_end(self, batch: int, logs: Any = None) -> None:
+        values = dict(logs or {})
+        self._seen += 1 if self._counts_steps else values.get("size", 0)
+        now = time.monotonic()
+        if self._is_shown and sys.stdout.isatty() and now - self._shown >= _EVERY_S:
+            self._shown = now
+            parts = (_bar(self._seen, self._total), _values(values))
+            sys.stdout.write(f"\r{' - '.join(part for part in parts if part)}\x1b[K")
+            sys.stdout.flush()
+
+    on_predict_batch_end = on_test_batch_end
+
+    def end(self, values: dict[str, Any]) -> None:
+        """Print the line of the whole pass."""
+        if not self._is_shown:
+            return
+        seconds = time.monotonic() - self._began
+        start, end = ("\r", "\x1b[K\n") if sys.stdout.isatty() else ("", "\n")
+        parts = (f"{self._seen}/{self._seen}", f"{seconds:.0f}s", _values(values))
+        sys.stdout.write(f"{start}{' - '.join(part for part in parts if part)}{end}")
+        sys.stdout.flush()
+
+
+def _bar(seen: int, total: int | None) -> str:
+    if not total:
+        return f"{seen}/Unknown"
+    full = min(_WIDTH * seen // total, _WIDTH)
+    return f"{seen}/{total} [{'=' * full}{'.' * (_WIDTH - full)}]"
 
 
 def _values(logs: dict[str, Any]) -> str:

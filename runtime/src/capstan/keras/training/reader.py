@@ -9,7 +9,7 @@ from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.keras import context, sessions
-from capstan.keras.training import batches, steps
+from capstan.keras.training import batches
 
 BATCH_SIZE = 32
 """The number of examples in a batch of arrays, if the program does not say."""
@@ -64,11 +64,22 @@ class Reader:
     @property
     def _names(self) -> batches.Names:
         names = self.output_names
+        inputs = [
+            name
+            for name, tensor in zip(self.input_names, self.inputs or [], strict=True)
+            if _is_fed(tensor)
+        ]
         if self._compiled is None or not names:
-            return batches.Names(self.input_names, names)
+            return batches.Names(inputs, names)
         targets = self._compiled.with_loss(names)
         ignored = [number for number, name in enumerate(names) if name not in targets]
-        return batches.Names(self.input_names, targets, ignored)
+        tensors = zip(names, self._compiled.tensors(names), strict=True)
+        given = [name for name, tensor in tensors if tensor is not None]
+        return batches.Names(inputs, targets, ignored, given)
+
+    @property
+    def _fed_inputs(self) -> list[Any]:
+        return [tensor for tensor in self.inputs if _is_fed(tensor)]
 
     def _examples(self, x: Any, y: Any, sample_weight: Any, class_weight: Any) -> batches.Batch:
         if not self.outputs:
@@ -91,8 +102,10 @@ class Reader:
         With `restarts`, each pass over a dataset begins with its first batch.
 
         Raises:
-            ValueError: there are targets beside a dataset or a generator.
+            ValueError: there are targets beside a dataset or a generator, or there are no data.
         """
+        if x is None:
+            return self._without_data(y, count)
         is_dataset = isinstance(x, data.Dataset | data.Iterator)
         if is_dataset or _is_generator(x):
             if y is not None or sample_weight is not None:
@@ -111,6 +124,24 @@ class Reader:
         size = batch_size or (-(-examples.size // count) if count else BATCH_SIZE)
         return batches.Arrays(examples, size, shuffle)
 
+    def _without_data(self, y: Any, count: int | None) -> batches.Source:
+        """Return steps of a model whose inputs and targets are tensors of the graph.
+
+        Raises:
+            ValueError: the model needs data, or there is no number of steps.
+        """
+        names = self._names
+        if names.inputs or y is not None:
+            raise ValueError(
+                f"The model needs data for its inputs {list(names.inputs)}. Pass them as `x`"
+            )
+        if count is None:
+            raise ValueError(
+                "If your data is in the form of symbolic tensors, you should specify the "
+                "`steps_per_epoch` argument, or `steps` of `evaluate`"
+            )
+        return batches.Tensors(names, count)
+
     def _validation(self, given: Any, batch_size: int | None, count: int | None) -> batches.Source:
         if isinstance(given, tuple | list):
             x, y, weights = (*given, None)[:3]
@@ -118,12 +149,6 @@ class Reader:
         return self._source(
             given, None, None, None, batch_size, count, shuffle=False, restarts=True
         )
-
-    def _outputs_of(self, batch: batches.Batch) -> list[Any]:
-        found: list[Any] = self._session().run(
-            list(self.outputs), steps.inputs_of(self, batch, trains=False)
-        )
-        return found
 
 
 def _ends(tensors: list[Any], what: str) -> list[str]:
@@ -137,6 +162,10 @@ def _ends(tensors: list[Any], what: str) -> list[str]:
             name, count = f"{base}_{count}", count + 1
         found.append(name)
     return found
+
+
+def _is_fed(tensor: graphs.Tensor) -> bool:
+    return tensor.op.type in ("Placeholder", "PlaceholderWithDefault")
 
 
 def _is_generator(x: Any) -> bool:

@@ -25,17 +25,22 @@ class Steps:
 
     def __init__(self, model: Any, is_weighted: Sequence[bool]) -> None:
         self._model = model
-        losses = model._compiled.losses(model.output_names)
+        names, given = model.output_names, model._compiled
+        losses, tensors = given.losses(names), given.tensors(names)
+        temporal = given.is_temporal(names)
         targets: list[Any] = [None] * len(losses)
         weights: list[Any] = [None] * len(losses)
         places = [place for place, loss in enumerate(losses) if loss is not None]
         for place, weighted in zip(places, is_weighted, strict=True):
             output = model.outputs[place]
             kind = output.dtype.base_dtype
-            shape = compiled.target_shape(losses[place], output.shape)
-            targets[place] = creation_ops.placeholder(kind, shape)
-            weights[place] = creation_ops.placeholder(kind, [None]) if weighted else None
-        self._targets = [targets[place] for place in places]
+            targets[place] = tensors[place]
+            if tensors[place] is None:
+                shape = compiled.target_shape(losses[place], output.shape)
+                targets[place] = creation_ops.placeholder(kind, shape)
+            if weighted:
+                weights[place] = creation_ops.placeholder(kind, _weights(output, temporal[place]))
+        self._targets = [targets[place] for place in places if tensors[place] is None]
         self._weights = [weights[place] for place in places]
         self.objective = objective.build(model, model.outputs, targets, weights)
 
@@ -60,13 +65,14 @@ class Steps:
 
     def _feeds(self, batch: batches.Batch, *, trains: bool) -> dict[Any, Any]:
         feeds = inputs_of(self._model, batch, trains=trains)
-        if not batch.targets:
+        if self._targets and not batch.targets:
             raise ValueError("There are no targets. Pass them as `y`, or as the second part of "
                              "each element of a dataset or a generator")  # fmt: skip
         for target, value in zip(self._targets, batch.targets, strict=True):
             feeds[target] = _column(value, target.shape.ndims)
         for weight, value in zip(self._weights, batch.weights, strict=True):
             if weight is not None:
+                _check_weights(value, weight.shape.ndims)
                 feeds[weight] = value
         return feeds
 
@@ -97,12 +103,39 @@ def inputs_of(model: Any, batch: batches.Batch, *, trains: bool) -> dict[Any, An
     """Return what to feed for the inputs of a batch, and for the learning phase."""
     feeds: dict[Any, Any] = {
         tensor: _column(value, tensor.shape.ndims)
-        for tensor, value in zip(model.inputs, batch.inputs, strict=True)
+        for tensor, value in zip(model._fed_inputs, batch.inputs, strict=True)
     }
     phase = learning.learning_phase()
     if isinstance(phase, graphs.Tensor):
         feeds[phase] = trains
     return feeds
+
+
+def _weights(output: Any, is_temporal: bool) -> list[None]:
+    """Return the shape of the weights of an output: of examples, or of their steps.
+
+    Raises:
+        ValueError: the output has no steps.
+    """
+    if is_temporal and output.shape.ndims is not None and output.shape.ndims < 3:
+        raise ValueError(
+            f"Found a sample_weight array for an output with shape {output.shape}. Timestep-wise "
+            'sample weighting (use of sample_weight_mode="temporal") is restricted to outputs that '
+            "are at least 3D, i.e. that have a time dimension."
+        )
+    return [None, None] if is_temporal else [None]
+
+
+def _check_weights(value: Any, rank: int) -> None:
+    if np.ndim(value) == rank:
+        return
+    advice = (
+        "In order to use timestep-wise sample weighting, you should pass a 2D sample_weight array."
+        if rank > 1
+        else "In order to use timestep-wise sample weights, you should specify "
+        'sample_weight_mode="temporal" in compile().'
+    )
+    raise ValueError(f"Found a sample_weight array with shape {np.shape(value)}. {advice}")
 
 
 def _column(value: Any, rank: int | None) -> Any:

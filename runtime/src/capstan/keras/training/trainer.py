@@ -1,15 +1,23 @@
-"""`compile`, `fit`, `evaluate` and `predict` of a model (python/keras/engine/training.py)."""
+"""`compile`, `fit` and `evaluate` of a model (python/keras/engine/training.py)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
-
 from capstan.api import logging
-from capstan.keras.training import averages, batches, callback, compiled, progress, reader, steps
+from capstan.keras import optimizers
+from capstan.keras.training import (
+    averages,
+    batches,
+    callback,
+    compiled,
+    predictor,
+    progress,
+    reader,
+    steps,
+)
 
 
-class Trainer(reader.Reader):
+class Trainer(predictor.Predictor):
     """The training of a model, in the session of Keras (`tf.keras.backend.get_session`).
 
     One thread at a time may use it.
@@ -38,19 +46,24 @@ class Trainer(reader.Reader):
         `optimizer` is a name, or an optimizer of Keras or of `tf.train`. `loss` is a name, a
         function or a Loss: one for all outputs, or a list or dictionary with one for each.
         `metrics` is a list of names, functions and Metrics, or has a list for each output.
-        `weighted_metrics` also use the weights of the examples.
+        `weighted_metrics` also use the weights of the examples. With the `sample_weight_mode`
+        "temporal", the weights of an output are those of steps, [examples, steps].
+        `target_tensors` are tensors of targets, which the program then does not pass as `y`. If the
+        inputs are tensors, too, `fit` gets only the number of steps.
 
         Raises:
             ValueError: a name is unknown, or the arguments do not fit the outputs.
             TypeError: `metrics` is no list and no dictionary.
-            NotImplementedError: there is a `sample_weight_mode` or `target_tensors`.
         """
-        if sample_weight_mode is not None or target_tensors is not None:
-            raise NotImplementedError(
-                "compile: there is no sample_weight_mode and there are no target_tensors. Pass a "
-                "weight for each example, and call the model on tensors to use them"
-            )
-        self._compiled = compiled.compiled(optimizer, loss, loss_weights, metrics, weighted_metrics)
+        self._compiled = compiled.Compiled(
+            optimizers.get(optimizer),
+            loss,
+            loss_weights,
+            metrics,
+            weighted_metrics,
+            sample_weight_mode,
+            target_tensors,
+        )
         self._made = {}
         self._trained = self.trainable_weights if self.outputs else None
         self._compiled.check(self.output_names if self.outputs else None)
@@ -79,7 +92,7 @@ class Trainer(reader.Reader):
         """The names of the values that `evaluate` returns."""
         self._require_compiled()
         if not self._made:
-            self._steps([False] * len(self._names.outputs))
+            self._unweighted_steps()
         first = next(iter(self._made.values()))
         return ["loss", *first.objective.metrics]
 
@@ -168,19 +181,22 @@ class Trainer(reader.Reader):
                         raise _no_batch()
                     break
                 if checked is not None and not self.stop_training and _is_due(epoch, due):
-                    logs.update(self._validated(checked, called))
+                    validated = self._pass_of_test(checked, called)
+                    logs.update({f"val_{name}": value for name, value in validated.items()})
                 called.call("on_epoch_end", epoch, logs)
                 if self.stop_training:
                     break
             called.call("on_train_end", {})
 
-    def _validated(self, checked: batches.Source, called: callback.Callbacks) -> dict[str, Any]:
+    def _pass_of_test(
+        self, checked: batches.Source, called: callback.Callbacks
+    ) -> dict[str, Any]:
         called.call("on_test_begin", {})
         found = self._pass(checked, called, "test")
         called.call("on_test_end", {})
         if found is None:
             raise _no_batch()
-        return {f"val_{name}": value for name, value in found.items()}
+        return found
 
     def _pass(
         self, source: batches.Source, called: callback.Callbacks, mode: str
@@ -235,7 +251,7 @@ class Trainer(reader.Reader):
     ) -> Any:
         """Return the loss and the metrics, as a list in the order of `metrics_names`.
 
-        Without metrics, return the loss alone. The arguments are those of `fit`. Prints nothing.
+        Without metrics, return the loss alone. The arguments are those of `fit`.
 
         Raises:
             RuntimeError: the model is not compiled.
@@ -245,42 +261,12 @@ class Trainer(reader.Reader):
         with self._ready_graph(x).as_default(), self._session().as_default():
             source = self._source(x, y, sample_weight, None, batch_size, steps, shuffle=False)
             parameters = {"steps": source.steps, "verbose": verbose, "samples": source.samples}
-            called = callback.Callbacks(callbacks or (), self, parameters)
-            found = list(self._validated(source, called).values())
+            shown = progress.PassLogger(source.samples, source.steps, verbose)
+            called = callback.Callbacks([*(callbacks or ()), shown], self, parameters)
+            values = self._pass_of_test(source, called)
+            shown.end(values)
+        found = list(values.values())
         return found[0] if len(found) == 1 else found
-
-    def predict(
-        self,
-        x: Any,
-        batch_size: int | None = None,
-        verbose: int = 0,
-        steps: int | None = None,
-        callbacks: Iterable[callback.Callback] | None = None,
-        max_queue_size: int = 10,
-        workers: int = 1,
-        use_multiprocessing: bool = False,
-    ) -> Any:
-        """Return the outputs for all examples: an array, or a list for several outputs.
-
-        Prints nothing.
-
-        Raises:
-            ValueError: the data do not fit the model.
-        """
-        with self._ready_graph(x).as_default(), self._session().as_default():
-            source = self._source(x, None, None, None, batch_size, steps, shuffle=False)
-            called = callback.Callbacks(callbacks or (), self, {"steps": source.steps})
-            called.call("on_predict_begin", {})
-            found = []
-            for number, batch in enumerate(source):
-                called.call("on_predict_batch_begin", number, {"size": batch.size})
-                found.append(self._outputs_of(batch))
-                called.call("on_predict_batch_end", number, {"size": batch.size})
-            called.call("on_predict_end", {})
-        if not found:
-            raise ValueError("There is no batch to predict: the data have no examples")
-        joined = [np.concatenate(parts) for parts in zip(*found, strict=True)]
-        return joined[0] if len(joined) == 1 else joined
 
     def train_on_batch(
         self,
@@ -310,12 +296,6 @@ class Trainer(reader.Reader):
                 self._steps([each is not None for each in batch.weights]).reset(self._session())
         return found[0] if len(found) == 1 else found
 
-    def predict_on_batch(self, x: Any) -> Any:
-        """Return the outputs for one batch: an array, or a list for several outputs."""
-        with self._ready_graph(x).as_default():
-            found = self._outputs_of(self._examples(x, None, None, None))
-        return found[0] if len(found) == 1 else found
-
     def fit_generator(
         self, generator: Any, steps_per_epoch: int | None = None, *args: Any, **kwargs: Any
     ) -> callback.History:
@@ -330,16 +310,15 @@ class Trainer(reader.Reader):
         """Return what `evaluate` returns for the batches of a generator."""
         return self.evaluate(generator, steps=steps, **kwargs)
 
-    def predict_generator(self, generator: Any, steps: int | None = None, **kwargs: Any) -> Any:
-        """Return what `predict` returns for the batches of a generator."""
-        return self.predict(generator, steps=steps, **kwargs)
-
     def _require_compiled(self) -> None:
         if self._compiled is None:
             raise RuntimeError(
                 "You must compile your model before training/testing. Use `model.compile(optimizer,"
                 " loss)`."
             )
+
+    def _unweighted_steps(self) -> steps.Steps:
+        return self._steps([False] * len(self._names.outputs))
 
     def _steps(self, is_weighted: list[bool]) -> steps.Steps:
         key = tuple(is_weighted)

@@ -1,0 +1,156 @@
+"""Whole models in HDF5 files: layers, arguments of `compile`, weights, and the optimizer's state.
+
+The root has the configurations as attributes in JSON. Source:
+python/keras/saving/{hdf5_format,saving_utils}.py.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from capstan.api import logging
+from capstan.keras import hdf5_weights, losses, metrics, model_configs, objects, optimizers, values
+from capstan.keras.metrics import means
+from capstan.keras.optimizers import wrapped
+
+_STATE = "optimizer_weights"
+
+
+def opened(path: Any, mode: str, caller: str) -> AbstractContextManager[Any]:
+    """Return the block in which a file is open. A file that is open already stays open.
+
+    Raises:
+        ImportError: h5py is not installed.
+    """
+    h5py = hdf5_weights.module(caller)
+    return nullcontext(path) if isinstance(path, h5py.File) else h5py.File(path, mode)
+
+
+def is_file(path: Any, caller: str) -> bool:
+    """Return whether a path is an HDF5 file, or an open file is given."""
+    h5py = hdf5_weights.module(caller)
+    return isinstance(path, h5py.File) or bool(h5py.is_hdf5(path))
+
+
+def save(file: Any, model: Any, *, include_optimizer: bool) -> None:
+    """Write a model, with the values of Keras's session. Blocks."""
+    file.attrs["keras_version"] = model_configs.VERSION
+    file.attrs["backend"] = "tensorflow"
+    described = {"class_name": type(model).__name__, "config": model.get_config()}
+    file.attrs["model_config"] = _json(described)
+    hdf5_weights.save(file.create_group("model_weights"), model)
+    optimizer = model.optimizer
+    if not include_optimizer or optimizer is None:
+        return
+    if isinstance(optimizer, wrapped.TFOptimizer):
+        logging.warning(
+            "The file has no optimizer: those of tf.train have no configuration. Compile the model "
+            "again after loading it, or prefer an optimizer of Keras."
+        )
+        return
+    file.attrs["training_config"] = _json(_training(model._compiled))
+    if optimizer.weights:
+        group = file.create_group(_STATE)
+        hdf5_weights.save_arrays(group, optimizer.weights)
+
+
+def _json(described: Any) -> bytes:
+    return json.dumps(described, default=model_configs.plain).encode()
+
+
+def _training(given: Any) -> dict[str, Any]:
+    return {
+        "loss": given.loss,
+        "metrics": given.metrics,
+        "weighted_metrics": given.weighted_metrics,
+        "sample_weight_mode": given.sample_weight_mode,
+        "loss_weights": given.loss_weights,
+        "optimizer_config": optimizers.serialize(given.optimizer),
+    }
+
+
+def load(
+    file: Any,
+    make: Callable[[Any, Any], Any],
+    custom_objects: Mapping[str, Any] | None,
+    *,
+    compiles: bool,
+) -> Any:
+    """Return the model of a file, with its values in Keras's session. Blocks.
+
+    `make(config, custom_objects)` returns the model of a configuration.
+
+    Raises:
+        ValueError: the file has no model, or an object in it is unknown.
+    """
+    described = file.attrs.get("model_config")
+    if described is None:
+        raise ValueError("No model found in config file.")
+    model = make(json.loads(described), custom_objects)
+    hdf5_weights.load(file["model_weights"], model, by_name=False)
+    if not compiles:
+        return model
+    training = file.attrs.get("training_config")
+    if training is None:
+        logging.warning(
+            "No training configuration found in save file: the model was *not* compiled. Compile "
+            "it manually."
+        )
+        return model
+    with objects.custom_object_scope(custom_objects or {}):
+        model.compile(**_compile_arguments(json.loads(training), custom_objects or {}))
+    if _STATE in file:
+        _load_state(file[_STATE], model)
+    return model
+
+
+def _load_state(group: Any, model: Any) -> None:
+    if not model.outputs:
+        logging.warning(
+            "A Sequential without an `input_shape` of its first layer cannot load the state of its "
+            "optimizer. The optimizer begins anew."
+        )
+        return
+    model._unweighted_steps().prepare(trains=True)  # It creates the weights of the optimizer.
+    try:
+        model.optimizer.set_weights(hdf5_weights.arrays(group))
+    except ValueError as error:
+        logging.warning("The state of the optimizer does not fit, so it begins anew: %s", error)
+
+
+def _compile_arguments(
+    training: Mapping[str, Any], custom_objects: Mapping[str, Any]
+) -> dict[str, Any]:
+    def named(given: Any, get: Callable[[Any], Any]) -> Any:
+        """Return lists and dictionaries with objects in the place of configurations."""
+        if isinstance(given, dict) and "class_name" in given:
+            return get(given)
+        if isinstance(given, dict):
+            return {name: named(each, get) for name, each in given.items()}
+        if isinstance(given, list):
+            return [named(each, get) for each in given]
+        return custom_objects.get(given, given) if isinstance(given, str) else given
+
+    return {
+        "optimizer": optimizers.deserialize(training["optimizer_config"], custom_objects),
+        "loss": named(training["loss"], _loss),
+        "metrics": named(training["metrics"], _metric),
+        "weighted_metrics": named(training.get("weighted_metrics"), _metric),
+        "sample_weight_mode": training.get("sample_weight_mode"),
+        "loss_weights": training.get("loss_weights"),
+    }
+
+
+def _loss(described: dict[str, Any]) -> Any:
+    """Return the Loss of a configuration. Files of TensorFlow 2 also name its function."""
+    config = {name: each for name, each in described["config"].items() if name != "fn"}
+    return losses.get({**described, "config": config})
+
+
+def _metric(described: dict[str, Any]) -> Any:
+    """Return the Metric of a configuration. Files of TensorFlow 2 name the function of a mean."""
+    if described["class_name"] != means.MeanMetricWrapper.__name__:
+        return metrics.get(described)
+    config = described["config"]
+    return means.MeanMetricWrapper(metrics.get(config["fn"]), config["name"], config.get("dtype"))
