@@ -102,14 +102,78 @@ def test_inputs_and_outputs_have_their_names(tmp_path: pathlib.Path) -> None:
     assert {name: value.shape for name, value in first.items()} == {"m": (1,), "n": (1,)}
 
 
-def subclass() -> Any:
-    class Own(keras.Model):
-        def call(self, inputs: Any) -> Any:
-            return inputs
+class Own(keras.Model):
+    """A model whose layers are in attributes, a list, and a model inside."""
 
-    model = Own()
-    model.compile("sgd", "mse")
-    return model
+    def __init__(self, size: int) -> None:
+        super().__init__(name="own")
+        self.first = keras.layers.Dense(size, activation="relu")
+        self.rest = [keras.layers.BatchNormalization(), keras.layers.Dropout(0.1)]
+        self.inner = keras.Sequential([keras.layers.Dense(size), keras.layers.Dense(size)])
+        self.last = self.again = keras.layers.Dense(size, activation="sigmoid")
+        self.scale = 0.5
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        hidden = self.first(inputs)
+        for layer in self.rest:
+            hidden = layer(hidden)
+        return self.again(self.last(self.inner(hidden * self.scale)))[:, :1]
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("is_trained", [False, True])
+def test_a_subclass_becomes_an_estimator(is_trained: bool, tmp_path: pathlib.Path) -> None:
+    with tf.Graph().as_default():
+        model = Own(8)
+        model.compile(keras.optimizers.Adam(0.02), "binary_crossentropy", metrics=["acc"])
+        if is_trained:
+            model.fit(X, Y, epochs=60, verbose=0)
+            loss, _ = model.evaluate(X, Y, verbose=0)
+        estimator = keras.estimator.model_to_estimator(
+            model, model_dir=str(tmp_path), config=SEEDED
+        )
+        keras.backend.set_session(None)
+    estimator.train(data(None), steps=1 if is_trained else 200)
+    found = estimator.evaluate(data(1))
+    assert found["acc"] > 0.8
+    if is_trained:
+        assert found["loss"] < loss + 0.1
+    first = next(estimator.predict(data(1)))
+    assert {name: value.shape for name, value in first.items()} == {"output_1": (1,)}
+    names = estimator.get_variable_names()
+    assert "own/dense/kernel" in names
+    assert len([name for name in names if name.endswith("kernel")]) == 4
+    by_key = estimator.predict(lambda: {"input_1": tf.constant(X)})
+    np.testing.assert_array_equal(next(by_key)["output_1"], first["output_1"])
+
+
+def test_a_subclass_with_variables_of_its_own_is_refused(tmp_path: pathlib.Path) -> None:
+    with tf.Graph().as_default():
+        model = Own(2)
+        model.shift = tf.Variable(1.0, name="shift", use_resource=True)
+        model.compile("sgd", "mse")
+        estimator = keras.estimator.model_to_estimator(model, model_dir=str(tmp_path))
+    with pytest.raises(ValueError, match="holds the variable shift:0"):
+        estimator.train(data(1), steps=1)
+
+
+@pytest.mark.e2e
+def test_the_file_of_a_model_becomes_an_estimator(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("h5py", reason="h5py is not installed: make test installs it")
+    path = str(tmp_path / "model.h5")
+    with tf.Graph().as_default():
+        model = classifier()
+        model.fit(X, Y, epochs=30, verbose=0)
+        loss, *_ = model.evaluate(X, Y, verbose=0)
+        model.save(path)
+        keras.backend.set_session(None)
+    with tf.Graph().as_default():
+        estimator = keras.estimator.model_to_estimator(
+            keras_model_path=path, model_dir=str(tmp_path / "estimator")
+        )
+        keras.backend.set_session(None)
+    estimator.train(data(1), steps=1)
+    assert estimator.evaluate(data(1))["loss"] < loss + 0.1
 
 
 @pytest.mark.parametrize(
@@ -117,8 +181,12 @@ def subclass() -> Any:
     [
         (dict, ValueError, "Either `keras_model` or `keras_model_path`"),
         (lambda: {"keras_model": keras.Sequential()}, ValueError, "has not been compiled yet"),
-        (lambda: {"keras_model": subclass()}, NotImplementedError, "a model_fn of your own"),
-        (lambda: {"keras_model_path": "m.h5"}, NotImplementedError, "no files of Keras"),
+        (
+            lambda: {"keras_model": Own(2), "keras_model_path": "m.h5"},
+            ValueError,
+            "and not both",
+        ),
+        (lambda: {"keras_model": Own(2), "checkpoint_format": "x"}, NotImplementedError, "Saver"),
     ],
 )
 def test_a_model_that_cannot_be_an_estimator_is_refused(

@@ -12,7 +12,7 @@ from capstan.api.absent import absent
 from capstan.estimator import estimator as estimators
 from capstan.estimator import estimator_spec, mode_keys, run_config, warm_starting
 from capstan.framework import nest
-from capstan.keras import context, learning, models, optimizers
+from capstan.keras import backend, context, learning, models, optimizers
 from capstan.keras.optimizers import wrapped
 from capstan.keras.training import objective, steps
 from capstan.train import checkpoint_state, saver
@@ -34,12 +34,14 @@ def model_to_estimator(
     """Return an estimator that trains a copy of a compiled model, also on parameter servers.
 
     The features are a tensor, a list, or a dictionary with the names of the inputs as keys. The
+    inputs of a subclass of `Model` are called `input_1`, `input_2` ..., and its outputs `output_1`,
+    `output_2` ... Its copy gets its attributes with new layers. The
     predictions have the names of the outputs. If the model has values in Keras's session, a new
     training begins with them. `keras_model_path` is the file of a model instead, of `Model.save`.
 
     Raises:
         ValueError: there is no model, or it is not compiled, or there are a model and a path.
-        NotImplementedError: the model is a subclass, or `checkpoint_format` is not "saver".
+        NotImplementedError: `checkpoint_format` is not "saver".
     """
     if checkpoint_format not in (None, "saver"):
         raise NotImplementedError(
@@ -57,11 +59,6 @@ def model_to_estimator(
             "The given keras model has not been compiled yet. Please compile the model with "
             "`model.compile()` before calling `model_to_estimator()`."
         )
-    if not keras_model.outputs:
-        raise NotImplementedError(
-            f"model_to_estimator: the model {type(keras_model).__name__} has no inputs yet, or is "
-            "a subclass. Make it a function of layers, or call it in a model_fn of your own"
-        )
     model_fn = _model_fn(keras_model, custom_objects)
     plain = estimators.Estimator(model_fn, model_dir, config)
     first = _first_checkpoint(keras_model, plain)
@@ -74,10 +71,10 @@ def _model_fn(keras_model: Any, custom_objects: Any) -> Callable[..., Any]:
     def model_fn(features: Any, labels: Any, mode: str) -> estimator_spec.EstimatorSpec:
         learning.set_learning_phase(int(mode == _MODES.TRAIN))
         model = _copy(keras_model, features, mode)
-        predictions = dict(zip(keras_model.output_names, model.outputs, strict=True))
+        predictions = dict(zip(model.output_names, model.outputs, strict=True))
         if mode == _MODES.PREDICT:
             return estimator_spec.EstimatorSpec(mode, predictions=predictions)
-        targets = _by_name(labels, keras_model.output_names, "labels")
+        targets = _by_name(labels, model.output_names, "labels")
         goal = objective.build(model, model.outputs, targets, [None] * len(targets))
         if mode == _MODES.EVAL:
             return estimator_spec.EstimatorSpec(
@@ -93,15 +90,7 @@ def _model_fn(keras_model: Any, custom_objects: Any) -> Callable[..., Any]:
 
 def _copy(keras_model: Any, features: Any, mode: str) -> Any:
     """Return a compiled copy of the model, whose inputs are the features."""
-    given = _by_name(features, keras_model.input_names, "features")
-    inputs = [
-        math_ops.cast(objective.as_column(feature, own.shape.ndims), own.dtype.base_dtype)
-        for feature, own in zip(given, keras_model.inputs, strict=True)
-    ]
-    for tensor, own in zip(inputs, keras_model.inputs, strict=True):
-        tensor.set_shape(own.shape)
-    inputs = [array_ops.identity(tensor) for tensor in inputs]
-    model = models.clone_model(keras_model, inputs)
+    model = _on_inputs(keras_model, features)
     count = global_steps.get_or_create_global_step()
     optimizer = keras_model.optimizer
     if isinstance(optimizer, wrapped.TFOptimizer):
@@ -111,6 +100,38 @@ def _copy(keras_model: Any, features: Any, mode: str) -> Any:
         own_optimizer.iterations = count
     has_metrics = mode == _MODES.EVAL
     model._compiled = keras_model._compiled.copied(own_optimizer, has_metrics=has_metrics)
+    return model
+
+
+def _on_inputs(keras_model: Any, features: Any) -> Any:
+    """Return a copy of the model that has been called on the features."""
+    if not keras_model._is_graph_network:
+        return _called(keras_model, features)
+    given = _by_name(features, keras_model.input_names, "features")
+    inputs = [
+        math_ops.cast(objective.as_column(feature, own.shape.ndims), own.dtype.base_dtype)
+        for feature, own in zip(given, keras_model.inputs, strict=True)
+    ]
+    for tensor, own in zip(inputs, keras_model.inputs, strict=True):
+        tensor.set_shape(own.shape)
+    return models.clone_model(keras_model, [array_ops.identity(tensor) for tensor in inputs])
+
+
+def _called(keras_model: Any, features: Any) -> Any:
+    """Return a copy of a model without inputs of its own, called on features of any number.
+
+    The keys of a dictionary are `input_1`, `input_2` ... A vector becomes a column.
+    """
+    count = len(features) if isinstance(features, Mapping) else 0
+    given = _by_name(features, [f"input_{number + 1}" for number in range(count)], "features")
+    model = models.clone_with_layers(keras_model)
+    model.inputs = [
+        objective.as_column(
+            math_ops.cast(each, backend.floatx()) if each.dtype.is_floating else each, None
+        )
+        for each in given
+    ]
+    model.outputs = nest.flatten(model(model.inputs if len(given) > 1 else model.inputs[0]))
     return model
 
 
@@ -129,7 +150,7 @@ def _by_name(given: Any, names: list[str], what: str) -> list[Any]:
             )
         return [given[name] for name in names]
     found = nest.flatten(given)
-    if len(found) != len(names):
+    if names and len(found) != len(names):
         raise ValueError(
             f"The model needs {len(names)} {what}, {names}, and there are {len(found)}"
         )
@@ -143,11 +164,11 @@ def _first_checkpoint(
 
     Return None if there are none, if this task is not the chief, or if there is a checkpoint.
     """
-    graph = keras_model.outputs[0].graph
     weights = keras_model.weights
     is_new = checkpoint_state.latest_checkpoint(estimator.model_dir) is None
     if not (weights and is_new and estimator.config.is_chief):
         return None
+    graph = weights[0].graph
     for session, done in context.of(graph).initialized.items():
         if done.issuperset(weights):
             prefix = os.path.join(estimator.model_dir, "keras", "keras_model.ckpt")

@@ -6,7 +6,7 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.framework import nest
-from capstan.keras import built_in, context, hdf5_models, model_configs
+from capstan.keras import built_in, context, hdf5_models, model_configs, subclass_clones
 from capstan.keras import inputs as _inputs
 from capstan.keras.network import Model as Model
 from capstan.keras.sequential import Sequential as Sequential
@@ -66,6 +66,16 @@ def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True) 
         return hdf5_models.load(file, model_from_config, custom_objects, compiles=compile)
 
 
+def clone_with_layers(model: Any) -> Any:
+    """Return a copy of any model, also of a subclass, with new layers. It has no inputs yet.
+
+    A subclass gets the attributes of `model`, with a new layer in the place of each layer.
+    """
+    if isinstance(model, Model) and not model._is_described:
+        return subclass_clones.clone(model, clone_with_layers)
+    return type(model).from_config(model.get_config())
+
+
 def clone_model(
     model: Any,
     input_tensors: Any = None,
@@ -85,7 +95,7 @@ def clone_model(
         own = [part for part in model._sequence if isinstance(part, _inputs.InputLayer)]
         first = given or [type(part).from_config(part.get_config()) for part in own]
         return Sequential([*first, *map(clone, model.layers)], name=model.name)
-    if model.inputs is None:
+    if not model._is_graph_network:
         raise ValueError(
             "Expected `model` argument to be a functional `Model` instance, but got a subclass "
             f"model instead: {model}"

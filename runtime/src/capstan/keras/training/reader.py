@@ -21,6 +21,7 @@ class Reader:
     inputs: Any
     outputs: Any
     _compiled: Any = None
+    _is_graph_network: bool
 
     def _session(self) -> Any:
         return sessions.get_session()
@@ -53,13 +54,19 @@ class Reader:
 
     @property
     def input_names(self) -> list[str]:
-        """The names of the inputs, which dictionaries of inputs have as keys."""
-        return _ends(self.inputs or [], "input")
+        """The names of the inputs, which dictionaries of inputs have as keys.
+
+        They are the names of layers, or `input_1`, `input_2` ... for a subclass of `Model`.
+        """
+        return _ends(self.inputs or [], "input", self._is_graph_network)
 
     @property
     def output_names(self) -> list[str]:
-        """The names of the outputs: the names of the layers that compute them."""
-        return _ends(self.outputs or [], "output")
+        """The names of the outputs: the names of the layers that compute them.
+
+        Those of a subclass of `Model` are `output_1`, `output_2` ...
+        """
+        return _ends(self.outputs or [], "output", self._is_graph_network)
 
     @property
     def _names(self) -> batches.Names:
@@ -151,11 +158,11 @@ class Reader:
         )
 
 
-def _ends(tensors: list[Any], what: str) -> list[str]:
+def _ends(tensors: list[Any], what: str, has_layers: bool) -> list[str]:
     """Return a name for each input or output: that of its layer, with a number if it repeats."""
     found: list[str] = []
     for number, tensor in enumerate(tensors, 1):
-        node = context.of(tensor.graph).nodes.get(tensor)
+        node = context.of(tensor.graph).nodes.get(tensor) if has_layers else None
         base = name = f"{what}_{number}" if node is None else node.layer.name
         count = 1
         while name in found:
