@@ -72,7 +72,7 @@ CASES: dict[str, tuple[Any, Any, Any, Any]] = {
         losses.kullback_leibler_divergence, TRUE, GUESS, (TRUE * np.log(TRUE / GUESS)).sum(-1),
     ),
     "CosineSimilarity": (
-        losses.cosine_similarity, TRUE, GUESS, -(unit(TRUE) * unit(GUESS)).sum(-1),
+        losses.cosine_similarity, TRUE, GUESS, (unit(TRUE) * unit(GUESS)).sum(-1),
     ),
     "BinaryCrossentropy": (losses.binary_crossentropy, BITS, GUESS, binary(BITS, GUESS)),
     "CategoricalCrossentropy": (

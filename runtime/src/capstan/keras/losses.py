@@ -170,9 +170,14 @@ def poisson(y_true: Any, y_pred: Any) -> Any:
 
 
 def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> Any:
-    """Return the negative cosine of the angle between labels and predictions along an axis."""
+    """Return the cosine of the angle between labels and predictions along an axis.
+
+    It is 1 for equal directions, as in TensorFlow 1.14 and 1.15. A training that minimizes it turns
+    the vectors away from each other: write a loss of the negative value. TensorFlow 1.13 and 2
+    return the negative value.
+    """
     units = [nn.l2_normalize(each, axis=axis) for each in _pair(y_true, y_pred)]
-    return -reduce_ops.reduce_sum(units[0] * units[1], axis=axis)
+    return reduce_ops.reduce_sum(units[0] * units[1], axis=axis)
 
 
 mse = MSE = mean_squared_error
@@ -255,7 +260,7 @@ class Huber(_Wrapper):
 
 
 class CosineSimilarity(_Wrapper):
-    """The loss `cosine_similarity`."""
+    """The loss `cosine_similarity`, which is 1 for equal directions."""
 
     function = staticmethod(cosine_similarity)
 
