@@ -19,6 +19,7 @@ def numbers(*shape: int) -> Any:
 
 
 STEPS, IMAGES, VOLUMES = numbers(2, 6, 3), numbers(2, 5, 6, 3), numbers(2, 3, 2, 3, 2)
+FILMS = numbers(2, 3, 5, 4, 2)
 QUERY, VALUE, KEY = numbers(2, 3, 4), numbers(2, 5, 4), numbers(2, 5, 4)
 SEEN = np.array([[True, True, False, True, False], [True] * 5])
 ASKED = np.array([[True, False, True], [False, True, True]])
@@ -52,6 +53,17 @@ LAYERS: dict[str, tuple[Callable[[Any], Any], list[Any]]] = {
     "Conv3DTranspose, output padding": (
         lambda k: k.Conv3DTranspose(2, 3, 2, "same", output_padding=1),
         [VOLUMES],
+    ),
+    "ConvLSTM2D": (lambda k: k.ConvLSTM2D(3, 2), [FILMS]),
+    "ConvLSTM2D, sequences": (
+        lambda k: k.ConvLSTM2D(
+            2, (3, 2), (1, 2), "same", return_sequences=True, go_backwards=True, use_bias=False
+        ),
+        [FILMS],
+    ),
+    "ConvLSTM2D, dilated": (
+        lambda k: k.ConvLSTM2D(2, 2, dilation_rate=2, activation="relu", unit_forget_bias=False),
+        [FILMS],
     ),
     "Attention": (lambda k: k.Attention(), [QUERY, VALUE]),
     "Attention, keys": (lambda k: k.Attention(use_scale=True), [QUERY, VALUE, KEY]),

@@ -22,6 +22,7 @@ from capstan.keras.layers.convolutional import Conv2D as Conv2D
 from capstan.keras.layers.convolutional import Conv2DTranspose as Conv2DTranspose
 from capstan.keras.layers.convolutional import Conv3D as Conv3D
 from capstan.keras.layers.convolutional import Conv3DTranspose as Conv3DTranspose
+from capstan.keras.layers.convolutional_recurrent import ConvLSTM2D as ConvLSTM2D
 from capstan.keras.layers.core import Activation as Activation
 from capstan.keras.layers.core import ActivityRegularization as ActivityRegularization
 from capstan.keras.layers.core import Dense as Dense
@@ -41,6 +42,8 @@ from capstan.keras.layers.depthwise import DepthwiseConv2D as DepthwiseConv2D
 from capstan.keras.layers.depthwise import SeparableConv1D as SeparableConv1D
 from capstan.keras.layers.depthwise import SeparableConv2D as SeparableConv2D
 from capstan.keras.layers.embeddings import Embedding as Embedding
+from capstan.keras.layers.local import LocallyConnected1D as LocallyConnected1D
+from capstan.keras.layers.local import LocallyConnected2D as LocallyConnected2D
 from capstan.keras.layers.merging import Add as Add
 from capstan.keras.layers.merging import Average as Average
 from capstan.keras.layers.merging import Concatenate as Concatenate
@@ -57,6 +60,7 @@ from capstan.keras.layers.merging import maximum as maximum
 from capstan.keras.layers.merging import minimum as minimum
 from capstan.keras.layers.merging import multiply as multiply
 from capstan.keras.layers.merging import subtract as subtract
+from capstan.keras.layers.noise import AlphaDropout as AlphaDropout
 from capstan.keras.layers.noise import GaussianDropout as GaussianDropout
 from capstan.keras.layers.noise import GaussianNoise as GaussianNoise
 from capstan.keras.layers.normalization import BatchNormalization as BatchNormalization

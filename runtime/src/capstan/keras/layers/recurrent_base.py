@@ -143,7 +143,11 @@ class RNN(built_in.BuiltIn):
             zeros = creation_ops.zeros([batch, *sizes_of(size)], self._dtype)
             return variables.Variable(zeros, trainable=False, use_resource=True)
 
-        return [nest.mapped(variable, size) for size in cells.as_states(self.cell.state_size)]
+        return [nest.mapped(variable, size) for size in self._state_sizes()]
+
+    def _state_sizes(self) -> Any:
+        """Return the sizes of the states of an example."""
+        return cells.as_states(self.cell.state_size)
 
     def reset_states(self, states: Any = None) -> None:
         """Set the states of a stateful layer to arrays, or to 0, in the default session.

@@ -1,0 +1,147 @@
+"""`tf.keras.layers` with a kernel of its own for each place (python/keras/layers/local.py)."""
+
+import itertools
+import math
+from typing import Any
+
+from capstan.api import array_ops, math_ops
+from capstan.api.layers import convolutional, input_spec
+from capstan.core import tensor_shape
+from capstan.keras import built_in, settings, tensor_layout
+
+
+class LocallyConnected(built_in.BuiltIn):
+    """A layer of `rank` spatial axes with other filters for each place."""
+
+    rank = 1
+
+    filters: int
+    data_format: str
+    use_bias: bool
+    activation: Any
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: Any,
+        strides: Any = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        activity_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        implementation: int = 1,
+        **kwargs: Any,
+    ) -> None:
+        """Raises NotImplementedError for the padding "same", or an `implementation` above 1.
+
+        Raises ValueError if the padding or the data format is unknown, or a size is wrong.
+        """
+        arguments = built_in.resolved({**locals(), "kwargs": {}})
+        super().__init__(
+            activity_regularizer=arguments.pop("activity_regularizer"), **kwargs
+        )
+        for name, value in arguments.items():
+            setattr(self, name, value)
+        self.kernel_size = convolutional.numbers(kernel_size, self.rank, "kernel_size")
+        self.strides = convolutional.numbers(strides, self.rank, "strides")
+        self.data_format = settings.data_format(data_format)
+        self.padding = padding.lower()
+        if self.padding not in ("valid", "same"):
+            raise ValueError(f"The `padding` argument must be valid or same. Received: {padding}")
+        if self.padding != "valid" and implementation == 1:
+            raise ValueError(
+                f"Invalid border mode for {type(self).__name__} (only \"valid\" is supported if "
+                f"implementation is 1): {padding}"
+            )
+        if implementation != 1:
+            raise NotImplementedError(
+                f"{type(self).__name__}: there is only implementation 1. It has the outputs of the "
+                "others, with kernels of another shape"
+            )
+        self.input_spec = input_spec.InputSpec(ndim=self.rank + 2)
+        self.kernel: Any = None
+        self.bias: Any = None
+
+    @property
+    def _is_first(self) -> bool:
+        return self.data_format == "channels_first"
+
+    def build(self, input_shape: Any) -> None:
+        """Create the kernel [places, inputs of a place, filters], and the bias of each place.
+
+        Raises:
+            ValueError: a size of an example is unknown.
+        """
+        sizes = tensor_shape.as_shape(input_shape).as_list()[1:]
+        if None in sizes:
+            raise ValueError(
+                f"The spatial dimensions of the inputs to {self.name} should be fully-defined, but "
+                f"layer received the inputs shape {input_shape}"
+            )
+        *lengths, depth = [*sizes[1:], sizes[0]] if self._is_first else sizes
+        widths = zip(lengths, self.kernel_size, self.strides, strict=True)
+        self._places = [(length - width) // stride + 1 for length, width, stride in widths]
+        self.kernel = self.add_weight(
+            "kernel",
+            (math.prod(self._places), math.prod(self.kernel_size) * depth, self.filters),
+            initializer=self.kernel_initializer,
+            regularizer=self.kernel_regularizer,
+            constraint=self.kernel_constraint,
+        )
+        if self.use_bias:
+            self.bias = self.add_weight(
+                "bias",
+                (*self._places, self.filters),
+                initializer=self.bias_initializer,
+                regularizer=self.bias_regularizer,
+                constraint=self.bias_constraint,
+            )
+        axis = 1 if self._is_first else -1
+        self.input_spec = input_spec.InputSpec(ndim=self.rank + 2, axes={axis: depth})
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        last = [0, *range(2, self.rank + 2), 1]
+        given = array_ops.transpose(inputs, last) if self._is_first else inputs
+        # [places, examples, inputs of a place] times [places, inputs of a place, filters]
+        products = math_ops.matmul(self._patches(given), self.kernel)
+        outputs = array_ops.reshape(
+            array_ops.transpose(products, [1, 0, 2]), [-1, *self._places, self.filters]
+        )
+        if self._is_first:
+            outputs = array_ops.transpose(outputs, [0, self.rank + 1, *range(1, self.rank + 1)])
+        if self.use_bias:
+            outputs = tensor_layout.bias_add(outputs, self.bias, self.data_format)
+        return outputs if self.activation is None else self.activation(outputs)
+
+    def _patches(self, given: Any) -> Any:
+        """Return the inputs of each place, [places, examples, inputs]. The channels are last."""
+        parts = []
+        for start in itertools.product(*map(range, self.kernel_size)):
+            slices = [
+                slice(first, first + stride * (count - 1) + 1, stride)
+                for first, stride, count in zip(start, self.strides, self._places, strict=True)
+            ]
+            parts.append(given[(slice(None), *slices)])
+        # The inputs of a place have the order of the axes of the layer's inputs.
+        stacked = array_ops.stack(parts, axis=-1 if self._is_first else self.rank + 1)
+        _, depth, _ = self.kernel.shape.as_list()
+        flat = array_ops.reshape(stacked, [-1, math.prod(self._places), depth])
+        return array_ops.transpose(flat, [1, 0, 2])
+
+
+class LocallyConnected1D(LocallyConnected):
+    """A convolution of sequences [batch, steps, channels] with other filters for each step."""
+
+
+class LocallyConnected2D(LocallyConnected):
+    """A convolution of images with other filters for each place."""
+
+    rank = 2

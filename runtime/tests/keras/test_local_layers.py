@@ -1,0 +1,179 @@
+"""Layers of Keras for places and films: LocallyConnected1D, LocallyConnected2D, ConvLSTM2D."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+keras = tf.keras
+layers = keras.layers
+RANDOM = np.random.default_rng(3)
+STEPS = RANDOM.normal(size=(2, 7, 3)).astype(np.float32)
+IMAGES = RANDOM.normal(size=(2, 5, 6, 2)).astype(np.float32)
+FILMS = RANDOM.normal(size=(2, 3, 4, 5, 2)).astype(np.float32)
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+    keras.backend.set_session(None)
+
+
+def outputs(layer: Any, values: Any, **options: Any) -> Any:
+    made = layer(tf.constant(values), **options)
+    return keras.backend.get_session().run(made)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize("stride", [1, 2])
+def test_each_step_has_its_own_kernel(is_first: bool, stride: int) -> None:
+    layout = "channels_first" if is_first else "channels_last"
+    layer = layers.LocallyConnected1D(
+        4, 3, stride, data_format=layout, bias_initializer="uniform", activation="relu"
+    )
+    given = STEPS.transpose(0, 2, 1) if is_first else STEPS
+    found = outputs(layer, given)
+    kernel, bias = layer.get_weights()
+    count = (7 - 3) // stride + 1
+    assert kernel.shape == (count, 9, 4)
+    for place in range(count):
+        part = slice(place * stride, place * stride + 3)
+        seen = given[:, :, part] if is_first else given[:, part]
+        expected = np.maximum(seen.reshape(2, -1) @ kernel[place] + bias[place], 0)
+        output = found[:, :, place] if is_first else found[:, place]
+        np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
+    assert layer.compute_output_shape(given.shape).as_list() == list(found.shape)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+@pytest.mark.parametrize("strides", [(1, 1), (2, 1)])
+def test_each_place_of_an_image_has_its_own_kernel(is_first: bool, strides: Any) -> None:
+    layout = "channels_first" if is_first else "channels_last"
+    layer = layers.LocallyConnected2D(3, (2, 3), strides, data_format=layout)
+    given = IMAGES.transpose(0, 3, 1, 2) if is_first else IMAGES
+    found = outputs(layer, given)
+    kernel, bias = layer.get_weights()
+    rows, columns = (5 - 2) // strides[0] + 1, (6 - 3) // strides[1] + 1
+    assert kernel.shape == (rows * columns, 12, 3)
+    assert bias.shape == (rows, columns, 3)
+    for row in range(rows):
+        for column in range(columns):
+            tall = slice(row * strides[0], row * strides[0] + 2)
+            wide = slice(column * strides[1], column * strides[1] + 3)
+            seen = given[:, :, tall, wide] if is_first else given[:, tall, wide]
+            expected = seen.reshape(2, -1) @ kernel[row * columns + column]
+            output = found[:, :, row, column] if is_first else found[:, row, column]
+            np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_an_equal_layer_comes_from_a_configuration() -> None:
+    for layer in (
+        layers.LocallyConnected1D(4, 3, 2, kernel_regularizer="l2"),
+        layers.LocallyConnected2D(4, 3, use_bias=False),
+        layers.ConvLSTM2D(4, 3, padding="same", return_sequences=True, return_state=True),
+        layers.AlphaDropout(0.25),
+    ):
+        config = layer.get_config()
+        assert type(layer).from_config(config).get_config() == config
+    assert config.keys() == {"name", "trainable", "dtype", "rate"}
+
+
+REFUSED: list[tuple[Any, type[Exception], str]] = [
+    (lambda: layers.LocallyConnected1D(2, 2, padding="same"), ValueError, "Invalid border mode"),
+    (lambda: layers.LocallyConnected1D(2, 2, padding="full"), ValueError, "valid or same"),
+    (lambda: layers.LocallyConnected2D(2, 2, implementation=2), NotImplementedError, "only impl"),
+    (
+        lambda: layers.LocallyConnected1D(2, 2)(keras.Input((None, 3))),
+        ValueError,
+        "should be fully-defined",
+    ),
+    (lambda: layers.ConvLSTM2D(2, 2, unroll=True), TypeError, "Unrolling isn't possible"),
+    (lambda: layers.ConvLSTM2D(2, 2, padding="full"), ValueError, "valid or same"),
+    (
+        lambda: layers.ConvLSTM2D(2, 2)(keras.Input((3, 4, 4, None))),
+        ValueError,
+        "channel dimension of the inputs",
+    ),
+    (
+        lambda: layers.ConvLSTM2D(2, 2, stateful=True)(keras.Input((3, 4, 4, 1))),
+        ValueError,
+        "needs to know its batch size",
+    ),
+    (
+        lambda: layers.ConvLSTM2D(2, 2, stateful=True)(
+            keras.Input(batch_shape=(1, 3, None, None, 1))
+        ),
+        ValueError,
+        "rows and columns",
+    ),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "message"), REFUSED)
+def test_arguments_that_do_not_fit_are_refused(make: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_films_may_have_their_channels_first() -> None:
+    options = {"padding": "same", "return_sequences": True, "return_state": True}
+    last = layers.ConvLSTM2D(3, 2, **options)
+    first = layers.ConvLSTM2D(3, 2, data_format="channels_first", **options)
+    expected = outputs(last, FILMS)
+    given = FILMS.transpose(0, 1, 4, 2, 3)
+    outputs(first, given)
+    first.set_weights(last.get_weights())
+    for found, value in zip(outputs(first, given), expected, strict=True):
+        turned = value.transpose(0, 1, 4, 2, 3) if value.ndim == 5 else value.transpose(0, 3, 1, 2)
+        np.testing.assert_allclose(found, turned, rtol=1e-4, atol=1e-5)
+
+
+def test_the_states_of_films_go_on_with_the_next_batch() -> None:
+    whole = layers.ConvLSTM2D(2, 2, strides=2)
+    expected = outputs(whole, np.concatenate([FILMS, FILMS], 1))
+    parts = layers.ConvLSTM2D(2, 2, strides=2, stateful=True)
+    made = parts(tf.constant(FILMS))
+    parts.set_weights(whole.get_weights())
+    session = keras.backend.get_session()
+    for _ in range(2):
+        for _ in range(2):
+            found, _ = session.run([made, parts.updates])
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+        with session.as_default():
+            parts.reset_states()
+
+
+def test_films_have_dropout_in_training_only() -> None:
+    layer = layers.ConvLSTM2D(2, 2, dropout=0.5, recurrent_dropout=0.5)
+    made = [layer(tf.constant(FILMS), training=training) for training in (False, False, True)]
+    one, two, dropped = keras.backend.get_session().run(made)
+    np.testing.assert_array_equal(one, two)
+    assert np.abs(one - dropped).max() > 1e-3
+
+
+def test_alpha_dropout_keeps_mean_and_variance() -> None:
+    layer = layers.AlphaDropout(0.3, seed=5)
+    given = np.random.default_rng(1).normal(size=(200, 500)).astype(np.float32)
+    np.testing.assert_array_equal(outputs(layer, given, training=False), given)
+    found = outputs(layer, given, training=True)
+    assert found.mean() == pytest.approx(0, abs=0.02)
+    assert found.std() == pytest.approx(1, abs=0.02)
+    # The dropped values are all equal, and the others are a linear function of the inputs.
+    values, counts = np.unique(found, return_counts=True)
+    assert counts.max() / found.size == pytest.approx(0.3, abs=0.01)
+    kept = found != values[counts.argmax()]
+    slope, shift = np.polyfit(given[kept], found[kept], 1)
+    np.testing.assert_allclose(found[kept], slope * given[kept] + shift, rtol=1e-3, atol=1e-4)
+
+
+def test_alpha_dropout_shares_its_choice_along_axes() -> None:
+    given = np.ones((4, 50, 3), np.float32)
+    layer = layers.AlphaDropout(0.5, noise_shape=(4, 1, 3), seed=2)
+    found = outputs(layer, given, training=True)
+    assert (found == found[:, :1]).all()
+    assert len(np.unique(found)) == 2
+    np.testing.assert_array_equal(outputs(layers.AlphaDropout(0.0), given, training=True), given)
