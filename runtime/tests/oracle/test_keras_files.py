@@ -2,7 +2,7 @@
 
 import pathlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import genuine
 import numpy as np
@@ -45,7 +45,7 @@ def keras(tf: Any) -> Iterator[Any]:
 class Ours:
     Input, layers, models = capstan.keras.Input, capstan.keras.layers, capstan.keras.models
     losses, metrics = capstan.keras.losses, capstan.keras.metrics
-    optimizers = {
+    optimizers: ClassVar = {
         "adam": capstan.keras.optimizers.Adam,
         "sgd": capstan.keras.optimizers.SGD,
         "rmsprop": capstan.keras.optimizers.RMSprop,

@@ -11,6 +11,7 @@ from capstan.api import array_ops, math_ops
 from capstan.api.absent import absent
 from capstan.estimator import estimator as estimators
 from capstan.estimator import estimator_spec, mode_keys, run_config, warm_starting
+from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.keras import backend, context, learning, models, optimizers
 from capstan.keras.optimizers import wrapped
@@ -35,7 +36,8 @@ def model_to_estimator(
 
     The features are a tensor, a list, or a dictionary with the names of the inputs as keys. The
     inputs of a subclass of `Model` are called `input_1`, `input_2` ..., and its outputs `output_1`,
-    `output_2` ... Its copy gets its attributes with new layers. The
+    `output_2` ... Its copy gets its attributes with new layers. Its first layer may be a
+    `DenseFeatures`, which takes a dictionary with any keys. The
     predictions have the names of the outputs. If the model has values in Keras's session, a new
     training begins with them. `keras_model_path` is the file of a model instead, of `Model.save`.
 
@@ -120,19 +122,26 @@ def _on_inputs(keras_model: Any, features: Any) -> Any:
 def _called(keras_model: Any, features: Any) -> Any:
     """Return a copy of a model without inputs of its own, called on features of any number.
 
-    The keys of a dictionary are `input_1`, `input_2` ... A vector becomes a column.
+    The model gets features whose keys are `input_1`, `input_2` ... as a list, and others as the
+    dictionary. A vector becomes a column.
     """
-    count = len(features) if isinstance(features, Mapping) else 0
-    given = _by_name(features, [f"input_{number + 1}" for number in range(count)], "features")
+    if isinstance(features, Mapping):
+        keys = [f"input_{number + 1}" for number in range(len(features))]
+        features = [features[key] for key in keys] if set(keys) == set(features) else features
+    given = nest.mapped(_as_input, features)
+    flat = nest.flatten(given)
     model = models.clone_with_layers(keras_model)
-    model.inputs = [
-        objective.as_column(
-            math_ops.cast(each, backend.floatx()) if each.dtype.is_floating else each, None
-        )
-        for each in given
-    ]
-    model.outputs = nest.flatten(model(model.inputs if len(given) > 1 else model.inputs[0]))
+    model.inputs = flat
+    is_one = not isinstance(given, Mapping) and len(flat) == 1
+    model.outputs = nest.flatten(model(flat[0] if is_one else given))
     return model
+
+
+def _as_input(feature: Any) -> Any:
+    if not isinstance(feature, graphs.Tensor):
+        return feature
+    kind = backend.floatx() if feature.dtype.is_floating else feature.dtype.base_dtype
+    return objective.as_column(math_ops.cast(feature, kind), None)
 
 
 def _by_name(given: Any, names: list[str], what: str) -> list[Any]:
@@ -150,7 +159,7 @@ def _by_name(given: Any, names: list[str], what: str) -> list[Any]:
             )
         return [given[name] for name in names]
     found = nest.flatten(given)
-    if names and len(found) != len(names):
+    if len(found) != len(names):
         raise ValueError(
             f"The model needs {len(names)} {what}, {names}, and there are {len(found)}"
         )

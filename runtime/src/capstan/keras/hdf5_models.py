@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from capstan.api import logging
-from capstan.keras import hdf5_weights, losses, metrics, model_configs, objects, optimizers, values
+from capstan.keras import hdf5_weights, losses, metrics, model_configs, objects, optimizers
 from capstan.keras.metrics import means
 from capstan.keras.optimizers import wrapped
 

@@ -46,7 +46,11 @@ def save_model(
     model.save(filepath, overwrite, include_optimizer, save_format, signatures)
 
 
-def load_model(filepath: Any, custom_objects: Any = None, compile: bool = True) -> Any:
+def load_model(
+    filepath: Any,
+    custom_objects: Any = None,
+    compile: bool = True,  # noqa: A002 - TensorFlow's
+) -> Any:
     """Return the model in an HDF5 file of `Model.save`, with its values in Keras's session.
 
     The model is compiled, unless `compile` is False or it was not compiled. The optimizer has its

@@ -13,7 +13,7 @@ from capstan.keras import context
 
 
 def get_session(op_input_list: Any = ()) -> Any:
-    """Return the session of the default graph, after it has initialized new variables.
+    """Return the session of the default graph, after it has initialized new variables and tables.
 
     It is the default session, if the program has one. Otherwise it is the session of `set_session`,
     or one that the first call makes. Variables that have a value keep it. Blocks until the new
@@ -50,12 +50,17 @@ def held(variable: Any) -> Any:
 
 
 def initialize(session: Any) -> None:
-    """Initialize the variables of the session's graph that have no value yet.
+    """Initialize the variables of the session's graph that have no value yet, and the new tables.
 
     Variables that a model has loaded get their loaded values.
     """
     known = context.of(session.graph)
     done = known.initialized.setdefault(session, set())
+    keys = collections.GraphKeys
+    tables = [op for op in session.graph.get_collection(keys.TABLE_INITIALIZERS) if op not in done]
+    if tables:
+        session.run(tables)
+    done.update(tables)
     new = [each for each in _variables(session.graph, known) if each not in done]
     if not new:
         return

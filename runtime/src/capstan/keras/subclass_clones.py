@@ -20,7 +20,8 @@ def clone(model: Any, clone_function: Callable[[Any], Any]) -> Any:
     Raises:
         ValueError: an attribute holds a variable that the model made before its first call.
     """
-    new: Any = type(model).__new__(type(model))
+    kind: Any = type(model)
+    new = kind.__new__(kind)
     network.Model.__init__(new, name=model.name, dtype=model.dtype, trainable=model.trainable)
     own = set(vars(new))
     known: dict[int, Any] = {}
@@ -35,7 +36,7 @@ def clone(model: Any, clone_function: Callable[[Any], Any]) -> Any:
         if type(value) in (list, tuple):
             return type(value)(map(renewed, value))
         if isinstance(value, variables.Variable):
-            raise ValueError(
+            raise ValueError(  # noqa: TRY004 - TensorFlow's
                 f"The model {model.name} holds the variable {value.name}, which a copy cannot make "
                 "again. Make variables in `build` of a layer"
             )

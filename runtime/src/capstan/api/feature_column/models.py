@@ -76,7 +76,7 @@ def input_layer(
     with scope_block.variable_scope(None, "input_layer", list(features.values())):
         for column in chosen:
             with scope_block.variable_scope(None, column.scope_name) as scope:
-                part = _flat(column, batch, groups, trainable)
+                part = dense_matrix(column, batch, groups, trainable)
                 parts.append(part)
                 if cols_to_vars is not None:
                     cols_to_vars[column] = _variables(scope)
@@ -131,7 +131,7 @@ def _weighted_sum(
     if not isinstance(column, columns.CategoricalColumn):
         size = size_of(column)
         weights = _weights("weights", [size, units], groups, trainable)
-        flat = _flat(column, batch, groups, trainable)
+        flat = dense_matrix(column, batch, groups, trainable)
         return math_ops.matmul(flat, weights, name="weighted_sum")
     weights = _weights("weights", [column.num_buckets, units], groups, trainable)
     ids, shares = column.sparse_tensors(batch)
@@ -153,7 +153,7 @@ def _rows(ids: SparseTensor) -> SparseTensor:
     return sparse_math_ops.sparse_reshape(ids, shape)
 
 
-def _flat(column: Any, batch: columns.Features, groups: list[str], trainable: bool) -> Any:
+def dense_matrix(column: Any, batch: columns.Features, groups: list[str], trainable: bool) -> Any:
     """Return the numbers of a dense column as a matrix with a row for each example."""
     tensor = column.dense_tensor(batch, groups, trainable)
     if tensor.shape.ndims == 2 and tensor.shape[1] == size_of(column):

@@ -38,6 +38,7 @@ from capstan.keras.layers.core import SpatialDropout2D as SpatialDropout2D
 from capstan.keras.layers.core import SpatialDropout3D as SpatialDropout3D
 from capstan.keras.layers.cudnn_recurrent import CuDNNGRU as CuDNNGRU
 from capstan.keras.layers.cudnn_recurrent import CuDNNLSTM as CuDNNLSTM
+from capstan.keras.layers.dense_features import DenseFeatures as DenseFeatures
 from capstan.keras.layers.depthwise import DepthwiseConv2D as DepthwiseConv2D
 from capstan.keras.layers.depthwise import SeparableConv1D as SeparableConv1D
 from capstan.keras.layers.depthwise import SeparableConv2D as SeparableConv2D

@@ -15,6 +15,13 @@ class ConvLSTM2DCell(recurrent_cells.LSTMCell):
 
     implementation = 1  # Each gate has zeros of dropout of its own.
 
+    filters: int
+    kernel_size: Any
+    strides: Any
+    padding: str
+    data_format: str
+    dilation_rate: Any
+
     def __init__(
         self,
         filters: int,
@@ -115,9 +122,7 @@ class ConvLSTM2DCell(recurrent_cells.LSTMCell):
 def _convolution(
     images: Any, kernel: Any, strides: Any, padding: str, rates: Any, layout: str
 ) -> Any:
-    return nn.conv2d(
-        images, kernel, strides, padding.upper(), data_format=layout, dilations=rates
-    )
+    return nn.conv2d(images, kernel, strides, padding.upper(), data_format=layout, dilations=rates)
 
 
 class ConvLSTM2D(recurrent.UnitsLayer):

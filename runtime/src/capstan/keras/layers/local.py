@@ -19,6 +19,12 @@ class LocallyConnected(built_in.BuiltIn):
     data_format: str
     use_bias: bool
     activation: Any
+    kernel_initializer: Any
+    kernel_regularizer: Any
+    kernel_constraint: Any
+    bias_initializer: Any
+    bias_regularizer: Any
+    bias_constraint: Any
 
     def __init__(
         self,
@@ -44,9 +50,7 @@ class LocallyConnected(built_in.BuiltIn):
         Raises ValueError if the padding or the data format is unknown, or a size is wrong.
         """
         arguments = built_in.resolved({**locals(), "kwargs": {}})
-        super().__init__(
-            activity_regularizer=arguments.pop("activity_regularizer"), **kwargs
-        )
+        super().__init__(activity_regularizer=arguments.pop("activity_regularizer"), **kwargs)
         for name, value in arguments.items():
             setattr(self, name, value)
         self.kernel_size = convolutional.numbers(kernel_size, self.rank, "kernel_size")
@@ -57,7 +61,7 @@ class LocallyConnected(built_in.BuiltIn):
             raise ValueError(f"The `padding` argument must be valid or same. Received: {padding}")
         if self.padding != "valid" and implementation == 1:
             raise ValueError(
-                f"Invalid border mode for {type(self).__name__} (only \"valid\" is supported if "
+                f'Invalid border mode for {type(self).__name__} (only "valid" is supported if '
                 f"implementation is 1): {padding}"
             )
         if implementation != 1:
@@ -79,7 +83,7 @@ class LocallyConnected(built_in.BuiltIn):
         Raises:
             ValueError: a size of an example is unknown.
         """
-        sizes = tensor_shape.as_shape(input_shape).as_list()[1:]
+        sizes: Any = tensor_shape.as_shape(input_shape).as_list()[1:]
         if None in sizes:
             raise ValueError(
                 f"The spatial dimensions of the inputs to {self.name} should be fully-defined, but "

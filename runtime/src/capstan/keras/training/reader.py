@@ -1,5 +1,7 @@
 """The inputs of a model, and the batches that its training reads for them."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,8 @@ class Reader:
     inputs: Any
     outputs: Any
     _compiled: Any = None
-    _is_graph_network: bool
+    _keys: list[str] | None = None
+    """The names of the inputs of a model that was called on a dictionary of them."""
 
     def _session(self) -> Any:
         return sessions.get_session()
@@ -34,23 +37,33 @@ class Reader:
         return graph
 
     def _set_inputs(self, x: Any) -> None:
-        """Call the model on placeholders for arrays like `x`, or for the inputs of a dataset."""
+        """Call the model on placeholders for arrays like `x`, or for the inputs of a dataset.
+
+        The keys of a dictionary become the names of the inputs.
+        """
         if isinstance(x, data.Dataset | data.Iterator):
             shapes, types = data.get_output_shapes(x), data.get_output_types(x)
             if isinstance(types, tuple):
                 shapes, types = shapes[0], types[0]
-            flat = list(zip(nest.flatten(shapes), nest.flatten(types), strict=True))
-        elif _is_generator(x) or isinstance(x, dict):
+            pairs = zip(nest.flatten(shapes), nest.flatten(types), strict=True)
+            given = nest.packed(types, [_Example([None, *list(each)[1:]], t) for each, t in pairs])
+        elif _is_generator(x):
             raise ValueError(
                 f"The model {type(self).__name__} has no inputs yet. Call it on tf.keras.Input, or "
-                "give its first layer an `input_shape`, before it reads a generator or a dictionary"
+                "give its first layer an `input_shape`, before it reads a generator"
             )
         else:
-            arrays = [np.asarray(each) for each in (x if isinstance(x, list | tuple) else [x])]
-            flat = [((None, *(each.shape[1:] or (1,))), _kind(each)) for each in arrays]
-        inputs = [creation_ops.placeholder(kind, [None, *list(shape)[1:]]) for shape, kind in flat]
-        self.inputs = inputs
-        self.outputs = nest.flatten(self(inputs if len(inputs) > 1 else inputs[0]))  # type: ignore[operator]
+            given = nest.mapped(_like, list(x) if isinstance(x, tuple) else x)
+        made = nest.mapped(lambda each: creation_ops.placeholder(each.kind, each.shape), given)
+        self._keys = sorted(made) if isinstance(made, Mapping) else None
+        self.inputs = nest.flatten(made)
+        is_one = isinstance(made, list | tuple) and len(made) == 1
+        self.outputs = nest.flatten(self(self.inputs[0] if is_one else made))  # type: ignore[operator]
+
+    @property
+    def _is_graph_network(self) -> bool:
+        """Whether layers were called on the inputs of the model when it was made."""
+        return False
 
     @property
     def input_names(self) -> list[str]:
@@ -58,7 +71,7 @@ class Reader:
 
         They are the names of layers, or `input_1`, `input_2` ... for a subclass of `Model`.
         """
-        return _ends(self.inputs or [], "input", self._is_graph_network)
+        return self._keys or _ends(self.inputs or [], "input", self._is_graph_network)
 
     @property
     def output_names(self) -> list[str]:
@@ -156,6 +169,19 @@ class Reader:
         return self._source(
             given, None, None, None, batch_size, count, shuffle=False, restarts=True
         )
+
+
+@dataclass(frozen=True)
+class _Example:
+    """The shape and the type of an input, as one value in a nest."""
+
+    shape: list[Any]
+    kind: Any
+
+
+def _like(value: Any) -> _Example:
+    array = np.asarray(value)
+    return _Example([None, *(array.shape[1:] or (1,))], _kind(array))
 
 
 def _ends(tensors: list[Any], what: str, has_layers: bool) -> list[str]:

@@ -188,9 +188,7 @@ class Trainer(predictor.Predictor):
                     break
             called.call("on_train_end", {})
 
-    def _pass_of_test(
-        self, checked: batches.Source, called: callback.Callbacks
-    ) -> dict[str, Any]:
+    def _pass_of_test(self, checked: batches.Source, called: callback.Callbacks) -> dict[str, Any]:
         called.call("on_test_begin", {})
         found = self._pass(checked, called, "test")
         called.call("on_test_end", {})
