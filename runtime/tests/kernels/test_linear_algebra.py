@@ -110,6 +110,30 @@ def test_the_gradient_of_a_complex_decomposition_is_not_implemented() -> None:
             tf.gradients(tf.real(tf.qr(matrix).r), matrix)
 
 
+def test_the_gradient_of_complex_singular_vectors_is_not_implemented() -> None:
+    with tf.Graph().as_default():
+        matrix = tf.constant(np.eye(2, dtype=np.complex64))
+        with pytest.raises(NotImplementedError, match="not implemented for complex types"):
+            tf.gradients(tf.real(tf.svd(matrix)[1]), matrix)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_complex_results_keep_their_type(dtype: Any) -> None:
+    matrix = (normal((2, 3, 3)) + 1j * normal((2, 3, 3)) + 4 * np.eye(3)).astype(dtype)
+    with tf.device("/device:CPU:0"):
+        sign, logarithm = run("LogMatrixDeterminant", matrix)
+        assert sign.dtype == logarithm.dtype == dtype
+        np.testing.assert_allclose(sign * np.exp(logarithm), run("MatrixDeterminant", matrix), 1e-4)
+        values, left, right = run("Svd", matrix)
+        alone, _, _ = run("Svd", matrix, compute_uv=False)
+        assert values.dtype == alone.dtype == left.dtype == dtype
+        np.testing.assert_allclose(values, alone, 1e-4)
+        product = left * values[..., None, :] @ np.conj(turned(right))
+        np.testing.assert_allclose(product, matrix, atol=1e-5)
+        adjoint = run("MatrixInverse", matrix, adjoint=True) @ np.conj(turned(matrix))
+        np.testing.assert_allclose(adjoint, np.eye(3) + 0 * adjoint, atol=1e-5)
+
+
 @dtypes
 @pytest.mark.parametrize("is_full", [False, True], ids=["thin", "full"])
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ RANDOM = np.random.default_rng(5)
 SQUARE, RHS = RANDOM.normal(size=(2, 3, 3)) + 3 * np.eye(3), RANDOM.normal(size=(2, 3, 2))
 TALL, WIDE = RANDOM.normal(size=(4, 2)), RANDOM.normal(size=(2, 3))
 RIGHTS = RANDOM.normal(size=(4, 2)), RANDOM.normal(size=(2, 1))
+RANDOM_PARTS = RANDOM.normal(size=(2, 3, 3))
 WEIGHTS = np.array([0.3, -1.2, 2.0])
 
 
@@ -104,7 +105,38 @@ def products(v1: Any) -> list[Any]:
     return fetches
 
 
-PROGRAMS = [solutions, least_squares, determinants, decompositions, eigenvalues, products]
+def complexes(v1: Any) -> list[Any]:
+    square = SQUARE + 1j * RANDOM_PARTS
+    matrix, rhs, fetches = v1.constant(square), v1.constant(RHS * (1 - 0.5j)), []
+
+    def slopes_of(result: Any) -> list[Any]:
+        """Return the gradients of a real sum, in which all parts count."""
+        parts = v1.reduce_sum(v1.sin(v1.real(result)) + v1.cos(2 * v1.imag(result)))
+        found = v1.gradients(parts, [matrix, rhs])
+        return [each for each in found if each is not None]
+
+    definite = v1.matmul(matrix, matrix, adjoint_b=True)
+    results = [
+        v1.matrix_inverse(matrix), v1.linalg.inv(matrix, adjoint=True), v1.cholesky(definite),
+        v1.matrix_solve(matrix, rhs), v1.matrix_solve(matrix, rhs, adjoint=True),
+        v1.matrix_triangular_solve(matrix, rhs),
+        v1.matrix_triangular_solve(matrix, rhs, lower=False, adjoint=True),
+        v1.cholesky_solve(v1.cholesky(definite), rhs), v1.matrix_determinant(matrix),
+    ]  # fmt: skip
+    for result in results:
+        fetches += [result, *slopes_of(result)]
+    logarithm = v1.linalg.logdet(definite)
+    alone = v1.svd(matrix, compute_uv=False)
+    for result in (logarithm, alone):
+        fetches += [result, *v1.gradients(v1.reduce_sum(v1.sin(result)), matrix)]
+    fetches += v1.linalg.slogdet(matrix)
+    s, u, v = v1.svd(matrix)
+    q, r = v1.qr(matrix)
+    whole = v1.matmul(u * v1.cast(v1.expand_dims(s, -2), u.dtype), v, adjoint_b=True)
+    return [*fetches, s, whole, v1.matmul(q, r)]
+
+
+PROGRAMS = [complexes, solutions, least_squares, determinants, decompositions, eigenvalues, products]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)

@@ -1,7 +1,8 @@
 """TensorFlow 1's functions that solve systems of equations and decompose matrices.
 
-Each works on the last two axes of its arguments, and the axes before them are a batch. Only
-float32 and float64 are allowed.
+Each works on the last two axes of its arguments, and the axes before them are a batch. The types
+are float32, float64, complex64 and complex128. `matrix_solve_ls` and `self_adjoint_eig` take no
+complex numbers.
 
 Sources: python/ops/linalg_ops.py, python/ops/linalg/linalg_impl.py.
 """
@@ -10,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from capstan.api import plain
+from capstan.api import complex_ops, plain
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -39,7 +40,7 @@ class LogMatrixDeterminant(NamedTuple):
 cholesky = plain.function(
     "cholesky",
     "Cholesky",
-    """Return the lower triangular factor L of each symmetric matrix L L^T.
+    """Return the lower triangular factor L of each self-adjoint matrix L L^H.
 
     Only the lower triangle of `input` is read. If a matrix is not positive definite, the step
     raises InvalidArgumentError.
@@ -97,13 +98,14 @@ def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> Qr:
 def svd(
     tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
 ) -> Any:
-    """Return `s`, `u` and `v`, where U diag(s) V^T is the matrix, or only `s` without `compute_uv`.
+    """Return `s`, `u` and `v`, where U diag(s) V^H is the matrix, or only `s` without `compute_uv`.
 
     The singular values `s` are in descending order. The columns of `u` and `v` are the singular
-    vectors: min(M, N) of them, or all if `full_matrices`.
+    vectors: min(M, N) of them, or all if `full_matrices`. Complex matrices have real singular values.
     """
     s, u, v = raw.Svd(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
-    return (s, u, v) if compute_uv else s
+    values = complex_ops.real(s)
+    return (values, u, v) if compute_uv else values
 
 
 def self_adjoint_eig(tensor: Any, name: str | None = None) -> Any:
@@ -122,9 +124,9 @@ def self_adjoint_eigvals(tensor: Any, name: str | None = None) -> Any:
 
 
 def logdet(matrix: Any, name: str | None = None) -> Any:
-    """Return the logarithm of the determinant of positive definite matrices."""
+    """Return the logarithm of the determinant of positive definite matrices, a real number."""
     with scoped(name, "logdet", (matrix,)):
-        diagonal = raw.MatrixDiagPart(raw.Cholesky(matrix))
+        diagonal = complex_ops.real(raw.MatrixDiagPart(raw.Cholesky(matrix)))
         logarithms = raw.Sum(raw.Log(diagonal), np.array([-1], np.int32))
         return raw.Mul(logarithms, convert.convert_to_tensor(2, logarithms.dtype))
 

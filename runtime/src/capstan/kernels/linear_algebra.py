@@ -67,7 +67,9 @@ def _check_batches(matrix: Array, rhs: Array) -> None:
 
 
 def _turned(matrix: Array) -> Array:
-    return np.swapaxes(matrix, -1, -2)
+    """Return the adjoint of each matrix, which is the transpose of a real one."""
+    turned = np.swapaxes(matrix, -1, -2)
+    return np.conj(turned) if turned.dtype.kind == "c" else turned
 
 
 def _inverse(node: NodeContext) -> Function:
@@ -89,7 +91,7 @@ def _determinant(matrix: Array) -> Any:
 def _log_determinant(matrix: Array) -> tuple[Any, Any]:
     _check_square(matrix)
     sign, logarithm = np.linalg.slogdet(matrix)
-    return sign, logarithm
+    return sign, logarithm.astype(matrix.dtype, copy=False)
 
 
 def _cholesky(node: NodeContext) -> Function:
@@ -193,9 +195,10 @@ def _svd(node: NodeContext) -> Function:
         _check_matrix(matrix)
         if not has_vectors:
             values = _checked(call, message, np.linalg.svd, matrix, compute_uv=False)
-            return values, *(np.zeros_like(matrix, shape=(0,)) for _ in range(2))
+            empty = np.zeros_like(matrix, shape=(0,))
+            return values.astype(matrix.dtype, copy=False), empty, empty.copy()
         u, values, turned = _checked(call, message, np.linalg.svd, matrix, is_full)
-        return values, u, _turned(turned).copy()
+        return values.astype(matrix.dtype, copy=False), u, _turned(turned).copy()
 
     return decompose
 

@@ -199,7 +199,7 @@ define(
         host=("size",),
     )
 )
-_MATRICES = (*typesets.SIGNED, dtypes.bool_)
+_MATRICES = (*typesets.FIELD, dtypes.bool_)
 _DIAGONALS: tuple[tuple[str, ShapeRule, GradientRule], ...] = (
     ("MatrixDiag", _matrix_diag, lambda op, grads, raw: (raw.MatrixDiagPart(grads[0]),)),
     ("Diag", _diag, lambda op, grads, raw: (raw.DiagPart(grads[0]),)),
@@ -240,7 +240,7 @@ define(
             None,
             None,
         ),
-        types={"T": (*_MATRICES, *typesets.COMPLEX), "Tindex": typesets.INDEX},
+        types={"T": _MATRICES, "Tindex": typesets.INDEX},
         host=("num_lower", "num_upper"),
     )
 )

@@ -174,7 +174,7 @@ for _name, (_inputs, _shape, _gradient, _host) in _ROWS.items():
                 choices={"align": _ALIGNMENTS} if _is_aligned else {},
                 shape=_shape,
                 gradient=_gradient,
-                types={"T": (*typesets.NUMERIC, dtypes.bool_)},
+                types={"T": (*typesets.NUMBERS, dtypes.bool_)},
                 host=_host,
             )
         )

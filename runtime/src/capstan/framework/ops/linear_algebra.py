@@ -7,7 +7,8 @@ from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import linear_algebra_gradients as gradients
 from capstan.framework.ops import rules, typesets
 
-_TYPES = {"T": typesets.WIDE}
+_REAL = {"T": typesets.WIDE}
+_TYPES = {"T": (*typesets.WIDE, *typesets.COMPLEX)}
 _Matrix = tuple[tuple[int | None, ...], int | None, int | None]
 
 
@@ -143,7 +144,7 @@ define(
     )
 )
 define(
-    OpDef("CholeskyGrad", ("l: T", "grad: T"), ("output: T",), shape=_cholesky_grad, types=_TYPES)
+    OpDef("CholeskyGrad", ("l: T", "grad: T"), ("output: T",), shape=_cholesky_grad, types=_REAL)
 )
 define(
     OpDef(
@@ -175,7 +176,7 @@ define(
         attrs={"fast": True},
         shape=_solution,
         gradient=gradients.least_squares,
-        types=_TYPES,
+        types=_REAL,
     )
 )
 define(
@@ -186,7 +187,7 @@ define(
         attrs={"full_matrices": False},
         shape=_qr,
         gradient=gradients.qr,
-        types={"T": (*typesets.WIDE, *typesets.COMPLEX)},
+        types=_TYPES,
     )
 )
 define(
@@ -208,6 +209,6 @@ define(
         attrs={"compute_v": True},
         shape=_eigen,
         gradient=gradients.eigen,
-        types=_TYPES,
+        types=_REAL,
     )
 )

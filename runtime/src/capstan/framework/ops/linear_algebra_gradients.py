@@ -27,6 +27,13 @@ def _turned(matrix: Tensor, raw: Raw) -> Tensor:
     return found
 
 
+def _adjoint(matrix: Tensor, raw: Raw) -> Tensor:
+    """Return the adjoint of each matrix, which is the transpose of a real one."""
+    turned = _turned(matrix, raw)
+    found: Tensor = raw.Conj(turned) if matrix.dtype.is_complex else turned
+    return found
+
+
 def _product(*factors: Tensor, raw: Raw) -> Tensor:
     first, *others = factors
     for factor in others:
@@ -75,19 +82,19 @@ def log_determinant(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def cholesky(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    """Return the symmetric gradient (Murray, arXiv:1602.07527)."""
+    """Return the self-adjoint gradient (Murray, arXiv:1602.07527)."""
     factor = op.outputs[0]
     two = raw.Cast(2, DstT=factor.dtype)
 
     def over_factor(matrix: Tensor) -> Tensor:
-        """Return the transpose of a matrix, times the inverse of the factor."""
-        return _turned(raw.MatrixTriangularSolve(factor, matrix, adjoint=True), raw)
+        """Return the adjoint of a matrix, times the inverse of the factor."""
+        return _adjoint(raw.MatrixTriangularSolve(factor, matrix, adjoint=True), raw)
 
     product = raw.BatchMatMul(factor, grads[0], adj_x=True)
     halved = raw.MatrixSetDiag(product, raw.Div(raw.MatrixDiagPart(product), two))
     lower = raw.MatrixBandPart(halved, np.int64(-1), np.int64(0))
     unsymmetric = over_factor(over_factor(lower))
-    return (raw.Div(raw.Add(unsymmetric, _turned(unsymmetric, raw)), two),)
+    return (raw.Div(raw.Add(unsymmetric, _adjoint(unsymmetric, raw)), two),)
 
 
 def solve(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -185,6 +192,10 @@ def svd(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     if not op.get_attr("compute_uv"):
         _, u, v = raw.Svd(op.inputs[0])
         return (raw.BatchMatMul(_product(u, raw.MatrixDiag(grads[0]), raw=raw), v, adj_y=True),)
+    if op.inputs[0].dtype.is_complex:
+        raise NotImplementedError(
+            "SVD gradient is not implemented for complex types and compute_uv=True."
+        )
     known = _sizes(op.inputs[0])
     if known is None:
         raise NotImplementedError(

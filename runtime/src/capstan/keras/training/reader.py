@@ -8,8 +8,8 @@ import numpy as np
 
 from capstan.api import creation_ops, data
 from capstan.core import dtypes
+from capstan.framework import facts, nest, opdef
 from capstan.framework import graph as graphs
-from capstan.framework import nest
 from capstan.keras import context, sessions
 from capstan.keras.training import batches
 
@@ -198,7 +198,7 @@ def _ends(tensors: list[Any], what: str, has_layers: bool) -> list[str]:
 
 
 def _is_fed(tensor: graphs.Tensor) -> bool:
-    return tensor.op.type in ("Placeholder", "PlaceholderWithDefault")
+    return opdef.role(tensor.op.type) in (facts.Role.PLACEHOLDER, facts.Role.DEFAULT)
 
 
 def _is_generator(x: Any) -> bool:
