@@ -6,7 +6,15 @@ from typing import Any
 from capstan.api import control_flow_ops, functional_branches, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import array_flows, body_graph, collections, cond_context, convert, nest
+from capstan.framework import (
+    array_flows,
+    body_graph,
+    collections,
+    cond_context,
+    convert,
+    indexed_slices,
+    nest,
+)
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -59,6 +67,7 @@ def cond(
         on_false = cond_context.CondContext(chosen, pivots[False], False)
         false_result, false_tensors = _built(on_false, false_fn, "false_fn", strict)
         nest.check_same(true_result, false_result, composites=True)
+        _widen_indices((on_true, true_tensors), (on_false, false_tensors), true_result)
         if not true_tensors:
             raise ValueError("'true_fn' and 'false_fn' must return at least one result.")
         _check_types(true_tensors, false_tensors)
@@ -108,6 +117,25 @@ def _out_of(side: cond_context.CondContext, leaf: Any) -> graphs.Tensor:
         pivot_after: graphs.Tensor = control_flow_ops.with_dependencies([leaf], side.pivot)
         return pivot_after
     return side.admit(convert.convert_to_tensor(array_flows.flow_of(leaf)))
+
+
+def _widen_indices(
+    on_true: tuple[cond_context.CondContext, list[graphs.Tensor]],
+    on_false: tuple[cond_context.CondContext, list[graphs.Tensor]],
+    result: Any,
+) -> None:
+    """Cast indices of IndexedSlices to int64 if the branches have indices of different types."""
+    place = 0
+    for leaf in nest.flatten(result):
+        parts = nest.flatten(leaf, composites=True)
+        if isinstance(leaf, indexed_slices.IndexedSlices):
+            at = place + next(n for n, part in enumerate(parts) if part is leaf.indices)
+            if on_true[1][at].dtype is not on_false[1][at].dtype:
+                for side, tensors in (on_true, on_false):
+                    with side.entered():
+                        tensors[at] = raw.Cast(tensors[at], DstT=dtypes.int64)
+                        side.left([tensors[at]])
+        place += len(parts)
 
 
 def _check_types(

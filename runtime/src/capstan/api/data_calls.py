@@ -37,6 +37,16 @@ class Calling(data_base.Base):
         data_functions.check_predicate(traced.spec)
         return self._unary("FilterDataset", traced.captured, predicate=traced.reference)
 
+    def map_with_legacy_function(
+        self, map_func: Callable[..., Any], num_parallel_calls: Any = None
+    ) -> Any:
+        """Return the dataset that `map` returns."""
+        return self.map(map_func, num_parallel_calls)
+
+    def filter_with_legacy_function(self, predicate: Callable[..., Any]) -> Any:
+        """Return the dataset that `filter` returns."""
+        return self.filter(predicate)
+
     def flat_map(self, map_func: Callable[..., Any]) -> Any:
         """Return the elements of the datasets `map_func(element)`, one dataset after the other.
 

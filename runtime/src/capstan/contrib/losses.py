@@ -149,6 +149,55 @@ def cosine_distance(
         return compute_weighted_loss(raw.Sub(1.0, product), weights, inner)
 
 
+def mean_pairwise_squared_error(
+    predictions: Any, labels: Any, weights: Any = 1.0, scope: str | None = None
+) -> Any:
+    """Return the sum over examples of the mean of (d_i - d_j)^2, for the errors d of an example.
+
+    The mean is over all pairs of its n elements, so the divisor is n^2. `tf.losses` divides by
+    n (n - 1), the number of pairs of different elements.
+
+    Raises:
+        ValueError: the shapes of predictions and labels differ, or a rank is unknown.
+    """
+    with scoped(scope, "mean_pairwise_squared_error", (predictions, labels, weights)):
+        predictions, labels, weights = map(
+            convert.convert_to_tensor, (predictions, labels, weights)
+        )
+        predictions.shape.assert_is_compatible_with(labels.shape)
+        predictions, labels, weights = (
+            math_ops.cast(each, dtypes.float32) for each in (predictions, labels, weights)
+        )
+        errors = raw.Sub(predictions, labels)
+        for what, rank in (("diffs", errors.shape.ndims), ("weights", weights.shape.ndims)):
+            if rank is None:
+                raise ValueError(f"{what}.get_shape().ndims cannot be None")
+        axes = list(range(1, errors.shape.ndims))
+        counts = reduce_ops.reduce_sum(_present(weights, errors), axes)
+        squares = reduce_ops.reduce_sum(raw.Square(errors), axes)
+        sums = reduce_ops.reduce_sum(errors, axes)
+        first = raw.DivNoNan(squares, counts)
+        second = raw.DivNoNan(raw.Square(sums), raw.Square(counts))
+        means = raw.Mul(2.0, raw.Sub(first, second))
+        # One weight for all examples is that of their sum.
+        kept = means if weights.shape.ndims else reduce_ops.reduce_sum(means)
+        loss = reduce_ops.reduce_sum(raw.Mul(kept, weights))
+        total = raw.Select(
+            raw.Greater(reduce_ops.reduce_sum(counts), 0.0), loss, raw.ZerosLike(loss)
+        )
+        add_loss(total)
+        return total
+
+
+def _present(weights: Any, errors: Any) -> Any:
+    """Return 1 for each error whose weight is not 0, and 0 for the others."""
+    ones = raw.Cast(raw.NotEqual(weights, 0.0), DstT=dtypes.float32)
+    missing = errors.shape.ndims - weights.shape.ndims
+    if weights.shape.ndims and missing > 0:
+        ones = raw.Reshape(ones, raw.ConcatV2([raw.Shape(ones), [1] * missing], 0))
+    return raw.Mul(raw.OnesLike(errors), ones)
+
+
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.losses", name)
 

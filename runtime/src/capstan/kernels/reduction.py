@@ -26,7 +26,11 @@ def _axes(node: NodeContext) -> Callable[[Array], tuple[int, ...]]:
 
 
 def _read_axes(axes: Array) -> tuple[int, ...]:
-    return tuple(axes.ravel().tolist())
+    found = tuple(axes.ravel().tolist())
+    if len(set(found)) < len(found):
+        twice = next(axis for axis in found if found.count(axis) > 1)
+        raise invalid(f"Invalid reduction arguments: Axes contains duplicate dimension: {twice}")
+    return found
 
 
 def _reduction(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:

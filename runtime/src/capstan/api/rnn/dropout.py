@@ -71,6 +71,11 @@ class DropoutWrapper(wrappers.Wrapper):
             for kind in filter(self._drops, sizes):
                 self._noise[kind] = self._noise_of(kind, sizes[kind], dtype)
 
+    @property
+    def wrapped_cell(self) -> Any:
+        """The cell whose inputs, outputs and states are dropped."""
+        return self._cell
+
     def _drops(self, kind: str) -> bool:
         keep = self._keep[kind]
         return not isinstance(keep, float) or keep < 1

@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import rules, typesets, unbroadcast
 
 _FLOAT = {"T": typesets.FLOATING}
 
@@ -93,7 +93,8 @@ def _log_softmax(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _dense_loss_shape(ctx: ShapeContext) -> rules.Shapes:
-    known: shapes.Shape = rules.with_rank(shapes.merge(*ctx.inputs), 2)
+    rows, labels = (rules.with_rank(shape, 2) for shape in ctx.inputs)
+    known: shapes.Shape = shapes.broadcast(rows, labels)
     return (known[:1] if known else None, known)
 
 
@@ -103,14 +104,14 @@ def _sparse_loss_shape(ctx: ShapeContext) -> rules.Shapes:
     return (batch,), (batch, logits[1])
 
 
-def _loss_by_logits(op: Op, grads: Gradients, raw: Raw) -> Any:
+def _loss_by_logits(logits: Any, op: Op, grads: Gradients, raw: Raw) -> Any:
     """Return the gradient by the logits.
 
     Output 1 of the op is the gradient of the losses by the logits. The derivative of output 1 by
     the logits is the derivative of the softmax.
     """
     by_loss, by_slope = grads
-    logits, slope = op.inputs[0], op.outputs[1]
+    slope = op.outputs[1]
     total = None
     if by_loss is not None:
         total = raw.Mul(raw.ExpandDims(by_loss, -1), slope)
@@ -123,18 +124,24 @@ def _loss_by_logits(op: Op, grads: Gradients, raw: Raw) -> Any:
 
 
 def _dense_loss(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    by_labels = None
+    # Shapes that are unknown count as equal, as in TensorFlow.
+    axes = unbroadcast.repeated_axes(*(each.shape.internal for each in op.inputs))
+    is_broadcast = axes not in (None, ([], []))
+    logits, by_labels = op.inputs[0], None
+    if is_broadcast:
+        logits = raw.BroadcastTo(logits, raw.Shape(op.outputs[1]))
     if grads[0] is not None:
-        log_softmax = raw.Neg(raw.LogSoftmax(op.inputs[0]))
+        log_softmax = raw.Neg(raw.LogSoftmax(logits))
         by_labels = raw.Mul(raw.ExpandDims(grads[0], -1), log_softmax)
     if grads[1] is not None:
         slope = raw.Neg(grads[1])
         by_labels = slope if by_labels is None else raw.Add(by_labels, slope)
-    return _loss_by_logits(op, grads, raw), by_labels
+    found = _loss_by_logits(logits, op, grads, raw), by_labels
+    return tuple(unbroadcast.summed(op, found, raw)) if is_broadcast else found
 
 
 def _sparse_loss(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return _loss_by_logits(op, grads, raw), None
+    return _loss_by_logits(op.inputs[0], op, grads, raw), None
 
 
 def _l2_loss(op: Op, grads: Gradients, raw: Raw) -> Gradients:

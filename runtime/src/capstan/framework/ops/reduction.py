@@ -11,6 +11,7 @@ from capstan.framework.ops import rules, typesets
 
 def reduced(ctx: ShapeContext) -> rules.Shapes:
     shape, axes, keep = ctx.inputs[0], ctx.constant(1), ctx.attrs["keep_dims"]
+    shapes.with_rank_at_most(ctx.inputs[1], 1)
     if shape is None:
         return (None,)
     if axes is None:
