@@ -4,8 +4,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from capstan.api import init_ops, math_ops, nn, nn_normalization, smart_cond, state_ops
-from capstan.api.layers import base, common, input_spec
+from capstan.api import (
+    array_ops,
+    init_ops,
+    math_ops,
+    nn,
+    nn_normalization,
+    smart_cond,
+    state_ops,
+)
+from capstan.api.layers import base, batch_axes, common, input_spec, renormalization
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework import graph as graphs
@@ -16,12 +24,15 @@ class CommonBatchNormalization(common.CommonLayer):
     """Normalizes the activations of a batch to mean 0 and variance 1, along all axes but `axis`.
 
     During training the moments are those of the batch, and the layer keeps their moving averages.
-    Otherwise the moving averages are the moments.
+    Otherwise the moving averages are the moments. `axis` may be a list of axes. With
+    `virtual_batch_size`, each part of a batch has moments of its own. `renorm` corrects the
+    activations by averages of moments, with the limits `renorm_clipping`. `adjustment(shape)`
+    returns a factor and an addend for normalized activations in training.
     """
 
     def __init__(
         self,
-        axis: int = -1,
+        axis: Any = -1,
         momentum: float = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
@@ -34,13 +45,25 @@ class CommonBatchNormalization(common.CommonLayer):
         gamma_regularizer: Any = None,
         beta_constraint: Any = None,
         gamma_constraint: Any = None,
+        renorm: bool = False,
+        renorm_clipping: Any = None,
+        renorm_momentum: float = 0.99,
         fused: bool | None = None,
         trainable: bool = True,
+        virtual_batch_size: int | None = None,
+        adjustment: Any = None,
         name: Any = None,
         **kwargs: Any,
     ) -> None:
+        """Raises ValueError if `renorm_clipping` has a key besides rmax, rmin and dmax."""
         super().__init__(trainable, name, **kwargs)
-        self.axis = axis[0] if isinstance(axis, Sequence) else axis
+        self.axis = list(axis) if isinstance(axis, Sequence) and len(axis) > 1 else axis
+        if isinstance(axis, Sequence) and len(axis) == 1:
+            (self.axis,) = axis
+        self.renorm, self.renorm_momentum = renorm, renorm_momentum
+        self.renorm_clipping = renorm_clipping or {}
+        renormalization.check(self.renorm_clipping)
+        self.virtual_batch_size, self.adjustment = virtual_batch_size, adjustment
         self.momentum = momentum
         self.epsilon = epsilon
         self.center = center
@@ -58,40 +81,65 @@ class CommonBatchNormalization(common.CommonLayer):
         self.beta: Any = None
         self.moving_mean: Any = None
         self.moving_variance: Any = None
+        self.moving_stddev: Any = None
+        self._axes: list[int] = []
 
     def build(self, input_shape: Any) -> None:
         shape = tensor_shape.as_shape(input_shape)
         rank = shape.ndims
         if not rank:
             raise ValueError(f"Input has undefined rank: {shape}")
-        axis = self.axis % rank
-        size = shape.as_list()[axis]
-        if size is None:
-            raise ValueError(f"Input has undefined `axis` dimension. Input shape: {shape}")
-        self.axis = axis
-        self.fused = self.fused is not False and rank == 4 and axis in (1, 3)
-        self.input_spec = input_spec.InputSpec(ndim=rank, axes={axis: size})
+        kept = [self.axis] if isinstance(self.axis, int) else self.axis
+        sizes = batch_axes.sizes(shape, kept, self.virtual_batch_size, self.adjustment)
+        self._axes = list(sizes)
+        is_plain = len(sizes) == 1 and self.virtual_batch_size is None
+        if isinstance(self.axis, int):
+            self.axis %= rank
+        can_fuse = is_plain and not self.renorm and self.adjustment is None
+        self.fused = self.fused is not False and can_fuse and rank == 4 and self.axis in (1, 3)
+        self.input_spec = input_spec.InputSpec(ndim=rank, axes=sizes)
         kind = self._dtype
         if kind in (dtypes.float16, dtypes.bfloat16):
             kind = dtypes.float32
+        parameters: tuple[int, ...] = tuple(sizes.values())
+        if not is_plain:
+            parameters = tuple(sizes.get(axis, 1) for axis in range(rank))
+        if self.virtual_batch_size is not None:
+            # The batch has two axes, and the second is that of its parts.
+            parameters = (parameters[0], 1, *parameters[1:])
+            self._axes = [axis + 1 for axis in self._axes]
         if self.scale:
             self.gamma = self.add_weight(
-                "gamma", (size,), kind, self.gamma_initializer, self.gamma_regularizer,
+                "gamma", parameters, kind, self.gamma_initializer, self.gamma_regularizer,
                 constraint=self.gamma_constraint,
             )  # fmt: skip
         if self.center:
             self.beta = self.add_weight(
-                "beta", (size,), kind, self.beta_initializer, self.beta_regularizer,
+                "beta", parameters, kind, self.beta_initializer, self.beta_regularizer,
                 constraint=self.beta_constraint,
             )  # fmt: skip
         with self._without_partitioner():
-            self.moving_mean = self.add_weight(
-                "moving_mean", (size,), kind, self.moving_mean_initializer, trainable=False
-            )
-            self.moving_variance = self.add_weight(
-                "moving_variance", (size,), kind, self.moving_variance_initializer, trainable=False
-            )
+            self._add_averages(parameters, kind)
         self.built = True
+
+    def _add_averages(self, shape: tuple[int, ...], kind: Any) -> None:
+        def deviation(shape: Any, dtype: Any = None, **options: Any) -> Any:
+            make = self.moving_variance_initializer
+            made = make() if isinstance(make, type) else make
+            return math_ops.sqrt(made(shape, dtype=dtype))
+
+        initializers = {
+            "moving_mean": self.moving_mean_initializer,
+            "moving_variance": self.moving_variance_initializer,
+        }
+        if self.renorm:
+            initializers |= {
+                "moving_stddev": deviation,
+                "renorm_mean": self.moving_mean_initializer,
+                "renorm_stddev": deviation,
+            }
+        for name, initializer in initializers.items():
+            setattr(self, name, self.add_weight(name, shape, kind, initializer, trainable=False))
 
     def _without_partitioner(self) -> AbstractContextManager[None]:
         """Return a block in which the variables of the layer are not cut. Averages move whole."""
@@ -103,8 +151,24 @@ class CommonBatchNormalization(common.CommonLayer):
         if mean is not None:
             momentum = smart_cond.smart_cond(training, *_constants(training, self.momentum, 1.0))
             self.add_update(_moved(self.moving_mean, mean, momentum))
-            self.add_update(_moved(self.moving_variance, variance, momentum))
+            if self.renorm:
+                self.add_update(self._deviated(variance, training, momentum))
+            else:
+                self.add_update(_moved(self.moving_variance, variance, momentum))
         return outputs
+
+    def _deviated(self, variance: Any, training: Any, momentum: Any) -> Any:
+        """Return the operation that moves the average deviation, and sets the variance to it."""
+        deviation = math_ops.sqrt(variance + self.epsilon)
+        moved = _moved(self.moving_stddev, deviation, momentum)
+        with graphs.get_default_graph().control_dependencies([moved]):
+            average = self.moving_stddev.read_value()
+        value = smart_cond.smart_cond(
+            training,
+            lambda: nn.relu(average * average - self.epsilon),
+            lambda: raw.Identity(self.moving_variance),
+        )
+        return state_ops.assign(self.moving_variance, value)
 
     def _fused(self, inputs: Any, training: Any) -> Any:
         layout = "NCHW" if self.axis == 1 else "NHWC"
@@ -131,33 +195,64 @@ class CommonBatchNormalization(common.CommonLayer):
         return outputs, mean, variance
 
     def _plain(self, inputs: Any, training: Any) -> Any:
+        if self.virtual_batch_size is None:
+            outputs, mean, variance = self._normalized(inputs, training)
+        else:
+            rest = inputs.shape.as_list()[1:]
+            parts = array_ops.reshape(inputs, [self.virtual_batch_size, -1, *rest])
+            outputs, mean, variance = self._normalized(parts, training)
+            outputs = array_ops.reshape(outputs, [-1, *rest])
+        outputs.set_shape(inputs.shape)
+        return outputs, mean, variance
+
+    def _normalized(self, inputs: Any, training: Any) -> Any:
         rank = inputs.shape.ndims
-        axes = [axis for axis in range(rank) if axis != self.axis]
+        scale, offset = self._along(self.gamma, rank), self._along(self.beta, rank)
         mean, variance = self.moving_mean, self.moving_variance
         moments: tuple[Any, Any] = (None, None)
         if not _is_python(training) or training:
-            found = nn.moments(inputs, axes)
+            if self.adjustment is not None:
+                adjusted = batch_axes.adjusted(self.adjustment, inputs, training)
+                scale, offset = batch_axes.composed(*adjusted, scale, offset)
+            found = self._moments(inputs)
             moments = mean, variance = smart_cond.smart_cond(
                 training,
                 lambda: found,
                 lambda: (raw.Identity(self.moving_mean), raw.Identity(self.moving_variance)),
             )
+            if self.virtual_batch_size is not None:
+                moments = batch_axes.of_parts(mean), batch_axes.of_parts(variance)
+            if self.renorm:
+                momentum = smart_cond.smart_cond(
+                    training, *_constants(training, self.renorm_momentum, 1.0)
+                )
+                factor, addend, *moments = renormalization.corrected(  # type: ignore[assignment]
+                    self, *moments, training, momentum, _moved
+                )
+                first = self._along(factor, rank), self._along(addend, rank)
+                scale, offset = batch_axes.composed(*first, scale, offset)
         outputs = nn.batch_normalization(
             inputs,
             self._along(mean, rank),
             self._along(variance, rank),
-            self._along(self.beta, rank),
-            self._along(self.gamma, rank),
+            offset,
+            scale,
             self.epsilon,
         )
-        outputs.set_shape(inputs.shape)
         return outputs, *moments
+
+    def _moments(self, inputs: Any) -> Any:
+        axes = [axis for axis in range(inputs.shape.ndims) if axis not in self._axes]
+        is_virtual = self.virtual_batch_size is not None
+        if is_virtual:
+            del axes[1]  # Each part of the batch has moments of its own.
+        return nn.moments(inputs, axes, keep_dims=is_virtual or len(self._axes) > 1)
 
     def _along(self, vector: Any, rank: int) -> Any:
         """Return a vector in a shape that broadcasts along the axis of the layer."""
-        if vector is None or self.axis == rank - 1:
+        if vector is None or vector.shape.ndims == rank or self._axes == [rank - 1]:
             return vector
-        return raw.Reshape(vector, [-1 if axis == self.axis else 1 for axis in range(rank)])
+        return raw.Reshape(vector, [-1 if axis in self._axes else 1 for axis in range(rank)])
 
 
 class BatchNormalization(CommonBatchNormalization, base.Layer):
@@ -206,7 +301,7 @@ def _constants(training: Any, *values: float) -> Sequence[Any]:
 
 def batch_normalization(
     inputs: Any,
-    axis: int = -1,
+    axis: Any = -1,
     momentum: float = 0.99,
     epsilon: float = 1e-3,
     center: bool = True,
@@ -233,15 +328,12 @@ def batch_normalization(
     """Return normalized activations, as `BatchNormalization` describes.
 
     Raises:
-        NotImplementedError: an argument asks for renormalization, virtual batches or adjustments.
+        ValueError: the axes do not fit the inputs or the virtual batches.
     """
-    if renorm or virtual_batch_size is not None or adjustment is not None:
-        raise NotImplementedError(
-            "batch_normalization has no renorm, virtual_batch_size and adjustment: omit them"
-        )
     layer = BatchNormalization(
         axis, momentum, epsilon, center, scale, beta_initializer, gamma_initializer,
         moving_mean_initializer, moving_variance_initializer, beta_regularizer, gamma_regularizer,
-        beta_constraint, gamma_constraint, fused, trainable, name, _reuse=reuse, _scope=name,
+        beta_constraint, gamma_constraint, renorm, renorm_clipping, renorm_momentum, fused, trainable,
+        virtual_batch_size, adjustment, name, _reuse=reuse, _scope=name,
     )  # fmt: skip
     return layer.apply(inputs, training=training)

@@ -22,7 +22,7 @@ class BatchNormalization(normalization.CommonBatchNormalization, built_in.BuiltI
 
     def __init__(
         self,
-        axis: int = -1,
+        axis: Any = -1,
         momentum: float = 0.99,
         epsilon: float = 1e-3,
         center: bool = True,
@@ -35,10 +35,30 @@ class BatchNormalization(normalization.CommonBatchNormalization, built_in.BuiltI
         gamma_regularizer: Any = None,
         beta_constraint: Any = None,
         gamma_constraint: Any = None,
+        renorm: bool = False,
+        renorm_clipping: Any = None,
+        renorm_momentum: float = 0.99,
         fused: bool | None = None,
+        trainable: bool = True,
+        virtual_batch_size: int | None = None,
+        adjustment: Any = None,
+        name: str | None = None,
         **kwargs: Any,
     ) -> None:
+        """Raises ValueError if `renorm_clipping` has a key besides rmax, rmin and dmax."""
         super().__init__(**built_in.resolved(locals()))
+
+    def get_config(self) -> dict[str, Any]:
+        """Return the arguments that create an equal layer, without its `adjustment`."""
+        config = super().get_config()
+        del config["adjustment"]
+        for is_given, prefix in (
+            (self.renorm, "renorm"),
+            (self.virtual_batch_size is not None, "virtual"),
+        ):
+            if not is_given:
+                config = {key: each for key, each in config.items() if not key.startswith(prefix)}
+        return config
 
     def call(self, inputs: Any, training: Any = None) -> Any:
         return super().call(inputs, learning.learning_phase() if training is None else training)
