@@ -1,4 +1,4 @@
-"""tf.layers.batch_normalization with renormalization, virtual batches, several axes, adjustments."""
+"""Batch normalization with renormalization, virtual batches, several axes and adjustments."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -175,6 +175,18 @@ def test_a_layer_of_keras_renormalizes_and_keeps_its_arguments(session: Any) -> 
     assert names == [
         "moving_mean", "moving_variance", "moving_stddev", "renorm_mean", "renorm_stddev",
     ]  # fmt: skip
+
+
+def test_batch_norm_of_contrib_renormalizes(session: Any) -> None:
+    batch_norm = tf.contrib.layers.batch_norm
+    outputs = batch_norm(
+        tf.constant(BATCHES[0]), 0.9, epsilon=EPSILON, renorm=True, renorm_clipping={"rmax": 2.0}
+    )
+    session.run(tf.global_variables_initializer())
+    expected = Renormalized({"rmax": 2.0}, 0.99).trained(BATCHES[0])
+    close(session.run(outputs), (expected - BETA) / GAMMA)
+    with pytest.raises(ValueError, match="not supported with batch_weights"):
+        batch_norm(tf.constant(BATCHES[0]), renorm=True, batch_weights=tf.ones([6]))
 
 
 @pytest.mark.parametrize(

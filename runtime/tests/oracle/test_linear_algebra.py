@@ -136,7 +136,15 @@ def complexes(v1: Any) -> list[Any]:
     return [*fetches, s, whole, v1.matmul(q, r)]
 
 
-PROGRAMS = [complexes, solutions, least_squares, determinants, decompositions, eigenvalues, products]
+PROGRAMS = [
+    complexes,
+    solutions,
+    least_squares,
+    determinants,
+    decompositions,
+    eigenvalues,
+    products,
+]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)

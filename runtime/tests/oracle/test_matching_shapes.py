@@ -108,4 +108,4 @@ def test_branches_with_other_differences_are_refused(v1: Any) -> None:
             other = module.IndexedSlices(module.constant([1.0], module.float64), rows.indices)
             for value, message in ((module.constant(1.0), "nested structure"), (other, "")):
                 with pytest.raises((TypeError, ValueError), match=message):
-                    module.cond(module.constant(True), lambda: rows, lambda v=value: v)
+                    module.cond(module.constant(True), lambda r=rows: r, lambda v=value: v)

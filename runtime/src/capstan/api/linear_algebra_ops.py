@@ -101,7 +101,8 @@ def svd(
     """Return `s`, `u` and `v`, where U diag(s) V^H is the matrix, or only `s` without `compute_uv`.
 
     The singular values `s` are in descending order. The columns of `u` and `v` are the singular
-    vectors: min(M, N) of them, or all if `full_matrices`. Complex matrices have real singular values.
+    vectors: min(M, N) of them, or all if `full_matrices`. The singular values of
+    complex matrices are real, too.
     """
     s, u, v = raw.Svd(tensor, compute_uv=compute_uv, full_matrices=full_matrices, name=name)
     values = complex_ops.real(s)

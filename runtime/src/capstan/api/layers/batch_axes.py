@@ -12,15 +12,15 @@ def sizes(
     axes: Sequence[int],
     virtual_batch_size: int | None,
     adjustment: Any,
-) -> dict[int, int]:
-    """Return the size of each axis that keeps its moments apart.
+) -> dict[int, int | None]:
+    """Return the known size of each axis that keeps its moments apart.
 
     Raises:
         ValueError: an axis is unknown or repeats, its size is unknown, or the axes do not fit the
             virtual batches.
     """
     known = shape.as_list()
-    found: dict[int, int] = {}
+    found: dict[int, int | None] = {}
     for given in axes:
         axis = given + len(known) if given < 0 else given
         if not 0 <= axis < len(known):

@@ -101,7 +101,7 @@ class CommonBatchNormalization(common.CommonLayer):
         kind = self._dtype
         if kind in (dtypes.float16, dtypes.bfloat16):
             kind = dtypes.float32
-        parameters: tuple[int, ...] = tuple(sizes.values())
+        parameters: tuple[Any, ...] = tuple(sizes.values())
         if not is_plain:
             parameters = tuple(sizes.get(axis, 1) for axis in range(rank))
         if self.virtual_batch_size is not None:
@@ -122,7 +122,7 @@ class CommonBatchNormalization(common.CommonLayer):
             self._add_averages(parameters, kind)
         self.built = True
 
-    def _add_averages(self, shape: tuple[int, ...], kind: Any) -> None:
+    def _add_averages(self, shape: tuple[Any, ...], kind: Any) -> None:
         def deviation(shape: Any, dtype: Any = None, **options: Any) -> Any:
             make = self.moving_variance_initializer
             made = make() if isinstance(make, type) else make
@@ -333,7 +333,7 @@ def batch_normalization(
     layer = BatchNormalization(
         axis, momentum, epsilon, center, scale, beta_initializer, gamma_initializer,
         moving_mean_initializer, moving_variance_initializer, beta_regularizer, gamma_regularizer,
-        beta_constraint, gamma_constraint, renorm, renorm_clipping, renorm_momentum, fused, trainable,
-        virtual_batch_size, adjustment, name, _reuse=reuse, _scope=name,
+        beta_constraint, gamma_constraint, renorm, renorm_clipping, renorm_momentum, fused,
+        trainable, virtual_batch_size, adjustment, name, _reuse=reuse, _scope=name,
     )  # fmt: skip
     return layer.apply(inputs, training=training)

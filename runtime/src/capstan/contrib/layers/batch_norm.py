@@ -54,12 +54,13 @@ def batch_norm(
     Otherwise the moving averages are the moments. The operations that update the averages are in
     `updates_collections`. If that is None, the outputs wait for the updates.
 
+    `renorm`, `renorm_clipping`, `renorm_decay` and `adjustment` have the meaning that they have for
+    `tf.layers.batch_normalization`.
+
     Raises:
-        NotImplementedError: an argument asks for renormalization or adjustments.
-        ValueError: the rank or the number of channels is unknown.
+        ValueError: the rank or the number of channels is unknown, or `renorm` or `adjustment` is
+            given with `batch_weights`, `updates_collections` or `zero_debias_moving_mean`.
     """
-    if renorm or adjustment is not None:
-        raise NotImplementedError("batch_norm has no renorm and adjustment: omit them")
     if data_format not in ("NCHW", "NHWC"):
         raise ValueError("data_format has to be either NCHW or NHWC.")
     inputs = convert.convert_to_tensor(inputs)
@@ -68,10 +69,16 @@ def batch_norm(
     is_fused = fused is not False and batch_weights is None and inputs.shape.ndims in (2, 4)
     is_special = batch_weights is not None or zero_debias_moving_mean
     is_special = is_special or updates_collections != _UPDATES
+    is_corrected = renorm or adjustment is not None
+    if is_special and is_corrected:
+        raise ValueError(
+            "renorm and adjustment are not supported with batch_weights, updates_collections or "
+            "zero_debias_moving_mean"
+        )
     with scope_block.variable_scope(
         scope, "BatchNorm", [inputs], reuse=reuse, custom_getter=collecting.renaming()
     ) as block:
-        if is_special or (is_fused and inputs.shape.ndims == 2):
+        if is_special or (is_fused and inputs.shape.ndims == 2 and not is_corrected):
             layer: Any = _Normalizer(
                 inputs, center, scale, epsilon, data_format, param_initializers or {},
                 param_regularizers or {}, variables_collections, trainable,
@@ -87,7 +94,9 @@ def batch_norm(
                 1 if data_format == "NCHW" else -1, decay, epsilon, center, scale, start["beta"],
                 start["gamma"], start["moving_mean"], start["moving_variance"],
                 regularizers.get("beta"), regularizers.get("gamma"), fused=fused,
-                trainable=trainable, name=block.name, _scope=block, _reuse=reuse,
+                renorm=renorm, renorm_clipping=renorm_clipping, renorm_momentum=renorm_decay,
+                adjustment=adjustment, trainable=trainable, name=block.name, _scope=block,
+                _reuse=reuse,
             )  # fmt: skip
             outputs = layer.apply(inputs, training=is_training)
             collecting.collect_variables(
