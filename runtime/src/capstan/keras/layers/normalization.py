@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import nn
-from capstan.api.layers import normalization
+from capstan.api.layers import batch_moments
 from capstan.core import tensor_shape
 from capstan.framework.raw import raw
 from capstan.keras import built_in, learning
 
 
-class BatchNormalization(normalization.CommonBatchNormalization, built_in.BuiltIn):
+class BatchNormalization(batch_moments.CommonBatchNormalization, built_in.BuiltIn):
     """Normalizes the activations of a batch to mean 0 and variance 1, along all axes but `axis`.
 
     In training the moments are those of the batch, and `updates` holds the operations that update
