@@ -32,6 +32,7 @@ ValueError and KeyError.
 """
 
 import errno
+import textwrap
 from typing import Any, ClassVar, Final
 
 OK = 0
@@ -56,8 +57,9 @@ UNAUTHENTICATED = 16
 class OpError(Exception):
     """The error of a failed operation.
 
-    `node_def` and `op` are None if no node failed, or if the failed node is unknown. `str(error)`
-    is the message alone. If a node failed, the message names the node as `{{node x}}`.
+    `node_def` and `op` are None if no node failed, or if the failed node is unknown. If a node
+    failed, the message names the node as `{{node x}}`. `str(error)` is the message and, if `op` is
+    known, the lines of the program that created `op`.
     """
 
     code: ClassVar[int] = UNKNOWN
@@ -95,7 +97,12 @@ class OpError(Exception):
         return type(self), (None, None, self.message)
 
     def __str__(self) -> str:
-        return self.message
+        origin = getattr(self._op, "traceback", None)
+        if not origin:
+            return self.message
+        # All lines are indented, so that the message stays the last line of a log that is not.
+        calls = textwrap.indent("".join(origin.format()), "  ").rstrip()
+        return f"{self.message}\n  '{self._op.name}' was created here:\n{calls}"
 
 
 class _CodedError(OpError):

@@ -1,6 +1,8 @@
 """A session and its master agree on the graph, and a session can be closed at any time."""
 
 import gc
+import pathlib
+import pickle
 import socket
 import threading
 import weakref
@@ -90,6 +92,46 @@ def test_an_invalid_class_attribute_fails_only_the_steps_that_need_its_node(targ
             assert caught.value.op is damaged.op
         assert session.run(tf.constant(3.0)) == 3.0
         assert len(graph.get_operations()) == 3
+
+
+def multiply(a: Any, b: Any) -> Any:
+    return tf.matmul(a, b, name="product")
+
+
+def test_an_error_shows_the_lines_that_created_the_operation(target: str) -> None:
+    here = pathlib.Path(__file__).name
+    with tf.Graph().as_default(), tf.Session(target) as session:
+        a, b = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+        result = multiply(a, b) + 1.0
+        with pytest.raises(tf.errors.InvalidArgumentError) as caught:
+            session.run(result, {a: np.zeros((2, 3)), b: np.zeros((4, 5))})
+    error = caught.value
+    assert error.op.name == "product"
+    caller, called = error.op.traceback[-2:]
+    assert caller.line == "result = multiply(a, b) + 1.0"
+    assert called.line == 'return tf.matmul(a, b, name="product")'
+    shown = str(error).removeprefix(error.message).splitlines()
+    assert shown[1] == "  'product' was created here:"
+    assert shown[-2].endswith(f'{here}", line {called.lineno}, in multiply')
+    assert all(line.startswith(" ") for line in shown[1:])
+    assert "{{node product}}" in error.message
+    assert "created" not in error.message
+    assert str(pickle.loads(pickle.dumps(error))) == error.message
+
+
+def test_an_operation_keeps_no_frame_of_the_program_alive() -> None:
+    class Large:
+        pass
+
+    def build() -> "weakref.ref[Large]":
+        local = Large()
+        tf.constant(1.0, name="kept")
+        return weakref.ref(local)
+
+    with tf.Graph().as_default() as graph:
+        assert build()() is None
+        names = [frame.name for frame in graph.get_operation_by_name("kept").traceback]
+        assert names[-2:] == ["test_an_operation_keeps_no_frame_of_the_program_alive", "build"]
 
 
 def test_the_devices_of_a_session_with_an_empty_graph_are_listed(target: str) -> None:

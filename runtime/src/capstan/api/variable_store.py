@@ -2,14 +2,13 @@
 
 import enum
 import threading
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from capstan.api import initial_values, partitioned_variables, partitions, variables
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import collections, convert
+from capstan.framework import collections, convert, origins
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -41,7 +40,7 @@ class Store:
 
     def __init__(self) -> None:
         self._vars: dict[str, Any] = {}
-        self._origins: dict[str, str] = {}
+        self._origins: dict[str, origins.Origin] = {}
         self._partitioned: dict[str, partitioned_variables.PartitionedVariable] = {}
         self.lock = threading.RLock()
 
@@ -134,7 +133,7 @@ class Store:
             **request.options,
         )
         self._vars[name] = variable
-        self._origins[name] = _origin()
+        self._origins[name] = origins.here()
         if request.regularizer is not None:
             _regularize(variable, name, request.regularizer)
         return variable
@@ -220,9 +219,10 @@ class Store:
     ) -> Any:
         found = self._vars[name]
         if reuse is False:
+            origin = "".join(origins.summary(self._origins[name]).format())
             raise ValueError(
                 f"Variable {name} already exists, disallowed. Did you mean to set reuse=True or "
-                "reuse=tf.AUTO_REUSE in VarScope? Originally defined at:\n\n" + self._origins[name]
+                f"reuse=tf.AUTO_REUSE in VarScope? Originally defined at:\n\n{origin}"
             )
         if not shape.is_compatible_with(found.shape):
             raise ValueError(
@@ -291,14 +291,3 @@ def _regularize(variable: Any, name: str, regularizer: Callable[[Any], Any]) -> 
         loss = regularizer(variable)
     if loss is not None:
         graph.add_to_collection(collections.GraphKeys.REGULARIZATION_LOSSES, loss)
-
-
-def _origin() -> str:
-    """Return the three innermost lines of the call stack that are outside this package."""
-    package = __name__.partition(".")[0]
-    lines = [
-        f'  File "{frame.f_code.co_filename}", line {line}, in {frame.f_code.co_name}\n'
-        for frame, line in traceback.walk_stack(None)
-        if frame.f_globals.get("__name__", "").partition(".")[0] != package
-    ]
-    return "".join(lines[:3])

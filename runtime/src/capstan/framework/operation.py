@@ -6,11 +6,12 @@
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from traceback import StackSummary
 from typing import Any, NoReturn
 
 from capstan.core import devices, dtypes, graph_def, node, shapes, tensor_shape
 from capstan.core.arrays import Array
-from capstan.framework import defaults, facts, graph_state, opdef, operand
+from capstan.framework import defaults, facts, graph_state, opdef, operand, origins
 
 MAX_DEPTH = 64
 """The longest chain of operations that `constant_value` evaluates. Shape computations are far
@@ -138,6 +139,7 @@ class Operation:
         "_inputs",
         "_name",
         "_node",
+        "_origin",
         "_outputs",
         "_type",
         "_values",
@@ -164,6 +166,7 @@ class Operation:
         self._device = ""
         self._control_flow_context: Any = None
         self._id = 0
+        self._origin = origins.here()
         if output_shapes is None:
             output_shapes = [None] * len(output_types)
         self._outputs = tuple(
@@ -187,6 +190,15 @@ class Operation:
     @property
     def type(self) -> str:
         return self._type
+
+    @property
+    def traceback(self) -> StackSummary:
+        """The calls of the program that created the operation, at most five, the innermost last.
+
+        Each is a FrameSummary, which is also a tuple of file, line, function and text. Calls inside
+        of Capstan are left out.
+        """
+        return origins.summary(self._origin)
 
     @property
     def inputs(self) -> tuple[Tensor, ...]:
