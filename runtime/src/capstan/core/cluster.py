@@ -227,18 +227,24 @@ def _read_jobs(cluster: object, faults: list[str]) -> dict[str, dict[int, str]]:
         for index, address in tasks.items():
             if not str(index).isdecimal():
                 faults.append(f"cluster.{job} has the task index {index!r}, which is not a number")
-            elif not _is_address(address):
+            elif not is_address(address):
                 faults.append(f"cluster.{job}[{index}] must be 'host:port', but is {address!r}")
             else:
                 jobs[job][int(index)] = address
     return jobs
 
 
-def _is_address(value: object) -> bool:
+def is_address(value: object) -> bool:
+    """Return whether `value` is a host, a colon and a port.
+
+    >>> is_address("ps-0:2222"), is_address("ps-0"), is_address("http://ps-0:2222")
+    (True, False, False)
+    """
     if not isinstance(value, str):
         return False
     host, colon, port = value.rpartition(":")
-    return bool(host and colon) and port.isdecimal() and int(port) < 1 << 16
+    is_host = bool(host) and "/" not in host and not any(letter.isspace() for letter in host)
+    return is_host and bool(colon) and port.isdecimal() and int(port) < 1 << 16
 
 
 def _read_task(

@@ -263,24 +263,39 @@ class Master:
         while True:
             peer = self._worker(name)
             try:
-                return registrations.Task(name, peer, peer.get_status())
-            except (errors.UnavailableError, errors.DeadlineExceededError):
-                now = time.monotonic()
+                status = peer.get_status()
+            except (errors.UnavailableError, errors.DeadlineExceededError) as error:
+                now, reason = time.monotonic(), error.message
+            else:
+                _check_task(name, status)
+                return registrations.Task(name, peer, status)
             if name not in self._tasks():
                 return None
             if deadline is not None and now > deadline:
                 raise errors.DeadlineExceededError(
-                    None, None, f"CreateSession: no answer from worker: {name}"
+                    None, None, f"CreateSession: no answer from worker: {name}. {reason}"
                 )
             if now > complain:
                 logging.getLogger("capstan").warning(
-                    "CreateSession still waiting for response from worker: %s", name
+                    "CreateSession still waiting for response from worker: %s. %s", name, reason
                 )
                 complain = now + _COMPLAIN_SECONDS
             if cancellation.wait(_POLL_SECONDS) or self._is_closed:
                 raise errors.CancelledError(
                     None, None, f"Session was closed before worker {name} had answered"
                 )
+
+
+def _check_task(name: str, status: interfaces.WorkerStatus) -> None:
+    """Raise FailedPreconditionError if the address of a task belongs to another task."""
+    for device in status.devices:
+        if devices.task_of(device.name) != name:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"The server at the address of {name} is {devices.task_of(device.name)}: correct "
+                "the addresses of the ClusterSpec, or end the server that has taken the address",
+            )
 
 
 def _deadline(

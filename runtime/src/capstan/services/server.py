@@ -71,7 +71,8 @@ class Server:
             ValueError: the job or the task is not named, or not in the cluster. Or CAPSTAN_ATTEMPT,
                 which the launcher of a job sets, or CAPSTAN_MAX_REQUEST_BYTES is not a number. Or
                 the folder CAPSTAN_TLS_DIR has no valid certificates.
-            InvalidArgumentError: the task is not in the cluster, or its address has no port.
+            InvalidArgumentError: the task is not in the cluster, or an address of the cluster is
+                not `host:port`.
             NotFoundError: the protocol is unknown.
             UnknownError: the port is in use.
         """
@@ -139,6 +140,7 @@ class Server:
 
     def _build(self, address: str) -> None:
         host, port = _parse(address)
+        _check_addresses(self._def.cluster)
         _check_free(host, port, address)
         incarnation = secrets.randbits(62) | 1
         devices_here = factories.create(self._task, self.settings)
@@ -195,7 +197,9 @@ def _definition(
         task_index = cluster.task_indices(job_name)[0]
     if job_name not in cluster.jobs or task_index not in cluster.task_indices(job_name):
         raise errors.InvalidArgumentError(
-            None, None, f'Task {task_index} was not defined in job "{job_name}"'
+            None,
+            None,
+            f'Task {task_index} was not defined in job "{job_name}": {_described(cluster)}',
         )
     if protocol not in (None, "", "grpc"):
         raise errors.NotFoundError(
@@ -205,6 +209,32 @@ def _definition(
             "use 'grpc'",
         )
     return ServerDef(cluster, job_name, task_index, protocol or None)
+
+
+def _described(cluster: clusters.ClusterSpec) -> str:
+    """
+    >>> _described(clusters.ClusterSpec({"ps": ["a:1"], "worker": {1: "b:1", 4: "c:1"}}))
+    'the cluster has ps 0, worker 1 to 4'
+    """
+    indices = {job: cluster.task_indices(job) for job in cluster.jobs}
+    jobs = [
+        f"{job} {found[0]}" + (f" to {found[-1]}" if len(found) > 1 else "")
+        for job, found in indices.items()
+        if found
+    ]
+    return f"the cluster has {', '.join(jobs) or 'no task'}"
+
+
+def _check_addresses(cluster: clusters.ClusterSpec) -> None:
+    """Raise InvalidArgumentError if no connection can be made to an address of the cluster."""
+    for name, address in cluster.tasks().items():
+        if not clusters.is_address(address):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f'Could not interpret "{address}", the address of {name}, as a host-port pair: '
+                "write host:port",
+            )
 
 
 def _parse(address: str) -> tuple[str, int]:

@@ -1,0 +1,57 @@
+"""A server and its sessions name the address of a cluster that is wrong."""
+
+from typing import Any
+
+import clusters
+import pytest
+
+import capstan as tf
+
+
+@pytest.mark.parametrize("address", ["localhost", "http://localhost:2222", " localhost:2222", ""])
+def test_a_server_refuses_an_address_to_which_no_task_can_connect(address: str) -> None:
+    cluster = {"ps": ["localhost:2222", address], "worker": ["localhost:0"]}
+    message = f'Could not interpret "{address}", the address of /job:ps/replica:0/task:1'
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        tf.train.Server(cluster, "worker", 0)
+
+
+@pytest.mark.parametrize(
+    "job, index, cluster, known",
+    [
+        ("wroker", 0, {"ps": ["a:1"], "worker": ["b:1", "c:1"]}, "ps 0, worker 0 to 1"),
+        ("worker", 2, {"ps": [], "worker": {1: "b:1"}}, "worker 1"),
+        ("worker", 0, {"ps": []}, "no task"),
+    ],
+)
+def test_a_server_lists_the_tasks_that_it_could_be(
+    job: str, index: int, cluster: Any, known: str
+) -> None:
+    message = f'Task {index} was not defined in job "{job}": the cluster has {known}$'
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        tf.train.Server(cluster, job, index)
+
+
+def test_a_session_refuses_a_task_at_the_address_of_another() -> None:
+    cluster = clusters.spec(ps=1, worker=1)
+    mistaken = {**cluster, "ps": cluster["worker"]}
+    server = tf.train.Server(mistaken, "worker", 0)
+    message = "The server at the address of /job:ps/replica:0/task:0 is /job:worker/replica:0/task:0"
+    with tf.Graph().as_default(), tf.Session(server.target) as session:
+        one = tf.constant(1)
+        with pytest.raises(tf.errors.FailedPreconditionError, match=message):
+            session.run(one)
+    server.stop()
+
+
+def test_a_session_says_why_a_task_does_not_answer() -> None:
+    cluster = clusters.spec(ps=1, worker=1)
+    server = tf.train.Server(cluster, "worker", 0)
+    config = tf.ConfigProto(operation_timeout_in_ms=300)
+    message = f"no answer from worker: /job:ps/replica:0/task:0. From {cluster['ps'][0]}: "
+    with tf.Graph().as_default(), tf.Session(server.target, config=config) as session:
+        one = tf.constant(1)
+        with pytest.raises(tf.errors.DeadlineExceededError, match=message) as caught:
+            session.run(one)
+    assert "Connection refused" in str(caught.value)
+    server.stop()
