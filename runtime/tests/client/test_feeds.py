@@ -96,3 +96,15 @@ def test_a_nest_of_tensors_is_fed_with_a_nest_of_values() -> None:
             session.run(total, {(a, b): 1.0, c: 1.0})
         with pytest.raises(ValueError, match="not unique"):
             session.run(total, {(a, b): (1.0, 2.0), (a, c): (1.0, 2.0)})
+
+
+@pytest.mark.parametrize(
+    "value, error", [([1, "a"], ValueError), ([[1], [2, 3]], ValueError), ({}, TypeError)]
+)
+def test_a_value_that_is_no_array_of_numbers_is_refused_with_the_name_of_its_tensor(
+    value: object, error: type[Exception]
+) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.float32, name="rate")
+        with pytest.raises(error, match=r"Cannot feed Tensor 'rate:0' of float32: "):
+            session.run(fed, {fed: value})

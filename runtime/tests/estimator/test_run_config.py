@@ -62,7 +62,10 @@ def test_an_evaluator_sees_no_cluster(config):
     [
         ({"task": {"type": "ps"}}, "task type must be WORKER"),
         ({"task": {"index": 1}}, "task index must be 0"),
-        ({"cluster": {"worker": ["h:1"]}}, 'must have one "chief" node'),
+        (
+            {"cluster": {"worker": ["h:1"]}},
+            'must have one "chief" node. In a TrainingJob, add chief to spec.replicaSpecs',
+        ),
         (_task({"chief": ["h:1", "i:1"]}, "chief", 0), 'only one "chief" node'),
         ({"cluster": CLUSTER}, "task type must be set"),
         ({"cluster": CLUSTER, "task": {"type": "ps"}}, "task index must be set"),
@@ -78,6 +81,13 @@ def test_an_evaluator_sees_no_cluster(config):
 def test_a_tf_config_that_does_not_fit_is_refused(config, tf_config, message):
     with pytest.raises(ValueError, match=message):
         config(tf_config)
+
+
+@pytest.mark.parametrize("text", ["{'cluster': {}}", "[]"])
+def test_a_tf_config_that_is_no_json_object_is_named(monkeypatch, text):
+    monkeypatch.setenv("TF_CONFIG", text)
+    with pytest.raises(ValueError, match=r"TF_CONFIG (is not JSON|must be a JSON object)"):
+        tf.estimator.RunConfig()
 
 
 def test_a_service_that_is_no_dictionary_is_refused(config):

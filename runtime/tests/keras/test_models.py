@@ -87,6 +87,13 @@ def test_a_sequence_with_an_input_shape_is_built_at_once() -> None:
     assert model.outputs[0].shape.as_list() == [None, 4]
 
 
+def test_the_input_of_a_sequence_has_the_name_of_its_first_layer() -> None:
+    inner = keras.Sequential([layers.Dense(4, input_shape=(3,), name="first")], name="inner")
+    outer = keras.Sequential([inner, layers.Dense(2)])
+    assert (inner.input_names, outer.input_names) == (["first_input"], ["inner_input"])
+    assert inner.inputs[0].name == "first_input:0"
+
+
 def test_a_sequence_without_an_input_shape_is_built_by_its_first_call() -> None:
     model = keras.Sequential([layers.Flatten(), layers.Dense(2)])
     assert model.weights == []

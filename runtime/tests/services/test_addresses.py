@@ -55,3 +55,10 @@ def test_a_session_says_why_a_task_does_not_answer() -> None:
             session.run(one)
     assert "Connection refused" in str(caught.value)
     server.stop()
+
+
+@pytest.mark.parametrize("target", ["localhost:2222", "grpc://localhost", "grpc://local host:2222"])
+def test_a_session_refuses_a_target_without_host_and_port(target: str) -> None:
+    message = "No session factory registered.*use '' or 'grpc://host:port'"
+    with pytest.raises(tf.errors.NotFoundError, match=message):
+        tf.Session(target)

@@ -206,6 +206,21 @@ def test_a_checkpoint_of_another_model_is_refused(
     assert str(caught.value).startswith("Restoring from checkpoint failed. This is most likely due")
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_the_variable_that_does_not_fit_a_checkpoint_is_named(
+    tmp_path: pathlib.Path, use_resource: bool
+) -> None:
+    stored = {"a": np.zeros(2, np.float32), "b": np.zeros(3, np.float32)}
+    path = str(tmp_path / "m")
+    bundle_writer.write(path, [bundle_writer.Piece(key, value) for key, value in stored.items()])
+    for name in stored:
+        tf.get_variable(name, [2], use_resource=use_resource)
+    with tf.Session() as session:
+        message = f"Variable b does not fit its value in {path}: "
+        with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(message)):
+            tf.train.Saver().restore(session, path)
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize("is_sharded", [False, True])
 def test_a_saveable_object_saves_and_restores_state_in_its_own_way(

@@ -283,6 +283,17 @@ def test_the_standard_services_write_summaries(tmp_path: pathlib.Path) -> None:
     assert all("_output_shapes" in node.attr for node in meta.graph_def.node if node.op == "Const")
 
 
+def test_summaries_that_need_a_feed_are_refused(tmp_path: pathlib.Path) -> None:
+    tf.train.get_or_create_global_step()
+    tf.summary.scalar("loss", tf.placeholder(tf.float32, [], name="fed"))
+    supervisor = tf.train.Supervisor(logdir=str(tmp_path))
+    with (
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"summary_op=None.*placeholder.*fed"),
+        supervisor.managed_session(),
+    ):
+        supervisor.coord.wait_for_stop()
+
+
 @pytest.mark.e2e
 def test_a_training_loop_begins_again_when_a_task_restarts() -> None:
     variable = tf.Variable(5)

@@ -98,8 +98,9 @@ def convert(tensor: graphs.Tensor, value: Any) -> Array:
     """Return `value` as an array of the tensor's dtype.
 
     Raises:
-        TypeError: the value is a tensor, or a number that the dtype cannot hold.
-        ValueError: the shape is not compatible with the tensor's static shape.
+        TypeError: the value is a tensor, or has elements that the dtype cannot hold.
+        ValueError: the value cannot be converted, or the shape is not compatible with the tensor's
+            static shape.
     """
     if isinstance(value, graphs.Tensor):
         raise TypeError(
@@ -128,10 +129,15 @@ def _as_array(tensor: graphs.Tensor, value: Any) -> Array:
         is_whole = isinstance(value, int) and not isinstance(value, bool)
         if is_whole and int(wanted.type(value)) != value:
             raise _incompatible(value, dtype)
-        array: Array = np.array(value, dtype=wanted, order="C")
-        return array
     except OverflowError:
         raise _incompatible(value, dtype) from None
+    try:
+        array: Array = np.array(value, dtype=wanted, order="C")
+    except OverflowError:
+        raise _incompatible(value, dtype) from None
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"Cannot feed Tensor {tensor.name!r} of {dtype.name}: {error}") from None
+    return array
 
 
 def _incompatible(value: Any, dtype: dtypes.DType) -> TypeError:

@@ -190,8 +190,23 @@ def from_tf_config(text: str) -> TaskConfig:
     Raises:
         ValueError: the value is invalid. The message starts with TF_CONFIG and lists all faults.
     """
+    document = tf_config_object(text)
+    faults: list[str] = []
+    jobs = _read_jobs(document.get("cluster", {}), faults)
+    kind, index = _read_task(document.get("task", {}), jobs, faults)
+    if faults:
+        raise ValueError("TF_CONFIG: " + "; ".join(faults))
+    return TaskConfig(ClusterSpec(jobs), kind, index, str(document.get("environment", "")))
+
+
+def tf_config_object(text: str) -> dict[str, Any]:
+    """Return the JSON object in the value of TF_CONFIG. An empty value is an empty object.
+
+    Raises:
+        ValueError: the value is not a JSON object. The message starts with TF_CONFIG.
+    """
     if not text.strip():
-        return TaskConfig(ClusterSpec({}))
+        return {}
     try:
         document = json.loads(text)
     except json.JSONDecodeError as error:
@@ -200,12 +215,7 @@ def from_tf_config(text: str) -> TaskConfig:
         raise ValueError(  # noqa: TRY004, the text is wrong, not the type of an argument
             f"TF_CONFIG must be a JSON object, but it holds {_excerpt(text)}"
         )
-    faults: list[str] = []
-    jobs = _read_jobs(document.get("cluster", {}), faults)
-    kind, index = _read_task(document.get("task", {}), jobs, faults)
-    if faults:
-        raise ValueError("TF_CONFIG: " + "; ".join(faults))
-    return TaskConfig(ClusterSpec(jobs), kind, index, str(document.get("environment", "")))
+    return document
 
 
 def _excerpt(text: str) -> str:

@@ -4,7 +4,6 @@ Source: tensorflow/python/estimator/run_config.py.
 """
 
 import copy
-import json
 import os
 from collections.abc import Callable, Mapping
 from types import NoneType
@@ -14,6 +13,7 @@ import numpy as np
 from tensorboard.compat.proto import config_pb2, rewriter_config_pb2
 
 from capstan.api import logging, parameter_server_strategy
+from capstan.core import cluster as clusters
 from capstan.estimator import arguments, tf_config
 
 TaskType = tf_config.TaskType
@@ -101,7 +101,7 @@ class RunConfig:
         session_creation_timeout_secs: float = 7200,
     ) -> None:
         steps, secs = _intervals(save_checkpoints_steps, save_checkpoints_secs)
-        environment = json.loads(os.environ.get("TF_CONFIG") or "{}")
+        environment = clusters.tf_config_object(os.environ.get("TF_CONFIG", ""))
         if environment:
             logging.info("TF_CONFIG environment variable: %s", environment)
         self._place = tf_config.place(environment)

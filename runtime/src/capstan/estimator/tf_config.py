@@ -103,7 +103,10 @@ def _alone(tf_config: Mapping[str, Any], service: dict[str, Any] | None) -> Plac
 def _task(cluster: clusters.ClusterSpec, task: Mapping[str, Any], chief: str) -> tuple[str, int]:
     """Return the type and the index of the task."""
     if chief not in cluster.jobs:
-        raise ValueError(f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node.')
+        raise ValueError(
+            f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node. In a TrainingJob, '
+            f"add {chief} to spec.replicaSpecs."
+        )
     if cluster.num_tasks(chief) > 1:
         raise ValueError(f'The "cluster" in TF_CONFIG must have only one "{chief}" node.')
     task_type, index = task.get("type"), task.get("index")

@@ -10,11 +10,13 @@ from capstan.keras import inputs as input_layers
 def _first_input(layer: Any) -> Any:
     """Return an input for a sequence that begins with this layer, or None if it has no shape."""
     if isinstance(layer, network.Model) and layer.inputs:
-        (given,) = layer.inputs[:1]
-        return input_layers.Input(batch_shape=given.shape.as_list(), dtype=given.dtype)
-    if hasattr(layer, "_batch_input_shape"):
-        return input_layers.Input(batch_shape=layer._batch_input_shape, dtype=layer.dtype)
-    return None
+        shape, dtype = layer.inputs[0].shape.as_list(), layer.inputs[0].dtype
+    elif hasattr(layer, "_batch_input_shape"):
+        shape, dtype = layer._batch_input_shape, layer.dtype
+    else:
+        return None
+    # Estimators of the model know the feature by this name.
+    return input_layers.Input(batch_shape=shape, dtype=dtype, name=f"{layer.name}_input")
 
 
 class Sequential(network.Model):

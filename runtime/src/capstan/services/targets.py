@@ -8,6 +8,7 @@ import secrets
 from typing import Protocol
 
 from capstan import errors
+from capstan.core import cluster as clusters
 from capstan.core import config
 from capstan.hardware import factories
 from capstan.resources import containers
@@ -71,7 +72,7 @@ def find(
     chosen = settings or config.SessionConfig()
     if not target:
         return _direct(chosen), chosen
-    if target.startswith("grpc://"):
+    if target.startswith("grpc://") and clusters.is_address(target.removeprefix("grpc://")):
         # The import of gRPC takes longer than any other import. Programs without servers skip this
         # import.
         from capstan.transport.grpc import client

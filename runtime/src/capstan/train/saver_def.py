@@ -85,15 +85,23 @@ def restore(sess: Any, definition: Any, path: str) -> None:
         raise _explained(error, cause) from error
     except errors.InvalidArgumentError as error:
         cause = "a mismatch between the current graph and the graph from the checkpoint"
-        raise _explained(error, cause) from error
+        raise _explained(error, cause, _variable_of(error, path)) from error
 
 
-def _explained(error: errors.OpError, cause: str) -> errors.OpError:
+def _variable_of(error: errors.OpError, path: str) -> str:
+    """Return the beginning of a sentence about the variable whose assignment failed, or nothing."""
+    op = error.op
+    if op is None or op.type not in ("Assign", "AssignVariableOp"):
+        return ""
+    return f"Variable {op.inputs[0].op.name} does not fit its value in {path}: "
+
+
+def _explained(error: errors.OpError, cause: str, subject: str = "") -> errors.OpError:
     return errors.from_code(
         error.error_code,
         f"Restoring from checkpoint failed. This is most likely due to {cause}. Please ensure that "
         f"you have not altered the graph expected based on the checkpoint. Original error:\n\n"
-        f"{error.message}",
+        f"{subject}{error.message}",
         node_def=error.node_def,
         op=error.op,
     )

@@ -5,8 +5,9 @@ Source: tensorflow/python/training/supervisor.py.
 
 import threading
 import time
-from typing import Any
+from typing import Any, Final
 
+from capstan import errors
 from capstan.api import logging
 from capstan.train import coordinator, steps, supervisor_writer
 
@@ -29,6 +30,10 @@ def start(supervisor: Any, session: Any) -> list[threading.Thread]:
     return threads
 
 
+_FED: Final = ("Placeholder", "PlaceholderV2")
+"""The ops whose value only a feed can give."""
+
+
 class SVSummaryThread(coordinator.LooperThread):
     """Writes the summaries every `save_summaries_secs` seconds."""
 
@@ -41,7 +46,17 @@ class SVSummaryThread(coordinator.LooperThread):
         wanted = [self._supervisor.summary_op]
         if self._supervisor.global_step is not None:
             wanted.append(self._supervisor.global_step)
-        summary, *step = self._session.run(wanted)
+        try:
+            summary, *step = self._session.run(wanted)
+        except errors.InvalidArgumentError as error:
+            if error.op is None or error.op.type not in _FED:
+                raise
+            raise errors.InvalidArgumentError(
+                error.node_def,
+                error.op,
+                "The Supervisor runs summary_op by itself and feeds nothing: pass summary_op=None, "
+                f"and give your summaries to Supervisor.summary_computed. {error.message}",
+            ) from None
         at = int(step[0]) if step else None
         logging.info("Recording summary at step %s.", at)
         self._supervisor.summary_writer.add_summary(summary, at)

@@ -2,6 +2,7 @@
 
 import contextlib
 import pathlib
+import logging
 import threading
 from concurrent import futures
 from typing import Any
@@ -353,6 +354,23 @@ def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
     late = r"CreateSession: no answer from 127\.0\.0\.1:1 within 0\.3 s\. Check that a server runs"
     with pytest.raises(errors.DeadlineExceededError, match=late):
         unreachable.create_session((), settings)
+    unreachable.close()
+
+
+def test_a_session_warns_while_its_master_does_not_answer(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, eventually: Any
+) -> None:
+    monkeypatch.setattr(client, "_COMPLAIN_S", 0.001)
+    cancellation = cancellations.Cancellation()
+    unreachable = client.GrpcMaster("grpc://127.0.0.1:1")
+    with futures.ThreadPoolExecutor(1) as callers, caplog.at_level(logging.WARNING, "capstan"):
+        create = unreachable.create_session
+        creation = callers.submit(create, (), config.SessionConfig(), cancellation)
+        waits = "CreateSession still waiting for response from master: 127.0.0.1:1. Check that"
+        eventually(lambda: any(line.startswith(waits) for line in caplog.messages))
+        cancellation.cancel()
+        with pytest.raises(errors.CancelledError):
+            creation.result(50)
     unreachable.close()
 
 

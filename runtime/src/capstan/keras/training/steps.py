@@ -32,14 +32,15 @@ class Steps:
         weights: list[Any] = [None] * len(losses)
         places = [place for place, loss in enumerate(losses) if loss is not None]
         for place, weighted in zip(places, is_weighted, strict=True):
-            output = model.outputs[place]
+            output, name = model.outputs[place], model.output_names[place]
             kind = output.dtype.base_dtype
             targets[place] = tensors[place]
             if tensors[place] is None:
                 shape = compiled.target_shape(losses[place], output.shape)
-                targets[place] = creation_ops.placeholder(kind, shape)
+                targets[place] = creation_ops.placeholder(kind, shape, f"{name}_target")
             if weighted:
-                weights[place] = creation_ops.placeholder(kind, _weights(output, temporal[place]))
+                shape, named = _weights(output, temporal[place]), f"{name}_sample_weights"
+                weights[place] = creation_ops.placeholder(kind, shape, named)
         self._targets = [targets[place] for place in places if tensors[place] is None]
         self._weights = [weights[place] for place in places]
         self.objective = objective.build(model, model.outputs, targets, weights)

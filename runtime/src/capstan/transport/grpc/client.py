@@ -3,10 +3,12 @@
 TensorFlow: grpc_remote_master.cc, grpc_remote_worker.cc.
 """
 
+import contextlib
+import logging
 import socket
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +26,29 @@ Array = np.ndarray[Any, Any]
 # The time limit of a call for which the caller gives no deadline, if the task accepts the call but
 # does not answer.
 _PATIENCE_S: Final = 2.0
+
+
+# The time between two warnings about a master that does not answer.
+_COMPLAIN_S: Final = 10.0
+
+
+@contextlib.contextmanager
+def _complaints(address: str) -> Iterator[None]:
+    """Warn again and again while the body waits for the master at `address`."""
+    is_over = threading.Event()
+
+    def complain() -> None:
+        while not is_over.wait(_COMPLAIN_S):
+            logging.getLogger("capstan").warning(
+                "CreateSession still waiting for response from master: %s. Check that a server "
+                "runs at this address", address,
+            )  # fmt: skip
+
+    threading.Thread(target=complain, name="complaints", daemon=True).start()
+    try:
+        yield
+    finally:
+        is_over.set()
 
 
 def _graph(nodes: Sequence[node.Node], functions: Sequence[function.Function]) -> Any:
@@ -64,14 +89,18 @@ class GrpcMaster(interfaces.MasterApi):
         cancellation: cancellations.Cancellation | None = None,
         functions: Sequence[function.Function] = (),
     ) -> str:
-        """Open a session. Waits for the master up to `settings.operation_timeout_ms`."""
+        """Open a session. Waits for the master up to `settings.operation_timeout_ms`.
+
+        While it waits, it warns every ten seconds.
+        """
         request = wire.CreateSessionRequest(
             graph_def=_graph(nodes, functions), config=settings.to_proto()
         )
         timeout_s = settings.operation_timeout_ms / 1000 or None
-        response = self._service.call(
-            "CreateSession", request, timeout_s, wait=True, cancellation=cancellation
-        )
+        with _complaints(self._service.address):
+            response = self._service.call(
+                "CreateSession", request, timeout_s, wait=True, cancellation=cancellation
+            )
         return str(response.session_handle)
 
     def extend_session(
