@@ -278,6 +278,12 @@ LABEL = (
         ),
         (("kind",), None, "kind: is required; write `kind: TrainingJob`"),
         (("kind",), "trainingjob", "kind: must be TrainingJob, not 'trainingjob'"),
+        (
+            ("kind",),
+            "TFJob",
+            "kind: must be TrainingJob, not 'TFJob'; capstanctl convert turns a TFJob into a "
+            "TrainingJob",
+        ),
         (("status",), {}, "status: is not a field; there are apiVersion, kind, metadata, spec"),
     ],
 )

@@ -239,7 +239,7 @@ def test_a_job_that_runs_is_not_deleted(call: Call) -> None:
     status, _, err = call("delete digits")
     running.close()
     assert status == 2
-    assert "is run by another capstanctl" in err
+    assert err.startswith("capstanctl: digits is run by another capstanctl")
     assert err.count("\n") == 1
     assert (path / "status.json").exists()
 

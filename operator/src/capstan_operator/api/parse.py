@@ -118,6 +118,8 @@ def _fault(error: ErrorDetails) -> Fault:
             message = f"{_shown(given)} is not a field: names of fields are text"
         case "literal_error" | "enum":
             message = f"must be {_alternatives(context['expected'])}, not {_shown(given)}"
+            if where == ("kind",) and given == "TFJob":
+                message += "; capstanctl convert turns a TFJob into a TrainingJob"
         case "greater_than_equal" | "less_than_equal" | "string_too_long":
             message = f"must be {_bound(context)}, not {_shown(given)}"
         case "too_long":

@@ -19,7 +19,7 @@ import pydantic
 from capstan_operator.api import status_json
 from capstan_operator.api.names import DNS_LABEL, TaskName
 from capstan_operator.api.status import Status
-from capstan_operator.errors import Fault, Invalid
+from capstan_operator.errors import Fault, Invalid, OperatorError
 from capstan_operator.local import folder, progress
 from capstan_operator.report.job import Job
 from capstan_operator.report.output import Line, Request, Source
@@ -114,7 +114,10 @@ class Kept:
         }
 
     async def delete(self, job: Job) -> str:
-        locked = folder.claim(self._states / job.name)
+        try:
+            locked = folder.claim(self._states / job.name)
+        except Invalid as refused:
+            raise OperatorError(f"{job.name} {refused}") from refused
         try:
             locked.clear()
         finally:

@@ -106,6 +106,8 @@ class LocalRun:
             came = self._until_a_signal(listener, interrupts)
             if came is not None:
                 why = f"{signal.Signals(came).name} came, and capstanctl ended all tasks"
+            if came == signal.SIGINT and any(self._tasks.living()):
+                listener.note("the tasks are ending; a second Ctrl-C ends them at once")
         finally:
             self._end_all(interrupts)
             self._write_last(why)
