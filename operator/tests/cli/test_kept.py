@@ -233,6 +233,25 @@ def test_delete_removes_status_and_logs_and_keeps_checkpoints(call: Call, logs: 
     assert call("explain digits")[0] == 2
 
 
+def test_tasks_follow_the_flags_of_logs(call: Call) -> None:
+    path = keep(pictures.status())
+    for task in ("ps-0", "worker-0", "worker-1"):
+        (path / f"{task}.1.log").write_text(f"hello of {task}\n")
+    in_order = call("logs digits worker-0 worker-1 --tail 1")
+    assert in_order[0] == 0
+    assert call("logs digits --tail 1 worker-0 worker-1") == in_order
+    assert call("logs digits worker-0 --tail 1 worker-1") == in_order
+    assert "worker-0" in in_order[1]
+    assert "ps-0" not in in_order[1]
+
+
+def test_other_words_too_many_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    for line in ("logs digits worker-0 --tale 1", "explain digits -o json worker-0"):
+        with pytest.raises(SystemExit):
+            main.main(line.split())
+        assert "unrecognized arguments: " in capsys.readouterr().err
+
+
 def test_a_job_that_runs_is_not_deleted(call: Call) -> None:
     path = keep(Status(phase=Phase.RUNNING))
     running = folder.claim(path)

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,25 @@ def test_the_live_table_ends_with_the_job(folder: Path) -> None:
     assert "digits: Failed" in shown
     assert "─" in shown, "no table"
     assert "worker-1   BackOff" in shown
+
+
+@pytest.mark.parametrize(
+    "width, columns",
+    [
+        ("80", ["TASK", "STATE", "ATTEMPT", "STEP", "STEPS/S"]),
+        ("40", ["TASK", "STATE", "ATTEMPT", "STEP"]),
+    ],
+)
+def test_a_narrow_terminal_leaves_out_columns_and_cuts_no_name(
+    folder: Path, width: str, columns: list[str]
+) -> None:
+    (folder / ".capstan/digits/worker-0.progress.json").write_text(
+        json.dumps({"step": 12345, "stepsPerSecond": 1000.0})
+    )
+    drawn = on_a_terminal(folder, "top", "digits", COLUMNS=width)
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn)
+    assert columns in [line.split() for line in shown.splitlines()]
+    assert "worker-0   Running" in shown
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,9 @@ def test_a_session_refuses_a_task_at_the_address_of_another() -> None:
     cluster = clusters.spec(ps=1, worker=1)
     mistaken = {**cluster, "ps": cluster["worker"]}
     server = tf.train.Server(mistaken, "worker", 0)
-    message = "The server at the address of /job:ps/replica:0/task:0 is /job:worker/replica:0/task:0"
+    message = (
+        "The server at the address of /job:ps/replica:0/task:0 is /job:worker/replica:0/task:0"
+    )
     with tf.Graph().as_default(), tf.Session(server.target) as session:
         one = tf.constant(1)
         with pytest.raises(tf.errors.FailedPreconditionError, match=message):

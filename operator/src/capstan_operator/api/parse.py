@@ -118,8 +118,7 @@ def _fault(error: ErrorDetails) -> Fault:
             message = f"{_shown(given)} is not a field: names of fields are text"
         case "literal_error" | "enum":
             message = f"must be {_alternatives(context['expected'])}, not {_shown(given)}"
-            if where == ("kind",) and given == "TFJob":
-                message += "; capstanctl convert turns a TFJob into a TrainingJob"
+            message += _way_from_kubeflow(given)
         case "greater_than_equal" | "less_than_equal" | "string_too_long":
             message = f"must be {_bound(context)}, not {_shown(given)}"
         case "too_long":
@@ -133,6 +132,11 @@ def _fault(error: ErrorDetails) -> Fault:
         case _:
             message = error["msg"]
     return Fault(_path(where), message)
+
+
+def _way_from_kubeflow(given: object) -> str:
+    is_tfjob = given == "TFJob"
+    return "; capstanctl convert turns a TFJob into a TrainingJob" if is_tfjob else ""
 
 
 EXPECTED = {

@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from capstan_operator.cli import completion
 
         return completion.print_candidates(program, arguments[1:])
-    options = parser.parser(program).parse_args(arguments)
+    options = parser.parsed(program, arguments)
     try:
         status = _command(options)
         sys.stdout.flush()

@@ -1,7 +1,7 @@
 """The arguments of `capstanctl`. Imports only the standard library, so that help comes at once."""
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from capstan_operator.report import duration
@@ -32,6 +32,20 @@ def parser(program: str) -> argparse.ArgumentParser:
         add(commands)
     _completion(commands)
     return top
+
+
+def parsed(program: str, arguments: Sequence[str]) -> argparse.Namespace:
+    """Read a command line. The tasks of `logs` may also follow its flags.
+
+    argparse itself takes JOB and TASKs only if they stand together.
+    """
+    whole = parser(program)
+    options, rest = whole.parse_known_args(arguments)
+    if options.command == "logs" and not any(word.startswith("-") for word in rest):
+        options.tasks += rest
+    elif rest:
+        whole.error(f"unrecognized arguments: {' '.join(rest)}")
+    return options
 
 
 _Commands = argparse._SubParsersAction

@@ -1,19 +1,15 @@
 """Show a run as a live table in a terminal: a row for each task, and the news above it."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Self
 
-from rich import box
-from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderResult
+from rich.console import Console, Group, JustifyMethod
 from rich.live import Live
-from rich.measure import Measurement
-from rich.table import Table as Grid
 from rich.text import Text
 
 from capstan_operator.api.status import Status, TaskState, TaskStatus
-from capstan_operator.cli import summary
+from capstan_operator.cli import fitted, summary
 from capstan_operator.local.run import Row, Snapshot
 from capstan_operator.reconcile.actions import Announce, NewsType
 
@@ -25,7 +21,6 @@ _STYLES = {
     TaskState.FAILED: "bold red",
 }
 
-_REASON = "REASON"
 _COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("TASK", "left"),
     ("STATE", "left"),
@@ -33,19 +28,11 @@ _COLUMNS: tuple[tuple[str, JustifyMethod], ...] = (
     ("PID", "right"),
     ("STEP", "right"),
     ("STEPS/S", "right"),
-    (_REASON, "left"),
+    (fitted.REASON, "left"),
 )
 
-_LEAST_FIRST = ("PID", "STEPS/S", _REASON, "ATTEMPT", "STEP")
+_LEAST_FIRST = ("PID", "STEPS/S", fitted.REASON, "ATTEMPT", "STEP")
 """The columns that a narrow terminal leaves out, the first one first."""
-
-_SHORTEST_REASON = 10
-"""The smallest useful width of the reason, in characters. The number is a guess."""
-
-_GAP = 3
-"""Characters between two columns of the table."""
-
-_WIDE = 10_000
 
 
 class Table:
@@ -82,44 +69,7 @@ class Table:
 def draw(job: str, snapshot: Snapshot, now: datetime) -> Group:
     """Return the table: a line for the job, and a row for each task."""
     lines = [_cells(row, snapshot.rows[row.name], now) for row in snapshot.status.tasks]
-    return Group(_headline(job, snapshot.status), _Fitted(lines))
-
-
-class _Fitted:
-    """The rows of the table. It shows as many columns as fit into the terminal."""
-
-    def __init__(self, lines: list[list[Text]]) -> None:
-        self._lines = lines
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        gone = next(
-            (
-                _LEAST_FIRST[:count]
-                for count in range(len(_LEAST_FIRST))
-                if self._needs(_LEAST_FIRST[:count], console, options) <= options.max_width
-            ),
-            _LEAST_FIRST,
-        )
-        yield self._grid(gone)
-
-    def _needs(self, gone: Sequence[str], console: Console, options: ConsoleOptions) -> int:
-        """Return the width that the table needs without the columns in `gone`.
-
-        The table may cut the reason.
-        """
-        wide = options.update(max_width=_WIDE)
-        fixed = Measurement.get(console, wide, self._grid([*gone, _REASON])).maximum
-        return fixed if _REASON in gone else fixed + _GAP + _SHORTEST_REASON
-
-    def _grid(self, gone: Sequence[str]) -> Grid:
-        grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-        shown = [index for index, (name, _) in enumerate(_COLUMNS) if name not in gone]
-        for name, justify in (_COLUMNS[index] for index in shown):
-            # Only the reason is cut, because it is also in the news and in the log.
-            grid.add_column(name, justify=justify, no_wrap=name != _REASON)
-        for line in self._lines:
-            grid.add_row(*(line[index] for index in shown))
-        return grid
+    return Group(_headline(job, snapshot.status), fitted.Fitted(_COLUMNS, lines, _LEAST_FIRST))
 
 
 def _headline(job: str, status: Status) -> Text:

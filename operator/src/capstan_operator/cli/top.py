@@ -16,6 +16,12 @@ from capstan_operator.report.tasks import Table, Usage
 
 PAUSE_SECONDS = 2.0
 
+_LEAST_FIRST = (
+    *("MEMORY", "CPU", "NODE", "LOSS", "STEPS/S", "REASON"),
+    *("RESTARTS", "ATTEMPT", "PS", "WORKERS", "STEP"),
+)
+"""The columns that a narrow terminal leaves out, the first one first."""
+
 
 @dataclass(frozen=True, slots=True)
 class _View:
@@ -68,19 +74,17 @@ async def _once(options: argparse.Namespace) -> None:
 
 
 async def _live(options: argparse.Namespace) -> None:
-    from rich import box
-    from rich.console import Console, Group
+    from rich.console import Console, Group, JustifyMethod
     from rich.live import Live
-    from rich.table import Table as Grid
     from rich.text import Text
 
+    from capstan_operator.cli import fitted
+
     def drawn(view: _View) -> Group:
-        grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
-        for name in view.table.columns:
-            grid.add_column(name, no_wrap=name != "REASON")
-        for row in view.table.rows:
-            grid.add_row(*map(Text, row))
-        return Group(Text(view.headline, style="bold"), grid)
+        columns: list[tuple[str, JustifyMethod]] = [(name, "left") for name in view.table.columns]
+        rows = [list(map(Text, row)) for row in view.table.rows]
+        table = fitted.Fitted(columns, rows, _LEAST_FIRST)
+        return Group(Text(view.headline, style="bold"), table)
 
     console = Console(markup=False, highlight=False, emoji=False)
     async with places.opened(options) as place:

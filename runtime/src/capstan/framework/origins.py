@@ -8,7 +8,7 @@ import itertools
 import pathlib
 import sys
 import traceback
-from types import CodeType
+from types import CodeType, FrameType
 
 _KEPT = 5
 """So many frames show how a layer was called, and cost little in a deep stack."""
@@ -22,12 +22,12 @@ Origin = tuple[tuple[CodeType, int], ...]
 def here() -> Origin:
     """Return the innermost frames of this thread that are outside of Capstan."""
     found: list[tuple[CodeType, int]] = []
-    frame = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)
     while frame is not None and len(found) < _KEPT:
         code = frame.f_code
         if not code.co_filename.startswith(_PACKAGE):
             found.append((code, frame.f_lasti))
-        frame = frame.f_back  # type: ignore[assignment]  # None after the outermost frame
+        frame = frame.f_back
     return tuple(found)
 
 

@@ -1,8 +1,8 @@
 """The two services, called by real clients of a real server over a port."""
 
 import contextlib
-import pathlib
 import logging
+import pathlib
 import threading
 from concurrent import futures
 from typing import Any
