@@ -8,7 +8,7 @@ from typing import Any
 
 from capstan import errors
 from capstan.api import file_io, logging
-from capstan.framework import control_context
+from capstan.framework import control_context, facts, opdef
 from capstan.resources import file_names, slice_files
 
 _NAMES = ("filename_tensor_name", "save_tensor_name", "restore_op_name")
@@ -90,10 +90,10 @@ def restore(sess: Any, definition: Any, path: str) -> None:
 
 def _variable_of(error: errors.OpError, path: str) -> str:
     """Return the beginning of a sentence about the variable whose assignment failed, or nothing."""
-    op = error.op
-    if op is None or op.type not in ("Assign", "AssignVariableOp"):
+    targets = [] if error.op is None else [tensor.op for tensor in error.op.inputs[:1]]
+    if not any(opdef.role(target.type) is facts.Role.VARIABLE for target in targets):
         return ""
-    return f"Variable {op.inputs[0].op.name} does not fit its value in {path}: "
+    return f"Variable {targets[0].name} does not fit its value in {path}: "
 
 
 def _explained(error: errors.OpError, cause: str, subject: str = "") -> errors.OpError:

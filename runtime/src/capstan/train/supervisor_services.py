@@ -5,10 +5,11 @@ Source: tensorflow/python/training/supervisor.py.
 
 import threading
 import time
-from typing import Any, Final
+from typing import Any
 
 from capstan import errors
 from capstan.api import logging
+from capstan.framework import facts, opdef
 from capstan.train import coordinator, steps, supervisor_writer
 
 
@@ -30,10 +31,6 @@ def start(supervisor: Any, session: Any) -> list[threading.Thread]:
     return threads
 
 
-_FED: Final = ("Placeholder", "PlaceholderV2")
-"""The ops whose value only a feed can give."""
-
-
 class SVSummaryThread(coordinator.LooperThread):
     """Writes the summaries every `save_summaries_secs` seconds."""
 
@@ -49,7 +46,7 @@ class SVSummaryThread(coordinator.LooperThread):
         try:
             summary, *step = self._session.run(wanted)
         except errors.InvalidArgumentError as error:
-            if error.op is None or error.op.type not in _FED:
+            if error.op is None or opdef.role(error.op.type) is not facts.Role.PLACEHOLDER:
                 raise
             raise errors.InvalidArgumentError(
                 error.node_def,
