@@ -101,15 +101,16 @@ def test_a_sequence_without_an_input_shape_is_built_by_its_first_call() -> None:
     assert names(model.weights) == ["sequential/dense/kernel:0", "sequential/dense/bias:0"]
 
 
-def test_a_summary_counts_the_parameters() -> None:
+def test_a_summary_shows_the_shapes_and_counts_the_parameters() -> None:
     model = keras.Sequential([layers.Dense(4, input_shape=(3,)), layers.BatchNormalization()])
+    model.layers[1](tf.ones([2, 4]))
     lines: list[str] = []
     model.summary(print_fn=lines.append)
     assert lines == [
         'Model: "sequential"',
-        "Layer (type)                              Parameters",
-        "dense (Dense)                                     16",
-        "batch_normalization (BatchNormalization)          16",
+        "Layer (type)                              Output shape  Parameters",
+        "dense (Dense)                             (None, 4)             16",
+        "batch_normalization (BatchNormalization)  -                     16",
         "24 trainable and 8 other parameters",
     ]
 

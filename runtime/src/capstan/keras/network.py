@@ -208,15 +208,18 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         return self._function(inputs)
 
     def summary(self, print_fn: Callable[[str], Any] = print) -> None:
-        """Print a line for each layer, with its type and its number of parameters."""
-        rows = [("Layer (type)", "Parameters")]
+        """Print a line for each layer: its type, the shape of its outputs, and its parameters.
+
+        A layer that was not called once has no shape of its outputs.
+        """
+        rows = [("Layer (type)", "Output shape", "Parameters")]
         for layer in self.layers:
             count = str(layer.count_params()) if layer.built else "not built"
-            rows.append((f"{layer.name} ({type(layer).__name__})", count))
-        width = max(len(name) for name, _ in rows)
+            rows.append((f"{layer.name} ({type(layer).__name__})", _shape_of(layer), count))
+        width, wide = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
         print_fn(f'Model: "{self.name}"')
-        for name, count in rows:
-            print_fn(f"{name:{width}}  {count:>10}")
+        for name, shape, count in rows:
+            print_fn(f"{name:{width}}  {shape:{wide}}  {count:>10}")
         trained = sum(each.shape.num_elements() for each in self.trainable_weights)
         fixed = sum(each.shape.num_elements() for each in self.non_trainable_weights)
         print_fn(f"{trained} trainable and {fixed} other parameters")
@@ -225,6 +228,13 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         if name in _ABSENT:
             raise NotImplementedError(f"Model.{name}: {_ABSENT[name]}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _shape_of(layer: Any) -> str:
+    try:
+        return str(layer.output_shape)
+    except AttributeError:
+        return "-"
 
 
 def _one_or_all(tensors: list[Any]) -> Any:
