@@ -177,6 +177,7 @@ def test_following_a_job_that_nobody_runs_ends_with_its_last_line(call: Call) ->
     [
         ("worker-7", "job digits has no task worker-7; its tasks are ps-0, worker-0, worker-1"),
         ("boss-0", "'boss-0' is not a task name"),
+        ("worker-1.2", "evaluator; worker-1 shows all attempts, each line with its own"),
     ],
 )
 @pytest.mark.usefixtures("logs")

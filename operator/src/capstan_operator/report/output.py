@@ -80,10 +80,17 @@ def tasks(names: Sequence[str]) -> tuple[TaskName, ...]:
         try:
             found.append(TaskName.parse(name))
         except ValueError as error:
-            faults.append(Fault("", str(error)))
+            faults.append(Fault("", f"{error}{_without_attempt(name)}"))
     if faults:
         raise Invalid(tuple(faults))
     return tuple(found)
+
+
+def _without_attempt(name: str) -> str:
+    """Return advice for the name of an attempt, such as worker-1.2, as `prefix` shows it."""
+    task, dot, attempt = name.partition(".")
+    is_attempt = bool(dot) and attempt.isdecimal()
+    return f"; {task} shows all attempts, each line with its own" if is_attempt else ""
 
 
 def check(wanted: Collection[TaskName], known: Collection[TaskName], job: str) -> None:
