@@ -45,6 +45,13 @@ def test_a_degraded_job_names_the_task_its_failure_and_the_log() -> None:
     ]
 
 
+def test_a_job_that_runs_without_a_step_leads_to_the_logs() -> None:
+    lines = screen(job(Phase.RUNNING, row("worker-0")))
+    assert "  every task runs, and none has reported a step yet" in lines
+    logs = "capstanctl logs digits -n team-a"
+    assert lines[-1] == f"  If it should train by now, read what the tasks wrote: {logs}"
+
+
 def test_a_healthy_job_needs_nothing() -> None:
     shown = job(Phase.RUNNING, row("worker-0"), progress=Progress(step=70))
     assert screen(shown) == [

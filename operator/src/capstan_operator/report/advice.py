@@ -81,6 +81,8 @@ def _of_job(job: Job) -> Iterator[str]:
         yield _after_failure(job, conditions.get("Failed"))
     else:
         yield from _of_conditions(conditions)
+        if job.status.phase is Phase.RUNNING and job.status.progress is None:
+            yield f"If it should train by now, read what the tasks wrote: {_command(job, 'logs')}"
 
 
 def _of_conditions(conditions: Mapping[ConditionType, Condition]) -> Iterator[str]:

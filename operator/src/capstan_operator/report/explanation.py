@@ -155,7 +155,7 @@ def _healthy(job: Job) -> str:
     at = "" if progress is None else f" at step {progress.step}"
     match job.status.phase:
         case Phase.RUNNING:
-            return f"every task runs{at}"
+            return f"every task runs{at or ', and none has reported a step yet'}"
         case Phase.SUCCEEDED:
             return f"the training has ended{at}"
         case _:
