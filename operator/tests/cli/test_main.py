@@ -3,6 +3,7 @@
 import shlex
 import socket
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -238,3 +239,10 @@ def test_help_names_the_folder_and_the_exit_status(capsys: pytest.CaptureFixture
     assert "--port N" in output
     assert ".capstan/JOB" in output
     assert "130 Ctrl-C" in output
+
+
+def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main.main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"capstanctl {metadata.version('capstan_operator')}\n"

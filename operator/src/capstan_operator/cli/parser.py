@@ -3,6 +3,7 @@
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NoReturn
 
 from capstan_operator.report import duration
 
@@ -25,6 +26,7 @@ def parser(program: str) -> argparse.ArgumentParser:
         epilog="Commands that take a JOB look for it in .capstan of the current directory first. "
         "With -n, --context or --kubeconfig they look in the cluster only.",
     )
+    top.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
     commands = top.add_subparsers(
         title="commands", metavar="COMMAND", required=True, dest="command"
     )
@@ -46,6 +48,16 @@ def parsed(program: str, arguments: Sequence[str]) -> argparse.Namespace:
     elif rest:
         whole.error(f"unrecognized arguments: {' '.join(rest)}")
     return options
+
+
+class _Version(argparse.Action):
+    """Prints the version of this command. It is looked up only here, because that takes time."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> NoReturn:
+        from importlib import metadata
+
+        print(f"{parser.prog} {metadata.version('capstan_operator')}")
+        parser.exit()
 
 
 _Commands = argparse._SubParsersAction

@@ -233,7 +233,7 @@ def _check_addresses(cluster: clusters.ClusterSpec) -> None:
                 None,
                 None,
                 f'Could not interpret "{address}", the address of {name}, as a host-port pair: '
-                "write host:port",
+                "write host:port, with a port below 65536",
             )
 
 
