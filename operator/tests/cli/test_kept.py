@@ -71,7 +71,7 @@ def test_a_script_reads_json_or_yaml(
 @pytest.mark.parametrize(
     "flags, words",
     [
-        ("", "no job 'nosuch' in .capstan of this directory, and no cluster: "),
+        ("", "no job 'nosuch' in .capstan of this directory, which has digits, and no cluster: "),
         ("-n team-a", "there is no file"),
         ("--context x", "there is no file"),
         ("--kubeconfig missing", "there is no file missing"),

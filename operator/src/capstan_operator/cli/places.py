@@ -13,6 +13,9 @@ from capstan_operator.report.place import Place
 if TYPE_CHECKING:
     from capstan_operator.remote.namespace import Namespace
 
+_MOST_NAMES = 8
+"""The most jobs that a message names, so that it stays short."""
+
 
 @contextlib.asynccontextmanager
 async def opened(options: argparse.Namespace) -> AsyncIterator[Place]:
@@ -50,7 +53,14 @@ async def cluster(
             raise
         job = "no job" if getattr(options, "job", None) is None else f"no job {options.job!r}"
         fault = "; ".join(map(str, invalid.faults))
-        message = f"{job} in {STATE} of this directory, and no cluster: {fault}"
+        message = f"{job} in {STATE} of this directory{_which_has()}, and no cluster: {fault}"
         raise Invalid((Fault("", message),)) from None
     async with contextlib.aclosing(place):
         yield place
+
+
+def _which_has() -> str:
+    """Return words that name the first jobs of this directory, because names are misspelt."""
+    names = Kept(STATE).names()
+    more = "" if len(names) <= _MOST_NAMES else f" and {len(names) - _MOST_NAMES} more"
+    return f", which has {', '.join(names[:_MOST_NAMES])}{more}" if names else ""
