@@ -19,6 +19,7 @@ def _only(**homes: str) -> dict[str, str]:
 
 
 _CELLS = {
+    "rnn_attention": ("AttentionCellWrapper",),
     "rnn_blocks": (
         *("FusedRNNCell", "FusedRNNCellAdaptor", "GRUBlockCell", "GRUBlockCellV2"),
         *("LSTMBlockCell", "LSTMBlockFusedCell", "TimeReversedFusedRNN"),
@@ -29,6 +30,8 @@ _CELLS = {
         *("IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "IntersectionRNNCell", "SRUCell"),
         "UGRNNCell",
     ),
+    "rnn_lstms": ("CoupledInputForgetGateLSTMCell", "GLSTMCell", "LayerNormLSTMCell"),
+    "rnn_phased": ("PhasedLSTMCell",),
     "rnn_stacks": ("stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn"),
     "rnn_wrappers": (
         *("EmbeddingWrapper", "HighwayWrapper", "InputProjectionWrapper"),

@@ -9,6 +9,18 @@ from capstan.contrib.layers import norms
 from capstan.framework.raw import raw
 
 
+def layer_normed(value: Any, scope: str, gain: float, shift: float) -> Any:
+    """Return normalized rows, times the variable `gamma` and plus `beta` of `scope`.
+
+    The variables begin at `gain` and `shift`.
+    """
+    sizes, dtype = value.shape.as_list()[-1:], value.dtype.base_dtype
+    with scope_block.variable_scope(scope):
+        for name, start in (("gamma", gain), ("beta", shift)):
+            variable_scope.get_variable(name, sizes, dtype, init_ops.Constant(start))
+    return norms.layer_norm(value, reuse=True, scope=scope)
+
+
 class LayerNormBasicLSTMCell(cells.RNNCell):
     """An LSTM cell that normalizes its gates and its memory, and drops parts of its new memory.
 
@@ -51,11 +63,7 @@ class LayerNormBasicLSTMCell(cells.RNNCell):
     def _norm(self, value: Any, scope: str) -> Any:
         if not self._has_norms:
             return value
-        sizes, dtype = [self._num_units], value.dtype.base_dtype
-        with scope_block.variable_scope(scope):
-            for name, start in (("gamma", self._gain), ("beta", self._shift)):
-                variable_scope.get_variable(name, sizes, dtype, init_ops.Constant(start))
-        return norms.layer_norm(value, reuse=True, scope=scope)
+        return layer_normed(value, scope, self._gain, self._shift)
 
     def _gates(self, inputs: Any, output: Any) -> Any:
         joined = array_ops.concat([inputs, output], 1)

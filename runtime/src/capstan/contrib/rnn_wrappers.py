@@ -17,13 +17,18 @@ from capstan.framework import nest
 from capstan.framework.raw import raw
 
 
+def product(parts: list[Any], size: int) -> Any:
+    """Return the joined parts times the variable `kernel` of the current scope."""
+    joined = parts[0] if len(parts) == 1 else array_ops.concat(parts, 1)
+    shape, dtype = [joined.shape.as_list()[1], size], joined.dtype.base_dtype
+    return raw.MatMul(joined, variable_scope.get_variable("kernel", shape, dtype))
+
+
 def linear(parts: list[Any], size: int) -> Any:
     """Return the joined parts times the variable `kernel`, plus `bias`, of the current scope."""
-    joined = parts[0] if len(parts) == 1 else array_ops.concat(parts, 1)
-    dtype = joined.dtype.base_dtype
-    kernel = variable_scope.get_variable("kernel", [joined.shape.as_list()[1], size], dtype)
-    bias = variable_scope.get_variable("bias", [size], dtype, init_ops.Zeros)
-    return nn.bias_add(raw.MatMul(joined, kernel), bias)
+    products = product(parts, size)
+    bias = variable_scope.get_variable("bias", [size], products.dtype, init_ops.Zeros)
+    return nn.bias_add(products, bias)
 
 
 class _Wrapper(cells.RNNCell):
