@@ -28,6 +28,7 @@ from capstan.api.control_flow_bodies import *
 from capstan.api.control_flow_ops import *
 from capstan.api.counting_ops import *
 from capstan.api.creation_ops import *
+from capstan.api.critical_section import *
 from capstan.api.custom_gradient import *
 from capstan.api.data_flow_ops import *
 from capstan.api.example_ops import *

@@ -88,3 +88,17 @@ def test_each_callback_runs_once_when_threads_register_while_another_cancels() -
         for thread in threads:
             thread.join()
         assert sorted(calls) == sorted(100 * i + offset for i in range(3) for offset in range(20))
+
+
+def test_the_end_of_a_step_calls_every_callback_once() -> None:
+    step = cancellation.Cancellation()
+    calls: list[str] = []
+    step.at_end(lambda: calls.append("first"))
+    remove = step.at_end(lambda: calls.append("removed"))
+    step.at_end(lambda: calls.append("last"))
+    remove()
+    remove()
+    assert calls == []
+    step.end()
+    step.end()
+    assert sorted(calls) == ["first", "last"]

@@ -1,5 +1,6 @@
-"""The cancellation of a step. It ends every operation of the step that waits."""
+"""The cancellation of a step, which ends every operation of the step that waits, and its end."""
 
+import contextlib
 from collections.abc import Callable
 
 from capstan import errors
@@ -19,7 +20,7 @@ class Cancellation:
     error and the callback. Only one call removes the callback from the dict, and runs it.
     """
 
-    __slots__ = ("_callbacks", "_first", "idle")
+    __slots__ = ("_callbacks", "_ends", "_first", "idle")
 
     def __init__(self, idle: Submit | None = None) -> None:
         """`idle` runs a function in a thread of the step when that thread would only wait.
@@ -29,6 +30,7 @@ class Cancellation:
         """
         self.idle = idle
         self._callbacks: dict[object, Callback] = {}
+        self._ends: dict[object, Callable[[], None]] = {}
         self._first: dict[str, errors.OpError] = {}
 
     @property
@@ -67,3 +69,18 @@ class Cancellation:
         callback = self._callbacks.pop(key, None)
         if callback is not None:
             callback(self._first["error"])
+
+    def at_end(self, callback: Callable[[], None]) -> Callable[[], None]:
+        """Call `callback()` once when nothing of the step runs any more on this task.
+
+        The callback must not block and must not raise. Return the function that removes it.
+        """
+        key = object()
+        self._ends[key] = callback
+        return lambda: self._ends.pop(key, None) and None
+
+    def end(self) -> None:
+        """Call every callback of `at_end`."""
+        while self._ends:
+            with contextlib.suppress(KeyError):  # another thread removed the last callback
+                self._ends.popitem()[1]()

@@ -209,6 +209,8 @@ class PartRun:
                 # kept.
                 self._keep(tuple(self._waits.unread.values()))
                 self._waits.unread.clear()
+        if self._waits is not None:
+            self._waits.flight.end()
         self._done(fetches, None)
         waiting = self._context.waiting
         if waiting:  # The outputs may be large, and the next step may come much later.
@@ -233,6 +235,7 @@ class PartRun:
         try:
             if waits is not None:
                 waits.give_back()
+                waits.flight.end()
         finally:
             self._done((), self._fault)
 

@@ -13,6 +13,7 @@ _NEEDS_HOST: Final = (
     # These decide what runs, or keep something between calls.
     "Case DeleteSessionTensor DestroyResourceOp Enter Exit GetSessionHandle GetSessionTensor If "
     "IsVariableInitialized LoopCond Merge NextIteration "
+    "ConsumeMutexLock MutexLock MutexV2 "
     "PartitionedCall RefEnter RefExit RefMerge RefNextIteration RefSwitch StackCloseV2 "
     "StackPopV2 StackPushV2 StackV2 StatefulPartitionedCall StatelessCase StatelessIf "
     "StatelessWhile Switch VarIsInitializedOp While "

@@ -214,6 +214,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ),
     (
         {},
+        "ConsumeMutexLock MutexLock MutexV2 "
         "MapClear MapIncompleteSize MapPeek MapSize MapStage MapUnstage MapUnstageNoKey "
         "OrderedMapClear OrderedMapIncompleteSize OrderedMapPeek OrderedMapSize OrderedMapStage "
         "OrderedMapUnstage OrderedMapUnstageNoKey Stage StageClear StagePeek StageSize Unstage",
