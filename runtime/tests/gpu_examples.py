@@ -17,6 +17,8 @@ _BLOCK = np.array([2, 2], np.int32)
 _NO_MARGINS = np.zeros((2, 2), np.int32)
 _MARGINS = np.array([[1, 2], [0, 1]], np.int32)
 _SIZES = np.array([3, 4], np.int32)
+_LIMITS = np.float32(-1), np.float32(0.5)
+_CHANNELS = np.float32([-1, 0]), np.float32([0.5, 0])
 _NOTHING = np.zeros(0, np.float32)
 
 
@@ -93,6 +95,14 @@ CALLS: Mapping[str, Callable[[Numbers], Call]] = {
     "Qr": lambda n: ([n(2, 4, 3)], {"full_matrices": True}),
     "Svd": lambda n: ([n(2, 3, 4)], {"full_matrices": True}),
     "Bucketize": lambda n: ([n(3, 4)], {"boundaries": [-0.5, 0.0, 0.0, 0.75]}),
+    "FakeQuantWithMinMaxArgs": lambda n: ([n(3, 4)], {"min": -1.0, "max": 0.5}),
+    "FakeQuantWithMinMaxArgsGradient": lambda n: ([n(3, 4), n(3, 4)], {"min": -1.0, "max": 0.5}),
+    "FakeQuantWithMinMaxVars": lambda n: ([n(3, 4), *_LIMITS], {"num_bits": 4}),
+    "FakeQuantWithMinMaxVarsGradient": lambda n: ([n(3, 4), n(3, 4), *_LIMITS], {}),
+    "FakeQuantWithMinMaxVarsPerChannel": lambda n: ([n(3, 2), *_CHANNELS], {}),
+    "FakeQuantWithMinMaxVarsPerChannelGradient": lambda n: ([n(3, 2), n(3, 2), *_CHANNELS], {}),
+    "QuantizeAndDequantizeV2": lambda n: ([n(3, 4), *_LIMITS], {"round_mode": b"HALF_UP"}),
+    "QuantizeAndDequantizeV3": lambda n: ([n(3, 4), *_LIMITS, np.int32(4)], {}),
     "Unique": lambda n: ([np.array([3, 1, 3, -2, 1])], {}),
     "StatelessRandomUniform": lambda _: ([_SIZES, _SEED], {}),
     "StatelessRandomNormal": lambda _: ([_SIZES, _SEED], {}),

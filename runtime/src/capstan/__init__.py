@@ -50,6 +50,7 @@ from capstan.api.nn_morphology import *
 from capstan.api.nn_space_to_batch import *
 from capstan.api.ordering_ops import *
 from capstan.api.parsing_ops import *
+from capstan.api.quantization_ops import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *
 from capstan.api.script_ops import *
@@ -212,6 +213,7 @@ _ATTRIBUTES = {
     "print": "capstan.api.printing",
     "random": "capstan.api.namespaces",
     "sparse": "capstan.api.namespaces",
+    "quantization": "capstan.api.namespaces",
     "signal": "capstan.api.namespaces",
     "spectral": "capstan.api.namespaces",
     "strings": "capstan.api.namespaces",

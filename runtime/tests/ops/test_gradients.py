@@ -142,7 +142,9 @@ def test_few_ops_have_no_gradient_rule() -> None:
     assert others - lookups <= {
         "Assign", "AssignAdd", "AssignSub", "Bitcast", "CholeskyGrad",
             "CropAndResizeGradBoxes", "CropAndResizeGradImage", "Dilation2DBackpropFilter",
-        "Dilation2DBackpropInput", "EagerPyFunc", "GatherTree", "GuaranteeConst",
+        "Dilation2DBackpropInput", "EagerPyFunc",
+        "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVarsGradient",
+        "FakeQuantWithMinMaxVarsPerChannelGradient", "GatherTree", "GuaranteeConst",
         "HistogramFixedWidth", "IgammaGradA", "LowerBound",
         "MaxPoolGradGradV2", "MaxPoolGradWithArgmax", "Merge",
         "ParallelConcat", "RandomGammaGrad", "RefSwitch", "ResizeBicubicGrad",

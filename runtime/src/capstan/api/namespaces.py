@@ -164,6 +164,17 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "uniform": "random_uniform",
         "uniform_candidate_sampler": "nn.uniform_candidate_sampler",
     },
+    "quantization": {
+        **_same(
+            """
+            fake_quant_with_min_max_args fake_quant_with_min_max_args_gradient
+            fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient
+            fake_quant_with_min_max_vars_per_channel
+            fake_quant_with_min_max_vars_per_channel_gradient
+            """
+        ),
+        "quantize_and_dequantize": "quantization_ops.quantize_and_dequantize",
+    },
     "signal": _TRANSFORMS,
     "spectral": _TRANSFORMS,
     "initializers": {

@@ -48,7 +48,10 @@ _NEEDS_HOST: Final = (
     "ReverseSequence ScatterAdd ScatterDiv ScatterMax ScatterMin ScatterMul ScatterNd "
     "ScatterNdAdd ScatterNdSub ScatterNdUpdate ScatterSub ScatterUpdate SegmentSum "
     "TensorScatterAdd TensorScatterSub TensorScatterUpdate UnsortedSegmentMax "
-    "UnsortedSegmentMin UnsortedSegmentProd"
+    "UnsortedSegmentMin UnsortedSegmentProd "
+    # These compute with numbers in host memory.
+    "FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel "
+    "FakeQuantWithMinMaxVarsPerChannelGradient QuantizeAndDequantizeV2 QuantizeAndDequantizeV3"
 )
 
 

@@ -146,6 +146,13 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "Cholesky LogMatrixDeterminant MatrixDeterminant MatrixInverse MatrixSolve "
         "MatrixTriangularSolve Qr SelfAdjointEigV2 Svd",
     ),
+    ({"T": _WIDE}, "QuantizeAndDequantizeV2 QuantizeAndDequantizeV3"),
+    (
+        {},
+        "FakeQuantWithMinMaxArgs FakeQuantWithMinMaxArgsGradient FakeQuantWithMinMaxVars "
+        "FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel "
+        "FakeQuantWithMinMaxVarsPerChannelGradient",
+    ),
     ({"T": _SINGLE}, "FusedBatchNorm FusedBatchNormGrad LRN LRNGrad"),
     ({"Tparams": PLAIN}, "Gather GatherV2"),
     ({"Tparams": _SIGNED}, "GatherNd"),

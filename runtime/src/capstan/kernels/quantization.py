@@ -1,0 +1,229 @@
+"""Kernels that round numbers to the levels of a quantized type.
+
+Sources: core/kernels/{fake_quant_ops_functor,quantize_and_dequantize_op}.h. Each step rounds to the
+type of the numbers, in the order of TensorFlow 2.21, so the results are equal bit by bit. Unlike
+TensorFlow 1.15, this order keeps a 0 exactly 0.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from capstan.core.arrays import Array
+from capstan.core.shapes import show
+from capstan.kernels.memory import beside, on_host
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
+
+_HALF = np.float32(0.5)
+
+
+def _levels(node: NodeContext) -> tuple[Any, Any]:
+    """Return the first and the last level of a node of fake quantization."""
+    bits = node.attrs["num_bits"]
+    if not 2 <= bits <= 16:
+        raise invalid("num_bits must be between 2 and 16, inclusive")
+    return np.float32(node.attrs["narrow_range"]), np.float32(2**bits - 1)
+
+
+class _Grid(NamedTuple):
+    """Limits between which one of the levels is 0, the distance of two levels, and its inverse.
+
+    If both limits of a node are 0, the limits are 0 and the others 1.
+    """
+
+    low: Any
+    high: Any
+    scale: Any
+    inverse: Any
+
+    @classmethod
+    def nudged(cls, low: Any, high: Any, first: Any, last: Any) -> "_Grid":
+        """Move limits a little, so that 0 is one of the levels from `first` to `last`."""
+        with np.errstate(all="ignore"):
+            scale = (high - low) / (last - first)
+            inverse = (last - first) / (high - low)
+            place = first - low / scale
+            whole = np.trunc(place)
+            whole = whole + (place - whole >= _HALF)  # Halves are rounded away from zero.
+            zero = np.clip(whole, first, last)
+            limits = (first - zero) * scale, (last - zero) * scale
+        is_empty, none, one = (low == 0) & (high == 0), np.float32(0), np.float32(1)
+        low, high = (np.where(is_empty, none, limit)[()] for limit in limits)
+        return cls(low, high, *(np.where(is_empty, one, each)[()] for each in (scale, inverse)))
+
+    def beside(self, x: Array) -> "_Grid":
+        return _Grid(*(beside(each, x) for each in self))
+
+    def rounded(self, x: Array, *, divides: bool) -> Any:
+        """Return the level next to each number. TensorFlow divides by the scale of two scalars."""
+        part = np.divide if divides else np.multiply
+        step = self.scale if divides else self.inverse
+        zero = np.floor(part(-self.low, step) + _HALF)
+        shifted = np.maximum(np.minimum(x, self.high), self.low) - self.low
+        return np.floor(part(shifted, step) - zero + _HALF) * self.scale
+
+    def holds(self, x: Array) -> Any:
+        return (x >= self.low) & (x <= self.high)
+
+
+def _of_attributes(node: NodeContext) -> _Grid:
+    low, high = np.float32(node.attrs["min"]), np.float32(node.attrs["max"])
+    if low >= high:
+        raise invalid(f"min has to be smaller than max, was: {low:g} >= {high:g}")
+    return _Grid.nudged(low, high, *_levels(node))
+
+
+def _quantize(node: NodeContext) -> Function:
+    grid = _of_attributes(node)
+    return lambda x: grid.rounded(x, divides=False)
+
+
+def _quantize_slope(node: NodeContext) -> Function:
+    grid = _of_attributes(node)
+
+    def slope(grad: Array, x: Array) -> Any:
+        _check_same(grad, x)
+        return grad * grid.holds(x)
+
+    return slope
+
+
+def _check_same(grad: Array, x: Array) -> None:
+    if grad.shape != x.shape:
+        raise invalid("gradient and input must be the same size")
+
+
+def _check_scalars(x: Array, low: Array, high: Array) -> None:
+    for name, limit in (("min", low), ("max", high)):
+        if limit.ndim:
+            raise invalid(f"{name} must be a scalar, but its shape is {show(limit.shape)}")
+
+
+def _check_channels(x: Array, low: Array, high: Array) -> None:
+    for name, limit in (("min", low), ("max", high)):
+        if not x.ndim or limit.shape != x.shape[-1:]:
+            depth = x.shape[-1] if x.ndim else 0
+            raise invalid(f"{name} has incorrect size, expected {depth} was {show(limit.shape)}")
+
+
+Check = Callable[[Array, Array, Array], None]
+
+
+def _quantize_between(check: Check) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        levels = _levels(node)
+
+        def quantize(x: Array, low: Array, high: Array) -> Any:
+            check(x, low, high)
+            grid = _Grid.nudged(low, high, *levels).beside(x)
+            rounded = grid.rounded(x, divides=not low.ndim)
+            return np.where(_is_empty(low, high, x), x.dtype.type(0), rounded)
+
+        return quantize
+
+    return make
+
+
+def _is_empty(low: Array, high: Array, x: Array) -> Array:
+    """Return whether both limits are 0, in the memory of `x`."""
+    return beside(np.asarray((low == 0) & (high == 0)), x)
+
+
+def _slopes_between(check: Check) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        levels = _levels(node)
+
+        def slopes(grad: Array, x: Array, low: Array, high: Array) -> tuple[Any, Any, Any]:
+            _check_same(grad, x)
+            check(x, low, high)
+            axes = tuple(range(x.ndim - low.ndim))
+            grid = _Grid.nudged(low, high, *levels).beside(x)
+            is_empty = _is_empty(low, high, x)
+            below, above = grad * (x < grid.low), grad * (x > grid.high)
+            inside = grad * (grid.holds(x) | is_empty)
+            return inside, _total(below, is_empty, axes), _total(above, is_empty, axes)
+
+        return slopes
+
+    return make
+
+
+def _total(slopes: Array, is_empty: Array, axes: tuple[int, ...]) -> Any:
+    return np.where(is_empty, slopes.dtype.type(0), np.sum(slopes, axes))
+
+
+def _round(node: NodeContext) -> Function:
+    bits = node.attrs["num_bits"]
+    quantize = _rounding(node, node.attrs["round_mode"] == b"HALF_UP")
+    _check_bits(node, bits)
+    return lambda x, low, high: quantize(x, low, high, bits)
+
+
+def _round_to_bits(node: NodeContext) -> Function:
+    quantize = _rounding(node, is_up=False)
+
+    def quantized(x: Array, low: Array, high: Array, bits: Array) -> Any:
+        if bits.ndim:
+            raise invalid(f"num_bits must be a scalar, but its shape is {show(bits.shape)}")
+        _check_bits(node, int(bits))
+        return quantize(x, low, high, int(bits))
+
+    return quantized
+
+
+def _check_bits(node: NodeContext, bits: int) -> None:
+    is_signed = bool(node.attrs["signed_input"])
+    if not 0 < bits < (62 if is_signed else 63):
+        raise invalid(f"num_bits is out of range: {bits} with signed_input_ {int(is_signed)}")
+
+
+def _rounding(node: NodeContext, is_up: bool) -> Callable[[Array, Array, Array, int], Any]:
+    """Return a function that rounds to the levels of an integer of a number of bits."""
+    if node.attrs["axis"] != -1:
+        raise invalid("QuantizeAndDequantize: axis must be -1, as in TensorFlow 1")
+    is_signed, is_given = bool(node.attrs["signed_input"]), bool(node.attrs["range_given"])
+    is_narrow = bool(node.attrs["narrow_range"])
+
+    def quantize(x: Array, low: Array, high: Array, bits: int) -> Any:
+        if is_given:
+            _check_scalars(x, low, high)
+            if low > high:
+                raise invalid(f"Invalid range: input_min {low} > input_max {high}")
+        elif not x.size:
+            return x.copy()
+        kind = x.dtype.type
+        first = -(2 ** (bits - 1)) + is_narrow if is_signed else 0
+        last = 2 ** (bits - 1) - 1 if is_signed else 2**bits - 1
+        limits = (low, high) if is_given else (on_host(x.min()), on_host(x.max()))
+        low, high, scale, inverse = _scaled(*map(kind, limits), kind(first), kind(last))
+        if is_given:
+            x = np.maximum(np.minimum(x, high), low)
+        product = x * scale
+        whole = np.floor(product + kind(0.5)) if is_up else np.rint(product)
+        return whole * inverse
+
+    return quantize
+
+
+def _scaled(low: Any, high: Any, first: Any, last: Any) -> tuple[Any, Any, Any, Any]:
+    """Return limits that fit the levels and keep 0, the scale of the levels, and its inverse."""
+    largest = np.finfo(first.dtype).max
+    with np.errstate(all="ignore"):
+        from_low = first / low if first * low > 0 else largest
+        from_high = last / high if last * high > 0 else largest
+        if from_low < from_high:
+            inverse = low / first
+            return low, last * inverse, from_low, inverse
+        inverse = high / last
+        return first * inverse, high, from_high, inverse
+
+
+register(Kernel("FakeQuantWithMinMaxArgs", _quantize))
+register(Kernel("FakeQuantWithMinMaxArgsGradient", _quantize_slope))
+for _suffix, _check in (("", _check_scalars), ("PerChannel", _check_channels)):
+    register(Kernel(f"FakeQuantWithMinMaxVars{_suffix}", _quantize_between(_check)))
+    register(Kernel(f"FakeQuantWithMinMaxVars{_suffix}Gradient", _slopes_between(_check)))
+register(Kernel("QuantizeAndDequantizeV2", _round))
+register(Kernel("QuantizeAndDequantizeV3", _round_to_bits))
