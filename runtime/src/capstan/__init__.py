@@ -71,6 +71,7 @@ from capstan.api.switch_case_ops import *
 from capstan.api.template import *
 from capstan.api.tensor_array_ops import *
 from capstan.api.tensor_products import *
+from capstan.api.type_spec import *
 from capstan.api.while_ops import *
 from capstan.core import finder as _finder
 from capstan.core import public as _public

@@ -28,6 +28,11 @@ class Structured:
         return data_structure.legacy_shapes(self._spec)
 
     @property
+    def element_spec(self) -> Any:
+        """The type of each component, such as a `tf.TensorSpec`, in the structure of an element."""
+        return self._spec
+
+    @property
     def output_classes(self) -> Any:
         """The class of each component, in the structure of an element."""
         return data_structure.legacy_classes(self._spec)
@@ -63,7 +68,7 @@ class DatasetSpec:
     """`tf.data.Dataset`."""
 
     @property
-    def dtype(self) -> dtypes.DType:
+    def packed_type(self) -> dtypes.DType:
         return dtypes.variant
 
     @property
@@ -72,10 +77,10 @@ class DatasetSpec:
 
     @property
     def legacy_shape(self) -> tensor_shape.TensorShape:
-        return self.shape
+        return self.packed_shape
 
     @property
-    def shape(self) -> tensor_shape.TensorShape:
+    def packed_shape(self) -> tensor_shape.TensorShape:
         return tensor_shape.TensorShape([])
 
     def with_shape(self, shape: tensor_shape.TensorShape) -> "DatasetSpec":

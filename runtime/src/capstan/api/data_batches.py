@@ -64,7 +64,7 @@ class Batching(data_base.Base):
         spec = data_structure.mapped(
             lambda leaf: leaf.with_shape(leaf.legacy_shape.with_rank_at_least(1)[1:]), self._spec
         )
-        if any(leaf.dtype is dtypes.variant for leaf in data_structure.flatten(spec)):
+        if any(leaf.packed_type is dtypes.variant for leaf in data_structure.flatten(spec)):
             rows = self._of(self._variant_tensor, self._spec).map(
                 lambda *element: tuple(
                     data_structure.stacked_tensors(element[0] if len(element) == 1 else element)

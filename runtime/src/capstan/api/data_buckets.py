@@ -71,7 +71,7 @@ def bucket_by_sequence_length(
 def _padded(spec: Any, padded_shapes: Any, filler: Any) -> Any:
     """Return the shapes of the padding. `filler` replaces the unknown sizes if it is given."""
     leaves = data_structure.flatten(spec)
-    found = data_padding.leaf_values(spec, padded_shapes, [leaf.shape for leaf in leaves])
+    found = data_padding.leaf_values(spec, padded_shapes, [leaf.packed_shape for leaf in leaves])
     if filler is not None:
         found = [_filled(shape, filler) for shape in found]
     rest = iter(found)

@@ -10,14 +10,14 @@ import numpy as np
 
 from capstan.api import data_base, data_structure
 from capstan.api.dataset import Dataset, made
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = ["Counter", "RandomDataset", "choose_from_datasets", "sample_from_datasets", "unique"]
 
-_NUMBER = data_structure.TensorSpec(dtypes.int64, tensor_shape.TensorShape([]))
+_NUMBER = data_structure.TensorSpec([], dtypes.int64)
 
 
 class RandomDataset(Dataset):

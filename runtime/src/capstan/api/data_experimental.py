@@ -26,7 +26,15 @@ from capstan.api.data_options import (
 )
 from capstan.api.data_resampling import rejection_resample
 from capstan.api.data_saveable import make_saveable_from_iterator
+from capstan.api.data_specs import (
+    SparseTensorStructure,
+    TensorStructure,
+    from_variant,
+    get_structure,
+    to_variant,
+)
 from capstan.api.dataset import Dataset, made
+from capstan.api.type_spec import TypeSpec as Structure
 from capstan.core import tensor_shape
 from capstan.framework.raw import raw
 
@@ -42,7 +50,10 @@ __all__ = [
     "Optional",
     "RandomDataset",
     "Reducer",
+    "SparseTensorStructure",
     "StatsOptions",
+    "Structure",
+    "TensorStructure",
     "ThreadingOptions",
     "bucket_by_sequence_length",
     "cardinality",
@@ -50,8 +61,10 @@ __all__ = [
     "copy_to_device",
     "dense_to_sparse_batch",
     "enumerate_dataset",
+    "from_variant",
     "get_next_as_optional",
     "get_single_element",
+    "get_structure",
     "group_by_reducer",
     "group_by_window",
     "ignore_errors",
@@ -67,6 +80,7 @@ __all__ = [
     "scan",
     "shuffle_and_repeat",
     "take_while",
+    "to_variant",
     "unbatch",
     "unique",
 ]
@@ -216,7 +230,7 @@ def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:
         shape = tensor_shape.TensorShape([None]).concatenate(row)
         return made(
             "DenseToSparseBatchDataset",
-            data_structure.SparseTensorSpec(element.dtype, shape),
+            data_structure.SparseTensorSpec(shape, element.dtype),
             dataset._variant_tensor,
             data_base.int64(batch_size, "batch_size"),
             [-1 if size is None else size for size in row.as_list()],

@@ -43,7 +43,7 @@ def trace(
             data_structure.element(
                 spec,
                 [
-                    body.add_argument("arg", leaf.dtype, leaf.shape)
+                    body.add_argument("arg", leaf.packed_type, leaf.packed_shape)
                     for leaf in data_structure.flatten(spec)
                 ],
             )

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import data_functions, data_structure, script_ops
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -53,7 +53,7 @@ def dataset(
     spec = data_structure.from_legacy(output_types, output_shapes)
     running = _Running(generator, spec)
     inputs = () if args is None else tuple(convert.convert_to_tensor(value) for value in args)
-    number = data_structure.TensorSpec(dtypes.int64, tensor_shape.TensorShape([]))
+    number = data_structure.TensorSpec([], dtypes.int64)
     kinds = data_structure.types(spec)
 
     def following(state: Any) -> Any:

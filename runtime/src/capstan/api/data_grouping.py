@@ -6,14 +6,14 @@ from typing import Any
 
 from capstan.api import data_base, data_functions, data_structure
 from capstan.api.dataset import Dataset, made
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes
 from capstan.framework import convert
 
 __all__ = ["Reducer", "group_by_reducer", "group_by_window", "scan"]
 
 Transformation = Callable[[Dataset], Dataset]
 
-_NUMBER = data_structure.TensorSpec(dtypes.int64, tensor_shape.TensorShape([]))
+_NUMBER = data_structure.TensorSpec([], dtypes.int64)
 
 
 def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transformation:

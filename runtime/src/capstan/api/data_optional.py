@@ -25,6 +25,16 @@ class Optional:
         tensor = raw.OptionalFromValue(data_structure.tensors(element))
         return Optional(tensor, data_structure.spec_of(element))
 
+    @staticmethod
+    def none_from_structure(value_structure: Any) -> "Optional":
+        """Return an optional without a value. `value_structure` is as the property gives it."""
+        return Optional(raw.OptionalNone(), value_structure)
+
+    @property
+    def value_structure(self) -> Any:
+        """The type of each component, such as a `tf.TensorSpec`, in the structure of a value."""
+        return self._spec
+
     def has_value(self, name: str | None = None) -> Any:
         """Return whether there is a value, as a bool tensor."""
         return raw.OptionalHasValue(self._variant_tensor, name=name)

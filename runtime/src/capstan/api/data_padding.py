@@ -23,7 +23,7 @@ def padded_batch(
     """
     spec = dataset._spec
     leaves = data_structure.flatten(spec)
-    if any(leaf.dtype is dtypes.variant for leaf in leaves):
+    if any(leaf.packed_type is dtypes.variant for leaf in leaves):
         raise TypeError(f"Batching of padded sparse tensors is not currently supported: {spec}")
     given = leaf_values(spec, padded_shapes, [leaf.shape for leaf in leaves])
     sizes = [_sizes(value) for value in given]
@@ -41,7 +41,7 @@ def padded_batch(
             )
     found = iter(tensor_shape.TensorShape([first]).concatenate(static) for static, _ in sizes)
     made = data_structure.mapped(
-        lambda leaf: data_structure.TensorSpec(leaf.dtype, next(found)), spec
+        lambda leaf: data_structure.TensorSpec(next(found), leaf.dtype), spec
     )
     tensor = raw.PaddedBatchDatasetV2(
         dataset._variant_tensor,

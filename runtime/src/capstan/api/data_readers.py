@@ -4,12 +4,12 @@ from typing import Any
 
 from capstan.api import data_structure
 from capstan.api.dataset import Dataset
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
 _BUFFER_BYTES = 256 * 1024
-_SPEC = data_structure.TensorSpec(dtypes.string, tensor_shape.TensorShape([]))
+_SPEC = data_structure.TensorSpec([], dtypes.string)
 
 
 class _Reader(Dataset):

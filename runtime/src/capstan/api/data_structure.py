@@ -5,81 +5,16 @@ An element is a tensor, or a tuple, namedtuple or dict of elements. In contrast 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from capstan.api.type_spec import SparseTensorSpec as SparseTensorSpec
+from capstan.api.type_spec import TensorSpec as TensorSpec
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, nest, sparse_tensor
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 _SPARSE = sparse_tensor.SparseTensor, sparse_tensor.SparseTensorValue
-
-
-@dataclass(frozen=True, slots=True)
-class TensorSpec:
-    """A component that is a tensor."""
-
-    dtype: dtypes.DType
-    shape: tensor_shape.TensorShape
-
-    @property
-    def legacy_type(self) -> dtypes.DType:
-        return self.dtype
-
-    @property
-    def legacy_shape(self) -> tensor_shape.TensorShape:
-        return self.shape
-
-    @property
-    def legacy_class(self) -> type:
-        return graphs.Tensor
-
-    def with_shape(self, shape: tensor_shape.TensorShape) -> "TensorSpec":
-        return TensorSpec(self.dtype, shape)
-
-    def unpacked(self, tensor: Any) -> Any:
-        """Return the component that a tensor of the element stands for."""
-        tensor.set_shape(self.shape)
-        return tensor
-
-    def __repr__(self) -> str:
-        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}, name=None)"
-
-
-@dataclass(frozen=True, slots=True)
-class SparseTensorSpec:
-    """A component that is a sparse tensor. In a dataset it is a vector of three variants."""
-
-    legacy_type: dtypes.DType
-    legacy_shape: tensor_shape.TensorShape
-
-    @property
-    def dtype(self) -> dtypes.DType:
-        return dtypes.variant
-
-    @property
-    def shape(self) -> tensor_shape.TensorShape:
-        return tensor_shape.TensorShape(None)
-
-    @property
-    def legacy_class(self) -> type:
-        return sparse_tensor.SparseTensor
-
-    def with_shape(self, shape: tensor_shape.TensorShape) -> "SparseTensorSpec":
-        return SparseTensorSpec(self.legacy_type, shape)
-
-    def unpacked(self, tensor: Any) -> sparse_tensor.SparseTensor:
-        """Return the component that a tensor of the element stands for."""
-        parts = raw.DeserializeSparse(tensor, dtype=self.legacy_type)
-        indices, values, dense_shape = parts
-        rank = self.legacy_shape.ndims
-        indices.set_shape([None, rank])
-        dense_shape.set_shape([rank])
-        return sparse_tensor.SparseTensor(indices, values, dense_shape)
-
-    def __repr__(self) -> str:
-        return f"SparseTensorSpec({self.legacy_shape}, {self.legacy_type!r})"
 
 
 def converted(value: Any, name: str = "component") -> Any:
@@ -124,9 +59,9 @@ def spec_of(element: Any) -> Any:
 
     def spec(leaf: Any) -> Any:
         if isinstance(leaf, sparse_tensor.SparseTensor):
-            return SparseTensorSpec(leaf.dtype, leaf.shape)
+            return SparseTensorSpec(leaf.shape, leaf.dtype)
         found = getattr(leaf, "_dataset_spec", None)
-        return found or TensorSpec(leaf.dtype.base_dtype, leaf.shape)
+        return found or TensorSpec(leaf.shape, leaf.dtype.base_dtype)
 
     return mapped(spec, element)
 
@@ -162,13 +97,13 @@ def element(spec: Any, values: Sequence[Any]) -> Any:
 
 
 def types(spec: Any) -> list[dtypes.DType]:
-    """Return the type of each component."""
-    return [leaf.dtype for leaf in flatten(spec)]
+    """Return the type of the tensor of each component."""
+    return [leaf.packed_type for leaf in flatten(spec)]
 
 
 def shapes(spec: Any) -> list[tensor_shape.TensorShape]:
-    """Return the shape of each component."""
-    return [leaf.shape for leaf in flatten(spec)]
+    """Return the shape of the tensor of each component."""
+    return [leaf.packed_shape for leaf in flatten(spec)]
 
 
 def flat(spec: Any) -> dict[str, Any]:
@@ -209,7 +144,7 @@ def from_legacy(output_types: Any, output_shapes: Any = None, output_classes: An
 
 def _of_class(dtype: dtypes.DType, shape: tensor_shape.TensorShape, tensor_class: Any) -> Any:
     is_sparse = tensor_class is sparse_tensor.SparseTensor
-    return SparseTensorSpec(dtype, shape) if is_sparse else TensorSpec(dtype, shape)
+    return SparseTensorSpec(shape, dtype) if is_sparse else TensorSpec(shape, dtype)
 
 
 def shapes_up_to(structure: Any, given: Any) -> list[tensor_shape.TensorShape]:

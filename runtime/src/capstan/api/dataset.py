@@ -18,7 +18,7 @@ from capstan.api import (
     data_order,
     data_structure,
 )
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -99,7 +99,7 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Invalid arguments to RangeDataset: {args}")
         bounds = {1: (0, *args, 1), 2: (*args, 1), 3: args}[len(args)]
-        spec = data_structure.TensorSpec(dtypes.int64, tensor_shape.TensorShape([]))
+        spec = data_structure.TensorSpec([], dtypes.int64)
         start, stop, step = (
             convert.convert_to_tensor(bound, dtypes.int64, name=name)
             for bound, name in builtins.zip(bounds, ("start", "stop", "step"), strict=True)

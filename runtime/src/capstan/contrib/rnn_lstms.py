@@ -1,6 +1,6 @@
 """Variants of the LSTM cell that only contrib has (contrib/rnn/python/ops/rnn_cell.py)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.api import array_ops, clip_ops, init_ops, math_ops, nn, scope_block, variable_scope
@@ -35,7 +35,7 @@ class _LSTM(cells.RNNCell):
             )
         return int(size)
 
-    def _diagonals(self, names: tuple[str, ...], dtype: Any) -> list[Any]:
+    def _peepholes(self, names: Sequence[str], dtype: Any) -> list[Any]:
         return [variable_scope.get_variable(name, [self._num_units], dtype) for name in names]
 
 
@@ -103,15 +103,16 @@ class CoupledInputForgetGateLSTMCell(_LSTM):
         memory, output = state
         new, forget, leave = self._gates(inputs, output)
         forget += self._forget_bias
-        if self._use_peepholes:
-            of_old, of_new = self._diagonals(("W_F_diag", "W_O_diag"), inputs.dtype)
-            forget += of_old * memory
+        names = ("W_F_diag", "W_O_diag") if self._use_peepholes else ()
+        peepholes = self._peepholes(names, inputs.dtype)
+        if peepholes:
+            forget += peepholes[0] * memory
         kept = math_ops.sigmoid(forget)
         memory = kept * memory + (1 - kept) * self._activation(new)
         if self._has_norms:
             memory = layer_normed(memory, "state", *self._norm)
-        if self._use_peepholes:
-            leave += of_new * memory
+        if peepholes:
+            leave += peepholes[1] * memory
         output = math_ops.sigmoid(leave) * self._activation(memory)
         if self._num_proj is not None:
             shape = [self._num_units, self._num_proj]
@@ -166,17 +167,17 @@ class LayerNormLSTMCell(_LSTM):
     def _step(self, inputs: Any, memory: Any, output: Any) -> Any:
         enter, new, forget, leave = self._gates(inputs, output)
         forget += self._forget_bias
-        if self._use_peepholes:
-            names = "w_f_diag", "w_i_diag", "w_o_diag"
-            of_forget, of_enter, of_leave = self._diagonals(names, inputs.dtype)
-            forget, enter = forget + of_forget * memory, enter + of_enter * memory
+        names = ("w_f_diag", "w_i_diag", "w_o_diag") if self._use_peepholes else ()
+        peepholes = self._peepholes(names, inputs.dtype)
+        if peepholes:
+            forget, enter = forget + peepholes[0] * memory, enter + peepholes[1] * memory
         kept = math_ops.sigmoid(forget) * memory
         memory = kept + math_ops.sigmoid(enter) * self._activation(new)
         if self._has_norms:
             memory = layer_normed(memory, "state", *self._norm)
         memory = _clipped(memory, self._cell_clip)
-        if self._use_peepholes:
-            leave += of_leave * memory
+        if peepholes:
+            leave += peepholes[2] * memory
         output = math_ops.sigmoid(leave) * self._activation(memory)
         if self._num_proj is not None:
             with scope_block.variable_scope("projection"):

@@ -30,7 +30,7 @@ class Cancellation:
         """
         self.idle = idle
         self._callbacks: dict[object, Callback] = {}
-        self._ends: dict[object, Callable[[], None]] = {}
+        self._ends: dict[object, Callable[[], object]] = {}
         self._first: dict[str, errors.OpError] = {}
 
     @property
@@ -70,14 +70,18 @@ class Cancellation:
         if callback is not None:
             callback(self._first["error"])
 
-    def at_end(self, callback: Callable[[], None]) -> Callable[[], None]:
+    def at_end(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call `callback()` once when nothing of the step runs any more on this task.
 
         The callback must not block and must not raise. Return the function that removes it.
         """
         key = object()
         self._ends[key] = callback
-        return lambda: self._ends.pop(key, None) and None
+
+        def remove() -> None:
+            self._ends.pop(key, None)
+
+        return remove
 
     def end(self) -> None:
         """Call every callback of `at_end`."""

@@ -197,7 +197,7 @@ def _rounding(node: NodeContext, is_up: bool) -> Callable[[Array, Array, Array, 
         first = -(2 ** (bits - 1)) + is_narrow if is_signed else 0
         last = 2 ** (bits - 1) - 1 if is_signed else 2**bits - 1
         limits = (low, high) if is_given else (on_host(x.min()), on_host(x.max()))
-        low, high, scale, inverse = _scaled(*map(kind, limits), kind(first), kind(last))
+        low, high, scale, inverse = _scaled(*(kind(each) for each in (*limits, first, last)))
         if is_given:
             x = np.maximum(np.minimum(x, high), low)
         product = x * scale
