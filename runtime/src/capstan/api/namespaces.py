@@ -127,6 +127,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "regex_full_match": "string_ops.regex_full_match",
         "length": "string_length",
         "lower": "string_ops.lower",
+        "ngrams": "ngram_ops.ngrams",
         "split": "string_ops.strings_split",
         "strip": "string_strip",
         "reduce_join": "reduce_join",
