@@ -125,6 +125,7 @@ alias.grow(
 _PACKAGES = frozenset(
     (
         "checkpoint",
+        "cudnn_rnn",
         "data",
         "distribute",
         "feature_column",
