@@ -8,6 +8,7 @@ from typing import Any
 import clusters
 import numpy as np
 import pytest
+import strict
 
 import capstan as tf
 from capstan.framework.raw import raw
@@ -216,6 +217,15 @@ def test_a_lock_is_released_once_and_stays_in_its_task(servers: Any) -> None:
             elsewhere = raw.ConsumeMutexLock(lock)
         with pytest.raises(tf.errors.UnimplementedError, match="cannot leave its task"):
             session.run(elsewhere)
+
+
+def test_a_section_on_a_device_guards_the_variables_of_the_device() -> None:
+    with strict.installed(), tf.device("/gpu:0"):
+        v, section = variable(np.zeros(3, np.float32)), tf.CriticalSection()
+        values = [section.execute(counted(v)) for _ in range(4)]
+        with tf.Session() as session:
+            session.run(v.initializer)
+            assert sorted(value[0] for value in session.run(values)) == [0, 1, 2, 3]
 
 
 def test_a_definition_is_refused() -> None:

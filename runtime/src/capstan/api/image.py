@@ -10,6 +10,7 @@ from capstan.api.absent import absent
 from capstan.api.image_boxes import (
     crop_and_resize,
     draw_bounding_boxes,
+    extract_glimpse,
     sample_distorted_bounding_box,
 )
 from capstan.api.image_colour_spaces import rgb_to_yiq, rgb_to_yuv, yiq_to_rgb, yuv_to_rgb
@@ -85,10 +86,10 @@ __all__ = [
     "adjust_jpeg_quality", "adjust_saturation", "central_crop", "combined_non_max_suppression",
     "convert_image_dtype", "crop_and_resize", "crop_to_bounding_box", "decode_and_crop_jpeg",
     "decode_bmp", "decode_gif", "decode_image", "decode_jpeg", "decode_png",
-    "draw_bounding_boxes", "encode_jpeg", "encode_png", "extract_image_patches",
-    "extract_jpeg_shape", "extract_patches", "flip_left_right", "flip_up_down",
-    "grayscale_to_rgb", "hsv_to_rgb", "image_gradients", "is_jpeg", "non_max_suppression",
-    "non_max_suppression_overlaps", "non_max_suppression_padded",
+    "draw_bounding_boxes", "encode_jpeg", "encode_png", "extract_glimpse",
+    "extract_image_patches", "extract_jpeg_shape", "extract_patches", "flip_left_right",
+    "flip_up_down", "grayscale_to_rgb", "hsv_to_rgb", "image_gradients", "is_jpeg",
+    "non_max_suppression", "non_max_suppression_overlaps", "non_max_suppression_padded",
     "non_max_suppression_with_scores", "pad_to_bounding_box", "per_image_standardization",
     "psnr", "random_brightness", "random_contrast", "random_crop", "random_flip_left_right",
     "random_flip_up_down", "random_hue", "random_jpeg_quality", "random_saturation", "resize",

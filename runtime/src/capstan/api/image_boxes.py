@@ -100,3 +100,21 @@ def crop_and_resize(
         extrapolation_value=extrapolation_value,
         name=name,
     )
+
+
+def extract_glimpse(
+    input: Any, size: Any, offsets: Any, centered: bool = True, normalized: bool = True,
+    uniform_noise: bool = True, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Return a window of each float32 image, of the height and width `size`.
+
+    `offsets` [batch, 2] has the place of the middle of each window: y and x. With `centered`, (0,
+    0) is the middle of the image, and otherwise its upper left corner. With `normalized`, the
+    lower right corner is (1, 1), and otherwise places count pixels, or halves of pixels with
+    `centered`. The part of a window outside of its image is uniform noise, as in TensorFlow 1.15
+    also without `uniform_noise`.
+    """
+    return raw.ExtractGlimpse(
+        input, size, offsets, centered=centered, normalized=normalized,
+        uniform_noise=uniform_noise, name=name,
+    )  # fmt: skip
