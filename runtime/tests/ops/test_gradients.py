@@ -145,7 +145,7 @@ def test_few_ops_have_no_gradient_rule() -> None:
         "Dilation2DBackpropInput", "EagerPyFunc",
         "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVarsGradient",
         "FakeQuantWithMinMaxVarsPerChannelGradient", "GatherTree", "GuaranteeConst",
-        "HistogramFixedWidth", "IgammaGradA", "LowerBound",
+        "HistogramFixedWidth", "IgammaGradA", "LowerBound", "Lu",
         "MaxPoolGradGradV2", "MaxPoolGradWithArgmax", "Merge",
         "ParallelConcat", "RandomGammaGrad", "RefSwitch", "ResizeBicubicGrad",
         "ResizeNearestNeighborGrad",

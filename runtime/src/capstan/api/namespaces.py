@@ -111,6 +111,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "inv": "matrix_inverse",
         "logdet": "linear_algebra_ops.logdet",
         "lstsq": "matrix_solve_ls",
+        "lu": "tridiagonal_ops.lu",
         "matvec": "math_ops.matvec",
         "normalize": "tensor_products.normalize",
         "set_diag": "matrix_set_diag",
@@ -119,6 +120,8 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "tensor_diag": "diag",
         "tensor_diag_part": "diag_part",
         "triangular_solve": "matrix_triangular_solve",
+        "tridiagonal_matmul": "tridiagonal_ops.tridiagonal_matmul",
+        "tridiagonal_solve": "tridiagonal_ops.tridiagonal_solve",
     },
     "strings": {
         **_same("as_string regex_replace substr"),

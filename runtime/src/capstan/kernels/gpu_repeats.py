@@ -30,7 +30,7 @@ _NEEDS_HOST: Final = (
     "TensorListReserve TensorListResize TensorListScatter TensorListScatterIntoExistingList "
     "TensorListScatterV2 TensorListSetItem TensorListSplit TensorListStack "
     # These wait for the device.
-    "Bincount Bucketize CheckNumerics Cholesky HistogramFixedWidth MatrixDiagPartV2 "
+    "Bincount Bucketize CheckNumerics Cholesky HistogramFixedWidth Lu MatrixDiagPartV2 "
     "MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixInverse MatrixSolve MatrixTriangularSolve "
     "MaxPoolGradWithArgmax "
     "SelfAdjointEigV2 SparseTensorDenseMatMul Svd TopKV2 Where "

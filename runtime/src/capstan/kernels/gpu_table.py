@@ -144,7 +144,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     (
         {"T": _WIDE},
         "Cholesky LogMatrixDeterminant MatrixDeterminant MatrixInverse MatrixSolve "
-        "MatrixTriangularSolve Qr SelfAdjointEigV2 Svd",
+        "MatrixTriangularSolve Qr SelfAdjointEigV2 Svd TridiagonalMatMul TridiagonalSolve",
     ),
     ({"T": _WIDE}, "QuantizeAndDequantizeV2 QuantizeAndDequantizeV3"),
     (
@@ -153,6 +153,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel "
         "FakeQuantWithMinMaxVarsPerChannelGradient",
     ),
+    ({"T": _WIDE, "output_idx_type": _INDEX}, "Lu"),
     ({"T": _SINGLE}, "FusedBatchNorm FusedBatchNormGrad LRN LRNGrad"),
     ({"Tparams": PLAIN}, "Gather GatherV2"),
     ({"Tparams": _SIGNED}, "GatherNd"),
