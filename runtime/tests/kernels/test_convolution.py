@@ -9,6 +9,7 @@ import strict
 import capstan as tf
 from capstan.core import windows
 from capstan.kernels import convolution
+from capstan.kernels.convolution_geometry import FEW_CHANNELS, Geometry
 
 
 def results(place: str, images: Any, filters: Any) -> Any:
@@ -22,7 +23,7 @@ def results(place: str, images: Any, filters: Any) -> Any:
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("depth", [convolution.FEW_CHANNELS - 1, convolution.FEW_CHANNELS])
+@pytest.mark.parametrize("depth", [FEW_CHANNELS - 1, FEW_CHANNELS])
 @pytest.mark.parametrize("place", ["/cpu:0", "/gpu:0"])
 def test_blocks_of_images_give_the_values_of_one_block(
     monkeypatch: pytest.MonkeyPatch, place: str, depth: int
@@ -56,8 +57,21 @@ def test_a_device_takes_few_blocks_that_are_much_smaller_than_its_memory(
     size: int, depth: int, width: int, stride: int, expected: int
 ) -> None:
     axis = windows.over(size, width, stride, 1, b"SAME")
-    layer = convolution.Geometry(axis, axis, depth, 64)
+    layer = Geometry(axis, axis, depth, 64)
     blocks = list(layer.blocks(128, 4, convolution.DEVICE_BLOCK))
     assert len(blocks) == expected
     most = max(block.stop - block.start for block in blocks)
     assert most * layer.pixels * layer.weights * 4 <= convolution.DEVICE_BLOCK
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_images_that_are_too_small_have_no_windows(size: int) -> None:
+    images = np.ones((2, 5, size, FEW_CHANNELS), np.float32)
+    filters = np.ones((3, 3, FEW_CHANNELS, 4), np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x, w = tf.placeholder(tf.float32), tf.placeholder(tf.float32)
+        y = tf.nn.conv2d(x, w, [1, 1, 1, 1], "VALID")
+        fetches = [y, *tf.gradients(y, [x, w])]
+        found = session.run(fetches, {x: images, w: filters})
+    assert [each.shape for each in found] == [(2, 3, size - 2, 4), images.shape, filters.shape]
+    assert found[1].any() == found[2].any() == (size == 3)

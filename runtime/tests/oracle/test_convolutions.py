@@ -115,6 +115,20 @@ def test_a_convolution_and_its_gradients_are_tensorflows(v1: Any, name: str) -> 
     check(v1, CONVOLUTIONS[name], IMAGES, FILTERS, same=SAME.get(name))
 
 
+DEEP: dict[str, Callable[[Any, Any, Any], Any]] = {
+    **{name: CONVOLUTIONS[name] for name in ("same", "valid", "strided", "explicit", "dilated")},
+    "padding wider than a window": lambda v1, x, w: v1.nn.conv2d(
+        x, w, [1, 1, 1, 1], [[0, 0], [3, 0], [1, 4], [0, 0]]
+    ),
+}
+
+
+@pytest.mark.parametrize("units", [4, 20])
+@pytest.mark.parametrize("name", DEEP)
+def test_a_convolution_of_many_channels_is_tensorflows(v1: Any, name: str, units: int) -> None:
+    check(v1, DEEP[name], values(2, 7, 6, 9), values(3, 2, 9, units), same=SAME.get(name))
+
+
 @pytest.mark.parametrize("name", POOLS)
 def test_a_pool_and_its_gradient_are_tensorflows(v1: Any, name: str) -> None:
     check(v1, POOLS[name], IMAGES)

@@ -34,6 +34,19 @@ class Windows:
         start = offset * self.dilation
         return slice(start, start + (self.count - 1) * self.stride + 1, self.stride)
 
+    def turned(self) -> "Windows | None":
+        """Return the windows over the windows, one for each element of this axis.
+
+        They have the same width. Their elements are the windows that have the element, in reverse
+        order of its offset in them. There are no such windows if these are further apart than one
+        element, or have a whole window of padding before the axis.
+        """
+        reach = (self.width - 1) * self.dilation
+        if self.stride != 1 or self.before > reach:
+            return None
+        before = reach - self.before
+        return Windows(self.count, self.width, 1, self.dilation, before, self.size)
+
     def inside(self) -> Iterator[tuple[int, slice, slice]]:
         """For each offset, yield the windows whose element is not padding, and these elements.
 

@@ -5,7 +5,6 @@ multiplied by the filter. The images are taken in blocks, so that the matrix sta
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ import numpy as np
 from capstan.core import dtypes, windows
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels.convolution_geometry import Geometry
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
 
@@ -22,78 +22,8 @@ DEVICE_BLOCK = 1 << 28
 """A block of windows on a device with memory of its own. Each block takes several kernels, and the
 host starts kernels more slowly than a device runs small ones. The number is a guess.
 """
-FEW_CHANNELS = 8
-"""Images with fewer channels are copied in runs along their width, not along their channels."""
-
 _TO_CHANNELS_LAST = (0, 2, 3, 1)
 _TO_CHANNELS_FIRST = (0, 3, 1, 2)
-
-
-@dataclass(frozen=True, slots=True)
-class Geometry:
-    """The windows of a convolution over images of `depth` channels, with `units` filters."""
-
-    rows: windows.Windows
-    columns: windows.Windows
-    depth: int
-    units: int
-
-    @property
-    def pixels(self) -> int:
-        """The number of output pixels of an image."""
-        return self.rows.count * self.columns.count
-
-    @property
-    def weights(self) -> int:
-        return self.rows.width * self.columns.width * self.depth
-
-    @property
-    def is_flat(self) -> bool:
-        """Whether a window is one pixel of the image, so that no copies are needed."""
-        return all(
-            axis.width == axis.stride == 1 and not axis.before and axis.padded == axis.size
-            for axis in (self.rows, self.columns)
-        )
-
-    def offsets(self) -> Iterator[tuple[int, int, slice, slice]]:
-        """Yield each place in a window, and the slices of a padded image for this place."""
-        for i in range(self.rows.width):
-            for j in range(self.columns.width):
-                yield i, j, self.rows.elements(i), self.columns.elements(j)
-
-    def blocks(self, images: int, itemsize: int, most_bytes: int) -> Iterator[slice]:
-        """Divide the images into blocks.
-
-        The windows of a block have at most `most_bytes` bytes, unless one image has more.
-        """
-        each = max(1, most_bytes // max(1, self.pixels * self.weights * itemsize))
-        for start in range(0, images, each):
-            yield slice(start, min(start + each, images))
-
-    def padded(self, like: Array, images: int) -> Array:
-        """Return an array of zeros for images with their padding."""
-        shape = (images, self.rows.padded, self.columns.padded, self.depth)
-        return np.zeros_like(like, shape=shape)
-
-    def interior(self, padded: Array) -> Any:
-        """Return the part of padded images that is not padding, as a view."""
-        top, left = self.rows.before, self.columns.before
-        return padded[:, top : top + self.rows.size, left : left + self.columns.size]
-
-    def matrix(self, like: Array, images: int) -> tuple[Array, Array]:
-        """Return memory for a matrix of windows, and a view of it with the axes of the windows.
-
-        The axes of the view are image, row, column, row in the window, column in the window, and
-        channel.
-        """
-        inner = (self.rows.width, self.columns.width, self.depth)
-        outer = (images, self.rows.count, self.columns.count)
-        count = images * self.pixels
-        if self.depth < FEW_CHANNELS:
-            memory = np.empty_like(like, shape=(*inner, *outer))
-            return memory.reshape(self.weights, count).T, memory.transpose(3, 4, 5, 0, 1, 2)
-        memory = np.empty_like(like, shape=(*outer, *inner))
-        return memory.reshape(count, self.weights), memory
 
 
 def geometry(node: NodeContext, image: tuple[int, ...], kernel: tuple[int, ...]) -> Geometry:
@@ -152,8 +82,14 @@ def given_back(node: NodeContext, result: Array) -> Array:
 def _fill(shape: Geometry, images: Array, padded: Array, view: Array) -> None:
     """Copy the windows of images into `view`."""
     shape.interior(padded)[...] = images
-    for i, j, rows, columns in shape.offsets():
-        view[:, :, :, i, j] = padded[:, rows, columns]
+    runs = shape.runs(padded) if view.flags.c_contiguous else None
+    if runs is None:
+        for i, j, rows, columns in shape.offsets():
+            view[:, :, :, i, j] = padded[:, rows, columns]
+        return
+    joined = view.reshape(*view.shape[:4], -1)
+    for i in range(shape.rows.width):
+        joined[:, :, :, i] = runs[:, shape.rows.elements(i)]
 
 
 def check_slope(shape: Geometry, images: int, slope: Array, units: int) -> None:
@@ -170,23 +106,26 @@ def _block_bytes(node: NodeContext) -> int:
 
 
 def _conv(node: NodeContext) -> Function:
-    multiply, most_bytes = node.hardware.matmul, _block_bytes(node)
-
     def conv(images: Array, kernel: Array) -> Array:
         images = channels_last(node, images)
         shape = geometry(node, images.shape, kernel.shape)
-        count = len(images)
-        result = np.empty_like(kernel, shape=(count * shape.pixels, shape.units))
-        weights = kernel.reshape(shape.weights, shape.units)
-        if shape.is_flat:
-            multiply(images.reshape(-1, shape.depth), weights, result)
-        else:
-            for rows, matrix in _windows(shape, images, most_bytes):
-                multiply(matrix, weights, result[rows])
-        outer = (count, shape.rows.count, shape.columns.count, shape.units)
-        return given_back(node, result.reshape(outer))
+        if not shape.is_flat:
+            return given_back(node, _convolved(node, shape, images, kernel))
+        result = node.hardware.matmul(
+            images.reshape(-1, shape.depth), kernel.reshape(shape.depth, shape.units)
+        )
+        return given_back(node, result.reshape(*images.shape[:3], shape.units))
 
     return conv
+
+
+def _convolved(node: NodeContext, shape: Geometry, images: Array, kernel: Array) -> Array:
+    """Return the convolution of images with a kernel, all with the channels behind."""
+    result = np.empty_like(kernel, shape=(len(images) * shape.pixels, shape.units))
+    weights = kernel.reshape(shape.weights, shape.units)
+    for rows, matrix in _windows(shape, images, _block_bytes(node)):
+        node.hardware.matmul(matrix, weights, result[rows])
+    return result.reshape(len(images), shape.rows.count, shape.columns.count, shape.units)
 
 
 def _windows(shape: Geometry, images: Array, most_bytes: int) -> Iterator[tuple[slice, Array]]:
@@ -236,6 +175,10 @@ def _by_input(node: NodeContext) -> Function:
         weights = kernel.reshape(shape.weights, shape.units).T
         if shape.is_flat:
             return given_back(node, multiply(slopes, weights).reshape(image_shape))
+        turned = shape.turned()
+        if turned is not None:
+            mirrored = kernel[::-1, ::-1].transpose(0, 1, 3, 2).copy()
+            return given_back(node, _convolved(node, turned, slope, mirrored))
         result = np.empty_like(kernel, shape=image_shape)
         for block in shape.blocks(len(result), kernel.itemsize, most_bytes):
             rows = slice(block.start * shape.pixels, block.stop * shape.pixels)

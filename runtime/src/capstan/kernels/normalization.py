@@ -6,6 +6,7 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels.folding import folded, repeated, sums
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -31,8 +32,12 @@ def _images(node: NodeContext, rows: Array, like: Array) -> Array:
     return rows.reshape(like.shape).astype(like.dtype, copy=False)
 
 
-def _mean(rows: Array) -> Any:
-    return np.divide(np.add.reduce(rows, 0), np.float32(max(len(rows), 1)))
+def _mean(rows: Array, like: Array, count: int) -> Any:
+    """Return the means of the columns of a folded matrix of `count` rows, in the shape of `like`.
+
+    `like` is a vector with one number for each column of the matrix that is folded.
+    """
+    return np.divide(sums(rows, len(like)), np.float32(max(count, 1)))
 
 
 def _normal(node: NodeContext) -> Function:
@@ -47,19 +52,19 @@ def _normal(node: NodeContext) -> Function:
                     f"{name} must have the same number of elements as the channels of x, got "
                     f"{show(vector.shape)} and {show(images.shape)}"
                 )
+        count, rows = len(rows), folded(rows)
         if training:
-            centre = _mean(rows)
-            result = np.subtract(rows, centre)
-            spread = _mean(np.square(result))
+            centre = _mean(rows, scale, count)
+            result = np.subtract(rows, repeated(centre, rows))
+            spread = _mean(np.square(result), scale, count)
         else:
             centre, spread = mean.copy(), variance.copy()
-            result = np.subtract(rows, centre)
+            result = np.subtract(rows, repeated(centre, rows))
         factor = np.multiply(np.reciprocal(np.sqrt(np.add(spread, epsilon))), scale)
-        np.multiply(result, factor, result)
-        np.add(result, offset, result)
+        np.multiply(result, repeated(factor, rows), result)
+        np.add(result, repeated(offset, rows), result)
         unbiased = spread
         if training:
-            count = len(rows)
             unbiased = np.multiply(spread, np.float32(count / max(count - 1, 1)))
         kept = (centre.copy(), spread.copy()) + (np.zeros_like(scale, shape=(0,)),) * spaces
         return (_images(node, result, images), centre, unbiased, *kept)
@@ -78,17 +83,20 @@ def _normal_grad(node: NodeContext) -> Function:
                 f"x and y_backprop must have the same shape, but have {show(images.shape)} and "
                 f"{show(slope.shape)}"
             )
-        slopes, rows = _rows(node, slope), _rows(node, images)
+        rows = _rows(node, images)
+        count, depth = np.float32(max(len(rows), 1)), rows.shape[1]
+        rows, slopes = folded(rows), folded(_rows(node, slope))
         inverse = np.reciprocal(np.sqrt(np.add(variance, epsilon)))
-        normal = np.multiply(np.subtract(rows, mean), inverse)
-        by_offset = np.add.reduce(slopes, 0)
-        by_scale = np.add.reduce(np.multiply(slopes, normal), 0)
+        normal = np.subtract(rows, repeated(mean, rows))
+        np.multiply(normal, repeated(inverse, rows), normal)
+        by_offset = sums(slopes, depth)
+        by_scale = sums(np.multiply(slopes, normal), depth)
         result = slopes
         if training:
-            count = np.float32(max(len(rows), 1))
-            np.multiply(normal, np.divide(by_scale, count), normal)
-            result = np.subtract(np.subtract(slopes, np.divide(by_offset, count)), normal)
-        result = np.multiply(result, np.multiply(scale, inverse))
+            np.multiply(normal, repeated(np.divide(by_scale, count), rows), normal)
+            result = np.subtract(slopes, repeated(np.divide(by_offset, count), rows))
+            np.subtract(result, normal, result)
+        result = np.multiply(result, repeated(np.multiply(scale, inverse), rows))
         nothing = [np.zeros_like(scale, shape=(0,)) for _ in range(2)]
         return (_images(node, result, images), by_scale, by_offset, *nothing)
 
