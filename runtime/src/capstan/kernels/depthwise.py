@@ -4,6 +4,7 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.kernels import convolution, sums
+from capstan.kernels.convolution_geometry import Geometry
 from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import vector
@@ -40,7 +41,7 @@ def _conv(node: NodeContext) -> Function:
     return conv
 
 
-def _slopes(node: NodeContext, shape: convolution.Geometry, images: int, slope: Array) -> Array:
+def _slopes(node: NodeContext, shape: Geometry, images: int, slope: Array) -> Array:
     """Return the gradients by the outputs, with separate axes for channels and their filters."""
     slope = convolution.channels_last(node, slope)
     convolution.check_slope(shape, images, slope, shape.depth * shape.units)

@@ -1,4 +1,4 @@
-"""`tf.contrib.slim`: a training loop, and the names of `tf.contrib.layers` and `framework`."""
+"""`tf.contrib.slim`: a training loop, datasets, and the names of `tf.contrib.layers`."""
 
 from typing import Any
 
@@ -14,11 +14,25 @@ from capstan.contrib.layers import summaries as summaries
 from capstan.contrib.slim import evaluation as evaluation
 from capstan.contrib.slim import learning as learning
 from capstan.contrib.slim import model_analyzer as model_analyzer
+from capstan.contrib.slim import queues as queues
+from capstan.contrib.slim.data import data_decoder as data_decoder
+from capstan.contrib.slim.data import data_provider as data_provider
+from capstan.contrib.slim.data import dataset as dataset
+from capstan.contrib.slim.data import dataset_data_provider as dataset_data_provider
+from capstan.contrib.slim.data import parallel_reader as parallel_reader
+from capstan.contrib.slim.data import prefetch_queue as prefetch_queue
+from capstan.contrib.slim.data import tfexample_decoder as tfexample_decoder
 from capstan.core import alias, public
 
+_DATA = (
+    "data_decoder", "data_provider", "dataset", "dataset_data_provider", "parallel_reader",
+    "prefetch_queue", "tfexample_decoder",
+)  # fmt: skip
 __all__ = [
-    "evaluation", "initializers", "layers", "learning", "losses", "metrics", "model_analyzer",
-    "regularizers", "summaries", "utils",
+    "data_decoder", "data_provider", "dataset", "dataset_data_provider", "evaluation",
+    "initializers", "layers", "learning", "losses", "metrics", "model_analyzer",
+    "parallel_reader", "prefetch_queue", "queues", "regularizers", "summaries",
+    "tfexample_decoder", "utils",
 ]  # fmt: skip
 
 alias.grow(
@@ -27,6 +41,10 @@ alias.grow(
         "python.slim": (__name__,),
         "python.slim.evaluation": ("capstan.contrib.slim.evaluation",),
         "python.slim.learning": ("capstan.contrib.slim.learning",),
+        "python.slim.model_analyzer": ("capstan.contrib.slim.model_analyzer",),
+        "python.slim.queues": ("capstan.contrib.slim.queues",),
+        "python.slim.data": ("capstan.contrib.slim.data",),
+        **{f"python.slim.data.{name}": (f"capstan.contrib.slim.data.{name}",) for name in _DATA},
     },
 )
 

@@ -1,0 +1,1 @@
+"""The data part of slim: decoders, datasets, and providers of their items."""
