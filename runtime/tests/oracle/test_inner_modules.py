@@ -1,5 +1,6 @@
 """Functions that programs import from TensorFlow's inner modules give TensorFlow's results."""
 
+import functools
 import importlib
 import itertools
 from typing import Any
@@ -135,3 +136,65 @@ def test_an_object_that_is_not_like_a_cell_is_refused_as_in_tensorflow(v1: Any, 
             inner(each, "ops.rnn_cell_impl").assert_like_rnncell("cell", cell)
         messages.append(str(caught.value))
     assert messages[0] == messages[1]
+
+
+@pytest.mark.parametrize(
+    ("shape", "axes"), [([2, 3, 5, 7], [1, 2]), ([2, 3], [-1]), ([4], []), ([2, 3, 4], [0, -1])]
+)
+def test_the_shape_of_a_reduction_is_tensorflows(v1: Any, shape: Any, axes: Any) -> None:
+    def case(v1: Any) -> Any:
+        sizes = v1.placeholder_with_default(np.array(shape, np.int64), [len(shape)])
+        places = v1.placeholder_with_default(np.array(axes, np.int32), [len(axes)])
+        return inner(v1, "ops.math_ops").reduced_shape(sizes, places)
+
+    compare(v1, [case])
+
+
+def pure_scopes(v1: Any) -> Any:
+    """Return the names of variables, operations and scopes in scopes without name scopes."""
+    pure = inner(v1, "ops.variable_scope")._pure_variable_scope
+    names = []
+    with v1.Graph().as_default(), v1.name_scope("outer"):
+        with pure("one", initializer=v1.zeros_initializer()) as one:
+            made = v1.get_variable("v", [2])
+            names += [made.name, v1.constant(1).name, one.name, one.original_name_scope]
+            with pure("two", dtype=v1.float64, old_name_scope="old/") as two:
+                names += [two.name, two.original_name_scope, v1.get_variable("v", [1]).dtype.name]
+        with pure(one, reuse=True) as again:
+            names += [v1.get_variable("v", [2]) is made, again.name, again.original_name_scope]
+    return names
+
+
+def test_a_pure_variable_scope_is_tensorflows(v1: Any) -> None:
+    assert pure_scopes(capstan) == pure_scopes(v1)
+
+
+class Callable:
+    def __call__(self, x: Any, **options: Any) -> Any:
+        raise AssertionError
+
+    def method(self, x: Any, y: Any = 1, *rest: Any, z: Any = 2) -> Any:
+        raise AssertionError
+
+    @classmethod
+    def of_class(cls, x: Any) -> Any:
+        raise AssertionError
+
+
+CALLABLES: list[Any] = [
+    *(compare, Callable(), Callable().method, Callable.of_class, Callable.method, len),
+    *(functools.partial(compare, 1), functools.partial(Callable().method, y=3), 3),
+    functools.partial(functools.partial(Callable.method, 1), x=2),
+]
+
+
+@pytest.mark.parametrize("name", ["fn_args", "has_kwargs", "get_func_name", "get_func_code"])
+def test_the_names_and_arguments_of_functions_are_tensorflows(v1: Any, name: str) -> None:
+    def outcome(v1: Any, each: Any) -> Any:
+        try:
+            return getattr(inner(v1, "util.function_utils"), name)(each)
+        except (TypeError, ValueError) as error:
+            return type(error)
+
+    for each in CALLABLES:
+        assert outcome(capstan, each) == outcome(v1, each), each

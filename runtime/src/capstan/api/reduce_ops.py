@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import deprecation
+from capstan.api import deprecation, math_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -239,3 +239,15 @@ def cumprod(
     `exclusive` leaves each element out of its own product.
     """
     return raw.Cumprod(x, axis, exclusive=exclusive, reverse=reverse, name=name)
+
+
+def reduced_shape(input_shape: Any, axes: Any) -> Any:
+    """Return the shape of a reduction over `axes` with `keepdims`, as a vector of int32.
+
+    `input_shape` is the shape of the value that is reduced.
+    """
+    shape, places = (math_ops.cast(each, dtypes.int32) for each in (input_shape, axes))
+    rank = raw.Size(shape)
+    ones = raw.Fill(raw.Shape(places), 1)
+    numbers = [raw.Range(0, rank, 1), raw.FloorMod(raw.AddV2(places, rank), rank)]
+    return raw.DynamicStitch(numbers, [shape, ones])

@@ -141,3 +141,42 @@ def _chained(
         return inner(functools.partial(outer, getter), *args, **kwargs)
 
     return both
+
+
+class pure_variable_scope(variable_scope):
+    """A `with` block that opens a variable scope and no name scope.
+
+    The arguments are those of `variable_scope`. The `original_name_scope` of a scope with a new
+    name is `old_name_scope`, or the name.
+    """
+
+    def __init__(
+        self,
+        name_or_scope: str | variable_scopes.VariableScope,
+        reuse: variable_scopes.Reuse = None,
+        initializer: Any = None,
+        regularizer: Any = None,
+        caching_device: Any = None,
+        partitioner: Any = None,
+        custom_getter: variable_scopes.Getter | None = None,
+        old_name_scope: str | None = None,
+        dtype: Any = dtypes.float32,
+        use_resource: bool | None = None,
+        constraint: Any = None,
+    ) -> None:
+        super().__init__(
+            name_or_scope,
+            initializer=initializer,
+            regularizer=regularizer,
+            caching_device=caching_device,
+            partitioner=partitioner,
+            custom_getter=custom_getter,
+            reuse=reuse,
+            dtype=dtype,
+            use_resource=use_resource,
+            constraint=constraint,
+        )
+        self._old_name_scope = old_name_scope
+
+    def _enter_name_scope(self, graph: graphs.Graph, blocks: ExitStack) -> str:
+        return self._old_name_scope or str(self._target)

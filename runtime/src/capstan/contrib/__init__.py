@@ -106,6 +106,14 @@ alias.grow(
                 wait_for_new_checkpoint="capstan.train.initial_checkpoint",
             ),
         ),
+        "cluster_resolver": (
+            {"UnionClusterResolver": "capstan.api.cluster_resolver.UnionResolver"},
+            _only(
+                ClusterResolver="capstan.api.cluster_resolver",
+                SimpleClusterResolver="capstan.api.cluster_resolver",
+                TFConfigClusterResolver="capstan.api.cluster_resolver",
+            ),
+        ),
         "training.python.training.evaluation": ("capstan.train.evaluation",),
         "training.python.training.hparam": (
             _only(HParams="capstan.contrib.hparam", parse_values="capstan.contrib.hparam_text"),

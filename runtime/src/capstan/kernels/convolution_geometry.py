@@ -69,8 +69,8 @@ class Geometry:
         """Return each row of each window as one run of numbers, in a view of padded images.
 
         Its axes are image, row of the image, column of the window, and place in the run. The
-        result is None if the numbers are not side by side, if there are no windows, or if the images
-        are on a device.
+        result is None if the numbers are not side by side, if there are no windows, or if the
+        images are on a device.
         """
         if self.columns.dilation != 1 or not self.columns.count or not is_on_host(padded):
             return None

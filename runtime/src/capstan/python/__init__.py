@@ -61,6 +61,7 @@ _OPS = (
     *("tensor_array_ops", "variable_scope", "variables"),
     *("custom_gradient", "linalg_ops", "manip_ops", "special_math_ops"),
 )
+_UNION = {"UnionClusterResolver": "capstan.api.cluster_resolver.UnionResolver"}
 _GRADIENTS = (
     *("array", "control_flow", "data_flow", "image", "linalg", "logging", "manip", "math", "nn"),
     *("optional", "random", "sparse", "spectral", "state"),
@@ -183,7 +184,10 @@ alias.grow(
                 lookups.hidden("capstan.api.variable_store"),
                 "capstan.api.variable_scope",
             ),
-            {"variable": "capstan.api.variables.Variable"},
+            {
+                "_pure_variable_scope": "capstan.api.scope_block.pure_variable_scope",
+                "variable": "capstan.api.variables.Variable",
+            },
             *(_TF, lookups.op),
         ),
         "ops.variables": (
@@ -193,7 +197,10 @@ alias.grow(
         **{f"ops.gen_{name}_ops": (lookups.op,) for name in _GENERATED},
         **{f"ops.{name}_grad": () for name in _GRADIENTS},
         **{
-            f"ops.{name}": (_TF, "capstan.api.math_functions", "capstan.api.math_ops", lookups.op)
+            f"ops.{name}": (
+                *(_TF, "capstan.api.math_functions", "capstan.api.math_ops"),
+                *("capstan.api.reduce_ops", lookups.op),
+            )
             for name in ("math_ops", "special_math_ops")
         },
         "ops.bitwise_ops": ("capstan.api.bitwise", lookups.op),
@@ -276,6 +283,8 @@ alias.grow(
         "client.device_lib": ("capstan.client.device_lib",),
         "client.session": ("capstan.client.session", _TF),
         "client.timeline": ("capstan.client.timeline",),
+        "distribute.cluster_resolver": (_UNION, "capstan.api.cluster_resolver"),
+        "distribute.cluster_resolver.cluster_resolver": (_UNION, "capstan.api.cluster_resolver"),
         "distribute.estimator_training": (lookups.coordinator,),
         **{f"keras.{name}": (f"{_KERAS}.{name}",) for name in _KERAS_MODULES},
         "keras.engine.base_layer": (f"{_KERAS}.base_layer",),
@@ -307,6 +316,7 @@ alias.grow(
         "util.compat": ("capstan.api.compat",),
         "util.decorator_utils": ("capstan.api.deprecation",),
         "util.deprecation": ("capstan.api.deprecation",),
+        "util.function_utils": ("capstan.api.callables",),
         "util.nest": ("capstan.api.nest",),
         "util.tf_contextlib": ("contextlib",),
         "util.tf_export": ("capstan.api.tf_export",),
