@@ -12,11 +12,11 @@ from capstan.kernels import convolution
 from capstan.kernels.convolution_geometry import FEW_CHANNELS, Geometry
 
 
-def results(place: str, images: Any, filters: Any) -> Any:
+def results(place: str, images: Any, filters: Any, stride: int) -> Any:
     """Return a convolution and its gradients by the images and the filters."""
     with tf.Graph().as_default(), tf.device(place):
         x, w = tf.placeholder(tf.float32, images.shape), tf.placeholder(tf.float32, filters.shape)
-        y = tf.nn.conv2d(x, w, [1, 2, 1, 1], "SAME")
+        y = tf.nn.conv2d(x, w, [1, stride, 1, 1], "SAME")
         fetches = [y, *tf.gradients(tf.reduce_sum(tf.sin(y)), [x, w])]
         with tf.Session() as session:
             return session.run(fetches, {x: images, w: filters})
@@ -25,18 +25,19 @@ def results(place: str, images: Any, filters: Any) -> Any:
 @pytest.mark.e2e
 @pytest.mark.parametrize("depth", [FEW_CHANNELS - 1, FEW_CHANNELS])
 @pytest.mark.parametrize("place", ["/cpu:0", "/gpu:0"])
+@pytest.mark.parametrize("stride", [1, 2])
 def test_blocks_of_images_give_the_values_of_one_block(
-    monkeypatch: pytest.MonkeyPatch, place: str, depth: int
+    monkeypatch: pytest.MonkeyPatch, place: str, depth: int, stride: int
 ) -> None:
     random = np.random.default_rng(0)
     images = random.normal(size=(5, 6, 5, depth)).astype(np.float32)
     filters = random.normal(size=(3, 2, depth, 4)).astype(np.float32)
     with strict.installed():
-        expected = results(place, images, filters)
-        two_images = 2 * (3 * 5) * (3 * 2 * depth) * 4
+        expected = results(place, images, filters, stride)
+        two_images = 2 * (6 // stride * 5) * (3 * 2 * depth) * 4
         for name in ("BLOCK", "DEVICE_BLOCK"):
             monkeypatch.setattr(convolution, name, two_images)
-        found = results(place, images, filters)
+        found = results(place, images, filters, stride)
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-5)
 
