@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from capstan.api import bitwise as bitwise
     from capstan.api import data as data
     from capstan.api import distribute as distribute
+    from capstan.api import distributions as distributions
     from capstan.api import feature_column as feature_column
     from capstan.api import flags as flags
     from capstan.api import gfile as gfile
@@ -127,6 +128,7 @@ _MODULES = {
     "contrib": "capstan.contrib",
     "data": "capstan.api.data",
     "distribute": "capstan.api.distribute",
+    "distributions": "capstan.api.distributions",
     "estimator": "capstan.estimator",
     "feature_column": "capstan.api.feature_column",
     "flags": "capstan.api.flags",
