@@ -136,6 +136,7 @@ _PACKAGES = frozenset(
         "cudnn_rnn",
         "data",
         "distribute",
+        "distributions",
         "feature_column",
         "estimator",
         "framework",

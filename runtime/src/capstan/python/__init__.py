@@ -67,6 +67,11 @@ _GRADIENTS = (
     *("optional", "random", "sparse", "spectral", "state"),
 )
 """Modules that programs import so that TensorFlow registers gradients. They have no names here."""
+_DISTRIBUTIONS = "capstan.api.distributions"
+_DISTRIBUTION_MODULES = (
+    *("bernoulli", "beta", "categorical", "dirichlet", "dirichlet_multinomial", "distribution"),
+    *("exponential", "gamma", "laplace", "multinomial", "normal", "student_t", "uniform"),
+)
 _NN = ("candidate_sampling_ops", "embedding_ops", "nn_impl", "rnn")
 _LAYERS = ("base", "convolutional", "core", "layers", "normalization", "pooling")
 _GENERATED = (
@@ -207,6 +212,12 @@ alias.grow(
         "ops.image_ops": ("capstan.api.image", lookups.op),
         "ops.linalg.linalg": ("capstan.linalg",),
         "ops.linalg.linalg_impl": ("capstan.linalg",),
+        **{
+            f"ops.distributions.{name}": (f"{_DISTRIBUTIONS}.{name}", _DISTRIBUTIONS)
+            for name in _DISTRIBUTION_MODULES
+        },
+        "ops.distributions.distributions": (_DISTRIBUTIONS,),
+        "ops.distributions.kullback_leibler": (f"{_DISTRIBUTIONS}.divergence",),
         "ops.list_ops": (lookups.op,),
         "ops.numerics": (_TF,),
         "ops.resource_variable_ops": (_TF, "capstan.api.resource_variables", lookups.op),

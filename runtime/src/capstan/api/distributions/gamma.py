@@ -1,6 +1,6 @@
 """The gamma distribution (python/ops/distributions/gamma.py)."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from capstan.api import check_ops, check_types, control_flow_ops, random_ops
 from capstan.api.distributions import checks, families, reparameterization
@@ -12,7 +12,7 @@ from capstan.framework.raw import raw
 class Gamma(families.OfNumbers):
     """The distribution of positive numbers whose density is x^(c - 1) exp(-rate x), normalized."""
 
-    _shaped = ("concentration", "rate")
+    _shaped: ClassVar[tuple[str, ...]] = ("concentration", "rate")
 
     def __init__(
         self,

@@ -1,0 +1,46 @@
+"""`tf.contrib.distributions`: `tf.distributions`, and distributions that only contrib has."""
+
+from typing import Any
+
+from capstan.api.absent import absent
+from capstan.api.distributions import FULLY_REPARAMETERIZED as FULLY_REPARAMETERIZED
+from capstan.api.distributions import NOT_REPARAMETERIZED as NOT_REPARAMETERIZED
+from capstan.api.distributions import Bernoulli as Bernoulli
+from capstan.api.distributions import Beta as Beta
+from capstan.api.distributions import Categorical as Categorical
+from capstan.api.distributions import Dirichlet as Dirichlet
+from capstan.api.distributions import DirichletMultinomial as DirichletMultinomial
+from capstan.api.distributions import Distribution as Distribution
+from capstan.api.distributions import Exponential as Exponential
+from capstan.api.distributions import Gamma as Gamma
+from capstan.api.distributions import Laplace as Laplace
+from capstan.api.distributions import Multinomial as Multinomial
+from capstan.api.distributions import Normal as Normal
+from capstan.api.distributions import RegisterKL as RegisterKL
+from capstan.api.distributions import ReparameterizationType as ReparameterizationType
+from capstan.api.distributions import StudentT as StudentT
+from capstan.api.distributions import Uniform as Uniform
+from capstan.api.distributions import kl_divergence as kl_divergence
+from capstan.api.distributions.beta import (
+    BetaWithSoftplusConcentration as BetaWithSoftplusConcentration,
+)
+from capstan.api.distributions.exponential import (
+    ExponentialWithSoftplusRate as ExponentialWithSoftplusRate,
+)
+from capstan.api.distributions.gamma import (
+    GammaWithSoftplusConcentrationRate as GammaWithSoftplusConcentrationRate,
+)
+from capstan.api.distributions.laplace import LaplaceWithSoftplusScale as LaplaceWithSoftplusScale
+from capstan.api.distributions.normal import NormalWithSoftplusScale as NormalWithSoftplusScale
+from capstan.api.distributions.student_t import (
+    StudentTWithAbsDfSoftplusScale as StudentTWithAbsDfSoftplusScale,
+)
+from capstan.core import public
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.contrib.distributions", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())
