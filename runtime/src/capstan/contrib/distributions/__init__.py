@@ -35,6 +35,27 @@ from capstan.api.distributions.normal import NormalWithSoftplusScale as NormalWi
 from capstan.api.distributions.student_t import (
     StudentTWithAbsDfSoftplusScale as StudentTWithAbsDfSoftplusScale,
 )
+from capstan.contrib.distributions import bijectors as bijectors
+from capstan.contrib.distributions.deterministic import Deterministic as Deterministic
+from capstan.contrib.distributions.independent import Independent as Independent
+from capstan.contrib.distributions.logistic import Logistic as Logistic
+from capstan.contrib.distributions.mixture import Mixture as Mixture
+from capstan.contrib.distributions.mixture_same_family import MixtureSameFamily as MixtureSameFamily
+from capstan.contrib.distributions.mvn_diag import MultivariateNormalDiag as MultivariateNormalDiag
+from capstan.contrib.distributions.mvn_diag import (
+    MultivariateNormalDiagWithSoftplusScale as MultivariateNormalDiagWithSoftplusScale,
+)
+from capstan.contrib.distributions.one_hot_categorical import OneHotCategorical as OneHotCategorical
+from capstan.contrib.distributions.poisson import Poisson as Poisson
+from capstan.contrib.distributions.relaxed_one_hot_categorical import (
+    ExpRelaxedOneHotCategorical as ExpRelaxedOneHotCategorical,
+)
+from capstan.contrib.distributions.relaxed_one_hot_categorical import (
+    RelaxedOneHotCategorical as RelaxedOneHotCategorical,
+)
+from capstan.contrib.distributions.transformed_distribution import (
+    TransformedDistribution as TransformedDistribution,
+)
 from capstan.core import public
 
 

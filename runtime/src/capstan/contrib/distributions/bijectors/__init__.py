@@ -1,0 +1,24 @@
+"""`tf.contrib.distributions.bijectors`: invertible functions, for TransformedDistribution."""
+
+from typing import Any
+
+from capstan.api.absent import absent
+from capstan.contrib.distributions.bijectors.affine import Affine as Affine
+from capstan.contrib.distributions.bijectors.bijector import Bijector as Bijector
+from capstan.contrib.distributions.bijectors.composed import Chain as Chain
+from capstan.contrib.distributions.bijectors.composed import Inline as Inline
+from capstan.contrib.distributions.bijectors.composed import Invert as Invert
+from capstan.contrib.distributions.bijectors.elementwise import AffineScalar as AffineScalar
+from capstan.contrib.distributions.bijectors.elementwise import Exp as Exp
+from capstan.contrib.distributions.bijectors.elementwise import Identity as Identity
+from capstan.contrib.distributions.bijectors.elementwise import Sigmoid as Sigmoid
+from capstan.contrib.distributions.bijectors.elementwise import Softplus as Softplus
+from capstan.core import public
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.contrib.distributions.bijectors", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())

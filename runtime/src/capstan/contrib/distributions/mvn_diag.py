@@ -1,0 +1,141 @@
+"""Normal distributions of vectors with independent elements (contrib's ops/mvn_diag.py)."""
+
+import math
+from typing import Any, NoReturn
+
+from capstan.api import creation_ops, random_ops, reduce_ops
+from capstan.api.distributions import FULLY_REPARAMETERIZED, RegisterKL, families
+from capstan.api.scoped import scoped
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+
+class MultivariateNormalDiag(families.OfVectors):
+    """The normal distribution of vectors whose elements are independent."""
+
+    def __init__(
+        self,
+        loc: Any = None,
+        scale_diag: Any = None,
+        scale_identity_multiplier: Any = None,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalDiag",
+    ) -> None:
+        """Create distributions from means and standard deviations, along the last axes.
+
+        The standard deviations are `scale_diag + scale_identity_multiplier`, of which one may be
+        missing, or 1 without both. Their sign has no effect. Without `loc`, the mean is 0.
+
+        Raises:
+            ValueError: `loc` and `scale_diag` are missing, so the number of elements is unknown.
+        """
+        parameters = dict(locals())
+        if loc is None and scale_diag is None:
+            raise ValueError(
+                "One of scale_diag, scale_identity_multiplier and loc must be a vector"
+            )
+        with scoped(None, name, (loc, scale_diag, scale_identity_multiplier)) as scope:
+            self._loc = None if loc is None else convert.convert_to_tensor(loc, name="loc")
+            self._scale = _scale(self._loc, scale_diag, scale_identity_multiplier)
+            zero = raw.ZerosLike(self._scale)
+            self._whole = zero if self._loc is None else self._loc + zero
+        super().__init__(
+            self._whole.dtype,
+            FULLY_REPARAMETERIZED,
+            validate_args,
+            allow_nan_stats,
+            parameters,
+            [each for each in (self._loc, self._scale) if each is not None],
+            scope,
+        )
+
+    @property
+    def loc(self) -> Any:
+        """The mean, or None if it was not given."""
+        return self._loc
+
+    @property
+    def scale(self) -> NoReturn:
+        """Capstan lacks the linear operators that TensorFlow returns here."""
+        raise NotImplementedError(
+            "MultivariateNormalDiag.scale: Capstan lacks linear operators. Call stddev() instead"
+        )
+
+    def _sample_n(self, n: Any, seed: int | None = None) -> Any:
+        shape = raw.ConcatV2([[n], raw.Shape(self._whole)], 0)
+        drawn = random_ops.random_normal(shape, dtype=self.dtype, seed=seed)
+        return drawn * self._scale + self._whole
+
+    def _log_prob(self, x: Any) -> Any:
+        squares = raw.Square((x - self._whole) / self._scale)
+        normalization = 0.5 * math.log(2 * math.pi) + raw.Log(raw.Abs(self._scale))
+        return reduce_ops.reduce_sum(-0.5 * squares - normalization, -1)
+
+    def _entropy(self) -> Any:
+        logarithms = 0.5 * math.log(2 * math.pi * math.e) + raw.Log(self._stddev())
+        return reduce_ops.reduce_sum(logarithms, -1)
+
+    def _mean(self) -> Any:
+        return raw.Identity(self._whole)
+
+    def _mode(self) -> Any:
+        return raw.Identity(self._whole)
+
+    def _stddev(self) -> Any:
+        return raw.Abs(self._scale) * creation_ops.ones_like(self._whole)
+
+    def _variance(self) -> Any:
+        return raw.Square(self._stddev())
+
+    def _covariance(self) -> Any:
+        return raw.MatrixDiag(self._variance())
+
+
+def _scale(loc: Any, diagonal: Any, multiplier: Any) -> Any:
+    """Return the standard deviations, with an axis for the elements of a vector."""
+    kind = None if loc is None else loc.dtype.base_dtype
+    if diagonal is not None:
+        diagonal = convert.convert_to_tensor(diagonal, kind, "scale_diag")
+        kind = diagonal.dtype.base_dtype
+    if multiplier is not None:
+        multiplier = convert.convert_to_tensor(multiplier, kind, "scale_identity_multiplier")
+        multiplier = raw.ExpandDims(multiplier, -1)
+    if diagonal is None:
+        ones = creation_ops.ones_like(loc)
+        return ones if multiplier is None else ones * multiplier
+    return diagonal if multiplier is None else diagonal + multiplier
+
+
+class MultivariateNormalDiagWithSoftplusScale(MultivariateNormalDiag):
+    """A MultivariateNormalDiag whose scale is `softplus` of the argument."""
+
+    def __init__(
+        self,
+        loc: Any,
+        scale_diag: Any,
+        validate_args: bool = False,
+        allow_nan_stats: bool = True,
+        name: str = "MultivariateNormalDiagWithSoftplusScale",
+    ) -> None:
+        parameters = dict(locals())
+        with scoped(None, name, (loc, scale_diag)) as scope:
+            super().__init__(
+                loc,
+                raw.Softplus(scale_diag),
+                validate_args=validate_args,
+                allow_nan_stats=allow_nan_stats,
+                name=scope,
+            )
+        self._parameters = parameters
+
+
+@RegisterKL(MultivariateNormalDiag, MultivariateNormalDiag)
+def _divergence(
+    a: MultivariateNormalDiag, b: MultivariateNormalDiag, name: str | None = None
+) -> Any:
+    with scoped(name, "kl_mvn", (a._whole, b._whole)):
+        variance = b.variance()
+        ratio = a.variance() / variance
+        distance = raw.SquaredDifference(a.mean(), b.mean()) / variance
+        return 0.5 * reduce_ops.reduce_sum(distance + ratio - 1.0 - raw.Log(ratio), -1)

@@ -1,0 +1,152 @@
+"""Distributions of images of random values (distributions/transformed_distribution.py)."""
+
+from typing import Any
+
+from capstan.api import creation_ops, reduce_ops
+from capstan.api.distributions import Distribution
+from capstan.contrib.distributions.bijectors import Bijector, Identity
+from capstan.core import tensor_shape
+from capstan.framework import convert
+from capstan.framework.raw import raw
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of bijector(X), where X has a distribution.
+
+    `prob` of a sample uses the X of the sample, and does not compute it by the inverse.
+    """
+
+    def __init__(
+        self,
+        distribution: Distribution,
+        bijector: Bijector | None = None,
+        batch_shape: Any = None,
+        event_shape: Any = None,
+        validate_args: bool = False,
+        name: str | None = None,
+    ) -> None:
+        """Create the distribution of the images. Without a bijector, they are the values.
+
+        `batch_shape` and `event_shape` make independent copies of X. They need a distribution whose
+        own batch and events are scalars.
+
+        Raises:
+            ValueError: a shape is given, and the distribution has another one.
+        """
+        parameters = dict(locals())
+        prefix = "" if bijector is None else bijector.name
+        bijector = bijector or Identity(validate_args)
+        self._distribution, self._bijector = distribution, bijector
+        self._copied_batch = _static(batch_shape, "batch_shape")
+        self._copied_event = _static(event_shape, "event_shape")
+        if (self._copied_batch or self._copied_event) and (
+            distribution.batch_shape.ndims != 0 or distribution.event_shape.ndims != 0
+        ):
+            raise ValueError(
+                "base distribution not scalar: batch_shape and event_shape need a distribution of "
+                f"scalars. {distribution.name} has the batch shape {distribution.batch_shape} and "
+                f"the event shape {distribution.event_shape}"
+            )
+        super().__init__(
+            distribution.dtype,
+            distribution.reparameterization_type,
+            validate_args,
+            distribution.allow_nan_stats,
+            parameters,
+            [*distribution._graph_parents, *bijector.graph_parents],
+            name or prefix + distribution.name,
+        )
+
+    @property
+    def distribution(self) -> Distribution:
+        """The distribution of X."""
+        return self._distribution
+
+    @property
+    def bijector(self) -> Bijector:
+        """The function whose images are the samples."""
+        return self._bijector
+
+    def _batch_shape(self) -> Any:
+        return self._copied_batch or self.distribution.batch_shape
+
+    def _batch_shape_tensor(self) -> Any:
+        return self.distribution.batch_shape_tensor()
+
+    def _event_shape(self) -> Any:
+        return self.bijector.forward_event_shape(
+            self._copied_event or self.distribution.event_shape
+        )
+
+    def _event_shape_tensor(self) -> Any:
+        return self.bijector.forward_event_shape_tensor(self.distribution.event_shape_tensor())
+
+    def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str, **how: Any) -> Any:
+        with self._name_scope(name, (sample_shape,)):
+            copies = [*self._copied_batch, *self._copied_event]
+            sizes = convert.convert_to_tensor(sample_shape, "int32", "sample_shape")
+            if copies:
+                sizes = raw.ConcatV2([raw.Reshape(sizes, [-1]), copies], 0)
+            # Nothing follows the bijector, so that it knows the samples.
+            return self.bijector.forward(self.distribution.sample(sizes, seed))
+
+    def _event_ndims(self) -> int:
+        ndims = self.event_shape.ndims
+        if ndims is None:
+            raise ValueError(f"{self.name}: the number of axes of an event must be known")
+        return ndims
+
+    def _log_prob(self, y: Any) -> Any:
+        logarithm = self.distribution.log_prob(self.bijector.inverse(y))
+        axes = list(range(-len(self._copied_event), 0))
+        logarithm = reduce_ops.reduce_sum(logarithm, axes) if axes else logarithm
+        return logarithm + self.bijector.inverse_log_det_jacobian(y, self._event_ndims())
+
+    def _prob(self, y: Any) -> Any:
+        return raw.Exp(self._log_prob(y))
+
+    def _origin(self, method: str, y: Any) -> Any:
+        """Return X for a method of the distribution of X that needs events that are scalars."""
+        if self._copied_event:
+            raise NotImplementedError(f"{method} is not implemented when overriding event_shape")
+        return self.bijector.inverse(y)
+
+    def _log_cdf(self, y: Any) -> Any:
+        return self.distribution.log_cdf(self._origin("log_cdf", y))
+
+    def _cdf(self, y: Any) -> Any:
+        return self.distribution.cdf(self._origin("cdf", y))
+
+    def _log_survival_function(self, y: Any) -> Any:
+        x = self._origin("log_survival_function", y)
+        return self.distribution.log_survival_function(x)
+
+    def _survival_function(self, y: Any) -> Any:
+        return self.distribution.survival_function(self._origin("survival_function", y))
+
+    def _quantile(self, value: Any) -> Any:
+        if self._copied_event:
+            raise NotImplementedError("quantile is not implemented when overriding event_shape")
+        return self.bijector.forward(self.distribution.quantile(value))
+
+    def _entropy(self) -> Any:
+        if not self.bijector.is_constant_jacobian:
+            raise NotImplementedError(
+                f"entropy is not implemented: the Jacobian of {self.bijector.name} is not constant"
+            )
+        entropy = self.distribution.entropy()
+        for size in self._copied_event:
+            entropy = entropy * float(size)
+        sizes = [self.batch_shape_tensor(), self.event_shape_tensor()]
+        anywhere = creation_ops.zeros(raw.ConcatV2(sizes, 0), self.dtype)
+        change = self.bijector.inverse_log_det_jacobian(anywhere, self._event_ndims())
+        return entropy - change + creation_ops.zeros(self.batch_shape_tensor(), self.dtype)
+
+
+def _static(shape: Any, name: str) -> list[int]:
+    """Return a shape that a program gives, as a list, or an empty list for None."""
+    sizes = [] if shape is None else tensor_shape.as_shape(shape).as_list()
+    known = [size for size in sizes if size is not None]
+    if len(known) < len(sizes) or any(size <= 0 for size in known):
+        raise ValueError(f"{name}: shape override must have positive elements. Given: {shape}")
+    return known
