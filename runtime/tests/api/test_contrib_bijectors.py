@@ -117,6 +117,27 @@ def test_copies_of_a_number_are_a_batch_of_vectors() -> None:
     np.testing.assert_allclose(np.cov(drawn[:, 1].T), TRIL @ TRIL.T, atol=0.1)
 
 
+def test_copies_of_a_batch_of_numbers_are_a_batch_of_vectors() -> None:
+    loc = np.array([1.0, -3.0, 0.5])
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = DISTRIBUTIONS.TransformedDistribution(
+            DISTRIBUTIONS.Normal(loc, np.float64(0.1)), BIJECTORS.Exp(), event_shape=[2]
+        )
+        same = DISTRIBUTIONS.Independent(
+            DISTRIBUTIONS.TransformedDistribution(
+                DISTRIBUTIONS.Normal(np.stack([loc, loc], 1), np.float64(0.1)), BIJECTORS.Exp()
+            ),
+            1,
+        )
+        assert (made.batch_shape.as_list(), made.event_shape.as_list()) == ([3], [2])
+        drawn = made.sample((500, 4), seed=3)
+        found = session.run([drawn, made.log_prob(drawn), same.log_prob(drawn)])
+    drawn, density, expected = found
+    assert drawn.shape == (500, 4, 3, 2)
+    np.testing.assert_allclose(np.log(drawn).mean((0, 1)), np.stack([loc, loc], 1), atol=0.02)
+    np.testing.assert_allclose(density, expected, rtol=1e-6)
+
+
 WRONG: list[Any] = [
     (lambda d: d.Poisson(), ValueError, "exactly one of `rate` and `log_rate`"),
     (lambda d: d.Poisson(2), TypeError, "not a float-type"),
@@ -136,7 +157,7 @@ WRONG: list[Any] = [
         "does not equal",
     ),
     (
-        lambda d: d.TransformedDistribution(d.Normal([0.0], 1.0), event_shape=[2]),
+        lambda d: d.TransformedDistribution(d.Normal([0.0], 1.0), batch_shape=[2]),
         ValueError,
         "base distribution not scalar",
     ),

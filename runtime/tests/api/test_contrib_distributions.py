@@ -128,9 +128,9 @@ def test_normal_vectors() -> None:
     densities = [each.logpdf(x) for each, x in zip(known, VECTORS[::-1], strict=True)]
     np.testing.assert_allclose(found["log_prob"], densities)
     np.testing.assert_allclose(found["entropy"], [each.entropy() for each in known])
-    np.testing.assert_allclose(found["covariance"], [np.diag(diagonal**2)] * 2)
-    np.testing.assert_allclose(found["stddev"], np.full((2, 3), 2.0))
-    np.testing.assert_allclose(found["softplus"], np.full((2, 3), np.log(2)))
+    np.testing.assert_allclose(found["covariance"], np.diag(diagonal**2))
+    np.testing.assert_allclose(found["stddev"], np.full(3, 2.0))
+    np.testing.assert_allclose(found["softplus"], np.full(3, np.log(2)))
     np.testing.assert_array_equal(found["mean"], np.zeros(3))
     ratio = (diagonal / other) ** 2
     divergence = 0.5 * (ratio + (VECTORS / other) ** 2 - 1 - np.log(ratio)).sum(1)
@@ -152,7 +152,7 @@ def test_a_batch_becomes_an_event() -> None:
         assert made.sample((4, 5)).shape.as_list() == [4, 5, 2, 3]
         return [
             *(made.log_prob(X[0, 0] * VECTORS), diagonal.log_prob(X[0, 0] * VECTORS)),
-            *(made.entropy(), diagonal.entropy(), made.stddev(), diagonal.stddev()),
+            *(made.entropy(), diagonal.entropy(), made.stddev(), diagonal.stddev() + 0 * VECTORS),
             *(both.entropy(), tf.reduce_sum(diagonal.entropy())),
             made.kl_divergence(other),
             tf.reduce_sum(normal.kl_divergence(other.distribution), -1),
@@ -207,6 +207,20 @@ def test_relaxed_one_hot_vectors_have_gradients_and_a_normalized_density() -> No
     assert gradient[0] > 0 > gradient[1]
     np.testing.assert_allclose(drawn.sum(1), 1)
     np.testing.assert_allclose(sharp.sum(), 1)
+
+
+def test_a_deterministic_vector() -> None:
+    def build() -> Any:
+        made = DISTRIBUTIONS.VectorDeterministic(VECTORS, rtol=0.1, validate_args=True)
+        assert (made.batch_shape.as_list(), made.event_shape.as_list()) == ([2], [3])
+        factors = np.array([[1.05], [1.2]])
+        return made.sample(2), made.prob(VECTORS * factors), made.entropy(), made.mean()
+
+    drawn, prob, entropy, mean = run(build)
+    np.testing.assert_array_equal(drawn, [VECTORS] * 2)
+    np.testing.assert_array_equal(prob, [1, 0])
+    np.testing.assert_array_equal(entropy, [0, 0])
+    np.testing.assert_array_equal(mean, VECTORS)
 
 
 def test_a_deterministic_number() -> None:
@@ -268,9 +282,11 @@ def test_mixtures_of_vectors() -> None:
         for each in (same, made):
             results += [each.log_prob(VECTORS * 0.5), each.mean(), each.variance()]
             results.append(tf.reduce_mean(each.sample(DRAWS, seed=1), 0))
-        return [*results, made.entropy_lower_bound(), first.entropy()]
+        return [*results, same.covariance(), made.entropy_lower_bound(), first.entropy()]
 
-    *found, bound, entropy = run(build)
+    *found, covariance, bound, entropy = run(build)
+    np.testing.assert_allclose(np.diagonal(covariance, axis1=1, axis2=2), found[2])
+    np.testing.assert_allclose(covariance[:, 0, 1], covariance[:, 0, 0] - 0.25)
     for mine, wanted in zip(found[:3], found[4:7], strict=True):
         np.testing.assert_allclose(mine, wanted)
     for sampled in (found[3], found[7]):

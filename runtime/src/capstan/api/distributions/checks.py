@@ -49,7 +49,8 @@ def above_one(value: Any, limits: Sequence[tuple[Any, str]], *, allow_nan_stats:
     that the tensor of the limit is above 1.
     """
     if not allow_nan_stats:
-        asserted = [check_ops.assert_greater(each, 1.0, message=text) for each, text in limits]
+        one = value.dtype.as_numpy_dtype(1)
+        asserted = [check_ops.assert_less(one, each, message=text) for each, text in limits]
         return control_flow_ops.with_dependencies(asserted, value)
     nan = value.dtype.as_numpy_dtype(np.nan)
     for each, _ in limits:

@@ -86,8 +86,14 @@ class DirichletMultinomial(families.OfVectors):
         return ordered + multinomial.log_combinations(self.total_count, counts)
 
     def _totals(self) -> tuple[Any, Any]:
-        """Return the number of draws and the sum of the concentrations, for vectors of classes."""
-        return raw.ExpandDims(self.total_count, -1), raw.ExpandDims(self.total_concentration, -1)
+        """Return the number of draws and the sum of the concentrations, for vectors of classes.
+
+        The number of draws of TensorFlow's programs may have an axis for the classes already.
+        """
+        total = raw.ExpandDims(self.total_concentration, -1)
+        if self.total_count.shape.ndims in (0, self.concentration.shape.ndims):
+            return self.total_count, total
+        return raw.ExpandDims(self.total_count, -1), total
 
     def _mean(self) -> Any:
         draws, total = self._totals()
@@ -99,8 +105,9 @@ class DirichletMultinomial(families.OfVectors):
         return scale, scale * self._mean()
 
     def _variance(self) -> Any:
+        draws, _ = self._totals()
         scale, mean = self._scaled_mean()
-        return mean * (raw.ExpandDims(self.total_count, -1) * scale - mean)
+        return mean * (draws * scale - mean)
 
     def _covariance(self) -> Any:
         _, mean = self._scaled_mean()

@@ -37,6 +37,7 @@ from capstan.api.distributions.student_t import (
 )
 from capstan.contrib.distributions import bijectors as bijectors
 from capstan.contrib.distributions.deterministic import Deterministic as Deterministic
+from capstan.contrib.distributions.deterministic import VectorDeterministic as VectorDeterministic
 from capstan.contrib.distributions.independent import Independent as Independent
 from capstan.contrib.distributions.logistic import Logistic as Logistic
 from capstan.contrib.distributions.mixture import Mixture as Mixture

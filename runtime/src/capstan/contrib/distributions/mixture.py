@@ -36,7 +36,9 @@ class Mixture(Distribution):
         if not components:
             raise ValueError("components must be a non-empty list or tuple")
         if not all(isinstance(each, Distribution) for each in components):
-            raise TypeError(f"all entries in components must be Distributions: {components}")
+            raise TypeError(
+                f"all entries in components must be Distribution instances: {components}"
+            )
         kinds = [each.dtype for each in components]
         if len(set(kinds)) > 1:
             raise TypeError(f"All components must have the same dtype, but saw dtypes: {kinds}")

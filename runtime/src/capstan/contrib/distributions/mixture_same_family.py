@@ -118,3 +118,13 @@ class MixtureSameFamily(Distribution):
         means = self.components_distribution.mean()
         variances = self.components_distribution.variance()
         return mixing.variance(self._probs(), means, variances, self._event_ndims())
+
+    def _covariance(self) -> Any:
+        if self._event_ndims() != 1:
+            raise NotImplementedError(
+                "covariance is not implemented: the events of MixtureSameFamily are not vectors"
+            )
+        components = self.components_distribution
+        centred = components.mean() - raw.ExpandDims(self._mean(), -2)
+        products = raw.ExpandDims(centred, -1) * raw.ExpandDims(centred, -2)
+        return mixing.average(self._probs(), components.covariance() + products, 2)

@@ -3,7 +3,7 @@
 import math
 from typing import Any, NoReturn
 
-from capstan.api import creation_ops, random_ops, reduce_ops
+from capstan.api import check_ops, control_flow_ops, creation_ops, random_ops, reduce_ops
 from capstan.api.distributions import FULLY_REPARAMETERIZED, RegisterKL, families
 from capstan.api.scoped import scoped
 from capstan.framework import convert
@@ -26,9 +26,11 @@ class MultivariateNormalDiag(families.OfVectors):
 
         The standard deviations are `scale_diag + scale_identity_multiplier`, of which one may be
         missing, or 1 without both. Their sign has no effect. Without `loc`, the mean is 0.
+        With `validate_args`, steps check that no standard deviation is 0.
 
         Raises:
-            ValueError: `loc` and `scale_diag` are missing, so the number of elements is unknown.
+            ValueError: `loc` and `scale_diag` are missing, so the number of elements is unknown, or one
+            of them is a scalar.
         """
         parameters = dict(locals())
         if loc is None and scale_diag is None:
@@ -38,6 +40,17 @@ class MultivariateNormalDiag(families.OfVectors):
         with scoped(None, name, (loc, scale_diag, scale_identity_multiplier)) as scope:
             self._loc = None if loc is None else convert.convert_to_tensor(loc, name="loc")
             self._scale = _scale(self._loc, scale_diag, scale_identity_multiplier)
+            if self._scale.shape.ndims == 0 or (
+                self._loc is not None and self._loc.shape.ndims == 0
+            ):
+                raise ValueError(
+                    "MultivariateNormalDiag: loc and scale_diag need at least 1 dimension. "
+                    "Use Normal, or give vectors"
+                )
+            if validate_args:
+                message = "Singular: a standard deviation is 0."
+                check = check_ops.assert_none_equal(self._scale, 0, message=message)
+                self._scale = control_flow_ops.with_dependencies([check], self._scale)
             zero = raw.ZerosLike(self._scale)
             self._whole = zero if self._loc is None else self._loc + zero
         super().__init__(
@@ -73,7 +86,8 @@ class MultivariateNormalDiag(families.OfVectors):
         return reduce_ops.reduce_sum(-0.5 * squares - normalization, -1)
 
     def _entropy(self) -> Any:
-        logarithms = 0.5 * math.log(2 * math.pi * math.e) + raw.Log(self._stddev())
+        stddev = self._stddev() * creation_ops.ones_like(self._whole)
+        logarithms = 0.5 * math.log(2 * math.pi * math.e) + raw.Log(stddev)
         return reduce_ops.reduce_sum(logarithms, -1)
 
     def _mean(self) -> Any:
@@ -83,7 +97,8 @@ class MultivariateNormalDiag(families.OfVectors):
         return raw.Identity(self._whole)
 
     def _stddev(self) -> Any:
-        return raw.Abs(self._scale) * creation_ops.ones_like(self._whole)
+        # As in TensorFlow, this and the covariance do not have the batch shape of `loc`.
+        return raw.Abs(self._scale)
 
     def _variance(self) -> Any:
         return raw.Square(self._stddev())
@@ -102,7 +117,7 @@ def _scale(loc: Any, diagonal: Any, multiplier: Any) -> Any:
         multiplier = convert.convert_to_tensor(multiplier, kind, "scale_identity_multiplier")
         multiplier = raw.ExpandDims(multiplier, -1)
     if diagonal is None:
-        ones = creation_ops.ones_like(loc)
+        ones = creation_ops.ones(raw.Shape(loc)[-1:] if loc.shape.ndims != 0 else [], loc.dtype)
         return ones if multiplier is None else ones * multiplier
     return diagonal if multiplier is None else diagonal + multiplier
 

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from capstan.api import creation_ops, reduce_ops
-from capstan.api.distributions import Distribution
+from capstan.api import creation_ops, known_values, math_ops, reduce_ops
+from capstan.api.distributions import Distribution, sampling
 from capstan.contrib.distributions.bijectors import Bijector, Identity
 from capstan.core import tensor_shape
-from capstan.framework import convert
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
@@ -27,11 +27,12 @@ class TransformedDistribution(Distribution):
     ) -> None:
         """Create the distribution of the images. Without a bijector, they are the values.
 
-        `batch_shape` and `event_shape` make independent copies of X. They need a distribution whose
-        own batch and events are scalars.
+        `batch_shape` and `event_shape` make independent copies of X, for a distribution whose own
+        batch shape or event shape is ().
 
         Raises:
-            ValueError: a shape is given, and the distribution has another one.
+            ValueError: a shape is given that the distribution has already, or that is not known
+                before the step.
         """
         parameters = dict(locals())
         prefix = "" if bijector is None else bijector.name
@@ -39,14 +40,11 @@ class TransformedDistribution(Distribution):
         self._distribution, self._bijector = distribution, bijector
         self._copied_batch = _static(batch_shape, "batch_shape")
         self._copied_event = _static(event_shape, "event_shape")
-        if (self._copied_batch or self._copied_event) and (
-            distribution.batch_shape.ndims != 0 or distribution.event_shape.ndims != 0
-        ):
-            raise ValueError(
-                "base distribution not scalar: batch_shape and event_shape need a distribution of "
-                f"scalars. {distribution.name} has the batch shape {distribution.batch_shape} and "
-                f"the event shape {distribution.event_shape}"
-            )
+        _check_scalar(self._copied_batch, distribution.batch_shape, "batch_shape")
+        _check_scalar(self._copied_event, distribution.event_shape, "event_shape")
+        # The copies of an event come before the batch of the distribution of X.
+        is_batch = distribution.batch_shape.ndims != 0
+        self._turned = len(self._copied_event) if is_batch and not self._copied_batch else 0
         super().__init__(
             distribution.dtype,
             distribution.reparameterization_type,
@@ -83,12 +81,16 @@ class TransformedDistribution(Distribution):
 
     def _call_sample_n(self, sample_shape: Any, seed: int | None, name: str, **how: Any) -> Any:
         with self._name_scope(name, (sample_shape,)):
-            copies = [*self._copied_batch, *self._copied_event]
-            sizes = convert.convert_to_tensor(sample_shape, "int32", "sample_shape")
-            if copies:
-                sizes = raw.ConcatV2([raw.Reshape(sizes, [-1]), copies], 0)
+            sizes, _ = sampling.vector_and_count(sample_shape)
+            if self._turned:
+                shape = raw.ConcatV2([self._copied_event, sizes], 0)
+                x = _turned(self.distribution.sample(shape, seed), self._turned)
+            else:
+                copies = [*self._copied_batch, *self._copied_event]
+                shape = raw.ConcatV2([sizes, copies], 0) if copies else sizes
+                x = self.distribution.sample(shape, seed)
             # Nothing follows the bijector, so that it knows the samples.
-            return self.bijector.forward(self.distribution.sample(sizes, seed))
+            return self.bijector.forward(x)
 
     def _event_ndims(self) -> int:
         ndims = self.event_shape.ndims
@@ -97,10 +99,16 @@ class TransformedDistribution(Distribution):
         return ndims
 
     def _log_prob(self, y: Any) -> Any:
-        logarithm = self.distribution.log_prob(self.bijector.inverse(y))
-        axes = list(range(-len(self._copied_event), 0))
+        x = self.bijector.inverse(y)
+        copies = len(self._copied_event)
+        axes = list(range(-copies, 0))
+        if self._turned:
+            x = _turned(x, raw.Rank(x) - copies)
+            axes = list(range(copies))
+        logarithm = self.distribution.log_prob(x)
         logarithm = reduce_ops.reduce_sum(logarithm, axes) if axes else logarithm
-        return logarithm + self.bijector.inverse_log_det_jacobian(y, self._event_ndims())
+        change = self.bijector.inverse_log_det_jacobian(y, self._event_ndims())
+        return logarithm + math_ops.cast(change, logarithm.dtype)
 
     def _prob(self, y: Any) -> Any:
         return raw.Exp(self._log_prob(y))
@@ -145,8 +153,27 @@ class TransformedDistribution(Distribution):
 
 def _static(shape: Any, name: str) -> list[int]:
     """Return a shape that a program gives, as a list, or an empty list for None."""
+    if isinstance(shape, graphs.Tensor):
+        shape = known_values.constant_value_as_shape(shape)
     sizes = [] if shape is None else tensor_shape.as_shape(shape).as_list()
     known = [size for size in sizes if size is not None]
-    if len(known) < len(sizes) or any(size <= 0 for size in known):
+    if len(known) < len(sizes):
+        raise ValueError(f"{name} must be known while the graph is built. Given: {shape}")
+    if any(size <= 0 for size in known):
         raise ValueError(f"{name}: shape override must have positive elements. Given: {shape}")
     return known
+
+
+def _check_scalar(copied: list[int], own: tensor_shape.TensorShape, name: str) -> None:
+    if copied and own.ndims != 0:
+        raise ValueError(
+            f"base distribution not scalar: {name} is {copied}, and the distribution has {own} "
+            "already"
+        )
+
+
+def _turned(tensor: Any, count: Any) -> Any:
+    """Return a tensor whose first `count` axes are the last ones."""
+    rank = raw.Rank(tensor)
+    order = raw.ConcatV2([raw.Range(count, rank, 1), raw.Range(0, count, 1)], 0)
+    return raw.Transpose(tensor, order)

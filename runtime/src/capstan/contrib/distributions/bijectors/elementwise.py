@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capstan.api import check_ops, creation_ops
+from capstan.api import check_ops, control_flow_ops, creation_ops, math_ops
 from capstan.contrib.distributions.bijectors.bijector import Bijector
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -68,28 +68,39 @@ class Sigmoid(Bijector):
 
 
 class Softplus(Bijector):
-    """The function y = h log(1 + exp(x / h)) of a softness h, which is 1 by default."""
+    """The function y = h log(1 + exp(x / h)) of a softness h, which is 1 by default.
+
+    With `validate_args`, steps check that h is not 0.
+    """
 
     def __init__(
         self, hinge_softness: Any = None, validate_args: bool = False, name: str = "softplus"
     ) -> None:
-        self._softness: Any = 1.0
-        if hinge_softness is not None:
-            self._softness = convert.convert_to_tensor(hinge_softness, name="hinge_softness")
+        given = 1.0 if hinge_softness is None else hinge_softness
+        self._softness = convert.convert_to_tensor(given, name="hinge_softness")
+        if validate_args:
+            message = "hinge_softness must be non-zero"
+            check = check_ops.assert_none_equal(self._softness, 0, message=message)
+            self._softness = control_flow_ops.with_dependencies([check], self._softness)
         super().__init__(forward_min_event_ndims=0, validate_args=validate_args, name=name)
 
     def _forward(self, x: Any) -> Any:
-        return self._softness * raw.Softplus(x / self._softness)
+        softness = self._of_type(x)
+        return softness * raw.Softplus(x / softness)
+
+    def _of_type(self, value: Any) -> Any:
+        return math_ops.cast(self._softness, value.dtype.base_dtype)
 
     def _inverse(self, y: Any) -> Any:
-        scaled = y / self._softness
-        return self._softness * (scaled + raw.Log(-raw.Expm1(-scaled)))
+        softness = self._of_type(y)
+        scaled = y / softness
+        return softness * (scaled + raw.Log(-raw.Expm1(-scaled)))
 
     def _inverse_log_det_jacobian(self, y: Any) -> Any:
-        return -raw.Log(-raw.Expm1(-(y / self._softness)))
+        return -raw.Log(-raw.Expm1(-(y / self._of_type(y))))
 
     def _forward_log_det_jacobian(self, x: Any) -> Any:
-        return -raw.Softplus(-(x / self._softness))
+        return -raw.Softplus(-(x / self._of_type(x)))
 
 
 class AffineScalar(Bijector):
