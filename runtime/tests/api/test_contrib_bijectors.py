@@ -95,6 +95,23 @@ def test_the_density_of_a_bounded_sample_is_precise_at_the_bound() -> None:
     assert np.isfinite(gradient).all()
 
 
+def test_the_type_of_a_jacobian_may_be_another() -> None:
+    def zero(_: Any) -> Any:
+        return tf.constant(0)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        made = DISTRIBUTIONS.TransformedDistribution(
+            DISTRIBUTIONS.Normal(0.0, 1.0),
+            BIJECTORS.Inline(
+                *(tf.identity, tf.identity, zero, zero),
+                is_constant_jacobian=True,
+                forward_min_event_ndims=0,
+            ),
+        )
+        density, entropy = session.run([made.log_prob(0.0), made.entropy()])
+    np.testing.assert_allclose([density, entropy - 0.5], [-0.918938, 0.918938], rtol=1e-5)
+
+
 def test_copies_of_a_number_are_a_batch_of_vectors() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         made = DISTRIBUTIONS.TransformedDistribution(

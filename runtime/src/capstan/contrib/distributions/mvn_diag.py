@@ -29,8 +29,7 @@ class MultivariateNormalDiag(families.OfVectors):
         With `validate_args`, steps check that no standard deviation is 0.
 
         Raises:
-            ValueError: `loc` and `scale_diag` are missing, so the number of elements is unknown, or one
-            of them is a scalar.
+            ValueError: neither `loc` nor `scale_diag` is given, or one of them is a scalar.
         """
         parameters = dict(locals())
         if loc is None and scale_diag is None:

@@ -148,6 +148,7 @@ class TransformedDistribution(Distribution):
         sizes = [self.batch_shape_tensor(), self.event_shape_tensor()]
         anywhere = creation_ops.zeros(raw.ConcatV2(sizes, 0), self.dtype)
         change = self.bijector.inverse_log_det_jacobian(anywhere, self._event_ndims())
+        change = math_ops.cast(change, entropy.dtype)
         return entropy - change + creation_ops.zeros(self.batch_shape_tensor(), self.dtype)
 
 

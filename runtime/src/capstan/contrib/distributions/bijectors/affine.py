@@ -114,5 +114,5 @@ def _diagonal(tensors: dict[str, Any], kind: dtypes.DType, validate_args: bool) 
         total = total + part
     if not validate_args:
         return total
-    check = check_ops.assert_none_equal(total, 0, message="The scale must not be singular.")
+    check = check_ops.assert_none_equal(total, 0, message="diagonal part must be non-zero")
     return control_flow_ops.with_dependencies([check], total)
