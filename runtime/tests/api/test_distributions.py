@@ -140,6 +140,42 @@ class Narrow(Triangular):
     pass
 
 
+class Narrowest(Narrow):
+    pass
+
+
+@tf.distributions.RegisterKL(Narrow, Triangular)
+def narrow_divergence(a: Narrow, b: Triangular, name: str | None = None) -> Any:
+    return tf.constant(-1.0)
+
+
+def test_the_nearest_bases_give_the_divergence() -> None:
+    def build() -> Any:
+        wide, narrow, narrowest = Triangular(4.0), Narrow(3.0), Narrowest(1.0)
+        return (
+            *(wide.kl_divergence(narrowest), narrow.kl_divergence(wide)),
+            narrowest.kl_divergence(narrow),
+        )
+
+    assert list(run(build)) == [3, -1, -1]
+
+
+def test_gradients_are_finite_where_the_values_of_other_formulas_are_not() -> None:
+    def build() -> Any:
+        x, df = tf.constant(np.array([-40.0, 0.0, 40.0])), tf.constant(np.array([2.0, 6.0]))
+        normal = tf.distributions.Normal(np.float64(0), np.float64(1))
+        student = tf.distributions.StudentT(df, np.float64(0), np.float64(1))
+        found = normal.log_cdf(x), normal.log_survival_function(x), student.variance()
+        return [tf.gradients(y, at)[0] for y, at in zip(found, (x, x, df), strict=True)]
+
+    below, above, spread = run(build)
+    places = np.array([-40.0, 0.0, 40.0])
+    ratio = np.exp(stats.norm.logpdf(places) - stats.norm.logcdf(places))
+    np.testing.assert_allclose(below, ratio, rtol=1e-6)
+    np.testing.assert_allclose(above, -below[::-1], rtol=1e-6)
+    np.testing.assert_allclose(spread, [0, -1 / 8])
+
+
 def test_related_methods_of_a_class_of_a_program_complete_each_other() -> None:
     def build() -> Any:
         made = Triangular(4.0)

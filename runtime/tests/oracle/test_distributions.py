@@ -19,6 +19,7 @@ OF_VALUES = (
 FLOATS = (np.float32, np.float64)
 
 
+RANDOM = ("Multinomial", "RandomGamma", "RandomStandardNormal", "RandomUniform")
 ERRORS = (NotImplementedError, ValueError, TypeError)
 
 
@@ -201,3 +202,17 @@ def test_properties_are_those_of_tensorflow(v1: Any, name: str) -> None:
             )
 
     assert described(capstan) == described(v1)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_random_operations_have_the_seeds_of_tensorflow(v1: Any, name: str) -> None:
+    family = FAMILIES[name]
+
+    def seeds(tf: Any) -> set[int]:
+        with tf.Graph().as_default() as graph:
+            for seed in (3, 4):
+                family.make(tf, name, np.float32, family.parameters)[0].sample(2, seed)
+            operations = [each for each in graph.get_operations() if each.type in RANDOM]
+            return {each.get_attr("seed2") for each in operations}
+
+    assert seeds(capstan) == seeds(v1)

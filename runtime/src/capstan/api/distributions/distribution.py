@@ -176,9 +176,8 @@ class Distribution:
             final = raw.ConcatV2([sizes, raw.Shape(samples)[1:]], 0)
             samples = raw.Reshape(samples, final)
             known = known_values.constant_value_as_shape(sizes)
-            samples.set_shape(
-                sampling.static_shape(samples.shape, known, self.batch_shape, self.event_shape)
-            )
+            shape = known.concatenate(self.batch_shape).concatenate(self.event_shape)
+            samples.set_shape(samples.shape.merge_with(shape))
             return samples
 
     def log_prob(self, value: Any, name: str = "log_prob") -> Any:

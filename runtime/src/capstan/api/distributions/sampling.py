@@ -1,4 +1,4 @@
-"""The sizes, static shapes and seeds of samples (distributions/distribution.py, util.py)."""
+"""The sizes and seeds of samples (distributions/distribution.py, util.py)."""
 
 import hashlib
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.api import counting_ops, creation_ops, random_ops, reduce_ops
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -26,24 +26,6 @@ def vector_and_count(sample_shape: Any) -> tuple[Any, Any]:
         return vector, int(np.prod(known))
     count = reduce_ops.reduce_prod(sizes)
     return (sizes if sizes.shape.ndims == 1 else raw.Reshape(sizes, [-1])), count
-
-
-def static_shape(
-    found: tensor_shape.TensorShape,
-    sample: tensor_shape.TensorShape,
-    batch: tensor_shape.TensorShape,
-    event: tensor_shape.TensorShape,
-) -> tensor_shape.TensorShape:
-    """Return all that is known of the shape of samples: `sample + batch + event`.
-
-    `found` is what the graph knows. If the rank of one part is unknown, the others give it.
-    """
-    parts = [sample, batch, event]
-    ranks = [part.ndims for part in parts]
-    if found.ndims is not None and ranks.count(None) == 1:
-        rest = found.ndims - sum(rank or 0 for rank in ranks)
-        parts[ranks.index(None)] = tensor_shape.unknown_shape(rest)
-    return found.merge_with(parts[0].concatenate(parts[1]).concatenate(parts[2]))
 
 
 def salted(seed: int | None, salt: str) -> int | None:
