@@ -1,5 +1,6 @@
 """Sums of arrays along axes."""
 
+import functools
 import math
 from typing import Any, Final
 
@@ -10,62 +11,57 @@ from capstan.core.arrays import Array
 # NumPy's type stubs allow its arguments only by keyword, which is slower in every call.
 _REDUCE: Final[Any] = np.add.reduce
 
-_MANY: Final = 2_048
-"""With fewer elements, NumPy's reduction is as fast as a product."""
+_MANY: Final = 1_024
+"""With fewer elements, NumPy's reduction is faster than a product."""
+
+_LOOPS: Final = 256
+"""If NumPy starts fewer loops, its reduction is faster than a product."""
 
 _LONG: Final = 512
 """NumPy reduces longer rows as fast as the memory allows."""
 
 
+Shape = tuple[int, ...]
+
+
 def total(
-    x: Array,
-    axes: int | tuple[int, ...],
-    dtype: Any = None,
-    out: Array | None = None,
-    keep: bool = False,
+    x: Array, axes: int | Shape, dtype: Any = None, out: Array | None = None, keep: bool = False
 ) -> Any:
     """Return the sum along axes, as `np.add.reduce` does with these arguments.
 
     NumPy calls a loop for each short row. A product with a vector of ones is the same sum, and BLAS
     often computes it ten times as fast. It adds in another order, so the last digits may differ.
     """
-    places = _places(axes, x.ndim) if _may_be_product(x, dtype, out) else None
-    if places is not None:
-        before, along, after = x.shape[: places.start], places, x.shape[places.stop :]
-        sizes = math.prod(before), math.prod(x.shape[axis] for axis in along), math.prod(after)
-        if _is_faster(*sizes):
-            result = _product(x.reshape(sizes), out)
-            return result.reshape(before + (1,) * len(along) * keep + after) if out is None else out
+    if x.size >= _MANY and type(x) is np.ndarray and x.dtype.char in "fd":
+        shapes = _shapes(x.shape, axes, keep)
+        if shapes is not None and x.flags.c_contiguous and (dtype is None or x.dtype == dtype):
+            if out is None:
+                return _product(x.reshape(shapes[0]), None).reshape(shapes[1])
+            if out.flags.c_contiguous and out.dtype == x.dtype:
+                _product(x.reshape(shapes[0]), out)
+                return out
     return _REDUCE(x, axes, dtype, out, keep)
 
 
-def _may_be_product(x: Array, dtype: Any, out: Array | None) -> bool:
-    """Return whether BLAS can add the elements, and whether there are enough of them."""
-    return (
-        x.size >= _MANY
-        and type(x) is np.ndarray
-        and x.dtype.char in "fd"
-        and x.flags.c_contiguous
-        and (dtype is None or x.dtype == dtype)
-        and (out is None or (out.flags.c_contiguous and out.dtype == x.dtype))
-    )
+@functools.lru_cache(4096)
+def _shapes(shape: Shape, axes: int | Shape, keep: bool) -> tuple[Shape, Shape] | None:
+    """Return a shape of three axes, of which the second is summed, and the shape of the sum.
 
-
-def _places(axes: int | tuple[int, ...], rank: int) -> range | None:
-    """Return the axes from the first to the last, or None if they are not next to each other."""
+    Return None if NumPy's reduction is faster, or the only one.
+    """
     given = axes if isinstance(axes, tuple) else (axes,)
-    if not given:
+    places = sorted(axis + len(shape) if axis < 0 else axis for axis in given)
+    if not places or places != list(range(places[0], places[0] + len(places))):
         return None
-    places = sorted(axis + rank if axis < 0 else axis for axis in given)
-    found = range(places[0], places[0] + len(places))
-    is_valid = found.start >= 0 and found.stop <= rank and places == list(found)
-    return found if is_valid else None
-
-
-def _is_faster(before: int, along: int, after: int) -> bool:
-    """Return whether a product is faster, by the numbers of elements around and along the axes."""
-    short = along if after == 1 else after
-    return along > 1 and before * after > 1 and short <= _LONG
+    if places[0] < 0 or places[-1] >= len(shape):
+        return None
+    first, last = shape[: places[0]], shape[places[-1] + 1 :]
+    before, after = math.prod(first), math.prod(last)
+    along = math.prod(shape) // (before * after)
+    loops, length = (before, along) if after == 1 else (before * along, after)
+    if loops < _LOOPS or length > _LONG or along < 2:
+        return None
+    return (before, along, after), first + (1,) * len(places) * keep + last
 
 
 def _product(x: Array, out: Array | None) -> Array:
