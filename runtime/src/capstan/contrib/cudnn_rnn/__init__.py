@@ -18,3 +18,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.cudnn_rnn", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
