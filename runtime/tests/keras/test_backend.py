@@ -181,3 +181,108 @@ def test_variables_and_placeholders_have_the_type_floatx() -> None:
         assert K.placeholder((3, None), dtype="int64").shape.as_list() == [3, None]
         assert isinstance(K.placeholder((3, 1), sparse=True), tf.SparseTensor)
         assert isinstance(K.zeros(tf.shape(fed)), tf.Tensor)
+
+
+def test_names_and_numbers_of_the_graph() -> None:
+    assert K.backend() == "tensorflow"
+    assert [K.get_uid("part"), K.get_uid("part"), K.get_uid("other")] == [1, 2, 1]
+    K.reset_uids()
+    assert K.get_uid("part") == 1
+    with K.name_scope("outer"):
+        assert tf.constant(1, name="x").name == "outer/x:0"
+    assert K.count_params(K.zeros((3, 4))) == 12
+
+
+def test_a_tensor_of_keras_comes_from_a_layer() -> None:
+    inputs = tf.keras.layers.Input((3,))
+    outputs = tf.keras.layers.Dense(2)(inputs)
+    assert K.is_keras_tensor(inputs)
+    assert K.is_keras_tensor(outputs)
+    assert not K.is_keras_tensor(tf.constant(1))
+    assert not K.is_keras_tensor(K.variable(1))
+    with pytest.raises(ValueError, match="Expected a symbolic tensor"):
+        K.is_keras_tensor(np.ones(2))
+
+
+def test_eval_gives_values_of_variables_and_tensors() -> None:
+    np.testing.assert_array_equal(K.eval(K.eye(2) * 3), [[3, 0], [0, 3]])
+    variable = K.variable([1.0, 2.0])
+    assert K.eval(variable).tolist() == [1, 2]
+    sparse = tf.SparseTensor([[0, 1]], [5.0], [1, 2])
+    assert K.eval(sparse).tolist() == [[0, 5]]
+
+
+def test_a_moving_average_starts_without_a_bias() -> None:
+    average = K.variable(0.0)
+    update = K.moving_average_update(average, K.constant(4.0), 0.9)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(update) == pytest.approx(4.0)
+        assert session.run(average) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize(
+    ("draw", "bounds", "mean"),
+    [
+        (lambda seed: K.random_normal((4000,), 2.0, 0.1, seed=seed), (1, 3), 2),
+        (lambda seed: K.random_uniform((4000,), -1.0, 3.0, seed=seed), (-1, 3), 1),
+        (lambda seed: K.truncated_normal((4000,), 1.0, 0.5, seed=seed), (0, 2), 1),
+        (lambda seed: K.random_binomial((4000,), 0.25, seed=seed), (0, 1), 0.25),
+        (lambda seed: K.random_uniform_variable((4000,), 0, 2, seed=seed), (0, 2), 1),
+        (lambda seed: K.random_normal_variable((4000,), 0, 0.1, seed=seed), (-1, 1), 0),
+    ],
+)
+def test_random_numbers_follow_their_seed(draw: Any, bounds: Any, mean: float) -> None:
+    first, again = K.eval(draw(5)), K.eval(draw(5))
+    np.testing.assert_array_equal(first, again)
+    assert first.dtype == np.float32
+    assert bounds[0] <= first.min() <= first.max() <= bounds[1]
+    assert first.mean() == pytest.approx(mean, abs=0.1)
+    np.random.seed(3)
+    by_numpy = K.eval(draw(None))
+    np.random.seed(3)
+    np.testing.assert_array_equal(by_numpy, K.eval(draw(None)))
+
+
+def test_a_block_has_a_learning_phase_of_its_own() -> None:
+    before = K.learning_phase()
+    with K.learning_phase_scope(1):
+        assert K.learning_phase() == 1
+    assert K.learning_phase() is before
+    with pytest.raises(ValueError, match="0 or 1"), K.learning_phase_scope(2):
+        pass
+
+
+def test_a_program_may_initialize_variables_itself() -> None:
+    variable = K.variable(3.0)
+    K.manual_variable_initialization(True)
+    try:
+        with pytest.raises(tf.errors.FailedPreconditionError):
+            K.get_session().run(variable)
+    finally:
+        K.manual_variable_initialization(False)
+    assert K.get_value(variable) == 3
+
+
+def test_labels_become_a_sparse_tensor() -> None:
+    labels = K.ctc_label_dense_to_sparse(K.constant([[4, 5], [6, 7]], "int32"), K.constant([1, 2]))
+    found = run(labels)
+    assert found.indices.tolist() == [[0, 0], [1, 0], [1, 1]]
+    assert found.values.tolist() == [4, 6, 7]
+    assert found.dense_shape.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: K.conv2d(K.zeros((1, 4, 4, 1)), K.ones((2, 2, 1, 1)), padding="full"), "padding"),
+        (lambda: K.pool2d(K.zeros((1, 4, 4, 1)), (2, 2), data_format="rows"), "data_format"),
+        (lambda: K.pool2d(K.zeros((1, 4, 4, 1)), (2, 2), pool_mode="sum"), "pooling mode"),
+        (lambda: K.pool2d(K.zeros((1, 4, 4, 1)), (2,)), "pool_size"),
+        (lambda: K.spatial_2d_padding(K.zeros((1, 4, 4, 1)), ((1, 1),)), "2 pairs"),
+        (lambda: K.resize_images(K.zeros((1, 4, 4, 1)), 2, 2, None, "cubic"), "cubic"),
+    ],
+)
+def test_wrong_arguments_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -8,6 +8,49 @@ from capstan.keras import context
 from capstan.keras.activations import elu as elu
 from capstan.keras.activations import hard_sigmoid as hard_sigmoid
 from capstan.keras.activations import relu as relu
+from capstan.keras.backend_convolutions import conv1d as conv1d
+from capstan.keras.backend_convolutions import conv2d as conv2d
+from capstan.keras.backend_convolutions import conv2d_transpose as conv2d_transpose
+from capstan.keras.backend_convolutions import conv3d as conv3d
+from capstan.keras.backend_convolutions import local_conv1d as local_conv1d
+from capstan.keras.backend_convolutions import local_conv2d as local_conv2d
+from capstan.keras.backend_convolutions import pool2d as pool2d
+from capstan.keras.backend_convolutions import pool3d as pool3d
+from capstan.keras.backend_convolutions import separable_conv2d as separable_conv2d
+from capstan.keras.backend_ctc import ctc_batch_cost as ctc_batch_cost
+from capstan.keras.backend_ctc import ctc_decode as ctc_decode
+from capstan.keras.backend_ctc import ctc_label_dense_to_sparse as ctc_label_dense_to_sparse
+from capstan.keras.backend_graphs import backend as backend
+from capstan.keras.backend_graphs import count_params as count_params
+from capstan.keras.backend_graphs import eval as eval  # noqa: A004
+from capstan.keras.backend_graphs import foldl as foldl
+from capstan.keras.backend_graphs import foldr as foldr
+from capstan.keras.backend_graphs import get_uid as get_uid
+from capstan.keras.backend_graphs import is_keras_tensor as is_keras_tensor
+from capstan.keras.backend_graphs import (
+    manual_variable_initialization as manual_variable_initialization,
+)
+from capstan.keras.backend_graphs import map_fn as map_fn
+from capstan.keras.backend_graphs import name_scope as name_scope
+from capstan.keras.backend_graphs import print_tensor as print_tensor
+from capstan.keras.backend_graphs import reset_uids as reset_uids
+from capstan.keras.backend_images import resize_images as resize_images
+from capstan.keras.backend_images import resize_volumes as resize_volumes
+from capstan.keras.backend_images import spatial_2d_padding as spatial_2d_padding
+from capstan.keras.backend_images import spatial_3d_padding as spatial_3d_padding
+from capstan.keras.backend_images import temporal_padding as temporal_padding
+from capstan.keras.backend_normalization import batch_normalization as batch_normalization
+from capstan.keras.backend_normalization import moving_average_update as moving_average_update
+from capstan.keras.backend_normalization import (
+    normalize_batch_in_training as normalize_batch_in_training,
+)
+from capstan.keras.backend_random import eye as eye
+from capstan.keras.backend_random import random_binomial as random_binomial
+from capstan.keras.backend_random import random_normal as random_normal
+from capstan.keras.backend_random import random_normal_variable as random_normal_variable
+from capstan.keras.backend_random import random_uniform as random_uniform
+from capstan.keras.backend_random import random_uniform_variable as random_uniform_variable
+from capstan.keras.backend_random import truncated_normal as truncated_normal
 from capstan.keras.backend_variables import ones as ones
 from capstan.keras.backend_variables import placeholder as placeholder
 from capstan.keras.backend_variables import update as update
@@ -23,6 +66,7 @@ from capstan.keras.crossentropies import (
 from capstan.keras.learning import in_test_phase as in_test_phase
 from capstan.keras.learning import in_train_phase as in_train_phase
 from capstan.keras.learning import learning_phase as learning_phase
+from capstan.keras.learning import learning_phase_scope as learning_phase_scope
 from capstan.keras.learning import set_learning_phase as set_learning_phase
 from capstan.keras.products import batch_dot as batch_dot
 from capstan.keras.products import dot as dot

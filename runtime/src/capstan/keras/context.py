@@ -53,8 +53,16 @@ class GraphContext:
 
     def numbered(self, base: str) -> str:
         """Return the next name `base_1`, `base_2` ... of the graph."""
+        return f"{base}_{self.uid(base)}"
+
+    def uid(self, base: str) -> int:
+        """Return how often the graph has numbered a name, with this call."""
         number = self._counts[base] = self._counts.get(base, 0) + 1
-        return f"{base}_{number}"
+        return number
+
+    def reset_uids(self) -> None:
+        """Begin all numbers again."""
+        self._counts.clear()
 
     @property
     def open_calls(self) -> list[Any]:

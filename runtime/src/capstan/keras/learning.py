@@ -1,5 +1,7 @@
 """The learning phase: whether layers train that are called without `training`."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from capstan.api import creation_ops, smart_cond
@@ -34,6 +36,22 @@ def set_learning_phase(value: Any) -> None:
     if value not in (0, 1):
         raise ValueError(f"Expected learning phase to be 0 or 1, found {value}.")
     context.of().learning_phase = int(value)
+
+
+@contextmanager
+def learning_phase_scope(value: Any) -> Iterator[None]:
+    """Return a `with` block with another learning phase, 1 or 0.
+
+    Raises:
+        ValueError: the value is neither 0 nor 1.
+    """
+    known = context.of()
+    before = known.learning_phase
+    set_learning_phase(value)
+    try:
+        yield
+    finally:
+        known.learning_phase = before
 
 
 def in_train_phase(x: Any, alt: Any, training: Any = None) -> Any:

@@ -9,7 +9,7 @@ from capstan.api import state_ops
 from capstan.client import session as sessions
 from capstan.framework import collections, defaults
 from capstan.framework import graph as graphs
-from capstan.keras import context
+from capstan.keras import context, settings
 
 
 def get_session(op_input_list: Any = ()) -> Any:
@@ -17,7 +17,8 @@ def get_session(op_input_list: Any = ()) -> Any:
 
     It is the default session, if the program has one. Otherwise it is the session of `set_session`,
     or one that the first call makes. Variables that have a value keep it. Blocks until the new
-    variables are initialized.
+    variables are initialized, unless `manual_variable_initialization(True)` leaves that to the
+    program.
     """
     graph = graphs.get_default_graph()
     known = context.of(graph)
@@ -26,7 +27,8 @@ def get_session(op_input_list: Any = ()) -> Any:
         if known.session is None:
             known.session = sessions.Session(graph=graph)
         found = known.session
-    initialize(found)
+    if settings.SETTINGS.initializes_variables:
+        initialize(found)
     return found
 
 

@@ -10,6 +10,8 @@ class Settings:
     floatx: str = "float32"
     epsilon: float = 1e-7
     image_data_format: str = "channels_last"
+    initializes_variables: bool = True
+    """Whether `get_session` initializes the variables that have no value."""
 
 
 SETTINGS = Settings()
