@@ -221,6 +221,38 @@ def test_the_variable_that_does_not_fit_a_checkpoint_is_named(
             tf.train.Saver().restore(session, path)
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_the_variable_whose_value_cannot_be_reshaped_is_named(
+    tmp_path: pathlib.Path, use_resource: bool
+) -> None:
+    stored = {"a": np.zeros(4, np.float32), "b": np.zeros(3, np.float32)}
+    path = str(tmp_path / "m")
+    bundle_writer.write(path, [bundle_writer.Piece(key, value) for key, value in stored.items()])
+    for name in stored:
+        tf.get_variable(name, [2, 2], use_resource=use_resource)
+    with tf.Session() as session:
+        message = f"Variable b does not fit its value in {path}: Input to reshape is a tensor with "
+        with pytest.raises(tf.errors.InvalidArgumentError, match=re.escape(message)):
+            tf.train.Saver(reshape=True).restore(session, path)
+
+
+@pytest.mark.parametrize("use_resource", [False, True])
+@pytest.mark.parametrize("device", ["/job:ps/task:7", "/device:GPU:99"])
+def test_a_variable_without_a_device_does_not_blame_the_checkpoint(
+    tmp_path: pathlib.Path, device: str, use_resource: bool
+) -> None:
+    path = str(tmp_path / "m")
+    bundle_writer.write(path, [bundle_writer.Piece("v", np.zeros(2, np.float32))])
+    with tf.device(device):
+        tf.get_variable("v", [2], use_resource=use_resource)
+    saver = tf.train.Saver()
+    with (
+        tf.Session() as session,
+        pytest.raises(tf.errors.InvalidArgumentError, match=r"^Cannot assign a device"),
+    ):
+        saver.restore(session, path)
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize("is_sharded", [False, True])
 def test_a_saveable_object_saves_and_restores_state_in_its_own_way(

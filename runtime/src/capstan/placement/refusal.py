@@ -1,10 +1,21 @@
 """The errors of nodes that no device suits, in the words of TensorFlow 1.4's placer."""
 
+from typing import Final
+
 from capstan import errors
 from capstan.core import devices, dtypes
 from capstan.core import node as ir
 from capstan.graph import infer
 from capstan.placement import available, groups
+
+_NO_KERNEL: Final = "No OpKernel was registered to support Op"
+_NO_DEVICE: Final = "Cannot assign a device for operation"
+_MALFORMED: Final = "Malformed device specification"
+
+
+def is_refusal(error: errors.OpError) -> bool:
+    """Return whether an error, which may come from another task, is one of this module."""
+    return error.message.startswith((_NO_KERNEL, _NO_DEVICE, _MALFORMED))
 
 
 def no_kernel(node: ir.Node, found: available.Available) -> errors.OpError:
@@ -13,7 +24,7 @@ def no_kernel(node: ir.Node, found: available.Available) -> errors.OpError:
     return errors.InvalidArgumentError(
         None,
         None,
-        f"No OpKernel was registered to support Op '{node.op}' with these attrs.  Registered "
+        f"{_NO_KERNEL} '{node.op}' with these attrs.  Registered "
         f"devices: [{', '.join(found.types)}], Registered kernels:\n" + "\n".join(kernels),
     )
 
@@ -22,15 +33,13 @@ def no_device(group: groups.Group, found: available.Available) -> errors.OpError
     """Return the fault of a group that has kernels, but none on the device that it asks for."""
     node = group.members[0]
     reason = _reason(node, group, found)
-    return errors.InvalidArgumentError(
-        None, None, f"Cannot assign a device for operation '{node.name}': {reason}"
-    )
+    return errors.InvalidArgumentError(None, None, f"{_NO_DEVICE} '{node.name}': {reason}")
 
 
 def malformed(node: ir.Node, reason: ValueError) -> errors.OpError:
     """Return the fault of a node whose device cannot be read."""
     return errors.InvalidArgumentError(
-        None, None, f"Malformed device specification '{node.device}' of '{node.name}': {reason}"
+        None, None, f"{_MALFORMED} '{node.device}' of '{node.name}': {reason}"
     )
 
 

@@ -3,12 +3,14 @@
 Source: tensorflow/python/training/saver.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from capstan import errors
 from capstan.api import file_io, logging
 from capstan.framework import control_context, facts, opdef
+from capstan.framework import graph as graphs
+from capstan.placement import refusal
 from capstan.resources import file_names, slice_files
 
 _NAMES = ("filename_tensor_name", "save_tensor_name", "restore_op_name")
@@ -76,7 +78,8 @@ def restore(sess: Any, definition: Any, path: str) -> None:
 
     Raises:
         NotFoundError: a variable is not in the checkpoint.
-        InvalidArgumentError: a variable has another dtype or shape in the checkpoint.
+        InvalidArgumentError: a variable has another dtype or shape in the checkpoint, or an
+            operation has a device that no task has.
     """
     try:
         sess.run(definition.restore_op_name, {definition.filename_tensor_name: path})
@@ -84,16 +87,27 @@ def restore(sess: Any, definition: Any, path: str) -> None:
         cause = "a Variable name or other graph key that is missing from the checkpoint"
         raise _explained(error, cause) from error
     except errors.InvalidArgumentError as error:
+        if refusal.is_refusal(error):
+            raise  # The operations have no devices, whatever the checkpoint holds.
         cause = "a mismatch between the current graph and the graph from the checkpoint"
         raise _explained(error, cause, _variable_of(error, path)) from error
 
 
 def _variable_of(error: errors.OpError, path: str) -> str:
     """Return the beginning of a sentence about the variable whose assignment failed, or nothing."""
-    targets = [] if error.op is None else [tensor.op for tensor in error.op.inputs[:1]]
-    if not any(opdef.role(target.type) is facts.Role.VARIABLE for target in targets):
-        return ""
-    return f"Variable {targets[0].name} does not fit its value in {path}: "
+    for op in () if error.op is None else _with_readers(error.op):
+        targets = [tensor.op for tensor in op.inputs[:1]]
+        if any(opdef.role(target.type) is facts.Role.VARIABLE for target in targets):
+            return f"Variable {targets[0].name} does not fit its value in {path}: "
+    return ""
+
+
+def _with_readers(op: graphs.Operation) -> Iterator[graphs.Operation]:
+    """Yield an operation, and if it reshapes a value, the operations that use the value."""
+    yield op
+    if op.type in ("Reshape", "Identity"):
+        for reader in op.outputs[0].consumers():
+            yield from _with_readers(reader)
 
 
 def _explained(error: errors.OpError, cause: str, subject: str = "") -> errors.OpError:
