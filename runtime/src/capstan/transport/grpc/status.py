@@ -8,6 +8,12 @@ from capstan import errors
 
 _LATE: Final = "Deadline Exceeded"
 """The details that gRPC gives to a call whose time is up."""
+_FOREIGN: Final = (
+    "Failed parsing HTTP/2",
+    "Received http2 header with status",
+    "Method not found!",
+)
+"""What gRPC says of a server that does not speak gRPC, or that has no such method."""
 _CODES: Final = {code.value[0]: code for code in grpc.StatusCode}
 
 # Details travel in a header, and clients refuse more than 8 KiB of headers.
@@ -34,6 +40,12 @@ def from_call(error: grpc.RpcError, address: str) -> errors.OpError:
     """Return the error for a failed call to `address`."""
     code: int = error.code().value[0]
     details = error.details() or error.code().name
-    if code == errors.UNAVAILABLE:
+    is_foreign = any(sign in details for sign in _FOREIGN)
+    if is_foreign or code == errors.UNAVAILABLE:
         details = f"From {address}: {details}"
+    if is_foreign:
+        details += (
+            ". The server at this address is probably not a task of Capstan, but for example a web "
+            "server. Correct the address, or end the program that has taken it"
+        )
     return errors.from_code(code, details)
