@@ -529,6 +529,22 @@ def test_a_task_that_ends_with_the_job_keeps_its_exit_code() -> None:
     assert world.decide().status is None
 
 
+def test_a_stopped_task_whose_end_nobody_saw_does_not_show_the_end_of_an_earlier_attempt() -> None:
+    world = running().fail("ps-0", 137, words="killed").settle().wait_for_retry()
+    world.wait(1).succeed("worker-0").settle()
+    row = world.row("ps-0")
+    assert (row.state.value, row.attempt) == ("Stopped", 2)
+    assert (row.finished_at, row.exit_code, row.reason, row.message) == (None, None, "", "")
+    assert world.wait(5).decide() == Plan()
+
+
+def test_a_task_that_waits_at_the_end_of_the_job_shows_the_end_of_its_last_attempt() -> None:
+    world = running().fail("ps-0", 137, words="killed").settle().succeed("worker-0").settle()
+    row = world.row("ps-0")
+    assert (row.state.value, row.attempt, row.exit_code) == ("Stopped", 2, 137)
+    assert row.finished_at == START
+
+
 def test_a_task_that_exits_0_because_the_job_is_over_was_stopped() -> None:
     world = running().succeed("worker-0")
     world.tick()

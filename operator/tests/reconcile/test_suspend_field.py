@@ -73,6 +73,15 @@ def test_a_suspended_job_restarts_no_task_and_charges_no_limit() -> None:
     assert world.wait(10_000).decide().actions == ()
 
 
+def test_a_suspended_task_whose_end_nobody_saw_does_not_show_the_end_of_an_earlier_attempt() -> (
+    None
+):
+    world = running(run=QUICK).fail("ps-0", 137).settle().wait_for_retry()
+    row = suspend(world).settle().row("ps-0")
+    assert (row.state.value, row.attempt) == ("Stopped", 2)
+    assert (row.finished_at, row.exit_code) == (None, None)
+
+
 def test_a_continued_job_starts_the_next_attempts_in_the_next_epoch() -> None:
     world = running(run={**QUICK, "activeDeadlineSeconds": 60})
     world.fail("worker-1").settle().wait_for_retry()

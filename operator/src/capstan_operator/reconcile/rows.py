@@ -118,7 +118,7 @@ def update_after_end(
     if row.state in (TaskState.SUCCEEDED, TaskState.FAILED):
         return row
     if view is None:
-        return _at_rest(row, TaskState.STOPPED)
+        return _gone(row)
     row = _with_instance(row, view)
     if not view.has_ended:
         return _at_rest(row, TaskState.STOPPING if stops else _state(view))
@@ -195,7 +195,7 @@ def stop(row: TaskStatus, view: TaskView | None, now: datetime) -> TaskStatus:
         return row
     current = None if view is None else sort(row, (view,)).current
     if current is None:
-        return _at_rest(row, TaskState.STOPPED)
+        return _gone(row)
     if not current.has_ended:
         return _at_rest(row, TaskState.STOPPING)
     if row.state is TaskState.STOPPED:
@@ -228,6 +228,18 @@ def _next_attempt(row: TaskStatus) -> TaskStatus:
     return row.model_copy(
         update={"attempt": row.attempt + 1, "uid": None, "started_at": None, "waiting": ""}
     )
+
+
+def _gone(row: TaskStatus) -> TaskStatus:
+    """Return the row of a task that is stopped and has no instance.
+
+    If the instance of its attempt is gone, nobody knows how it ended. The row then forgets the end
+    of the attempt before it, which it would otherwise show as the end of this attempt.
+    """
+    if row.state is TaskState.STOPPED or row.uid is None:
+        return _at_rest(row, TaskState.STOPPED)
+    unknown = {"finished_at": None, "exit_code": None, "reason": "", "message": ""}
+    return _at_rest(row, TaskState.STOPPED).model_copy(update=unknown)
 
 
 def _at_rest(row: TaskStatus, state: TaskState) -> TaskStatus:
