@@ -151,6 +151,11 @@ def test_only_as_str_any_converts_other_values() -> None:
                             "Did you mean: 'reduce_sum'?"),
         ("nn", "soft_max", "module 'capstan.nn' has no attribute 'soft_max'. "
                            "Did you mean: 'softmax'?"),
+        ("", "session", "module 'capstan' has no attribute 'session'. Did you mean: 'Session'?"),
+        ("", "varable", "module 'capstan' has no attribute 'varable'. Did you mean: 'Variable'?"),
+        ("", "enable_eager_execution",
+         "module 'capstan' has no attribute 'enable_eager_execution': Capstan lacks this part of "
+         "TensorFlow 1. Instead, build a graph, and run it with tf.Session"),
         ("", "mul", "module 'capstan' has no attribute 'mul': "
                     "TensorFlow 1.0 renamed it to tf.multiply"),
         ("train", "SummaryWriter", "module 'capstan.train' has no attribute 'SummaryWriter': "
@@ -171,6 +176,17 @@ def test_a_missing_name_says_which_name_is_meant(module: str, name: str, message
     with pytest.raises(AttributeError) as caught:
         getattr(home, name)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("name", ["function", "enable_eager_execution", "reduce_summ"])
+def test_python_adds_no_suggestion_to_the_error_of_a_missing_name(name: str) -> None:
+    program = f"import capstan as tf; tf.{name}"
+    ended = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    with pytest.raises(AttributeError) as caught:
+        getattr(tf, name)
+    assert ended.stderr.splitlines()[-1] == f"AttributeError: {caught.value}"
 
 
 @pytest.mark.parametrize("name", sorted(absent._LACKED | set(absent._RENAMED)))

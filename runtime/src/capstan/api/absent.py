@@ -28,6 +28,8 @@ _LACKED: Final = frozenset(
 )  # fmt: skip
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
 _INSTEAD: Final = {
+    "enable_eager_execution": "build a graph, and run it with tf.Session",
+    "function": "call the Python function itself: its operations become part of the graph",
     "keras.wrappers": "call `fit` and `predict` of the model",
     "profiler": "trace steps with tf.train.ProfilerHook, or with tf.RunOptions(trace_level=...)",
 }
@@ -41,14 +43,18 @@ def absent(module: str, name: str) -> AttributeError:
     inner = module.replace("tf", "capstan", 1)
     start = f"module {inner!r} has no attribute {name!r}"
     path = f"{module}.{name}".removeprefix("tf.")
-    if path in _RENAMED:
-        return AttributeError(f"{start}: TensorFlow 1.0 renamed it to {_RENAMED[path]}")
     close = _close(inner, name)
-    if close is not None:
-        return AttributeError(f"{start}. Did you mean: {close!r}?")
     instead = _INSTEAD.get(path)
-    hint = "" if instead is None else f". Instead, {instead}"
-    return AttributeError(f"{start}: Capstan lacks this part of TensorFlow 1{hint}")
+    if path in _RENAMED:
+        message = f"{start}: TensorFlow 1.0 renamed it to {_RENAMED[path]}"
+    elif close is not None:
+        message = f"{start}. Did you mean: {close!r}?"
+    else:
+        hint = "" if instead is None else f". Instead, {instead}"
+        message = f"{start}: Capstan lacks this part of TensorFlow 1{hint}"
+    # With `name` and without `obj`, Python adds no suggestion of its own. It compares names only
+    # loosely, and suggests `disable_eager_execution` for `enable_eager_execution`.
+    return AttributeError(message, name=name)
 
 
 def _close(module: str, name: str) -> str | None:
@@ -57,9 +63,11 @@ def _close(module: str, name: str) -> str | None:
     if home is None or name.startswith("_") or name in _LACKED:
         return None
     names = dir(home) if "__dir__" in vars(home) else public.names(vars(home))
+    by_lowercase = {each.lower(): each for each in sorted(names)}
     # A digit is not a misspelling: TensorFlow has both conv2d and conv3d.
     digits = [each for each in name if each.isdigit()]
-    for known in difflib.get_close_matches(name, names, 3, _CLOSE):
+    for match in difflib.get_close_matches(name.lower(), by_lowercase, 3, _CLOSE):
+        known = by_lowercase[match]
         is_as_long = abs(len(known) - len(name)) <= 1
         if is_as_long and [each for each in known if each.isdigit()] == digits:
             return known
