@@ -1,5 +1,6 @@
 """A command line or a job that cannot be run is refused before anything has happened."""
 
+import io
 import shlex
 import socket
 from collections.abc import Iterator
@@ -121,6 +122,14 @@ def test_faults_of_file_commands_and_flags_are_reported_together(
         "spec.replicaSpecs.ps.template.spec.containers[0].command",
         "--port 99999",
     ]
+
+
+def test_every_fault_of_a_job_from_standard_input_is_named(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = JOB.replace("replicas: 2", "replica: 2").encode()
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text)))
+    assert refused(capsys, "run -").startswith("  spec.replicaSpecs.worker.replica: ")
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,13 @@ def test_a_misspelt_field_of_a_pod_is_a_warning(
     assert "did you mean image?" in capsys.readouterr().err
 
 
+def test_a_training_job_needs_no_conversion(file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.main(["convert", str(file)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"capstanctl: {file}: is a TrainingJob already, and needs no conversion\n"
+
+
 @pytest.mark.parametrize("command", ["render", "convert", "submit"])
 def test_a_file_that_is_missing_is_one_line(
     command: str, capsys: pytest.CaptureFixture[str]

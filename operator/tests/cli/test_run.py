@@ -148,6 +148,23 @@ def test_a_job_that_succeeds_ends_with_its_results(run: Run) -> None:
 
 
 @pytest.mark.e2e
+def test_a_job_from_standard_input_runs_in_the_current_directory(run: Run) -> None:
+    run.job(worker_1="print('trained')")
+    folder = run.folder / "job"
+    ended = subprocess.run(
+        [CAPSTANCTL[0], "run", "-"],
+        input=(folder / "job.yaml").read_text(),
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (folder / ".capstan/digits/worker-0.1.log").read_text() == "trained\n"
+
+
+@pytest.mark.e2e
 def test_a_job_that_fails_ends_with_the_reason(run: Run) -> None:
     run.job("{backoffLimit: 0}", ps_1=SERVE, worker_1="raise SystemExit('out of digits')")
     code, output, _ = run.start().end()

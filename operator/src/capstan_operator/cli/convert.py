@@ -2,10 +2,12 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
 
+from capstan_operator.api import names
 from capstan_operator.cli import documents
 from capstan_operator.convert import tfjob
 from capstan_operator.errors import Fault, Invalid
@@ -25,7 +27,7 @@ def convert(options: argparse.Namespace) -> int:
     except Invalid as invalid:
         raise Invalid(documents.in_file(options.file, invalid.faults)) from invalid
     if not converted:
-        raise Invalid((Fault(options.file, f"has no {tfjob.KIND}"),))
+        raise Invalid((Fault(options.file, _nothing_to_convert(found)),))
     for each in (each for each in found if each is not None and not tfjob.is_tfjob(each)):
         print(f"capstanctl: {_name(each)}: left out, because it is not a TFJob", file=sys.stderr)
     for result in converted:
@@ -33,6 +35,13 @@ def convert(options: argparse.Namespace) -> int:
             print(f"capstanctl: not kept: {lost}", file=sys.stderr)
     documents.show([result.manifest for result in converted], options.output)
     return 0
+
+
+def _nothing_to_convert(found: Sequence[Any]) -> str:
+    kinds = [each.get("kind") for each in found if isinstance(each, dict)]
+    if names.KIND in kinds:
+        return f"is a {names.KIND} already, and needs no conversion"
+    return f"has no {tfjob.KIND}"
 
 
 def _documents(file: str) -> list[Any]:

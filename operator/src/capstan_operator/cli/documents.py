@@ -19,12 +19,17 @@ STDIN = "-"
 def text(file: str) -> str:
     """Return the text of a file, or of standard input for `-`. Raises errors.Invalid."""
     try:
-        raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
-        return raw.decode()
+        return read(file)
     except OSError as fault:
         raise Invalid((Fault(file, f"cannot be read: {fault.strerror}"),)) from fault
     except UnicodeDecodeError as fault:
         raise Invalid((Fault(file, "is not text in UTF-8, as YAML must be"),)) from fault
+
+
+def read(file: str) -> str:
+    """Return the text of a file, as `text` does. Raises OSError and UnicodeDecodeError."""
+    raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    return raw.decode()
 
 
 def job(file: str) -> TrainingJob:

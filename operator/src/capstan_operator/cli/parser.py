@@ -81,11 +81,13 @@ def _run(commands: "_Commands[argparse.ArgumentParser]") -> None:
         epilog=(
             "State is kept in .capstan/JOB of the current directory: status.json, "
             "TASK.ATTEMPT.log, checkpoints. The tasks' working directory is the folder of "
-            "JOB.yaml. Exit status: 0 succeeded, 1 failed, 2 wrong input and nothing was "
-            "started, 130 Ctrl-C."
+            "JOB.yaml, or the current directory for standard input. Exit status: 0 succeeded, 1 "
+            "failed, 2 wrong input and nothing was started, 130 Ctrl-C."
         ),
     )
-    run.add_argument("job", type=Path, metavar="JOB.yaml", help="the TrainingJob")
+    run.add_argument(
+        "job", type=Path, metavar="JOB.yaml", help="the TrainingJob; - reads standard input"
+    )
     run.add_argument(
         "--port",
         type=int,
@@ -173,7 +175,8 @@ def _top(commands: "_Commands[argparse.ArgumentParser]") -> None:
         description=(
             "Show the state, node, step and speed of each task, and its processors and memory if "
             "the cluster measures them. On a terminal the table is live until the job is over or "
-            "Ctrl-C. In a pipe it is printed once. Without JOB, all jobs are shown."
+            "Ctrl-C. In a pipe it is printed once. Without JOB, all jobs are shown, on a terminal "
+            "until Ctrl-C, because new jobs may come."
         ),
         epilog=f"{_WHERE} {_EXIT}",
     )

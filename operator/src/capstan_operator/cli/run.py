@@ -8,7 +8,7 @@ from rich.console import Console
 
 from capstan_operator.api import parse, status_json
 from capstan_operator.api.status import Phase, Status
-from capstan_operator.cli import summary
+from capstan_operator.cli import documents, summary
 from capstan_operator.cli.lines import Lines
 from capstan_operator.cli.table import Table
 from capstan_operator.errors import Fault
@@ -20,6 +20,8 @@ STATE = Path(".capstan")
 
 def run(path: Path, port: int | None, *, as_json: bool) -> int:
     """Run the job in a file to its end; return the exit status.
+
+    The path `-` is standard input. Its job runs in the current directory.
 
     Fields of pod templates that are probably misspelt, and GPUs that this machine lacks, are
     reported on stderr, a line for each.
@@ -53,7 +55,7 @@ def run(path: Path, port: int | None, *, as_json: bool) -> int:
 def _draft(path: Path) -> parse.Draft:
     """Read the file. If it cannot be read, that is a fault of the draft."""
     try:
-        return parse.draft(path.read_text(encoding="utf-8"))
+        return parse.draft(documents.read(str(path)))
     except OSError as fault:
         return parse.Draft(None, (Fault("", f"cannot be read: {fault.strerror}"),))
     except UnicodeDecodeError:

@@ -43,7 +43,7 @@ class _View:
 
     @property
     def is_last(self) -> bool:
-        """Whether the shown values cannot change any more."""
+        """Whether the shown values cannot change any more. New jobs may come at any time."""
         return self.job is not None and (
             self.job.is_over or (self.job.is_local and not self.job.is_run)
         )
