@@ -1,7 +1,9 @@
 """Kernels of placeholders, identities, no-ops, assertions, prints and branches."""
 
 import itertools
+import math
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -78,14 +80,17 @@ def summary(value: Array, limit: int) -> str:
     array = np.asarray(value)
     flat = array.ravel().tolist()
     shown = flat if limit < 0 else flat[:limit]
-    words = [_word(element) for element in shown]
-    if array.ndim > 1 and array.size:
-        width = array.shape[-1]
-        rows = [words[at : at + width] for at in range(0, len(words), width)]
-        text = "".join(f"[{' '.join(row)}]" for row in rows)
-    else:
-        text = " ".join(words)
+    text = _nested([_word(element) for element in shown], array.shape[1:])
     return text if len(shown) == len(flat) else text + "..."
+
+
+def _nested(words: Sequence[str], inner: Sequence[int]) -> str:
+    """Return words in brackets, a pair for each part of the sizes `inner`. The last may be short."""
+    if not inner or not words:
+        return " ".join(words)
+    size = math.prod(inner)
+    parts = (words[at : at + size] for at in range(0, len(words), size))
+    return "".join(f"[{_nested(part, inner[1:])}]" for part in parts)
 
 
 def _word(element: object) -> str:
