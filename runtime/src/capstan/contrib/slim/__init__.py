@@ -10,11 +10,11 @@ from capstan.contrib import metrics as metrics
 from capstan.contrib.layers import collecting as utils
 from capstan.contrib.layers import initializers as initializers
 from capstan.contrib.layers import regularizers as regularizers
-from capstan.contrib.layers import summaries as summaries
 from capstan.contrib.slim import evaluation as evaluation
 from capstan.contrib.slim import learning as learning
 from capstan.contrib.slim import model_analyzer as model_analyzer
 from capstan.contrib.slim import queues as queues
+from capstan.contrib.slim import summaries as summaries
 from capstan.contrib.slim.data import data_decoder as data_decoder
 from capstan.contrib.slim.data import data_provider as data_provider
 from capstan.contrib.slim.data import dataset as dataset
@@ -43,6 +43,7 @@ alias.grow(
         "python.slim.learning": ("capstan.contrib.slim.learning",),
         "python.slim.model_analyzer": ("capstan.contrib.slim.model_analyzer",),
         "python.slim.queues": ("capstan.contrib.slim.queues",),
+        "python.slim.summaries": ("capstan.contrib.slim.summaries",),
         "python.slim.data": ("capstan.contrib.slim.data",),
         **{f"python.slim.data.{name}": (f"capstan.contrib.slim.data.{name}",) for name in _DATA},
     },
