@@ -85,7 +85,7 @@ def summary(value: Array, limit: int) -> str:
 
 
 def _nested(words: Sequence[str], inner: Sequence[int]) -> str:
-    """Return words in brackets, a pair for each part of the sizes `inner`. The last may be short."""
+    """Return words in a pair of brackets for each part of the sizes `inner`."""
     if not inner or not words:
         return " ".join(words)
     size = math.prod(inner)
