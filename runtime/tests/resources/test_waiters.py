@@ -17,6 +17,8 @@ from capstan.resources import (
     accumulators,
     alarms,
     barrier,
+    queue,
+    queues,
     staging,
     staging_map,
     waiters,
@@ -156,6 +158,69 @@ def test_a_take_with_a_limit_does_not_wait_for_gradients_that_are_late() -> None
     assert third.numbers == [[8.0]]
     with pytest.raises(errors.InvalidArgumentError, match="num_required must be positive"):
         take_up_to(0)
+
+
+QUEUES = [
+    lambda: queues.FIFOQueue(NAME, None, (dtypes.int32,), ((),)),
+    lambda: queues.PaddingFIFOQueue(NAME, None, (dtypes.int32,), ((),)),
+    lambda: queues.RandomShuffleQueue(NAME, None, (dtypes.int32,), ((),), 0, (1, 2)),
+    lambda: queues.PriorityQueue(NAME, None, (dtypes.int64, dtypes.int32), ((), ())),
+]
+
+
+@pytest.mark.parametrize("make", QUEUES)
+def test_a_queue_that_nothing_fills_warns_once(
+    make: Callable[[], queue.Queue], caplog: pytest.LogCaptureFixture
+) -> None:
+    target, clock = make(), Clock()
+    for _ in range(2):
+        target.dequeue(*Call().ends)
+        target.watch(clock)
+    clock.pass_time(29)
+    assert not caplog.messages
+    clock.pass_time(1)
+    (message,) = caplog.messages
+    start = f"Dequeue still waiting for the first element of {target.kind} 'r'. Check that"
+    assert message.startswith(start)
+    target.dequeue(*Call().ends)
+    target.watch(clock)
+    clock.pass_time(100)
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.parametrize("make", QUEUES)
+def test_a_queue_that_had_an_element_does_not_warn(
+    make: Callable[[], queue.Queue], caplog: pytest.LogCaptureFixture
+) -> None:
+    target, clock, first = make(), Clock(), Call()
+    target.dequeue(*first.ends)
+    target.watch(clock)
+    target.enqueue((NUMBER,) * len(target.types), *Call().ends)
+    assert first.answers
+    target.dequeue(*Call().ends)
+    target.watch(clock)
+    clock.pass_time(100)
+    assert not caplog.messages
+
+
+def test_a_dequeue_of_several_elements_that_got_some_does_not_warn(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    target, clock = QUEUES[0](), Clock()
+    target.dequeue_many(2, *Call().ends)
+    target.watch(clock)
+    target.enqueue((NUMBER,), *Call().ends)
+    clock.pass_time(100)
+    assert not caplog.messages
+
+
+def test_a_cancelled_dequeue_does_not_warn(caplog: pytest.LogCaptureFixture) -> None:
+    target, clock, call = QUEUES[0](), Clock(), Call()
+    target.dequeue(*call.ends)
+    target.watch(clock)
+    call.cancel()
+    clock.pass_time(100)
+    assert not caplog.messages
 
 
 def test_an_alarm_calls_its_function_after_the_functions_of_earlier_times() -> None:

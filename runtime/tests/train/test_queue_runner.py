@@ -9,6 +9,7 @@ import clusters
 import pytest
 
 import capstan as tf
+from capstan.resources import queue as queues
 from capstan.services import repeated, step_run
 from capstan.transport import cancellation
 
@@ -46,6 +47,40 @@ def test_a_queue_is_closed_when_the_source_of_all_threads_has_ended(count: int) 
         with pytest.raises(tf.errors.OutOfRangeError, match="is closed"):
             session.run(more)
     assert runner.exceptions_raised == []
+
+
+def warning_of_a_wait(fetch: Any, caplog: pytest.LogCaptureFixture) -> str:
+    """Run `fetch` until a warning is logged, end the session, and return the warning."""
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
+        call = background.Background(lambda: session.run(fetch))
+        background.until(lambda: any("still waiting" in message for message in caplog.messages))
+    with pytest.raises(tf.errors.CancelledError):
+        call.join()
+    (message,) = (message for message in caplog.messages if "still waiting" in message)
+    return message
+
+
+@pytest.mark.parametrize("count", [None, 2])
+def test_a_dequeue_without_queue_runners_warns(
+    count: int | None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(queues, "_PATIENCE_SECONDS", 0.0)
+    queue = tf.train.range_input_producer(3, name="numbers")
+    message = warning_of_a_wait(queue.dequeue() if count is None else queue.dequeue_many(2), caplog)
+    assert message.startswith("Dequeue still waiting for the first element of FIFOQueue")
+    assert "tf.train.start_queue_runners" in message
+
+
+def test_synchronous_training_without_its_hook_warns(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(queues, "_PATIENCE_SECONDS", 0.0)
+    step, weights = tf.train.create_global_step(), tf.Variable(1.0)
+    optimizer = tf.train.SyncReplicasOptimizer(tf.train.GradientDescentOptimizer(0.1), 1)
+    message = warning_of_a_wait(optimizer.minimize(weights * weights, global_step=step), caplog)
+    assert "FIFOQueue 'sync_token_q'" in message
+    assert "SyncReplicasOptimizer.make_session_run_hook" in message
 
 
 def test_threads_are_named_after_the_queue_and_the_operation() -> None:

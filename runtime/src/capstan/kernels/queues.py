@@ -186,11 +186,13 @@ def _enqueue(method: Callable[..., None]) -> Callable[[NodeContext], Function]:
 
 def _dequeue(node: NodeContext) -> Function:
     _check_timeout(node)
+    clock = node.resources.alarms
 
     def dequeue(handle: Any, *, done: Any, cancellation: Any) -> None:
         target = resources.behind(handle)
         resources.check_signature(node, (), target.types)
         target.dequeue(done, cancellation)
+        target.watch(clock)
 
     return dequeue
 
@@ -200,6 +202,7 @@ def _dequeue_many(*, allow_small_batch: bool) -> Callable[[NodeContext], Functio
 
     def start(node: NodeContext) -> Function:
         _check_timeout(node)
+        clock = node.resources.alarms
 
         def dequeue_many(handle: Any, count: Array, *, done: Any, cancellation: Any) -> None:
             if count.size != 1:
@@ -210,6 +213,7 @@ def _dequeue_many(*, allow_small_batch: bool) -> Callable[[NodeContext], Functio
             target = resources.behind(handle)
             resources.check_signature(node, (dtypes.int32,), target.types)
             target.dequeue_many(wanted, done, cancellation, allow_small_batch=allow_small_batch)
+            target.watch(clock)
 
         return dequeue_many
 

@@ -8,11 +8,24 @@ The queue differs from TensorFlow's in one respect. If a step ends before it rea
 it took, they go back to where they were. TensorFlow loses them.
 """
 
+import functools
+import logging
 from collections.abc import Sequence
+from typing import Final
 
 from capstan import errors
 from capstan.core import cancellation, dtypes, resource_name
-from capstan.resources import element_shapes, elements, queue_attempts, queue_elements, waiters
+from capstan.resources import (
+    alarms,
+    element_shapes,
+    elements,
+    queue_attempts,
+    queue_elements,
+    waiters,
+)
+
+# A first element that takes longer probably never comes. A slow input may need some seconds.
+_PATIENCE_SECONDS: Final = 30.0
 
 
 class Queue(waiters.Waited, queue_elements.QueueElements):
@@ -32,6 +45,7 @@ class Queue(waiters.Waited, queue_elements.QueueElements):
         self.is_closed = False
         self._enqueues, self._dequeues = self._lines
         self._arrived = 0
+        self._is_watched = False
 
     # --- operations
 
@@ -123,6 +137,36 @@ class Queue(waiters.Waited, queue_elements.QueueElements):
         if self._abandoned is not None:
             raise self._abandoned
         return len(self)
+
+    # --- the warning about a queue that nothing fills
+
+    def watch(self, clock: alarms.Alarms) -> None:
+        """Warn if the first dequeue that has to wait finds no element for 30 seconds.
+
+        A queue warns at most once, because a program may well wait long on purpose.
+        """
+        if self._is_watched or not self._dequeues:
+            return
+        with self._lock:
+            waiting = next(iter(self._dequeues), None)
+            if waiting is None or self._is_watched:
+                return
+            self._is_watched = True
+        due = clock.now() + _PATIENCE_SECONDS
+        clock.call_at(due, functools.partial(self._warn_of, waiting))
+
+    def _warn_of(self, waiting: waiters.Attempt) -> None:
+        with self._lock:
+            if waiting not in self._dequeues or self._arrived:
+                return
+        logging.getLogger("capstan").warning(
+            "Dequeue still waiting for the first element of %s '%s'. Check that the program fills "
+            "the queue: call tf.train.start_queue_runners, or use a MonitoredTrainingSession. If "
+            "this is sync_token_q, give the session the hook of "
+            "SyncReplicasOptimizer.make_session_run_hook",
+            self.kind,
+            self.name,
+        )
 
     # --- the state for a checkpoint
 

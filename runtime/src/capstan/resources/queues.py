@@ -117,6 +117,7 @@ class RandomShuffleQueue(queue.Queue):
 
     def put(self, batch: elements.Batch) -> None:
         self._held.append(batch)
+        self._arrived += 1
 
     def take(self, count: int) -> list[queue_elements.Entry]:
         return [(0, self._draw()) for _ in range(count)]
