@@ -103,11 +103,14 @@ def _variable_of(error: errors.OpError, path: str) -> str:
 
 
 def _with_readers(op: graphs.Operation) -> Iterator[graphs.Operation]:
-    """Yield an operation, and if it reshapes a value, the operations that use the value."""
+    """Yield an operation, and the operations to which its value goes, if it goes to one at a time.
+
+    A value that cannot be reshaped therefore leads to the assignment of its variable.
+    """
     yield op
-    if op.type in ("Reshape", "Identity"):
-        for reader in op.outputs[0].consumers():
-            yield from _with_readers(reader)
+    while len(op.outputs) == 1 and len(readers := op.outputs[0].consumers()) == 1:
+        (op,) = readers
+        yield op
 
 
 def _explained(error: errors.OpError, cause: str, subject: str = "") -> errors.OpError:
