@@ -289,6 +289,25 @@ def test_py_function_gets_arrays_with_the_method_of_eager_tensors() -> None:
     assert seen[3].tolist() == [b"a", b"b"]
 
 
+def test_py_function_may_use_one_array_for_all_its_results() -> None:
+    numbers, reused = itertools.count(), np.zeros(2, np.float32)
+
+    def fill() -> Any:
+        reused[:] = next(numbers)
+        return reused
+
+    queue = tf.FIFOQueue(2, tf.float32, [[2]])
+    put = queue.enqueue([tf.reshape(tf.py_function(fill, [], tf.float32), [2])])
+    with tf.Session() as session:
+        session.run(put)
+        session.run(put)
+        assert session.run(queue.dequeue_many(2)).tolist() == [[0, 0], [1, 1]]
+    first = tf.py_function(fill, [], tf.float32)
+    with tf.control_dependencies([first]):
+        second = tf.py_function(fill, [], tf.float32)
+    assert [value.tolist() for value in run([first, second])] == [[2, 2], [3, 3]]
+
+
 def test_a_tensor_that_py_function_returns_is_refused_with_advice() -> None:
     y = tf.py_function(lambda x: tf.constant(x), [1.0], tf.float32)
     with pytest.raises(tf.errors.InvalidArgumentError, match="compute with NumPy"):

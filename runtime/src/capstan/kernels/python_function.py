@@ -121,7 +121,7 @@ def _results(token: str, returned: Any, expected: list[dtypes.DType]) -> tuple[A
 
 
 def _converted(token: str, returned: Any, expected: list[dtypes.DType]) -> tuple[Array, ...]:
-    """Return the results of a function of `py_function` as arrays of the expected types.
+    """Return the results of a function of `py_function` as new arrays of the expected types.
 
     Raises:
         InvalidArgumentError: a value is missing.
@@ -144,7 +144,8 @@ def _converted(token: str, returned: Any, expected: list[dtypes.DType]) -> tuple
                 f"the function of py_function returned the tensor {value.name} of a graph. Return "
                 "arrays: compute with NumPy, as Capstan has no eager operations"
             )
-    return tuple(map(literals.to_array, values, expected))
+    # The function may write into its array again, for the next step.
+    return tuple(array.copy() for array in map(literals.to_array, values, expected))
 
 
 def _array(value: Any) -> Array:
