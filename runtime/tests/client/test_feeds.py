@@ -108,3 +108,14 @@ def test_a_value_that_is_no_array_of_numbers_is_refused_with_the_name_of_its_ten
         fed = tf.placeholder(tf.float32, name="rate")
         with pytest.raises(error, match=r"Cannot feed Tensor 'rate:0' of float32: "):
             session.run(fed, {fed: value})
+
+
+def test_the_name_of_the_tensor_comes_with_any_kind_of_error() -> None:
+    class Unreadable:
+        def __float__(self) -> float:
+            return float(b"\xff".decode())
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        fed = tf.placeholder(tf.float32, name="rate")
+        with pytest.raises(ValueError, match=r"Cannot feed Tensor 'rate:0' of float32: 'utf-8'"):
+            session.run(fed, {fed: Unreadable()})

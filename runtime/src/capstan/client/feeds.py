@@ -136,7 +136,9 @@ def _as_array(tensor: graphs.Tensor, value: Any) -> Array:
     except OverflowError:
         raise _incompatible(value, dtype) from None
     except (TypeError, ValueError) as error:
-        raise type(error)(f"Cannot feed Tensor {tensor.name!r} of {dtype.name}: {error}") from None
+        # The class of the error itself may take other arguments, as UnicodeDecodeError does.
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"Cannot feed Tensor {tensor.name!r} of {dtype.name}: {error}") from None
     return array
 
 
