@@ -96,6 +96,18 @@ def test_wrong_arguments_are_refused_with_the_same_class_of_error(v1: Any) -> No
         assert isinstance(ours[0], str)
 
 
+def test_nothing_is_drawn_from_no_classes(v1: Any) -> None:
+    for rows, count in ((0, 3), (2, 0), (2, 3)):
+        logits = np.zeros([rows, 0])
+        for case in (
+            lambda v1, given=(logits, count): v1.random.stateless_multinomial(*given, [1, 2]),
+            lambda v1, given=(logits, count): v1.multinomial(*given),
+        ):
+            ours, theirs = outcome(capstan, case), outcome(v1, case)
+            assert ours == theirs
+            assert "num_classes should be positive" in ours[1]
+
+
 def test_every_step_draws_the_same_numbers() -> None:
     with capstan.Graph().as_default(), capstan.Session() as session:
         seed = capstan.placeholder(capstan.int64, [2])

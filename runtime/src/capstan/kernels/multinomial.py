@@ -41,7 +41,7 @@ def checked_count(logits: Array, num_samples: Array) -> int:
         raise invalid(f"logits should be a matrix, got shape {show(logits.shape)}")
     if count < 0:
         raise invalid(f"num_samples should be nonnegative, got {count}")
-    if not logits.shape[1] and logits.shape[0] and count:
+    if not logits.shape[1]:
         raise invalid("num_classes should be positive, got 0")
     return count
 
