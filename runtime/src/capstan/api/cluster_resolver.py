@@ -105,7 +105,8 @@ class SimpleClusterResolver(ClusterResolver):
 class UnionResolver(ClusterResolver):
     """Holds the tasks of several resolvers. Its task and target are those of the first one.
 
-    The keyword arguments `task_type`, `task_id` and `rpc_layer` override those of the first one.
+    The keyword arguments `task_type`, `task_id` and `rpc_layer` override those of the first one. An
+    empty text or 0 overrides nothing, as in TensorFlow.
 
     Raises:
         ValueError: there are no resolvers, or other keyword arguments.
