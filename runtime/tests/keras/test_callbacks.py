@@ -239,13 +239,14 @@ def test_a_training_begins_with_the_newest_checkpoint(
     [
         ({"save_freq": "batch"}, ValueError, "Unrecognized save_freq: batch"),
         ({"save_all": True}, TypeError, "no argument 'save_all'"),
+        ({"filepath": "w-{val_loss}"}, KeyError, "There is no 'val_loss', but epoch, loss"),
     ],
 )
 def test_a_checkpoint_that_cannot_be_written_is_refused(
     model: Any, options: dict[str, Any], error: Any, message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        train(model, keras.callbacks.ModelCheckpoint("w", **options))
+        train(model, keras.callbacks.ModelCheckpoint(**{"filepath": "w", **options}))
 
 
 def events(folder: pathlib.Path) -> tuple[dict[str, dict[int, float]], list[Any]]:

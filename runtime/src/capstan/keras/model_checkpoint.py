@@ -84,7 +84,7 @@ class ModelCheckpoint(callback.Callback):
 
     def _save(self, logs: Any) -> None:
         values = dict(logs or {})
-        path = self.filepath.format(**{"epoch": self._epoch + 1, **values})
+        path = self._path(values)
         reason = f"saving model to {path}"
         if self.save_best_only:
             value = values.get(self.monitor)
@@ -103,6 +103,16 @@ class ModelCheckpoint(callback.Callback):
             self.model.save_weights(path, overwrite=True)
         else:
             self.model.save(path, overwrite=True)
+
+    def _path(self, values: dict[str, Any]) -> str:
+        known = {"epoch": self._epoch + 1, **values}
+        try:
+            return self.filepath.format(**known)
+        except KeyError as error:
+            raise KeyError(
+                f"Failed to format this callback filepath: {self.filepath!r}. There is no {error}, "
+                f"but {', '.join(known)}"
+            ) from None
 
     def _report(self, text: str) -> None:
         if self.verbose > 0:
