@@ -143,7 +143,7 @@ def test_an_open_file_and_objects_of_the_program_are_taken(tmp_path: pathlib.Pat
         model.compile("sgd", off, [off])
         expected = model.evaluate(X, Y, verbose=0)
         with h5py.File(path, "w") as file:
-            model.save(file)
+            model.save(file, overwrite=False)  # An open file is nothing to ask about.
     with program(), h5py.File(path, "r") as file:
         with pytest.raises(ValueError, match="Unknown layer: Doubled"):
             keras.models.load_model(file)
@@ -182,6 +182,29 @@ def test_state_that_does_not_fit_is_reported(
         check(again.get_weights(), model.get_weights())
 
 
+@pytest.mark.parametrize("begins", [train, lambda model: model.build((None, 3))])
+def test_a_sequence_whose_data_gave_its_input_is_loaded(
+    begins: Any, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = str(tmp_path / "model.h5")
+    with program():
+        model = keras.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
+        assert "build_input_shape" not in model.get_config()
+        model.compile("adam", "mse")
+        begins(model)
+        assert model.get_config()["build_input_shape"] == [None, 3]
+        model.save(path)
+        expected = model.get_weights()
+        copy = keras.models.clone_model(model)
+        assert not copy.built
+    with program():
+        again = keras.models.load_model(path)
+        check(again.get_weights(), expected)
+        assert again.get_config()["build_input_shape"] == [None, 3]
+        train(again)
+    assert ("begins anew" in caplog.text) == (begins is train)
+
+
 def test_models_and_files_that_do_not_fit_are_refused(tmp_path: pathlib.Path) -> None:
     path = str(tmp_path / "model")
     with program():
@@ -210,6 +233,27 @@ def test_a_file_is_replaced_if_the_answer_is_yes(
         assert path.read_bytes() == b"before"
         sequential().save(path, overwrite=False)
     assert h5py.is_hdf5(path)
+
+
+class Odd(keras.layers.Layer):
+    """A layer that JSON cannot describe."""
+
+    def call(self, inputs: Any) -> Any:
+        return inputs
+
+    def get_config(self) -> Any:
+        return {**super().get_config(), "object": object()}
+
+
+def test_a_model_that_cannot_be_saved_leaves_the_file_before_it(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "model.h5"
+    with program():
+        sequential().save(path)
+        before = path.read_bytes()
+        with pytest.raises(TypeError, match="Not JSON Serializable"):
+            keras.Sequential([keras.layers.Dense(2, input_shape=(3,)), Odd()]).save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_callback_saves_whole_models(tmp_path: pathlib.Path) -> None:

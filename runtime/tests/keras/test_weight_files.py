@@ -237,6 +237,19 @@ def test_an_hdf5_file_keeps_the_weights(tmp_path: pathlib.Path) -> None:
             wide.load_weights(path, by_name=True)
 
 
+def test_weights_that_cannot_be_saved_leave_the_file_before_them(tmp_path: pathlib.Path) -> None:
+    pytest.importorskip("h5py", reason=NO_HDF5)
+    path = tmp_path / "weights.h5"
+    with program():
+        functional().save_weights(path)
+        before = path.read_bytes()
+        twice = [keras.layers.Dense(1, input_shape=(1,), name="same") for _ in range(2)]
+        with pytest.raises(ValueError, match="name already exists"):
+            keras.Sequential(twice).save_weights(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_many_names_of_an_hdf5_file_need_several_attributes(tmp_path: pathlib.Path) -> None:
     h5py = pytest.importorskip("h5py", reason=NO_HDF5)
     from capstan.keras import hdf5_weights

@@ -167,3 +167,21 @@ def test_tensorflow_continues_a_model_of_capstan(
     again = keras.models.load_model(path)
     np.testing.assert_allclose(again.predict(x), outputs, rtol=1e-4, atol=1e-6)
     compare(fit(again, x), after)
+
+
+def test_a_sequence_without_an_input_goes_both_ways(keras: Any, tmp_path: pathlib.Path) -> None:
+    def made(keras: Any, path: pathlib.Path) -> Any:
+        model = keras.models.Sequential([keras.layers.Dense(2), keras.layers.Dense(1)])
+        model.compile(keras.optimizers["adam"](), "mse")
+        fit(model, X)
+        keras.models.save_model(model, str(path))
+        return model.predict(X)
+
+    theirs = made(keras, tmp_path / "theirs.h5")
+    with capstan.Graph().as_default():
+        ours = made(Ours, tmp_path / "ours.h5")
+        again = capstan.keras.models.load_model(tmp_path / "theirs.h5")
+        np.testing.assert_allclose(again.predict(X), theirs, rtol=1e-4, atol=1e-6)
+        capstan.keras.backend.set_session(None)
+    again = keras.models.load_model(str(tmp_path / "ours.h5"))
+    np.testing.assert_allclose(again.predict(X), ours, rtol=1e-4, atol=1e-6)

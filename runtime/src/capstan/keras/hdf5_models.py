@@ -17,20 +17,33 @@ from capstan.keras.optimizers import wrapped
 _STATE = "optimizer_weights"
 
 
-def opened(path: Any, mode: str, caller: str) -> AbstractContextManager[Any]:
-    """Return the block in which a file is open. A file that is open already stays open.
+def opened(path: Any) -> AbstractContextManager[Any]:
+    """Return the block that reads a file. A file that is open already stays open.
+
+    Raises:
+        OSError: it is no HDF5 file.
+        ImportError: h5py is not installed.
+    """
+    h5py = hdf5_weights.module("load_model")
+    if isinstance(path, h5py.File):
+        return nullcontext(path)
+    if not h5py.is_hdf5(path):
+        raise OSError(
+            f"load_model: {path} is no HDF5 file. Load a checkpoint by load_weights, and a "
+            "SavedModel by tf.saved_model.load"
+        )
+    file: AbstractContextManager[Any] = h5py.File(path, "r")
+    return file
+
+
+def written(path: Any) -> AbstractContextManager[Any]:
+    """Return the block that writes a file. A file that is open already stays open.
 
     Raises:
         ImportError: h5py is not installed.
     """
-    h5py = hdf5_weights.module(caller)
-    return nullcontext(path) if isinstance(path, h5py.File) else h5py.File(path, mode)
-
-
-def is_file(path: Any, caller: str) -> bool:
-    """Return whether a path is an HDF5 file, or an open file is given."""
-    h5py = hdf5_weights.module(caller)
-    return isinstance(path, h5py.File) or bool(h5py.is_hdf5(path))
+    h5py = hdf5_weights.module("save")
+    return nullcontext(path) if isinstance(path, h5py.File) else hdf5_weights.written(h5py, path)
 
 
 def save(file: Any, model: Any, *, include_optimizer: bool) -> None:

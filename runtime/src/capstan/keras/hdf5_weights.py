@@ -5,8 +5,11 @@ names of the weights as an attribute, and a data set for each weight. Source:
 python/keras/saving/hdf5_format.py.
 """
 
+import contextlib
 import importlib
-from collections.abc import Sequence
+import os
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,6 +33,22 @@ def module(caller: str) -> Any:
             f"`{caller}` requires h5py when weights are in HDF5. Install it (pip install h5py), "
             "or use a name without .h5, which is a checkpoint of TensorFlow"
         ) from error
+
+
+@contextlib.contextmanager
+def written(h5py: Any, path: Any) -> Iterator[Any]:
+    """Open a new file for the block. It becomes the file `path` when the block ends without error.
+
+    A program that is killed meanwhile, or cannot write the whole file, keeps the file before it.
+    """
+    unfinished = f"{os.fspath(path)}.{os.getpid()}.{threading.get_ident()}.tmp"
+    try:
+        with h5py.File(unfinished, "w") as file:
+            yield file
+        os.replace(unfinished, path)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(unfinished)
 
 
 def save(file: Any, model: Any) -> None:

@@ -61,12 +61,7 @@ def load_model(
         ValueError: the file has no model, or an object in it is unknown.
         ImportError: h5py is not installed.
     """
-    if not hdf5_models.is_file(filepath, "load_model"):
-        raise OSError(
-            f"load_model: {filepath} is no HDF5 file. Load a checkpoint by load_weights, and a "
-            "SavedModel by tf.saved_model.load"
-        )
-    with hdf5_models.opened(filepath, "r", "load_model") as file:
+    with hdf5_models.opened(filepath) as file:
         return hdf5_models.load(file, model_from_config, custom_objects, compiles=compile)
 
 
@@ -77,7 +72,14 @@ def clone_with_layers(model: Any) -> Any:
     """
     if isinstance(model, Model) and not model._is_described:
         return subclass_clones.clone(model, clone_with_layers)
-    return type(model).from_config(model.get_config())
+    return _unbuilt(model)
+
+
+def _unbuilt(layer: Any) -> Any:
+    """Return a layer of the same configuration, without variables."""
+    config = {**layer.get_config()}
+    config.pop("build_input_shape", None)
+    return type(layer).from_config(config)
 
 
 def clone_model(
@@ -93,7 +95,7 @@ def clone_model(
     Raises:
         ValueError: the model is no `Sequential` and no function of layers.
     """
-    clone = clone_function or (lambda layer: type(layer).from_config(layer.get_config()))
+    clone = clone_function or _unbuilt
     given = list(map(_input, nest.flatten(input_tensors))) if input_tensors is not None else []
     if isinstance(model, Sequential):
         own = [part for part in model._sequence if isinstance(part, _inputs.InputLayer)]

@@ -98,6 +98,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
             for shape in (input_shape if is_list else [input_shape])
         ]
         self.call(inputs if is_list else inputs[0])
+        self._built_for = input_shape
         self.built = True
 
     def _build_once(self, inputs: Any) -> None:
@@ -166,12 +167,10 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
                 "Sequential model. It does not work for subclassed models, because only their code "
                 "describes them. Use `save_weights` instead."
             )
-        if not overwrite and os.path.isfile(filepath) and not weight_files.may_replace(filepath):
+        is_there = isinstance(filepath, str | os.PathLike) and os.path.isfile(filepath)
+        if not overwrite and is_there and not weight_files.may_replace(str(filepath)):
             return
-        with (
-            self._weights_graph().as_default(),
-            hdf5_models.opened(filepath, "w", "save") as file,
-        ):
+        with self._weights_graph().as_default(), hdf5_models.written(filepath) as file:
             hdf5_models.save(file, self, include_optimizer=include_optimizer)
 
     @property

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
 from capstan.keras import base_layer, context, model_configs, network
 from capstan.keras import inputs as input_layers
@@ -91,8 +92,15 @@ class Sequential(network.Model):
         return True
 
     def get_config(self) -> dict[str, Any]:
-        """Return the layers, as values that JSON can hold."""
-        return model_configs.of_sequence(self.name, self._sequence)
+        """Return the layers, as values that JSON can hold.
+
+        If `build` or data have made the variables, `build_input_shape` lets `from_config` make them
+        again.
+        """
+        config = model_configs.of_sequence(self.name, self._sequence)
+        if self._built_for is not None:
+            config["build_input_shape"] = tensor_shape.as_shape(self._built_for).as_list()
+        return config
 
     @classmethod
     def from_config(cls, config: Any, custom_objects: Any = None) -> Any:

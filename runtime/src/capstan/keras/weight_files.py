@@ -43,14 +43,14 @@ class WeightFiles:
             )
         path = os.fspath(filepath)
         is_hdf5 = _format(path, save_format) == "h5"
-        writer = hdf5_weights.module("save_weights") if is_hdf5 else None
+        h5py = hdf5_weights.module("save_weights") if is_hdf5 else None
         shown = path if is_hdf5 else f"{path}.index"
         if not overwrite and os.path.isfile(shown) and not may_replace(shown):
             return
         with self._weights_graph().as_default():
             session = sessions.get_session()
-            if writer is not None:
-                with writer.File(path, "w") as file:
+            if h5py is not None:
+                with hdf5_weights.written(h5py, path) as file:
                     hdf5_weights.save(file, self)
                 return
             self._weight_saver().save(path, session)

@@ -25,6 +25,8 @@ class Reader:
     _compiled: Any = None
     _keys: list[str] | None = None
     """The names of the inputs of a model that was called on a dictionary of them."""
+    _built_for: Any = None
+    """The shape of the input of `build`, or of the only input that data have given."""
 
     def _session(self) -> Any:
         return sessions.get_session()
@@ -57,6 +59,8 @@ class Reader:
         made = nest.mapped(lambda each: creation_ops.placeholder(each.kind, each.shape), given)
         self._keys = sorted(made) if isinstance(made, Mapping) else None
         self.inputs = nest.flatten(made)
+        if self._keys is None and len(self.inputs) == 1:
+            self._built_for = self.inputs[0].shape
         is_one = isinstance(made, list | tuple) and len(made) == 1
         self.outputs = nest.flatten(self(self.inputs[0] if is_one else made))  # type: ignore[operator]
 
