@@ -5,6 +5,7 @@ the rows of a matrix, and treat all matrices of a batch at once. A GPU does not 
 tridiagonal matrix has no inverse, as in TensorFlow.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,8 @@ def _lu(node: NodeContext) -> Function:
     def decompose(matrix: Array) -> tuple[Any, Any]:
         if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
             raise invalid(f"Input matrix must be square, got shape {show(matrix.shape)}")
-        size = matrix.shape[-1]
-        factors, order = _factors(matrix.reshape(-1, size, size).copy())
+        count, size = math.prod(matrix.shape[:-2]), matrix.shape[-1]
+        factors, order = _factors(matrix.reshape(count, size, size).copy())
         if is_short:  # These are in host memory on every device.
             order = on_host(order).astype(np.int32)
         return factors.reshape(matrix.shape), order.reshape(matrix.shape[:-1])
