@@ -35,11 +35,12 @@ def model_to_estimator(
     """Return an estimator that trains a copy of a compiled model, also on parameter servers.
 
     The features are a tensor, a list, or a dictionary with the names of the inputs as keys. The
-    inputs of a subclass of `Model` are called `input_1`, `input_2` ..., and its outputs `output_1`,
-    `output_2` ... Its copy gets its attributes with new layers. Its first layer may be a
-    `DenseFeatures`, which takes a dictionary with any keys. The
     predictions have the names of the outputs. If the model has values in Keras's session, a new
-    training begins with them. `keras_model_path` is the file of a model instead, of `Model.save`.
+    training begins with them. In place of a model, `keras_model_path` names a file of `Model.save`.
+
+    The inputs of a subclass of `Model` are called `input_1`, `input_2` ..., and its outputs
+    `output_1`, `output_2` ... The copy has the attributes of the model, with new layers. If the
+    first layer is a `DenseFeatures`, the features are a dictionary with any keys.
 
     Raises:
         ValueError: there is no model, or it is not compiled, or there are a model and a path.
