@@ -16,6 +16,7 @@ from capstan.framework.raw import raw
 pytestmark = genuine.MARKS
 
 WORDS = ["a b  c", "", " x-y ", "\N{LATIN SMALL LETTER E WITH ACUTE}a b"]
+EMPTY_MATCHES = ["", "baac", "abbb a", "\u00e9a\u20ac", b"\xff\xc3a", b"\xe2\x82"]
 
 
 def raw_ops(v1: Any) -> Any:
@@ -72,6 +73,17 @@ def test_strings_are_changed_in_the_same_way(v1: Any) -> None:
             lambda v1: v1.strings.length(WORDS) if v1 is not capstan else v1.string_length(WORDS),
             lambda v1: v1.regex_replace(WORDS, "([a-c]) ", r"<\1\0>"),
             lambda v1: v1.regex_replace(WORDS, "b", "\\\\", replace_global=False),
+            *(
+                lambda v1, pair=pair: v1.regex_replace(EMPTY_MATCHES, *pair)
+                for pair in (
+                    ("a*", "x"),
+                    ("a?", "-"),
+                    ("", "-"),
+                    ("b*", r"<\0>"),
+                    ("|a", "-"),
+                    (r"\b", "|"),
+                )
+            ),
             lambda v1: v1.strings.regex_full_match(WORDS, ".*b.*"),
             lambda v1: v1.strings.regex_full_match("aa", v1.constant("a")),
             lambda v1: v1.strings.regex_full_match(WORDS, v1.constant("(")),

@@ -3,6 +3,7 @@
 Sources: core/kernels/{string_split,substr,string_strip,string_length,regex_replace}_op.cc.
 """
 
+import contextlib
 import itertools
 import operator
 import re
@@ -167,7 +168,7 @@ def _compiled(pattern: bytes) -> Any:
         ) from None
 
 
-def _replaced(strings: Array, pattern: bytes, rewrite: bytes, count: int) -> Array:
+def _replaced(strings: Array, pattern: bytes, rewrite: bytes, is_one: bool) -> Array:
     compiled = _compiled(pattern)
 
     def rewritten(match: Any) -> bytes:
@@ -175,22 +176,49 @@ def _replaced(strings: Array, pattern: bytes, rewrite: bytes, count: int) -> Arr
             return rewrite
         return re.sub(rb"\\(\d|\\)", lambda part: _group(match, part[1]), rewrite)
 
-    return np.asarray(_each(lambda value: bytes(compiled.sub(rewritten, value, count)))(strings))
+    def replaced(text: bytes) -> bytes:
+        parts: list[bytes] = []
+        at, last = 0, -1
+        while at <= len(text) and (match := compiled.search(text, at)) is not None:
+            start, end = match.span()
+            parts.append(text[at:start])
+            if start == end == last:
+                # Unlike Python, RE2 takes no empty match behind a match, or inside of a character.
+                end = _next(text, start)
+                parts.append(text[start:end])
+            else:
+                parts.append(rewritten(match))
+                last = end
+            at = end
+            if is_one:
+                break
+        return b"".join([*parts, text[at:]])
+
+    return np.asarray(_each(replaced)(strings))
+
+
+def _next(text: bytes, at: int) -> int:
+    """Return where the character of UTF-8 at a place ends. A byte of no character is one."""
+    for end in range(at + 1, at + 5):
+        with contextlib.suppress(UnicodeDecodeError):
+            text[at:end].decode()
+            return end
+    return at + 1
 
 
 def _regex_replace(node: NodeContext) -> Function:
-    count = 0 if node.attrs["replace_global"] else 1
+    is_one = not node.attrs["replace_global"]
 
     def replace(strings: Array, pattern: Array, rewrite: Array) -> Array:
-        return _replaced(strings, string(pattern, "Pattern"), string(rewrite, "Rewrite"), count)
+        return _replaced(strings, string(pattern, "Pattern"), string(rewrite, "Rewrite"), is_one)
 
     return replace
 
 
 def _static_regex_replace(node: NodeContext) -> Function:
     pattern, rewrite = node.attrs["pattern"], node.attrs["rewrite"]
-    count = 0 if node.attrs["replace_global"] else 1
-    return lambda strings: _replaced(strings, pattern, rewrite, count)
+    is_one = not node.attrs["replace_global"]
+    return lambda strings: _replaced(strings, pattern, rewrite, is_one)
 
 
 def _matching(strings: Array, pattern: bytes) -> Array:
