@@ -176,7 +176,7 @@ def test_masks_go_through_layers_that_support_them() -> None:
         (lambda: layers.ReLU(-1.0), ValueError, "cannot be negative"),
         (lambda: layers.Dens, AttributeError, "Did you mean: 'Dense'"),
         (lambda: layers.SyncBatchNormalization, AttributeError, "lacks this part"),
-        (lambda: tf.keras.backend.ctc_decode, AttributeError, "lacks this part"),
+        (lambda: tf.keras.backend.pool4d, AttributeError, "lacks this part"),
         (lambda: layers.Dense(2)(tf.constant([[1]])), TypeError, "non-floating point dtype int32"),
         (lambda: tf.keras.callbacks.RemoteMonitor, AttributeError, "lacks this part"),
     ],

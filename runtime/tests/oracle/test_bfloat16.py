@@ -13,13 +13,17 @@ pytestmark = genuine.MARKS
 
 NEITHER_HALF = frozenset(
     {
-        "Igamma", "Igammac", "MatrixTriangularSolve", "SparseAdd", "SparseAddGrad",
+        "Igamma", "Igammac", "MatrixTriangularSolve", "QuantizeAndDequantizeV2",
+        "QuantizeAndDequantizeV3", "SparseAdd", "SparseAddGrad",
         "SparseSegmentMean", "SparseSegmentMeanGrad", "SparseSegmentMeanGradV2",
         "SparseSegmentSqrtN", "SparseSegmentSqrtNGrad", "SparseSegmentSqrtNGradV2",
         "SparseSegmentSumGrad", "SparseSegmentSumGradV2", "SparseTensorDenseMatMul",
     }
 )  # fmt: skip
-"""Ops that take no numbers of 16 bits in Capstan. `Igamma` took none in TensorFlow 1.15."""
+"""Ops that take no numbers of 16 bits in Capstan. `Igamma` took none in TensorFlow 1.15.
+
+TensorFlow 1.15 has kernels of `QuantizeAndDequantize` for float32 and float64 alone.
+"""
 
 
 def test_an_op_takes_bfloat16_if_it_does_in_tensorflow() -> None:
