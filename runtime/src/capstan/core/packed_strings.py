@@ -91,7 +91,7 @@ class PackedStrings:
         count = -(-int(sizes.max(initial=1)) // 8)
         words = np.empty((len(sizes), count), "<u8")
         for place in range(count):
-            masks = _MASKS.take(sizes - 8 * place, mode="clip")
+            masks = first_bytes(sizes - 8 * place)
             at = np.minimum(starts + 8 * place, len(self.data) - _PADDING)
             # `take` would first copy all words, because they overlap.
             words[:, place] = self.words[at] & masks
@@ -109,6 +109,11 @@ def join(vectors: Sequence[PackedStrings]) -> PackedStrings:
         np.concatenate([vector.starts for vector in vectors]),
         np.concatenate([vector.sizes for vector in vectors]),
     )
+
+
+def first_bytes(counts: Array) -> Array:
+    """Return uint64 whose bits are 1 in that many first bytes: none below 0, and 8 from 8 on."""
+    return _MASKS.take(counts, mode="clip")
 
 
 def unpacked(strings: Any) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import arrays, attr_value, farmhash, fingerprint, packed_strings
+from capstan.core import arrays, attr_value, farmhash, fingerprint, packed_strings, siphash
 from capstan.core.arrays import Array
 from capstan.core.packed_strings import PackedStrings
 from capstan.kernels import stacking
@@ -153,8 +153,16 @@ def _strong(node: NodeContext) -> Function:
     keys = [int(key) for key in node.attrs["key"]]
     if len(keys) != 2:
         raise invalid("Key must have 2 elements")
-    hashed = functools.partial(fingerprint.siphash64, keys=keys)
-    return functools.partial(_buckets, hashed, int(node.attrs["num_buckets"]))
+    count = np.uint64(node.attrs["num_buckets"])
+
+    def buckets(strings: Any) -> Array:
+        if isinstance(strings, PackedStrings):
+            return (siphash.siphash64_of_packed(strings, keys) % count).astype(np.int64)
+        array = np.asarray(strings, object)
+        hashes = siphash.siphash64_of_each(array.ravel().tolist(), keys)
+        return (hashes % count).astype(np.int64).reshape(array.shape)
+
+    return buckets
 
 
 def _buckets(hashed: Callable[[bytes], int], count: int, strings: Any) -> Array:
@@ -174,4 +182,4 @@ register(
         takes_packed=(0,),
     )
 )
-register(Kernel("StringToHashBucketStrong", _strong))
+register(Kernel("StringToHashBucketStrong", _strong, takes_packed=(0,)))
