@@ -5,9 +5,10 @@ more than a threshold, the box with the lower score is left out.
 """
 
 import heapq
+import itertools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,28 +17,34 @@ from capstan.core.shapes import show
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
-Overlaps = Callable[[int, list[int]], Array]
-"""A function that returns how much a box overlaps each box of a list."""
+_FIRST_BLOCK: Final = 16
+_BLOCK: Final = 128
+"""The number of boxes that are compared at once: at first few, because a few may be enough."""
+
+Overlaps = Callable[[list[int], list[int]], Array]
+"""A function that returns how much each box of a list overlaps each box of another list."""
 
 
 def _shared_parts(boxes: Array) -> Overlaps:
     """Return the function of the area that two boxes share, divided by the area that they cover."""
-    corners = boxes.astype(np.float32, copy=False).reshape(-1, 2, 2)
-    low, high = corners.min(1), corners.max(1)
+    corners = boxes.astype(np.float32, copy=False).T.reshape(2, 2, -1)
+    low, high = corners.min(0), corners.max(0)
     areas = _areas(high - low)
 
-    def overlaps(box: int, others: list[int]) -> Array:
-        sides = np.minimum(high[box], high[others]) - np.maximum(low[box], low[others])
+    def overlaps(some: list[int], others: list[int]) -> Array:
+        ends = np.minimum(high[:, some, np.newaxis], high[:, np.newaxis, others])
+        sides = ends - np.maximum(low[:, some, np.newaxis], low[:, np.newaxis, others])
         shared = _areas(np.maximum(sides, 0))
-        covered = areas[box] + areas[others] - shared
-        is_flat = (areas[box] <= 0) | (areas[others] <= 0)
+        first, second = areas[some, np.newaxis], areas[others]
+        covered = first + second - shared
+        is_flat = (first <= 0) | (second <= 0)
         return np.where(is_flat, 0, shared / np.where(is_flat, 1, covered)).astype(boxes.dtype)
 
     return overlaps
 
 
 def _areas(sides: Array) -> Array:
-    return sides[:, 0] * sides[:, 1]
+    return np.asarray(sides[0] * sides[1])
 
 
 def _choose(
@@ -53,22 +60,60 @@ def _choose(
     With a positive `sigma`, no box is left out for its overlaps. They lower its score instead. All
     numbers have the precision of the scores.
     """
-    candidates = [
-        (-float(scores[box]), box, 0) for box in np.flatnonzero(scores > least_score).tolist()
-    ]
+    candidates = np.flatnonzero(scores > least_score)
+    if sigma > 0:
+        return _choose_softly(scores, candidates.tolist(), overlaps, limit, least_score, sigma)
+    ordered = candidates[np.argsort(-scores[candidates], kind="stable")].tolist()
+    chosen = _choose_apart(ordered, overlaps, limit, threshold)
+    return chosen, scores[chosen].tolist()
+
+
+def _choose_apart(
+    candidates: list[int], overlaps: Overlaps, limit: int, threshold: float
+) -> list[int]:
+    """Return the first candidates that do not overlap those before by more than the threshold.
+
+    The candidates of a block are compared with each other at once: a call of NumPy takes much
+    longer than a comparison.
+    """
+    chosen: list[int] = []
+    start, size = 0, _FIRST_BLOCK
+    while start < len(candidates) and len(chosen) < limit:
+        block = candidates[start : start + size]
+        start, size = start + size, min(2 * size, _BLOCK)
+        if chosen:
+            is_left = ~(overlaps(block, chosen) > threshold).any(1)
+            block = list(itertools.compress(block, is_left.tolist()))
+        bits = np.packbits(overlaps(block, block) > threshold, 1, "little")
+        rivals = [int.from_bytes(row.tobytes(), "little") for row in bits]
+        taken = 0
+        for place, own_rivals in enumerate(rivals):
+            if not own_rivals & taken:
+                taken |= 1 << place
+                chosen.append(block[place])
+    return chosen[:limit]
+
+
+def _choose_softly(
+    scores: Array,
+    boxes: list[int],
+    overlaps: Overlaps,
+    limit: int,
+    least_score: float,
+    sigma: float,
+) -> tuple[list[int], list[float]]:
+    """Return chosen boxes and their scores, which overlaps with boxes chosen before have lowered."""
+    candidates = [(-float(scores[box]), box, 0) for box in boxes]
     heapq.heapify(candidates)
     chosen: list[int] = []
     chosen_scores: list[float] = []
     while candidates and len(chosen) < limit:
         negative, box, compared = heapq.heappop(candidates)
-        shared = overlaps(box, chosen[compared:]) if len(chosen) > compared else scores[:0]
-        if sigma > 0:
-            score = _lowered(scores.dtype.type(-negative), shared, sigma)
-            if score != -negative:
-                if score > least_score:
-                    heapq.heappush(candidates, (-score, box, len(chosen)))
-                continue
-        elif (shared > threshold).any():
+        shared = overlaps([box], chosen[compared:])[0] if len(chosen) > compared else scores[:0]
+        score = _lowered(scores.dtype.type(-negative), shared, sigma)
+        if score != -negative:
+            if score > least_score:
+                heapq.heappush(candidates, (-score, box, len(chosen)))
             continue
         chosen.append(box)
         chosen_scores.append(-negative)
@@ -161,7 +206,7 @@ def _of_overlaps(node: NodeContext) -> Function:
             )
         chosen, _ = _choose(
             scores,
-            lambda box, others: overlaps[box, others],
+            lambda some, others: overlaps[np.ix_(some, others)],
             _limit(max_output_size),
             float(threshold),
             float(least),
