@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.core import example_messages, farmhash
+from capstan.core import example_messages, farmhash, siphash
 from capstan.core.packed_strings import PackedStrings
 
 WORDS = [[b"a", b"", b"longer than eight bytes \0"], [], [b"b"], *([b"%d" % n] for n in range(60))]
@@ -130,3 +130,15 @@ def test_strings_reach_another_task_as_an_array() -> None:
         tf.Session(servers["worker:0"].target) as session,
     ):
         assert session.run(hashes).tolist() == HASHES
+
+
+def test_the_parts_of_split_strings_stay_packed(unpacked: mock.Mock) -> None:
+    lines = tf.placeholder_with_default([b" ".join(FLAT)] * 40, [None])
+    parts = tf.string_split(lines).values
+    strong = tf.strings.to_hash_bucket_strong(parts, BUCKETS, [1, 2])
+    found, few = run([hashed(parts), strong])
+    words = b" ".join(FLAT).split(b" ") * 40
+    words = [word for word in words if word]
+    assert found.tolist() == [farmhash.farm64(word) % BUCKETS for word in words]
+    assert few.tolist() == [siphash.siphash64(word, [1, 2]) % BUCKETS for word in words]
+    assert not unpacked.called

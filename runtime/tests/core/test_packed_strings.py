@@ -1,5 +1,8 @@
 """Packed strings are the strings of the array that they stand for."""
 
+import itertools
+import re
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -36,3 +39,14 @@ def test_the_hashes_of_packed_strings_are_those_of_the_strings(texts: list[bytes
     packed = PackedStrings.of([b"before", *texts, b"after"]).part(1, 1 + len(texts))
     expected = np.array([farmhash.farm64(text) for text in texts], np.uint64)
     np.testing.assert_array_equal(farmhash.farm64_of_packed(packed), expected)
+
+
+@given(
+    st.lists(st.text("ab,; ", max_size=9).map(str.encode), min_size=1, max_size=50),
+    st.sampled_from([b",", b", ", b"\0", b"\xff,", b"; ,ab"]),
+)
+def test_the_parts_of_all_strings_are_those_of_each(texts: list[bytes], separators: bytes) -> None:
+    parts, counts = packed_strings.split(texts, separators)
+    rows = [re.split(b"[" + re.escape(separators) + b"]", text) for text in texts]
+    assert parts.unpacked().tolist() == list(itertools.chain.from_iterable(rows))
+    assert counts.tolist() == [len(row) for row in rows]

@@ -76,3 +76,26 @@ def test_contradictory_flags_are_refused() -> None:
     ):
         with pytest.raises(errors.InvalidArgumentError):
             run(raw.AsString(value, **attrs))
+
+
+@pytest.mark.parametrize("count", [0, 1, 32, 33, 300])
+def test_many_strings_are_split_as_single_strings_are(count: int) -> None:
+    draw = np.random.default_rng(count)
+    letters = np.array([b"a", b"b", b",", b";", b" ", b"\n", b""], object)
+    texts = np.array([b"".join(row) for row in draw.choice(letters, (count, 6))], object)
+    for separators, skips_empty in ((b",", True), (b",", False), (b",; ", True), (b",; ", False)):
+        rows = [re.split(b"[" + separators + b"]", text) if text else [] for text in texts]
+        rows = [[part for part in row if part or not skips_empty] for row in rows]
+        split = raw.StringSplit(texts, np.array(separators, object), skip_empty=skips_empty)
+        assert_sparse(split, rows)
+    for separator, most in ((b",", -1), (b"", -1), (b", ", -1), (b",", 1), (b"", 1)):
+        rows = [text.split(separator or None, most) for text in texts]
+        assert_sparse(raw.StringSplitV2(texts, np.array(separator, object), maxsplit=most), rows)
+
+
+def assert_sparse(split: Any, rows: list[list[bytes]]) -> None:
+    places, values, shape = run(list(split))
+    assert values.tolist() == [part for row in rows for part in row]
+    wanted = [[at, place] for at, row in enumerate(rows) for place in range(len(row))]
+    assert places.reshape(-1, 2).tolist() == wanted
+    assert shape.tolist() == [len(rows), max(map(len, rows), default=0)]

@@ -111,6 +111,23 @@ def join(vectors: Sequence[PackedStrings]) -> PackedStrings:
     )
 
 
+def split(texts: Sequence[bytes], separators: bytes) -> tuple[PackedStrings, Array]:
+    """Return the parts of one or more strings, and how many each has, as a vector of int64.
+
+    Each byte of `separators` ends a part. An empty string has one part, which is empty.
+    """
+    # If a separator follows each string, then all parts end at one.
+    data = separators[:1].join([*texts, bytes(_PADDING)])
+    is_separator = np.zeros(256, bool)
+    is_separator[list(separators)] = True
+    ends = is_separator[np.frombuffer(data, np.uint8, len(data) - _PADDING)].nonzero()[0]
+    starts = np.zeros_like(ends)
+    np.add(ends[:-1], 1, starts[1:])
+    lasts = (_sizes(texts) + 1).cumsum() - 1
+    counts = np.diff(ends.searchsorted(lasts), prepend=-1)
+    return PackedStrings(data, starts, ends - starts), counts
+
+
 def first_bytes(counts: Array) -> Array:
     """Return uint64 whose bits are 1 in that many first bytes: none below 0, and 8 from 8 on."""
     return _MASKS.take(counts, mode="clip")

@@ -11,22 +11,6 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 
-def _full_match(node: NodeContext) -> Function:
-    # Patterns come from clients. RE2 takes linear time for every pattern, but `re` does not.
-    import re2
-
-    attr = node.attrs["pattern"]
-    text = attr if isinstance(attr, bytes) else attr.encode()
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        pattern = re2.compile(text, options)
-    except re2.error as error:
-        pattern_text, reason = (part.decode(errors="replace") for part in (text, error.args[0]))
-        raise invalid(f"Invalid pattern: {pattern_text}, error: {reason}") from None
-    return _elementwise(lambda string: pattern.fullmatch(string) is not None, np.bool_)
-
-
 def _as_string(node: NodeContext) -> Function:
     dtype = node.attrs["T"]
     write = _formatter(node.attrs, is_floating=dtype.is_floating)
@@ -69,5 +53,4 @@ def _elementwise(function: Callable[[Any], Any], dtype: type[Any]) -> Function:
     return run
 
 
-register(Kernel("StaticRegexFullMatch", _full_match))
 register(Kernel("AsString", _as_string))

@@ -1,37 +1,76 @@
 """Kernels that split and change strings.
 
-Sources: core/kernels/{string_split,substr,string_strip,string_length,regex_replace}_op.cc.
+Sources: core/kernels/{string_split,substr,string_strip,string_length}_op.cc.
 """
 
-import contextlib
 import itertools
 import operator
 import re
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from capstan.core import arrays, attr_value
+from capstan.core import arrays, attr_value, packed_strings
 from capstan.core.arrays import Array
-from capstan.kernels.arithmetic import constantly
+from capstan.core.packed_strings import PackedStrings
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
 
 _BLANKS = b" \t\n\r\v\f"
+
+_FEW: Final = 32
+"""Up to this number, strings are split faster one by one than all at once."""
+
+IsKept = Callable[[Array, Array], Array | None]
+"""A function that returns which parts of strings are kept, or None if all are. It takes the sizes
+of the parts and the numbers of parts of each string.
+"""
 
 
 def _split_each(strings: Array, split: Callable[[bytes], Sequence[bytes]]) -> Any:
     """Return the parts of each string as a sparse matrix with one row for each string."""
     rows = list(map(split, np.asarray(strings, object).ravel().tolist()))
     counts = np.fromiter(map(len, rows), np.int64, len(rows))
-    shape = np.array([len(rows), counts.max(initial=0)], np.int64)
+    values = arrays.strings(itertools.chain.from_iterable(rows), (int(counts.sum()),))
+    return _places(counts), values, _shape(counts)
+
+
+def _split_all(strings: Array, separators: bytes, is_kept: IsKept, stays_packed: bool) -> Any:
+    """Return the same of many strings, of which each byte of `separators` ends a part."""
+    parts, counts = packed_strings.split(np.asarray(strings, object).ravel().tolist(), separators)
+    kept = is_kept(parts.sizes, counts)
+    if kept is not None:
+        rows = np.repeat(np.arange(len(counts)), counts)[kept]
+        counts = np.bincount(rows, minlength=len(counts))
+        parts = PackedStrings(parts.data, parts.starts[kept], parts.sizes[kept])
+    values = parts if stays_packed else parts.unpacked()
+    return _places(counts), values, _shape(counts)
+
+
+def _places(counts: Array) -> Array:
+    """Return the indices of as many elements of each row."""
     total = int(counts.sum())
     places = np.empty((total, 2), np.int64)
-    places[:, 0] = np.repeat(np.arange(len(rows)), counts)
+    places[:, 0] = np.repeat(np.arange(len(counts)), counts)
     places[:, 1] = np.arange(total) - np.repeat(counts.cumsum() - counts, counts)
-    values = arrays.strings(itertools.chain.from_iterable(rows), (total,))
-    return places, values, shape
+    return places
+
+
+def _shape(counts: Array) -> Array:
+    return np.array([len(counts), counts.max(initial=0)], np.int64)
+
+
+def _all(sizes: Array, counts: Array) -> None:
+    return None
+
+
+def _not_empty(sizes: Array, counts: Array) -> Array:
+    return sizes > 0
+
+
+def _not_of_empty(sizes: Array, counts: Array) -> Array:
+    return (sizes > 0) | np.repeat(counts > 1, counts)
 
 
 def _bytes_of(text: bytes) -> list[bytes]:
@@ -58,7 +97,10 @@ def _string_split(node: NodeContext) -> Function:
             found = cut(text)
             return [part for part in found if part] if skips_empty else found
 
-        return _split_each(strings, parts)
+        if strings.size <= _FEW or not separators:
+            return _split_each(strings, parts)
+        is_kept = _not_empty if skips_empty else _not_of_empty
+        return _split_all(strings, separators, is_kept, 1 in node.packed)
 
     return split
 
@@ -68,6 +110,9 @@ def _string_split_v2(node: NodeContext) -> Function:
 
     def split(strings: Array, separator: Array) -> Any:
         text = string(separator, "sep") or None
+        if strings.size > _FEW and most < 0 and (text is None or len(text) == 1):
+            is_kept = _all if text else _not_empty
+            return _split_all(strings, text or _BLANKS, is_kept, 1 in node.packed)
         return _split_each(strings, lambda value: value.split(text, most))
 
     return split
@@ -147,107 +192,13 @@ def _cased(method: str) -> Callable[[NodeContext], Function]:
     return make
 
 
-def _compiled(pattern: bytes) -> Any:
-    """Compile a pattern of RE2.
-
-    Patterns come from clients. RE2 takes linear time for every pattern, but `re` does not.
-
-    Raises:
-        InvalidArgumentError: the pattern is not one of RE2.
-    """
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options)
-    except re2.error as error:
-        raise invalid(
-            f"Invalid pattern: {pattern.decode(errors='replace')}, error: "
-            f"{error.args[0].decode(errors='replace')}"
-        ) from None
-
-
-def _replaced(strings: Array, pattern: bytes, rewrite: bytes, is_one: bool) -> Array:
-    compiled = _compiled(pattern)
-
-    def rewritten(match: Any) -> bytes:
-        if b"\\" not in rewrite:
-            return rewrite
-        return re.sub(rb"\\(\d|\\)", lambda part: _group(match, part[1]), rewrite)
-
-    def replaced(text: bytes) -> bytes:
-        parts: list[bytes] = []
-        at, last = 0, -1
-        while at <= len(text) and (match := compiled.search(text, at)) is not None:
-            start, end = match.span()
-            parts.append(text[at:start])
-            if start == end == last:
-                # Unlike Python, RE2 takes no empty match behind a match, or inside of a character.
-                end = _next(text, start)
-                parts.append(text[start:end])
-            else:
-                parts.append(rewritten(match))
-                last = end
-            at = end
-            if is_one:
-                break
-        return b"".join([*parts, text[at:]])
-
-    return np.asarray(_each(replaced)(strings))
-
-
-def _next(text: bytes, at: int) -> int:
-    """Return where the character of UTF-8 at a place ends. A byte of no character is one."""
-    for end in range(at + 1, at + 5):
-        with contextlib.suppress(UnicodeDecodeError):
-            text[at:end].decode()
-            return end
-    return at + 1
-
-
-def _regex_replace(node: NodeContext) -> Function:
-    is_one = not node.attrs["replace_global"]
-
-    def replace(strings: Array, pattern: Array, rewrite: Array) -> Array:
-        return _replaced(strings, string(pattern, "Pattern"), string(rewrite, "Rewrite"), is_one)
-
-    return replace
-
-
-def _static_regex_replace(node: NodeContext) -> Function:
-    pattern, rewrite = node.attrs["pattern"], node.attrs["rewrite"]
-    is_one = not node.attrs["replace_global"]
-    return lambda strings: _replaced(strings, pattern, rewrite, is_one)
-
-
-def _matching(strings: Array, pattern: bytes) -> Array:
-    """Return which strings match as a whole."""
-    compiled = _compiled(pattern)
-    texts = np.asarray(strings, object)
-    found = [compiled.fullmatch(text) is not None for text in texts.ravel().tolist()]
-    return np.array(found, bool).reshape(texts.shape)
-
-
-def _regex_full_match(strings: Array, pattern: Array) -> Array:
-    return _matching(strings, string(pattern, "Pattern"))
-
-
-def _group(match: Any, name: bytes) -> bytes:
-    """Return the text that `\\N` stands for in a rewrite, or a backslash."""
-    return name if name == b"\\" else bytes(match.group(int(name)) or b"")
-
-
 for _op, _make in (
-    ("StringSplit", _string_split),
-    ("StringSplitV2", _string_split_v2),
     ("Substr", _substr),
     ("StringLength", _string_length),
     ("StringStrip", _strip),
     ("StringLower", _cased("lower")),
     ("StringUpper", _cased("upper")),
-    ("RegexReplace", _regex_replace),
-    ("StaticRegexReplace", _static_regex_replace),
-    ("RegexFullMatch", constantly(_regex_full_match)),
 ):
     register(Kernel(_op, _make))
+for _op, _make in (("StringSplit", _string_split), ("StringSplitV2", _string_split_v2)):
+    register(Kernel(_op, _make, gives_packed=True))
