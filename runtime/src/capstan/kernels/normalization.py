@@ -1,14 +1,18 @@
 """Kernels of batch normalization and local response normalization."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.folding import folded, repeated, sums
+from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
+
+_SHORT: Final = 64
+"""Sums over neighbours in longer rows of channels take less time than a product."""
 
 
 def _is_first(node: NodeContext) -> bool:
@@ -104,8 +108,18 @@ def _normal_grad(node: NodeContext) -> Function:
 
 
 def _window_sums(values: Array, radius: int) -> Array:
-    """Return for each channel the sum over the channels that are up to `radius` away."""
-    depth, result = values.shape[-1], values.copy()
+    """Return for each channel the sum over the channels that are up to `radius` away.
+
+    NumPy adds short rows one by one. A product with a band of ones is the same sum, which BLAS
+    computes ten times as fast, but 0 times infinity is no number.
+    """
+    depth = values.shape[-1]
+    if _may_be_product(values):
+        places = np.arange(depth)
+        is_near = np.abs(np.subtract.outer(places, places)) <= radius
+        band = is_near.astype(values.dtype)
+        return np.asarray(np.dot(values.reshape(-1, depth), band).reshape(values.shape))
+    result = values.copy()
     for distance in range(1, min(radius, depth - 1) + 1):
         for target, source in (
             (result[..., distance:], values[..., :-distance]),
@@ -113,6 +127,15 @@ def _window_sums(values: Array, radius: int) -> Array:
         ):
             np.add(target, source, target)
     return result
+
+
+def _may_be_product(values: Array) -> bool:
+    return (
+        is_on_host(values)
+        and values.dtype.char in "fd"
+        and values.shape[-1] <= _SHORT
+        and bool(np.isfinite(values).all())
+    )
 
 
 def _norms(node: NodeContext, images: Array) -> Any:

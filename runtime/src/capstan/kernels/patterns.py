@@ -1,4 +1,4 @@
-"""Kernels that search strings for patterns (core/kernels/{regex_replace,regex_full_match}_op.cc)."""
+"""Kernels that search for patterns (core/kernels/{regex_replace,regex_full_match}_op.cc)."""
 
 import contextlib
 import functools

@@ -12,7 +12,8 @@ from capstan import errors
 from capstan.core import windows
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels.memory import numbers
+from capstan.kernels import largest_in_windows
+from capstan.kernels.memory import is_on_host, numbers
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
 
@@ -98,6 +99,8 @@ def _max(node: NodeContext) -> Function:
 
     def max_pool(x: Array) -> Array:
         axes = _windows(node, x.shape)
+        if is_on_host(x):
+            return largest_in_windows.largest(x, axes, lowest)
         result = np.empty_like(x, shape=_counts(axes))
         is_first = True
         for outputs, elements in _places(axes):
@@ -134,6 +137,11 @@ def _max_grad(node: NodeContext) -> Function:
         axes = _windows(node, x.shape)
         for name, value in (("orig_output", largest), ("grad", grad)):
             _check_like(name, value, _counts(axes))
+        if is_on_host(x):
+            places = largest_in_windows.first_largest(x, largest, axes)
+            slopes = np.zeros(x.size + 1, x.dtype)
+            np.add.at(slopes, places.reshape(-1), grad.reshape(-1))
+            return slopes[:-1].reshape(x.shape)
         result = np.zeros_like(x)
         for outputs, elements, is_chosen in _chosen(axes, x, largest):
             target = result[elements]

@@ -108,7 +108,7 @@ for _op, _function in (
     ("Atan2", np.arctan2),
     ("Cosh", np.cosh),
     ("Digamma", digamma),
-    ("Erf", error_function.in_blocks(error_function.erf, math.erf)),
+    ("Erf", error_function.in_blocks(error_function.erf, math.erf, error_function.erf_of_single)),
     ("Erfc", error_function.in_blocks(error_function.erfc, math.erfc)),
     ("Expm1", np.expm1),
     ("Lgamma", log_gamma),

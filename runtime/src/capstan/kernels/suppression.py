@@ -82,7 +82,7 @@ def _choose_apart(
         block = candidates[start : start + size]
         start, size = start + size, min(2 * size, _BLOCK)
         if chosen:
-            is_left = ~(overlaps(block, chosen) > threshold).any(1)
+            is_left: Array = ~(overlaps(block, chosen) > threshold).any(1)
             block = list(itertools.compress(block, is_left.tolist()))
         bits = np.packbits(overlaps(block, block) > threshold, 1, "little")
         rivals = [int.from_bytes(row.tobytes(), "little") for row in bits]
@@ -102,7 +102,7 @@ def _choose_softly(
     least_score: float,
     sigma: float,
 ) -> tuple[list[int], list[float]]:
-    """Return chosen boxes and their scores, which overlaps with boxes chosen before have lowered."""
+    """Return chosen boxes, and their scores after overlaps with the boxes chosen before."""
     candidates = [(-float(scores[box]), box, 0) for box in boxes]
     heapq.heapify(candidates)
     chosen: list[int] = []
