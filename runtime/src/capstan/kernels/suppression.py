@@ -82,8 +82,8 @@ def _choose_apart(
         block = candidates[start : start + size]
         start, size = start + size, min(2 * size, _BLOCK)
         if chosen:
-            is_left: Array = ~(overlaps(block, chosen) > threshold).any(1)
-            block = list(itertools.compress(block, is_left.tolist()))
+            is_near: Array = overlaps(block, chosen) > threshold
+            block = list(itertools.compress(block, (~is_near.any(1)).tolist()))
         bits = np.packbits(overlaps(block, block) > threshold, 1, "little")
         rivals = [int.from_bytes(row.tobytes(), "little") for row in bits]
         taken = 0
