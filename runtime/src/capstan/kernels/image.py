@@ -3,8 +3,9 @@
 Images have the shape [batch, height, width, channels].
 """
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from capstan.kernels.rejection import invalid, vector
 
 _TABLE_SIZE = 1 << 10
 """TensorFlow rounds the weights of a bicubic interpolation to this number of steps."""
+_BLOCK: Final = 1 << 16
+"""About as many new pixels are made at once."""
 
 
 class _Axis:
@@ -101,25 +104,35 @@ Weights = Callable[[_Axis], Array]
 def _bilinear(images: Array, rows: _Axis, columns: _Axis) -> Array:
     pixels = images.astype(np.float32, copy=False)
     top, bottom, height = rows.neighbours()
+    across = columns.neighbours()
     # A device would have to wait for the rows that are used.
-    if is_on_host(pixels):
-        # Several new rows may lie between the same old ones, which are resized once.
-        used, places = np.unique(np.stack((top, bottom)), return_inverse=True)
-        pixels = np.take(pixels, used, 1)
-        top, bottom = places.reshape(2, -1)
-    lines = _between(pixels, columns.neighbours(), 2)
-    return _between(lines, (top, bottom, height), 1)
+    if not is_on_host(pixels):
+        return _between(_between(pixels, across, 2), (top, bottom, height), 1)
+    # Several new rows may lie between the same old ones, which are resized once.
+    used, places = np.unique(np.stack((top, bottom)), return_inverse=True)
+    down = (*places.reshape(2, -1), height)
+    result = np.empty((len(pixels), len(height), len(across[2]), pixels.shape[3]), np.float32)
+    # The pixels between two steps stay in the cache.
+    count = max(_BLOCK // max(math.prod(result.shape[1:]), 1), 1)
+    for start in range(0, len(pixels), count):
+        part = slice(start, start + count)
+        _between(_between(np.take(pixels[part], used, 1), across, 2), down, 1, result[part])
+    return result
 
 
-def _between(pixels: Array, neighbours: tuple[Array, Array, Array], axis: int) -> Array:
+def _between(
+    pixels: Array,
+    neighbours: tuple[Array, Array, Array],
+    axis: int,
+    out: Array | None = None,
+) -> Array:
     """Return the pixels that lie between neighbours along an axis."""
     before, after, part = neighbours
     start = np.take(pixels, before, axis)
     made = np.take(pixels, after, axis)
     np.subtract(made, start, made)
     np.multiply(made, part.reshape(-1, *(1,) * (pixels.ndim - axis - 1)), made)
-    np.add(made, start, made)
-    return made
+    return np.add(made, start, made if out is None else out)
 
 
 def _nearest(images: Array, rows: _Axis, columns: _Axis) -> Array:

@@ -235,31 +235,6 @@ def _invert_permutation(order: Array) -> Array:
     return inverse
 
 
-def _one_hot(node: NodeContext) -> Function:
-    axis = node.attrs["axis"]
-
-    def one_hot(
-        indices: Array, depth: Array, on: Array, off: Array, out: Array | None = None
-    ) -> Array:
-        count = number(depth, "depth")
-        if count < 0:
-            raise invalid(f"depth must be non-negative, got: {count}")
-        for name, value in (("on_value", on), ("off_value", off)):
-            if value.ndim:
-                raise invalid(f"{name} must be a scalar, but got: {show(value.shape)}")
-        at = indices.ndim if axis == -1 else axis
-        classes = numbers(count, on).reshape(count, *(1,) * (indices.ndim - at))
-        places = beside(indices, on).reshape(*indices.shape[:at], 1, *indices.shape[at:])
-        is_on = np.equal(places, classes)
-        if out is None:
-            return np.where(is_on, on, off)
-        np.copyto(out, off)
-        np.copyto(out, on, where=is_on)
-        return out
-
-    return one_hot
-
-
 register(
     Kernel(
         "Gather",
@@ -280,4 +255,3 @@ register(
 register(Kernel("DynamicStitch", _stitch))
 register(Kernel("ParallelDynamicStitch", _stitch))
 register(Kernel("InvertPermutation", constantly(_invert_permutation)))
-register(Kernel("OneHot", _one_hot, out=True))
