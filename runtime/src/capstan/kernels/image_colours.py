@@ -15,9 +15,10 @@ from capstan.kernels.rejection import invalid
 
 
 def _to_hsv(images: Array) -> Array:
-    red, green, blue = np.moveaxis(images, -1, 0)
-    value = np.max(images, -1)
-    spread = value - np.min(images, -1)
+    # NumPy takes long for each row of three numbers.
+    red, green, blue = np.moveaxis(images, -1, 0).copy()
+    value = np.maximum(np.maximum(red, green), blue)
+    spread = value - np.minimum(np.minimum(red, green), blue)
     with np.errstate(divide="ignore", invalid="ignore"):
         saturation = np.where(value > 0, spread / value, 0)
         sixth = np.where(spread > 0, 1 / (6 * spread), 0)

@@ -13,6 +13,7 @@ from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows as rows_of
+from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
 
@@ -93,11 +94,23 @@ def _check_rank(value: Array, name: str) -> None:
         raise invalid(f"{name} must be 4-D, got {show(value.shape)}")
 
 
+def _pixels(image: Array, images: Array, y: Array, x: Array) -> Array:
+    """Return the pixels at places of images, in float32.
+
+    `take` copies whole pixels. With an index for each axis, NumPy copies single numbers.
+    """
+    if not is_on_host(image):
+        return image[images, y, x].astype(np.float32)
+    batch, height, width, depth = image.shape
+    rows = image.reshape(batch * height * width, depth)
+    return rows.take((images * height + y) * width + x, 0).astype(np.float32, copy=False)
+
+
 def _corners(image: Array, where: _Geometry) -> tuple[Array, Array, Array, Array]:
     """Return the four pixels around each pixel of the crops, the upper ones first."""
     rows, columns = where.rows, where.columns
     top_left, top_right, bottom_left, bottom_right = (
-        image[where.images, y[:, :, np.newaxis], x[:, np.newaxis]].astype(np.float32)
+        _pixels(image, where.images, y[:, :, np.newaxis], x[:, np.newaxis])
         for y in (rows.before, rows.after)
         for x in (columns.before, columns.after)
     )
@@ -117,7 +130,7 @@ def _crop(node: NodeContext) -> Function:
         rows, columns = where.rows, where.columns
         if is_nearest:
             at = rows.nearest[:, :, np.newaxis], columns.nearest[:, np.newaxis]
-            pixels = image[where.images, *at].astype(np.float32)
+            pixels = _pixels(image, where.images, *at)
         else:
             top_left, top_right, bottom_left, bottom_right = _corners(image, where)
             right = columns.part[:, np.newaxis, :, np.newaxis]
