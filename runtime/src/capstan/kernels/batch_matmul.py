@@ -4,6 +4,7 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import integer_products
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -13,7 +14,7 @@ def _batch_matmul(node: NodeContext) -> Function:
     is_complex = node.output_dtypes[0].is_complex
     is_broadcasting = node.op == "BatchMatMulV2"
 
-    multiply = np.matmul if node.hardware.is_host else node.hardware.matmul
+    multiply = integer_products.multiply_of(node)
 
     def batch_matmul(x: Array, y: Array, out: Array | None = None) -> Array:
         for number, value in enumerate((x, y)):

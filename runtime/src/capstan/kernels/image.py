@@ -132,7 +132,8 @@ def _between(
     made = np.take(pixels, after, axis)
     np.subtract(made, start, made)
     np.multiply(made, part.reshape(-1, *(1,) * (pixels.ndim - axis - 1)), made)
-    return np.add(made, start, made if out is None else out)
+    np.add(made, start, made if out is None else out)
+    return made if out is None else out
 
 
 def _nearest(images: Array, rows: _Axis, columns: _Axis) -> Array:

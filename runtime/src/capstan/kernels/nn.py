@@ -8,7 +8,7 @@ import numpy as np
 from capstan.core import row_programs
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import sums
+from capstan.kernels import integer_products, sums
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, into, is_on_host, numbers
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -17,7 +17,7 @@ from capstan.kernels.rejection import invalid, number
 
 def _matmul(node: NodeContext) -> Function:
     transpose_a, transpose_b = bool(node.attrs["transpose_a"]), bool(node.attrs["transpose_b"])
-    multiply = np.matmul if node.hardware.is_host else node.hardware.matmul
+    multiply = integer_products.multiply_of(node)
 
     def matmul(a: Array, b: Array, out: Array | None = None) -> Array:
         if a.ndim != 2 or b.ndim != 2:

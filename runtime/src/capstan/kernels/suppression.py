@@ -82,8 +82,9 @@ def _choose_apart(
         block = candidates[start : start + size]
         start, size = start + size, min(2 * size, _BLOCK)
         if chosen:
-            is_near: Array = overlaps(block, chosen) > threshold
-            block = list(itertools.compress(block, (~is_near.any(1)).tolist()))
+            is_near = overlaps(block, chosen) > threshold
+            is_apart = np.logical_not(np.any(is_near, 1))
+            block = list(itertools.compress(block, is_apart.tolist()))
         bits = np.packbits(overlaps(block, block) > threshold, 1, "little")
         rivals = [int.from_bytes(row.tobytes(), "little") for row in bits]
         taken = 0
