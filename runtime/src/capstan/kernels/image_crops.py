@@ -99,11 +99,13 @@ def _pixels(image: Array, images: Array, y: Array, x: Array) -> Array:
 
     `take` copies whole pixels. With an index for each axis, NumPy copies single numbers.
     """
-    if not is_on_host(image):
-        return image[images, y, x].astype(np.float32)
-    batch, height, width, depth = image.shape
-    rows = image.reshape(batch * height * width, depth)
-    return rows.take((images * height + y) * width + x, 0).astype(np.float32, copy=False)
+    if is_on_host(image):
+        batch, height, width, depth = image.shape
+        flat = image.reshape(batch * height * width, depth)
+        pixels: Array = flat.take((images * height + y) * width + x, 0)
+    else:
+        pixels = image[images, y, x]
+    return pixels.astype(np.float32, copy=False)
 
 
 def _corners(image: Array, where: _Geometry) -> tuple[Array, Array, Array, Array]:

@@ -24,11 +24,12 @@ def _matmul(node: NodeContext) -> Function:
             number, wrong = (0, a) if a.ndim != 2 else (1, b)
             raise invalid(f"In[{number}] is not a matrix. Instead it has shape {show(wrong.shape)}")
         try:
-            return multiply(a.T if transpose_a else a, b.T if transpose_b else b, out)
+            product: Array = multiply(a.T if transpose_a else a, b.T if transpose_b else b, out)
         except ValueError:
             raise invalid(
                 f"Matrix size-incompatible: In[0]: {show(a.shape)}, In[1]: {show(b.shape)}"
             ) from None
+        return product
 
     # With two known matrix shapes, np.matmul needs no checks before the call.
     is_checked = all(_is_known(shape) and len(shape or ()) == 2 for shape in node.input_shapes)
