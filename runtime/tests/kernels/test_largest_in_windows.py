@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import capstan as tf
 from capstan.core import windows
 from capstan.core.arrays import Array
 from capstan.kernels import largest_in_windows
@@ -55,3 +56,27 @@ def test_a_search_of_each_window_finds_the_same(
     found, places = searched(x, axes, lowest)
     np.testing.assert_array_equal(largest_in_windows.largest(x, axes, dtype(lowest)), found)
     np.testing.assert_array_equal(largest_in_windows.first_largest(x, found, axes), places)
+
+
+@pytest.mark.parametrize("shape", [(2, 9, 9, 3), (2, 40, 40, 8)])
+@pytest.mark.parametrize(("width", "stride"), [(2, 2), (3, 2), (3, 1)])
+def test_pools_of_every_size_and_their_gradients(
+    shape: tuple[int, ...], width: int, stride: int
+) -> None:
+    x = np.random.default_rng(6).integers(-3, 4, shape).astype(np.float32)
+    x[0, :4, :4] = np.nan
+    windows_of = [(1, 1), (width, stride), (width, stride), (1, 1)]
+    axes = tuple(
+        windows.over(size, *each, 1, b"SAME") for size, each in zip(shape, windows_of, strict=True)
+    )
+    lowest = np.finfo(np.float32).min
+    wanted, places = searched(x, axes, lowest)
+    weights = np.arange(wanted.size, dtype=np.float32).reshape(wanted.shape) % 7
+    sides = [1, width, width, 1], [1, stride, stride, 1]
+    with tf.Graph().as_default(), tf.Session() as session:
+        given = tf.placeholder(tf.float32, shape)
+        pooled = tf.nn.max_pool(given, *sides, "SAME")
+        found, slopes = session.run([pooled, tf.gradients(pooled, given, weights)[0]], {given: x})
+    np.testing.assert_array_equal(found, wanted)
+    sums = np.bincount(places.ravel(), weights.ravel(), x.size + 1)[:-1]
+    np.testing.assert_array_equal(slopes.ravel(), sums)

@@ -16,7 +16,7 @@ from capstan.core.packed_strings import PackedStrings
 _WORD: Final = (1 << 64) - 1
 _START: Final = (0x736F6D6570736575, 0x646F72616E646F6D, 0x6C7967656E657261, 0x7465646279746573)
 
-_FEW: Final = 32
+_FEW: Final = 16
 """Up to this number, strings are hashed faster one by one than as vectors."""
 
 _BLOCK: Final = 4096
@@ -93,17 +93,12 @@ def _end(state: Any) -> Any:
 
 def _rounds(count: int, a: Any, b: Any, c: Any, d: Any) -> _State:
     for _ in range(count):
-        a, c = _sum(a, b), _sum(c, d)
+        a, c = (a + b) & _WORD, (c + d) & _WORD
         b, d = _left(b, 13) ^ a, _left(d, 16) ^ c
-        a, c = _sum(_left(a, 32), d), _sum(c, b)
+        a, c = (_left(a, 32) + d) & _WORD, (c + b) & _WORD
         b, d = _left(b, 17) ^ c, _left(d, 21) ^ a
         c = _left(c, 32)
     return a, b, c, d
-
-
-def _sum(first: Any, second: Any) -> Any:
-    total = first + second
-    return total & _WORD if isinstance(total, int) else total
 
 
 def _left(value: Any, bits: int) -> Any:

@@ -92,6 +92,9 @@ def _sums(logs: Array, paths: _Paths, lengths: Array) -> Array:
         passed = np.where(paths.can_pass, last[:, :-2], never)
         alpha[at, :, 2:] = emitted[at] + np.logaddexp(moved, passed)
     beta = np.full(emitted.shape, never)
+    ending: dict[int, list[int]] = {}
+    for number, length in enumerate(lengths.tolist()):
+        ending.setdefault(length, []).append(number)
     rest, passing = np.full((2, batch, size + 2), never)
     for at in range(time - 1, -1, -1):
         if at < time - 1:
@@ -99,7 +102,7 @@ def _sums(logs: Array, paths: _Paths, lengths: Array) -> Array:
             passing[:, :-2] = np.where(paths.can_pass, rest[:, :-2], never)
             moved = np.logaddexp(np.where(paths.can_stay, rest[:, :-2], never), rest[:, 1:-1])
             beta[at] = np.logaddexp(moved, passing[:, 2:])
-        for number in np.flatnonzero(lengths == at + 1).tolist():
+        for number in ending.get(at + 1, ()):
             beta[at, number] = never
             beta[at, number, max(paths.counts[number] - 2, 0) : paths.counts[number]] = 0.0
     total: Array = alpha[:, :, 2:] + beta

@@ -19,7 +19,7 @@ from capstan.kernels.memory import is_on_host
 
 _FEW: Final = 2048
 """Python's functions are as fast as blocks for arrays of about this size."""
-_FEW_SINGLE: Final = 128
+_FEW_SINGLE: Final = 256
 _BLOCK: Final = 8192
 _SMALL: Final = 0.5
 _TAYLOR: Final = tuple(

@@ -2,12 +2,15 @@
 
 import itertools
 import math
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from capstan.core import windows
 from capstan.core.arrays import Array
+
+_MANY: Final = 16_384
+"""With fewer elements, the passes over `x` take less time than the calls here."""
 
 Axes = tuple[windows.Windows, ...]
 
@@ -41,6 +44,11 @@ def _along(number: int, x: Array, axis: windows.Windows, lowest: Any) -> Array:
     if not is_set:
         result.fill(lowest)
     return result
+
+
+def is_search_faster(x: Array, axes: Axes) -> bool:
+    """Return whether `first_largest` is faster than a pass over `x` for each place of a window."""
+    return x.size >= _MANY and any(axis.width > axis.stride > 1 for axis in axes)
 
 
 def first_largest(x: Array, found: Array, axes: Axes) -> Array:

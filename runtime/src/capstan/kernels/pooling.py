@@ -99,7 +99,7 @@ def _max(node: NodeContext) -> Function:
 
     def max_pool(x: Array) -> Array:
         axes = _windows(node, x.shape)
-        if is_on_host(x):
+        if is_on_host(x) and any(axis.width > axis.stride for axis in axes):
             return largest_in_windows.largest(x, axes, lowest)
         result = np.empty_like(x, shape=_counts(axes))
         is_first = True
@@ -137,7 +137,7 @@ def _max_grad(node: NodeContext) -> Function:
         axes = _windows(node, x.shape)
         for name, value in (("orig_output", largest), ("grad", grad)):
             _check_like(name, value, _counts(axes))
-        if is_on_host(x):
+        if is_on_host(x) and largest_in_windows.is_search_faster(x, axes):
             places = largest_in_windows.first_largest(x, largest, axes)
             slopes = np.zeros(x.size + 1, x.dtype)
             np.add.at(slopes, places.reshape(-1), grad.reshape(-1))

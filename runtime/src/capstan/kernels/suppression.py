@@ -77,7 +77,7 @@ def _choose_apart(
     longer than a comparison.
     """
     chosen: list[int] = []
-    start, size = 0, _FIRST_BLOCK
+    start, size = 0, min(_FIRST_BLOCK, 4 * limit)
     while start < len(candidates) and len(chosen) < limit:
         block = candidates[start : start + size]
         start, size = start + size, min(2 * size, _BLOCK)

@@ -19,7 +19,7 @@ from capstan.kernels.rejection import invalid, string
 
 _BLANKS = b" \t\n\r\v\f"
 
-_FEW: Final = 32
+_FEW: Final = 64
 """Up to this number, strings are split faster one by one than all at once."""
 
 IsKept = Callable[[Array, Array], Array | None]
