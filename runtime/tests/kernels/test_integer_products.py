@@ -9,7 +9,7 @@ import capstan as tf
 from capstan.kernels import integer_products
 
 
-@pytest.mark.parametrize("largest", [1, 200, 2**15, 2**24, 2**31 - 1])
+@pytest.mark.parametrize("largest", [1, 200, 2**15, 2**24, 2**28, 2**31 - 1])
 @pytest.mark.parametrize("has_out", [False, True])
 @settings(max_examples=15, deadline=None)
 @given(
