@@ -31,6 +31,15 @@ def test_the_product_is_that_of_integers(
     np.testing.assert_array_equal(found, np.matmul(x, y))
 
 
+@pytest.mark.parametrize("bits", range(20, 31))
+def test_the_product_of_large_numbers_is_exact(bits: int) -> None:
+    x, y = (
+        np.random.default_rng(bits).integers(0, 1 << bits, (20, 20)).astype(np.int32) | 1
+        for _ in range(2)
+    )
+    np.testing.assert_array_equal(integer_products.product(x, y), np.matmul(x, y))
+
+
 @pytest.mark.parametrize("transposes", [False, True])
 def test_nodes_multiply_integers(transposes: bool) -> None:
     x = np.random.default_rng(1).integers(-9, 9, (2, 50, 50)).astype(np.int32)
