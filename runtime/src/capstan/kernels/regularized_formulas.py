@@ -14,30 +14,29 @@ from capstan.kernels.training_formulas import Attrs, Update
 def proximal_gradient_descent(_: Attrs, rate: Array, l1: Array, l2: Array) -> Update:
     threshold, shrinkage = rate * l1, 1 + l2 * rate
 
-    def update(value: Array, slope: Array, step: Array) -> None:
-        np.multiply(slope, rate, step)
-        np.subtract(value, step, value)
-        _shrink(value, step, threshold)
-        np.divide(value, shrinkage, value)
+    def update(value: Array, slope: Array, moved: Array, space: Array) -> None:
+        np.multiply(slope, rate, moved)
+        np.subtract(value, moved, moved)
+        _shrink(moved, space, threshold)
+        np.divide(moved, shrinkage, value)
 
     return update
 
 
 def proximal_adagrad(_: Attrs, rate: Array, l1: Array, l2: Array) -> Update:
-    def update(
-        value: Array, accum: Array, slope: Array, step: Array, own_rate: Array, threshold: Array
-    ) -> None:
-        np.multiply(slope, slope, step)
-        np.add(accum, step, accum)
+    def update(value: Array, accum: Array, slope: Array, *scratch: Array) -> None:
+        moved, own_rate, threshold, space = scratch
+        np.multiply(slope, slope, space)
+        np.add(accum, space, accum)
         np.sqrt(accum, own_rate)
         np.divide(rate, own_rate, own_rate)
-        np.multiply(slope, own_rate, step)
-        np.subtract(value, step, value)
+        np.multiply(slope, own_rate, moved)
+        np.subtract(value, moved, moved)
         np.multiply(own_rate, l1, threshold)
-        _shrink(value, step, threshold)
+        _shrink(moved, space, threshold)
         np.multiply(own_rate, l2, own_rate)
         np.add(own_rate, 1, own_rate)
-        np.divide(value, own_rate, value)
+        np.divide(moved, own_rate, value)
 
     return update
 
@@ -52,12 +51,12 @@ def adagrad_da(_: Attrs, rate: Array, l1: Array, l2: Array, global_step: Array) 
         np.add(total, slope, total)
         np.multiply(slope, slope, step)
         np.add(squares, step, squares)
-        np.positive(total, value)
-        _shrink(value, step, threshold)
-        np.multiply(value, -rate, value)
+        np.positive(total, step)
+        _shrink(step, size, threshold)
+        np.multiply(step, -rate, step)
         np.sqrt(squares, size)
         np.add(size, addend, size)
-        np.divide(value, size, value)
+        np.divide(step, size, value)
 
     return update
 
@@ -104,8 +103,6 @@ def _follow_the_leader(attrs: Attrs, rate: Array, l1: Array, l2: Array, power: A
         *scratch: Array,
     ) -> None:
         size, step, space = scratch
-        np.multiply(pull, scale, space)
-        np.add(linear, space, linear)
         _raise(accum, exponent, step)
         np.multiply(slope, slope, space)
         np.add(accum, space, accum)
@@ -113,13 +110,15 @@ def _follow_the_leader(attrs: Attrs, rate: Array, l1: Array, l2: Array, power: A
         np.subtract(size, step, step)
         np.divide(step, divisor, step)
         np.multiply(step, value, step)
-        np.subtract(linear, step, linear)
+        np.multiply(pull, scale, space)
+        np.add(linear, space, space)
+        np.subtract(space, step, linear)
         np.divide(size, divisor, size)
         np.add(size, addend, size)
-        np.minimum(linear, bound, out=value)
-        np.maximum(value, -bound, out=value)
-        np.subtract(value, linear, value)
-        np.divide(value, size, value)
+        np.minimum(linear, bound, out=space)
+        np.maximum(space, -bound, out=space)
+        np.subtract(space, linear, space)
+        np.divide(space, size, value)
 
     return update
 

@@ -170,11 +170,11 @@ def _dense(
 
 _ADAGRAD_DA = "var gradient_accumulator gradient_squared_accumulator"
 _ARGUMENTS: dict[str, tuple[formulas.Formula, str, int, int]] = {
-    "ProximalGradientDescent": (regularized_formulas.proximal_gradient_descent, "var", 3, 1),
+    "ProximalGradientDescent": (regularized_formulas.proximal_gradient_descent, "var", 3, 2),
     "Momentum": (formulas.momentum, "var accum", 1, 2),
     "Adagrad": (formulas.adagrad, "var accum", 1, 1),
     "AdagradV2": (formulas.adagrad_with_epsilon, "var accum", 2, 2),
-    "ProximalAdagrad": (regularized_formulas.proximal_adagrad, "var accum", 3, 3),
+    "ProximalAdagrad": (regularized_formulas.proximal_adagrad, "var accum", 3, 4),
     "AdagradDA": (regularized_formulas.adagrad_da, _ADAGRAD_DA, 0, 2),
     "Adadelta": (formulas.adadelta, "var accum accum_update", 3, 2),
     "RMSProp": (formulas.rms_prop, "var ms mom", 4, 2),
@@ -187,7 +187,7 @@ _ARGUMENTS: dict[str, tuple[formulas.Formula, str, int, int]] = {
 UPDATES = {
     "ApplyGradientDescent": _gradient_descent,
     "ApplyAdam": _dense(formulas.adam, "var m v", 6, 2),
-    "ApplyAdaMax": _dense(formulas.ada_max, "var m v", 5, 1),
+    "ApplyAdaMax": _dense(formulas.ada_max, "var m v", 5, 2),
     **{f"Apply{name}": _dense(*arguments) for name, arguments in _ARGUMENTS.items()},
     **{
         f"SparseApply{name}": training_rows.update(*arguments)

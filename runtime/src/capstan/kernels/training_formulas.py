@@ -4,6 +4,9 @@ A formula takes the attributes of the node and the hyperparameters, in the order
 arguments. It returns a function that changes the parts of the variable and of its slots in place.
 This function takes the parts, the gradient's part, and scratch arrays of the same shape. All
 calls are ufuncs, so that a GPU can compute an update in one pass (`core.elementwise`).
+
+A function writes each part once. A step that reads a variable in place takes no lock, and would
+otherwise see a temporary value of an update that another step makes at the same time.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,8 +33,8 @@ def momentum(attrs: Attrs, rate: Array, decay: Array) -> Update:
     is_nesterov = attrs["use_nesterov"]
 
     def update(value: Array, speed: Array, slope: Array, step: Array, ahead: Array) -> None:
-        np.multiply(speed, decay, speed)
-        np.add(speed, slope, speed)
+        np.multiply(speed, decay, ahead)
+        np.add(ahead, slope, speed)
         if is_nesterov:
             np.multiply(speed, decay, ahead)
             np.add(ahead, slope, ahead)
@@ -48,8 +51,8 @@ def keras_momentum(attrs: Attrs, rate: Array, decay: Array) -> Update:
 
     def update(value: Array, speed: Array, slope: Array, step: Array, ahead: Array) -> None:
         np.multiply(slope, rate, step)
-        np.multiply(speed, decay, speed)
-        np.subtract(speed, step, speed)
+        np.multiply(speed, decay, ahead)
+        np.subtract(ahead, step, speed)
         if is_nesterov:
             np.multiply(speed, decay, ahead)
             np.subtract(ahead, step, ahead)
@@ -122,12 +125,14 @@ def ada_max(
 ) -> Update:
     alpha = rate / (1 - power1)
 
-    def update(value: Array, mean: Array, norm: Array, slope: Array, step: Array) -> None:
+    def update(
+        value: Array, mean: Array, norm: Array, slope: Array, step: Array, size: Array
+    ) -> None:
         np.positive(slope, step)
         _decay(mean, beta1, step)
         np.absolute(slope, step)
-        np.multiply(norm, beta2, norm)
-        np.maximum(norm, step, out=norm)
+        np.multiply(norm, beta2, size)
+        np.maximum(size, step, out=norm)
         np.add(norm, epsilon, step)
         np.divide(mean, step, step)
         np.multiply(step, alpha, step)
@@ -212,8 +217,8 @@ def centered_rms_prop(_: Attrs, rate: Array, rho: Array, decay: Array, epsilon: 
         np.multiply(slope, slope, step)
         _decay(squares, rho, step)
         np.multiply(slope, 1 - rho, step)
-        np.multiply(mean, rho, mean)
-        np.add(mean, step, mean)
+        np.multiply(mean, rho, size)
+        np.add(size, step, mean)
         np.multiply(mean, mean, size)
         np.subtract(squares, size, size)
         np.add(size, epsilon, size)
@@ -236,6 +241,6 @@ def _step_by_size(
     np.sqrt(size, size)
     np.multiply(slope, rate, step)
     np.divide(step, size, step)
-    np.multiply(speed, decay, speed)
-    np.add(speed, step, speed)
+    np.multiply(speed, decay, size)
+    np.add(size, step, speed)
     np.subtract(value, speed, value)
