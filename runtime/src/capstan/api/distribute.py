@@ -1,12 +1,39 @@
-"""`tf.distribute`: the cluster of a task, and the strategy that trains on parameter servers."""
+"""`tf.distribute`: the cluster of a task, and strategies that place variables and models."""
 
 from typing import Any
 
 from capstan.api import cluster_resolver
 from capstan.api import distribute_experimental as experimental
 from capstan.api.absent import absent
+from capstan.api.distribution_extended import StrategyExtended as StrategyExtended
+from capstan.api.distribution_inputs import InputContext as InputContext
+from capstan.api.distribution_inputs import InputReplicationMode as InputReplicationMode
+from capstan.api.distribution_replica import ReduceOp as ReduceOp
+from capstan.api.distribution_replica import ReplicaContext as ReplicaContext
+from capstan.api.distribution_strategy import Strategy as Strategy
+from capstan.api.distribution_strategy import get_loss_reduction as get_loss_reduction
+from capstan.api.distribution_strategy import get_replica_context as get_replica_context
+from capstan.api.distribution_strategy import get_strategy as get_strategy
+from capstan.api.distribution_strategy import has_strategy as has_strategy
+from capstan.api.distribution_strategy import in_cross_replica_context as in_cross_replica_context
+from capstan.api.one_device_strategy import OneDeviceStrategy as OneDeviceStrategy
 
-__all__ = ["cluster_resolver", "experimental"]
+__all__ = [
+    "InputContext",
+    "InputReplicationMode",
+    "OneDeviceStrategy",
+    "ReduceOp",
+    "ReplicaContext",
+    "Strategy",
+    "StrategyExtended",
+    "cluster_resolver",
+    "experimental",
+    "get_loss_reduction",
+    "get_replica_context",
+    "get_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
+]
 
 
 def __getattr__(name: str) -> Any:

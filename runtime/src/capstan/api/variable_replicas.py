@@ -1,6 +1,6 @@
 """What TensorFlow's distribution strategies know about a variable (python/ops/variables.py).
 
-Capstan has no strategies, so a variable has one copy. The values are checked and kept.
+Capstan's strategies have one replica, so a variable has one copy. The values are checked and kept.
 """
 
 import enum

@@ -1,12 +1,38 @@
-"""`tf.contrib.distribute`: the strategy that trains estimators on parameter servers."""
+"""`tf.contrib.distribute`: the strategies under their old names."""
 
 from typing import Any
 
 from capstan.api import parameter_server_strategy
 from capstan.api.absent import absent
+from capstan.api.distribution_extended import StrategyExtended as DistributionStrategyExtended
+from capstan.api.distribution_replica import ReplicaContext as ReplicaContext
+from capstan.api.distribution_strategy import Strategy as DistributionStrategy
+from capstan.api.distribution_strategy import get_cross_replica_context as get_cross_replica_context
+from capstan.api.distribution_strategy import get_loss_reduction as get_loss_reduction
+from capstan.api.distribution_strategy import get_replica_context as get_replica_context
+from capstan.api.distribution_strategy import get_strategy as get_distribution_strategy
+from capstan.api.distribution_strategy import get_strategy as get_strategy
+from capstan.api.distribution_strategy import has_strategy as has_distribution_strategy
+from capstan.api.distribution_strategy import has_strategy as has_strategy
+from capstan.api.distribution_strategy import in_cross_replica_context as in_cross_replica_context
+from capstan.api.one_device_strategy import OneDeviceStrategy as OneDeviceStrategy
 from capstan.core import public
 
-__all__ = ["ParameterServerStrategy"]
+__all__ = [
+    "DistributionStrategy",
+    "DistributionStrategyExtended",
+    "OneDeviceStrategy",
+    "ParameterServerStrategy",
+    "ReplicaContext",
+    "get_cross_replica_context",
+    "get_distribution_strategy",
+    "get_loss_reduction",
+    "get_replica_context",
+    "get_strategy",
+    "has_distribution_strategy",
+    "has_strategy",
+    "in_cross_replica_context",
+]
 
 
 class ParameterServerStrategy(parameter_server_strategy.ParameterServerStrategy):

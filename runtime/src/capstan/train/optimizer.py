@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from capstan.api import (
     control_flow_ops,
+    distribution_modes,
     resource_variables,
     variable_collections,
     variables,
@@ -147,7 +148,13 @@ class Optimizer(optimizer_slots.SlotOwner):
             TypeError: a gradient is not a tensor.
             NotImplementedError: a tensor stands in the place of a variable.
             ValueError: there are no variables, or all gradients are None.
+            RuntimeError: the graph is built for all replicas of a strategy.
         """
+        if distribution_modes.is_cross_replica():
+            raise RuntimeError(
+                "Call `apply_gradients()` in a replica, not in a cross-replica context: pass a "
+                "function that calls it to `strategy.experimental_run_v2`."
+            )
         pairs = [(_as_gradient(grad), var) for grad, var in grads_and_vars]
         for _, var in pairs:
             if isinstance(var, graphs.Tensor):
