@@ -15,7 +15,7 @@ from capstan.kernels import resources
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
-from capstan.resources import elements, files, queue, reader, record_files
+from capstan.resources import elements, files, queue, reader, record_files, record_shuffle
 
 _COMPRESSIONS = ("", "ZLIB", "GZIP")
 
@@ -161,6 +161,23 @@ def _matching_files(patterns: Array) -> Array:
     return arrays.strings(found, (len(found),))
 
 
+def _record_input(node: NodeContext) -> Function:
+    count = int(node.attrs["batch_size"])
+    if count < 0:
+        raise invalid(f"batch_size must be >= 0 not {count}")
+    options = record_shuffle.Options(
+        pattern=attr_value.text(node.attrs["file_pattern"]),
+        compression=_compression(node, "compression_type"),
+        seed=int(node.attrs["file_random_seed"]),
+        shift_ratio=float(node.attrs["file_shuffle_shift_ratio"]),
+        capacity=int(node.attrs["file_buffer_size"]),
+        parallelism=int(node.attrs["file_parallelism"]),
+    )
+    # The steps of a session go through the records together.
+    shuffle = node.resources.keep(node.name, lambda: record_shuffle.RecordShuffle(options))
+    return lambda: arrays.strings(shuffle.take(count), (count,))
+
+
 for _version in ("", "V2"):
     for _kind, _opened in (
         ("TextLineReader", _text_lines),
@@ -180,3 +197,4 @@ for _version in ("", "V2"):
 register(Kernel("ReadFile", constantly(_read_file)))
 register(Kernel("WriteFile", constantly(_write_file)))
 register(Kernel("MatchingFiles", constantly(_matching_files)))
+register(Kernel("RecordInput", _record_input))

@@ -172,7 +172,13 @@ alias.grow(
         **{f"framework.{name}": homes for name, homes in _FRAMEWORK.items()},
         **{f"ops.{name}": (_TF, lookups.op) for name in _OPS},
         "ops.control_flow_ops": (lookups.hidden(_NODES), _NODES, _TF, lookups.op),
-        "ops.data_flow_ops": (_TF, "capstan.api.barriers", "capstan.api.staging", lookups.op),
+        "ops.data_flow_ops": (
+            _TF,
+            "capstan.api.barriers",
+            "capstan.api.record_input",
+            "capstan.api.staging",
+            lookups.op,
+        ),
         "ops.ctc_ops": ("capstan.api.ctc_ops", lookups.op),
         "ops.random_ops": (_TF, "capstan.api.random_ops", lookups.op),
         "ops.sparse_ops": (

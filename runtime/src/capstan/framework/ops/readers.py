@@ -135,3 +135,22 @@ for _name, _inputs, _files, _rule in (
             effect=facts.EXTERNAL,
         )
     )
+define(
+    OpDef(
+        "RecordInput",
+        (),
+        ("records: string",),
+        attrs={
+            "file_pattern": bytes,
+            "file_random_seed": 301,
+            "file_shuffle_shift_ratio": 0.0,
+            "file_buffer_size": 10000,
+            "file_parallelism": 16,
+            "batch_size": 32,
+            "compression_type": b"",
+        },
+        shape=lambda _: (None,),
+        not_differentiable=True,
+        effect=facts.RANDOM | facts.EXTERNAL,
+    )
+)
