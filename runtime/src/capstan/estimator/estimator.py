@@ -21,6 +21,7 @@ from capstan.estimator import (
 )
 from capstan.framework import graph as graphs
 from capstan.train import evaluation, stopping
+from capstan.train import steps as global_steps
 
 _MODES = mode_keys.ModeKeys
 _NOT_TRAINERS = (run_config.TaskType.EVALUATOR, run_config.TaskType.PS)
@@ -147,12 +148,14 @@ class Estimator(exported_model.ExportedModel):
         calls.check_steps("steps", steps)
         if steps is not None:
             all_hooks.append(evaluation.StopAfterNEvalsHook(steps))
-        global_step = self._start_graph(graph)
+        self._start_graph(graph)
         result = self._call_input_fn(input_fn, _MODES.EVAL)
         features, labels, input_hooks = calls.parse_input(result)
         spec = self._call_model_fn(features, labels, _MODES.EVAL, self.config)
         return evaluation_run.build(
-            spec, global_step, [*input_hooks, *all_hooks, *spec.evaluation_hooks]
+            spec,
+            global_steps.get_global_step(graph),
+            [*input_hooks, *all_hooks, *spec.evaluation_hooks],
         )
 
     def predict(
@@ -201,14 +204,13 @@ class Estimator(exported_model.ExportedModel):
         """Build the training graph, train, and return the last loss."""
         device = training_run.device_function(self._config)
         with graphs.Graph().as_default() as graph, graph.device(device):
-            global_step = self._start_graph(graph)
+            self._start_graph(graph)
             result = self._call_input_fn(input_fn, _MODES.TRAIN)
             features, labels, input_hooks = calls.parse_input(result)
             spec = self._call_model_fn(features, labels, _MODES.TRAIN, self.config)
             warm_starting.apply(self._warm_start_settings)
-            return training_run.train(
-                spec, self._config, global_step, [*input_hooks, *hooks], listeners
-            )
+            step = global_steps.get_global_step(graph)
+            return training_run.train(spec, self._config, step, [*input_hooks, *hooks], listeners)
 
 
 def _check_overrides(kind: type[Estimator]) -> None:

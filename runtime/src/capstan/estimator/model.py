@@ -83,10 +83,10 @@ class Model:
         """Return the path of the newest checkpoint, or None."""
         return checkpoint_state.latest_checkpoint(self.model_dir)
 
-    def _start_graph(self, graph: graphs.Graph) -> Any:
-        """Set the seed of the default graph, and return its new global step."""
+    def _start_graph(self, graph: graphs.Graph) -> None:
+        """Set the seed of the default graph, and add the global step."""
         random_seed.set_random_seed(self._config.tf_random_seed)
-        return steps.create_global_step(graph)
+        steps.create_global_step(graph)
 
     def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
         return calls.call_input_fn(input_fn, mode=mode, params=self.params, config=self.config)

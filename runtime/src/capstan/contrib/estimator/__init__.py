@@ -25,6 +25,7 @@ from capstan.contrib.estimator.heads import poisson_regression_head as poisson_r
 from capstan.contrib.estimator.heads import regression_head as regression_head
 from capstan.contrib.estimator.replication import TowerOptimizer as TowerOptimizer
 from capstan.contrib.estimator.replication import replicate_model_fn as replicate_model_fn
+from capstan.contrib.estimator.saved_models import SavedModelEstimator as SavedModelEstimator
 from capstan.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
 from capstan.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook
 from capstan.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
@@ -44,6 +45,7 @@ from capstan.estimator.stop_at_checkpoint import (
 
 __all__ = [
     "InMemoryEvaluatorHook",
+    "SavedModelEstimator",
     "TowerOptimizer",
     "add_metrics",
     "binary_classification_head",

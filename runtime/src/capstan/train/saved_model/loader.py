@@ -106,7 +106,7 @@ class SavedModelLoader:
     def run_init_ops(self, sess: Any, tags: Iterable[str], import_scope: str | None = None) -> None:
         """Run the main op of the graph with `tags`, if it has one. Feed the names of the assets."""
         meta = self.get_meta_graph_def_from_tags(tags)
-        name = _main_op(meta)
+        name = main_op_name(meta)
         if name is None:
             return
         scoped = f"{import_scope}/{name}" if import_scope else name
@@ -155,7 +155,7 @@ def _file_in(export_dir: str) -> str | None:
     return None
 
 
-def _main_op(meta: Any) -> str | None:
+def main_op_name(meta: Any) -> str | None:
     """Return the name of the operation that `load` runs, without the scope of the import."""
     key = constants.INIT_OP_SIGNATURE_KEY
     if key in meta.signature_def:
