@@ -13,6 +13,7 @@ import interpreter
 import numpy as np
 import pytest
 
+import capstan as tf
 from capstan.core import dtypes
 from capstan.core.resource_name import ResourceName
 from capstan.framework import graph as graphs
@@ -144,3 +145,30 @@ def test_updates_of_two_workers_have_the_result_of_updates_in_sequence(
     assert job.values() == sequence[-1]
     torn = np.setdiff1d(np.concatenate(seen), [values["var"] for values in sequence])
     assert not torn.size, torn
+
+
+@pytest.mark.e2e
+def test_one_update_of_two_variables_keeps_their_steps_apart() -> None:
+    """The steps give one node the handle of one variable or of the other."""
+    shape = (8, training.BLOCK)
+    variables = [
+        tf.get_variable(name, shape, initializer=tf.zeros_initializer(), use_resource=True)
+        for name in "ab"
+    ]
+    is_first, slope = tf.placeholder(tf.bool, []), tf.placeholder(tf.float32, shape)
+    handle = tf.cond(is_first, lambda: variables[0].handle, lambda: variables[1].handle)
+    update = tf.raw_ops.ResourceApplyGradientDescent(var=handle, alpha=1.0, delta=slope)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+
+        def work(chosen: bool, number: float) -> None:
+            feeds = {is_first: chosen, slope: np.full(shape, number, np.float32)}
+            for _ in range(300):
+                session.run(update, feeds)
+
+        for worker in [
+            background.Background(lambda: work(True, -1.0)),
+            background.Background(lambda: work(False, -2.0)),
+        ]:
+            worker.join()
+        assert [np.unique(value).tolist() for value in session.run(variables)] == [[300], [600]]

@@ -144,7 +144,8 @@ class Aliases:
         If the input shares a variable's memory, the merge takes a copy. The output of the merge
         then never shares the memory of a variable.
         """
-        return self.leaving(edge) if edge in self._cells else self._values[edge]
+        shares = edge in self._cells and not self.is_handle(edge)
+        return self.leaving(edge) if shares else self._values[edge]
 
     def leaving(self, edge: ir.Edge) -> str:
         """Return the expression for a value that leaves the task.

@@ -6,6 +6,7 @@ stays in the cache. A GPU runs the calls as one kernel (`core.elementwise`). On 
 values are in scratch space that the kernel keeps. `training_rows` has the updates of single rows.
 """
 
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -30,10 +31,11 @@ The size is a guess.
 class _Blocks:
     """Cuts arrays of one shape into blocks, and has scratch space.
 
-    The caller holds the lock of the variable, and changes the first `changed` arrays.
+    The caller holds `lock` and the lock of the variable, and changes the first `changed` arrays.
+    Two steps may give a node the handles of two variables, so `lock` guards the scratch space.
     """
 
-    __slots__ = ("_allocate", "_changed", "_is_rounded", "_scratch")
+    __slots__ = ("_allocate", "_changed", "_is_rounded", "_scratch", "lock")
 
     def __init__(self, node: NodeContext, changed: int, scratch: int) -> None:
         dtype = np.dtype(node.attrs["T"].as_numpy_dtype)
@@ -41,6 +43,7 @@ class _Blocks:
         self._allocate = node.hardware.allocate
         self._changed, self._is_rounded = changed, computed != dtype
         self._scratch = [self._allocate((0,), computed) for _ in range(scratch)]
+        self.lock = threading.Lock()
 
     def of(self, *arrays: Array) -> Iterable[tuple[Array, ...]]:
         """Yield for each block its elements of every array, and then scratch space of this size.
@@ -87,7 +90,7 @@ def _gradient_descent(node: NodeContext) -> Function:
 
     def apply(var: Cell, rate: Array, grad: Array) -> Cell:
         (factor,) = widen((rate,))
-        with var.lock:
+        with blocks.lock, var.lock:
             value = var.writable()
             if value.shape != grad.shape:
                 training_cells.same_shape(("var", "delta"), (value, grad))
@@ -154,7 +157,7 @@ def _dense(
             cells: Sequence[Cell] = inputs[:count]
             grad = inputs[at]
             update = formula(attrs, *widen(inputs[count:at]), *widen(inputs[at + 1 :]))
-            with training_cells.Locked(cells):
+            with blocks.lock, training_cells.Locked(cells):
                 arrays = [cell.writable() for cell in cells]
                 for array in arrays:
                     if array.shape != grad.shape:
