@@ -72,9 +72,7 @@ def replacer(pattern: bytes, rewrite: bytes, count: int) -> Callable[[bytes], by
     return replace
 
 
-def _substituted(
-    pattern: Any, rewritten: Callable[[Any], bytes], count: int, text: bytes
-) -> bytes:
+def _substituted(pattern: Any, rewritten: Callable[[Any], bytes], count: int, text: bytes) -> bytes:
     """Replace `count` matches of a compiled pattern, or all if it is 0."""
     parts: list[bytes] = []
     at, last = 0, -1
