@@ -23,17 +23,20 @@ OPTIONS = re2.Options()
 OPTIONS.log_errors = False
 
 
-def is_known(pattern: bytes) -> bool:
+def takes_characters(pattern: bytes) -> bool:
+    """Return whether RE2 takes a pattern, and it matches no empty text.
+
+    Of empty matches, `sub` follows Python, and TensorFlow does not.
+    """
     try:
-        re2.compile(pattern, OPTIONS)
+        return re2.compile(pattern, OPTIONS).search(b"") is None
     except re2.error:
         return False
-    return True
 
 
 @settings(max_examples=400)
 @given(
-    PATTERNS.filter(is_known),
+    PATTERNS.filter(takes_characters),
     st.text(CHARACTERS, max_size=12).map(str.encode) | st.binary(max_size=6),
     st.sampled_from([b"", b"x", b"<&>"]),
     st.sampled_from([0, 1]),

@@ -46,7 +46,7 @@ def compiled(pattern: bytes) -> Any:
 
 
 def replacer(pattern: bytes, rewrite: bytes, count: int) -> Callable[[bytes], bytes]:
-    """Return a function that replaces the first match in a string if `count` is 1, or all if it is 0.
+    """Return a function that replaces the first match in a string (`count` is 1), or all (0).
 
     In `rewrite`, a backslash and a digit stand for a group, and two backslashes for one.
 
@@ -54,11 +54,13 @@ def replacer(pattern: bytes, rewrite: bytes, count: int) -> Callable[[bytes], by
         InvalidArgumentError: the pattern is not one of RE2.
     """
     general = compiled(pattern)
-    rewritten: Callable[[Any], bytes] = lambda match: rewrite
-    if b"\\" in rewrite:
-        rewritten = functools.partial(_expand, rewrite=rewrite)
+    has_groups = b"\\" in rewrite
+
+    def rewritten(match: Any) -> bytes:
+        return _expand(match, rewrite) if has_groups else rewrite
+
     by_re2 = functools.partial(_substituted, general, rewritten, count)
-    if b"\\" in rewrite or not _SIMPLE.fullmatch(pattern):
+    if has_groups or not _SIMPLE.fullmatch(pattern):
         return by_re2
     # RE2's Python code takes two microseconds for each match, and `re` a tenth of that.
     simple = re.compile(pattern)
@@ -73,7 +75,7 @@ def replacer(pattern: bytes, rewrite: bytes, count: int) -> Callable[[bytes], by
 
 
 def _substituted(pattern: Any, rewritten: Callable[[Any], bytes], count: int, text: bytes) -> bytes:
-    """Replace `count` matches of a compiled pattern, or all if it is 0."""
+    """Replace the first match of a compiled pattern (`count` is 1), or all (0)."""
     parts: list[bytes] = []
     at, last = 0, -1
     while at <= len(text) and (match := pattern.search(text, at)) is not None:
