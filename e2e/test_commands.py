@@ -94,7 +94,14 @@ def call(
                 "Check the name of the image",
             ],
         ),
-        ("running", ["running: Running for", "every task runs", "Nothing."]),
+        (
+            "running",
+            [
+                "running: Running for",
+                "every task runs, and none has reported a step yet",
+                "read what the tasks wrote: capstanctl logs running -n ",
+            ],
+        ),
         (
             "degraded",
             [
