@@ -27,6 +27,8 @@ ORDER = (
     "local_train",
     "local_loop",
     "local_recurrent",
+    "local_beam",
+    "local_attention",
     "data_pipeline",
     "csv_batch",
     "wide_deep_records",

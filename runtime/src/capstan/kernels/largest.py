@@ -12,6 +12,9 @@ from capstan.kernels.rejection import invalid, number
 _SHORT: Final = 64
 """The length up to which a row is sorted faster than it is divided."""
 
+_FEW: Final = 16
+"""Up to this number, the largest elements are found faster one after another."""
+
 
 def _top_k(node: NodeContext) -> Function:
     # Unlike its negation, the complement of an integer never overflows.
@@ -25,22 +28,50 @@ def _top_k(node: NodeContext) -> Function:
             raise invalid(f"Need k >= 0, got {count}")
         if x.shape[-1] < count:
             raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
-        few = _chosen(x, count) if _is_divided(x, count) else None
-        if few is None:
-            # A stable sort keeps the first of equal elements first.
-            places = np.argsort(reverse(x), -1, "stable")[..., :count]
-        else:
-            order = np.argsort(reverse(np.take_along_axis(x, few, -1)), -1, "stable")
-            places = np.take_along_axis(few, order, -1)
+        places = _places(x, count, reverse)
         return np.take_along_axis(x, places, -1), on_host(places.astype(np.int32))
 
     return top_k
+
+
+def _places(x: Array, count: int, reverse: Function) -> Array:
+    """Return the places of the `count` largest elements of each row, the largest first."""
+    if _is_divided(x, count):
+        found = _maxima(x, count) if count <= _FEW else None
+        if found is not None:
+            return found
+        few = _chosen(x, count)
+        if few is not None:
+            order = np.argsort(reverse(np.take_along_axis(x, few, -1)), -1, "stable")
+            return np.take_along_axis(few, order, -1)
+    # A stable sort keeps the first of equal elements first.
+    return np.argsort(reverse(x), -1, "stable")[..., :count]
 
 
 def _is_divided(x: Array, count: int) -> bool:
     """Return whether a sort of few chosen elements is faster than a sort of all."""
     is_long = x.shape[-1] > max(_SHORT, 4 * count)
     return is_long and count > 0 and x.size > 0 and is_on_host(x) and x.dtype.kind in "iuf"
+
+
+def _maxima(x: Array, count: int) -> Array | None:
+    """Return what `_places` returns, from the maximum of what is left, `count` times.
+
+    Of equal elements, the first one comes first. Return None if one of the largest is no number, or
+    the lowest number of its type.
+    """
+    rest = x.reshape(-1, x.shape[-1]).copy()
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    every = np.arange(len(rest))
+    places = np.empty((len(rest), count), np.intp)
+    for turn in range(count):
+        largest = rest.argmax(1)
+        values = rest[every, largest]
+        if not (values > lowest).all():
+            return None
+        places[:, turn] = largest
+        rest[every, largest] = lowest
+    return places.reshape(*x.shape[:-1], count)
 
 
 def _chosen(x: Array, count: int) -> Array | None:
