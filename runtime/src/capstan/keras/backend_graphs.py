@@ -35,7 +35,10 @@ def name_scope(name: str) -> AbstractContextManager[str]:
 
 
 def get_uid(prefix: str = "") -> int:
-    """Return how often the default graph has used a prefix for names, with this call."""
+    """Return 1 for the first call with a prefix in the default graph, 2 for the second, and so on.
+
+    Names that Keras numbers count as calls.
+    """
     return context.of().uid(prefix)
 
 
@@ -45,7 +48,7 @@ def reset_uids() -> None:
 
 
 def manual_variable_initialization(value: bool) -> None:
-    """Say whether the program initializes variables, and `get_session` does not."""
+    """Leave the initialization of variables to the program, and not to `get_session`, if true."""
     settings.SETTINGS.initializes_variables = not value
 
 

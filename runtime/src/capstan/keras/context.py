@@ -56,7 +56,7 @@ class GraphContext:
         return f"{base}_{self.uid(base)}"
 
     def uid(self, base: str) -> int:
-        """Return how often the graph has numbered a name, with this call."""
+        """Return 1 for the first call with a name, 2 for the second, and so on."""
         number = self._counts[base] = self._counts.get(base, 0) + 1
         return number
 

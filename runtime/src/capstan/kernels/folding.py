@@ -1,8 +1,8 @@
 """Matrices with few columns, folded into fewer and longer rows.
 
-NumPy starts an inner loop for each row of a matrix when it combines the rows with a vector, or adds
-them up. Rows of 16 numbers take several times as long as the same numbers in long rows. A device
-has no such loop, so its matrices stay as they are.
+NumPy starts an inner loop for each row of a matrix when it combines the rows with a vector. Rows of
+16 numbers take several times as long as the same numbers in long rows. A device has no such loop,
+so its matrices stay as they are.
 """
 
 import math
@@ -33,9 +33,3 @@ def repeated(vector: Array, rows: Array) -> Any:
     """Return a vector for the columns of a matrix as one for the columns of the folded matrix."""
     times = rows.shape[1] // max(len(vector), 1)
     return np.concatenate([vector] * times) if times > 1 else vector
-
-
-def sums(rows: Array, width: int) -> Any:
-    """Return the sum over the rows of a matrix with `width` columns, which is folded."""
-    total = np.add.reduce(rows, 0)
-    return total if rows.shape[1] == width else np.add.reduce(total.reshape(-1, width), 0)

@@ -55,10 +55,10 @@ def _is_divided(x: Array, count: int) -> bool:
 
 
 def _maxima(x: Array, count: int) -> Array | None:
-    """Return what `_places` returns, from the maximum of what is left, `count` times.
+    """Find the largest elements of each row one after another, and return their places.
 
-    Of equal elements, the first one comes first. Return None if one of the largest is no number, or
-    the lowest number of its type.
+    Of equal elements, the first one comes first. Return None if one of the largest is NaN, or the
+    lowest number of its type, which stands for the elements that are found.
     """
     rest = x.reshape(-1, x.shape[-1]).copy()
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
@@ -77,7 +77,7 @@ def _maxima(x: Array, count: int) -> Array | None:
 def _chosen(x: Array, count: int) -> Array | None:
     """Return the places of the `count` largest elements of each row, from left to right.
 
-    Of equal elements, the first ones are chosen. Return None if one of the largest is no number.
+    Of equal elements, the first ones are chosen. Return None if one of the largest is NaN.
     """
     rows = x.reshape(-1, x.shape[-1])
     largest = np.partition(rows, -count, 1)[:, -count:]

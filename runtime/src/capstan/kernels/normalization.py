@@ -6,7 +6,8 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels.folding import folded, repeated, sums
+from capstan.kernels import sums
+from capstan.kernels.folding import folded, repeated
 from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
@@ -36,12 +37,17 @@ def _images(node: NodeContext, rows: Array, like: Array) -> Array:
     return rows.reshape(like.shape).astype(like.dtype, copy=False)
 
 
+def _sum(rows: Array, depth: int) -> Any:
+    """Return the sums of the columns of a matrix with `depth` columns, which may be folded."""
+    return sums.total(rows if rows.shape[1] == depth else rows.reshape(-1, depth), 0)
+
+
 def _mean(rows: Array, like: Array, count: int) -> Any:
     """Return the means of the columns of a folded matrix of `count` rows, in the shape of `like`.
 
     `like` is a vector with one number for each column of the matrix that is folded.
     """
-    return np.divide(sums(rows, len(like)), np.float32(max(count, 1)))
+    return np.divide(_sum(rows, len(like)), np.float32(max(count, 1)))
 
 
 def _normal(node: NodeContext) -> Function:
@@ -93,8 +99,8 @@ def _normal_grad(node: NodeContext) -> Function:
         inverse = np.reciprocal(np.sqrt(np.add(variance, epsilon)))
         normal = np.subtract(rows, repeated(mean, rows))
         np.multiply(normal, repeated(inverse, rows), normal)
-        by_offset = sums(slopes, depth)
-        by_scale = sums(np.multiply(slopes, normal), depth)
+        by_offset = _sum(slopes, depth)
+        by_scale = _sum(np.multiply(slopes, normal), depth)
         result = slopes
         if training:
             np.multiply(normal, repeated(np.divide(by_scale, count), rows), normal)

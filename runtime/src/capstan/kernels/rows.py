@@ -54,10 +54,10 @@ def merged(indices: Array, values: Array) -> tuple[Array, Array]:
 
 
 def combined(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:
-    """Write to rows of `table` what `ufunc` makes of their values, all in host memory.
+    """Combine the values of each index by `ufunc`, and write the result to this row of `table`.
 
-    The rows held nothing before, and those without values stay as they are. The caller has checked
-    the indices, a vector.
+    All arrays are in host memory. Before, each row holds the identity of `ufunc`, and a row without
+    values keeps it. The caller has checked the indices, a vector.
     """
     if not indices.size or not values.size:
         return

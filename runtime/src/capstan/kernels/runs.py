@@ -78,41 +78,37 @@ def reduced(
     The rows are those of `table`, or the rows `picks` of `table`. The caller has checked `picks`,
     and the runs as for `lengths`.
     """
-
-    def rows(places: Array) -> Array:
-        return table.take(places if picks is None else picks.take(places), 0, None, "clip")
-
     if table[:1].size * int(counts.sum()) >= _LARGE and table[:1].size > 1:
         return _reduced_large(ufunc, table, starts, counts, picks)
     longest = int(counts.max(initial=0))
     if longest > _SHORT and len(starts) < _MANY:
-        data = table if picks is None else rows(np.arange(len(picks)))
+        data = table if picks is None else table.take(picks, 0, None, "clip")
         return ufunc.reduceat(data, starts, 0, table.dtype)
-    result = rows(starts)
+    result = _rows(table, starts, picks)
     for place in range(1, min(longest, _SHORT)):
         longer = (counts > place).nonzero()[0]
-        following = rows(starts.take(longer) + place)
+        following = _rows(table, starts.take(longer) + place, picks)
         combined = ufunc(result.take(longer, 0), following, casting="unsafe")
         put_rows(result, longer, combined)
     if longest > _SHORT:
         long = (counts > _SHORT).nonzero()[0]
         places, firsts = _places(starts.take(long), counts.take(long))
-        put_rows(result, long, ufunc.reduceat(rows(places), firsts, 0, table.dtype))
+        put_rows(result, long, ufunc.reduceat(_rows(table, places, picks), firsts, 0, table.dtype))
     return result
+
+
+def _rows(table: Array, places: Array, picks: Array | None) -> Array:
+    return table.take(places if picks is None else picks.take(places), 0, None, "clip")
 
 
 def _reduced_large(
     ufunc: np.ufunc, table: Array, starts: Array, counts: Array, picks: Array | None
 ) -> Array:
-    def rows(places: Array | slice) -> Array:
-        if isinstance(places, slice):
-            return table[places] if picks is None else table.take(picks[places], 0, None, "clip")
-        return table.take(places if picks is None else picks.take(places), 0, None, "clip")
-
-    result = rows(starts)
+    """Return what `reduced` returns, with one call of `ufunc` for each long run."""
+    result = _rows(table, starts, picks)
     left, place = ((counts > 1) & (counts <= _LONG)).nonzero()[0], 1
     while len(left) >= _ALONE:
-        following = rows(starts.take(left) + place)
+        following = _rows(table, starts.take(left) + place, picks)
         put_rows(result, left, ufunc(result.take(left, 0), following, casting="unsafe"))
         place += 1
         left = left[counts.take(left) > place]
@@ -120,7 +116,8 @@ def _reduced_large(
     reduce: Any = sums.total if ufunc is np.add else ufunc.reduce
     firsts, ends = starts.take(alone), starts.take(alone) + counts.take(alone)
     for run, first, end in zip(alone.tolist(), firsts.tolist(), ends.tolist(), strict=True):
-        result[run] = reduce(rows(slice(first, end)), 0, table.dtype)
+        part = table[first:end] if picks is None else table.take(picks[first:end], 0, None, "clip")
+        result[run] = reduce(part, 0, table.dtype)
     return result
 
 
