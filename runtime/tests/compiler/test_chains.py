@@ -1,4 +1,4 @@
-"""Chains of elementwise nodes on a GPU are one node, with the values of the separate nodes."""
+"""Groups of elementwise nodes are one node, with the values of the separate nodes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -53,28 +53,40 @@ def test_a_chain_is_one_node_with_the_name_of_the_last() -> None:
 @pytest.mark.parametrize(
     ("nodes", "fetches"),
     [
-        pytest.param([node("Tanh", "a", "x"), node("Neg", "b", "a")], ["a", "b"], id="fetched"),
-        pytest.param(
-            [node("Tanh", "a", "x"), node("Neg", "b", "a"), node("Neg", "c", "a")],
-            ["b", "c"],
-            id="read twice",
-        ),
-        pytest.param(
-            [
-                node("Tanh", "a", "x"),
-                node("Neg", "b", "a"),
-                node("Softmax", "c", "x", control=["a"]),
-            ],
-            ["b", "c"],
-            id="a control input",
-        ),
         pytest.param([node("Softmax", "a", "x"), node("Neg", "b", "a")], ["b"], id="not a link"),
+        pytest.param(
+            [node("Tanh", "a", "x"), node("Softmax", "b", "a"), node("Mul", "c", "a", "b")],
+            ["c"],
+            id="a node between",
+        ),
     ],
 )
-def test_a_tensor_that_others_need_is_computed(
+def test_nodes_that_cannot_run_together_stay(
     nodes: Sequence[ir.Node], fetches: Sequence[str]
 ) -> None:
     assert joined(*nodes, fetches=fetches) == {each.name: each for each in nodes}
+
+
+def test_a_tensor_that_others_need_is_a_result() -> None:
+    found = joined(
+        node("Tanh", "a", "x"),
+        node("Neg", "b", "a"),
+        node("Softmax", "c", "b"),
+        fetches=["a", "b", "c"],
+    )
+    assert set(found) == {"a", "c"}
+    assert found["a"].attrs["program"].results == (1, 2)
+    assert found["c"].inputs == (ir.Edge("a", 1),)
+
+
+def test_a_node_that_waits_for_a_member_waits_for_the_group() -> None:
+    found = joined(
+        node("Tanh", "a", "x"),
+        node("Neg", "b", "a"),
+        node("Softmax", "c", "x", control=["b"]),
+        fetches=["a", "b", "c"],
+    )
+    assert found["c"].control == ("a",)
 
 
 def test_a_chain_waits_for_the_control_inputs_of_all_its_nodes() -> None:

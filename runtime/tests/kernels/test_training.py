@@ -266,7 +266,7 @@ def updates(is_resource: bool, *variables: Any) -> list[Any]:
         3: {"ApplyAdam": (0.9, 0.9, 0.1, 0.9, 0.9, 1e-8, np.ones(3))},
     }
     made = [
-        getattr(raw, prefix + kind)(*variables, *numbers)
+        getattr(raw, prefix + kind)(*variables, *map(np.asarray, numbers))
         for kind, numbers in kinds[len(variables)].items()
     ]
     return [getattr(update, "op", update) for update in made]
@@ -336,3 +336,12 @@ def test_concurrent_updates_with_swapped_variables_do_not_deadlock(
     for thread in threads:
         thread.join(40)
     assert rounds == [300, 300]
+
+
+def test_an_update_of_other_elements_names_the_variable() -> None:
+    handle = raw.VarHandleOp(dtype=dtypes.float64, shape=[3], shared_name="wide")
+    runner = interpreter.Interpreter()
+    runner.run(raw.AssignVariableOp(handle, np.ones(3)))
+    update = raw.ResourceApplyGradientDescent(handle, np.float32(0.1), np.ones(3, np.float32))
+    with pytest.raises(errors.InvalidArgumentError, match="'wide' has elements of float64"):
+        runner.run(getattr(update, "op", update))

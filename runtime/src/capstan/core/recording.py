@@ -188,6 +188,12 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
             raise AttributeError(name)
         raise Unrecordable(f"the code uses the attribute {name} of an array")
 
+    def __float__(self) -> float:
+        raise Unrecordable("the code asks for the value of an array")
+
+    def __bool__(self) -> bool:
+        raise Unrecordable("the code decides by the value of an array")
+
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise Unrecordable("the code takes an array for a NumPy array")
 

@@ -1,13 +1,11 @@
-"""Replace chains of elementwise nodes on a GPU by one node, so that they are one kernel.
+"""Replace groups of elementwise nodes by one node, which a device computes in one pass.
 
-A node joins the node that reads its output if no other node reads it, and if both outputs have the
-same static shape. Nothing is then computed more often than before. The new node has the name of the
-last node of the chain, and reports the errors of all. A node whose kernel calls several functions
-is a chain, too.
+`fusion` finds the groups. The new node has the name of a node of the group, and reports the errors
+of all. A node whose kernel calls several functions is a group, too.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,19 +13,19 @@ import numpy as np
 
 from capstan.core import elementwise, recording, shapes
 from capstan.core import node as ir
-from capstan.executor import bind, state
+from capstan.executor import bind, fusion, segments, state
 from capstan.framework.ops import chains as rows
-from capstan.graph import infer
+from capstan.graph import guards, infer, order, schedule
 from capstan.partition import parts
 from capstan.resources import containers
 
-_MOST_INPUTS = 16
-"""The inputs of a chain. CUDA takes 4 KiB of arguments, which are some 50 arrays of 4 axes."""
+_FEWEST_ELEMENTS = 256
+"""A CPU computes smaller arrays node by node, which takes hardly longer than one call. A guess."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Link:
-    """A node that may be in a chain. `inputs` are its constant inputs, or None."""
+    """A node that may be in a group. `inputs` are its constant inputs, or None."""
 
     node: ir.Node
     run: Any
@@ -35,133 +33,221 @@ class _Link:
 
 
 def join(part: parts.Part, resources: containers.SessionResources) -> parts.Part:
-    """Return `part` with its chains replaced by nodes of the op `_Elementwise`.
+    """Return `part` with its groups replaced by nodes of the op `_Elementwise`.
 
     A traced part keeps its nodes, and has the time of each.
     """
-    if parts.is_traced(part) or all(device.is_host for device in resources.devices):
+    if parts.is_traced(part):
         return part
-    links = {link.node.name: link for link in _links(part, resources)}
-    chains = _chains(part, links)
-    joined = {
-        name: node
-        for name, chain in chains.items()
-        if (node := _joined(part, chain)) is not None and len(node.attrs["program"].calls) > 1
-    }
-    gone = {link.node.name for name in joined for link in chains[name]} - joined.keys()
-    nodes = tuple(joined.get(node.name, node) for node in part.nodes if node.name not in gone)
-    return replace(part, nodes=nodes)
-
-
-def _links(part: parts.Part, resources: containers.SessionResources) -> Iterator[_Link]:
-    numbers = {
-        node.name: float(value)
-        for node in part.nodes
-        if infer.is_constant(node)
-        and ir.Edge(node.name) not in part.feeds
-        and not (value := node.attrs["value"]).shape
-        and elementwise.is_number(value.dtype)
-    }
-    for node in part.nodes:
-        if node.op not in rows.LINKS or resources.devices.of(node.device).is_host:
-            continue
-        dtype = node.attrs["T"]
-        if not dtype.is_floating or ir.Edge(node.name) in part.feeds:
-            continue
-        bound = bind.bind(node, part.tensor_shapes, {}, resources)
-        link = _Link(node, bound.function, [numbers.get(edge.node) for edge in node.inputs])
-        if _record(part, [link]) is not None:
-            yield link
-
-
-def _chains(part: parts.Part, links: Mapping[str, _Link]) -> dict[str, list[_Link]]:
-    """Return the links of each chain, in topological order, by the name of the last one."""
-    readers: dict[ir.Edge, set[str]] = defaultdict(set)
-    named = Counter(name for node in part.nodes for name in node.control)
-    for node in part.nodes:
-        for edge in node.inputs:
-            readers[edge].add(node.name)
-    for message in part.outgoing:
-        named.update(edge.node for edge in (*message.edges, *message.conditional))
-        named.update(message.controls)
-    named.update(edge.node for edge in part.fetches)
-    last: dict[str, str] = {}
-    for node in reversed(part.nodes):
-        if node.name not in links:
-            continue
-        last[node.name] = node.name
-        [reader, *others] = [*readers[ir.Edge(node.name)], ""]
-        if others == [""] and not named[node.name] and _fits(part, links, node.name, reader):
-            last[node.name] = last[reader]
-    chains: dict[str, list[_Link]] = defaultdict(list)
-    for name, link in links.items():
-        chains[last[name]].append(link)
-    return chains
-
-
-def _fits(part: parts.Part, links: Mapping[str, _Link], name: str, reader: str) -> bool:
-    """Return whether the link called `name` may be computed together with its reader."""
-    if reader not in links:
-        return False
-    first, second = links[name].node, links[reader].node
-    shape = _shape(part, first)
-    return (
-        first.device == second.device
-        and first.attrs["T"] is second.attrs["T"]
-        and state.segment_key(part, name) == state.segment_key(part, reader)
-        and shape is not None
-        and shape == _shape(part, second)
+    found = _Links(part, resources)
+    if not found.links:
+        return part
+    leaving = _leaving(part)
+    fused = fusion.Fusion(
+        (node.name for node in part.nodes),
+        map(found.candidate, found.links.values()),
+        fusion.readers_of(part.nodes, part.fetches),
+        leaving,
     )
+    joining = _Joining(part, found)
+    for group in fused.groups():
+        names = [member.name for member in group]
+        joining.add(names, fused.results(frozenset(names)))
+    return joining.part()
 
 
-def _shape(part: parts.Part, node: ir.Node) -> shapes.Shape:
-    return part.tensor_shapes.get(ir.Edge(node.name))
+class _Links:
+    """The nodes of a part that may be in groups."""
 
-
-def _joined(part: parts.Part, chain: Sequence[_Link]) -> ir.Node | None:
-    """Return the node that computes a chain, or None if the chain has too many inputs."""
-    recorded = _record(part, chain)
-    if recorded is None:
-        return None
-    inputs, program = recorded
-    members = {link.node.name for link in chain}
-    # The numbers of a chain are part of its program. They may have waited for other nodes.
-    numbers = {
-        edge.node
-        for link in chain
-        for edge, number in zip(link.node.inputs, link.inputs, strict=True)
-        if number is not None
-    }
-    waits = [link.node for link in chain] + [node for node in part.nodes if node.name in numbers]
-    control = {name: None for node in waits for name in node.control if name not in members}
-    return rows.joined(chain[-1].node, inputs, tuple(control), program)
-
-
-def _record(
-    part: parts.Part, chain: Sequence[_Link]
-) -> tuple[tuple[ir.Edge, ...], elementwise.Program] | None:
-    """Return the inputs and the program of a chain, or None if it cannot be recorded."""
-    dtype = np.dtype(chain[0].node.attrs["T"].as_numpy_dtype)
-    recorder = recording.Recorder(elementwise.computed(dtype))
-    made = {link.node.name for link in chain}
-    inputs = tuple(
-        {
-            edge: None
-            for link in chain
-            for edge, number in zip(link.node.inputs, link.inputs, strict=True)
-            if number is None and edge.node not in made
+    def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
+        self._part = part
+        self._resources = resources
+        self._numbers = {
+            node.name: float(value)
+            for node in part.nodes
+            if infer.is_constant(node)
+            and ir.Edge(node.name) not in part.feeds
+            and not (value := node.attrs["value"]).shape
+            and elementwise.is_number(value.dtype)
         }
-    )
-    if not inputs or len(inputs) > _MOST_INPUTS:
-        return None
-    traced = {edge: recorder.input(part.tensor_shapes.get(edge), dtype) for edge in inputs}
-    try:
-        for link in chain:
-            values = [
-                traced[edge] if number is None else recorder.constant(number, dtype)
-                for edge, number in zip(link.node.inputs, link.inputs, strict=True)
-            ]
-            traced[ir.Edge(link.node.name)] = link.run(*values)
-        return inputs, recorder.program([traced[ir.Edge(chain[-1].node.name)]])
-    except recording.Unrecordable:
-        return None
+        self.controls = {node.name: node.control for node in part.nodes}
+        self._guards = guards.Guards(
+            part.feeds, (edge for message in part.incoming for edge in message.conditional)
+        )
+        self._calls: dict[str, int] = {}
+        self._late: set[str] = set()
+        self._changing: set[ir.Edge] = set()
+        """The references to variables, and the tensors that share the memory of variables."""
+        self.links = {link.node.name: link for link in self._found()}
+
+    def candidate(self, link: _Link) -> fusion.Candidate:
+        node = link.node
+        inputs = {edge: self._part.tensor_shapes.get(edge) for edge in self.inputs([link])}
+        waits = {edge.node for edge in inputs} | set(self.control([link]))
+        shape = self._part.tensor_shapes.get(ir.Edge(node.name))
+        key = (
+            node.device,
+            node.attrs["T"],
+            state.segment_key(self._part, node.name),
+            shape,
+            self._guards.of(ir.Edge(node.name)),
+        )
+        return fusion.Candidate(
+            node.name,
+            key,
+            shape,
+            inputs,
+            frozenset(waits),
+            self._calls[node.name],
+            node.name in self._late,
+            not self._changing.isdisjoint(inputs),
+        )
+
+    def inputs(self, links: Sequence[_Link]) -> list[ir.Edge]:
+        """Return the inputs of some links that are no constants, in order."""
+        edges = [
+            edge
+            for link in links
+            for edge, number in zip(link.node.inputs, link.inputs, strict=True)
+            if number is None
+        ]
+        return list(dict.fromkeys(edges))
+
+    def control(self, links: Sequence[_Link]) -> list[str]:
+        """Return the control inputs of some links.
+
+        The constants of a link become a part of its program. They may have waited for other nodes.
+        """
+        names: list[str] = []
+        for link in links:
+            names += link.node.control
+            for edge, number in zip(link.node.inputs, link.inputs, strict=True):
+                if number is not None:
+                    names += self.controls[edge.node]
+        return list(dict.fromkeys(names))
+
+    def program(
+        self, links: Sequence[_Link], results: Sequence[str]
+    ) -> tuple[list[ir.Edge], elementwise.Program] | None:
+        """Return the inputs and the program of a group, or None if it cannot be recorded."""
+        dtype = np.dtype(links[0].node.attrs["T"].as_numpy_dtype)
+        recorder = recording.Recorder(elementwise.computed(dtype))
+        made = {link.node.name for link in links}
+        inputs = [edge for edge in self.inputs(links) if edge.node not in made]
+        if not inputs:
+            return None
+        shapes_of = self._part.tensor_shapes
+        traced = {edge: recorder.input(shapes_of.get(edge), dtype) for edge in inputs}
+        try:
+            for link in links:
+                values = [
+                    traced[edge] if number is None else recorder.constant(number, dtype)
+                    for edge, number in zip(link.node.inputs, link.inputs, strict=True)
+                ]
+                traced[ir.Edge(link.node.name)] = link.run(*values)
+            return inputs, recorder.program([traced[ir.Edge(name)] for name in results])
+        except recording.Unrecordable:
+            return None
+
+    def _found(self) -> Iterator[_Link]:
+        for node in self._part.nodes:
+            self._learn(node)
+            if self._is_eligible(node):
+                bound = bind.bind(node, self._part.tensor_shapes, {}, self._resources)
+                constants = [self._numbers.get(edge.node) for edge in node.inputs]
+                link = _Link(node, bound.function, constants)
+                recorded = self.program([link], [node.name])
+                home = self._resources.devices.of(node.device)
+                if recorded is not None and home.compiles(recorded[1]):
+                    self._calls[node.name] = len(recorded[1].calls)
+                    yield link
+
+    def _learn(self, node: ir.Node) -> None:
+        self._guards.learn(node)
+        if schedule.changes_state(node) or not self._late.isdisjoint(order.producers(node)):
+            self._late.add(node.name)
+        shares = segments.shares(node) and not self._changing.isdisjoint(node.inputs)
+        for index, (_, is_ref) in enumerate(infer.tensors(node)[1]):
+            if is_ref or shares:
+                self._changing.add(ir.Edge(node.name, index))
+
+    def _is_eligible(self, node: ir.Node) -> bool:
+        edge = ir.Edge(node.name)
+        shape = self._part.tensor_shapes.get(edge)
+        return (
+            node.op in rows.LINKS
+            and node.attrs["T"].is_floating
+            and edge not in self._part.feeds
+            and shape is not None
+            and (not self._resources.devices.of(node.device).is_host or _is_large(shape))
+        )
+
+
+class _Joining:
+    """Makes the new part."""
+
+    def __init__(self, part: parts.Part, found: _Links) -> None:
+        self._part, self._found = part, found
+        self._shapes = dict(part.tensor_shapes)
+        self._dtypes = dict(part.tensor_dtypes)
+        self._joined: dict[str, ir.Node] = {}
+        self._names: dict[str, str] = {}
+        self._edges: dict[ir.Edge, ir.Edge] = {}
+
+    def add(self, names: Sequence[str], results: Sequence[str]) -> None:
+        """Add a group. The new node has the name of the first of its `results`."""
+        links = [self._found.links[name] for name in names]
+        recorded = self._found.program(links, results)
+        if recorded is None or len(recorded[1].calls) < 2:
+            return
+        inputs, program = recorded
+        first = ir.Edge(results[0])
+        shape = self._part.tensor_shapes.get(first)
+        sizes = [self._part.tensor_shapes.get(edge) for edge in inputs]
+        alike = fusion.alike(shape, sizes) if len(results) > 1 else []
+        control = [name for name in self._found.control(links) if name not in names]
+        last = self._found.links[results[0]].node
+        self._joined[names[0]] = rows.joined(last, inputs, control, program, alike)
+        self._names.update(dict.fromkeys(names, results[0]))
+        for index, name in enumerate(results):
+            edge = ir.Edge(results[0], index)
+            self._edges[ir.Edge(name)] = edge
+            self._shapes[edge] = shape
+            self._dtypes[edge] = last.attrs["T"]
+
+    def part(self) -> parts.Part:
+        """Return the part, in which each group has the place of its first node."""
+        nodes = [
+            self._renamed(self._joined.get(node.name, node))
+            for node in self._part.nodes
+            if node.name in self._joined or node.name not in self._names
+        ]
+        return replace(
+            self._part,
+            nodes=tuple(nodes),
+            fetches=tuple(self._edges.get(edge, edge) for edge in self._part.fetches),
+            tensor_shapes=self._shapes,
+            tensor_dtypes=self._dtypes,
+        )
+
+    def _renamed(self, node: ir.Node) -> ir.Node:
+        inputs = tuple(self._edges.get(edge, edge) for edge in node.inputs)
+        control = tuple(dict.fromkeys(self._names.get(name, name) for name in node.control))
+        if inputs == node.inputs and control == node.control:
+            return node
+        return replace(node, inputs=inputs, control=control)
+
+
+def _leaving(part: parts.Part) -> set[str]:
+    """Return the nodes whose outputs, or whose ends, other tasks know by name."""
+    names: set[str] = set()
+    for message in part.outgoing:
+        names.update(edge.node for edge in (*message.edges, *message.conditional))
+        names.update(message.controls)
+    return names
+
+
+def _is_large(shape: shapes.Shape) -> bool:
+    """Return whether an array may have many elements. An unknown size may be large."""
+    sizes = [size for size in shape or () if size is not None]
+    return len(sizes) < len(shape or ()) or math.prod(sizes) >= _FEWEST_ELEMENTS

@@ -37,6 +37,7 @@ from capstan.executor import (
     binder,
     branches,
     buffers,
+    chains,
     exchange,
     joint,
     loops,
@@ -83,6 +84,7 @@ def write_function(
 
     Raises: as `write`.
     """
+    called = chains.join(called, resources)
     out = source.Writer(shared=["stop"])
     arguments = [f"a{index}" for index in range(len(called.feeds))]
     edges = frozenset(called.tensor_dtypes)
@@ -207,6 +209,8 @@ class _Emission:
         return [self._aliases.separate(edge) for edge in self._part.fetches]
 
     def _enter(self, called: parts.Part, out: source.Writer) -> "_Emission":
+        if self._out.timed is None:
+            called = chains.join(called, self._resources)
         carried = loops.carried_edges(called, segments.shares, called.fetches)
         return _Emission(called, self._resources, out, carried, self._keep, self._cancelled)
 

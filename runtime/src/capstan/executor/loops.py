@@ -155,12 +155,13 @@ def _call(
         else:
             scope.aliases.adopt(edge, caller.aliases, node.inputs[index])
     body.write_nodes()
-    for edge in called.fetches:
+    fetches = scope.part.fetches
+    for edge in fetches:
         condition = scope.branches.condition(edge)
         if condition:
             refusal = f"{scope.out.bind(refuse)}({edge.tensor!a})"
             scope.out.statement(f"({condition}) or {refusal}", node.name, "")
-    return [scope.aliases.separate(edge) for edge in called.fetches]
+    return [scope.aliases.separate(edge) for edge in fetches]
 
 
 def refuse(tensor: str) -> None:

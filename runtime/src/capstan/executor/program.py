@@ -96,7 +96,7 @@ class Program:
 
     def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
         self.part = part
-        """The part as it was given. On a GPU, the program runs its chains as single nodes."""
+        """The part as it was given. The program runs groups of its nodes as single nodes."""
         part = chains.join(part, resources)
         self.layout = state.Layout.of(part)
         self.plan = state.Plan(self.layout)

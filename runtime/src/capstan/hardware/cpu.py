@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import cancellation, dtypes
+from capstan.core import cancellation, dtypes, elementwise
 from capstan.core.arrays import Array
-from capstan.hardware import device
+from capstan.hardware import cpu_elementwise, device
 
 _ALIGNMENT = 64
 
@@ -74,6 +74,14 @@ class Cpu(device.Device):
 
     def duplicate(self, value: Array) -> Array:
         return np.array(value, order="C")
+
+    def compiles(self, program: elementwise.Program) -> bool:
+        return cpu_elementwise.compiles(program)
+
+    def compile(
+        self, program: elementwise.Program, before: device.Compiled | None = None
+    ) -> device.Compiled:
+        return cpu_elementwise.compiled(program, before or program.run)
 
 
 def exhausted(shape: Sequence[int], dtype: Any, size: int) -> errors.ResourceExhaustedError:

@@ -134,13 +134,18 @@ class Device(abc.ABC):
         A segment calls this before its first kernel, unless its values are in host memory.
         """
 
-    def compile(self, program: elementwise.Program) -> Compiled:
+    def compiles(self, program: elementwise.Program) -> bool:
+        """Return whether `compile` may compute a program in one pass over its arrays."""
+        return True
+
+    def compile(self, program: elementwise.Program, before: Compiled | None = None) -> Compiled:
         """Return the function that runs an elementwise program on arrays of this device.
 
         `function(inputs, out=())` returns the results. If `out` has arrays, they get the results.
-        An array of `out` may be one of the inputs, and may not overlap another input.
+        An array of `out` may be one of the inputs, and may not overlap another input. `before` is
+        such a function, which runs the program as long as it is not compiled.
         """
-        return program.run
+        return before or program.run
 
     def compile_rows(self, program: row_programs.Program) -> Compiled:
         """Return the function that runs a program along rows on arrays of this device.

@@ -1,9 +1,10 @@
 """Kernels of the optimizers' updates (core/kernels/training_ops.cc), under the variables' locks.
 
-Each formula (`kernels.training_formulas`) is several NumPy calls. An update reads the memory of the
-variable, its slots and the gradient only once: a CPU applies the calls block by block, and a block
-stays in the cache. A GPU runs the calls as one kernel (`core.elementwise`). On a CPU, intermediate
-values are in scratch space that the kernel keeps. `training_rows` has the updates of single rows.
+Each formula (`kernels.training_formulas`) is several NumPy calls. A device compiles them to one
+loop (`core.elementwise`), which reads the memory of the variable, its slots and the gradient only
+once. Until that pays, a CPU applies the calls block by block. A block stays in the cache, and
+intermediate values are in scratch space that the kernel keeps. `training_rows` has the updates of
+single rows.
 """
 
 import threading
@@ -14,6 +15,7 @@ import numpy as np
 
 from capstan.core import elementwise, recording
 from capstan.core.arrays import Array
+from capstan.hardware import device
 from capstan.kernels import regularized_formulas, training_cells, training_rows
 from capstan.kernels import training_formulas as formulas
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -83,48 +85,25 @@ def _contiguous(array: Array) -> Array:
     return array if array.flags.c_contiguous else array.copy()
 
 
-def _gradient_descent(node: NodeContext) -> Function:
-    if not node.hardware.is_host:
-        return _in_one_pass(node, formulas.gradient_descent, ("var", "delta"), 1, 1)
-    blocks, widen = _Blocks(node, 1, 1), training_cells.precision(node)
-
-    def apply(var: Cell, rate: Array, grad: Array) -> Cell:
-        (factor,) = widen((rate,))
-        with blocks.lock, var.lock:
-            value = var.writable()
-            if value.shape != grad.shape:
-                training_cells.same_shape(("var", "delta"), (value, grad))
-            for part, slope, step in blocks.of(value, grad):
-                np.multiply(slope, factor, step)
-                np.subtract(part, step, part)
-        return var
-
-    return apply
-
-
-def _in_one_pass(
+def _update(
     node: NodeContext, formula: formulas.Formula, names: Sequence[str], gradient: int, scratch: int
 ) -> Function:
-    """Return the function of a dense update on a device with memory of its own."""
+    """Return the function of a dense update, which its device computes in one pass."""
     count = len(names) - 1
     at = count + gradient
+    run = _compiled(node, formula, count, at, scratch)
     dtype = np.dtype(node.attrs["T"].as_numpy_dtype)
-    recorder = recording.Recorder(elementwise.computed(dtype))
-    given = [recorder.input(dtype=dtype) for _ in node.input_dtypes]
-    traced = [each.astype(recorder.dtype) for each in given]
-    changed = traced[:count]
-    update = formula(node.attrs, *traced[count:at], *traced[at + 1 :])
-    update(*changed, traced[at], *(recorder.scratch() for _ in range(scratch)))
-    results = [each.astype(dtype) for each in changed]
-    run = node.hardware.compile(recorder.program(results))
 
     def apply(*inputs: Any) -> Cell:
         cells: Sequence[Cell] = inputs[:count]
         grad = inputs[at]
         with training_cells.Locked(cells):
             arrays = [cell.writable() for cell in cells]
-            if any(array.shape != grad.shape for array in arrays):
-                training_cells.same_shape(names, [*arrays, grad])
+            for array in arrays:
+                if array.shape != grad.shape:
+                    training_cells.same_shape(names, [*arrays, grad])
+                if array.dtype != dtype:
+                    training_cells.same_type(cells, arrays, dtype)
             # The gradient may be a reversed view of the variable, which changes meanwhile.
             run([*arrays, *inputs[count:at], _contiguous(grad), *inputs[at + 1 :]], arrays)
         return cells[0]
@@ -132,43 +111,57 @@ def _in_one_pass(
     return apply
 
 
+def _compiled(
+    node: NodeContext, formula: formulas.Formula, count: int, at: int, scratch: int
+) -> device.Compiled:
+    """Return the function that runs an update as a program (`Device.compile`).
+
+    Input number `at` is the gradient. The first `count` inputs are changed. A CPU runs a formula
+    that decides by the value of a number block by block.
+    """
+    before = _in_blocks(node, formula, count, at, scratch) if node.hardware.is_host else None
+    dtype = np.dtype(node.attrs["T"].as_numpy_dtype)
+    recorder = recording.Recorder(elementwise.computed(dtype))
+    given = [recorder.input(dtype=dtype) for _ in node.input_dtypes]
+    traced = [each.astype(recorder.dtype) for each in given]
+    changed = traced[:count]
+    try:
+        update = formula(node.attrs, *traced[count:at], *traced[at + 1 :])
+        update(*changed, traced[at], *(recorder.scratch() for _ in range(scratch)))
+        program = recorder.program([each.astype(dtype) for each in changed])
+    except recording.Unrecordable:
+        if before is None:
+            raise
+        return before
+    return node.hardware.compile(program, before)
+
+
+def _in_blocks(
+    node: NodeContext, formula: formulas.Formula, count: int, at: int, scratch: int
+) -> device.Compiled:
+    """Return the function that runs an update block by block, with the inputs of `_compiled`."""
+    blocks, attrs, widen = _Blocks(node, count, scratch), node.attrs, training_cells.precision(node)
+
+    def run(inputs: Sequence[Array], out: Sequence[Array] = ()) -> tuple[Array, ...]:
+        update = formula(attrs, *widen(inputs[count:at]), *widen(inputs[at + 1 :]))
+        with blocks.lock:
+            for parts in blocks.of(*inputs[:count], inputs[at]):
+                update(*parts)
+        return tuple(out)
+
+    return run
+
+
 def _dense(
-    formula: formulas.Formula, targets: str, gradient: int, scratch: int
+    formula: formulas.Formula, targets: str, gradient: int, scratch: int, named: str = "grad"
 ) -> Callable[[NodeContext], Function]:
     """Return the `make` of an update by `formula` of variables with the names in `targets`.
 
-    `gradient` is the place of the gradient among the other arguments. The formula needs `scratch`
-    arrays.
+    The gradient is called `named`, and `gradient` is its place among the other arguments. The
+    formula needs `scratch` arrays.
     """
-    names = (*targets.split(), "grad")
-    count = len(names) - 1
-
-    def make(node: NodeContext) -> Function:
-        if not node.hardware.is_host:
-            return _in_one_pass(node, formula, names, gradient, scratch)
-        blocks, attrs, widen = (
-            _Blocks(node, count, scratch),
-            node.attrs,
-            training_cells.precision(node),
-        )
-        at = count + gradient
-
-        def apply(*inputs: Any) -> Cell:
-            cells: Sequence[Cell] = inputs[:count]
-            grad = inputs[at]
-            update = formula(attrs, *widen(inputs[count:at]), *widen(inputs[at + 1 :]))
-            with blocks.lock, training_cells.Locked(cells):
-                arrays = [cell.writable() for cell in cells]
-                for array in arrays:
-                    if array.shape != grad.shape:
-                        training_cells.same_shape(names, [*arrays, grad])
-                for parts in blocks.of(*arrays, grad):
-                    update(*parts)
-            return cells[0]
-
-        return apply
-
-    return make
+    names = (*targets.split(), named)
+    return lambda node: _update(node, formula, names, gradient, scratch)
 
 
 _ADAGRAD_DA = "var gradient_accumulator gradient_squared_accumulator"
@@ -188,7 +181,7 @@ _ARGUMENTS: dict[str, tuple[formulas.Formula, str, int, int]] = {
 """The arguments of `_dense` and `training_rows.update`, by the name of the algorithm."""
 
 UPDATES = {
-    "ApplyGradientDescent": _gradient_descent,
+    "ApplyGradientDescent": _dense(formulas.gradient_descent, "var", 1, 1, "delta"),
     "ApplyAdam": _dense(formulas.adam, "var m v", 6, 2),
     "ApplyAdaMax": _dense(formulas.ada_max, "var m v", 5, 2),
     **{f"Apply{name}": _dense(*arguments) for name, arguments in _ARGUMENTS.items()},

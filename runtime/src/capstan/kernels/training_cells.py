@@ -4,6 +4,7 @@ An update of several variables takes their locks in the order of `variable.in_lo
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,6 +25,16 @@ def precision(node: NodeContext) -> Callable[[Iterable[Array]], Sequence[Array]]
 
 def _wide(arrays: Iterable[Array]) -> Sequence[Array]:
     return [array.astype(np.float32) for array in arrays]
+
+
+def same_type(cells: Sequence[Cell], arrays: Sequence[Array], dtype: np.dtype[Any]) -> None:
+    """Check that an update of elements of `dtype` fits the values `arrays` of the variables."""
+    for cell, array in zip(cells, arrays, strict=True):
+        if array.dtype != dtype:
+            raise invalid(
+                f"Variable {cell.name!r} has elements of {dtypes.as_dtype(array.dtype).name}, but "
+                f"the update has elements of {dtypes.as_dtype(dtype).name}"
+            )
 
 
 def same_shape(names: Sequence[str], arrays: Sequence[Array]) -> None:

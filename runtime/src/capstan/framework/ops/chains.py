@@ -6,10 +6,17 @@ nodes.
 
 from collections.abc import Sequence
 
-from capstan.core import dtypes, elementwise
+from capstan.core import elementwise
 from capstan.core import node as ir
+from capstan.framework import opdef
 from capstan.framework.opdef import OpDef, define
 from capstan.framework.ops import rules
+
+
+def _shapes(ctx: opdef.ShapeContext) -> rules.Shapes:
+    count: int = ctx.attrs["M"]
+    return [*rules.broadcast(ctx)] * count
+
 
 LINKS = frozenset(
     {
@@ -24,7 +31,9 @@ LINKS = frozenset(
 )  # fmt: skip
 """The ops that may be in a chain. A node whose kernel cannot be recorded stays as it is."""
 
-define(OpDef("_Elementwise", ("inputs: N * T",), ("output: T",), shape=rules.broadcast))
+define(
+    OpDef("_Elementwise", ("inputs: N * T",), ("outputs: M * T",), attrs={"M": int}, shape=_shapes)
+)
 
 
 def joined(
@@ -32,11 +41,18 @@ def joined(
     inputs: Sequence[ir.Edge],
     control: Sequence[str],
     program: elementwise.Program,
+    alike: Sequence[int] = (),
 ) -> ir.Node:
-    """Return the node that computes a chain of links in place of the `last` link.
+    """Return the node that computes a group of links, with the name of the link `last`.
 
-    `inputs` and `control` are the inputs of the chain.
+    `inputs` and `control` are the inputs of the group. In each step, the inputs with the numbers
+    `alike` must have one shape. Otherwise the results may have several shapes.
     """
-    dtype: dtypes.DType = last.attrs["T"]
-    attrs = {"T": dtype, "N": len(inputs), "program": program}
+    attrs = {
+        "T": last.attrs["T"],
+        "N": len(inputs),
+        "M": len(program.results),
+        "program": program,
+        "alike": tuple(alike),
+    }
     return ir.Node(last.name, "_Elementwise", tuple(inputs), tuple(control), last.device, attrs)

@@ -1,0 +1,175 @@
+"""The groups of elementwise nodes that a device computes together.
+
+A node joins the groups of the nodes whose outputs it reads. All nodes of a group have outputs of
+one static shape, so one loop can compute all of them. A group runs in the place of its first node.
+It must then find all of its inputs: every other node that it waits for comes before that place, and
+so do all nodes that are in a group with such a node. So no two groups wait for each other.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from capstan.core import node as ir
+from capstan.core import shapes
+
+_MOST_INPUTS = 16
+"""The inputs of a group. CUDA takes 4 KiB of arguments, which are some 50 arrays of 4 axes."""
+
+_MOST_CALLS = 64
+"""The functions of a group. To compile more takes long, and saves no more memory accesses."""
+
+_MOST_RESULTS = 8
+"""The outputs of a group. Many of them would keep memory in use for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node that may be in a group.
+
+    Only nodes with equal keys may be in one group. `inputs` are the inputs that are no constants,
+    with their static shapes. `waits` are the nodes that must run before. `calls` is the number of
+    functions that compute the node. A node `is_late` if it waits for a change of a variable or of
+    another resource. Such a node would delay the others of its group, so none of them
+    `reads_memory` that a change may overwrite.
+    """
+
+    name: str
+    key: Hashable
+    shape: shapes.Shape
+    inputs: Mapping[ir.Edge, shapes.Shape]
+    waits: frozenset[str]
+    calls: int
+    is_late: bool = False
+    reads_memory: bool = False
+
+
+class _Group:
+    """Some nodes, in topological order, and the places of the first and of the last one."""
+
+    def __init__(self, members: Sequence[Candidate], places: Mapping[str, int]) -> None:
+        self.members = sorted(members, key=lambda member: places[member.name])
+        self.names = frozenset(member.name for member in members)
+        self.first = places[self.members[0].name]
+        self.last = places[self.members[-1].name]
+
+
+class Fusion:
+    """Finds the groups of a part."""
+
+    def __init__(
+        self,
+        order: Iterable[str],
+        candidates: Iterable[Candidate],
+        readers: Mapping[str, Set[str]],
+        leaving: Set[str],
+    ) -> None:
+        """`order` are the names of all nodes, in topological order, and also the candidates.
+
+        `readers` are the names of the nodes that need each node, and "" for a fetch. Other tasks
+        know the nodes `leaving` by their names, so a group has at most one of them.
+        """
+        self._places = {name: place for place, name in enumerate(order)}
+        self._readers = readers
+        self._leaving = leaving
+        self._groups: dict[str, _Group] = {}
+        for candidate in candidates:
+            self._add(candidate)
+
+    def groups(self) -> list[Sequence[Candidate]]:
+        """Return the members of each group, in topological order. Some groups have one member."""
+        return [group.members for group in dict.fromkeys(self._groups.values())]
+
+    def results(self, names: Set[str]) -> list[str]:
+        """Return the members of a group whose outputs others need, in topological order.
+
+        A member that leaves the part comes first. If nobody needs an output, return the last.
+        """
+        found = [
+            name
+            for name in names
+            if name in self._leaving or not self._readers.get(name, set()) <= names
+        ]
+        found = found or [max(names, key=self._places.__getitem__)]
+        return sorted(found, key=lambda name: (name not in self._leaving, self._places[name]))
+
+    def _add(self, candidate: Candidate) -> None:
+        """Put a candidate into a group. All candidates before it are in groups."""
+        group = _Group([candidate], self._places)
+        near = {
+            self._groups[edge.node]: None for edge in candidate.inputs if edge.node in self._groups
+        }
+        for other in sorted(near, key=lambda each: each.first, reverse=True):
+            if other.members[0].key == candidate.key:
+                both = _Group([*other.members, *group.members], self._places)
+                if self._is_possible(both):
+                    group = both
+        for name in group.names:
+            self._groups[name] = group
+
+    def _is_possible(self, group: _Group) -> bool:
+        inputs = {
+            edge: shape
+            for member in group.members
+            for edge, shape in member.inputs.items()
+            if edge.node not in group.names
+        }
+        results = self.results(group.names)
+        return (
+            sum(member.calls for member in group.members) <= _MOST_CALLS
+            and 0 < len(inputs) <= _MOST_INPUTS
+            and len(results) <= _MOST_RESULTS
+            and sum(name in self._leaving for name in results) <= 1
+            and not (
+                any(member.is_late for member in group.members)
+                and any(member.reads_memory for member in group.members)
+            )
+            and (len(results) < 2 or _is_uniform(group.members[0].shape, inputs.values()))
+            and all(self._last(name) < group.first for name in self._outside(group))
+        )
+
+    def _outside(self, group: _Group) -> Set[str]:
+        """Return the nodes that a group waits for."""
+        return frozenset().union(*(member.waits for member in group.members)) - group.names
+
+    def _last(self, name: str) -> int:
+        """Return the last place of the nodes that run together with a node."""
+        group = self._groups.get(name)
+        return self._places.get(name, -1) if group is None else group.last
+
+
+def alike(shape: shapes.Shape, inputs: Sequence[shapes.Shape]) -> list[int]:
+    """Return the numbers of the inputs that have the shape of the results, in each step.
+
+    With several results, a step must check that these inputs have equal shapes. Otherwise, an input
+    with a single row would be a result with many rows.
+    """
+    is_known = shape is None or None not in shape
+    return [] if is_known else [number for number, each in enumerate(inputs) if each == shape]
+
+
+def _is_uniform(shape: shapes.Shape, inputs: Iterable[shapes.Shape]) -> bool:
+    """Return whether all results have one shape in each step in which `alike` inputs have one."""
+    is_known = shape is not None and None not in shape
+    return is_known or all(each == shape or _fits(each, shape) for each in inputs)
+
+
+def _fits(shape: shapes.Shape, result: shapes.Shape) -> bool:
+    """Return whether an input broadcasts to a result, whatever the unknown sizes are."""
+    if shape is None or result is None or len(shape) > len(result):
+        return False
+    pairs = zip(reversed(shape), reversed(result), strict=False)
+    return all(size == 1 or (size is not None and size == wanted) for size, wanted in pairs)
+
+
+def readers_of(nodes: Iterable[ir.Node], fetches: Iterable[ir.Edge]) -> dict[str, set[str]]:
+    """Return the names of the nodes that read each node, or wait for it, and "" for a fetch."""
+    found: dict[str, set[str]] = defaultdict(set)
+    for node in nodes:
+        for edge in node.inputs:
+            found[edge.node].add(node.name)
+        for name in node.control:
+            found[name].add(node.name)
+    for edge in fetches:
+        found[edge.node].add("")
+    return found
