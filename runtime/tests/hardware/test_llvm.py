@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import capstan as tf
 from capstan.core import elementwise, recording
 from capstan.hardware import cpu_elementwise, llvm_functions, llvm_ufuncs
 
@@ -184,3 +185,31 @@ def test_a_program_is_compiled_when_its_calls_have_cost_as_much() -> None:
     assert 0 < len(calls) < 60
     for result in results:
         np.testing.assert_allclose(result, results[0], rtol=1e-6)
+
+
+@pytest.mark.e2e
+def test_the_steps_of_a_cpu_have_the_same_values_before_and_after_it_compiles_a_group() -> None:
+    """The sizes are such that the groups are compiled after some of the steps."""
+    draw = np.random.default_rng(7)
+    numbers, scale = draw.normal(size=(1024, 512)).astype(np.float32), np.float32(0.5)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [None, 512])
+        factor = tf.constant(scale)
+        hidden = tf.tanh(x * factor + 1.0)
+        cost = tf.square(hidden - tf.exp(-tf.abs(x))) + hidden
+        (slope,) = tf.gradients(cost, [x])
+        steps = [session.run([hidden, cost, slope], {x: numbers}) for _ in range(20)]
+        (small,) = session.run([slope], {x: numbers[:1]})
+    wide = numbers.astype(np.float64)
+    tanh, decay = np.tanh(wide * 0.5 + 1), np.exp(-np.abs(wide))
+    inner = 0.5 * (1 - tanh**2)
+    wanted = [
+        tanh,
+        (tanh - decay) ** 2 + tanh,
+        2 * (tanh - decay) * (inner + np.sign(wide) * decay) + inner,
+    ]
+    for found in steps:
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+    np.testing.assert_allclose(small, wanted[2][:1], rtol=2e-5, atol=2e-6)
+    assert any((steps[0][1] != found[1]).any() for found in steps), "no group was compiled"

@@ -16,7 +16,7 @@ from capstan.core import shapes
 _MOST_INPUTS = 16
 """The inputs of a group. CUDA takes 4 KiB of arguments, which are some 50 arrays of 4 axes."""
 
-_MOST_CALLS = 64
+_MOST_CALLS = 32
 """The functions of a group. To compile more takes long, and saves no more memory accesses."""
 
 _MOST_RESULTS = 8

@@ -81,7 +81,7 @@ class Cpu(device.Device):
     def compile(
         self, program: elementwise.Program, before: device.Compiled | None = None
     ) -> device.Compiled:
-        return cpu_elementwise.compiled(program, before or program.run)
+        return cpu_elementwise.compiled(program, before)
 
 
 def exhausted(shape: Sequence[int], dtype: Any, size: int) -> errors.ResourceExhaustedError:

@@ -73,10 +73,7 @@ class Functions:
 
     def constant(self, value: float, like: ir.Type) -> Value:
         """Return a number, or a vector of equal numbers if `like` is a type of vectors."""
-        kind = self._format.number
-        if isinstance(like, ir.VectorType):
-            return ir.Constant(ir.VectorType(kind, like.count), [value] * like.count)
-        return ir.Constant(kind, value)
+        return _constant(_alike(self._format.number, like), value)
 
     def number(self, truth: Value) -> Value:
         """Return 1 for true, and 0 for false."""
@@ -131,7 +128,7 @@ class Functions:
         """Write e ** x as 2 ** n * e ** r, in which n is an integer, and r is small."""
         n, _, less_one = self._reduced(self._clamped(value))
         # The power of 2 may not be a normal number, but that of n / 2 is.
-        half = self._builder.ashr(n, self._word(1, n.type))
+        half = self._builder.ashr(n, _constant(n.type, 1))
         raised = self._builder.fadd(less_one, self.constant(1.0, value.type))
         raised = self._builder.fmul(raised, self._power(half))
         return self._builder.fmul(raised, self._power(self._builder.sub(n, half)))
@@ -174,10 +171,10 @@ class Functions:
         root = np.sqrt(np.array(0.5, f"f{number.bits // 8}")).view(f"i{number.bits // 8}").item()
         word = _alike(number.word, kind)
         bits = build.bitcast(normal, word)
-        moved = build.sub(bits, self._word(root, word))
-        n = build.ashr(moved, self._word(number.fraction, word))
-        mantissa = build.and_(moved, self._word((1 << number.fraction) - 1, word))
-        near_one = build.bitcast(build.add(mantissa, self._word(root, word)), kind)
+        moved = build.sub(bits, _constant(word, root))
+        n = build.ashr(moved, _constant(word, number.fraction))
+        mantissa = build.and_(moved, _constant(word, (1 << number.fraction) - 1))
+        near_one = build.bitcast(build.add(mantissa, _constant(word, root)), kind)
         exponent = build.sitofp(n, kind)
         # `root` is just below 2 ** -1, so its quotients count from there.
         exponent = self.select(
@@ -250,8 +247,8 @@ class Functions:
 
     def _power(self, exponent: Value) -> Value:
         """Return 2 ** n, whose exponent is an integer for which this is a normal number."""
-        biased = self._builder.add(exponent, self._word(self._format.bias, exponent.type))
-        bits = self._builder.shl(biased, self._word(self._format.fraction, exponent.type))
+        biased = self._builder.add(exponent, _constant(exponent.type, self._format.bias))
+        bits = self._builder.shl(biased, _constant(exponent.type, self._format.fraction))
         return self._builder.bitcast(bits, _alike(self._format.number, exponent.type))
 
     def _log2(self) -> tuple[float, float]:
@@ -261,10 +258,15 @@ class Functions:
         # The difference of the first 80 digits of log(2) and the double nearest to it.
         return high, math.log(2) - high + 2.3190468138462996e-17
 
-    def _word(self, value: int, like: ir.Type) -> Value:
-        if isinstance(like, ir.VectorType):
-            return ir.Constant(like, [value] * like.count)
-        return ir.Constant(like, value)
+
+def _constant(kind: ir.Type, value: float) -> Value:
+    """Return a constant, or a vector of equal constants. A list of them would take long to read."""
+    if not isinstance(kind, ir.VectorType):
+        return ir.Constant(kind, value)
+    vector = ir.FormattedConstant(kind, "")
+    # The constructor would take the text for a list of characters.
+    vector.constant = f"splat ({ir.Constant(kind.element, value)})"
+    return vector
 
 
 def _alike(element: ir.Type, like: ir.Type) -> ir.Type:
