@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import capstan as tf
 from capstan.core import elementwise, recording
-from capstan.hardware import cpu_elementwise, llvm_functions, llvm_ufuncs
+from capstan.hardware import cpu, cpu_elementwise, llvm_functions, llvm_ufuncs
 
 DTYPES = [np.float32, np.float64]
 EDGES = [0.0, 0.5, 1.0, 2.0, 88.7, 88.8, 103.9, 709.7, 745.2, 1e-40, 1e-310, 3e38, np.inf, np.nan]
@@ -161,27 +161,25 @@ def test_equal_programs_share_a_loop(compiler: Any) -> None:
 
 
 def test_programs_with_other_functions_or_types_stay_with_numpy() -> None:
-    def before(*_: Any) -> tuple[Any, ...]:
-        return ()
-
+    host = cpu.Cpu("/device:CPU:0")
     words = recording.Recorder(np.float32)
     cast = words.program([words.input(dtype=np.uint32).astype(np.float32)])
     for program in (recorded(np.arctan, 1), recorded(np.add, 2, np.float16), cast):
-        assert not cpu_elementwise.compiles(program)
-        assert cpu_elementwise.compiled(program, before) is before
+        assert not host.fuses(program)
+        assert host.ufunc(program, len) is len
 
 
 def test_a_program_is_compiled_when_its_calls_have_cost_as_much() -> None:
     calls = []
     program = recorded(lambda x: np.tanh(x) * 2.0, 1)
 
-    def before(inputs: Any, out: Any = ()) -> tuple[Any, ...]:
-        calls.append(len(inputs))
-        return program.run(inputs, out)
+    def before(*arrays: Any) -> Any:
+        calls.append(len(arrays))
+        return program.run(arrays)[0]
 
-    compute = cpu_elementwise.compiled(program, before)
+    compute = cpu.Cpu("/device:CPU:0").ufunc(program, before)
     numbers = np.linspace(-3, 3, 1 << 20, dtype=np.float32)
-    results = [compute([numbers])[0] for _ in range(60)]
+    results = [compute(numbers) for _ in range(60)]
     assert 0 < len(calls) < 60
     for result in results:
         np.testing.assert_allclose(result, results[0], rtol=1e-6)
@@ -213,3 +211,19 @@ def test_the_steps_of_a_cpu_have_the_same_values_before_and_after_it_compiles_a_
             np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
     np.testing.assert_allclose(small, wanted[2][:1], rtol=2e-5, atol=2e-6)
     assert any((steps[0][1] != found[1]).any() for found in steps), "no group was compiled"
+
+
+def test_numpys_functions_keep_no_array_for_longer_than_needed() -> None:
+    def function(x: Any, y: Any) -> list[Any]:
+        inner = np.tanh(x * y)
+        return [inner, np.where(inner > 0.5, np.exp(-inner), 1.0) + x]
+
+    program = recorded(function, 2)
+    compute = cpu_elementwise.Ufunc(program)
+    draw = np.random.default_rng(2)
+    x, y = draw.normal(size=(2, 30)).astype(np.float32)
+    out = np.empty(30, np.float32), np.empty(30, np.float32)
+    compute(x, y, *out)
+    for found in (compute(x, y), out):
+        for one, other in zip(found, program.run([x, y]), strict=True):
+            np.testing.assert_array_equal(one, other)

@@ -158,7 +158,7 @@ class _Links:
                 link = _Link(node, bound.function, constants)
                 recorded = self.program([link], [node.name])
                 home = self._resources.devices.of(node.device)
-                if recorded is not None and home.compiles(recorded[1]):
+                if recorded is not None and home.fuses(recorded[1]):
                     self._calls[node.name] = len(recorded[1].calls)
                     yield link
 

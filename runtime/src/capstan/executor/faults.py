@@ -1,14 +1,16 @@
 """Translate an exception of a kernel into the OpError that TensorFlow raises for the node."""
 
+import itertools
 import re
 from types import TracebackType
 
 import numpy as np
 
 from capstan import errors
+from capstan.core import shapes
 from capstan.executor import source
 
-_SHAPES = re.compile(r"shapes? (\([\d, ]*\)) (\([\d, ]*\))")
+_SHAPES = re.compile(r"shapes?((?: \([\d, ]*\)){2,})")
 
 
 def blame(fault: Exception, code: source.Code, filename: str) -> errors.OpError:
@@ -72,5 +74,10 @@ def _broadcast_message(text: str) -> str:
     match = _SHAPES.search(text)
     if match is None or "broadcast" not in text:
         return text
-    first, second = (shape.strip("()").replace(" ", "").rstrip(",") for shape in match.groups())
-    return f"Incompatible shapes: [{first}] vs. [{second}]"
+    found = [tuple(map(int, re.findall(r"\d+", each))) for each in match[1].split(")")[:-1]]
+    for first, second in itertools.combinations(found, 2):
+        try:
+            shapes.broadcast(first, second)
+        except ValueError:
+            return f"Incompatible shapes: {shapes.show(first)} vs. {shapes.show(second)}"
+    return text

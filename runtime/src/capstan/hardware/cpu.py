@@ -1,7 +1,7 @@
 """CPU devices: NumPy arrays in the memory of the process."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -75,13 +75,15 @@ class Cpu(device.Device):
     def duplicate(self, value: Array) -> Array:
         return np.array(value, order="C")
 
-    def compiles(self, program: elementwise.Program) -> bool:
-        return cpu_elementwise.compiles(program)
+    def fuses(self, program: elementwise.Program) -> bool:
+        return cpu_elementwise.fuses(program)
 
-    def compile(
-        self, program: elementwise.Program, before: device.Compiled | None = None
-    ) -> device.Compiled:
-        return cpu_elementwise.compiled(program, before)
+    def ufunc(
+        self, program: elementwise.Program, before: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
+        if not self.fuses(program):
+            return before or super().ufunc(program)
+        return cpu_elementwise.Ufunc(program, before)
 
 
 def exhausted(shape: Sequence[int], dtype: Any, size: int) -> errors.ResourceExhaustedError:

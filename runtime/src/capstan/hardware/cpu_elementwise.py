@@ -9,14 +9,13 @@ sizes of their arrays, so that two equal runs compute equal numbers.
 
 import functools
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from capstan.core import elementwise
 from capstan.core.arrays import Array
-from capstan.hardware import device
 
 if TYPE_CHECKING:
     from capstan.hardware import llvm_ufuncs
@@ -35,55 +34,48 @@ _ELEMENT_SECONDS = 5e-10
 """The additional time for each element."""
 
 
-def compiles(program: elementwise.Program) -> bool:
-    """Return whether `compiled` ever compiles this program."""
+def fuses(program: elementwise.Program) -> bool:
+    """Return whether a `Ufunc` can compile this program."""
     from capstan.hardware import llvm_loops  # Programs without groups do not need LLVM.
 
     return llvm_loops.is_supported(program)
 
 
-def compiled(
-    program: elementwise.Program, before: device.Compiled | None = None
-) -> device.Compiled:
-    """Return the function that runs a program (`Device.compile`)."""
-    if not compiles(program):
-        return before or program.run
-    return _Run(program, before or _one_by_one(program))
+class Ufunc:
+    """Runs a program (`Device.ufunc`), and compiles it when it pays. Thread-safe."""
 
-
-class _Run:
-    """Runs a program, and compiles it when it pays. Thread-safe."""
-
-    def __init__(self, program: elementwise.Program, before: device.Compiled) -> None:
-        self._program, self._before = program, before
+    def __init__(
+        self, program: elementwise.Program, before: Callable[..., Any] | None = None
+    ) -> None:
+        self._program = program
+        self._before = before or _one_by_one(program)
         self._loop: llvm_ufuncs.Loop | None = None
         self._call: Any = None
-        self._has_one_result = len(program.results) == 1
         self._seconds = 0.0
         self._lock = threading.Lock()
 
-    def __call__(self, inputs: Sequence[Array], out: Sequence[Array] = ()) -> tuple[Array, ...]:
-        if self._call is None and not self._pays(inputs):
-            return self._before(inputs, out)
-        found = self._call(*inputs, *out)
-        return (found,) if self._has_one_result else found
+    def __call__(self, *arrays: Array) -> Any:
+        call = self._call
+        if call is None:
+            call = self._compiled(arrays[: self._program.inputs]) or self._before
+        return call(*arrays)
 
-    def _pays(self, inputs: Sequence[Array]) -> bool:
-        """Note the cost of a call, and compile the program if all calls have cost enough."""
+    def _compiled(self, inputs: Sequence[Array]) -> Any:
+        """Note the cost of a call. Return the compiled program if all calls have cost enough."""
         size = max(array.size for array in inputs)
         calls = len(self._program.calls)
         with self._lock:
             self._seconds += calls * (_CALL_SECONDS + size * _ELEMENT_SECONDS)
             if self._seconds < _COMPILE_SECONDS + calls * _FUNCTION_SECONDS:
-                return False
+                return None
             if self._loop is None:
                 numbers = tuple(array.size == 1 < size for array in inputs)
                 self._loop = _compiler().compile(self._program, numbers)
                 self._call = self._loop.call
-        return True
+            return self._call
 
 
-def _one_by_one(program: elementwise.Program) -> device.Compiled:
+def _one_by_one(program: elementwise.Program) -> Callable[..., Any]:
     """Return a Python function that calls NumPy's functions, and keeps no array for long."""
     last = {
         operand: place
@@ -93,7 +85,7 @@ def _one_by_one(program: elementwise.Program) -> device.Compiled:
     }
     names = [f"x{index}" for index in range(program.inputs)]
     free: list[str] = []
-    lines = ["def run(inputs, out=()):", f"    {', '.join(names)}, = inputs"]
+    lines = [f"def call({', '.join(names)}, *out):"]
     bound: dict[str, Any] = {"inf": np.inf, "nan": np.nan, "copyto": np.copyto}
     for place, call in enumerate(program.calls):
         operands = ", ".join(
@@ -112,12 +104,16 @@ def _one_by_one(program: elementwise.Program) -> device.Compiled:
         free += ended
         bound[call.function] = getattr(np, call.function)
         lines.append(f"    {names[-1]} = {call.function}({operands})")
-    lines.append(f"    results = ({', '.join(names[result] for result in program.results)},)")
-    lines.append("    for array, result in zip(out, results): copyto(array, result)")
-    lines.append("    return tuple(out) or results")
+    results = [names[result] for result in program.results]
+    text = ", ".join(results)
+    places = ", ".join(f"y{index}" for index in range(len(results)))
+    lines.append(f"    if not out: return {text}")
+    lines.append(f"    {places}, = out")
+    lines += [f"    copyto(y{index}, {name})" for index, name in enumerate(results)]
+    lines.append(f"    return {places}")
     exec("\n".join(lines), bound)
-    run: device.Compiled = bound["run"]
-    return run
+    function: Callable[..., Any] = bound["call"]
+    return function
 
 
 @functools.cache

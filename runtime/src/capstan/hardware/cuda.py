@@ -196,9 +196,7 @@ class Cuda(device.Device):
         with self._cupy.cuda.Device(self._number):
             self._streams.refuse_capture(work)
 
-    def compile(
-        self, program: elementwise.Program, before: device.Compiled | None = None
-    ) -> device.Compiled:
+    def compile(self, program: elementwise.Program) -> device.Compiled:
         return cuda_elementwise.compiled(self._cupy, program)
 
     def compile_rows(self, program: row_programs.Program) -> device.Compiled:

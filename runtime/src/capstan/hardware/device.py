@@ -134,18 +134,38 @@ class Device(abc.ABC):
         A segment calls this before its first kernel, unless its values are in host memory.
         """
 
-    def compiles(self, program: elementwise.Program) -> bool:
-        """Return whether `compile` may compute a program in one pass over its arrays."""
-        return True
-
-    def compile(self, program: elementwise.Program, before: Compiled | None = None) -> Compiled:
+    def compile(self, program: elementwise.Program) -> Compiled:
         """Return the function that runs an elementwise program on arrays of this device.
 
         `function(inputs, out=())` returns the results. If `out` has arrays, they get the results.
-        An array of `out` may be one of the inputs, and may not overlap another input. `before` is
-        such a function, which runs the program as long as it is not compiled.
+        An array of `out` may be one of the inputs, and may not overlap another input.
         """
-        return before or program.run
+        return program.run
+
+    def fuses(self, program: elementwise.Program) -> bool:
+        """Return whether `ufunc` may compute a program in one pass over its arrays."""
+        return True
+
+    def ufunc(
+        self, program: elementwise.Program, before: Callable[..., Any] | None = None
+    ) -> Callable[..., Any]:
+        """Return the function that runs a program, and that is called as a ufunc of NumPy.
+
+        Its arguments are the inputs, and then perhaps arrays for the results, as those of
+        `compile`. It returns the result, or a tuple of several results. `before` is such a
+        function, which a CPU calls as long as it does not pay to compile the program.
+        """
+        run, count = self.compile(program), program.inputs
+
+        def call(*arrays: Array) -> Any:
+            try:
+                results = run(arrays[:count], arrays[count:])
+            except ValueError:
+                found = " ".join(str(array.shape) for array in arrays[:count])
+                raise ValueError(f"the shapes do not broadcast: shapes {found}") from None
+            return results if len(results) > 1 else results[0]
+
+        return call
 
     def compile_rows(self, program: row_programs.Program) -> Compiled:
         """Return the function that runs a program along rows on arrays of this device.

@@ -4,9 +4,7 @@ from typing import Any
 
 from capstan.core import dtypes, elementwise
 from capstan.core.arrays import Array
-from capstan.core.shapes import show
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.kernels.rejection import invalid
 
 _FLOATS = frozenset({dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64})
 
@@ -20,17 +18,7 @@ def _elementwise(node: NodeContext) -> Function:
 
 def running(node: NodeContext, program: elementwise.Program) -> Function:
     """Return the function of a node that runs `program`, which has one result."""
-    run = node.hardware.compile(program)
-
-    def compute(*arrays: Array) -> Any:
-        inputs = arrays[: program.inputs]
-        try:
-            [result] = run(inputs, arrays[program.inputs :])
-        except ValueError:
-            raise _incompatible(inputs) from None
-        return result
-
-    return compute
+    return node.hardware.ufunc(program)
 
 
 def _with_results(
@@ -40,26 +28,19 @@ def _with_results(
 
     If the inputs `alike` have several shapes, the results may have several shapes, too.
     """
-    run = node.hardware.compile(program)
-    first, others = (alike or (0,))[0], alike[1:]
+    call, count = node.hardware.ufunc(program), program.inputs
+    if len(alike) < 2:
+        return call
+    first, *others = alike
 
     def compute(*arrays: Array) -> Any:
-        inputs, out = arrays[: program.inputs], arrays[program.inputs :]
-        shape = inputs[first].shape
-        try:
-            for other in others:
-                if inputs[other].shape != shape:
-                    return program.run(inputs, out)
-            return run(inputs, out)
-        except ValueError:
-            raise _incompatible(inputs) from None
+        shape = arrays[first].shape
+        for other in others:
+            if arrays[other].shape != shape:
+                return program.run(arrays[:count], arrays[count:])
+        return call(*arrays)
 
     return compute
-
-
-def _incompatible(inputs: tuple[Array, ...]) -> Exception:
-    found = " vs. ".join(show(array.shape) for array in inputs)
-    return invalid(f"Incompatible shapes: {found}")
 
 
 for _device in ("CPU", "GPU"):

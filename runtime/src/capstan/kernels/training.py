@@ -15,7 +15,6 @@ import numpy as np
 
 from capstan.core import elementwise, recording
 from capstan.core.arrays import Array
-from capstan.hardware import device
 from capstan.kernels import regularized_formulas, training_cells, training_rows
 from capstan.kernels import training_formulas as formulas
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -91,12 +90,15 @@ def _update(
     """Return the function of a dense update, which its device computes in one pass."""
     count = len(names) - 1
     at = count + gradient
-    run = _compiled(node, formula, count, at, scratch)
-    dtype = np.dtype(node.attrs["T"].as_numpy_dtype)
+    call = _compiled(node, formula, count, at, scratch)
+    dtype, is_host = np.dtype(node.attrs["T"].as_numpy_dtype), node.hardware.is_host
 
     def apply(*inputs: Any) -> Cell:
         cells: Sequence[Cell] = inputs[:count]
         grad = inputs[at]
+        if not (is_host or grad.flags.c_contiguous):
+            # The gradient may be a reversed view of the variable, which changes meanwhile.
+            inputs = (*inputs[:at], grad.copy(), *inputs[at + 1 :])
         with training_cells.Locked(cells):
             arrays = [cell.writable() for cell in cells]
             for array in arrays:
@@ -104,8 +106,7 @@ def _update(
                     training_cells.same_shape(names, [*arrays, grad])
                 if array.dtype != dtype:
                     training_cells.same_type(cells, arrays, dtype)
-            # The gradient may be a reversed view of the variable, which changes meanwhile.
-            run([*arrays, *inputs[count:at], _contiguous(grad), *inputs[at + 1 :]], arrays)
+            call(*arrays, *inputs[count:], *arrays)
         return cells[0]
 
     return apply
@@ -113,8 +114,8 @@ def _update(
 
 def _compiled(
     node: NodeContext, formula: formulas.Formula, count: int, at: int, scratch: int
-) -> device.Compiled:
-    """Return the function that runs an update as a program (`Device.compile`).
+) -> Callable[..., Any]:
+    """Return the function that runs an update as a program (`Device.ufunc`).
 
     Input number `at` is the gradient. The first `count` inputs are changed. A CPU runs a formula
     that decides by the value of a number block by block.
@@ -133,23 +134,26 @@ def _compiled(
         if before is None:
             raise
         return before
-    return node.hardware.compile(program, before)
+    return node.hardware.ufunc(program, before)
 
 
 def _in_blocks(
     node: NodeContext, formula: formulas.Formula, count: int, at: int, scratch: int
-) -> device.Compiled:
-    """Return the function that runs an update block by block, with the inputs of `_compiled`."""
+) -> Callable[..., None]:
+    """Return the function that runs an update block by block, with the inputs of `_compiled`.
+
+    The results replace the first inputs, whatever the other arguments are.
+    """
     blocks, attrs, widen = _Blocks(node, count, scratch), node.attrs, training_cells.precision(node)
+    inputs = len(node.input_dtypes)
 
-    def run(inputs: Sequence[Array], out: Sequence[Array] = ()) -> tuple[Array, ...]:
-        update = formula(attrs, *widen(inputs[count:at]), *widen(inputs[at + 1 :]))
+    def call(*arrays: Array) -> None:
+        update = formula(attrs, *widen(arrays[count:at]), *widen(arrays[at + 1 : inputs]))
         with blocks.lock:
-            for parts in blocks.of(*inputs[:count], inputs[at]):
+            for parts in blocks.of(*arrays[:count], arrays[at]):
                 update(*parts)
-        return tuple(out)
 
-    return run
+    return call
 
 
 def _dense(
