@@ -14,11 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan import errors
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes, recording, tensor_shape
 from capstan.core.resource_name import ResourceName
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-from capstan.kernels import training
+from capstan.kernels import registry, regularized_formulas, training
+from capstan.resources import containers
 
 SHAPES = [(), (0,), (3,), (2, 5), (training.BLOCK,), (3, training.BLOCK // 2 + 1)]
 
@@ -345,3 +346,25 @@ def test_an_update_of_other_elements_names_the_variable() -> None:
     update = raw.ResourceApplyGradientDescent(handle, np.float32(0.1), np.ones(3, np.float32))
     with pytest.raises(errors.InvalidArgumentError, match="'wide' has elements of float64"):
         runner.run(getattr(update, "op", update))
+
+
+def test_a_formula_with_a_constant_power_is_one_program() -> None:
+    """Ftrl takes a square root if the power is -0.5, and decides that when the node is made."""
+    for power, functions in ((-0.5, {"sqrt"}), (-0.25, {"power"})):
+        node = registry.NodeContext(
+            name="ftrl",
+            op="ApplyFtrl",
+            device="/device:CPU:0",
+            attrs={"T": dtypes.float32, "multiply_linear_by_lr": False},
+            input_dtypes=[dtypes.float32] * 8,
+            input_shapes=[(3,)] * 4 + [()] * 4,
+            output_dtypes=[dtypes.float32],
+            output_shapes=[(3,)],
+            resources=containers.ResourceManager().for_session(),
+            constants={7: np.float32(power)},
+        )
+        formula = regularized_formulas.ftrl
+        with pytest.raises(recording.Unrecordable, match="value of an array"):
+            training._recorded(node, formula, 3, 3, 3, {})
+        program = training._recorded(node, formula, 3, 3, 3, {7: power})
+        assert functions < {call.function for call in program.calls}

@@ -189,6 +189,8 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         raise Unrecordable(f"the code uses the attribute {name} of an array")
 
     def __float__(self) -> float:
+        if isinstance(self.operand, float):
+            return self.operand
         raise Unrecordable("the code asks for the value of an array")
 
     def __bool__(self) -> bool:

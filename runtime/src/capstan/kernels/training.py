@@ -8,7 +8,7 @@ single rows.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,7 @@ def _update(
         if not (is_host or grad.flags.c_contiguous):
             # The gradient may be a reversed view of the variable, which changes meanwhile.
             inputs = (*inputs[:at], grad.copy(), *inputs[at + 1 :])
-        with training_cells.Locked(cells):
+        with cells[0].lock if count == 1 else training_cells.Locked(cells):
             arrays = [cell.writable() for cell in cells]
             for array in arrays:
                 if array.shape != grad.shape:
@@ -117,24 +117,49 @@ def _compiled(
 ) -> Callable[..., Any]:
     """Return the function that runs an update as a program (`Device.ufunc`).
 
-    Input number `at` is the gradient. The first `count` inputs are changed. A CPU runs a formula
-    that decides by the value of a number block by block.
+    Input number `at` is the gradient. The first `count` inputs are changed. Some formulas decide by
+    the value of a number. If it is no constant, a CPU runs them block by block.
     """
-    before = _in_blocks(node, formula, count, at, scratch) if node.hardware.is_host else None
+    if not node.hardware.is_host:
+        return node.hardware.ufunc(_recorded(node, formula, count, at, scratch, {}))
+    before = _in_blocks(node, formula, count, at, scratch)
+    numbers = {
+        index: float(value)
+        for index, value in node.constants.items()
+        if count <= index != at and not value.shape
+    }
+    for constants in ({}, numbers):
+        try:
+            program = _recorded(node, formula, count, at, scratch, constants)
+        except recording.Unrecordable:
+            continue
+        return node.hardware.ufunc(program, before)
+    return before
+
+
+def _recorded(
+    node: NodeContext,
+    formula: formulas.Formula,
+    count: int,
+    at: int,
+    scratch: int,
+    constants: Mapping[int, float],
+) -> elementwise.Program:
+    """Return the program of an update. The inputs in `constants` become numbers of the program.
+
+    Raises:
+        Unrecordable: the formula decides by the value of an input.
+    """
     dtype = np.dtype(node.attrs["T"].as_numpy_dtype)
     recorder = recording.Recorder(elementwise.computed(dtype))
     given = [recorder.input(dtype=dtype) for _ in node.input_dtypes]
     traced = [each.astype(recorder.dtype) for each in given]
+    for index, number in constants.items():
+        traced[index] = recorder.constant(number)
     changed = traced[:count]
-    try:
-        update = formula(node.attrs, *traced[count:at], *traced[at + 1 :])
-        update(*changed, traced[at], *(recorder.scratch() for _ in range(scratch)))
-        program = recorder.program([each.astype(dtype) for each in changed])
-    except recording.Unrecordable:
-        if before is None:
-            raise
-        return before
-    return node.hardware.ufunc(program, before)
+    update = formula(node.attrs, *traced[count:at], *traced[at + 1 :])
+    update(*changed, traced[at], *(recorder.scratch() for _ in range(scratch)))
+    return recorder.program([each.astype(dtype) for each in changed])
 
 
 def _in_blocks(
