@@ -140,6 +140,14 @@ def test_variables_may_come_from_elsewhere() -> None:
     ]
 
 
+def test_the_other_fields_of_a_tfjob_are_no_further_faults() -> None:
+    tfjob = "{apiVersion: kubeflow.org/v1, kind: TFJob, spec: {tfReplicaSpecs: {}}}"
+    assert faults(tfjob) == [
+        "kind: must be TrainingJob, not 'TFJob'; capstanctl convert turns a TFJob into a "
+        "TrainingJob"
+    ]
+
+
 def test_with_uid_changes_only_the_uid_of_a_job() -> None:
     job = parse(DIGITS)
     named = job.with_uid(names.Uid("u"))
@@ -284,7 +292,17 @@ LABEL = (
             "kind: must be TrainingJob, not 'TFJob'; capstanctl convert turns a TFJob into a "
             "TrainingJob",
         ),
-        (("status",), {}, "status: is not a field; there are apiVersion, kind, metadata, spec"),
+        (("status",), {}, "status: is set by the API server; remove it"),
+        (
+            ("metadata", "resourceVersion"),
+            "7",
+            "metadata.resourceVersion: is set by the API server; remove it",
+        ),
+        (
+            ("metadata", "finalizers"),
+            ["a.b/c"],
+            "metadata.finalizers: is read by kubectl only; remove it, or use kubectl create",
+        ),
     ],
 )
 def test_one_wrong_field_is_one_fault_that_names_it(

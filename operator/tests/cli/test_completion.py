@@ -41,6 +41,9 @@ def names(metavar: str, values: argparse.Namespace) -> Iterable[str]:
         ("completion ", "bash fish zsh"),
         ("render ", ""),
         ("nosuch ", ""),
+        ("-n team-a ex", "explain"),
+        ("-n team-a explain d", "digits dogs"),
+        ("-n d", ""),
         ("--h", "--help"),
     ],
 )

@@ -14,7 +14,7 @@ from cli import pictures
 
 from capstan_operator.api import status_json
 from capstan_operator.api.status import Phase, Status
-from capstan_operator.cli import main
+from capstan_operator.cli import main, parser
 from capstan_operator.local import folder
 
 Call = Callable[[str], tuple[int, str, str]]
@@ -244,6 +244,20 @@ def test_tasks_follow_the_flags_of_logs(call: Call) -> None:
     assert call("logs digits worker-0 --tail 1 worker-1") == in_order
     assert "worker-0" in in_order[1]
     assert "ps-0" not in in_order[1]
+
+
+def test_the_flags_of_a_cluster_may_stand_before_the_command() -> None:
+    flags = ["--context", "test", "-n", "team-a", "--kubeconfig=file"]
+    behind = parser.parsed("capstanctl", ["wait", *flags, "digits", "--timeout", "5s"])
+    before = parser.parsed("capstanctl", [*flags, "wait", "digits", "--timeout", "5s"])
+    assert before == behind
+    assert (before.namespace, before.context, before.kubeconfig) == ("team-a", "test", "file")
+
+
+def test_a_command_line_without_a_command_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main.main(["-n", "team-a"])
+    assert "required: COMMAND" in capsys.readouterr().err
 
 
 def test_other_words_too_many_are_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -243,11 +243,14 @@ class TestTheReasonWhyAPodWaits:
         assert world.row("worker-1").waiting == ""
         assert texts(world)["reason"] == ""
 
-    def test_ends_with_an_ellipsis_when_it_is_cut(self) -> None:
+    def test_keeps_its_beginning_and_its_end_when_it_is_cut(self) -> None:
         world = new()
         world.tick()
-        self.pending(world, "worker-1", "ErrImagePull", "no such host " * 40)
-        assert world.settle().row("worker-1").waiting.endswith("…")
+        self.pending(world, "worker-1", "ErrImagePull", f"{'failed to pull: ' * 40}no such host")
+        waiting = world.settle().row("worker-1").waiting
+        assert waiting.startswith("ErrImagePull: failed to pull")
+        assert "…" in waiting
+        assert waiting.endswith("failed to pull: no such host")
 
     @pytest.mark.parametrize("then", ["fail", "delete", "vanish", "over"])
     def test_is_removed_when_the_pod_waits_no_longer(self, then: str) -> None:

@@ -43,6 +43,18 @@ def test_a_text_that_is_too_long_ends_with_an_ellipsis(text: str, shown: str) ->
     assert words.shortened(text, 4) == shown
 
 
+@given(st.text(), st.integers(3, 20))
+def test_a_text_that_is_cut_inside_keeps_its_beginning_and_its_end(text: str, most: int) -> None:
+    shown = words.shortened_inside(text, most)
+    if len(text) <= most:
+        assert shown == text
+        return
+    assert len(shown) == most
+    begin, end = shown[: -(most - 1) * 2 // 5 - 1], (most - 1) * 2 // 5
+    assert text.startswith(begin)
+    assert not end or shown.endswith(text[-end:])
+
+
 def test_an_indented_line_is_not_returned_as_the_last_line() -> None:
     assert words.last_said("a\nerror: denied\n\t [[{{node save}}]]\n\n") == "error: denied"
     assert words.last_said("  only\n  this") == "this"

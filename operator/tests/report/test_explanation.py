@@ -222,12 +222,19 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "a deadline, locally",
         job(
             Phase.FAILED,
-            failure="after 60 s",
-            conditions=(condition("Failed", True, "DeadlineExceeded", "x"),),
+            failure="not done after 60 s",
+            conditions=(
+                condition(
+                    "Failed",
+                    True,
+                    "DeadlineExceeded",
+                    "not done after 60 s (spec.runPolicy.activeDeadlineSeconds)",
+                ),
+            ),
             is_local=True,
             is_run=False,
         ),
-        "after 60 s",
+        "not done after 60 s (spec.runPolicy.activeDeadlineSeconds)",
         "Raise the deadline that the message names. Then run the job again",
     ),
     (
@@ -241,9 +248,67 @@ CAUSES: list[tuple[str, Job, str, str]] = [
     ),
     (
         "an eviction",
-        job(Phase.DEGRADED, row("ps-0", TaskState.PENDING, attempt=2, reason="Evicted")),
-        "ps-0 attempt 1: Evicted",
+        job(
+            Phase.DEGRADED,
+            row("ps-0", TaskState.BACK_OFF, attempt=2, reason="Evicted", message="disk usage"),
+        ),
+        "ps-0 attempt 1: Evicted: disk usage",
+        "If the message names a limit of the pod, raise this limit in spec.replicaSpecs.ps.",
+    ),
+    (
+        "a lost node",
+        job(Phase.DEGRADED, row("ps-0", TaskState.BACK_OFF, attempt=2, reason="NodeLost")),
+        "ps-0 attempt 1: NodeLost",
         "Nothing about the last failure: the program did not cause it.",
+    ),
+    (
+        "a pod that vanished",
+        job(Phase.DEGRADED, row("ps-0", TaskState.PENDING, attempt=2, reason="Lost")),
+        "ps-0 attempt 1: Lost",
+        "Nothing about the last failure: the program did not cause it.",
+    ),
+    (
+        "a claim that does not exist",
+        job(
+            Phase.PENDING,
+            row("ps-0", TaskState.PENDING, waiting='Unschedulable: persistentvolumeclaim "x"'),
+        ),
+        'Unschedulable: persistentvolumeclaim "x"',
+        "why it has no volume: kubectl describe pvc -n team-a",
+    ),
+    (
+        "a volume that cannot be mounted",
+        job(Phase.PENDING, row("ps-0", TaskState.PENDING, pod="digits-ps-0", node="node1")),
+        "ps-0  Pending, attempt 1: node1 prepares its volumes and images",
+        "If this lasts, read the events of the pod: kubectl describe pod digits-ps-0 -n team-a",
+    ),
+    (
+        "a scheduler that does not exist",
+        job(Phase.PENDING, row("ps-0", TaskState.PENDING, pod="digits-ps-0")),
+        "ps-0  Pending, attempt 1: it has no node yet",
+        "If this lasts, read the events of the pod: kubectl describe pod digits-ps-0 -n team-a",
+    ),
+    (
+        "a readiness probe that fails",
+        job(Phase.STARTING, row("ps-0", TaskState.STARTING, pod="digits-ps-0", node="node1")),
+        "ps-0  Starting, attempt 1: it runs and is not ready yet",
+        "If this lasts, read the events of the pod: kubectl describe pod digits-ps-0 -n team-a",
+    ),
+    (
+        "a command that does not exist",
+        job(
+            Phase.RESTARTING,
+            row("ps-0", TaskState.BACK_OFF, attempt=2, exit_code=128, reason="StartError"),
+        ),
+        "ps-0 attempt 1: exit code 128 (StartError)",
+        "Check the command, the mounts and the security context of the container in "
+        "spec.replicaSpecs.ps.",
+    ),
+    (
+        "a parameter server that ends too early",
+        job(Phase.RUNNING, row("ps-0", TaskState.SUCCEEDED, exit_code=0), row("worker-0")),
+        "ps-0 ended, and every other task runs, and none has reported a step yet",
+        "its program must wait for the end of the training, for example in server.join().",
     ),
 ]
 
@@ -256,6 +321,21 @@ def test_each_cause_is_named_and_has_advice(shown: Job, cause: str, to_do: str) 
     advice = lines[lines.index("What to do") :]
     assert any(cause in line for line in lines), lines
     assert any(to_do in line for line in advice), advice
+
+
+def test_a_task_that_never_started_has_written_nothing() -> None:
+    refused = row("ps-0", TaskState.CREATE_FAILED, attempt=2, reason="CreateFailed", message="no")
+    assert "logs" not in "\n".join(screen(job(Phase.PENDING, refused)))
+
+
+def test_workers_that_have_ended_are_named() -> None:
+    ended = row("worker-1", TaskState.SUCCEEDED, exit_code=0)
+    shown = job(Phase.RUNNING, row("worker-0"), ended, progress=Progress(step=70))
+    assert screen(shown)[1:] == [
+        "  worker-1 ended, and every other task runs at step 70",
+        "What to do",
+        "  Nothing.",
+    ]
 
 
 def test_the_last_failure_is_the_latest_of_all_tasks() -> None:
@@ -279,7 +359,7 @@ def test_a_large_job_fits_on_a_screen() -> None:
 
 def test_a_job_that_is_over_waits_for_nothing() -> None:
     over = job(Phase.SUCCEEDED, row("ps-0", TaskState.STOPPING), progress=Progress(step=5))
-    assert screen(over)[1] == "  the training has ended at step 5"
+    assert screen(over)[1] == "  the training has ended; the last report was of step 5"
     assert "Waits for" not in screen(over)
 
 

@@ -13,6 +13,10 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.template import PodModel
 from capstan_operator.errors import Fault, Invalid
 
+TFJOB = "TFJob"
+_CONVERT = (
+    f"must be {names.KIND}, not '{TFJOB}'; capstanctl convert turns a {TFJOB} into a {names.KIND}"
+)
 IDENTITY = {"apiVersion": f"{names.GROUP}/{names.VERSION}", "kind": names.KIND}
 
 
@@ -81,6 +85,9 @@ def draft(text: str) -> Draft:
         raw, faults = document.read(text)
     except Invalid as invalid:
         return Draft(None, invalid.faults)
+    if raw.get("kind") == TFJOB:
+        # All fields of a TFJob have other names, so further faults would hide the way out.
+        return Draft(None, (*faults, Fault("kind", _CONVERT)))
     found = [*faults, *_undeclared(raw)]
     job: TrainingJob | None
     try:
@@ -112,13 +119,14 @@ def _fault(error: ErrorDetails) -> Fault:
         case "missing":
             message = "is required"
         case "extra_forbidden":
-            message = "is not a field" + _did_you_mean(str(where[-1]), _fields_beside(where))
+            message = OF_KUBERNETES.get(_path(where)) or (
+                "is not a field" + _did_you_mean(str(where[-1]), _fields_beside(where))
+            )
         case "invalid_key":
             where = where[:-1]
             message = f"{_shown(given)} is not a field: names of fields are text"
         case "literal_error" | "enum":
             message = f"must be {_alternatives(context['expected'])}, not {_shown(given)}"
-            message += _way_from_kubeflow(given)
         case "greater_than_equal" | "less_than_equal" | "string_too_long":
             message = f"must be {_bound(context)}, not {_shown(given)}"
         case "too_long":
@@ -134,10 +142,22 @@ def _fault(error: ErrorDetails) -> Fault:
     return Fault(_path(where), message)
 
 
-def _way_from_kubeflow(given: object) -> str:
-    is_tfjob = given == "TFJob"
-    return "; capstanctl convert turns a TFJob into a TrainingJob" if is_tfjob else ""
+_SET_BY_SERVER = "is set by the API server; remove it"
+_ONLY_BY_KUBECTL = "is read by kubectl only; remove it, or use kubectl create"
 
+OF_KUBERNETES = {
+    "metadata.creationTimestamp": _SET_BY_SERVER,
+    "metadata.deletionGracePeriodSeconds": _SET_BY_SERVER,
+    "metadata.deletionTimestamp": _SET_BY_SERVER,
+    "metadata.finalizers": _ONLY_BY_KUBECTL,
+    "metadata.generateName": "is read by kubectl only; write metadata.name, or use kubectl create",
+    "metadata.managedFields": _SET_BY_SERVER,
+    "metadata.ownerReferences": _ONLY_BY_KUBECTL,
+    "metadata.resourceVersion": _SET_BY_SERVER,
+    "metadata.selfLink": _SET_BY_SERVER,
+    "status": _SET_BY_SERVER,
+}
+"""Fields of every object of Kubernetes that a job's file must not have, and what to do."""
 
 EXPECTED = {
     "bool_type": "true or false",

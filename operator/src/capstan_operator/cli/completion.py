@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 
+from capstan_operator.cli import options
 from capstan_operator.cli import parser as arguments
 from capstan_operator.errors import OperatorError
 
@@ -67,7 +68,10 @@ def candidates(parser: argparse.ArgumentParser, words: Sequence[str], named: Nam
 
     `words` come after the name of the program. The last word may be empty.
     """
-    *before, prefix = words
+    *typed, prefix = words
+    if typed and typed[-1] in options.CLUSTER:
+        return []
+    before = options.after_command(typed)
     if not before:
         found = _flags(parser) if prefix.startswith("-") else list(_commands(parser))
         return sorted(word for word in found if word.startswith(prefix))

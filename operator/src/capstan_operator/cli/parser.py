@@ -1,20 +1,14 @@
 """The arguments of `capstanctl`. Imports only the standard library, so that help comes at once."""
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NoReturn
 
-from capstan_operator.report import duration
+from capstan_operator.cli import options
 
 KUBECTL = "kubectl-capstan"
 """The name under which kubectl finds the command as `kubectl capstan`."""
-
-_WHERE = (
-    "JOB is looked up in .capstan of the current directory first, and then in the cluster. With "
-    "-n, --context or --kubeconfig it is looked up in the cluster only."
-)
-_EXIT = "Exit status: 0 done, 2 wrong input, no such job, no cluster or no rights."
 
 
 def parser(program: str) -> argparse.ArgumentParser:
@@ -37,17 +31,18 @@ def parser(program: str) -> argparse.ArgumentParser:
 
 
 def parsed(program: str, arguments: Sequence[str]) -> argparse.Namespace:
-    """Read a command line. The tasks of `logs` may also follow its flags.
+    """Read a command line.
 
-    argparse itself takes JOB and TASKs only if they stand together.
+    The tasks of `logs` may also follow its flags, and the flags of a cluster may stand before the
+    command. argparse itself takes neither.
     """
     whole = parser(program)
-    options, rest = whole.parse_known_args(arguments)
-    if options.command == "logs" and not any(word.startswith("-") for word in rest):
-        options.tasks += rest
+    read, rest = whole.parse_known_args(options.after_command(arguments))
+    if read.command == "logs" and not any(word.startswith("-") for word in rest):
+        read.tasks += rest
     elif rest:
         whole.error(f"unrecognized arguments: {' '.join(rest)}")
-    return options
+    return read
 
 
 class _Version(argparse.Action):
@@ -62,9 +57,6 @@ class _Version(argparse.Action):
 
 _Commands = argparse._SubParsersAction
 """The result of `add_subparsers`, for which argparse has no public name."""
-
-_MOST_DIGITS = 18
-"""The most digits of a number of lines. The API and Python read numbers of 64 bits."""
 
 AWAITED = ("finished", "running", "deleted")
 """The values of `report.awaited.Awaited`. An import of this module would load pydantic."""
@@ -110,14 +102,14 @@ def _submit(commands: "_Commands[argparse.ArgumentParser]") -> None:
             "Check a TrainingJob and create it in a cluster. To run it on this machine, use "
             "capstanctl run."
         ),
-        epilog=_EXIT,
+        epilog=options.EXIT,
     )
-    _file(submit)
+    options.file(submit)
     submit.add_argument(
         "--dry-run", action="store_true", help="only let the API server check the job"
     )
-    _cluster(submit)
-    _output(submit)
+    options.cluster(submit)
+    options.output(submit)
 
 
 def _explain(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -125,11 +117,11 @@ def _explain(commands: "_Commands[argparse.ArgumentParser]") -> None:
         "explain",
         help="say why a job does not run, and what to do",
         description="Show the phase of a job, what it waits for, the last failure, and what to do.",
-        epilog=f"{_WHERE} {_EXIT}",
+        epilog=f"{options.WHERE} {options.EXIT}",
     )
-    _job(explain)
-    _cluster(explain)
-    _output(explain)
+    options.job(explain)
+    options.cluster(explain)
+    options.output(explain)
 
 
 def _logs(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -143,11 +135,11 @@ def _logs(commands: "_Commands[argparse.ArgumentParser]") -> None:
             "cluster are merged by time; those of this machine come one attempt after the other."
         ),
         epilog=(
-            f"{_WHERE} Exit status: 0 done; 1 some output could not be read, for example because a "
-            "node is down; 2 wrong input, no such job, no cluster or no rights."
+            f"{options.WHERE} Exit status: 0 done; 1 some output could not be read, for example "
+            "because a node is down; 2 wrong input, no such job, no cluster or no rights."
         ),
     )
-    _job(logs)
+    options.job(logs)
     logs.add_argument(
         "tasks", nargs="*", metavar="TASK", help="tasks such as worker-1 (default: all tasks)"
     )
@@ -155,17 +147,17 @@ def _logs(commands: "_Commands[argparse.ArgumentParser]") -> None:
         "-f", "--follow", action="store_true", help="show new output until the job is over"
     )
     logs.add_argument(
-        "--tail", type=_count, metavar="N", help="show the last N lines of each attempt"
+        "--tail", type=options.count, metavar="N", help="show the last N lines of each attempt"
     )
     logs.add_argument(
         "--since",
-        type=_seconds,
+        type=options.seconds,
         metavar="TIME",
         help="show lines not older than TIME, such as 10m; on this machine, attempts that have "
         "written since then",
     )
     logs.add_argument("--no-prefix", action="store_true", help="leave out the names of the tasks")
-    _cluster(logs)
+    options.cluster(logs)
 
 
 def _top(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -178,12 +170,12 @@ def _top(commands: "_Commands[argparse.ArgumentParser]") -> None:
             "Ctrl-C. In a pipe it is printed once. Without JOB, all jobs are shown, on a terminal "
             "until Ctrl-C, because new jobs may come."
         ),
-        epilog=f"{_WHERE} {_EXIT}",
+        epilog=f"{options.WHERE} {options.EXIT}",
     )
-    _job(top, optional=True)
+    options.job(top, optional=True)
     top.add_argument("--once", action="store_true", help="print the table once, also on a terminal")
-    _cluster(top)
-    _output(top)
+    options.cluster(top)
+    options.output(top)
 
 
 def _wait(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -195,13 +187,13 @@ def _wait(commands: "_Commands[argparse.ArgumentParser]") -> None:
             "that has succeeded counts as running, because its tasks have run."
         ),
         epilog=(
-            f"{_WHERE} Exit status: 0 the job has reached the awaited state; 1 the job cannot "
-            "reach this state any more, because it failed, is Invalid, was deleted, or no "
+            f"{options.WHERE} Exit status: 0 the job has reached the awaited state; 1 the job "
+            "cannot reach this state any more, because it failed, is Invalid, was deleted, or no "
             "capstanctl runs it; 3 the time is over; 2 wrong input, no such job, no cluster or no "
             "rights."
         ),
     )
-    _job(wait)
+    options.job(wait)
     wait.add_argument(
         "--for",
         dest="awaited",
@@ -211,12 +203,12 @@ def _wait(commands: "_Commands[argparse.ArgumentParser]") -> None:
     )
     wait.add_argument(
         "--timeout",
-        type=_seconds,
+        type=options.seconds,
         metavar="TIME",
         help="the longest wait, such as 90s or 1h30m (default: no limit)",
     )
-    _cluster(wait)
-    _output(wait)
+    options.cluster(wait)
+    options.output(wait)
 
 
 def _delete(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -228,10 +220,10 @@ def _delete(commands: "_Commands[argparse.ArgumentParser]") -> None:
             "machine, its status and logs are deleted, unless the job runs. Checkpoints are never "
             "deleted."
         ),
-        epilog=f"{_WHERE} {_EXIT}",
+        epilog=f"{options.WHERE} {options.EXIT}",
     )
-    _job(delete)
-    _cluster(delete)
+    options.job(delete)
+    options.cluster(delete)
 
 
 def _render(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -245,9 +237,9 @@ def _render(commands: "_Commands[argparse.ArgumentParser]") -> None:
         ),
         epilog="Exit status: 0 done, 2 wrong input.",
     )
-    _file(render)
+    options.file(render)
     render.add_argument("-n", "--namespace", metavar="NAME", help="the namespace of the job")
-    _output(render, default="yaml")
+    options.output(render, default="yaml")
 
 
 def _convert(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -261,7 +253,7 @@ def _convert(commands: "_Commands[argparse.ArgumentParser]") -> None:
         epilog="Exit status: 0 done, 2 wrong input, or the result would not be a valid job.",
     )
     convert.add_argument("file", metavar="TFJOB.yaml", help="the TFJob; - reads standard input")
-    _output(convert, default="yaml")
+    options.output(convert, default="yaml")
 
 
 def _version(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -275,8 +267,8 @@ def _version(commands: "_Commands[argparse.ArgumentParser]") -> None:
         epilog="Exit status: 0, also if no cluster answers; 2 wrong input.",
     )
     version.add_argument("--client", action="store_true", help="do not ask a cluster")
-    _cluster(version)
-    _output(version)
+    options.cluster(version)
+    options.output(version)
 
 
 def _completion(commands: "_Commands[argparse.ArgumentParser]") -> None:
@@ -292,59 +284,3 @@ def _completion(commands: "_Commands[argparse.ArgumentParser]") -> None:
         ),
     )
     completion.add_argument("shell", choices=["bash", "zsh", "fish"], help="the shell")
-
-
-def _file(command: argparse.ArgumentParser) -> None:
-    command.add_argument("file", metavar="JOB.yaml", help="the TrainingJob; - reads standard input")
-
-
-def _job(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
-    command.add_argument(
-        "job", nargs="?" if optional else None, metavar="JOB", help="the name of the job"
-    )
-
-
-def _cluster(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "-n",
-        "--namespace",
-        metavar="NAME",
-        help="the namespace (default: the namespace of the context)",
-    )
-    command.add_argument("--context", metavar="NAME", help="the context of the kubeconfig")
-    command.add_argument(
-        "--kubeconfig",
-        metavar="FILE",
-        help="the kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's service account)",
-    )
-
-
-def _output(command: argparse.ArgumentParser, default: str | None = None) -> None:
-    command.add_argument(
-        "-o",
-        "--output",
-        choices=["json", "yaml"],
-        default=default,
-        help="print JSON or YAML" + (f" (default: {default})" if default else ""),
-    )
-
-
-def _checked(read: Callable[[str], float]) -> Callable[[str], float]:
-    def checked(text: str) -> float:
-        try:
-            return read(text)
-        except ValueError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return checked
-
-
-_seconds = _checked(duration.parse)
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise argparse.ArgumentTypeError(f"must be a number of lines, not {text!r}")
-    if len(text) > _MOST_DIGITS:
-        raise argparse.ArgumentTypeError(f"must have at most {_MOST_DIGITS} digits")
-    return int(text)

@@ -5,12 +5,14 @@ from datetime import datetime
 from capstan_operator.api.status import Phase, Progress, Status, TaskState, TaskStatus
 from capstan_operator.reconcile.actions import Announce
 from capstan_operator.reconcile.policies import failure
+from capstan_operator.report import failures
 
 
 def last_line(name: str, status: Status) -> str:
     """Return the last line of a run: its results, or why it failed."""
     if status.phase is not Phase.SUCCEEDED:
-        return f"{name}: {status.phase}  {status.failure or 'for a reason that was not recorded'}"
+        why = failures.of_job(status) or "for a reason that was not recorded"
+        return f"{name}: {status.phase}  {why}"
     progress = status.progress or Progress(step=0)
     parts = [f"{name}: {status.phase}", *_metrics(progress), f"steps {progress.step}"]
     return "  ".join([*parts, f"restarts {restarts(status)}"])

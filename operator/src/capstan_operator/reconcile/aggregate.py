@@ -31,7 +31,7 @@ NAMED = 8
 MAX_MESSAGE = 4096
 """The longest message of a condition, in characters. Kubernetes allows eight times as many."""
 MAX_REASON = 256
-"""The longest reason in a table of jobs, in characters."""
+"""The longest reason in a table of jobs, in characters. A longer reason loses its middle."""
 
 
 def condition(
@@ -258,7 +258,7 @@ def _summary(
         ps=_in_order(now_phase, counted, ReplicaType.PS),
         workers=_in_order(now_phase, counted, ReplicaType.CHIEF, ReplicaType.WORKER),
         restarts=status.restarts.application + status.restarts.infrastructure,
-        reason=words.shortened(reason, MAX_REASON),
+        reason=words.shortened_inside(reason, MAX_REASON),
     )
 
 

@@ -31,7 +31,7 @@ MAX_MESSAGE = 1024
 """The most characters of a log's end in a row: a table of 1000 tasks must fit into one object."""
 
 MAX_WAITING = 256
-"""The most characters of a task's reason for waiting in a row, which keeps its beginning."""
+"""The most characters of a task's reason for waiting in a row. A longer reason loses its middle."""
 
 ENDED = frozenset({TaskState.SUCCEEDED, TaskState.FAILED, TaskState.STOPPED})
 WAITING = frozenset({TaskState.BACK_OFF, TaskState.CREATE_FAILED})
@@ -269,7 +269,7 @@ def _with(row: TaskStatus, **fields: object) -> TaskStatus:
 def _waiting(view: TaskView) -> str:
     """Return in one line why a pending instance waits."""
     text = " ".join(words.plain(view.message.replace("\n", " ")).split())
-    return words.shortened(": ".join(filter(None, (view.reason, text))), MAX_WAITING)
+    return words.shortened_inside(": ".join(filter(None, (view.reason, text))), MAX_WAITING)
 
 
 def _still_there(view: TaskView) -> str:

@@ -39,3 +39,15 @@ def last_said(text: str, *, with_info: bool = True) -> str:
 def shortened(text: str, most: int) -> str:
     """Return at most `most` characters of a text. A text that was cut ends with an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def shortened_inside(text: str, most: int) -> str:
+    """Return at most `most` characters of a text: its beginning and its end.
+
+    An ellipsis replaces the middle. A chain of errors, such as that of an image that cannot be
+    pulled, begins with the object and ends with the cause.
+    """
+    if len(text) <= most:
+        return text
+    end = (most - 1) * 2 // 5
+    return f"{text[: most - 1 - end]}…{text[len(text) - end :]}"

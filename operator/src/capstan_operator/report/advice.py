@@ -7,6 +7,7 @@ failure, may add a line. Each line is a sentence that a user can act on.
 from collections.abc import Iterator, Mapping
 
 from capstan_operator.api import names
+from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.status import Condition, ConditionType, Phase, TaskState, TaskStatus
 from capstan_operator.reconcile import observe
 from capstan_operator.reconcile.policies import failure, trouble
@@ -19,11 +20,18 @@ _NOTHING = "Nothing."
 _TROUBLES = {
     Trouble.IMAGE: "Check the name of the image, the connection to its registry, and the pull "
     "secrets",
-    Trouble.NODE: "Free or add nodes, or let the tasks request less. The events say what each node "
-    "lacks",
-    Trouble.CONFIG: "Create the Secret, ConfigMap or key that the message names",
+    Trouble.NODE: "Free or add nodes, let the tasks request less, or correct nodeSelector, "
+    "affinity or tolerations. The events say what each node lacks",
+    Trouble.CONFIG: "Create the Secret, ConfigMap or key that the message names, or correct the "
+    "security context",
     Trouble.START: "Check the command, the mounts and the security context of the container",
 }
+
+_VOLUME = "Create the claim that the message names, or find out why it has no volume"
+_CANNOT_RUN = frozenset({"StartError", "ContainerCannotRun"})
+"""Reasons of container runtimes for a container whose command could not be started."""
+
+_NOT_OF_THE_PROGRAM = failure.INFRASTRUCTURE_REASONS | {failure.DELETED, failure.LOST}
 
 _CONDITIONS = {
     observe.NAME_CONFLICT: "Delete or rename the object that has the name, or choose another name "
@@ -81,8 +89,20 @@ def _of_job(job: Job) -> Iterator[str]:
         yield _after_failure(job, conditions.get("Failed"))
     else:
         yield from _of_conditions(conditions)
+        yield from _of_ended_servers(job)
         if job.status.phase is Phase.RUNNING and job.status.progress is None:
             yield f"If it should train by now, read what the tasks wrote: {_command(job, 'logs')}"
+
+
+def _of_ended_servers(job: Job) -> Iterator[str]:
+    """Yield what to do about a parameter server that has ended while other tasks run."""
+    ended = (row for row in job.status.tasks if row.state is TaskState.SUCCEEDED)
+    server = next((row.name for row in ended if row.name.type is ReplicaType.PS), None)
+    if job.status.phase is Phase.RUNNING and server is not None:
+        yield (
+            f"{server} ended with exit code 0. If the workers still need its variables, its "
+            "program must wait for the end of the training, for example in server.join()."
+        )
 
 
 def _of_conditions(conditions: Mapping[ConditionType, Condition]) -> Iterator[str]:
@@ -107,15 +127,28 @@ def _after_failure(job: Job, condition: Condition | None) -> str:
 def _of_tasks(job: Job) -> Iterator[str]:
     if job.is_over or job.is_deleted:
         return
-    seen: set[Trouble | TaskState] = set()
+    seen: set[str] = set()
     for row in job.status.tasks:
-        found = trouble.of(row)
-        if found is not None and found not in seen:
-            seen.add(found)
-            yield f"{_TROUBLES[found]}: kubectl describe pod {row.pod}{job.flags}"
-        if row.state is TaskState.CREATE_FAILED and TaskState.CREATE_FAILED not in seen:
-            seen.add(TaskState.CREATE_FAILED)
-            yield _of_refusal(job, row)
+        kind, line = _of_task(job, row)
+        if kind and kind not in seen:
+            seen.add(kind)
+            yield line
+
+
+def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
+    """Return the kind of a task's trouble, and what to do about it. Both are "" without one."""
+    found = trouble.of(row)
+    describe = f"kubectl describe pod {row.pod}{job.flags}"
+    if found is Trouble.NODE and "persistentvolumeclaim" in row.waiting.lower():
+        return _VOLUME, f"{_VOLUME}: kubectl describe pvc{job.flags}"
+    if found is not None:
+        return found, f"{_TROUBLES[found]}: {describe}"
+    if row.state is TaskState.CREATE_FAILED:
+        return row.state, _of_refusal(job, row)
+    begins = row.state in (TaskState.PENDING, TaskState.STARTING)
+    if begins and row.pod and not row.waiting and not job.is_local:
+        return "begins", f"If this lasts, read the events of the pod: {describe}"
+    return "", ""
 
 
 def _of_refusal(job: Job, row: TaskStatus) -> str:
@@ -128,12 +161,21 @@ def _of_refusal(job: Job, row: TaskStatus) -> str:
 
 
 def _of_failure(job: Job, failed: LastFailure | None) -> Iterator[str]:
-    if failed is None:
+    if failed is None or failed.reason in failure.REFUSED:
         return
+    kind = f"spec.replicaSpecs.{failed.task.type}"
     if failed.reason == failure.OOM_KILLED:
-        kind = f"spec.replicaSpecs.{failed.task.type}"
         yield f"Raise resources.limits.memory in {kind}, or let the program use less memory."
-    elif failed.reason in failure.INFRASTRUCTURE_REASONS or failed.reason == failure.DELETED:
+    elif failed.reason in _CANNOT_RUN:
+        yield f"{_TROUBLES[Trouble.START]} in {kind}."
+        return
+    elif failed.reason == failure.EVICTED:
+        yield (
+            f"If the message names a limit of the pod, raise this limit in {kind}. Otherwise let "
+            "its tasks request what they use, or give them a priority class."
+        )
+        return
+    elif failed.reason in _NOT_OF_THE_PROGRAM:
         yield "Nothing about the last failure: the program did not cause it."
         return
     yield f"Read what the task wrote: {_command(job, 'logs')} {failed.task}"

@@ -3,6 +3,7 @@
 import enum
 
 from capstan_operator.api.status import Phase
+from capstan_operator.report import failures
 from capstan_operator.report.job import Job
 
 
@@ -55,5 +56,5 @@ def _why(job: Job, result: Outcome) -> str:
         messages = (shown.message for shown in job.status.conditions if shown.type == "Invalid")
         return next(messages, "")
     if job.status.phase is Phase.FAILED:
-        return job.status.failure or "for a reason that was not recorded"
+        return failures.of_job(job.status) or "for a reason that was not recorded"
     return "no capstanctl runs it; capstanctl run continues it"

@@ -14,9 +14,8 @@ from capstan_operator.report.job import Job
 
 MOST_WAITS = 8
 """The most tasks that an explanation names, so that it fits on a screen."""
-_NOT_WAITING = frozenset(
-    {TaskState.RUNNING, TaskState.SUCCEEDED, TaskState.STOPPED, TaskState.FAILED}
-)
+_ENDED = frozenset({TaskState.SUCCEEDED, TaskState.STOPPED, TaskState.FAILED})
+_NOT_WAITING = _ENDED | {TaskState.RUNNING}
 _BAD_IF_TRUE = ("Invalid", "NameConflict", "Suspended", "Failed")
 
 
@@ -121,8 +120,8 @@ def _because(job: Job, *, has_waits: bool) -> str:
     status = job.status
     if why := _unwatched(job):
         return why
-    if status.phase is Phase.FAILED and status.failure:
-        return status.failure
+    if status.phase is Phase.FAILED and (failed := failures.of_job(status)):
+        return failed
     for condition in status.conditions:
         if condition.type in _BAD_IF_TRUE and condition.status == "True":
             return condition.message
@@ -151,15 +150,26 @@ def _unwatched(job: Job) -> str:
 
 def _healthy(job: Job) -> str:
     """Return a sentence about a job without trouble, with its progress if it has any."""
-    progress = job.status.progress
-    at = "" if progress is None else f" at step {progress.step}"
+    step = None if job.status.progress is None else job.status.progress.step
     match job.status.phase:
         case Phase.RUNNING:
-            return f"every task runs{at or ', and none has reported a step yet'}"
+            none_yet = ", and none has reported a step yet"
+            return _running(job.status) + (none_yet if step is None else f" at step {step}")
         case Phase.SUCCEEDED:
-            return f"the training has ended{at}"
+            # The operator asks for the step every few seconds, so the last step may be a later one.
+            last = "" if step is None else f"; the last report was of step {step}"
+            return f"the training has ended{last}"
         case _:
             return ""
+
+
+def _running(status: Status) -> str:
+    """Return that the tasks of a running job run, and which tasks have ended already."""
+    ended = [str(row.name) for row in status.tasks if row.state in _ENDED]
+    if not ended:
+        return "every task runs"
+    more = f" and {len(ended) - MOST_WAITS} more" if len(ended) > MOST_WAITS else ""
+    return f"{', '.join(ended[:MOST_WAITS])}{more} ended, and every other task runs"
 
 
 def _wait(row: TaskStatus, now: datetime) -> Wait:
@@ -170,6 +180,8 @@ def _why(row: TaskStatus, now: datetime) -> str:
     """Return why a task does not run, in a line."""
     if row.waiting:
         return words.shortened(" ".join(row.waiting.split()), failure.MAX_REFUSAL)
+    if row.state is TaskState.PENDING and row.pod:
+        return f"{row.node} prepares its volumes and images" if row.node else "it has no node yet"
     if row.state is TaskState.STARTING:
         return "it runs and is not ready yet"
     if row.state is TaskState.STOPPING:

@@ -30,6 +30,14 @@ def ended_attempt(row: TaskStatus) -> int | None:
     return attempt if attempt > 0 else None
 
 
+def of_job(status: Status) -> str:
+    """Return why a job failed, and which field or limit decided it. "" if nothing was recorded."""
+    for condition in status.conditions:
+        if condition.type == "Failed" and condition.status == "True":
+            return condition.message
+    return status.failure or ""
+
+
 def last(status: Status) -> LastFailure | None:
     """Return the failure that ended last, or None if the status remembers no failure.
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan_operator.api.status import TaskStatus
+from capstan_operator.api.status import TaskState, TaskStatus
 from capstan_operator.report.job import Job
 
 _QUANTITY = re.compile(r"([0-9.]+)(n|u|m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?")
@@ -142,8 +142,15 @@ def _cells(row: TaskStatus, used: Usage) -> tuple[str, ...]:
         _NONE if used.steps_per_second is None else f"{used.steps_per_second:.1f}",
         _NONE if used.cpu is None else f"{used.cpu * 1000:.0f}m",
         _NONE if used.memory is None else f"{used.memory / 1024**2:.0f}Mi",
-        row.waiting.partition(":")[0] or row.reason or _NONE,
+        row.waiting.partition(":")[0] or _last_reason(row) or _NONE,
     )
+
+
+def _last_reason(row: TaskStatus) -> str:
+    """Return the reason of the last end, with its attempt if a later attempt has begun."""
+    has_begun = row.state in (TaskState.PENDING, TaskState.STARTING, TaskState.RUNNING)
+    is_old = has_begun and row.attempt > 1 and row.reason
+    return f"attempt {row.attempt - 1}: {row.reason}" if is_old else row.reason
 
 
 def _job_cells(job: Job) -> tuple[str, ...]:

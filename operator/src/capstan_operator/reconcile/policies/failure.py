@@ -37,6 +37,7 @@ INIT_CONTAINER_FAILED = "InitContainerFailed"
 OOM_KILLED = "OOMKilled"
 COMPLETED = "Completed"
 DELETED = "Deleted"
+EVICTED = "Evicted"
 LOST = "Lost"
 STALLED = "Stalled"
 """The reason of a task that ran without a new step for too long (`policies.stall`)."""
@@ -44,7 +45,7 @@ STALLED = "Stalled"
 REFUSED = frozenset({CREATE_FAILED, NAME_CONFLICT})
 """Reasons of an attempt that was never started, because its start was refused."""
 INFRASTRUCTURE_REASONS = frozenset(
-    {"DisruptionTarget", "Evicted", NODE_LOST, "NodeShutdown", "Preempting", "Terminated"}
+    {"DisruptionTarget", EVICTED, NODE_LOST, "NodeShutdown", "Preempting", "Terminated"}
 )
 DELETED_MESSAGE = "it was deleted, and not by the operator"
 LOST_MESSAGE = "it is gone, and its end was not seen"

@@ -1,0 +1,88 @@
+"""Arguments that several commands of `capstanctl` share. Imports only the standard library."""
+
+import argparse
+from collections.abc import Callable, Sequence
+
+from capstan_operator.report import duration
+
+WHERE = (
+    "JOB is looked up in .capstan of the current directory first, and then in the cluster. With "
+    "-n, --context or --kubeconfig it is looked up in the cluster only."
+)
+EXIT = "Exit status: 0 done, 2 wrong input, no such job, no cluster or no rights."
+
+CLUSTER = ("-n", "--namespace", "--context", "--kubeconfig")
+"""The flags that `cluster` adds. Each takes a value."""
+
+_MOST_DIGITS = 18
+"""The most digits of a number of lines. The API and Python read numbers of 64 bits."""
+
+
+def file(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="JOB.yaml", help="the TrainingJob; - reads standard input")
+
+
+def job(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
+    command.add_argument(
+        "job", nargs="?" if optional else None, metavar="JOB", help="the name of the job"
+    )
+
+
+def cluster(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "-n",
+        "--namespace",
+        metavar="NAME",
+        help="the namespace (default: the namespace of the context)",
+    )
+    command.add_argument("--context", metavar="NAME", help="the context of the kubeconfig")
+    command.add_argument(
+        "--kubeconfig",
+        metavar="FILE",
+        help="the kubeconfig (default: $KUBECONFIG, ~/.kube/config, the pod's service account)",
+    )
+
+
+def output(command: argparse.ArgumentParser, default: str | None = None) -> None:
+    command.add_argument(
+        "-o",
+        "--output",
+        choices=["json", "yaml"],
+        default=default,
+        help="print JSON or YAML" + (f" (default: {default})" if default else ""),
+    )
+
+
+def _checked(read: Callable[[str], float]) -> Callable[[str], float]:
+    def checked(text: str) -> float:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return checked
+
+
+seconds = _checked(duration.parse)
+
+
+def count(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise argparse.ArgumentTypeError(f"must be a number of lines, not {text!r}")
+    if len(text) > _MOST_DIGITS:
+        raise argparse.ArgumentTypeError(f"must have at most {_MOST_DIGITS} digits")
+    return int(text)
+
+
+def after_command(words: Sequence[str]) -> list[str]:
+    """Move flags of a cluster that stand before the command behind it, where argparse reads them.
+
+    kubectl takes these flags at both places.
+
+    >>> after_command(["-n", "team-a", "--context=test", "explain", "digits"])
+    ['explain', '-n', 'team-a', '--context=test', 'digits']
+    """
+    at = 0
+    while at < len(words) and words[at].partition("=")[0] in CLUSTER:
+        at += 1 if "=" in words[at] else 2
+    return [*words[at : at + 1], *words[:at], *words[at + 1 :]] if at < len(words) else []
