@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import pathlib
+import socket
 import threading
 from concurrent import futures
 from typing import Any
@@ -351,7 +352,10 @@ def test_an_address_without_a_server_is_unavailable_at_once() -> None:
 def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
     settings = config.SessionConfig(operation_timeout_ms=300)
     unreachable = client.GrpcMaster("grpc://127.0.0.1:1")
-    late = r"CreateSession: no answer from 127\.0\.0\.1:1 within 0\.3 s\. Check that a server runs"
+    late = (
+        r"CreateSession: no answer from 127\.0\.0\.1:1 within 0\.3 s\. From 127\.0\.0\.1:1: .*"
+        "Connection refused"
+    )
     with pytest.raises(errors.DeadlineExceededError, match=late):
         unreachable.create_session((), settings)
     unreachable.close()
@@ -366,12 +370,49 @@ def test_a_session_warns_while_its_master_does_not_answer(
     with futures.ThreadPoolExecutor(1) as callers, caplog.at_level(logging.WARNING, "capstan"):
         create = unreachable.create_session
         creation = callers.submit(create, (), config.SessionConfig(), cancellation)
-        waits = "CreateSession still waiting for response from master: 127.0.0.1:1. Check that"
+        waits = "CreateSession still waiting for response from master: 127.0.0.1:1. From 127.0."
         eventually(lambda: any(line.startswith(waits) for line in caplog.messages))
         cancellation.cancel()
         with pytest.raises(errors.CancelledError):
             creation.result(50)
     unreachable.close()
+
+
+@pytest.mark.parametrize(
+    "greeting, trouble",
+    [
+        (b"SSH-2.0-OpenSSH_9.2\r\n", "is probably not a task of Capstan, but for example a web"),
+        (b"", "Check that a server runs at this address"),
+    ],
+)
+def test_a_session_says_what_answers_at_the_address_of_its_master(
+    greeting: bytes, trouble: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calls, "_PROBE_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as foreign, contextlib.ExitStack() as accepted:
+
+        def greet() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    accepted.enter_context(foreign.accept()[0]).sendall(greeting)
+
+        threading.Thread(target=greet, daemon=True).start()
+        master = client.GrpcMaster(f"grpc://127.0.0.1:{foreign.getsockname()[1]}")
+        with pytest.raises(errors.DeadlineExceededError, match=trouble):
+            master.create_session((), config.SessionConfig(operation_timeout_ms=300))
+        master.close()
+        foreign.shutdown(socket.SHUT_RDWR)
+
+
+def test_a_session_says_that_its_master_runs_and_waits(
+    master: client.GrpcMaster, task: recording.Recorder
+) -> None:
+    task.gate = threading.Event()
+    try:
+        with pytest.raises(errors.DeadlineExceededError, match="A server runs at this address"):
+            master.create_session((), config.SessionConfig(operation_timeout_ms=300))
+    finally:
+        task.gate.set()
 
 
 def test_a_cancelled_creation_of_a_session_ends_on_both_sides(

@@ -5,7 +5,7 @@ import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import grpc
 from google.protobuf import message
@@ -14,6 +14,10 @@ from capstan import errors
 from capstan.transport import cancellation as cancellations
 from capstan.transport import certificates, fence
 from capstan.transport.grpc import callers, channels, intake, status, tunnel
+
+_PROBE: Final = "/grpc.health.v1.Health/Check"
+"""A method without effects. Servers of gRPC that do not have it say so."""
+_PROBE_S: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,20 @@ class Service:
         except ValueError as error:  # grpc raises this if the channel is closed
             raise self._closed(error) from None
 
+    def trouble(self) -> str:
+        """Say in a sentence why a call that waits has no answer. Blocks for two seconds at most."""
+        try:
+            probe = self._channel().channel.unary_unary(_PROBE, bytes, bytes)
+            probe(b"", timeout=_PROBE_S)
+        except grpc.RpcError as error:
+            if error.code() is grpc.StatusCode.UNAVAILABLE:
+                return status.from_call(error, self.address).message
+            if status.is_late(error):
+                return "Check that a server runs at this address"
+        except ValueError:  # grpc raises this if the channel is closed
+            return "The connection was closed"
+        return "A server runs at this address; its log says for which task it waits"
+
     def open_tunnel(self) -> socket.socket:
         """Return a socket to the task's `Door`. If the task cannot be reached, the socket closes.
 
@@ -127,7 +145,7 @@ class Service:
     def _late(
         self, name: str, timeout_s: float, *, is_waiting: bool
     ) -> errors.DeadlineExceededError:
-        hint = ". Check that a server runs at this address" if is_waiting else ""
+        hint = f". {self.trouble()}" if is_waiting else ""
         return errors.DeadlineExceededError(
             None, None, f"{name}: no answer from {self.address} within {timeout_s:g} s{hint}"
         )

@@ -33,16 +33,18 @@ _COMPLAIN_S: Final = 10.0
 
 
 @contextlib.contextmanager
-def _complaints(address: str) -> Iterator[None]:
-    """Warn again and again while the body waits for the master at `address`."""
+def _complaints(service: calls.Service) -> Iterator[None]:
+    """Warn again and again, with the cause, while the body waits for a master."""
     is_over = threading.Event()
 
     def complain() -> None:
         while not is_over.wait(_COMPLAIN_S):
-            logging.getLogger("capstan").warning(
-                "CreateSession still waiting for response from master: %s. Check that a server "
-                "runs at this address", address,
-            )  # fmt: skip
+            trouble = service.trouble()
+            if not is_over.is_set():
+                logging.getLogger("capstan").warning(
+                    "CreateSession still waiting for response from master: %s. %s",
+                    service.address, trouble,
+                )  # fmt: skip
 
     threading.Thread(target=complain, name="complaints", daemon=True).start()
     try:
@@ -91,13 +93,14 @@ class GrpcMaster(interfaces.MasterApi):
     ) -> str:
         """Open a session. Waits for the master up to `settings.operation_timeout_ms`.
 
-        While it waits, it warns every ten seconds.
+        While it waits, it warns every ten seconds, with the cause. When the time is up, finding the
+        cause may take two more seconds.
         """
         request = wire.CreateSessionRequest(
             graph_def=_graph(nodes, functions), config=settings.to_proto()
         )
         timeout_s = settings.operation_timeout_ms / 1000 or None
-        with _complaints(self._service.address):
+        with _complaints(self._service):
             response = self._service.call(
                 "CreateSession", request, timeout_s, wait=True, cancellation=cancellation
             )

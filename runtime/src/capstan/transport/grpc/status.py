@@ -46,6 +46,6 @@ def from_call(error: grpc.RpcError, address: str) -> errors.OpError:
     if is_foreign:
         details += (
             ". The server at this address is probably not a task of Capstan, but for example a web "
-            "server. Correct the address, or end the program that has taken it"
+            "server or SSH. Correct the address, or end the program that has taken it"
         )
     return errors.from_code(code, details)
