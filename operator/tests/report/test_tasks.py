@@ -59,3 +59,12 @@ def test_the_document_leaves_out_what_nobody_reports() -> None:
         "memoryBytes": 64 * 1024**2,
     }
     assert "cpu" not in document["tasks"][1]
+
+
+def test_the_reason_of_an_earlier_attempt_names_that_attempt() -> None:
+    rows = (
+        row("ps-0", attempt=3, reason="OOMKilled"),
+        row("worker-0", TaskState.BACK_OFF, attempt=3, reason="OOMKilled"),
+    )
+    reasons = [cells[-1] for cells in tasks.table(job(Phase.RUNNING, *rows), {}).rows]
+    assert reasons == ["attempt 2: OOMKilled", "OOMKilled"]

@@ -20,6 +20,7 @@ LACKS = "Capstan lacks this part of TensorFlow 1"
         ("from capstan.contrib import crf", f"'capstan.contrib' has no attribute 'crf': {LACKS}"),
         ("from capstan.contrib.opt import NoSuch", f"has no attribute 'NoSuch': {LACKS}"),
         ("from capstan.contrib.no_such import x", f"has no attribute 'no_such': {LACKS}"),
+        ("from capstan.python.ops.math_ops import no_such", f"no attribute 'no_such': {LACKS}"),
         ("import capstan.math.add.x", "No module named 'capstan.math.add'"),
     ],
 )

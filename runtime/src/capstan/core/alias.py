@@ -43,8 +43,8 @@ def inside(namespace: Mapping[str, Any]) -> list[str]:
 
 def _module(parent: ModuleType, name: str, homes: Homes) -> ModuleType:
     module = ModuleType(f"{parent.__name__}.{name}", f"An alias for {homes}." if homes else "")
-    if not homes:
-        module.__path__ = []
+    # With a path, Python looks for a missing name as for a module, and `finder` refuses it with help.
+    module.__path__ = []
 
     def find(attribute: str) -> Any:
         if attribute == "__all__":  # Python asks for it in `from capstan.python.ops.nn import *`.
