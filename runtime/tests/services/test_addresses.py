@@ -46,6 +46,34 @@ def test_a_session_refuses_a_task_at_the_address_of_another() -> None:
     server.stop()
 
 
+def test_a_session_warns_of_the_server_of_another_job(caplog: pytest.LogCaptureFixture) -> None:
+    cluster = clusters.spec(ps=1, worker=1)
+    stale = tf.train.Server({**cluster, "worker": clusters.spec(worker=1)["worker"]}, "ps", 0)
+    server = tf.train.Server(cluster, "worker", 0)
+    with tf.Graph().as_default(), tf.Session(server.target) as session:
+        assert session.run(tf.constant(1)) == 1
+    server.stop()
+    stale.stop()
+    warned = [line for line in caplog.messages if "was started with another cluster" in line]
+    assert len(warned) == 1
+    assert warned[0].startswith("The server of /job:ps/replica:0/task:0 was started with another")
+
+
+@pytest.mark.parametrize("names", [("localhost", "127.0.0.1"), ("127.0.0.1", "127.0.0.1")])
+def test_other_names_of_the_same_hosts_are_no_other_cluster(
+    names: tuple[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    cluster = clusters.spec(ps=1, worker=1)
+    host, port = names[0], cluster["worker"][0].rpartition(":")[2]
+    ps = tf.train.Server({**cluster, "worker": [f"{host}:{port}"]}, "ps", 0)
+    server = tf.train.Server(cluster, "worker", 0)
+    with tf.Graph().as_default(), tf.Session(server.target) as session:
+        assert session.run(tf.constant(1)) == 1
+    server.stop()
+    ps.stop()
+    assert "another cluster" not in caplog.text
+
+
 def test_a_session_says_why_a_task_does_not_answer() -> None:
     cluster = clusters.spec(ps=1, worker=1)
     server = tf.train.Server(cluster, "worker", 0)

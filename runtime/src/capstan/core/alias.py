@@ -43,7 +43,7 @@ def inside(namespace: Mapping[str, Any]) -> list[str]:
 
 def _module(parent: ModuleType, name: str, homes: Homes) -> ModuleType:
     module = ModuleType(f"{parent.__name__}.{name}", f"An alias for {homes}." if homes else "")
-    # With a path, Python looks for a missing name as for a module, and `finder` refuses it with help.
+    # With a path, Python looks for a missing name as for a module. `finder` then explains.
     module.__path__ = []
 
     def find(attribute: str) -> Any:

@@ -268,6 +268,7 @@ class Master:
                 now, reason = time.monotonic(), error.message
             else:
                 _check_task(name, status)
+                self._warn_of_another_job(name, status)
                 return registrations.Task(name, peer, status)
             if name not in self._tasks():
                 return None
@@ -284,6 +285,14 @@ class Master:
                 raise errors.CancelledError(
                     None, None, f"Session was closed before worker {name} had answered"
                 )
+
+    def _warn_of_another_job(self, name: str, status: interfaces.WorkerStatus) -> None:
+        if status.other_address:
+            logging.getLogger("capstan").warning(
+                "The server of %s was started with another cluster: there, %s is at %s. If this "
+                "server is of another job, end it, and start the server of this job",
+                name, self._home.task, status.other_address,
+            )  # fmt: skip
 
 
 def _check_task(name: str, status: interfaces.WorkerStatus) -> None:

@@ -150,7 +150,9 @@ class Server:
         usable = cores.usable()
         cores.sleep_when_idle()
         cores.limit(cores.threads_for(self.settings, self._task, addresses, usable))
-        self._peers = peers = client.Peers(addresses, identity.of_task(self._task), self._tls)
+        self._peers = peers = client.Peers(
+            addresses, identity.of_task(self._task), self._tls, self._task
+        )
         self._links = links = pool.Pool(
             dialer.LinkDialer(self._task, addresses, peers.worker, planes=self._planes)
         )
@@ -170,6 +172,7 @@ class Server:
                 self.progress.read,
                 limits.request_bytes(),
                 self._tls,
+                addresses,
             )
         except errors.UnknownError:
             self._listener.close()

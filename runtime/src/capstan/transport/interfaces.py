@@ -41,13 +41,16 @@ class Device:
 class WorkerStatus:
     """The identity of a worker, its devices and its kernels.
 
-    `incarnation` is not 0 and changes when the task restarts.
+    `incarnation` is not 0 and changes when the task restarts. `other_address` is the address of
+    this task in the cluster of the worker, if that is another port than in the cluster of this
+    task. The worker then probably belongs to another job.
     """
 
     incarnation: int
     devices: tuple[Device, ...]
     kernels: kernel_list.KernelList = field(default_factory=kernel_list.KernelList)
     protocol_version: int = PROTOCOL_VERSION
+    other_address: str = ""
 
 
 @dataclass(frozen=True, slots=True)

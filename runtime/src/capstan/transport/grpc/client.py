@@ -61,6 +61,15 @@ def _graph(nodes: Sequence[node.Node], functions: Sequence[function.Function]) -
     return message
 
 
+def _differ(one: str, other: str) -> bool:
+    """Return whether two known addresses of a task have different ports.
+
+    A host may have several names. A port of 0 is not known.
+    """
+    ports = {address.rpartition(":")[2] for address in (one, other)}
+    return len(ports) == 2 and not ports & {"", "0"}
+
+
 def _seconds_to(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.001, deadline - time.monotonic())
 
@@ -248,12 +257,15 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         address: str,
         caller: fence.Caller | None = None,
         tls: certificates.Folder | None = None,
+        home: tuple[str, str] = ("", ""),
     ) -> None:
         """Open a channel to `address` (`host:port`). The channel connects when it is used.
 
-        `caller` names this process, and `tls` holds the certificates of this process.
+        `caller` names this process, and `tls` holds the certificates of this process. `home` is the
+        task of this process and its address.
         """
         self._service = calls.Service(address, channels.WORKER, caller, tls)
+        self._home = home
 
     def get_status(self) -> interfaces.WorkerStatus:
         """Return the incarnation, the devices and the kernels of the task.
@@ -262,7 +274,8 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
             InvalidArgumentError: the list of kernels is malformed.
             FailedPreconditionError: the task speaks another version of the protocol.
         """
-        response = self._service.call("GetStatus", wire.GetStatusRequest(), _PATIENCE_S)
+        task, address = self._home
+        response = self._service.call("GetStatus", wire.GetStatusRequest(task=task), _PATIENCE_S)
         if response.protocol_version != interfaces.PROTOCOL_VERSION:
             raise errors.FailedPreconditionError(
                 None,
@@ -276,6 +289,7 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
             codec.decode_devices(response.device),
             codec.decode_kernels(response.kernels),
             response.protocol_version,
+            response.caller_address if _differ(response.caller_address, address) else "",
         )
 
     def register_graph(
@@ -321,14 +335,16 @@ class Peers:
         addresses: Mapping[str, str],
         caller: fence.Caller | None = None,
         tls: certificates.Folder | None = None,
+        home: str = "",
     ) -> None:
         """`addresses` gives the `host:port` of every task, and may get new tasks. `caller` is this
-        process, and `tls` has its certificates.
+        process, `tls` has its certificates, and `home` is its task.
         """
         self._addresses = addresses
         self._caller = caller
         self._tls = tls
         self._lock = threading.Lock()
+        self._home = (home, addresses.get(home, ""))
         self._workers: dict[str, GrpcWorker] = {}
 
     def worker(self, task: str) -> GrpcWorker:
@@ -345,7 +361,7 @@ class Peers:
                         None, None, f"{task} is not in the cluster: {', '.join(self._addresses)}"
                     )
                 found = self._workers[task] = GrpcWorker(
-                    self._addresses[task], self._caller, self._tls
+                    self._addresses[task], self._caller, self._tls, self._home
                 )
             return found
 

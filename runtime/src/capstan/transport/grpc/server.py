@@ -3,6 +3,7 @@
 import functools
 import logging
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 import grpc
@@ -46,13 +47,14 @@ class ControlServer:
         report: Callable[[], bytes],
         max_request_bytes: int,
         tls: certificates.Folder | None = None,
+        addresses: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Open the port. If `port` is 0, the system chooses one. `self.port` is its number.
 
         `report` returns the progress of the training in this process, as JSON.
         The server holds at most `max_request_bytes` of requests at once. Each further request ends
         with ResourceExhaustedError. If `tls` has certificates, only clients with a certificate of
-        the same authority can connect.
+        the same authority can connect. `addresses` has the address of each task of the cluster.
 
         Raises:
             UnknownError: the port is in use, or this process may not open it.
@@ -67,7 +69,7 @@ class ControlServer:
         methods = functools.partial(
             _methods, attempts=fence.Fence(door.drop), requests=intake.Intake(max_request_bytes)
         )
-        workers = methods(_Worker(worker, door).answers())
+        workers = methods(_Worker(worker, door, addresses).answers())
         workers[tunnel.METHOD] = tunnel.handler(door.admit)
         for service, handlers in (
             (channels.MASTER, methods(masters.answers())),
@@ -102,9 +104,15 @@ class ControlServer:
 class _Worker:
     """The methods of the service `capstan.Worker`."""
 
-    def __init__(self, worker: interfaces.WorkerApi, door: interfaces.Door) -> None:
+    def __init__(
+        self,
+        worker: interfaces.WorkerApi,
+        door: interfaces.Door,
+        addresses: Mapping[str, str],
+    ) -> None:
         self._worker = worker
         self._door = door
+        self._addresses = addresses
 
     def answers(self) -> Mapping[str, Answer]:
         """Return the methods by name."""
@@ -123,6 +131,7 @@ class _Worker:
             incarnation=found.incarnation,
             protocol_version=found.protocol_version,
             kernels=codec.encode_kernels(found.kernels),
+            caller_address=self._addresses.get(request.task, ""),
         )
 
     def _register(self, request: Any, context: grpc.ServicerContext) -> Any:

@@ -37,9 +37,9 @@ ResetResponse
 ListDevicesRequest     session_handle:string=1
 ListDevicesResponse    local_device:DeviceAttributes*=1 remote_device:DeviceAttributes*=2
 
-GetStatusRequest
+GetStatusRequest       task:string=1
 GetStatusResponse      device:DeviceAttributes*=1 incarnation:fixed64=2 protocol_version:int32=3 \
-                       kernels:bytes=4
+                       kernels:bytes=4 caller_address:string=5
 KernelConstraint       name:string=1 allowed_values:AttrValue=2
 KernelDef              op:string=1 device_type:string=2 constraint:KernelConstraint*=3
 KernelList             kernel:KernelDef*=1
