@@ -7,7 +7,7 @@ import typing
 import pydantic
 import pytest
 
-from capstan_operator.api import names, parse, spec, status
+from capstan_operator.api import names, parse, replicas, spec, status
 from capstan_operator.manifests import cluster
 
 REFERENCE = pathlib.Path(__file__).resolve().parent.parent / "docs/reference"
@@ -37,8 +37,8 @@ def fields(model: type[pydantic.BaseModel]) -> set[str]:
     [
         ("## metadata", fields(spec.Metadata)),
         ("## spec", fields(spec.Spec)),
-        ("### spec.replicaSpecs", fields(spec.ReplicaSpecs)),
-        ("### spec.replicaSpecs.TYPE", fields(spec.WorkerSpec)),
+        ("### spec.replicaSpecs", fields(replicas.ReplicaSpecs)),
+        ("### spec.replicaSpecs.TYPE", fields(replicas.WorkerSpec)),
         ("### spec.cluster", fields(spec.Cluster)),
         ("### spec.checkpoint", fields(spec.Checkpoint)),
         ("### spec.runPolicy", fields(spec.RunPolicy)),

@@ -10,7 +10,8 @@ import pytest
 from capstan_operator.api import changes, crd, rules, status_json
 from capstan_operator.api import status as statuses
 from capstan_operator.api.names import ReplicaType, TaskName
-from capstan_operator.api.spec import ReplicaSpecs, RunPolicy, Spec, WorkerSpec
+from capstan_operator.api.replicas import ReplicaSpecs, WorkerSpec
+from capstan_operator.api.spec import RunPolicy, Spec
 from capstan_operator.api.status import Progress, Status, Summary, TaskStatus
 
 VERSION = crd.definition()["spec"]["versions"][0]

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from capstan_operator.api import names
 from capstan_operator.api.names import ReplicaType
 from capstan_operator.api.parse import draft, parse
-from capstan_operator.api.spec import OnFailure, RestartPolicy, SuccessPolicy, TrainingJob
+from capstan_operator.api.replicas import OnFailure, RestartPolicy
+from capstan_operator.api.spec import SuccessPolicy, TrainingJob
 from capstan_operator.errors import Invalid
 
 DIGITS = """

@@ -7,13 +7,12 @@ import hypothesis
 from hypothesis import strategies as st
 from reconcile.world import make_job
 
+from capstan_operator.api.replicas import OnFailure, RestartPolicy
 from capstan_operator.api.spec import (
     Checkpoint,
     CleanPodPolicy,
     Cluster,
     Gang,
-    OnFailure,
-    RestartPolicy,
     RunPolicy,
     Spec,
     SuccessPolicy,

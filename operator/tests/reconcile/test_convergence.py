@@ -15,7 +15,8 @@ from reconcile.events import Events
 from reconcile.world import START, World, make_job
 
 from capstan_operator.api.names import ReplicaType, TaskName, Uid
-from capstan_operator.api.spec import CleanPodPolicy, OnFailure, RestartPolicy, TrainingJob
+from capstan_operator.api.replicas import OnFailure, RestartPolicy
+from capstan_operator.api.spec import CleanPodPolicy, TrainingJob
 from capstan_operator.api.status import Phase, Status, TaskState
 from capstan_operator.reconcile.actions import Plan, StartTask
 from capstan_operator.reconcile.observe import (

@@ -15,7 +15,8 @@ from reconcile.pods import Cluster, Controller, Pod
 from reconcile.world import task
 
 from capstan_operator.api.names import TaskName, Uid
-from capstan_operator.api.spec import CleanPodPolicy, OnFailure, RestartPolicy, TrainingJob
+from capstan_operator.api.replicas import OnFailure, RestartPolicy
+from capstan_operator.api.spec import CleanPodPolicy, TrainingJob
 from capstan_operator.api.status import Phase, TaskState
 from capstan_operator.reconcile.actions import Plan
 from capstan_operator.reconcile.observe import Deletion, Obstacle, TaskPhase

@@ -11,7 +11,8 @@ from typing import Any
 
 from capstan_operator.api.fields import MAX_REPLICAS
 from capstan_operator.api.names import MAX_NAME, TRAINER, ReplicaType
-from capstan_operator.api.spec import ReplicaSpec, RestartBackoff
+from capstan_operator.api.replicas import ReplicaSpec
+from capstan_operator.api.spec import RestartBackoff
 
 Document = Mapping[str, Any]
 

@@ -21,7 +21,8 @@ was deleted while a scheduling gate held it (WITHDRAWN).
 import enum
 
 from capstan_operator.api.names import TaskName
-from capstan_operator.api.spec import OnFailure, RestartPolicy, TrainingJob
+from capstan_operator.api.replicas import OnFailure, RestartPolicy
+from capstan_operator.api.spec import TrainingJob
 from capstan_operator.reconcile.policies import success
 from capstan_operator.reconcile.policies.failure import (
     HAS_NOT_RUN,
