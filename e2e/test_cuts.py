@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from capstan_operator.kube import paths
-from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import NotFound
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from testbed import certificates
 from testbed.api import Api
 from testbed.control import Cluster

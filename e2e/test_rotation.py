@@ -27,8 +27,8 @@ from capstan_operator.app import service
 from capstan_operator.app.authorities import Authorities
 from capstan_operator.app.authority import Pair
 from capstan_operator.kube import paths
-from capstan_operator.kube.cache import Key
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import certificates as manifests
 from capstan_operator.reconcile.policies import authority
 from capstan_operator.reconcile.policies.authority import Stage

@@ -21,10 +21,11 @@ from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.recorder import Recorder
 from capstan_operator.app.reports import Reports
 from capstan_operator.kube import paths
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import ApiError
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Listed, Rest
+from capstan_operator.kube.table import Key
 
 Json = dict[str, Any]
 

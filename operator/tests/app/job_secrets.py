@@ -18,8 +18,8 @@ from capstan_operator.api import parse
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.app.authority import Pair
 from capstan_operator.app.certificates import Certificates
-from capstan_operator.kube.cache import Key
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 
 SECRETS = "/api/v1/namespaces/space/secrets"
 KEY = Key("space", "digits")

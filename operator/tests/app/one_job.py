@@ -17,9 +17,10 @@ from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.recorder import Recorder
 from capstan_operator.app.reports import Reports
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 
 NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)
 KEY = Key("space", "digits")

@@ -18,9 +18,10 @@ from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.app.actor import MOST_AT_ONCE, Actor
 from capstan_operator.app.refused_starts import RefusedStarts
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import Conflict, Forbidden, Unavailable
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import pod as pods
 from capstan_operator.manifests.gang import BACK_ENDS, PodGroup
 from capstan_operator.reconcile.actions import StartTask, StopReason, StopTask

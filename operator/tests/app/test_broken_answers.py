@@ -17,10 +17,11 @@ from capstan_operator.app import kopf_client
 from capstan_operator.app.informer import Informer
 from capstan_operator.app.watches import Watches
 from capstan_operator.kube import paths
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.credentials import Connection
 from capstan_operator.kube.errors import ApiError
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 
 pytestmark = pytest.mark.e2e
 

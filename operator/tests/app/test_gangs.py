@@ -16,8 +16,8 @@ from reconcile.world import make_job
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status, TaskStatus
 from capstan_operator.app.gangs import Gangs
-from capstan_operator.kube.cache import Key
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import labels
 from capstan_operator.manifests.gang import PodGroup
 from capstan_operator.reconcile.observe import Obstacle

@@ -12,7 +12,7 @@ from capstan_operator.app.health import STUCK_SECONDS, Health
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.watches import LATE_SECONDS, Watches
-from capstan_operator.kube.cache import Key
+from capstan_operator.kube.table import Key
 
 
 class Clock:

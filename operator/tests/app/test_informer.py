@@ -15,7 +15,8 @@ from capstan_operator.app import kopf_client
 from capstan_operator.app.informer import Informer
 from capstan_operator.app.kopf_client import Client
 from capstan_operator.app.watches import Watches
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
+from capstan_operator.kube.table import Key
 
 PODS = "/api/v1/pods"
 DIGITS = Key("team-a", "digits")

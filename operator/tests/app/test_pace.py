@@ -8,7 +8,7 @@ import pytest
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.app.pace import APART, Pace
-from capstan_operator.kube.cache import Key
+from capstan_operator.kube.table import Key
 from capstan_operator.reconcile.actions import (
     Announce,
     NewsType,

@@ -17,9 +17,9 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.app.preparations import Preparations
-from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import ApiError
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import network_policy, service
 
 PODS = "/api/v1/namespaces/space/pods"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from capstan_operator.app.queue import LONGEST_SECONDS, WorkQueue
-from capstan_operator.kube.cache import Key
+from capstan_operator.kube.table import Key
 
 A, B = Key("ns", "a"), Key("ns", "b")
 

@@ -14,7 +14,7 @@ from app.one_job import KEY, NOW, Setting, running, setting
 from capstan_operator.api.names import Uid
 from capstan_operator.app import task_client
 from capstan_operator.app.reports import Target
-from capstan_operator.kube.cache import Key
+from capstan_operator.kube.table import Key
 
 ADDRESS = "10.0.0.7:2222"
 REPORT = {

@@ -23,8 +23,9 @@ from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.resync import Resync
 from capstan_operator.app.watches import LATE_SECONDS, Watches
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 
 DIGITS = Key("team-a", "digits")
 NOW = datetime(2026, 11, 2, 10, 10, tzinfo=UTC)

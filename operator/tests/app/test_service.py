@@ -18,8 +18,8 @@ from capstan_operator.app.health import Health
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.service import Operator
-from capstan_operator.kube.cache import Key
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 
 
 def job(namespace: str) -> servers.Document:

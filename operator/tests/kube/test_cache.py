@@ -8,8 +8,9 @@ import pytest
 from hypothesis import stateful
 from kube import documents
 
-from capstan_operator.kube import cache
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube import table
+from capstan_operator.kube.cache import Cache, thin
+from capstan_operator.kube.table import Key
 
 DIGITS = Key("team-a", "digits")
 Document = dict[str, Any]
@@ -213,7 +214,7 @@ def test_a_pod_of_no_job_wakes_no_job() -> None:
 @pytest.mark.e2e
 def test_tombstones_are_bounded() -> None:
     full_cache = Cache()
-    for number in range(cache.MAX_TOMBSTONES + 1):
+    for number in range(table.MAX_TOMBSTONES + 1):
         full_cache.pod_event("DELETED", pod(10 + number, uid=f"uid-{number}"))
     assert full_cache.pod_event("ADDED", pod(1, "uid-1")) == set()
     assert full_cache.pod_event("ADDED", pod(1, "uid-0")) == {DIGITS}
@@ -225,7 +226,7 @@ def test_only_the_needed_fields_of_pods_are_kept() -> None:
     pods.pod_event("ADDED", full_pod)
     (kept,) = pods.pods(DIGITS)
     assert full_pod == before
-    assert cache.thin(kept) == kept
+    assert thin(kept) == kept
     assert kept["metadata"].keys().isdisjoint({"managedFields", "annotations"})
     assert kept["spec"] == {
         "nodeName": "n7",

@@ -18,9 +18,10 @@ from capstan_operator.app.observer import task_of
 from capstan_operator.app.preparations import in_the_way
 from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.kube import owners, paths, pod_fields
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import AlreadyExists, ApiError, Forbidden, NotFound, Refused
 from capstan_operator.kube.rest import MAX_IN_FLIGHT, Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests.cluster import Environment
 from capstan_operator.reconcile.actions import Action, StartTask, StopTask

@@ -24,9 +24,9 @@ from capstan_operator.app.authorities import Authorities
 from capstan_operator.app.authority import Pair
 from capstan_operator.app.task_client import Identity
 from capstan_operator.kube import owners, paths
-from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import Forbidden, NotFound
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import certificates as manifests
 from capstan_operator.reconcile.observe import CERTIFICATES_MISSING, NAME_CONFLICT, Obstacle
 from capstan_operator.reconcile.policies import authority as authority_policy

@@ -15,9 +15,9 @@ from capstan_operator.api.names import Uid
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Status
 from capstan_operator.kube import paths
-from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import Forbidden, NotFound, Refused
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import cluster_file, pod
 
 TRUSTED = timedelta(minutes=4)

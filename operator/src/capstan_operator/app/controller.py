@@ -33,10 +33,11 @@ from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.app.reports import Reports
 from capstan_operator.errors import Invalid, OperatorError
 from capstan_operator.kube import paths, pod_fields
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import Conflict, NotFound
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import pod as pod_manifests
 from capstan_operator.manifests import queue
 from capstan_operator.manifests.gang import PodGroup

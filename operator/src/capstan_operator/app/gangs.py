@@ -16,9 +16,9 @@ from capstan_operator.api.names import Uid
 from capstan_operator.api.spec import Gang, TrainingJob
 from capstan_operator.api.status import Status
 from capstan_operator.kube import owners, paths
-from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import AlreadyExists, Forbidden, NotFound, Refused
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import gang as manifests
 from capstan_operator.manifests.gang import BackEnd, PodGroup
 from capstan_operator.reconcile.observe import GANG_UNAVAILABLE, Obstacle

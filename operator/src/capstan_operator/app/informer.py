@@ -23,8 +23,9 @@ from capstan_operator.app.apart import apart, stop
 from capstan_operator.app.kopf_client import Client, described
 from capstan_operator.app.unremembered import NoDiffs, NoProgress
 from capstan_operator.app.watches import Watches
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.credentials import Connection
+from capstan_operator.kube.table import Key
 
 RETRY_SECONDS = (1, 1, 2, 3, 5, 8, 13, 21)
 """kopf's own pauses between the attempts of one request."""

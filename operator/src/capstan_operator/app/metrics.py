@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 
 from capstan_operator.api.status import Phase, Status, TaskStatus
 from capstan_operator.app.queue import WorkQueue
-from capstan_operator.kube.cache import Key
+from capstan_operator.kube.table import Key
 
 SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 PASS_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)

@@ -14,8 +14,9 @@ from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.refused_starts import RefusedStarts
 from capstan_operator.app.reports import Received, Reports, Target
 from capstan_operator.kube import owners, pods
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.nodes import Nodes
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import certificates as manifests
 from capstan_operator.manifests import cluster
 from capstan_operator.manifests import pod as pod_manifests

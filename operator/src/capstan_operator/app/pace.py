@@ -11,7 +11,7 @@ together.
 from datetime import datetime, timedelta
 
 from capstan_operator.api.status import Status
-from capstan_operator.kube.cache import Key
+from capstan_operator.kube.table import Key
 from capstan_operator.reconcile.actions import Plan
 
 APART = timedelta(seconds=0.25)

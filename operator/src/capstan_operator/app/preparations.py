@@ -29,7 +29,6 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.app.certificates import Certificates
 from capstan_operator.app.gangs import Gangs
 from capstan_operator.kube import owners, paths
-from capstan_operator.kube.cache import Key
 from capstan_operator.kube.errors import (
     AlreadyExists,
     ApiError,
@@ -39,6 +38,7 @@ from capstan_operator.kube.errors import (
     Refused,
 )
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import certificates as certificate_manifests
 from capstan_operator.manifests import network_policy as policy_manifests
 from capstan_operator.manifests import pod as pod_manifests

@@ -11,7 +11,7 @@ import random
 from collections import deque
 from collections.abc import Callable
 
-from capstan_operator.kube.cache import Key
+from capstan_operator.kube.table import Key
 
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 60.0

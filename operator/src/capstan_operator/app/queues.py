@@ -12,9 +12,10 @@ from capstan_operator.api import names
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Phase, Status
 from capstan_operator.kube import paths, pod_fields
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import Conflict, Forbidden, NotFound, Refused
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.manifests import queue
 
 Manifest = dict[str, Any]

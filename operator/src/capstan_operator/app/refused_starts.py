@@ -6,7 +6,7 @@ They need not survive this process: the next process tries the same starts, and 
 from datetime import datetime
 
 from capstan_operator.api.names import TaskName, Uid
-from capstan_operator.kube.cache import Key
+from capstan_operator.kube.table import Key
 from capstan_operator.reconcile.actions import StartTask, StopTask
 from capstan_operator.reconcile.observe import Obstacle, TaskPhase, TaskView
 

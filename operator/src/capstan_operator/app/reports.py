@@ -17,7 +17,7 @@ from capstan_operator.api.names import Uid
 from capstan_operator.api.report import Report
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.task_client import Identity
-from capstan_operator.kube.cache import Key
+from capstan_operator.kube.table import Key
 
 PER_SECOND = 3.0
 """The most questions a second. Each new report also costs a pass and a write of the status."""

@@ -17,9 +17,10 @@ from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.watches import Watches
 from capstan_operator.kube import owners, paths, pod_fields
-from capstan_operator.kube.cache import Cache, Key, thin, unmanaged
+from capstan_operator.kube.cache import Cache, thin, unmanaged
 from capstan_operator.kube.errors import ApiError, NotFound
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 from capstan_operator.reconcile.policies import wake as policy
 
 RELISTED_SECONDS = 2.0

@@ -18,10 +18,11 @@ from capstan_operator.app.resync import Resync
 from capstan_operator.app.settings import Settings
 from capstan_operator.app.watches import Watches
 from capstan_operator.errors import OperatorError
-from capstan_operator.kube.cache import Cache, Key
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import ApiError, NotFound
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
+from capstan_operator.kube.table import Key
 
 WORKERS = 8
 """The number of jobs that are worked on at once. The number is a guess: a pass mostly waits for

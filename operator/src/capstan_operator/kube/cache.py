@@ -1,35 +1,14 @@
-"""The newest known version of each job and pod, from watches, LISTs and answers to requests.
-
-A watch is late and may lose a deletion. The response to a POST arrives before the watch event. A
-LIST shows the objects at one moment. Kubernetes orders all versions by resource version, an integer
-that grows with every change of any object (KEP-5504). Here only the resource version decides:
-
-Rule 1: only a newer version of an object replaces the known version. Rule 2: a deletion is
-remembered with its version. An older version cannot revive that UID. Rule 3: a LIST is complete. An
-object that is not in the LIST is gone, unless its version is newer
-    than the LIST. This holds for cached objects, and for objects that a watch reports after the
-    LIST. An object in the LIST exists, even if a response said earlier that it was deleted. (While
-    an API server does not know the kind TrainingJob, it answers that there is no such job.)
-
-After a LIST, the cache is therefore at least as new as the LIST, even if events arrive late, twice
-or out of order.
-"""
+"""Jobs and the pods of jobs, at least as new as the last LIST. `table` has the rules."""
 
 import contextlib
-import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from capstan_operator.api import names
-from capstan_operator.kube import pod_fields, shortage
+from capstan_operator.kube import pod_fields, shortage, table
+from capstan_operator.kube.table import Change, Key, Manifest
 from capstan_operator.manifests import queue
-
-Manifest = dict[str, Any]
-
-MAX_TOMBSTONES = 10_000
-"""How many deletions of pods, and of jobs, are remembered. The number is a guess: fewer events
-arrive late. If a deletion is forgotten too early, the next LIST corrects the cache."""
 
 _POD_METADATA = (
     "name",
@@ -45,13 +24,6 @@ _POD_METADATA = (
 _POD_SPEC = ("nodeName", "hostname")
 
 
-class Key(NamedTuple):
-    """The namespace and name of a job, or of the job that a pod's label names."""
-
-    namespace: str
-    name: str
-
-
 class Cache:
     """Jobs, and the needed fields of the pods that carry a job's label. Not thread-safe.
 
@@ -59,8 +31,8 @@ class Cache:
     """
 
     def __init__(self) -> None:
-        self._jobs = _Table()
-        self._pods = _Table()
+        self._jobs = table.Table()
+        self._pods = table.Table()
         self._by_job: dict[Key, dict[str, Manifest]] = {}
         self._remains: dict[Key, dict[str, Manifest]] = {}
         self._writing: dict[Key, Manifest] = {}
@@ -89,7 +61,7 @@ class Cache:
         The `kind` DELETED removes the job. Every other kind puts this version of the job into the
         cache, unless the version is outdated.
         """
-        key = _key(job)
+        key = table.key_of(job)
         self._jobs.tell(kind, unmanaged(job))
         if self.job(key) is None:
             self._remains.pop(key, None)
@@ -144,7 +116,7 @@ class Cache:
         changes = self._jobs.replace(jobs, int(resource_version), namespace)
         for gone in self._remains.keys() - self._jobs.rows.keys():
             del self._remains[gone]
-        return {_key(job) for change in changes for job in change if job is not None}
+        return {table.key_of(job) for change in changes for job in change if job is not None}
 
     def replace_pods(
         self, items: Iterable[Manifest], resource_version: str, namespace: str | None
@@ -164,8 +136,8 @@ class Cache:
         """Drop the pod with this UID, which is deleted. The UID never comes back."""
         for pod in self.pods(key):
             if pod["metadata"]["uid"] == uid:
-                self._pods.forget(_key(pod), uid)
-                self._index(_Change(pod, None))
+                self._pods.forget(table.key_of(pod), uid)
+                self._index(Change(pod, None))
 
     def _thinned(self, pod: Manifest) -> Manifest:
         """Thin a pod out, and let its grace period count from the first request for its deletion.
@@ -175,7 +147,7 @@ class Cache:
         to have ended before its deletion was requested.
         """
         thinned = thin(pod)
-        known = self._pods.rows.get(_key(pod))
+        known = self._pods.rows.get(table.key_of(pod))
         if known is not None and known["metadata"]["uid"] == pod["metadata"]["uid"]:
             first, due = _deletion_requested_at(known), pod_fields.due(thinned)
             if first is not None and due is not None:
@@ -183,7 +155,7 @@ class Cache:
                 thinned["metadata"]["deletionGracePeriodSeconds"] = max(seconds, 0)
         return thinned
 
-    def _index(self, change: "_Change") -> None:
+    def _index(self, change: Change) -> None:
         """Bring the pods by job and the deleted pods in line with a change of one pod."""
         before, now = _job_key(change.before), _job_key(change.now)
         if before is not None and change.before is not None:
@@ -237,106 +209,11 @@ def unmanaged(job: Manifest) -> Manifest:
     return job | {"metadata": metadata}
 
 
-class _Change(NamedTuple):
-    before: Manifest | None
-    now: Manifest | None
-
-
-class _Table:
-    """Objects of one resource by namespace and name, following the three rules of this module."""
-
-    def __init__(self) -> None:
-        self.rows: dict[Key, Manifest] = {}
-        self._deleted: dict[str, float] = {}
-        self._listed: dict[str | None, int] = {}
-
-    def tell(self, kind: str | None, found: Manifest) -> _Change | None:
-        """Store a version of one object, or remove the object if `kind` is DELETED.
-
-        Return the change, or None if nothing has changed.
-        """
-        key, uid, version = _key(found), found["metadata"]["uid"], _version(found)
-        known = self.rows.get(key)
-        if kind == "DELETED":
-            self._bury(uid, version)
-            if known is None or known["metadata"]["uid"] != uid or _version(known) > version:
-                return None
-            del self.rows[key]
-            return _Change(known, None)
-        if known is None and version <= self._floor(key.namespace):
-            return None
-        return self._take(found)
-
-    def _take(self, found: Manifest) -> _Change | None:
-        """Store an object if it is newer than the known version, and its UID is not deleted.
-
-        Return the change, or None if nothing has changed.
-        """
-        key, uid, version = _key(found), found["metadata"]["uid"], _version(found)
-        known = self.rows.get(key)
-        if version <= self._deleted.get(uid, -1):
-            return None
-        if known is not None and version <= _version(known):
-            return None
-        if known is not None and known["metadata"]["uid"] != uid:
-            self._bury(known["metadata"]["uid"], version)
-        self.rows[key] = found
-        return _Change(known, found)
-
-    def replace(
-        self, items: Iterable[Manifest], version: int, namespace: str | None
-    ) -> list[_Change]:
-        """Bring the objects of a namespace up to date with a LIST. Return the changes.
-
-        `version` is the resource version of the LIST. If `namespace` is None, the LIST has the
-        objects of all namespaces.
-        """
-        listed = {manifest["metadata"]["uid"]: manifest for manifest in items}
-        for uid in listed.keys() & self._deleted.keys():
-            if self._deleted[uid] <= version:
-                del self._deleted[uid]
-        changes = []
-        for found in listed.values():
-            is_late = version < self._floor(found["metadata"]["namespace"])
-            change = self.tell(None, found) if is_late else self._take(found)
-            changes += [change] if change else []
-        for key, row in list(self.rows.items()):
-            is_listed = row["metadata"]["uid"] in listed
-            in_scope = namespace is None or key.namespace == namespace
-            if in_scope and not is_listed and _version(row) <= version:
-                changes.append(_Change(self.rows.pop(key), None))
-        self._listed[namespace] = max(version, self._listed.get(namespace, -1))
-        return changes
-
-    def forget(self, key: Key, uid: str) -> None:
-        """Drop one object. No later event or LIST brings its UID back."""
-        self._bury(uid, math.inf)
-        del self.rows[key]
-
-    def _bury(self, uid: str, version: float) -> None:
-        """Remember that the object with this UID was deleted at this version."""
-        self._deleted[uid] = max(version, self._deleted.pop(uid, -1))
-        if len(self._deleted) > MAX_TOMBSTONES:
-            del self._deleted[next(iter(self._deleted))]
-
-    def _floor(self, namespace: str) -> int:
-        """Return the version of the newest LIST of the namespace, or -1 before the first LIST."""
-        return max(self._listed.get(None, -1), self._listed.get(namespace, -1))
-
-
-def _key(found: Manifest) -> Key:
-    return Key(found["metadata"]["namespace"], found["metadata"]["name"])
-
-
 def _name(found: Manifest) -> str:
     return str(found["metadata"]["name"])
 
 
-def _version(found: Manifest) -> int:
-    return int(found["metadata"]["resourceVersion"])
-
-
-def _job_keys(change: _Change) -> set[Key]:
+def _job_keys(change: Change) -> set[Key]:
     keys = {_job_key(change.before), _job_key(change.now)}
     return {key for key in keys if key is not None}
 
