@@ -291,7 +291,7 @@ CAUSES: list[tuple[str, Job, str, str]] = [
     (
         "a readiness probe that fails",
         job(Phase.STARTING, row("ps-0", TaskState.STARTING, pod="digits-ps-0", node="node1")),
-        "ps-0  Starting, attempt 1: it runs and is not ready yet",
+        "ps-0  Starting, attempt 1: it runs, but is not ready",
         "If this lasts, read the events of the pod: kubectl describe pod digits-ps-0 -n team-a",
     ),
     (
@@ -321,6 +321,16 @@ def test_each_cause_is_named_and_has_advice(shown: Job, cause: str, to_do: str) 
     advice = lines[lines.index("What to do") :]
     assert any(cause in line for line in lines), lines
     assert any(to_do in line for line in advice), advice
+
+
+def test_a_refusal_that_tasks_share_is_shown_once() -> None:
+    refused = {"reason": "CreateFailed", "message": "exceeded quota: pods", "retry_at": ago(-5)}
+    rows = (row(f"worker-{index}", TaskState.CREATE_FAILED, **refused) for index in range(2))
+    lines = screen(job(Phase.PENDING, *rows))
+    assert lines[2:4] == [
+        "  worker-0  CreateFailed, attempt 1: again in 5s: CreateFailed: exceeded quota: pods",
+        "  worker-1  CreateFailed, attempt 1: again in 5s: refused as worker-0",
+    ]
 
 
 def test_a_task_that_never_started_has_written_nothing() -> None:

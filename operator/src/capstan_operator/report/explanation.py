@@ -1,11 +1,12 @@
 """Explain why a job does not run: its phase, what it waits for, the last failure, what to do."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from capstan_operator.api import names
+from capstan_operator.api.names import TaskName
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import words
 from capstan_operator.reconcile.policies import failure
@@ -107,7 +108,7 @@ def explain(job: Job, now: datetime) -> Explanation:
         phase=str(status.phase) if job.is_observed else "Unobserved",
         seconds=_seconds(status.last_transition_time, now),
         because=_because(job, has_waits=bool(waiting)),
-        waits=tuple(_wait(row, now) for row in waiting[:MOST_WAITS]),
+        waits=tuple(_waits(waiting[:MOST_WAITS], now)),
         more_waits=max(len(waiting) - MOST_WAITS, 0),
         last_failure="" if failed is None else failed.text,
         ago=None if failed is None else _seconds(failed.at, now),
@@ -172,8 +173,18 @@ def _running(status: Status) -> str:
     return f"{', '.join(ended[:MOST_WAITS])}{more} ended, and every other task runs"
 
 
-def _wait(row: TaskStatus, now: datetime) -> Wait:
-    return Wait(str(row.name), str(row.state), row.attempt, _why(row, now))
+def _waits(rows: Iterable[TaskStatus], now: datetime) -> Iterator[Wait]:
+    """Yield what the job waits for. A long refusal that several tasks share is shown once."""
+    refusals: dict[str, TaskName] = {}
+    for row in rows:
+        is_refused = row.state is TaskState.CREATE_FAILED and row.message
+        first = refusals.setdefault(row.message, row.name) if is_refused else row.name
+        why = _why(row, now) if first == row.name else f"{_again(row, now)}refused as {first}"
+        yield Wait(str(row.name), str(row.state), row.attempt, why)
+
+
+def _again(row: TaskStatus, now: datetime) -> str:
+    return "" if row.retry_at is None else f"again in {duration.show(_until(row.retry_at, now))}: "
 
 
 def _why(row: TaskStatus, now: datetime) -> str:
@@ -183,16 +194,15 @@ def _why(row: TaskStatus, now: datetime) -> str:
     if row.state is TaskState.PENDING and row.pod:
         return f"{row.node} prepares its volumes and images" if row.node else "it has no node yet"
     if row.state is TaskState.STARTING:
-        return "it runs and is not ready yet"
+        return "it runs, but is not ready"
     if row.state is TaskState.STOPPING:
         return "it was asked to end"
     if row.state not in (TaskState.BACK_OFF, TaskState.CREATE_FAILED):
         return ""
-    again = "" if row.retry_at is None else f"again in {duration.show(_until(row.retry_at, now))}"
     how = row.reason if row.exit_code is None else f"exit code {row.exit_code}"
     most = failure.MAX_REFUSAL if row.reason in failure.REFUSED else failure.LAST_WORDS
     said = failure.cause(row, most)
-    return ": ".join(filter(None, [again, how, said]))
+    return _again(row, now) + ": ".join(filter(None, [how, said]))
 
 
 def _restarts(status: Status) -> str:
