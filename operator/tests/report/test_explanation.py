@@ -268,6 +268,32 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "Nothing about the last failure: the program did not cause it.",
     ),
     (
+        "a failed liveness probe",
+        job(
+            Phase.DEGRADED,
+            row("ps-0", TaskState.BACK_OFF, attempt=2, exit_code=137, reason="Error"),
+        ),
+        "ps-0 attempt 1: exit code 137 (SIGKILL)",
+        "an event says so: kubectl events --for pod/digits-ps-0 -n team-a",
+    ),
+    (
+        "a finalizer on a pod",
+        job(
+            Phase.RESTARTING,
+            row(
+                "ps-0",
+                TaskState.BACK_OFF,
+                attempt=2,
+                exit_code=143,
+                reason="Deleted",
+                pod="digits-ps-0",
+                waiting="the pod of attempt 1 is still being deleted",
+            ),
+        ),
+        "ps-0  BackOff, attempt 2: the pod of attempt 1 is still being deleted",
+        "a finalizer or a lost node holds the old pod: kubectl get pod digits-ps-0 -n team-a -o",
+    ),
+    (
         "a claim that does not exist",
         job(
             Phase.PENDING,

@@ -4,6 +4,7 @@ The first rule that fits the whole job gives the first line. Each task that wait
 failure, may add a line. Each line is a sentence that a user can act on.
 """
 
+import signal
 from collections.abc import Iterator, Mapping
 
 from capstan_operator.api import names
@@ -31,6 +32,7 @@ _VOLUME = "Create the claim that the message names, or find out why it has no vo
 _CANNOT_RUN = frozenset({"StartError", "ContainerCannotRun"})
 """Reasons of container runtimes for a container whose command could not be started."""
 
+_KILLED = 128 + signal.SIGKILL
 _NOT_OF_THE_PROGRAM = failure.INFRASTRUCTURE_REASONS | {failure.DELETED, failure.LOST}
 
 _CONDITIONS = {
@@ -49,7 +51,8 @@ _CONDITIONS = {
     "the job and submit it with another gang.",
     Phase.QUEUED.value: "Nothing, if the queue is busy. What Kueue waits for: kubectl describe "
     "workloads. Without Kueue, delete the job and submit it without spec.scheduling.queueName.",
-    observe.WAITING_FOR_OLD_PODS: "Nothing: the job starts when the pods of the old job are gone.",
+    observe.WAITING_FOR_OLD_PODS: "Nothing: the job starts when the pods of the old job are gone. "
+    "If this lasts, a finalizer or a lost node holds them.",
 }
 
 _FINAL = {
@@ -145,6 +148,9 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
         return found, f"{_TROUBLES[found]}: {describe}"
     if row.state is TaskState.CREATE_FAILED:
         return row.state, _of_refusal(job, row)
+    if row.state is TaskState.BACK_OFF and row.waiting and not job.is_local:
+        held = "If this lasts, a finalizer or a lost node holds the old pod"
+        return "held", f"{held}: kubectl get pod {row.pod}{job.flags} -o yaml"
     begins = row.state in (TaskState.PENDING, TaskState.STARTING)
     if begins and row.pod and not row.waiting and not job.is_local:
         return "begins", f"If this lasts, read the events of the pod: {describe}"
@@ -178,6 +184,11 @@ def _of_failure(job: Job, failed: LastFailure | None) -> Iterator[str]:
     elif failed.reason in _NOT_OF_THE_PROGRAM:
         yield "Nothing about the last failure: the program did not cause it."
         return
+    elif failed.exit_code == _KILLED and failed.reason in ("", "Error") and not job.is_local:
+        yield (
+            "Find out who killed the task. If a probe or a hook of its container failed, an event "
+            f"says so: kubectl events --for pod/{job.name}-{failed.task}{job.flags}"
+        )
     yield f"Read what the task wrote: {_command(job, 'logs')} {failed.task}"
 
 
