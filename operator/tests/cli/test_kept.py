@@ -254,6 +254,12 @@ def test_the_flags_of_a_cluster_may_stand_before_the_command() -> None:
     assert (before.namespace, before.context, before.kubeconfig) == ("team-a", "test", "file")
 
 
+def test_a_job_may_have_its_kind_before_it() -> None:
+    for job in ("digits", "tjob/digits", "trainingjobs.capstan.dev/digits"):
+        assert parser.parsed("capstanctl", ["explain", job]).job == "digits"
+    assert parser.parsed("capstanctl", ["explain", "pod/digits"]).job == "pod/digits"
+
+
 def test_a_command_line_without_a_command_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main.main(["-n", "team-a"])

@@ -119,6 +119,9 @@ def test_a_missing_job_is_named_with_its_namespace(tmp_path: Path) -> None:
     assert run(tmp_path, answer, lambda place: place.find("digits")) is None
     with pytest.raises(Invalid, match="there is no job 'digits' in namespace 'team-a'"):
         run(tmp_path, answer, lambda place: place.get("digits"))
+    pod = "the pod of this name is worker-0 of the job digits"
+    with pytest.raises(Invalid, match=pod):
+        run(tmp_path, answer, lambda place: place.get("digits-worker-0"))
 
 
 def test_the_flags_find_the_same_job(tmp_path: Path) -> None:

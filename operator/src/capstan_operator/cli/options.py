@@ -14,6 +14,8 @@ EXIT = "Exit status: 0 done, 2 wrong input, no such job, no cluster or no rights
 CLUSTER = ("-n", "--namespace", "--context", "--kubeconfig")
 """The flags that `cluster` adds. Each takes a value."""
 
+_KINDS = ("tjob", "trainingjob", "trainingjobs")
+
 _MOST_DIGITS = 18
 """The most digits of a number of lines. The API and Python read numbers of 64 bits."""
 
@@ -24,8 +26,18 @@ def file(command: argparse.ArgumentParser) -> None:
 
 def job(command: argparse.ArgumentParser, *, optional: bool = False) -> None:
     command.add_argument(
-        "job", nargs="?" if optional else None, metavar="JOB", help="the name of the job"
+        "job",
+        nargs="?" if optional else None,
+        type=_job_name,
+        metavar="JOB",
+        help="the name of the job",
     )
+
+
+def _job_name(text: str) -> str:
+    """Return the name of a job, which may have its kind before it, as in kubectl: `tjob/digits`."""
+    kind, slash, name = text.partition("/")
+    return name if slash and kind.partition(".")[0] in _KINDS else text
 
 
 def cluster(command: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from capstan_operator.kube import errors, logs, owners, paths, pod_fields
 from capstan_operator.kube.rest import Manifest, Rest
 from capstan_operator.manifests import labels
 from capstan_operator.report import failures, output, tasks
-from capstan_operator.report.job import Job
+from capstan_operator.report.job import Job, of_pod
 from capstan_operator.report.output import Line, Request, Source
 from capstan_operator.report.tasks import Usage
 
@@ -229,7 +229,8 @@ class Namespace:
     async def _document(self, name: str) -> Manifest:
         manifest = await self._manifest(name)
         if manifest is None:
-            raise Invalid((Fault("", f"there is no job {name!r} in namespace {self.name!r}"),))
+            message = f"there is no job {name!r} in namespace {self.name!r}{of_pod(name)}"
+            raise Invalid((Fault("", message),))
         return manifest
 
     async def _manifest(self, name: str) -> Manifest | None:

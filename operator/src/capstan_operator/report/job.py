@@ -1,9 +1,24 @@
 """A job as a user finds it: its status, and the place that keeps it."""
 
+import re
 from dataclasses import dataclass
 
 from capstan_operator.api import names
 from capstan_operator.api.status import Status
+
+_POD = re.compile(rf"(?P<job>.+)-(?P<task>(?:{'|'.join(names.ReplicaType)})-\d+)", re.ASCII)
+
+
+def of_pod(name: str) -> str:
+    """Return the end of a message that no job has this name, if it looks like the name of a pod.
+
+    >>> of_pod("digits-ps-0"), of_pod("digits")
+    ('; the pod of this name is ps-0 of the job digits', '')
+    """
+    found = _POD.fullmatch(name)
+    if found is None:
+        return ""
+    return f"; the pod of this name is {found['task']} of the job {found['job']}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
