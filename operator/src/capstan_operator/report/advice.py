@@ -4,7 +4,6 @@ The first rule that fits the whole job gives the first line. Each task that wait
 failure, may add a line. Each line is a sentence that a user can act on.
 """
 
-import signal
 from collections.abc import Iterator, Mapping
 
 from capstan_operator.api import names
@@ -32,7 +31,9 @@ _VOLUME = "Create the claim that the message names, or find out why it has no vo
 _CANNOT_RUN = frozenset({"StartError", "ContainerCannotRun"})
 """Reasons of container runtimes for a container whose command could not be started."""
 
-_KILLED = 128 + signal.SIGKILL
+_KILLED = 137
+"""The exit code after SIGKILL."""
+
 _NOT_OF_THE_PROGRAM = failure.INFRASTRUCTURE_REASONS | {failure.DELETED, failure.LOST}
 
 _CONDITIONS = {
