@@ -128,7 +128,7 @@ def test_a_failed_pod_is_described_in_one_line() -> None:
     line = "worker-1 attempt 1 on node-2: exit code 1: ValueError: boom"
     assert world.status.failure == line
     assert world.status.summary is not None
-    assert world.status.summary.reason == line
+    assert world.status.summary.reason == f"{line} (spec.runPolicy.backoffLimit is 0)"
 
 
 @pytest.mark.parametrize("code", [0, 143])

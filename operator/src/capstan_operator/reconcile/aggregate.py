@@ -253,7 +253,7 @@ def _summary(
     conditions: Collection[Condition],
 ) -> Summary:
     bad = [problem.message for problem in conditions if _is_bad(problem)]
-    reason = status.failure or next(iter(bad), "")
+    reason = next(iter(bad), status.failure or "")
     return Summary(
         ps=_in_order(now_phase, counted, ReplicaType.PS),
         workers=_in_order(now_phase, counted, ReplicaType.CHIEF, ReplicaType.WORKER),
@@ -263,7 +263,7 @@ def _summary(
 
 
 def _is_bad(shown: Condition) -> bool:
-    if shown.type in ("Invalid", "NameConflict", "Suspended"):
+    if shown.type in ("Failed", "Invalid", "NameConflict", "Suspended"):
         return shown.status == "True"
     return shown.type == "ClusterReady" and shown.status == "False" and shown.reason != JOB_FINISHED
 
