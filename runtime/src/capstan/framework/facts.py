@@ -132,6 +132,11 @@ ValueRule = Callable[[ValueContext], Array | None]
 """Returns the value of an op's only output if it is known before the step, or None."""
 
 
+CopyRule = Callable[[ValueContext, shapes.Shape], bool]
+"""Takes the static shape of an op's only output, and returns whether the output is certainly equal
+to input 0."""
+
+
 @dataclass(frozen=True, slots=True)
 class SizesContext(ValueContext):
     """The facts from which a sizes rule computes the known elements of an output.

@@ -160,7 +160,9 @@ class OpDef:
     to arguments by their names in `inputs`. `role` is the role of the op in the structure of a
     graph, if the compiler must know the role. `value(ctx)` returns the value of the only output if
     the value is known before the step. `sizes(ctx, index)` returns the elements of an output if
-    some of them are known, as in `[batch, 37]`. The shape rules of other ops use both. `host` names
+    some of them are known, as in `[batch, 37]`. The shape rules of other ops use both.
+    `copies(ctx, shape)` returns whether the only output, of this static shape, equals input 0. The
+    compiler then leaves the node out. `host` names
     the inputs and outputs that are in host memory on every device, such as the shape that `Reshape`
     takes. The kernels of the CPU may ignore `host`.
     """
@@ -179,6 +181,7 @@ class OpDef:
     role: facts.Role | None = None
     value: facts.ValueRule | None = None
     sizes: facts.SizesRule | None = None
+    copies: facts.CopyRule | None = None
     host: tuple[str, ...] = ()
 
     input_arguments: tuple[Argument, ...] = field(init=False)

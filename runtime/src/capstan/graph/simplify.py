@@ -1,4 +1,5 @@
-"""Simplify a graph before it runs: fold constants and merge nodes that compute the same values.
+"""Simplify a graph before it runs: fold constants, leave out copies, and merge nodes that compute
+the same values.
 
 When the shapes of the feeds are known, a third of the nodes of a train step are constant (Shape,
 Prod, BroadcastGradientArgs, Tile ...). A node is folded if its op is stateless and its inputs are
@@ -48,11 +49,15 @@ def simplify(
     moves = _Moves(frozenset(feeds))
     twins: dict[object, str] = {}
     waits = _Waits(frozenset(feeds))
+    copies = _Copies(known, done, waits, keep | fed_nodes)
     for name, original in nodes.items():
         node = moves.rewire(_with_original_predicate(original, nodes, feeds, known))
         if specialise is not None:
             node = specialise(node, known)
         replacements = [node]
+        if (source := copies.source(node)) is not None:
+            moves.pass_on(name, source)
+            continue
         if name not in fed_nodes:
             constants = _fold(node, known, evaluate, waits.of_inputs(node), used=nodes)
             if len(constants) == 1 or (constants and name not in keep):
@@ -106,6 +111,7 @@ class _Moves:
         self._fed = fed
         self._replaced: dict[str, str] = {}
         self._split: dict[str, Sequence[str]] = {}
+        self._passed: dict[str, ir.Edge] = {}
 
     def replace(self, name: str, other: str) -> None:
         """Record that the node `other` replaces `name`, because both compute the same values."""
@@ -115,24 +121,34 @@ class _Moves:
         """Record that the constants `others`, one for each output, replace the node `name`."""
         self._split[name] = others
 
+    def pass_on(self, name: str, source: ir.Edge) -> None:
+        """Record that the only output of the node `name` equals the tensor `source`."""
+        self._passed[name] = source
+
     def rewire(self, node: ir.Node) -> ir.Node:
         """Return `node` with the new nodes in place of the producers that they replace."""
         inputs = tuple(map(self._edge, node.inputs))
         control = tuple(
             dict.fromkeys(
-                self._split[source][0]
-                if source in self._split
-                else self._replaced.get(source, source)
-                for source in node.control
+                name for source in node.control if (name := self._producer(source)) is not None
             )
         )
         if inputs == node.inputs and control == node.control:
             return node
         return replace(node, inputs=inputs, control=control)
 
+    def _producer(self, name: str) -> str | None:
+        """Return the node that a control edge from the node `name` waits for now, if any."""
+        if name in self._passed:
+            source = self._passed[name]
+            return None if source in self._fed else source.node
+        return self._split[name][0] if name in self._split else self._replaced.get(name, name)
+
     def _edge(self, edge: ir.Edge) -> ir.Edge:
         if edge in self._fed:
             return edge
+        if edge.node in self._passed:
+            return self._passed[edge.node]
         if edge.node in self._split:
             return ir.Edge(self._split[edge.node][edge.index])
         return ir.Edge(self._replaced.get(edge.node, edge.node), edge.index)
@@ -164,6 +180,10 @@ class _Waits:
         elif node.control or _must_precede(node) or self.of_inputs(node) != ():
             self._on[node.name] = (node.name,)
 
+    def is_switch(self, name: str) -> bool:
+        """Return whether the node called `name` is a switch."""
+        return name in self._switches
+
     def of_inputs(self, node: ir.Node) -> tuple[str, ...] | None:
         """Return the nodes that a constant in place of `node` must wait for.
 
@@ -175,6 +195,46 @@ class _Waits:
             return None
         names = (name for source in sources for name in self._on.get(source, ()))
         return tuple(dict.fromkeys(names))
+
+
+class _Copies:
+    """Finds the nodes whose outputs equal their inputs."""
+
+    def __init__(
+        self,
+        known: infer.Knowledge,
+        done: Mapping[str, ir.Node],
+        waits: _Waits,
+        keep: frozenset[str],
+    ) -> None:
+        """`done` are the nodes of the new graph so far. The nodes `keep` remain."""
+        self._known, self._done, self._waits, self._keep = known, done, waits, keep
+
+    def source(self, node: ir.Node) -> ir.Edge | None:
+        """Return the tensor that the readers of `node` can read instead, or None.
+
+        A copy remains if it waits for other nodes, is on a device of its own, or copies a variable.
+        """
+        if not opdef.is_defined(node.op) or node.control or node.name in self._keep:
+            return None
+        row = opdef.lookup(node.op)
+        if row.copies is None:
+            return None
+        source = node.inputs[0]
+        producer = self._done.get(source.node)
+        if source in self._known.refs or self._waits.is_switch(source.node):
+            return None
+        if producer is not None and producer.device != node.device:
+            return None
+        self._known.learn(node)
+        shapes_of = [self._known.tensor_shapes.get(edge) for edge in node.inputs]
+        context = facts.ValueContext(
+            infer.attributes(node),
+            shapes_of,
+            lambda index: self._known.constants.get(node.inputs[index]),
+        )
+        output = self._known.tensor_shapes.get(ir.Edge(node.name))
+        return source if row.copies(context, output) else None
 
 
 def _must_precede(node: ir.Node) -> bool:

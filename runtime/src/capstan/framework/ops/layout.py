@@ -3,6 +3,7 @@
 import numpy as np
 
 from capstan.core import dtypes, shapes
+from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -68,6 +69,11 @@ def _pad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return raw.Slice(grads[0], before, raw.Shape(x, out_type=margins.dtype.base_dtype)), None
 
 
+def _keeps_axes(ctx: facts.ValueContext, output: shapes.Shape) -> bool:
+    axes = ctx.value_of(1)
+    return axes is not None and axes.tolist() == list(range(axes.size))
+
+
 for _name in ("Transpose", "ConjugateTranspose"):
     define(
         OpDef(
@@ -76,6 +82,7 @@ for _name in ("Transpose", "ConjugateTranspose"):
             ("y: T",),
             attrs={"Tperm": dtypes.int32},
             shape=_transpose_shape,
+            copies=_keeps_axes if _name == "Transpose" else None,
             gradient=_transpose,
             types={"Tperm": typesets.INDEX},
             host=("perm",),
@@ -88,6 +95,7 @@ define(
         ("output: T",),
         attrs={"Tmultiples": dtypes.int32},
         shape=_tile_shape,
+        copies=rules.copies_same_shape,
         gradient=_tile,
         types={"Tmultiples": typesets.INDEX},
         host=("multiples",),
@@ -100,6 +108,7 @@ define(
         ("output: T",),
         attrs={"Tpaddings": dtypes.int32},
         shape=pad_shape,
+        copies=rules.copies_same_shape,
         gradient=_pad,
         types={"T": (*typesets.NUMBERS, dtypes.bool_), "Tpaddings": typesets.INDEX},
         host=("paddings",),

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, shapes
+from capstan.framework import facts
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -162,6 +163,14 @@ def _running_logarithm(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return raw.Sub(*parts), None
 
 
+def _reduces_nothing(ctx: facts.ValueContext, output: shapes.Shape) -> bool:
+    """Return whether a reduction has no axis, or only axes with one element that it keeps.
+
+    The gradients of binary functions have such reductions, because their operands may broadcast.
+    """
+    return output is not None and ctx.input_shapes[0] == output and ctx.value_of(1) is not None
+
+
 def _reduction(
     name: str, gradient: GradientRule | None, types: tuple[dtypes.DType, ...] = typesets.NUMERIC
 ) -> None:
@@ -173,6 +182,7 @@ def _reduction(
             ("output: bool" if is_logical else "output: T",),
             attrs={"keep_dims": False, "Tidx": dtypes.int32},
             shape=reduced,
+            copies=None if name == "EuclideanNorm" else _reduces_nothing,
             gradient=gradient,
             not_differentiable=gradient is None,
             types={"Tidx": typesets.INDEX} | ({} if is_logical else {"T": types}),

@@ -25,6 +25,14 @@ def unchanged(ctx: opdef.ShapeContext) -> Shapes:
     return (ctx.inputs[0],)
 
 
+def copies_same_shape(ctx: facts.ValueContext, output: shapes.Shape) -> bool:
+    """Return whether the sizes of an input and of an output are known and equal.
+
+    This is the copy rule of ops whose output only has more elements, or fewer, or copies of them.
+    """
+    return output is not None and None not in output and ctx.input_shapes[0] == output
+
+
 def merged(ctx: opdef.ShapeContext) -> Shapes:
     """Require one shape for all inputs, and give it to the output."""
     known = ctx.inputs[0]

@@ -48,6 +48,11 @@ def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
     return (tuple(count // rest if size is None else size for size in wanted),)
 
 
+def _keeps_shape(ctx: facts.ValueContext, output: shapes.Shape) -> bool:
+    """Return whether a reshape keeps the shape. One unknown size follows from the others."""
+    return output is not None and output.count(None) < 2 and ctx.input_shapes[0] == output
+
+
 def _reshape(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return like_input(op, grads[0], raw), None
 
@@ -222,6 +227,7 @@ define(
         attrs={"Tshape": dtypes.int32},
         shape=_reshape_shape,
         sizes=rules.sizes_passed_on,
+        copies=_keeps_shape,
         gradient=_reshape,
         types={"Tshape": typesets.INDEX},
         host=("shape",),
@@ -258,6 +264,7 @@ define(
         ("output: T",),
         attrs={"Tidx": dtypes.int32},
         shape=_broadcast_to_shape,
+        copies=rules.copies_same_shape,
         gradient=_broadcast_to,
         types={"Tidx": typesets.INDEX},
         host=("shape",),

@@ -97,6 +97,7 @@ define(
         ("input: T", "begin: Index", "size: Index"),
         ("output: T",),
         shape=_slice_shape,
+        copies=rules.copies_same_shape,
         gradient=_slice,
         types={"Index": typesets.INDEX},
         host=("begin", "size"),
