@@ -5,6 +5,10 @@ from typing import Any
 from capstan.api import cluster_resolver
 from capstan.api import distribute_experimental as experimental
 from capstan.api.absent import absent
+from capstan.api.all_reduce_ops import HierarchicalCopyAllReduce as HierarchicalCopyAllReduce
+from capstan.api.all_reduce_ops import NcclAllReduce as NcclAllReduce
+from capstan.api.cross_device_ops import CrossDeviceOps as CrossDeviceOps
+from capstan.api.cross_device_ops import ReductionToOneDevice as ReductionToOneDevice
 from capstan.api.distribution_extended import StrategyExtended as StrategyExtended
 from capstan.api.distribution_inputs import InputContext as InputContext
 from capstan.api.distribution_inputs import InputReplicationMode as InputReplicationMode
@@ -16,13 +20,19 @@ from capstan.api.distribution_strategy import get_replica_context as get_replica
 from capstan.api.distribution_strategy import get_strategy as get_strategy
 from capstan.api.distribution_strategy import has_strategy as has_strategy
 from capstan.api.distribution_strategy import in_cross_replica_context as in_cross_replica_context
+from capstan.api.mirrored_strategy import MirroredStrategy as MirroredStrategy
 from capstan.api.one_device_strategy import OneDeviceStrategy as OneDeviceStrategy
 
 __all__ = [
+    "CrossDeviceOps",
+    "HierarchicalCopyAllReduce",
     "InputContext",
     "InputReplicationMode",
+    "MirroredStrategy",
+    "NcclAllReduce",
     "OneDeviceStrategy",
     "ReduceOp",
+    "ReductionToOneDevice",
     "ReplicaContext",
     "Strategy",
     "StrategyExtended",

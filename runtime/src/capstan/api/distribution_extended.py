@@ -1,4 +1,4 @@
-"""`strategy.extended`: the parts of a strategy that libraries use, with one replica.
+"""`strategy.extended`: the parts of a strategy that libraries use. Here there is one replica.
 
 Source: tensorflow/python/distribute/{distribute_lib,one_device_strategy}.py of 2019.
 """
@@ -39,6 +39,30 @@ class StrategyExtended:
     def __init__(self, container_strategy: Any, device: str | None = None) -> None:
         self._strategy = container_strategy
         self._device = device
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """The number of replicas that train in step."""
+        return 1
+
+    def local_results(self, value: Any) -> tuple[Any, ...]:
+        """Return the values of all replicas."""
+        return (value,)
+
+    def split_inputs(self, dataset: Any) -> Any:
+        """Return an iterator over a dataset, whose batches are divided among the replicas."""
+        return distribution_inputs.DatasetIterator(dataset)
+
+    def inputs_of(self, source: Any) -> Any:
+        """Return an iterator over what an input function has returned."""
+        return distribution_inputs.iterator_of(source)
+
+    def distributed_dataset(self, dataset: Any, is_split: bool) -> Any:
+        """Return a dataset, whose batches are divided if `is_split`, or go to replicas in turn."""
+        return dataset
+
+    def update_config(self, config_proto: Any) -> None:
+        """Change the settings of a session as the strategy needs."""
 
     @property
     def worker_devices(self) -> tuple[str, ...]:
@@ -156,6 +180,7 @@ class StrategyExtended:
 
         def body(count: Any, *_: Any) -> list[Any]:
             done = fn(outputs, iterator.get_next())
+            outputs.map_outputs(self.loop_values)
             last = nest.flatten(outputs.last_step_outputs)
             with context.control_dependencies([done]):
                 return [count + 1, *map(array_ops.identity, last)]
@@ -172,7 +197,16 @@ class StrategyExtended:
             )
         outputs.run_op = grouping.group(*found)
         outputs.keep(nest.pack_sequence_as(outputs.last_step_outputs, found[1:]))
+        outputs.map_outputs(self.loop_result)
         return outputs
+
+    def loop_values(self, output: Any) -> Any:
+        """Return the tensors of an output of a step, which a loop carries."""
+        return output
+
+    def loop_result(self, values: Any) -> Any:
+        """Return the output of the last step, whose tensors a loop has carried."""
+        return values
 
     def create_variable(self, next_creator: Callable[..., Any], **options: Any) -> Any:
         """Make a variable as the strategy does: as a resource, and on its device."""

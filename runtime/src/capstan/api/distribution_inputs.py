@@ -1,4 +1,4 @@
-"""The inputs of a strategy with one replica, and the outputs of a loop over its steps.
+"""The inputs of a strategy with one replica, and the outputs of a loop over steps.
 
 Source: tensorflow/python/distribute/input_lib.py.
 """
@@ -144,19 +144,39 @@ class MultiStepContext:
         """The outputs of the last step, by name."""
         return self._last_step_outputs
 
+    def map_outputs(self, function: Callable[[Any], Any]) -> None:
+        """Replace each output by `function(output)`."""
+        outputs = self._last_step_outputs
+        self._last_step_outputs = {name: function(outputs[name]) for name in outputs}
+
     def keep(self, outputs: dict[str, Any]) -> None:
         """Take the outputs of the loop in the place of those of its body."""
         self._last_step_outputs = outputs
 
     def set_last_step_output(self, name: str, output: Any, reduce_op: Any = None) -> None:
-        """Take an output of this step. A replica must say how outputs are reduced.
+        """Take an output of this step, reduced over the replicas if `reduce_op` is given.
+
+        A replica must say how outputs are reduced.
 
         Raises:
             ValueError: a replica gives no `reduce_op`.
         """
-        if reduce_op is None and not distribution_modes.is_cross_replica():
+        mode = distribution_modes.current()
+        if mode is not None and mode.replica is None:
+            if reduce_op is not None:
+                output = mode.strategy.reduce(reduce_op, output)
+            self._last_step_outputs[name] = output
+            return
+        if reduce_op is None:
             raise ValueError(f"Give a reduce_op for the output {name!r} of a replica.")
-        self._last_step_outputs[name] = output
+        if mode is None:
+            self._last_step_outputs[name] = output
+            return
+
+        def merged(strategy: Any, value: Any) -> None:
+            self._last_step_outputs[name] = strategy.reduce(reduce_op, value)
+
+        mode.replica.merge_call(merged, (output,))
 
     @property
     def non_tensor_outputs(self) -> dict[str, Any]:
@@ -164,6 +184,14 @@ class MultiStepContext:
         return self._non_tensor_outputs
 
     def set_non_tensor_output(self, name: str, output: Any) -> None:
-        """Take an output that is not a tensor. That of a replica becomes a tuple."""
-        is_for_all = distribution_modes.is_cross_replica()
-        self._non_tensor_outputs[name] = output if is_for_all else (output,)
+        """Take an output that is not a tensor. Those of replicas become a tuple."""
+        mode = distribution_modes.current()
+        if mode is None or mode.replica is None:
+            is_for_all = mode is not None
+            self._non_tensor_outputs[name] = output if is_for_all else (output,)
+            return
+
+        def merged(strategy: Any, value: Any) -> None:
+            self._non_tensor_outputs[name] = strategy.extended.local_results(value)
+
+        mode.replica.merge_call(merged, (output,))

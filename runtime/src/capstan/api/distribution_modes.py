@@ -17,10 +17,14 @@ _KEY: Final = ("__distribution_modes",)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mode:
-    """The strategy, and its replica. Without a replica, the graph is built for all replicas."""
+    """The strategy, and its replica. Without a replica, the graph is built for all replicas.
+
+    While a strategy updates the copies of a variable, `update_device` is the device of a copy.
+    """
 
     strategy: Any
     replica: Any = None
+    update_device: str | None = None
 
 
 class _Open(threading.local):
@@ -61,6 +65,12 @@ def is_cross_replica() -> bool:
     """Return whether the graph is built for all replicas of a strategy."""
     mode = current()
     return mode is not None and mode.replica is None
+
+
+def is_for_all() -> bool:
+    """Return whether the graph is built for all replicas, and not for a copy of a variable."""
+    mode = current()
+    return mode is not None and mode.replica is None and mode.update_device is None
 
 
 def require_cross_replica(strategy: Any) -> None:

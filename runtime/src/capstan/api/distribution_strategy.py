@@ -1,4 +1,4 @@
-"""Strategies with one replica, and which of them builds the current part of the graph.
+"""Strategies, and which of them builds the current part of the graph.
 
 Source: tensorflow/python/distribute/{distribute_lib,distribution_strategy_context}.py of 2019.
 """
@@ -28,9 +28,9 @@ _PER_WORKER: Final = distribution_inputs.InputReplicationMode.PER_WORKER
 
 
 class Strategy:
-    """Says where variables are and where the replicas of a model run. Here is one replica.
+    """Says where variables are and where the replicas of a model run.
 
-    Programs make a `tf.distribute.OneDeviceStrategy`.
+    Programs make a `tf.distribute.MirroredStrategy` or another subclass.
     """
 
     def __init__(self, extended: distribution_extended.StrategyExtended) -> None:
@@ -43,12 +43,12 @@ class Strategy:
 
     @property
     def num_replicas_in_sync(self) -> int:
-        """The number of replicas that train in step: 1."""
-        return 1
+        """The number of replicas that train in step."""
+        return self._extended.num_replicas_in_sync
 
     @contextmanager
     def scope(self) -> Iterator["Strategy"]:
-        """Make variables as the strategy does, in a `with` block: as resources on its device.
+        """Make variables as the strategy does, in a `with` block: as resources on its devices.
 
         The block is that of all replicas, where optimizers refuse to apply gradients. Partitioners
         have no effect. A block inside a block of the same strategy changes nothing.
@@ -79,21 +79,26 @@ class Strategy:
         args: Sequence[Any] = (),
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Return the result of `fn` in the only replica, whose operations are on the device."""
+        """Call `fn` in each replica, and return the results.
+
+        The operations of a replica are on its device. Values of several replicas in the arguments
+        become the value of the replica. The leaves of the result are PerReplica values, if there
+        are several replicas.
+        """
         with self.scope():
             return self._extended.call_for_each_replica(fn, args, kwargs)
 
     run = experimental_run_v2
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
-        """Return the result of `fn` in the only replica, with the next element of an iterator."""
+        """Call `fn` in each replica with the next element of an iterator, and return the results."""
         with self.scope():
             args = () if input_iterator is None else (input_iterator.get_next(),)
         return self.experimental_run_v2(fn, args)
 
-    def make_dataset_iterator(self, dataset: Any) -> distribution_inputs.DatasetIterator:
-        """Return an iterator over a dataset, whose batches the only replica gets undivided."""
-        return distribution_inputs.DatasetIterator(dataset)
+    def make_dataset_iterator(self, dataset: Any) -> Any:
+        """Return an iterator over a dataset, whose batches are divided among the replicas."""
+        return self._extended.split_inputs(dataset)
 
     def make_input_fn_iterator(
         self,
@@ -102,46 +107,62 @@ class Strategy:
     ) -> Any:
         """Return an iterator over what `input_fn(context)` returns: a dataset or a function.
 
+        Each replica gets an element of its own.
+
         Raises:
             ValueError: the result or the mode is of another kind.
         """
         if replication_mode is not _PER_WORKER:
             raise ValueError(f"Input replication mode not supported: {replication_mode!r}")
         with self.scope():
-            return distribution_inputs.iterator_of(input_fn(distribution_inputs.InputContext()))
+            return self._extended.inputs_of(input_fn(self._input_context()))
 
     def experimental_distribute_dataset(self, dataset: Any) -> Any:
-        """Return the dataset, whose batches the only replica gets undivided."""
-        return dataset
+        """Return a dataset whose batches are divided among the replicas.
+
+        Make an iterator by `make_initializable_iterator`.
+        """
+        return self._extended.distributed_dataset(dataset, is_split=True)
 
     def experimental_distribute_datasets_from_function(
         self, dataset_fn: Callable[[distribution_inputs.InputContext], Any]
     ) -> Any:
-        """Return the dataset that `dataset_fn(context)` returns."""
-        return dataset_fn(distribution_inputs.InputContext())
+        """Return the dataset that `dataset_fn(context)` returns. Each replica gets an element."""
+        dataset = dataset_fn(self._input_context())
+        return self._extended.distributed_dataset(dataset, is_split=False)
+
+    def _input_context(self) -> distribution_inputs.InputContext:
+        return distribution_inputs.InputContext(num_replicas_in_sync=self.num_replicas_in_sync)
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
-        """Return the value of the only replica. With `axis`, reduce its elements along this axis.
+        """Return the reduced value of all replicas. With `axis`, also reduce along this axis.
 
         Raises:
             ValueError: there is no such reduction.
             RuntimeError: the call is in a replica, or in the scope of another strategy.
         """
         distribution_modes.require_cross_replica(self)
+        wanted = replicas.reduction(reduce_op)
         if axis is None:
-            return self._extended.reduce_to(reduce_op, value, None)
-        is_mean = replicas.reduction(reduce_op) is replicas.ReduceOp.MEAN
-        return self.experimental_run_v2(_mean if is_mean else reduce_ops.reduce_sum, (value, axis))
+            return self._extended.reduce_to(wanted, value, None)
+        if wanted is replicas.ReduceOp.SUM:
+            sums = self.experimental_run_v2(reduce_ops.reduce_sum, (value, axis))
+            return self._extended.reduce_to(wanted, sums, None)
+        sums, counts = (
+            self._extended.reduce_to(replicas.ReduceOp.SUM, part, None)
+            for part in self.experimental_run_v2(_sum_and_count, (value, axis))
+        )
+        return math_ops.truediv(sums, counts)
 
-    def unwrap(self, value: Any) -> tuple[Any]:
-        """Return the value of the only replica in a tuple."""
-        return (value,)
+    def unwrap(self, value: Any) -> tuple[Any, ...]:
+        """Return the values of all replicas in a tuple."""
+        return self._extended.local_results(value)
 
     experimental_local_results = unwrap
 
     def group(self, value: Any, name: str | None = None) -> Any:
         """Return an operation that runs all parts of a value."""
-        parts = nest.flatten((value,))
+        parts = nest.flatten(self._extended.local_results(value))
         if len(parts) != 1 or name is not None:
             return grouping.group(*parts, name=name)
         return getattr(parts[0], "op", parts[0])
@@ -153,12 +174,15 @@ class Strategy:
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:
-        """Do nothing: a strategy with one replica needs no settings."""
+        """Change `session_config` as the strategy needs. The other arguments have no effect."""
+        if session_config is not None:
+            self._extended.update_config(session_config)
 
     def update_config_proto(self, config_proto: Any) -> Any:
-        """Return a copy of the settings of a session."""
+        """Return a copy of the settings of a session, with what the strategy needs."""
         copied = type(config_proto)()
         copied.CopyFrom(config_proto)
+        self._extended.update_config(copied)
         return copied
 
 
@@ -170,10 +194,10 @@ def _without_partitioner(getter: Callable[..., Any], *args: Any, **kwargs: Any) 
     return getter(*args, **kwargs)
 
 
-def _mean(value: Any, axis: int) -> Any:
+def _sum_and_count(value: Any, axis: int) -> tuple[Any, Any]:
     total = reduce_ops.reduce_sum(value, axis)
     shape = array_ops.shape(convert.convert_to_tensor(value), out_type=dtypes.int64)
-    return math_ops.truediv(total, math_ops.cast(shape[axis], total.dtype))
+    return total, math_ops.cast(shape[axis], total.dtype)
 
 
 class _DefaultStrategy(Strategy):

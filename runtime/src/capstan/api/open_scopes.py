@@ -9,37 +9,33 @@ from capstan.framework import graph as graphs
 _KEY = ("__variable_scope_store",)
 
 
-class OpenScopes:
-    """The current variable scope of each thread, and how often each scope was opened.
+class OpenScopes(threading.local):
+    """The current variable scope of a thread, and how often the thread opened each scope.
 
-    Each graph has one OpenScopes. Thread-safe.
+    Each graph has one OpenScopes, and each thread sees its own scopes and counts in it.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
-        # The current scope of each thread. The module `variable_scope` sets it.
-        self.current = threading.local()
+        # The module `variable_scope` sets the current scope.
+        self.scope: Any = None
         self.opened: dict[str, int] = {}
 
     def open(self, scope: str) -> None:
         """Count one opening of a scope."""
-        with self._lock:
-            self.opened[scope] = self.opened.get(scope, 0) + 1
+        self.opened[scope] = self.opened.get(scope, 0) + 1
 
     def close_inner(self, scope: str) -> None:
         """Set the counts of the scopes inside `scope` to 0. Their names are then unused again."""
-        with self._lock:
-            for name in self.opened:
-                if not scope or name.startswith(scope + "/"):
-                    self.opened[name] = 0
+        for name in self.opened:
+            if not scope or name.startswith(scope + "/"):
+                self.opened[name] = 0
 
     def unused(self, outer: str, prefix: str) -> str:
         """Return `prefix`, with a number if a scope of that name was opened inside `outer`."""
         name = f"{outer}/{prefix}" if outer else prefix
-        with self._lock:
-            number = 0
-            while self.opened.get(f"{name}_{number}" if number else name, 0):
-                number += 1
+        number = 0
+        while self.opened.get(f"{name}_{number}" if number else name, 0):
+            number += 1
         return f"{prefix}_{number}" if number else prefix
 
 
@@ -55,5 +51,5 @@ def of(graph: graphs.Graph) -> OpenScopes:
 
 def uses_resources(graph: graphs.Graph) -> bool | None:
     """Return `use_resource` of this thread's current scope in a graph, or None."""
-    scope: Any = getattr(of(graph).current, "scope", None)
+    scope = of(graph).scope
     return None if scope is None else scope.use_resource

@@ -76,7 +76,7 @@ class variable_scope:
             scope = self._scope(scopes, outer, prefix)
             blocks.callback(self._leave, scopes, outer, scope.name, dict(scopes.opened))
             scopes.open(scope.name)
-            scopes.current.scope = scope
+            scopes.scope = scope
             self._blocks = blocks.pop_all()
         return scope
 
@@ -127,7 +127,7 @@ class variable_scope:
             # A scope object can be entered from anywhere. The scopes that were opened inside it
             # must not use up default names outside it.
             scopes.opened = opened
-        scopes.current.scope = outer
+        scopes.scope = outer
 
 
 def _chained(

@@ -181,10 +181,10 @@ def opened_inside(outer: VariableScope, name: str, name_scope: str, reuse: Reuse
 
 def get_variable_scope() -> VariableScope:
     """Return this thread's current scope in the default graph."""
-    current = open_scopes.of(graphs.get_default_graph()).current
-    if not hasattr(current, "scope"):
-        current.scope = VariableScope(reuse=False)
-    scope: VariableScope = current.scope
+    scopes = open_scopes.of(graphs.get_default_graph())
+    if scopes.scope is None:
+        scopes.scope = VariableScope(reuse=False)
+    scope: VariableScope = scopes.scope
     return scope
 
 

@@ -7,7 +7,7 @@ must not build at once.)
 """
 
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -80,17 +80,17 @@ class Scopes(threading.local):
             return []
         read = set(producers)
         wanted: dict[Any, None] = {}
-        for block in self._open_blocks():
+        for block in self.open_blocks():
             if not read & block.members:
                 wanted.update(dict.fromkeys(op for op in block.inputs if op not in read))
         return list(wanted)
 
     def note(self, op: Any) -> None:
         """Make `op` a member of the open blocks, because it waits for their control inputs."""
-        for block in self._open_blocks():
+        for block in self.open_blocks():
             block.members.add(op)
 
-    def _open_blocks(self) -> tuple[Dependencies, ...]:
+    def open_blocks(self) -> tuple[Dependencies, ...]:
         for index in range(len(self.dependencies) - 1, -1, -1):
             if self.dependencies[index].is_cleared:
                 return self.dependencies[index + 1 :]
@@ -109,6 +109,25 @@ class Scoped:
         self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
     ) -> Any:
         raise TypeError(f"{type(self).__name__} holds no elements")
+
+    def scopes_of_thread(self) -> Mapping[str, Any]:
+        """Return the scopes that this thread has open, for `in_scopes` in another thread."""
+        return dict(vars(self._scopes))
+
+    @contextmanager
+    def in_scopes(self, scopes: Mapping[str, Any]) -> Iterator[None]:
+        """Build in the scopes that `scopes_of_thread` has returned."""
+        outer = self.scopes_of_thread()
+        vars(self._scopes).update(scopes)
+        try:
+            yield
+        finally:
+            vars(self._scopes).update(outer)
+
+    @property
+    def awaited_operations(self) -> tuple[Any, ...]:
+        """The operations that new operations of this thread wait for."""
+        return tuple(op for block in self._scopes.open_blocks() for op in block.inputs)
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
         """Return `name` with the current name scope before it, and a number if the name is in use.

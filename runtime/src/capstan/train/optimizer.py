@@ -144,13 +144,17 @@ class Optimizer(optimizer_slots.SlotOwner):
     ) -> graphs.Operation:
         """Return an operation that updates the variables and then adds one to `global_step`.
 
+        In a replica of a strategy, the gradients of all replicas are first added, and all copies of
+        the variables are updated.
+
         Raises:
             TypeError: a gradient is not a tensor.
             NotImplementedError: a tensor stands in the place of a variable.
             ValueError: there are no variables, or all gradients are None.
             RuntimeError: the graph is built for all replicas of a strategy.
         """
-        if distribution_modes.is_cross_replica():
+        mode = distribution_modes.current()
+        if mode is not None and mode.replica is None:
             raise RuntimeError(
                 "Call `apply_gradients()` in a replica, not in a cross-replica context: pass a "
                 "function that calls it to `strategy.experimental_run_v2`."
@@ -165,19 +169,59 @@ class Optimizer(optimizer_slots.SlotOwner):
         if not with_gradient:
             names = [str(var) for _, var in pairs]
             raise ValueError(f"No gradients provided for any variable: {names}.")
+        if mode is None:
+            return self._applied_once(with_gradient, global_step, name)
+        applied: graphs.Operation = mode.replica.merge_call(
+            self._distributed_apply, (with_gradient, global_step, name)
+        )
+        return applied
+
+    def _applied_once(
+        self, pairs: list[tuple[Any, Any]], global_step: Any, name: str | None
+    ) -> graphs.Operation:
         graph = graphs.get_default_graph()
         with graph.control_dependencies(None):
-            self._create_slots([var for _, var in with_gradient])
+            self._create_slots([var for _, var in pairs])
         with graph.name_scope(name or self._name) as scope:
             self._prepare()
-            update_ops = [self._update(grad, var) for grad, var in with_gradient]
-            applied = self._with_step(update_ops, global_step, scope)
-        # A subclass may return a tensor from `_finish`.
-        train_op: graphs.Operation = applied.op if isinstance(applied, graphs.Tensor) else applied
-        train_ops = graph.get_collection_ref(collections.GraphKeys.TRAIN_OP)
-        if train_op not in train_ops:
-            train_ops.append(train_op)
-        return train_op
+            update_ops = [self._update(grad, var) for grad, var in pairs]
+            return _as_train_op(self._with_step(update_ops, global_step, scope))
+
+    def _distributed_apply(
+        self,
+        distribution: Any,
+        grads_and_vars: list[tuple[Any, Any]],
+        global_step: Any = None,
+        name: str | None = None,
+    ) -> graphs.Operation:
+        """Add the gradients of all replicas, and update all copies of the variables."""
+        extended, graph = distribution.extended, graphs.get_default_graph()
+        sums = extended.batch_reduce_to("SUM", grads_and_vars)
+        targets = [var for _, var in grads_and_vars]
+        with graph.control_dependencies(None):
+            self._create_slots(targets)
+        with graph.name_scope(name or self._name) as scope:
+            self._prepare()
+            update_ops = [
+                op
+                for grad, var in zip(sums, targets, strict=True)
+                for op in extended.update(
+                    var, lambda copy, part: self._update(part, copy), (grad,), group=False
+                )
+            ]
+            finished = extended.update_non_slot(
+                extended.non_slot_devices(targets),
+                lambda ops: self._finish(ops, "update"),
+                (update_ops,),
+                group=False,
+            )
+            if global_step is None:
+                return _as_train_op(distribution.group(finished, name=scope))
+            with graph.control_dependencies(finished):
+                counted = extended.update(
+                    global_step, lambda copy: copy.assign_add(1, read_value=False)
+                )
+            return _as_train_op(distribution.group(counted, name=scope))
 
     def _with_step(self, update_ops: list[Any], global_step: Any, scope: str) -> Any:
         if global_step is None:
@@ -266,6 +310,16 @@ class Optimizer(optimizer_slots.SlotOwner):
                 raise ValueError(
                     f"Invalid type {dtype!r} for {tensor.name}, expected: {list(allowed)}."
                 )
+
+
+def _as_train_op(applied: Any) -> graphs.Operation:
+    """Return the operation of an update, after it was put among the training operations."""
+    # A subclass may return a tensor from `_finish`.
+    train_op: graphs.Operation = applied.op if isinstance(applied, graphs.Tensor) else applied
+    train_ops = train_op.graph.get_collection_ref(collections.GraphKeys.TRAIN_OP)
+    if train_op not in train_ops:
+        train_ops.append(train_op)
+    return train_op
 
 
 def _as_gradient(grad: Any) -> Any:

@@ -6,7 +6,7 @@ tensorflow/python/training/optimizer.py.
 
 from typing import Any
 
-from capstan.api import resource_variables, trackable, variables
+from capstan.api import distributed_values, resource_variables, trackable, variables
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.train import slot_creator
@@ -20,8 +20,12 @@ class SlotOwner:
         self._non_slots: dict[tuple[str, Any], Any] = {}
 
     def get_slot(self, var: Any, name: str) -> Any:
-        """Return the slot `name` of a variable, or None if the variable has no such slot."""
-        return self._slots.get(name, {}).get(_key(var))
+        """Return the slot `name` of a variable, or None if the variable has no such slot.
+
+        The slot of a copy that a strategy has made is the copy of the variable's slot.
+        """
+        slot = self._slots.get(name, {}).get(_key(var))
+        return distributed_values.copy_beside(slot, var)
 
     def get_slot_names(self) -> list[str]:
         """Return the names of the slots that were created, sorted."""
@@ -97,4 +101,5 @@ class SlotOwner:
 
 
 def _key(var: Any) -> tuple[Any, str]:
-    return var.op.graph, var.op.name
+    op = distributed_values.first_copy(distributed_values.container_of(var)).op
+    return op.graph, op.name

@@ -6,7 +6,12 @@ Source: tensorflow/python/training/saving/saveable_object.py and saveable_object
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from capstan.api import partitioned_variables, resource_variables, variables
+from capstan.api import (
+    distributed_variables,
+    partitioned_variables,
+    resource_variables,
+    variables,
+)
 from capstan.framework import facts, nest, opdef
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -99,6 +104,8 @@ def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
     """
     if isinstance(op, SaveableObject):
         yield op
+    elif isinstance(op, distributed_variables.DistributedVariable):
+        yield op.checkpoint_saveable(name)
     elif isinstance(op, list | tuple | partitioned_variables.PartitionedVariable):
         full_names = {_slice_of(var).full_name for var in op}
         if len(full_names) > 1:
@@ -127,6 +134,8 @@ def _name(member: Any) -> str:
     """Return the name of a variable, or of a saveable, in a checkpoint."""
     if isinstance(member, SaveableObject | partitioned_variables.PartitionedVariable):
         return member.name
+    if isinstance(member, distributed_variables.DistributedVariable):
+        return str(member.primary.op.name)
     element = _element(member)
     if not _is_variable(element):
         raise TypeError(f"Variable to save is not a Variable: {member}")
