@@ -48,10 +48,8 @@ class DistributedValues:
         """The value of the first replica."""
         return self._values[0]
 
-    @property
-    def is_tensor_like(self) -> bool:
-        """Whether all values are tensors."""
-        return all(isinstance(value, graphs.Tensor) for value in self._values)
+    is_mirrored = False
+    """Whether the values are copies of one value."""
 
     def get(self, device: str | None = None) -> Any:
         """Return the value on a device, by default on the device for which the graph is built.
@@ -97,6 +95,8 @@ class PerReplica(DistributedValues):
 
 class Mirrored(DistributedValues, operand.Operand):
     """Copies of one value, one for each replica. An op that takes it gets the nearest copy."""
+
+    is_mirrored = True
 
     def _for_all_replicas(self) -> Any:
         return self.primary
@@ -201,7 +201,7 @@ def select_device_mirrored(device: str, structure: Any) -> Any:
     """
 
     def select(value: Any) -> Any:
-        if isinstance(value, PerReplica):
+        if isinstance(value, DistributedValues) and not value.is_mirrored:
             raise TypeError(
                 f"Expected value to be mirrored across replicas: {value} in {structure}."
             )

@@ -167,6 +167,8 @@ class MirroredVariable(DistributedVariable):
     values of all replicas are first combined as `aggregation` says.
     """
 
+    is_mirrored = True
+
     def _changed(self, change: Callable[..., Any], args: Any, options: Any) -> Any:
         """Change all copies.
 

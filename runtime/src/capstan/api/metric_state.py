@@ -1,15 +1,17 @@
 """The variables of metrics, and the arguments that all metrics take."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.api import (
     cond_ops,
     context,
     creation_ops,
+    distribution_modes,
     loss_reduction,
     math_ops,
     reduce_ops,
+    variable_replicas,
     variables,
     weight_checks,
 )
@@ -23,23 +25,39 @@ _KEYS = collections.GraphKeys
 
 
 def metric_variable(shape: Sequence[int], name: str, dtype: dtypes.DType = dtypes.float32) -> Any:
-    """Return a local variable of zeros for a metric."""
+    """Return a local variable of zeros for a metric. The replicas of a strategy add up."""
     return variables.Variable(
         lambda: creation_ops.zeros(shape, dtype),
         trainable=False,
         collections=[_KEYS.LOCAL_VARIABLES, _KEYS.METRIC_VARIABLES],
         validate_shape=True,
         name=name,
+        synchronization=variable_replicas.VariableSynchronization.ON_READ,
+        aggregation=variable_replicas.VariableAggregation.SUM,
     )
 
 
-def finished(value: Any, update: Any, values: Sequence[str] | None, updates: Any) -> Result:
-    """Add the metric and its update to collections, and return them."""
-    graph = graphs.get_default_graph()
-    for names, tensor in ((values, value), (updates, update)):
-        for name in [names] if isinstance(names, str) else names or ():
-            graph.add_to_collection(name, tensor)
-    return value, update
+def finished(
+    value: Callable[[], Any], update: Any, values: Sequence[str] | None, updates: Any
+) -> Result:
+    """Add the metric and its update to collections, and return them.
+
+    `value()` reads the variables of the metric. In a replica of a strategy it is called once for
+    all replicas, so the variables that it reads have the sums of the replicas.
+    """
+
+    def read(*_: Any) -> Any:
+        return _collected(value(), values)
+
+    mode = distribution_modes.current()
+    is_replica = mode is not None and mode.replica is not None
+    return mode.replica.merge_call(read) if is_replica else read(), _collected(update, updates)
+
+
+def _collected(tensor: Any, names: Any) -> Any:
+    for name in [names] if isinstance(names, str) else names or ():
+        graphs.get_default_graph().add_to_collection(name, tensor)
+    return tensor
 
 
 def ratio(total: Any, count: Any, name: str | None) -> Any:

@@ -98,8 +98,8 @@ def root_mean_squared_error(
     squared = mean_squared_error(
         labels, predictions, weights, None, None, name or "root_mean_squared_error"
     )
-    value, update = (raw.Sqrt(each) for each in squared)
-    return state.finished(value, update, metrics_collections, updates_collections)
+    update = raw.Sqrt(squared[1])
+    return state.finished(lambda: raw.Sqrt(squared[0]), update, metrics_collections, updates_collections)
 
 
 def _counted(
@@ -120,9 +120,10 @@ def _counted(
         )
         weighted, _ = state.weighted(math_ops.cast(chosen, dtypes.float32), weights)
         count = state.metric_variable([], "count")
-        value = raw.Identity(count)
         update = state_ops.assign_add(count, reduce_ops.reduce_sum(weighted))
-        return state.finished(value, update, metrics_collections, updates_collections)
+        return state.finished(
+            lambda: raw.Identity(count), update, metrics_collections, updates_collections
+        )
 
 
 _Counter = Callable[..., Result]
@@ -181,9 +182,13 @@ def _share(default: str, other: _Counter, purpose: str) -> _Counter:
         with scope_block.variable_scope(name, default, (predictions, labels, weights)):
             right, new_right = true_positives(labels, predictions, weights)
             wrong, new_wrong = other(labels, predictions, weights)
-            value = state.ratio(right, raw.Add(right, wrong), "value")
             update = state.ratio(new_right, raw.Add(new_right, new_wrong), "update_op")
-            return state.finished(value, update, metrics_collections, updates_collections)
+            return state.finished(
+                lambda: state.ratio(right, raw.Add(right, wrong), "value"),
+                update,
+                metrics_collections,
+                updates_collections,
+            )
 
     share.__name__ = share.__qualname__ = default
     share.__doc__ = purpose

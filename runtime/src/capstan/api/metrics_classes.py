@@ -48,17 +48,23 @@ def mean_iou(
             labels, predictions, num_classes, dtype=dtypes.float64, weights=weights
         )
         update = state_ops.assign_add(total, current)
-        matrix = raw.Identity(total)
-        rows, columns = (
-            math_ops.cast(reduce_ops.reduce_sum(matrix, axis), dtypes.float32) for axis in (0, 1)
+        return state.finished(
+            lambda: _mean_overlap(total), update, metrics_collections, updates_collections
         )
-        both = math_ops.cast(matrix_ops.diag_part(matrix), dtypes.float32)
-        union = rows + columns - both
-        count = reduce_ops.reduce_sum(math_ops.cast(raw.NotEqual(union, 0.0), dtypes.float32))
-        divisor = gather_ops.where(raw.Greater(union, 0.0), union, raw.OnesLike(union))
-        total_share = reduce_ops.reduce_sum(raw.RealDiv(both, divisor), name="mean_iou")
-        value = raw.DivNoNan(total_share, count)
-        return state.finished(value, update, metrics_collections, updates_collections)
+
+
+def _mean_overlap(total: Any) -> Any:
+    """Return the mean over classes of intersection / union in a confusion matrix."""
+    matrix = raw.Identity(total)
+    rows, columns = (
+        math_ops.cast(reduce_ops.reduce_sum(matrix, axis), dtypes.float32) for axis in (0, 1)
+    )
+    both = math_ops.cast(matrix_ops.diag_part(matrix), dtypes.float32)
+    union = rows + columns - both
+    count = reduce_ops.reduce_sum(math_ops.cast(raw.NotEqual(union, 0.0), dtypes.float32))
+    divisor = gather_ops.where(raw.Greater(union, 0.0), union, raw.OnesLike(union))
+    total_share = reduce_ops.reduce_sum(raw.RealDiv(both, divisor), name="mean_iou")
+    return raw.DivNoNan(total_share, count)
 
 
 def mean_per_class_accuracy(
@@ -81,9 +87,13 @@ def mean_per_class_accuracy(
             is_correct, ones = is_correct * weights, ones * weights
         new_total = state_ops.scatter_add(total, labels, ones)
         new_count = state_ops.scatter_add(count, labels, is_correct)
-        value = reduce_ops.reduce_mean(state.ratio(count, total, None), name="mean_accuracy")
         update = state.ratio(new_count, new_total, "update_op")
-        return state.finished(value, update, metrics_collections, updates_collections)
+        return state.finished(
+            lambda: reduce_ops.reduce_mean(state.ratio(count, total, None), name="mean_accuracy"),
+            update,
+            metrics_collections,
+            updates_collections,
+        )
 
 
 def _flat(labels: Any, predictions: Any, weights: Any) -> tuple[Any, Any, Any]:
@@ -116,8 +126,10 @@ def mean_cosine_distance(
     predictions, labels = state.alike(predictions, labels)
     products = reduce_ops.reduce_sum(raw.Mul(predictions, labels), [dim], keepdims=True)
     name = name or "mean_cosine_distance"
-    value, update = (1.0 - each for each in metrics_mean.mean(products, weights, name=name))
-    return state.finished(value, update, metrics_collections, updates_collections)
+    value, update = metrics_mean.mean(products, weights, name=name)
+    return state.finished(
+        lambda: 1.0 - value, 1.0 - update, metrics_collections, updates_collections
+    )
 
 
 def mean_relative_error(
@@ -159,9 +171,13 @@ def mean_tensor(
         new_total = state_ops.assign_add(total, values)
         with graphs.get_default_graph().control_dependencies([values]):
             new_count = state_ops.assign_add(count, number)
-        value = state.ratio(total, count, "value")
         update = state.ratio(new_total, new_count, "update_op")
-        return state.finished(value, update, metrics_collections, updates_collections)
+        return state.finished(
+            lambda: state.ratio(total, count, "value"),
+            update,
+            metrics_collections,
+            updates_collections,
+        )
 
 
 def percentage_below(

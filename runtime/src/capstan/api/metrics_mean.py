@@ -26,8 +26,10 @@ def mean(
         new_total = state_ops.assign_add(total, reduce_ops.reduce_sum(weighted))
         with graphs.get_default_graph().control_dependencies([weighted]):
             new_count = state_ops.assign_add(count, number)
-        value, update = (
-            state.ratio(total, count, "value"),
-            state.ratio(new_total, new_count, "update_op"),
+        update = state.ratio(new_total, new_count, "update_op")
+        return state.finished(
+            lambda: state.ratio(total, count, "value"),
+            update,
+            metrics_collections,
+            updates_collections,
         )
-        return state.finished(value, update, metrics_collections, updates_collections)

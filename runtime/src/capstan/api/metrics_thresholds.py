@@ -37,8 +37,8 @@ _KINDS: dict[str, Callable[[Any, Any], Any]] = {
 
 def _counts(
     labels: Any, predictions: Any, thresholds: Any, weights: Any, kinds: Sequence[str]
-) -> tuple[Counts, Counts]:
-    """Return the counts of all batches, and the operations that add a batch to them."""
+) -> tuple[Callable[[], Counts], Counts]:
+    """Return a function that reads the counts of all batches, and the counts with a new batch."""
     predictions = math_ops.cast(convert.convert_to_tensor(predictions), dtypes.float32)
     message = "predictions must be in [0, 1]"
     checks = [
@@ -54,15 +54,15 @@ def _counts(
     if weights is not None:
         wide, _ = state.weighted(raw.OnesLike(predictions), weights)
         share = raw.Reshape(wide, [1, -1])
-    values, updates = {}, {}
+    variables, updates = {}, {}
     for kind, chosen in _KINDS.items():
         if kind in kinds:
             numbers = math_ops.cast(chosen(is_true, is_found), dtypes.float32)
             numbers = numbers if share is None else raw.Mul(numbers, share)
             variable = state.metric_variable([len(limits)], kind)
             updates[kind] = state_ops.assign_add(variable, reduce_ops.reduce_sum(numbers, 1))
-            values[kind] = raw.Identity(variable)
-    return values, updates
+            variables[kind] = variable
+    return lambda: {kind: raw.Identity(variables[kind]) for kind in variables}, updates
 
 
 def _between(number: int, last: float = 1.0 + _TINY) -> Array:
@@ -89,9 +89,13 @@ def _at_thresholds(
         name: str | None = None,
     ) -> Result:
         with scope_block.variable_scope(name, scope, (predictions, labels, weights)):
-            values, updates = _counts(labels, predictions, thresholds, weights, kinds)
-            value, update = metric(values, "value"), metric(updates, "update_op")
-            return state.finished(value, update, metrics_collections, updates_collections)
+            read, updates = _counts(labels, predictions, thresholds, weights, kinds)
+            return state.finished(
+                lambda: metric(read(), "value"),
+                metric(updates, "update_op"),
+                metrics_collections,
+                updates_collections,
+            )
 
     at_thresholds.__name__ = at_thresholds.__qualname__ = name
     at_thresholds.__doc__ = purpose
@@ -175,12 +179,19 @@ def sensitivity_at_specificity(
         name, "sensitivity_at_specificity", (predictions, labels, weights)
     ):
         limits = _between(num_thresholds)
-        results = []
-        for counts in _counts(labels, predictions, limits, weights, tuple(_KINDS)):
+
+        def at_closest(counts: Counts) -> Any:
             distances = raw.Abs(_share(counts, _SPECIFICITY) - specificity)
             place = raw.ArgMin(distances, 0)
-            results.append(gather_ops.gather(_share(counts, _SENSITIVITY), place))
-        return state.finished(results[0], results[1], metrics_collections, updates_collections)
+            return gather_ops.gather(_share(counts, _SENSITIVITY), place)
+
+        read, updates = _counts(labels, predictions, limits, weights, tuple(_KINDS))
+        return state.finished(
+            lambda: at_closest(read()),
+            at_closest(updates),
+            metrics_collections,
+            updates_collections,
+        )
 
 
 def specificity_at_sensitivity(
@@ -203,14 +214,21 @@ def specificity_at_sensitivity(
         name, "specificity_at_sensitivity", (predictions, labels, weights)
     ):
         limits = _between(num_thresholds, 1.0 - _TINY)
-        results = []
-        for counts in _counts(labels, predictions, limits, weights, tuple(_KINDS)):
+
+        def at_closest(counts: Counts) -> Any:
             distances = raw.Abs(_share(counts, _SENSITIVITY) - sensitivity)
             # Of several equally good thresholds, the last one counts.
             from_end = raw.ArgMin(raw.ReverseV2(distances, [0]), 0)
             place = num_thresholds - 1 - from_end
-            results.append(gather_ops.gather(_share(counts, _SPECIFICITY), place))
-        return state.finished(results[0], results[1], metrics_collections, updates_collections)
+            return gather_ops.gather(_share(counts, _SPECIFICITY), place)
+
+        read, updates = _counts(labels, predictions, limits, weights, tuple(_KINDS))
+        return state.finished(
+            lambda: at_closest(read()),
+            at_closest(updates),
+            metrics_collections,
+            updates_collections,
+        )
 
 
 _HEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
@@ -245,15 +263,13 @@ def auc(
         raise ValueError(f"Invalid summation_method: {summation_method}")
     with scope_block.variable_scope(name, "auc", (labels, predictions, weights)):
         limits = _between(num_thresholds)
-        value, update = (
-            _area(counts, curve, summation_method, operation)
-            for counts, operation in zip(
-                _counts(labels, predictions, limits, weights, tuple(_KINDS)),
-                ("value", "update_op"),
-                strict=True,
-            )
+        read, updates = _counts(labels, predictions, limits, weights, tuple(_KINDS))
+        return state.finished(
+            lambda: _area(read(), curve, summation_method, "value"),
+            _area(updates, curve, summation_method, "update_op"),
+            metrics_collections,
+            updates_collections,
         )
-        return state.finished(value, update, metrics_collections, updates_collections)
 
 
 def _area(counts: Counts, curve: str, method: str, name: str) -> Any:

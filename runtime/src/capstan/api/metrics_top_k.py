@@ -157,9 +157,13 @@ def _share(
         labels = _with_last_axis(labels, found)
         right = _streaming("true_positive", labels, found, k, class_id, weights)
         wrong = _streaming(other, labels, found, k, class_id, weights)
-        value = raw.RealDiv(right[0], raw.Add(right[0], wrong[0]), name=scope)
         update = raw.RealDiv(right[1], raw.Add(right[1], wrong[1]), name="update")
-        return state.finished(value, update, metrics_collections, updates_collections)
+        return state.finished(
+            lambda: raw.RealDiv(right[0], raw.Add(right[0], wrong[0]), name=scope),
+            update,
+            metrics_collections,
+            updates_collections,
+        )
 
 
 def _streaming(
@@ -266,9 +270,13 @@ def average_precision_at_k(
         with scoped(None, "total") as inner:
             total = state.metric_variable([], inner, dtypes.float64)
             new_total = state_ops.assign_add(total, reduce_ops.reduce_sum(precision))
-        value = state.ratio(total, count, "mean")
         update = state.ratio(new_total, new_count, scope)
-        return state.finished(value, update, metrics_collections, updates_collections)
+        return state.finished(
+            lambda: state.ratio(total, count, "mean"),
+            update,
+            metrics_collections,
+            updates_collections,
+        )
 
 
 def sparse_average_precision_at_k(

@@ -107,9 +107,9 @@ class ReplicatedExtended(distribution_extended.StrategyExtended):
         distribution_modes.require_cross_replica(self._strategy)
         wanted = replicas.reduction(reduce_op)
         where = self._devices[:1] if destinations is None else destinations
-        if isinstance(value, distributed_values.Mirrored) and wanted is replicas.ReduceOp.MEAN:
-            return value
         if isinstance(value, distributed_values.DistributedValues):
+            if value.is_mirrored and wanted is replicas.ReduceOp.MEAN:
+                return value
             return self._cross_device_ops.reduce(wanted, value, where)
         return self._reduced_alike(wanted, value, where)
 

@@ -5,12 +5,13 @@ Each function adds an operation whose output is a serialized `Summary`, and adds
 is a prefix of the tag; TensorBoard shows the summaries of one family together.
 """
 
+import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from capstan.api import logging
+from capstan.api import distribution_modes, logging
 from capstan.core import dtypes
 from capstan.framework import collections as keys
 from capstan.framework import convert
@@ -33,6 +34,23 @@ _Collections = Iterable[str] | None
 _INVALID = re.compile(r"[^-/\w\.]")
 
 
+def _of_first_replica(function: Callable[..., graphs.Tensor]) -> Callable[..., graphs.Tensor]:
+    """Let a function add a summary in the first replica of a strategy only.
+
+    In another replica the summary is empty, and is in no collection.
+    """
+
+    @functools.wraps(function)
+    def summarize(*args: Any, **kwargs: Any) -> graphs.Tensor:
+        mode = distribution_modes.current()
+        if mode is not None and mode.replica is not None and mode.replica.replica_index > 0:
+            return convert.constant("")
+        return function(*args, **kwargs)
+
+    return summarize
+
+
+@_of_first_replica
 def scalar(
     name: str, tensor: Any, collections: _Collections = None, family: str | None = None
 ) -> graphs.Tensor:
@@ -45,6 +63,7 @@ def scalar(
     return _collected(summary, collections)
 
 
+@_of_first_replica
 def histogram(
     name: str, values: Any, collections: _Collections = None, family: str | None = None
 ) -> graphs.Tensor:
@@ -57,6 +76,7 @@ def histogram(
     return _collected(summary, collections)
 
 
+@_of_first_replica
 def image(
     name: str,
     tensor: Any,
@@ -78,6 +98,7 @@ def image(
     return _collected(summary, collections)
 
 
+@_of_first_replica
 def audio(
     name: str,
     tensor: Any,
@@ -100,6 +121,7 @@ def audio(
     return _collected(summary, collections)
 
 
+@_of_first_replica
 def text(name: str, tensor: Any, collections: _Collections = None) -> graphs.Tensor:
     """Return a summary of strings, which TensorBoard shows as Markdown and in tables.
 
@@ -115,6 +137,7 @@ def text(name: str, tensor: Any, collections: _Collections = None) -> graphs.Ten
     return tensor_summary(name, tensor, collections=collections, summary_metadata=metadata)
 
 
+@_of_first_replica
 def tensor_summary(
     name: str,
     tensor: Any,

@@ -9,6 +9,7 @@ from typing import Any
 
 from capstan.api import (
     control_flow_ops,
+    distribution_modes,
     init_ops,
     math_ops,
     scope_block,
@@ -142,8 +143,27 @@ def assign_moving_average(
 
     With `zero_debias`, the variable holds the average divided by 1 - decay^updates, which corrects
     for the initial value 0. Two new variables are made for this: `biased` holds the average without
-    the correction, and `local_step` the number of updates.
+    the correction, and `local_step` the number of updates. In a replica of a strategy, the value is
+    the mean of the values of all replicas.
     """
+
+    def move(copy: Any, new: Any) -> Any:
+        return _moved(copy, new, decay, zero_debias, name)
+
+    mode = distribution_modes.current()
+    if mode is None or mode.update_device is not None:
+        return move(variable, value)
+    if mode.replica is None:
+        return mode.strategy.extended.update(variable, move, (value,))
+
+    def merged(strategy: Any, averaged: Any, new: Any) -> Any:
+        mean = strategy.extended.reduce_to("MEAN", new, averaged)
+        return strategy.extended.update(averaged, move, (mean,))
+
+    return mode.replica.merge_call(merged, (variable, value))
+
+
+def _moved(variable: Any, value: Any, decay: Any, zero_debias: bool, name: str | None) -> Any:
     graph = graphs.get_default_graph()
     with graph.name_scope(name or "AssignMovingAvg") as scope:
         rate = convert.convert_to_tensor(1.0 - decay, name="decay")

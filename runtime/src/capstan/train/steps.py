@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import logging, variable_scope, variables
+from capstan.api import logging, variable_replicas, variable_scope, variables
 from capstan.core import dtypes
 from capstan.framework import collections
 from capstan.framework import graph as graphs
@@ -56,6 +56,7 @@ def create_global_step(graph: _Graph | None = None) -> Any:
             dtype=dtypes.int64,
             initializer=0,
             trainable=False,
+            aggregation=variable_replicas.VariableAggregation.ONLY_FIRST_REPLICA,
             collections=[
                 collections.GraphKeys.GLOBAL_VARIABLES,
                 collections.GraphKeys.GLOBAL_STEP,

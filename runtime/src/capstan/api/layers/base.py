@@ -77,6 +77,8 @@ class Layer(common.CommonLayer):
         constraint: Callable[[Any], Any] | None = None,
         use_resource: bool | None = None,
         partitioner: Any = None,
+        synchronization: Any = None,
+        aggregation: Any = None,
         **kwargs: Any,
     ) -> Any:
         """Return the variable `name` of the layer's scope, or create it.
@@ -97,6 +99,8 @@ class Layer(common.CommonLayer):
                 trainable=trainable and self.trainable,
                 constraint=constraint,
                 use_resource=use_resource,
+                synchronization=synchronization,
+                aggregation=aggregation,
                 **more,
             )
             if regularizer is not None and id(variable) not in existing:

@@ -12,6 +12,7 @@ from capstan.api import (
     nn_normalization,
     smart_cond,
     state_ops,
+    variable_replicas,
 )
 from capstan.api.layers import batch_axes, common, input_spec, renormalization
 from capstan.core import dtypes, tensor_shape
@@ -139,7 +140,16 @@ class CommonBatchNormalization(common.CommonLayer):
                 "renorm_stddev": deviation,
             }
         for name, initializer in initializers.items():
-            setattr(self, name, self.add_weight(name, shape, kind, initializer, trainable=False))
+            average = self.add_weight(
+                name,
+                shape,
+                kind,
+                initializer,
+                trainable=False,
+                synchronization=variable_replicas.VariableSynchronization.ON_READ,
+                aggregation=variable_replicas.VariableAggregation.MEAN,
+            )
+            setattr(self, name, average)
 
     def _without_partitioner(self) -> AbstractContextManager[None]:
         """Return a block in which the variables of the layer are not cut. Averages move whole."""
