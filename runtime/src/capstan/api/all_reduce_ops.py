@@ -3,8 +3,8 @@
 Source: tensorflow/python/distribute/{cross_device_ops,cross_device_utils}.py of 2019.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from capstan.api import array_ops, context, cross_device_ops, math_ops
 from capstan.api import distributed_values as values_
@@ -18,22 +18,71 @@ __all__ = ["HierarchicalCopyAllReduce", "NcclAllReduce"]
 Row = Sequence[Any]
 
 
+def _nccl_sums(row: Row, devices: Sequence[str], number: int) -> Row:
+    """Return the sum of tensors on each of their devices."""
+    name = graphs.get_default_graph().unique_name("nccl").encode()
+    sums = []
+    for part, device in zip(row, devices, strict=True):
+        with context.device(device):
+            sums.append(
+                raw.NcclAllReduce(part, reduction=b"sum", num_devices=len(row), shared_name=name)
+            )
+    return sums
+
+
+def _copied_sums(row: Row, devices: Sequence[str], number: int) -> Row:
+    """Return the sum of tensors on each of their devices. `number` counts the sums."""
+    size = len(row) // 2
+    main = number % len(row)
+    groups = (row[:size], row[size:]) if main < size else (row[size:], row[:size])
+    mains = [devices[main], devices[(main + size) % len(row)]]
+    partial = []
+    for device, group in zip(mains, groups, strict=True):
+        with context.device(device):
+            partial.extend([math_ops.add_n(list(group))] if group else [])
+    with context.device(mains[0]):
+        total = math_ops.add_n(partial)
+    roots = []
+    for device in mains:
+        with context.device(device):
+            roots.append(array_ops.identity(total))
+    sums = []
+    for index, device in enumerate(devices):
+        is_first_group = (index < size) == (main < size)
+        with context.device(device):
+            sums.append(array_ops.identity(roots[0 if is_first_group else 1]))
+    return sums
+
+
+_ALGORITHMS: Final[Mapping[str, Callable[[Row, Sequence[str], int], Row]]] = {
+    "nccl": _nccl_sums,
+    "hierarchical_copy": _copied_sums,
+}
+
+
 class AllReduceCrossDeviceOps(cross_device_ops.CrossDeviceOps):
     """Reduces tensors on the devices that have them. Values of a batch are packed before.
 
     Tensors of one dtype are joined and split into `num_packs` parts. With 0, each tensor is reduced
     alone. An IndexedSlices, and values whose destinations are other devices, are reduced on one
-    device. A subclass defines `_summed`.
+    device. `all_reduce_alg` is "nccl" or "hierarchical_copy": see `NcclAllReduce` and
+    `HierarchicalCopyAllReduce`.
 
     Raises:
-        ValueError: `num_packs` is negative.
+        ValueError: `num_packs` is negative, or there is no such algorithm.
     """
 
-    def __init__(self, num_packs: int = 1) -> None:
+    def __init__(self, all_reduce_alg: str = "nccl", num_packs: int = 1) -> None:
+        if all_reduce_alg not in _ALGORITHMS:
+            raise ValueError(
+                f"There is no all-reduce algorithm {all_reduce_alg!r}: it is one of "
+                f"{list(_ALGORITHMS)}"
+            )
         if num_packs < 0:
             raise ValueError(
                 f"{type(self).__name__} requires num_packs >= 0, but {num_packs} is specified"
             )
+        self._summed = _ALGORITHMS[all_reduce_alg]
         self._num_packs = num_packs
         self._simple = cross_device_ops.ReductionToOneDevice()
 
@@ -64,55 +113,48 @@ class AllReduceCrossDeviceOps(cross_device_ops.CrossDeviceOps):
         ]
 
     def _all_reduced(self, reduce_op: Any, values: Sequence[Any]) -> list[Any]:
-        rows = [value.values for value in values]
-        sums = self._packed_sums(rows) if self._num_packs else self._sums(rows)
+        if not values:
+            return []
+        rows, devices = [value.values for value in values], values[0].devices
         results = []
-        for value, row in zip(values, sums, strict=True):
+        for row in self._packed_sums(rows, devices) if self._num_packs else self._sums(rows, devices):
             parts = list(row)
             if reduce_op is replicas.ReduceOp.MEAN:
-                parts = [_beside(part, lambda part: math_ops.truediv(part, len(row))) for part in row]
-            results.append(values_.regroup(value.devices, parts, values_.Mirrored))
+                for number, device in enumerate(devices):
+                    with context.device(device):
+                        parts[number] = math_ops.truediv(parts[number], len(parts))
+            results.append(values_.regroup(devices, parts, values_.Mirrored))
         return results
 
-    def _packed_sums(self, rows: Sequence[Row]) -> list[Row]:
+    def _packed_sums(self, rows: Sequence[Row], devices: Sequence[str]) -> list[Row]:
         """Return the sums of rows of tensors, after tensors of one dtype were joined."""
         by_dtype: dict[Any, list[int]] = {}
         for number, row in enumerate(rows):
             by_dtype.setdefault(row[0].dtype.base_dtype, []).append(number)
         found: dict[int, Row] = {}
         for numbers in by_dtype.values():
-            columns = [[rows[number][device] for number in numbers] for device in range(len(rows[0]))]
-            packs = [_packed(column, self._num_packs) for column in columns]
-            sums = self._sums(list(zip(*packs, strict=True)))
-            columns = [
-                _unpacked(list(parts), column)
-                for parts, column in zip(zip(*sums, strict=True), columns, strict=True)
-            ]
-            found.update(zip(numbers, zip(*columns, strict=True), strict=True))
+            columns = list(zip(*(rows[number] for number in numbers), strict=True))
+            packs = []
+            for column, device in zip(columns, devices, strict=True):
+                with context.device(device):
+                    packs.append(_packed(column, self._num_packs))
+            sums = zip(*self._sums(list(zip(*packs, strict=True)), devices), strict=True)
+            unpacked = []
+            for parts, column, device in zip(sums, columns, devices, strict=True):
+                with context.device(device):
+                    unpacked.append(_unpacked(parts, column))
+            found.update(zip(numbers, zip(*unpacked, strict=True), strict=True))
         return [found[number] for number in range(len(rows))]
 
-    def _sums(self, rows: Sequence[Row]) -> list[Row]:
-        return [self._summed(row, number) for number, row in enumerate(rows)]
-
-    def _summed(self, row: Row, number: int) -> Row:
-        """Return the sum of tensors on each of their devices. `number` counts the sums."""
-        raise NotImplementedError
+    def _sums(self, rows: Sequence[Row], devices: Sequence[str]) -> list[Row]:
+        return [self._summed(row, devices, number) for number, row in enumerate(rows)]
 
 
 class NcclAllReduce(AllReduceCrossDeviceOps):
     """Adds tensors of several GPUs by `NcclAllReduce`, whose results are on all of the GPUs."""
 
-    def _summed(self, row: Row, number: int) -> Row:
-        name = graphs.get_default_graph().unique_name("nccl").encode()
-        sums = []
-        for part in row:
-            with context.device(part.device):
-                sums.append(
-                    raw.NcclAllReduce(
-                        part, reduction=b"sum", num_devices=len(row), shared_name=name
-                    )
-                )
-        return sums
+    def __init__(self, num_packs: int = 1) -> None:
+        super().__init__("nccl", num_packs)
 
 
 class HierarchicalCopyAllReduce(AllReduceCrossDeviceOps):
@@ -121,63 +163,29 @@ class HierarchicalCopyAllReduce(AllReduceCrossDeviceOps):
     Successive tensors are added on different devices, so the devices share the work.
     """
 
-    def _summed(self, row: Row, number: int) -> Row:
-        size = len(row) // 2
-        main = number % len(row)
-        groups = (row[:size], row[size:]) if main < size else (row[size:], row[:size])
-        mains = [row[main].device, row[(main + size) % len(row)].device]
-        partial = []
-        for device, group in zip(mains, groups, strict=True):
-            with context.device(device):
-                partial.extend([math_ops.add_n(list(group))] if group else [])
-        with context.device(mains[0]):
-            total = math_ops.add_n(partial)
-        roots = []
-        for device in mains:
-            with context.device(device):
-                roots.append(array_ops.identity(total))
-        sums = []
-        for index, part in enumerate(row):
-            is_first_group = (index < size) == (main < size)
-            with context.device(part.device):
-                sums.append(array_ops.identity(roots[0 if is_first_group else 1]))
-        return sums
-
-
-def _beside(tensor: Any, function: Any) -> Any:
-    with context.device(tensor.device):
-        return function(tensor)
+    def __init__(self, num_packs: int = 1) -> None:
+        super().__init__("hierarchical_copy", num_packs)
 
 
 def _packed(tensors: Sequence[Any], count: int) -> list[Any]:
-    """Return the elements of tensors of one device in `count` vectors. The last gets the rest."""
-
-    def pack(_: Any) -> list[Any]:
-        flat = array_ops.concat([array_ops.reshape(tensor, [-1]) for tensor in tensors], 0)
-        if count == 1:
-            return [flat]
-        total = flat.shape.num_elements()
-        total = array_ops.size(flat) if total is None else total
-        part = total // count
-        return array_ops.split(flat, [part] * (count - 1) + [total - part * (count - 1)])  # type: ignore[no-any-return]
-
-    found: list[Any] = _beside(tensors[0], pack)
-    return found
+    """Return the elements of tensors in `count` vectors. The last gets the rest."""
+    flat = array_ops.concat([array_ops.reshape(tensor, [-1]) for tensor in tensors], 0)
+    if count == 1:
+        return [flat]
+    total = _count(flat)
+    part = total // count
+    packs: list[Any] = array_ops.split(flat, [part] * (count - 1) + [total - part * (count - 1)])
+    return packs
 
 
 def _unpacked(packs: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
     """Return the elements of vectors as tensors with the shapes of `tensors`."""
-
-    def unpack(_: Any) -> list[Any]:
-        flat = packs[0] if len(packs) == 1 else array_ops.concat(list(packs), 0)
-        parts = array_ops.split(flat, [_count(tensor) for tensor in tensors])
-        return [
-            array_ops.reshape(part, _shape(tensor))
-            for part, tensor in zip(parts, tensors, strict=True)
-        ]
-
-    found: list[Any] = _beside(packs[0], unpack)
-    return found
+    flat = packs[0] if len(packs) == 1 else array_ops.concat(list(packs), 0)
+    parts = array_ops.split(flat, [_count(tensor) for tensor in tensors])
+    return [
+        array_ops.reshape(part, _shape(tensor))
+        for part, tensor in zip(parts, tensors, strict=True)
+    ]
 
 
 def _count(tensor: Any) -> Any:

@@ -15,6 +15,9 @@ from capstan.api.distribution_inputs import InputReplicationMode as InputReplica
 from capstan.api.distribution_replica import ReduceOp as ReduceOp
 from capstan.api.distribution_replica import ReplicaContext as ReplicaContext
 from capstan.api.distribution_strategy import Strategy as Strategy
+from capstan.api.distribution_strategy import (
+    experimental_set_strategy as experimental_set_strategy,
+)
 from capstan.api.distribution_strategy import get_loss_reduction as get_loss_reduction
 from capstan.api.distribution_strategy import get_replica_context as get_replica_context
 from capstan.api.distribution_strategy import get_strategy as get_strategy
@@ -22,6 +25,8 @@ from capstan.api.distribution_strategy import has_strategy as has_strategy
 from capstan.api.distribution_strategy import in_cross_replica_context as in_cross_replica_context
 from capstan.api.mirrored_strategy import MirroredStrategy as MirroredStrategy
 from capstan.api.one_device_strategy import OneDeviceStrategy as OneDeviceStrategy
+
+from capstan.services.server import Server as Server
 
 __all__ = [
     "CrossDeviceOps",
@@ -34,10 +39,12 @@ __all__ = [
     "ReduceOp",
     "ReductionToOneDevice",
     "ReplicaContext",
+    "Server",
     "Strategy",
     "StrategyExtended",
     "cluster_resolver",
     "experimental",
+    "experimental_set_strategy",
     "get_loss_reduction",
     "get_replica_context",
     "get_strategy",

@@ -23,7 +23,9 @@ from capstan.api import (
 from capstan.api import distribution_replica as replicas
 from capstan.core import dtypes
 from capstan.framework import convert, grouping
+from capstan.framework import graph as graphs
 
+_SCOPE_KEY: Final = ("__distribution_strategy_scope",)
 _PER_WORKER: Final = distribution_inputs.InputReplicationMode.PER_WORKER
 
 
@@ -225,6 +227,24 @@ def get_strategy() -> Strategy:
     """Return the strategy in whose scope this thread is, or the default strategy."""
     mode = distribution_modes.current()
     return mode.strategy if mode is not None else _DEFAULT
+
+
+def experimental_set_strategy(strategy: Strategy | None) -> None:
+    """Be in the scope of a strategy on the default graph, until the next call. None leaves it.
+
+    Raises:
+        RuntimeError: the call is in a block `with strategy.scope()`.
+    """
+    graph = graphs.get_default_graph()
+    for scope in graph.get_collection_ref(_SCOPE_KEY):
+        scope.__exit__(None, None, None)
+    del graph.get_collection_ref(_SCOPE_KEY)[:]
+    if has_strategy():
+        raise RuntimeError("Must not be called inside a `tf.distribute.Strategy` scope.")
+    if strategy is not None:
+        scope = strategy.scope()
+        scope.__enter__()
+        graph.get_collection_ref(_SCOPE_KEY).append(scope)
 
 
 def has_strategy() -> bool:

@@ -41,8 +41,9 @@ class MirroredStrategy(distribution_strategy.Strategy):
     if all devices are GPUs, and a `ReductionToOneDevice` otherwise.
 
     Raises:
-        ValueError: a device is named twice or its name is not valid, some but not all devices name
-            a job, or there are several workers.
+        AssertionError: a device is named twice.
+        ValueError: the name of a device is not valid, some but not all devices name a job, or there
+            are several workers.
     """
 
     def __init__(
@@ -128,12 +129,12 @@ def checked(devices: Sequence[str]) -> tuple[str, ...]:
     """Return the full names of devices.
 
     Raises:
-        ValueError: a device is named twice, or some but not all of them name a job or several
-            tasks.
+        AssertionError: a device is named twice.
+        ValueError: some but not all of them name a job, or they belong to several tasks.
     """
     found = tuple(map(values_.canonical, devices))
     if len(set(found)) < len(found):
-        raise ValueError(f"No duplicates allowed in `devices` argument: {found}")
+        raise AssertionError(f"No duplicates allowed in `devices` argument: {found}")
     jobs = {names.parse(device).job in (None, "localhost") for device in found}
     if len(jobs) > 1:
         raise ValueError(

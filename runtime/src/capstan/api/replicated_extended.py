@@ -165,8 +165,8 @@ class ReplicatedExtended(distribution_extended.StrategyExtended):
             raise ValueError(
                 f"Make {var!r} in the scope of the strategy, which can only change its own variables."
             )
-        parts = zip(var.devices, var.values, strict=True)
-        calls = [(device, (copy, *args)) for device, copy in parts]
+        copies = distributed_values.local_results(var)
+        calls = [(copy.device, (copy, *args)) for copy in copies]
         return self._updated(calls, fn, kwargs or {}, group)
 
     def update_non_slot(

@@ -1,9 +1,15 @@
 """`tf.contrib.distribute`: the strategies under their old names."""
 
+from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import parameter_server_strategy
+from capstan.api import eager_context, mirrored_strategy, parameter_server_strategy, replicated_inputs
 from capstan.api.absent import absent
+from capstan.api.all_reduce_ops import AllReduceCrossDeviceOps as AllReduceCrossDeviceOps
+from capstan.api.cross_device_ops import CrossDeviceOps as CrossDeviceOps
+from capstan.api.cross_device_ops import (
+    ReductionToOneDevice as ReductionToOneDeviceCrossDeviceOps,
+)
 from capstan.api.distribution_extended import StrategyExtended as DistributionStrategyExtended
 from capstan.api.distribution_replica import ReplicaContext as ReplicaContext
 from capstan.api.distribution_strategy import Strategy as DistributionStrategy
@@ -19,10 +25,14 @@ from capstan.api.one_device_strategy import OneDeviceStrategy as OneDeviceStrate
 from capstan.core import public
 
 __all__ = [
+    "AllReduceCrossDeviceOps",
+    "CrossDeviceOps",
     "DistributionStrategy",
     "DistributionStrategyExtended",
+    "MirroredStrategy",
     "OneDeviceStrategy",
     "ParameterServerStrategy",
+    "ReductionToOneDeviceCrossDeviceOps",
     "ReplicaContext",
     "get_cross_replica_context",
     "get_distribution_strategy",
@@ -33,6 +43,42 @@ __all__ = [
     "has_strategy",
     "in_cross_replica_context",
 ]
+
+
+class MirroredStrategy(mirrored_strategy.MirroredStrategy):
+    """The strategy `tf.distribute.MirroredStrategy`, for datasets with batches of one replica.
+
+    `devices`, or the number of GPUs, says where replicas are. By default they are on all GPUs of
+    this process. The iterator of `make_dataset_iterator` gives each replica a whole batch.
+    `num_gpus_per_worker` and `cross_tower_ops` are old names of `num_gpus` and `cross_device_ops`.
+    `auto_shard_dataset` has no effect, because there is one worker.
+
+    Raises:
+        ValueError: several of `devices`, `num_gpus` and `num_gpus_per_worker` are given, or both
+            `cross_device_ops` and `cross_tower_ops`. See also `tf.distribute.MirroredStrategy`.
+    """
+
+    def __init__(
+        self,
+        devices: Sequence[str] | None = None,
+        num_gpus: int | None = None,
+        num_gpus_per_worker: int | None = None,
+        cross_device_ops: CrossDeviceOps | None = None,
+        auto_shard_dataset: bool = False,
+        cross_tower_ops: CrossDeviceOps | None = None,
+    ) -> None:
+        if num_gpus is not None and num_gpus_per_worker is not None:
+            raise ValueError("You cannot specify both `num_gpus` and `num_gpus_per_worker`.")
+        number = num_gpus_per_worker if num_gpus is None else num_gpus
+        if devices is not None and number is not None:
+            raise ValueError("Must only specify one of `devices` and `num_gpus_per_worker`.")
+        if cross_device_ops is not None and cross_tower_ops is not None:
+            raise ValueError("Must only specify one of `cross_device_ops` and `cross_tower_ops`.")
+        super().__init__(devices or _gpus(number), cross_device_ops or cross_tower_ops)
+
+    def make_dataset_iterator(self, dataset: Any) -> replicated_inputs.TurnsIterator:
+        """Return an iterator over a dataset, whose next element each replica gets in turn."""
+        return replicated_inputs.TurnsIterator(dataset, self.extended.worker_devices)
 
 
 class ParameterServerStrategy(parameter_server_strategy.ParameterServerStrategy):
@@ -49,6 +95,12 @@ class ParameterServerStrategy(parameter_server_strategy.ParameterServerStrategy)
                 "one GPU. Start a worker for each GPU."
             )
         super().__init__()
+
+
+def _gpus(number: int | None) -> tuple[str, ...]:
+    """Return the names of a number of GPUs, by default of all, or of the CPU if it is 0."""
+    count = eager_context.num_gpus() if number is None else number
+    return tuple(f"/device:GPU:{index}" for index in range(count)) or ("/device:CPU:0",)
 
 
 def __getattr__(name: str) -> Any:
