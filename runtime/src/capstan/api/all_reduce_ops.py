@@ -117,7 +117,9 @@ class AllReduceCrossDeviceOps(cross_device_ops.CrossDeviceOps):
             return []
         rows, devices = [value.values for value in values], values[0].devices
         results = []
-        for row in self._packed_sums(rows, devices) if self._num_packs else self._sums(rows, devices):
+        for row in (
+            self._packed_sums(rows, devices) if self._num_packs else self._sums(rows, devices)
+        ):
             parts = list(row)
             if reduce_op is replicas.ReduceOp.MEAN:
                 for number, device in enumerate(devices):
@@ -183,8 +185,7 @@ def _unpacked(packs: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
     flat = packs[0] if len(packs) == 1 else array_ops.concat(list(packs), 0)
     parts = array_ops.split(flat, [_count(tensor) for tensor in tensors])
     return [
-        array_ops.reshape(part, _shape(tensor))
-        for part, tensor in zip(parts, tensors, strict=True)
+        array_ops.reshape(part, _shape(tensor)) for part, tensor in zip(parts, tensors, strict=True)
     ]
 
 

@@ -50,9 +50,7 @@ class _CentralStorageExtended(replicated_extended.ReplicatedExtended):
     def __init__(
         self, container_strategy: Any, devices: Sequence[str], parameter_device: str
     ) -> None:
-        super().__init__(
-            container_strategy, devices, cross_device_ops.ReductionToOneDevice(_HOST)
-        )
+        super().__init__(container_strategy, devices, cross_device_ops.ReductionToOneDevice(_HOST))
         self._parameter_device = distributed_values.canonical(parameter_device)
 
     @property

@@ -47,7 +47,9 @@ class CrossDeviceOps:
         pairs = []
         for pair in value_destination_pairs:
             if not isinstance(pair, tuple) or len(pair) != 2:
-                raise ValueError("Each element of `value_destination_pairs` should be a tuple of size 2.")
+                raise ValueError(
+                    "Each element of `value_destination_pairs` should be a tuple of size 2."
+                )
             validate_destinations(pair[1])
             pairs.append((as_per_replica(pair[0]), pair[1]))
         if pairs and all_match(pairs) and len(pairs[0][0].values) == 1:

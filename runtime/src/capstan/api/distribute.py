@@ -25,7 +25,6 @@ from capstan.api.distribution_strategy import has_strategy as has_strategy
 from capstan.api.distribution_strategy import in_cross_replica_context as in_cross_replica_context
 from capstan.api.mirrored_strategy import MirroredStrategy as MirroredStrategy
 from capstan.api.one_device_strategy import OneDeviceStrategy as OneDeviceStrategy
-
 from capstan.services.server import Server as Server
 
 __all__ = [

@@ -279,9 +279,7 @@ class SyncOnReadVariable(DistributedVariable):
             return first
         parts = values_.PerReplica(self._devices, [copy.value() for copy in self._values])
         reduction = _reduction(self._aggregation)
-        combined = self._distribute_strategy.extended.reduce_to(
-            reduction, parts, self._devices[0]
-        )
+        combined = self._distribute_strategy.extended.reduce_to(reduction, parts, self._devices[0])
         total: graphs.Tensor = values_.local_results(combined)[0]
         return total
 

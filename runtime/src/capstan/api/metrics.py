@@ -99,7 +99,9 @@ def root_mean_squared_error(
         labels, predictions, weights, None, None, name or "root_mean_squared_error"
     )
     update = raw.Sqrt(squared[1])
-    return state.finished(lambda: raw.Sqrt(squared[0]), update, metrics_collections, updates_collections)
+    return state.finished(
+        lambda: raw.Sqrt(squared[0]), update, metrics_collections, updates_collections
+    )
 
 
 def _counted(

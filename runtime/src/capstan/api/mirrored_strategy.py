@@ -170,7 +170,9 @@ def _default_devices() -> tuple[str, ...]:
     """Return the local devices, with the task of TF_CONFIG if it describes a cluster."""
     cluster = cluster_resolver.TFConfigClusterResolver().cluster_spec().as_dict()
     tasks = [
-        f"/job:{job}/task:{number}" for job in _WORKERS for number in range(len(cluster.get(job, ())))
+        f"/job:{job}/task:{number}"
+        for job in _WORKERS
+        for number in range(len(cluster.get(job, ())))
     ]
     if not tasks:
         return local_devices()

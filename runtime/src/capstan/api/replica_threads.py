@@ -201,7 +201,9 @@ class _ReplicaThread(threading.Thread):
             self.graph.device(self._device),
             self.graph.name_scope(f"{scope}/" if scope else None),
             scope_block.variable_scope(
-                self._variable_scope, reuse=True if self.number else None, auxiliary_name_scope=False
+                self._variable_scope,
+                reuse=True if self.number else None,
+                auxiliary_name_scope=False,
             ),
             variable_creation.variable_creator_scope(_sharing(self._made, self.number)),
         ):

@@ -97,7 +97,11 @@ class TurnsIterator(inputs.DatasetIterator):
         """
         parts: list[Any] = []
         for _ in self._devices:
-            before = [each.op for each in nest.flatten(parts[-1], expand_composites=True)] if parts else []
+            before = (
+                [each.op for each in nest.flatten(parts[-1], expand_composites=True)]
+                if parts
+                else []
+            )
             with context.device(_HOST), context.control_dependencies(before):
                 parts.append(self._iterator.get_next(name))
         return distributed_values.regroup(self._devices, parts)

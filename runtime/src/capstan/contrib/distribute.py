@@ -3,7 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import eager_context, mirrored_strategy, parameter_server_strategy, replicated_inputs
+from capstan.api import (
+    eager_context,
+    mirrored_strategy,
+    parameter_server_strategy,
+    replicated_inputs,
+)
 from capstan.api.absent import absent
 from capstan.api.all_reduce_ops import AllReduceCrossDeviceOps as AllReduceCrossDeviceOps
 from capstan.api.cross_device_ops import CrossDeviceOps as CrossDeviceOps
