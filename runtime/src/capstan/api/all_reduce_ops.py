@@ -117,9 +117,8 @@ class AllReduceCrossDeviceOps(cross_device_ops.CrossDeviceOps):
             return []
         rows, devices = [value.values for value in values], values[0].devices
         results = []
-        for row in (
-            self._packed_sums(rows, devices) if self._num_packs else self._sums(rows, devices)
-        ):
+        add = self._packed_sums if self._num_packs else self._sums
+        for row in add(rows, devices):
             parts = list(row)
             if reduce_op is replicas.ReduceOp.MEAN:
                 for number, device in enumerate(devices):

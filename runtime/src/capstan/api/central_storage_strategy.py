@@ -1,6 +1,7 @@
-"""`tf.distribute.experimental.CentralStorageStrategy`: replicas that share one copy of the variables.
+"""`tf.distribute.experimental.CentralStorageStrategy`, whose replicas share the variables.
 
-Source: tensorflow/python/distribute/{central_storage_strategy,parameter_server_strategy}.py of 2019.
+Sources: central_storage_strategy.py and parameter_server_strategy.py of 2019, in
+tensorflow/python/distribute.
 """
 
 from collections.abc import Callable, Iterable, Sequence

@@ -56,7 +56,8 @@ class CrossDeviceOps:
             return [
                 values_.regroup(value.devices, value.values, values_.Mirrored) for value, _ in pairs
             ]
-        return self.batch_reduce_implementation(replicas.reduction(reduce_op), pairs)
+        reduced: list[Any] = self.batch_reduce_implementation(replicas.reduction(reduce_op), pairs)
+        return reduced
 
     def broadcast(self, tensor: Any, destinations: Any) -> Any:
         """Return copies of a tensor on the destinations.
@@ -149,7 +150,7 @@ def validate_destinations(destinations: Any) -> None:
     """
     kinds = (values_.DistributedValues, variables.Variable, graphs.Tensor, str, tuple)
     if not isinstance(destinations, kinds):
-        raise ValueError(
+        raise ValueError(  # noqa: TRY004 - what TensorFlow raises
             "destinations must be one of a `DistributedValues` object, a tf.Variable object, or a "
             f"device string. Got {destinations!r}"
         )

@@ -93,7 +93,7 @@ class Strategy:
     run = experimental_run_v2
 
     def experimental_run(self, fn: Callable[..., Any], input_iterator: Any = None) -> Any:
-        """Call `fn` in each replica with the next element of an iterator, and return the results."""
+        """Call `fn` in each replica with the next element of an iterator. Return the results."""
         with self.scope():
             args = () if input_iterator is None else (input_iterator.get_next(),)
         return self.experimental_run_v2(fn, args)

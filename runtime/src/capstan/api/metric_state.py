@@ -50,8 +50,9 @@ def finished(
         return _collected(value(), values)
 
     mode = distribution_modes.current()
-    is_replica = mode is not None and mode.replica is not None
-    return mode.replica.merge_call(read) if is_replica else read(), _collected(update, updates)
+    replica = None if mode is None else mode.replica
+    found = read() if replica is None else replica.merge_call(read)
+    return found, _collected(update, updates)
 
 
 def _collected(tensor: Any, names: Any) -> Any:

@@ -76,8 +76,8 @@ class MirroredExtended(replicated_extended.ReplicatedExtended):
         when = options.get("synchronization")
         if when is variable_replicas.VariableSynchronization.NONE:
             raise ValueError(
-                "`NONE` variable synchronization mode is not supported with `Mirrored` distribution "
-                "strategy. Please change the `synchronization` for variable: "
+                "`NONE` variable synchronization mode is not supported with `Mirrored` "
+                "distribution strategy. Please change the `synchronization` for variable: "
                 f"{options.get('name')}"
             )
         is_read = when is variable_replicas.VariableSynchronization.ON_READ
@@ -104,11 +104,11 @@ def copies_on(
     copies: list[Any] = []
     for number, device in enumerate(devices):
         if number:
-            first = copies[0]
+            # A name with a final slash is a full name, whatever name scope is open.
             options = {
                 **options,
-                "name": f"{first.op.name}/replica_{number}/",
-                "initial_value": lambda: array_ops.identity(first.initial_value),
+                "name": f"{copies[0].op.name}/replica_{number}/",
+                "initial_value": lambda: array_ops.identity(copies[0].initial_value),
             }
         with graph.colocate_with(None, ignore_existing=True), graph.device(device):
             copies.append(next_creator(**options))
@@ -174,6 +174,4 @@ def _default_devices() -> tuple[str, ...]:
         for job in _WORKERS
         for number in range(len(cluster.get(job, ())))
     ]
-    if not tasks:
-        return local_devices()
-    return tuple(f"{task}{device}" for task in tasks for device in local_devices())
+    return tuple(f"{task}{device}" for task in tasks or [""] for device in local_devices())

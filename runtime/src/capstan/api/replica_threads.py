@@ -177,8 +177,9 @@ class _ReplicaThread(threading.Thread):
         """Return the result of the merged function for this replica. Wait for all replicas."""
         if graphs.get_default_graph() is not self.graph:
             raise RuntimeError(
-                "`merge_call` called while defining a new graph or a tf.function. Call it, and what "
-                "calls it, such as an optimizer, in the graph in which the replica began."
+                "`merge_call` called while defining a new graph or a tf.function. Call it in the "
+                "graph in which the replica began, and likewise what calls it, such as an "
+                "optimizer."
             )
         self.request = request
         self._has_paused.set()
@@ -189,25 +190,26 @@ class _ReplicaThread(threading.Thread):
         return self.merged
 
     def _enter_scopes(self, blocks: ExitStack) -> None:
-        for block in (self.graph.as_default(), self.graph.in_scopes(self._scopes)):
-            blocks.enter_context(block)
+        blocks.enter_context(self.graph.as_default())
+        blocks.enter_context(self.graph.in_scopes(self._scopes))
         open_scopes.of(self.graph).opened = self._opened
         number = convert.constant(self.number, dtypes.int32)
         scope = self.graph.get_name_scope()
         if self.number:
             scope = f"{scope}/replica_{self.number}" if scope else f"replica_{self.number}"
-        for block in (
-            MirroredReplicaContext(self._strategy, number, self.number, self._device, self),
-            self.graph.device(self._device),
-            self.graph.name_scope(f"{scope}/" if scope else None),
-            scope_block.variable_scope(
-                self._variable_scope,
-                reuse=True if self.number else None,
-                auxiliary_name_scope=False,
-            ),
-            variable_creation.variable_creator_scope(_sharing(self._made, self.number)),
-        ):
-            blocks.enter_context(block)
+        again = scope_block.variable_scope(
+            self._variable_scope,
+            reuse=True if self.number else None,
+            auxiliary_name_scope=False,
+        )
+        sharing = _sharing(self._made, self.number)
+        blocks.enter_context(
+            MirroredReplicaContext(self._strategy, number, self.number, self._device, self)
+        )
+        blocks.enter_context(self.graph.device(self._device))
+        blocks.enter_context(self.graph.name_scope(f"{scope}/" if scope else None))
+        blocks.enter_context(again)
+        blocks.enter_context(variable_creation.variable_creator_scope(sharing))
 
 
 class MirroredReplicaContext(replicas.ReplicaContext):

@@ -163,7 +163,8 @@ class ReplicatedExtended(distribution_extended.StrategyExtended):
         distribution_modes.require_cross_replica(self._strategy)
         if not self.variable_created_in_scope(var):
             raise ValueError(
-                f"Make {var!r} in the scope of the strategy, which can only change its own variables."
+                f"The strategy cannot change {var!r}: make the variable in its scope, by `with "
+                "strategy.scope()`."
             )
         copies = distributed_values.local_results(var)
         calls = [(copy.device, (copy, *args)) for copy in copies]

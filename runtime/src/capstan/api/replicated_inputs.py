@@ -64,8 +64,9 @@ class SplitIterator(inputs.DatasetIterator):
         """Return the parts of the next batch. A step fails with OutOfRangeError after the last."""
         with context.device(_HOST):
             batch = self._iterator.get_next(name)
+            whole = nest.flatten(batch)
             parts = [
-                nest.map_structure(lambda whole: self._part(whole, number), batch)
+                nest.pack_sequence_as(batch, [self._part(one, number) for one in whole])
                 for number in range(len(self._devices))
             ]
         return distributed_values.regroup(self._devices, parts)
@@ -96,14 +97,11 @@ class TurnsIterator(inputs.DatasetIterator):
         A step fails with OutOfRangeError if an element is missing.
         """
         parts: list[Any] = []
+        before: list[Any] = []
         for _ in self._devices:
-            before = (
-                [each.op for each in nest.flatten(parts[-1], expand_composites=True)]
-                if parts
-                else []
-            )
             with context.device(_HOST), context.control_dependencies(before):
                 parts.append(self._iterator.get_next(name))
+            before = [one.op for one in nest.flatten(parts[-1], expand_composites=True)]
         return distributed_values.regroup(self._devices, parts)
 
 
