@@ -18,11 +18,11 @@ from capstan.api.distribution_strategy import Strategy as Strategy
 from capstan.api.distribution_strategy import (
     experimental_set_strategy as experimental_set_strategy,
 )
-from capstan.api.distribution_strategy import get_loss_reduction as get_loss_reduction
 from capstan.api.distribution_strategy import get_replica_context as get_replica_context
 from capstan.api.distribution_strategy import get_strategy as get_strategy
 from capstan.api.distribution_strategy import has_strategy as has_strategy
 from capstan.api.distribution_strategy import in_cross_replica_context as in_cross_replica_context
+from capstan.api.loss_scaling import get_loss_reduction as get_loss_reduction
 from capstan.api.mirrored_strategy import MirroredStrategy as MirroredStrategy
 from capstan.api.one_device_strategy import OneDeviceStrategy as OneDeviceStrategy
 from capstan.services.server import Server as Server

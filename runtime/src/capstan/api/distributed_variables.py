@@ -51,6 +51,11 @@ class DistributedVariable(resource_variables.ResourceVariable, values_.Distribut
         ):
             return grouping.group(*(copy.initializer for copy in self._values))
 
+    def _start_from(self, value: graphs.Tensor) -> None:
+        for copy in self._values:
+            copy._start_from(value)
+        self._initializers = self._grouped_initializer()
+
     @property
     def distribute_strategy(self) -> Any:
         """The strategy that made the variable."""
@@ -260,6 +265,10 @@ class SyncOnReadVariable(DistributedVariable):
                 f"SyncOnReadVariable does not support `{method}` in cross-replica context when "
                 "aggregation is set to `tf.VariableAggregation.SUM`."
             )
+
+    def _start_from(self, value: graphs.Tensor) -> None:
+        is_sum = self._aggregation is _Aggregation.SUM
+        super()._start_from(value * (1.0 / len(self._values)) if is_sum else value)
 
     # --- reads
 

@@ -266,8 +266,3 @@ def get_cross_replica_context() -> Strategy | None:
 def in_cross_replica_context() -> bool:
     """Return whether the graph is built for all replicas."""
     return distribution_modes.is_cross_replica()
-
-
-def get_loss_reduction() -> replicas.ReduceOp:
-    """Return SUM: the loss of the only replica is not scaled."""
-    return replicas.ReduceOp.SUM

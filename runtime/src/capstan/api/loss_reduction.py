@@ -7,7 +7,7 @@ scalar, or have the rank of the losses with sizes that are equal or 1.
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import cond_ops, context, math_ops, reduce_ops, weight_checks
+from capstan.api import cond_ops, context, loss_scaling, math_ops, reduce_ops, weight_checks
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import collections, convert
@@ -94,6 +94,7 @@ def compute_weighted_loss(
     If only the step knows the shapes, the step raises InvalidArgumentError.
     """
     Reduction.validate(reduction)
+    loss_scaling.note(reduction)
     with scoped(scope, "weighted_loss", (losses, weights)):
         losses = convert.convert_to_tensor(losses)
         kind = losses.dtype.base_dtype

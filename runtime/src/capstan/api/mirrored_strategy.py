@@ -168,7 +168,9 @@ def local_devices() -> tuple[str, ...]:
 
 def _default_devices() -> tuple[str, ...]:
     """Return the local devices, with the task of TF_CONFIG if it describes a cluster."""
-    cluster = cluster_resolver.TFConfigClusterResolver().cluster_spec().as_dict()
+    resolver = cluster_resolver.TFConfigClusterResolver()
+    # An evaluator is no task of the cluster.
+    cluster = {} if resolver.task_type == "evaluator" else resolver.cluster_spec().as_dict()
     tasks = [
         f"/job:{job}/task:{number}"
         for job in _WORKERS

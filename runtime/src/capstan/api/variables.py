@@ -176,6 +176,16 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
         """Return a new tensor that reads the variable after the current control dependencies."""
         raise NotImplementedError(_KIND)
 
+    def assign(
+        self,
+        value: Any,
+        use_locking: bool | None = None,
+        name: str | None = None,
+        read_value: bool = True,
+    ) -> Any:
+        """Set the variable to `value`."""
+        raise NotImplementedError(_KIND)
+
     def _is_initialized(self) -> graphs.Tensor:
         """Return a bool scalar that says if the variable has a value."""
         raise NotImplementedError(_KIND)
@@ -228,6 +238,11 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
 
     synchronization = property(lambda self: self._synchronization)
     aggregation = property(lambda self: self._aggregation)
+
+    def _start_from(self, value: graphs.Tensor) -> None:
+        """Let the initializer assign `value`, which takes the place of the initial value."""
+        self._initializer = self.assign(value).op
+        self._initial_value = value
 
     def _get_save_slice_info(self) -> partitions.SaveSliceInfo | None:
         """Return the place of this variable in a partitioned variable, or None."""

@@ -19,13 +19,13 @@ from capstan.api.distribution_extended import StrategyExtended as DistributionSt
 from capstan.api.distribution_replica import ReplicaContext as ReplicaContext
 from capstan.api.distribution_strategy import Strategy as DistributionStrategy
 from capstan.api.distribution_strategy import get_cross_replica_context as get_cross_replica_context
-from capstan.api.distribution_strategy import get_loss_reduction as get_loss_reduction
 from capstan.api.distribution_strategy import get_replica_context as get_replica_context
 from capstan.api.distribution_strategy import get_strategy as get_distribution_strategy
 from capstan.api.distribution_strategy import get_strategy as get_strategy
 from capstan.api.distribution_strategy import has_strategy as has_distribution_strategy
 from capstan.api.distribution_strategy import has_strategy as has_strategy
 from capstan.api.distribution_strategy import in_cross_replica_context as in_cross_replica_context
+from capstan.api.loss_scaling import get_loss_reduction as get_loss_reduction
 from capstan.api.one_device_strategy import OneDeviceStrategy as OneDeviceStrategy
 from capstan.core import public
 

@@ -17,7 +17,7 @@ from capstan.train import hook as hooks
 _MODEL_FN_ARGUMENTS: Final = frozenset(("features", "labels", "mode", "params", "config", "self"))
 
 
-class _DatasetInitializerHook(hooks.SessionRunHook):
+class DatasetInitializerHook(hooks.SessionRunHook):
     """Starts an iterator with each session."""
 
     def __init__(self, iterator: Any) -> None:
@@ -75,12 +75,17 @@ def parse_input(result: Any) -> tuple[Any, Any, list[hooks.SessionRunHook]]:
         ValueError: the result is a list or tuple that has not two elements.
     """
     if not isinstance(result, dataset.Dataset):
-        return *_pair(result), []
+        return *pair(result), []
     iterator = result.make_initializable_iterator()
-    return *_pair(iterator.get_next()), [_DatasetInitializerHook(iterator)]
+    return *pair(iterator.get_next()), [DatasetInitializerHook(iterator)]
 
 
-def _pair(result: Any) -> tuple[Any, Any]:
+def pair(result: Any) -> tuple[Any, Any]:
+    """Return the features, and the labels or None.
+
+    Raises:
+        ValueError: the result is a list or tuple that has not two elements.
+    """
     if not isinstance(result, list | tuple):
         return result, None
     if len(result) != 2:

@@ -15,6 +15,7 @@ from capstan.estimator import (
     exported_model,
     mode_keys,
     prediction_run,
+    replicated_model,
     run_config,
     training_run,
     warm_starting,
@@ -148,12 +149,17 @@ class Estimator(exported_model.ExportedModel):
         calls.check_steps("steps", steps)
         if steps is not None:
             all_hooks.append(evaluation.StopAfterNEvalsHook(steps))
-        self._start_graph(graph)
-        result = self._call_input_fn(input_fn, _MODES.EVAL)
-        features, labels, input_hooks = calls.parse_input(result)
-        spec = self._call_model_fn(features, labels, _MODES.EVAL, self.config)
+        strategy = self._config.eval_distribute
+        if replicated_model.has_replicas(strategy):
+            with strategy.scope():
+                spec, input_hooks = self._replicated_spec(graph, input_fn, _MODES.EVAL, strategy)
+            metric_ops = spec.eval_metric_ops
+        else:
+            spec, input_hooks = self._spec(graph, input_fn, _MODES.EVAL)
+            metric_ops = evaluation_run.with_loss(spec)
         return evaluation_run.build(
-            spec,
+            spec.scaffold,
+            metric_ops,
             global_steps.get_global_step(graph),
             [*input_hooks, *all_hooks, *spec.evaluation_hooks],
         )
@@ -202,15 +208,49 @@ class Estimator(exported_model.ExportedModel):
         self, input_fn: Callable[..., Any], hooks: list[Any], listeners: list[Any]
     ) -> Any:
         """Build the training graph, train, and return the last loss."""
-        device = training_run.device_function(self._config)
+        strategy, config = self._config.train_distribute, self._config
+        if replicated_model.has_replicas(strategy):
+            config = config.replace(
+                session_config=strategy.update_config_proto(config.session_config)
+            )
+            with graphs.Graph().as_default() as graph:
+                with strategy.scope():
+                    spec, input_hooks = self._replicated_spec(
+                        graph, input_fn, _MODES.TRAIN, strategy
+                    )
+                    warm_starting.apply(self._warm_start_settings)
+                step = global_steps.get_global_step(graph)
+                return training_run.train(spec, config, step, [*input_hooks, *hooks], listeners)
+        device = training_run.device_function(config)
         with graphs.Graph().as_default() as graph, graph.device(device):
-            self._start_graph(graph)
-            result = self._call_input_fn(input_fn, _MODES.TRAIN)
-            features, labels, input_hooks = calls.parse_input(result)
-            spec = self._call_model_fn(features, labels, _MODES.TRAIN, self.config)
+            spec, input_hooks = self._spec(graph, input_fn, _MODES.TRAIN)
             warm_starting.apply(self._warm_start_settings)
             step = global_steps.get_global_step(graph)
-            return training_run.train(spec, self._config, step, [*input_hooks, *hooks], listeners)
+            return training_run.train(spec, config, step, [*input_hooks, *hooks], listeners)
+
+    def _spec(self, graph: graphs.Graph, input_fn: Callable[..., Any], mode: str) -> Any:
+        """Add the model to the default graph. Return its spec, and the hooks of its input."""
+        self._start_graph(graph)
+        result = self._call_input_fn(input_fn, mode)
+        features, labels, input_hooks = calls.parse_input(result)
+        return self._call_model_fn(features, labels, mode, self.config), input_hooks
+
+    def _replicated_spec(
+        self, graph: graphs.Graph, input_fn: Callable[..., Any], mode: str, strategy: Any
+    ) -> Any:
+        """Add the model to the default graph for all replicas, as `_spec` does for one."""
+        self._start_graph(graph)
+        features, labels, input_hooks = replicated_model.inputs(
+            strategy, lambda context: self._call_input_fn(input_fn, mode, context)
+        )
+        build = replicated_model.training if mode == _MODES.TRAIN else replicated_model.evaluation
+        spec = build(
+            strategy,
+            lambda features, labels: self._call_model_fn(features, labels, mode, self.config),
+            features,
+            labels,
+        )
+        return spec, input_hooks
 
 
 def _check_overrides(kind: type[Estimator]) -> None:

@@ -3,7 +3,7 @@
 Source: tensorflow/python/estimator/estimator.py.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,25 +16,28 @@ from capstan.train import scaffold as scaffolds
 _KEYS = collections.GraphKeys
 
 
-def _metric_ops(spec: estimator_spec.EstimatorSpec, global_step: Any) -> tuple[Any, dict[str, Any]]:
-    """Return one operation that updates all metrics, and the values of the metrics by name.
-
-    The mean of the loss and the global step are added to the metrics of the model.
+def with_loss(spec: estimator_spec.EstimatorSpec) -> dict[str, Any]:
+    """Return the metrics of a model by name, with the mean of the loss.
 
     Raises:
-        ValueError: the model has a metric of one of these names.
+        ValueError: the model has a metric of a reserved name.
+    """
+    check_names(spec.eval_metric_ops)
+    return {**spec.eval_metric_ops, mode_keys.LOSS_METRIC_KEY: metrics.mean(spec.loss)}
+
+
+def check_names(given: Iterable[str]) -> None:
+    """Check that the metrics of a model have names of their own.
+
+    Raises:
+        ValueError: one is named `loss` or `global_step`.
     """
     for name in (mode_keys.LOSS_METRIC_KEY, _KEYS.GLOBAL_STEP):
-        if name in spec.eval_metric_ops:
+        if name in given:
             raise ValueError(
                 f"Metric with name `{name}` is not allowed, because Estimator already defines a "
                 "default metric with the same name."
             )
-    found = {**spec.eval_metric_ops, mode_keys.LOSS_METRIC_KEY: metrics.mean(spec.loss)}
-    # Sorted, so that the graph does not depend on the order of the dictionary.
-    update = control_flow_ops.group(*(found[name][1] for name in sorted(found)))
-    values = {name: found[name][0] for name in sorted(found)}
-    return update, {**values, _KEYS.GLOBAL_STEP: global_step}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +77,21 @@ class Evaluation:
 
 
 def build(
-    spec: estimator_spec.EstimatorSpec, global_step: Any, hooks: Sequence[hook.SessionRunHook]
+    scaffold: scaffolds.Scaffold,
+    metric_ops: Mapping[str, Any],
+    global_step: Any,
+    hooks: Sequence[hook.SessionRunHook],
 ) -> Evaluation:
     """Add the operations of an evaluation to the default graph.
 
-    Raises:
-        ValueError: the model has a metric of a reserved name.
+    `metric_ops` has the value and the update of each metric by name. The global step is added to
+    the values.
     """
-    update, values = _metric_ops(spec, global_step)
-    fetches, scaffold = evaluation.counted(update, hooks), spec.scaffold
+    # Sorted, so that the graph does not depend on the order of the dictionary.
+    names = sorted(metric_ops)
+    update = control_flow_ops.group(*(metric_ops[name][1] for name in names))
+    values = {name: metric_ops[name][0] for name in names} | {_KEYS.GLOBAL_STEP: global_step}
+    fetches = evaluation.counted(update, hooks)
     if scaffold.local_init_op is not None:
         # The program's operation does not initialise the variables of the metrics and the counter.
         both = control_flow_ops.group(

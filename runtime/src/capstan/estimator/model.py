@@ -88,8 +88,16 @@ class Model:
         random_seed.set_random_seed(self._config.tf_random_seed)
         steps.create_global_step(graph)
 
-    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
-        return calls.call_input_fn(input_fn, mode=mode, params=self.params, config=self.config)
+    def _call_input_fn(
+        self, input_fn: Callable[..., Any], mode: str, input_context: Any = None
+    ) -> Any:
+        return calls.call_input_fn(
+            input_fn,
+            mode=mode,
+            params=self.params,
+            config=self.config,
+            input_context=input_context,
+        )
 
     def _call_model_fn(
         self, features: Any, labels: Any, mode: str, config: Any

@@ -12,17 +12,21 @@ from typing import Any, Final, Self
 import numpy as np
 from tensorboard.compat.proto import config_pb2, rewriter_config_pb2
 
-from capstan.api import logging, parameter_server_strategy
+from capstan.api import distribution_strategy, logging, parameter_server_strategy
 from capstan.core import cluster as clusters
 from capstan.estimator import arguments, tf_config
 
 TaskType = tf_config.TaskType
 
 _USE_DEFAULT: Final = object()
-_PS_STRATEGY: Final = (NoneType, parameter_server_strategy.ParameterServerStrategy)
+_ANY_STRATEGY: Final = (
+    NoneType,
+    distribution_strategy.Strategy,
+    parameter_server_strategy.ParameterServerStrategy,
+)
 _STRATEGIES: Final[Mapping[str, tuple[type, ...]]] = {
-    "train_distribute": _PS_STRATEGY,
-    "eval_distribute": _PS_STRATEGY,
+    "train_distribute": _ANY_STRATEGY,
+    "eval_distribute": _ANY_STRATEGY,
     "experimental_distribute": (NoneType,),
 }
 _REPLACEABLE: Final = (
@@ -69,16 +73,18 @@ class RunConfig:
     worker starts at most `experimental_max_worker_delay_secs` seconds after the chief, and waits
     at most `session_creation_timeout_secs` seconds for a session.
 
-    `train_distribute` and `eval_distribute` may be a ParameterServerStrategy, which changes
-    nothing: training is between graphs and without synchronization, and an evaluation runs in one
-    process.
+    `train_distribute` and `eval_distribute` may be a strategy of `tf.distribute`, such as a
+    MirroredStrategy. The model is then called in each replica, and `input_fn` must return a dataset
+    with the batches of one replica. Such a strategy trains in one process, so TF_CONFIG may
+    describe one worker and no ps. A ParameterServerStrategy changes nothing: training is between
+    graphs and without synchronization, and an evaluation runs in one process.
 
     In a cluster, the default `session_config` lets a task talk to itself and to the ps tasks only.
 
     Raises:
         ValueError: a setting is out of range, both intervals of checkpoints are given, TF_CONFIG
-            does not describe a task, or a distribution strategy is given that is not a
-            ParameterServerStrategy.
+            does not describe a task, or it describes several workers or a ps for a strategy that
+            trains in one process.
     """
 
     def __init__(
@@ -257,10 +263,24 @@ def _check(config: RunConfig) -> None:
     for name, allowed in _STRATEGIES.items():
         if not isinstance(getattr(config, f"_{name}"), allowed):
             raise ValueError(
-                f"{name} should be None{' or a ParameterServerStrategy' if allowed[1:] else ''}. "
-                "Capstan's estimators train as a ParameterServerStrategy does: the variables are "
-                "spread over the ps tasks of TF_CONFIG."
+                f"{name} should be None{' or a strategy of tf.distribute' if allowed[1:] else ''}. "
+                f"Got: {getattr(config, f'_{name}')!r}"
             )
+    _check_is_alone(config)
+
+
+def _check_is_alone(config: RunConfig) -> None:
+    """Check that a strategy for one process does not train in a cluster."""
+    strategy = config.train_distribute
+    counts = {job: config.cluster_spec.num_tasks(job) for job in config.cluster_spec.jobs}
+    workers = sum(counts.get(job, 0) for job in (TaskType.CHIEF, TaskType.MASTER, TaskType.WORKER))
+    has_replicas = isinstance(strategy, distribution_strategy.Strategy)
+    if has_replicas and (workers > 1 or counts.get(TaskType.PS)):
+        raise ValueError(
+            f"train_distribute is a {type(strategy).__name__}, which trains in one process, but "
+            f"TF_CONFIG describes a cluster of {counts}. Run one worker and no ps, or give "
+            "train_distribute=tf.distribute.experimental.ParameterServerStrategy()."
+        )
 
 
 def _check_types(config: RunConfig) -> None:

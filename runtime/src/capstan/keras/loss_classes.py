@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from capstan.api import loss_reduction, math_ops, metric_state, reduce_ops
+from capstan.api import loss_reduction, loss_scaling, math_ops, metric_state, reduce_ops
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 
@@ -47,6 +47,7 @@ class Loss:
             ValueError: the shapes do not fit.
         """
         scope = (self.name or type(self).__name__).replace("<lambda>", "lambda")
+        loss_scaling.note(self.reduction)
         with graphs.get_default_graph().name_scope(scope):
             losses = self.call(y_true, y_pred)
             if sample_weight is not None:

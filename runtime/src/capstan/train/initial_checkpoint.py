@@ -171,8 +171,7 @@ def _initialize(var: Any, path: str, tensor: str, shapes: Mapping[str, list[int]
             name="checkpoint_initializer",
         )
     value.set_shape(var.shape)
-    var._initializer = var.assign(value).op
-    var._initial_value = value
+    var._start_from(value)
 
 
 def _check_parts(parts: list[Any]) -> None:

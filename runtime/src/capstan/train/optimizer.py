@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from capstan.api import (
     control_flow_ops,
     distribution_modes,
+    loss_scaling,
     resource_variables,
     variable_collections,
     variables,
@@ -109,7 +110,7 @@ class Optimizer(optimizer_slots.SlotOwner):
                 "gate_gradients must be one of: Optimizer.GATE_NONE, Optimizer.GATE_OP, "
                 f"Optimizer.GATE_GRAPH.  Not {gate_gradients}"
             )
-        loss = loss() if callable(loss) else loss
+        loss = loss_scaling.scaled(loss() if callable(loss) else loss)
         var_list = var_list() if callable(var_list) else var_list
         self._assert_valid_dtypes([loss] if grad_loss is None else [loss, grad_loss])
         targets = (
