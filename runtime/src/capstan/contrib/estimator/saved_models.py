@@ -62,10 +62,12 @@ class SavedModelEstimator(estimator.Estimator):
         """Set the seed. The SavedModel has the global step."""
         random_seed.set_random_seed(self._config.tf_random_seed)
 
-    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
+    def _call_input_fn(
+        self, input_fn: Callable[..., Any], mode: str, input_context: Any = None
+    ) -> Any:
         # The operations of the SavedModel must get the names that they had.
         with context.name_scope("input"):
-            return super()._call_input_fn(input_fn, mode)
+            return super()._call_input_fn(input_fn, mode, input_context)
 
     def _model_fn_from_saved_model(
         self, features: Any, labels: Any, mode: str

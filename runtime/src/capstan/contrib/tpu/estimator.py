@@ -80,9 +80,16 @@ class TPUEstimator(estimator.Estimator):
             params["batch_size"] = size
         return params
 
-    def _call_input_fn(self, input_fn: Callable[..., Any], mode: str) -> Any:
-        params = self._params_in(mode)
-        return calls.call_input_fn(input_fn, mode=mode, params=params, config=self.config)
+    def _call_input_fn(
+        self, input_fn: Callable[..., Any], mode: str, input_context: Any = None
+    ) -> Any:
+        return calls.call_input_fn(
+            input_fn,
+            mode=mode,
+            params=self._params_in(mode),
+            config=self.config,
+            input_context=input_context,
+        )
 
     def _call_model_fn(self, features: Any, labels: Any, mode: str, config: Any) -> Any:
         @functools.wraps(self._model_fn)

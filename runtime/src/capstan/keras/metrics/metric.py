@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import array_ops, control_flow_ops, variable_replicas
+from capstan.api import array_ops, control_flow_ops, distribution_modes, variable_replicas
 from capstan.core import dtypes
 from capstan.framework import facts, opdef
 from capstan.framework import graph as graphs
@@ -117,7 +117,13 @@ def _update(metric: Metric, update_state: Callable[..., Any]) -> Callable[..., A
 def _result(metric: Metric, result: Callable[[], Any]) -> Callable[[], Any]:
     @functools.wraps(result)
     def value() -> Any:
-        metric._call_result = array_ops.identity(result())
+        def read(*_: Any) -> Any:
+            return array_ops.identity(result())
+
+        # A strategy adds the variables of its replicas up where it builds for all of them.
+        mode = distribution_modes.current()
+        replica = None if mode is None else mode.replica
+        metric._call_result = read() if replica is None else replica.merge_call(read)
         return metric._call_result
 
     return value

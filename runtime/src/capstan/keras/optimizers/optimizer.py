@@ -7,12 +7,15 @@ tensorflow/python/keras/optimizer_v2/optimizer_v2.py.
 
 import abc
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from capstan.api import (
     array_ops,
     clip_ops,
+    distributed_values,
+    distribution_modes,
+    loss_scaling,
     math_ops,
 )
 from capstan.api.layers import common
@@ -76,7 +79,7 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
         self, loss: Any, var_list: Any, grad_loss: Any = None
     ) -> list[tuple[Any, Any]]:
         """Return pairs of a gradient, which may be None, and its variable."""
-        value = loss() if callable(loss) else loss
+        value = loss_scaling.scaled(loss() if callable(loss) else loss)
         targets = nest.flatten(var_list() if callable(var_list) else var_list)
         with graphs.get_default_graph().name_scope(f"{self._name}/gradients"):
             found = self._clipped(gradients.gradients(value, targets, grad_ys=grad_loss))
@@ -92,7 +95,7 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
         """
         targets = nest.flatten(params)
         with graphs.get_default_graph().name_scope(f"{self._name}/gradients"):
-            found = gradients.gradients(loss, targets)
+            found = gradients.gradients(loss_scaling.scaled(loss), targets)
             for grad, param in zip(found, targets, strict=True):
                 if grad is None:
                     raise ValueError(
@@ -124,14 +127,49 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
         """Return an operation that updates the variables, and then adds one to `iterations`.
 
         The first call creates the optimizer's own variables. A variable whose gradient is None
-        stays as it is.
+        stays as it is. In a replica of a strategy, the gradients of all replicas are first added,
+        and all copies of the variables are updated.
 
         Raises:
             NotImplementedError: a tensor is in the place of a variable.
             TypeError: a variable is a reference variable.
             ValueError: all gradients are None.
+            RuntimeError: the graph is built for all replicas of a strategy.
         """
         pairs = gradient_pairs.with_gradient(grads_and_vars)
+        mode = distribution_modes.current()
+        if mode is None:
+            return self._applied(pairs, name, self._updates)
+        if mode.replica is None:
+            raise RuntimeError(
+                "`apply_gradients() cannot be called in cross-replica context. Use "
+                "`tf.distribute.Strategy.experimental_run_v2` to enter replica context."
+            )
+        applied: graphs.Operation = mode.replica.merge_call(self._distributed_apply, (pairs, name))
+        return applied
+
+    def _distributed_apply(
+        self, distribution: Any, grads_and_vars: list[tuple[Any, Any]], name: str | None = None
+    ) -> graphs.Operation:
+        """Add the gradients of all replicas, and update all copies of the variables."""
+        extended = distribution.extended
+
+        def updates(pairs: list[tuple[Any, Any]], state: Coefficients) -> list[Any]:
+            sums = extended.batch_reduce_to("SUM", pairs)
+            return [
+                op
+                for grad, (_, var) in zip(sums, pairs, strict=True)
+                for op in extended.update(
+                    var, lambda copy, part: self._update(part, copy, state), (grad,), group=False
+                )
+            ]
+
+        return self._applied(grads_and_vars, name, updates)
+
+    def _applied(
+        self, pairs: list[tuple[Any, Any]], name: str | None, updates: Callable[..., list[Any]]
+    ) -> graphs.Operation:
+        """Return an operation that runs `updates(pairs, coefficients)`, and counts the step."""
         targets = [var for _, var in pairs]
         graph = graphs.get_default_graph()
         with graph.name_scope(self._name):
@@ -141,11 +179,13 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
                 self._create_slots(targets)
             state = self._prepare(targets)
             with graph.name_scope(name or self._name):
-                update_ops = [self._update(grad, var, state) for grad, var in pairs]
-                with graph.control_dependencies(update_ops):
+                with graph.control_dependencies(updates(pairs, state)):
                     step = iterations.assign_add(1, read_value=False)
                     # A program may count in a reference variable, such as the global step.
                     return step.op if isinstance(step, graphs.Tensor) else step
+
+    def _updates(self, pairs: list[tuple[Any, Any]], state: Coefficients) -> list[Any]:
+        return [self._update(grad, var, state) for grad, var in pairs]
 
     def _update(self, grad: Any, var: Any, state: Coefficients) -> Any:
         graph = graphs.get_default_graph()
@@ -172,7 +212,12 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
     def _prepare(self, var_list: Sequence[Any]) -> Coefficients:
         """Return the tensors that all updates use, on each device for each type."""
         state: Coefficients = {}
-        for device, dtype in dict.fromkeys((var.device, var.dtype.base_dtype) for var in var_list):
+        keys = (
+            (copy.device, copy.dtype.base_dtype)
+            for var in var_list
+            for copy in distributed_values.local_results(var)
+        )
+        for device, dtype in dict.fromkeys(keys):
             state[device, dtype] = self._fallback_apply_state(device, dtype)
         return state
 

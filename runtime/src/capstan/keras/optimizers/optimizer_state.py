@@ -6,7 +6,7 @@ Source: tensorflow/python/keras/optimizer_v2/optimizer_v2.py.
 import functools
 from typing import Any
 
-from capstan.api import math_ops, trackable, variable_replicas, variables
+from capstan.api import distributed_values, math_ops, trackable, variable_replicas, variables
 from capstan.core import dtypes
 from capstan.framework import body_graph
 from capstan.framework import graph as graphs
@@ -236,9 +236,14 @@ class OptimizerState:
         return slots[slot_name]
 
     def get_slot(self, var: Any, slot_name: str) -> Any:
-        """Return the slot `slot_name` of a variable, or None if there is none."""
-        return self._slots.get(_key(var), {}).get(slot_name)
+        """Return the slot `slot_name` of a variable, or None if there is none.
+
+        The slot of a copy that a strategy has made is the copy of the variable's slot.
+        """
+        slot = self._slots.get(_key(var), {}).get(slot_name)
+        return distributed_values.copy_beside(slot, var)
 
 
 def _key(var: Any) -> tuple[Any, str]:
-    return var.op.graph, var.op.name
+    op = distributed_values.first_copy(distributed_values.container_of(var)).op
+    return op.graph, op.name

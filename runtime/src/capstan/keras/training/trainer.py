@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from capstan.api import logging
+from capstan.api import distribution_strategy, logging
 from capstan.keras import optimizers
 from capstan.keras.training import (
     averages,
@@ -54,7 +54,15 @@ class Trainer(predictor.Predictor):
         Raises:
             ValueError: a name is unknown, or the arguments do not fit the outputs.
             TypeError: `metrics` is no list and no dictionary.
+            NotImplementedError: the call is in the scope of a strategy with several replicas.
         """
+        if distribution_strategy.get_strategy().num_replicas_in_sync > 1:
+            raise NotImplementedError(
+                "Models of Keras do not train in several replicas by `fit`. Train an estimator: "
+                "tf.keras.estimator.model_to_estimator(model, config=tf.estimator.RunConfig("
+                "train_distribute=strategy)), where the model is made outside of the strategy's "
+                "scope."
+            )
         self._compiled = compiled.Compiled(
             optimizers.get(optimizer),
             loss,
