@@ -176,14 +176,8 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
         """Return a new tensor that reads the variable after the current control dependencies."""
         raise NotImplementedError(_KIND)
 
-    def assign(
-        self,
-        value: Any,
-        use_locking: bool | None = None,
-        name: str | None = None,
-        read_value: bool = True,
-    ) -> Any:
-        """Set the variable to `value`."""
+    def assign(self, *args: Any, **kwargs: Any) -> Any:
+        """Set the variable to a value."""
         raise NotImplementedError(_KIND)
 
     def _is_initialized(self) -> graphs.Tensor:

@@ -179,7 +179,8 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
                 self._create_slots(targets)
             state = self._prepare(targets)
             with graph.name_scope(name or self._name):
-                with graph.control_dependencies(updates(pairs, state)):
+                update_ops = updates(pairs, state)
+                with graph.control_dependencies(update_ops):
                     step = iterations.assign_add(1, read_value=False)
                     # A program may count in a reference variable, such as the global step.
                     return step.op if isinstance(step, graphs.Tensor) else step
