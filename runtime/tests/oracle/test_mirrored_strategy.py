@@ -28,7 +28,9 @@ def session(tf: Any, *more: Any) -> Any:
 
 
 def values(run: Any, strategy: Any, value: Any) -> Any:
-    return [np.round(one, 4).tolist() for one in run(list(strategy.experimental_local_results(value)))]
+    return [
+        np.round(one, 4).tolist() for one in run(list(strategy.experimental_local_results(value)))
+    ]
 
 
 def number(tf: Any, dtype: Any = None) -> Any:
@@ -172,6 +174,23 @@ def loop(tf: Any) -> Any:
         return np.ravel(opened.run([last["sum"], *each, context.run_op])[:3]).tolist()
 
 
+def names(tf: Any) -> Any:
+    """Return the names of operations in scopes around replicas and inside of them."""
+    strategy = mirrored(tf)
+
+    def step() -> Any:
+        with tf.name_scope("inner"):
+            merged = tf.distribute.get_replica_context().merge_call(
+                lambda strategy: tf.constant(1.0, name="merged")
+            )
+        return tf.constant(1.0, name="own"), merged, tf.get_variable("v", [])
+
+    with tf.name_scope("outer"), tf.variable_scope("scope"):
+        own, merged, variable = strategy.run(step)
+    copies = strategy.experimental_local_results(variable)
+    return [each.name for each in (*strategy.experimental_local_results(own), merged, *copies)]
+
+
 def _calls_once(tf: Any) -> Any:
     if tf.get_static_value(tf.distribute.get_replica_context().replica_id_in_sync_group) == 0:
         tf.distribute.get_replica_context().merge_call(lambda strategy: 1)
@@ -216,6 +235,7 @@ CASES = {
     "reductions": reductions,
     "batches": batches,
     "loop": loop,
+    "names": names,
     "a merge_call in one replica": error(_calls_once),
     "other variables": error(_other_names),
     "an error in a replica": error(_fails),

@@ -79,7 +79,7 @@ def _merge(strategy: Any, devices: Sequence[str], threads: Sequence["_ReplicaThr
     with (
         graphs.get_default_graph().name_scope(first.name_scope),
         context.control_dependencies(list(awaited)),
-        scope_block.pure_variable_scope(first.variable_scope, dtype=None),
+        scope_block.variable_scope(first.variable_scope),
     ):
         result = first.function(strategy, *args, **kwargs)
     for thread in threads:
@@ -198,9 +198,7 @@ class _ReplicaThread(threading.Thread):
         if self.number:
             scope = f"{scope}/replica_{self.number}" if scope else f"replica_{self.number}"
         again = scope_block.variable_scope(
-            self._variable_scope,
-            reuse=True if self.number else None,
-            auxiliary_name_scope=False,
+            self._variable_scope, reuse=True if self.number else None
         )
         sharing = _sharing(self._made, self.number)
         blocks.enter_context(

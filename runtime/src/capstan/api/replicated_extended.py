@@ -15,6 +15,7 @@ from capstan.api import (
     distribution_modes,
     replica_threads,
     replicated_inputs,
+    variables,
 )
 from capstan.api import distribution_replica as replicas
 from capstan.framework import graph as graphs
@@ -131,7 +132,11 @@ class ReplicatedExtended(distribution_extended.StrategyExtended):
     ) -> list[Any]:
         """Return the reduced values of pairs. The errors are those of `reduce_to`."""
         distribution_modes.require_cross_replica(self._strategy)
-        return self._cross_device_ops.batch_reduce(reduce_op, list(value_destination_pairs))
+        pairs = list(value_destination_pairs)
+        for _, destinations in pairs:
+            if isinstance(destinations, variables.Variable):
+                self._check_is_own(destinations)
+        return self._cross_device_ops.batch_reduce(reduce_op, pairs)
 
     def broadcast_to(self, tensor: Any, destinations: Any) -> Any:
         """Return copies of a tensor on the destinations, by default on the replicas' devices.
@@ -161,14 +166,17 @@ class ReplicatedExtended(distribution_extended.StrategyExtended):
             ValueError: the strategy did not make the variable.
         """
         distribution_modes.require_cross_replica(self._strategy)
-        if not self.variable_created_in_scope(var):
-            raise ValueError(
-                f"The strategy cannot change {var!r}: make the variable in its scope, by `with "
-                "strategy.scope()`."
-            )
+        self._check_is_own(var)
         copies = distributed_values.local_results(var)
         calls = [(copy.device, (copy, *args)) for copy in copies]
         return self._updated(calls, fn, kwargs or {}, group)
+
+    def _check_is_own(self, variable: Any) -> None:
+        if not self.variable_created_in_scope(variable):
+            raise ValueError(
+                f"The strategy cannot change {variable!r}: make the variable in its scope, by "
+                "`with strategy.scope()`."
+            )
 
     def update_non_slot(
         self,
