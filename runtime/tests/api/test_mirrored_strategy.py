@@ -350,7 +350,7 @@ def test_the_old_strategy_takes_batches_of_one_replica() -> None:
         {"num_gpus": 1, "devices": ["/gpu:0"]},
         {"cross_device_ops": 1, "cross_tower_ops": 1},
     ):
-        with pytest.raises(ValueError, match="only specify|both"):
+        with pytest.raises(ValueError, match=r"only specify|both"):
             tf.contrib.distribute.MirroredStrategy(**options)
 
 
