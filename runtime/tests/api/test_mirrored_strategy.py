@@ -434,10 +434,3 @@ def test_an_optimizer_of_keras_updates_all_copies() -> None:
         for copy in session.run(list(strategy.unwrap(variable))):
             np.testing.assert_allclose(copy, [0.7, 1.7], rtol=1e-6)
         assert session.run(optimizer.iterations) == 1
-
-
-def test_a_model_of_keras_says_how_it_trains_in_replicas() -> None:
-    with mirrored().scope():
-        model = tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))])
-        with pytest.raises(NotImplementedError, match="model_to_estimator"):
-            model.compile("sgd", "mse")

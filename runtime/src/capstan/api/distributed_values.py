@@ -210,13 +210,13 @@ def select_device_mirrored(device: str, structure: Any) -> Any:
     return nest.map_structure(select, structure)
 
 
-def regroup_updates(devices: Sequence[str], updates: Sequence[Any], group: bool) -> Any:
+def regroup_updates(devices: Sequence[str], updates: Sequence[Any], is_grouped: bool) -> Any:
     """Return the results of the updates of all copies.
 
-    With `group`, a tensor of the result waits for all updates, and operations become one
-    operation. Without it, the leaves are tuples.
+    If `is_grouped`, a tensor of the result waits for all updates, and operations become one
+    operation. Otherwise the leaves are tuples.
     """
-    if not group:
+    if not is_grouped:
         return nest.map_structure(local_results, regroup(devices, updates, Mirrored))
     return regroup(devices, updates, _grouped)
 
@@ -226,14 +226,24 @@ def local_results(value: Any) -> tuple[Any, ...]:
     return value.values if isinstance(value, DistributedValues) else (value,)
 
 
+def group(values: Sequence[Any]) -> graphs.Operation:
+    """Return an operation that runs operations of several devices, which are not colocated."""
+    with context.colocate_with(None, ignore_existing=True):
+        return grouping.group(*values)
+
+
 def _grouped(devices: Sequence[str], values: Sequence[Any]) -> Any:
     if len(values) == 1:
         return Mirrored(devices, values)
-    all_updates = grouping.group(*values)
+    all_updates = group(values)
     if not all(hasattr(value, "dtype") for value in values):
         return all_updates
     copies = []
     for device, value in zip(devices, values, strict=True):
-        with context.device(device), context.control_dependencies([all_updates]):
+        with (
+            context.colocate_with(None, ignore_existing=True),
+            context.device(device),
+            context.control_dependencies([all_updates]),
+        ):
             copies.append(array_ops.identity(value))
     return Mirrored(devices, copies)

@@ -14,7 +14,7 @@ from typing import Any
 from capstan.api import context, distribution_modes, resource_variables, variable_replicas
 from capstan.api import distributed_values as values_
 from capstan.framework import graph as graphs
-from capstan.framework import grouping, saveable
+from capstan.framework import saveable
 from capstan.framework.raw import raw
 
 _Aggregation = variable_replicas.VariableAggregation
@@ -43,13 +43,8 @@ class DistributedVariable(resource_variables.ResourceVariable, values_.Distribut
         first: graphs.Operation = self.primary.initializer
         if len(self._values) == 1:
             return first
-        graph = first.graph
-        with (
-            graph.as_default(),
-            graph.control_dependencies(None),
-            graph.colocate_with(None, ignore_existing=True),
-        ):
-            return grouping.group(*(copy.initializer for copy in self._values))
+        with first.graph.as_default(), context.control_dependencies(None):
+            return values_.group([copy.initializer for copy in self._values])
 
     def _start_from(self, value: graphs.Tensor) -> None:
         for copy in self._values:
@@ -236,9 +231,9 @@ class SyncOnReadVariable(DistributedVariable):
                 return change(self._nearest, *args, **options)
             changes = []
             for copy in self._values:
-                with context.device(copy.device):
+                with context.colocate_with(None, ignore_existing=True), context.device(copy.device):
                     changes.append(change(copy, *args, **options))
-            return grouping.group(*changes)
+            return values_.group(changes)
 
     def assign(self, value: Any, *args: Any, **options: Any) -> Any:
         """Set the values. Those of all replicas are then equal, and combine to `value`."""
@@ -310,7 +305,7 @@ class _MirroredSaveable(saveable.SaveableObject):
         for copy in self._copies:
             with context.device(copy.device):
                 restored.append(raw.AssignVariableOp(copy.handle, raw.Identity(value)))
-        return grouping.group(*restored)
+        return values_.group(restored)
 
 
 class _SyncOnReadSaveable(saveable.SaveableObject):

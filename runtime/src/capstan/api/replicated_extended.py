@@ -199,6 +199,7 @@ class ReplicatedExtended(distribution_extended.StrategyExtended):
             mode = distribution_modes.Mode(self._strategy, update_device=device)
             with (
                 self._strategy.scope(),
+                context.colocate_with(None, ignore_existing=True),
                 context.device(device),
                 distribution_modes.entered(mode),
                 graphs.get_default_graph().name_scope(f"update_{number}"),

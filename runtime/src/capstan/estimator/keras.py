@@ -15,7 +15,7 @@ from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.keras import backend, context, learning, models, optimizers
 from capstan.keras.optimizers import wrapped
-from capstan.keras.training import objective, steps
+from capstan.keras.training import objective, updating
 from capstan.train import checkpoint_state, saver
 from capstan.train import steps as global_steps
 
@@ -78,12 +78,12 @@ def _model_fn(keras_model: Any, custom_objects: Any) -> Callable[..., Any]:
         if mode == _MODES.PREDICT:
             return estimator_spec.EstimatorSpec(mode, predictions=predictions)
         targets = _by_name(labels, model.output_names, "labels")
-        goal = objective.build(model, model.outputs, targets, [None] * len(targets))
+        goal = objective.build(model, model.inputs, model.outputs, targets, [None] * len(targets))
         if mode == _MODES.EVAL:
             return estimator_spec.EstimatorSpec(
                 mode, predictions=predictions, loss=goal.loss, eval_metric_ops=goal.metrics
             )
-        train = steps.train_op(model, goal)
+        train = updating.train_op(model, goal, model.inputs)
         return estimator_spec.EstimatorSpec(
             mode, predictions=predictions, loss=goal.loss, train_op=train
         )

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 from capstan.api import loss_reduction, loss_scaling, math_ops, metric_state, reduce_ops
 from capstan.framework import convert
 from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
 
 
 class Reduction:
@@ -26,6 +27,12 @@ class Reduction:
         """Raise ValueError if `key` is no reduction."""
         if key not in cls.all():
             raise ValueError(f"Invalid Reduction Key {key}. Use one of {', '.join(cls.all())}")
+
+
+def _mean(losses: Any) -> Any:
+    """Return the mean of losses, or 0 if there are none, as in a replica without examples."""
+    count = math_ops.cast(raw.Size(losses), losses.dtype)
+    return raw.DivNoNan(reduce_ops.reduce_sum(losses), count, name="value")
 
 
 class Loss:
@@ -58,7 +65,7 @@ class Loss:
                 return losses
             if self.reduction == Reduction.SUM:
                 return reduce_ops.reduce_sum(losses)
-            return reduce_ops.reduce_mean(losses)
+            return _mean(losses)
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         """Return the losses of the examples. Raises NotImplementedError."""

@@ -10,6 +10,9 @@ from capstan.keras import losses, metrics
 from capstan.keras.metrics import functions, means
 
 _LIBRARY = losses.__name__.rpartition(".")[0]
+MEAN_LOSS = "sum_over_batch_size"
+"""The reduction of the total loss of a model."""
+
 _ACCURACY = {"accuracy": "acc", "acc": "acc"}
 _CROSSENTROPY = {"crossentropy": "ce", "ce": "ce"}
 
@@ -28,6 +31,8 @@ class Compiled:
     weighted_metrics: Any
     sample_weight_mode: Any = None
     target_tensors: Any = None
+    strategy: Any = None
+    """The strategy with several replicas in whose scope the model was compiled, or None."""
 
     def check(self, names: Sequence[str] | None) -> None:
         """Check the arguments, against the names of the outputs if they are known.

@@ -31,13 +31,14 @@ class Objective:
 
 def build(
     model: Any,
+    inputs: Sequence[Any],
     outputs: Sequence[Any],
     targets: Sequence[Any],
     sample_weights: Sequence[Any],
 ) -> Objective:
     """Add the loss and the metrics of a compiled model to the graph of its outputs.
 
-    `targets` and `sample_weights` have a tensor for each output, which may be None.
+    The model was called on `inputs`. `targets` and `sample_weights` have a tensor for each output, which may be None.
 
     Raises:
         ValueError: the arguments of `compile` do not fit the outputs.
@@ -73,7 +74,7 @@ def build(
             weight = _masked(sample_weights[at] if is_weighted else None, masks[at], outputs[at])
             updates.append(metric.update_state(target, outputs[at], sample_weight=weight))
     # A model inside has also losses for inputs of its own, which no batch feeds.
-    for extra in [*model.get_losses_for(None), *model.get_losses_for(model.inputs)]:
+    for extra in [*model.get_losses_for(None), *model.get_losses_for(list(inputs))]:
         total = total + math_ops.cast(extra, total.dtype)
     for metric in found.values():
         context.of().metric_variables.update(dict.fromkeys(metric.variables))

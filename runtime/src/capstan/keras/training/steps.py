@@ -8,10 +8,9 @@ import numpy as np
 
 from capstan.api import creation_ops
 from capstan.framework import graph as graphs
-from capstan.framework.grouping import group
 from capstan.keras import learning
 from capstan.keras.metrics import metric as metrics
-from capstan.keras.training import batches, compiled, objective
+from capstan.keras.training import batches, compiled, objective, replicas, updating
 
 
 class Steps:
@@ -43,13 +42,20 @@ class Steps:
                 weights[place] = creation_ops.placeholder(kind, shape, named)
         self._targets = [targets[place] for place in places if tensors[place] is None]
         self._weights = [weights[place] for place in places]
-        self.objective = objective.build(model, model.outputs, targets, weights)
+        self._replicas: replicas.Replicas | None = None
+        if given.strategy is None:
+            self.objective = objective.build(model, model.inputs, model.outputs, targets, weights)
+        else:
+            self._replicas = replicas.Replicas(given.strategy, model, targets, weights)
+            self.objective = self._replicas.objective
 
     @functools.cached_property
     def _train_op(self) -> Any:
         """The operation that changes the variables, once for each batch."""
         with self.objective.loss.graph.as_default():
-            return train_op(self._model, self.objective)
+            if self._replicas is not None:
+                return self._replicas.train_op()
+            return updating.train_op(self._model, self.objective, self._model.inputs)
 
     def prepare(self, *, trains: bool) -> None:
         """Add all operations to the graph, so that their variables can be initialized."""
@@ -86,18 +92,6 @@ class Steps:
             for metric in found:
                 if not metrics.is_own(metric):
                     metric.reset_states()
-
-
-def train_op(model: Any, goal: objective.Objective) -> Any:
-    """Add the operation that trains a compiled model, and updates its moving averages."""
-    # The weights that were trainable when the model was compiled: another model may share them.
-    weights = model.trainable_weights if model._trained is None else model._trained
-    updates = model.optimizer.get_updates(goal.loss, weights)
-    # A model inside has also updates for inputs of its own, which no batch feeds.
-    own = [*model.get_updates_for(None), *model.get_updates_for(model.inputs)]
-    # A metric that is an attribute of the model has the batch already.
-    counted = {id(each) for metric in goal.metrics.values() for each in metric.updates}
-    return group(*updates, *(each for each in own if id(each) not in counted))
 
 
 def inputs_of(model: Any, batch: batches.Batch, *, trains: bool) -> dict[Any, Any]:

@@ -48,20 +48,23 @@ class Trainer(predictor.Predictor):
         `metrics` is a list of names, functions and Metrics, or has a list for each output.
         `weighted_metrics` also use the weights of the examples. With the `sample_weight_mode`
         "temporal", the weights of an output are those of steps, [examples, steps].
-        `target_tensors` are tensors of targets, which the program then does not pass as `y`. If the
+        In the scope of a strategy with several replicas, `fit` and `evaluate` divide each batch
+        among them. `target_tensors` are tensors of targets, which the program then does not pass as `y`. If the
         inputs are tensors, too, `fit` gets only the number of steps.
 
         Raises:
             ValueError: a name is unknown, or the arguments do not fit the outputs.
             TypeError: `metrics` is no list and no dictionary.
-            NotImplementedError: the call is in the scope of a strategy with several replicas.
+            NotImplementedError: the call is in the scope of a strategy with several replicas, and
+                the model has no inputs of its own.
         """
-        if distribution_strategy.get_strategy().num_replicas_in_sync > 1:
+        strategy = distribution_strategy.get_strategy()
+        has_replicas = strategy.num_replicas_in_sync > 1
+        if has_replicas and not self.outputs:
             raise NotImplementedError(
-                "Models of Keras do not train in several replicas by `fit`. Train an estimator: "
-                "tf.keras.estimator.model_to_estimator(model, config=tf.estimator.RunConfig("
-                "train_distribute=strategy)), where the model is made outside of the strategy's "
-                "scope."
+                "A model without inputs of its own does not train in several replicas. Give its "
+                "first layer an `input_shape`, or train an estimator that "
+                "tf.keras.estimator.model_to_estimator makes."
             )
         self._compiled = compiled.Compiled(
             optimizers.get(optimizer),
@@ -71,6 +74,7 @@ class Trainer(predictor.Predictor):
             weighted_metrics,
             sample_weight_mode,
             target_tensors,
+            strategy if has_replicas else None,
         )
         self._made = {}
         self._trained = self.trainable_weights if self.outputs else None

@@ -1,0 +1,82 @@
+"""A compiled model in the replicas of a strategy, each of which gets a part of the batch.
+
+Source: python/keras/engine/training_distributed.py.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from capstan.api import array_ops, distributed_values, distribution_strategy, loss_scaling
+from capstan.framework import nest
+from capstan.keras.training import compiled, objective, updating
+
+_MEAN = "MEAN"
+
+
+class Replicas:
+    """The calls of a model, one in each replica of a strategy.
+
+    `targets` and `weights` are tensors of the whole batch, or None. The optimizer of the model
+    minimizes the mean of the losses of the replicas.
+    """
+
+    def __init__(
+        self,
+        strategy: distribution_strategy.Strategy,
+        model: Any,
+        targets: Sequence[Any],
+        weights: Sequence[Any],
+    ) -> None:
+        self._strategy, self._model = strategy, model
+        given = [list(model.inputs), list(targets), list(weights)]
+        count = strategy.num_replicas_in_sync
+        parts = [_parts(given, number, count) for number in range(count)]
+        whole = distributed_values.regroup(strategy.extended.worker_devices, parts)
+        self._goals: dict[int, tuple[objective.Objective, Any]] = {}
+        with strategy.scope():
+            found = strategy.extended.call_for_each_replica(self._build, whole)
+            loss = strategy.reduce(_MEAN, found["loss"])
+            update = strategy.group(found["update"])
+        first = self._goals[0][0]
+        values = [distributed_values.local_results(value)[0] for value in found["values"]]
+        loss = distributed_values.local_results(loss)[0]
+        self.objective = objective.Objective(loss, first.metrics, update, values)
+
+    def _build(self, inputs: list[Any], targets: list[Any], weights: list[Any]) -> dict[str, Any]:
+        """Call the model in a replica."""
+        outputs = self._model(inputs[0] if len(inputs) == 1 else inputs)
+        goal = objective.build(self._model, inputs, nest.flatten(outputs), targets, weights)
+        self._goals[_number()] = goal, inputs
+        return {"loss": goal.loss, "update": goal.update, "values": goal.values}
+
+    def train_op(self) -> Any:
+        """Add the operation that trains the model in all replicas."""
+
+        def train() -> Any:
+            goal, inputs = self._goals[_number()]
+            return updating.train_op(self._model, goal, inputs)
+
+        with self._strategy.scope(), loss_scaling.enabled():
+            loss_scaling.note(compiled.MEAN_LOSS)
+            return self._strategy.group(self._strategy.extended.call_for_each_replica(train))
+
+
+def _number() -> int:
+    """Return the number of the replica for which the graph is built."""
+    replica = distribution_strategy.get_replica_context()
+    assert replica is not None
+    return replica.replica_index
+
+
+def _parts(given: Any, number: int, count: int) -> Any:
+    return nest.mapped(lambda whole: _part(whole, number, count), given)
+
+
+def _part(whole: Any, number: int, count: int) -> Any:
+    """Return the part of a replica of a batch. The last parts may be smaller."""
+    if whole is None:
+        return None
+    size = (array_ops.shape(whole)[0] + count - 1) // count
+    part = whole[number * size : (number + 1) * size]
+    part.set_shape([None, *whole.shape.as_list()[1:]] if whole.shape.ndims else None)
+    return part

@@ -1,0 +1,122 @@
+"""`fit` and `evaluate` of models of Keras in the replicas of a strategy."""
+
+import contextlib
+import pathlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+DRAWN = np.random.RandomState(0).rand(32, 3).astype(np.float32)
+TARGETS = DRAWN.sum(1, keepdims=True) - 1.5
+keras = tf.keras
+
+
+@pytest.fixture(autouse=True)
+def _session() -> Iterator[None]:
+    keras.backend.clear_session()
+    yield
+    keras.backend.clear_session()
+
+
+def mirrored(count: int) -> Any:
+    return tf.distribute.MirroredStrategy([f"/cpu:{number}" for number in range(count)])
+
+
+def compiled(strategy: Any, optimizer: Any, make: Callable[[], Any]) -> Any:
+    """Return a model that was made and compiled in the scope of a strategy, in a new graph."""
+    keras.backend.clear_session()
+    config = tf.ConfigProto(device_count={"CPU": 4})
+    keras.backend.set_session(tf.Session(config=config))
+    with contextlib.nullcontext() if strategy is None else strategy.scope():
+        model = make()
+        model.compile(optimizer(), "mse", metrics=["mae", keras.metrics.MeanSquaredError()])
+    return model
+
+
+def dense() -> Any:
+    decay = keras.regularizers.l2(0.01)
+    layers = [
+        keras.layers.Dense(
+            4, "tanh", kernel_initializer="ones", kernel_regularizer=decay, input_shape=(3,)
+        ),
+        keras.layers.Dense(1, kernel_initializer="ones"),
+    ]
+    return keras.Sequential(layers)
+
+
+OPTIMIZERS = {
+    "name": lambda: "adam",
+    "keras": lambda: keras.optimizers.SGD(0.1, momentum=0.9),
+    "train": lambda: tf.train.AdagradOptimizer(0.1),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_replicas_train_and_evaluate_as_one_replica_does(optimizer: str) -> None:
+    found = []
+    for strategy in (None, mirrored(2), mirrored(4)):
+        model = compiled(strategy, OPTIMIZERS[optimizer], dense)
+        history = model.fit(
+            DRAWN, TARGETS, 16, epochs=2, shuffle=False, verbose=0,
+            validation_data=(DRAWN[:8], TARGETS[:8]),
+        )  # fmt: skip
+        losses = [history.history[name] for name in sorted(history.history)]
+        results = model.evaluate(DRAWN, TARGETS, 16, verbose=0)
+        found.append([*np.ravel(losses), *results, *model.predict(DRAWN[:2]).ravel()])
+    for each in found[1:]:
+        np.testing.assert_allclose(each, found[0], rtol=2e-4)
+
+
+def test_a_part_of_a_batch_may_have_no_example() -> None:
+    model = compiled(mirrored(4), lambda: "sgd", dense)
+    history = model.fit(DRAWN[:9], TARGETS[:9], 8, epochs=1, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+    assert np.isfinite(model.get_weights()[0]).all()
+
+
+def test_a_dataset_and_weights_of_examples_are_divided_too() -> None:
+    found = []
+    weights = np.linspace(0.0, 2.0, 32).astype(np.float32)
+    source = tf.data.Dataset.from_tensor_slices
+    for strategy in (None, mirrored(2)):
+        model = compiled(strategy, OPTIMIZERS["keras"], dense)
+        dataset = source((DRAWN, TARGETS, weights)).batch(16).repeat()
+        history = model.fit(dataset, steps_per_epoch=4, verbose=0)
+        found.append(history.history["loss"])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-4)
+
+
+def test_averages_of_replicas_are_saved_as_their_mean(tmp_path: pathlib.Path) -> None:
+    def make() -> Any:
+        layers = [
+            keras.layers.BatchNormalization(momentum=0.5, input_shape=(3,)),
+            keras.layers.Dense(1),
+        ]
+        return keras.Sequential(layers)
+
+    strategy = mirrored(2)
+    model = compiled(strategy, lambda: "sgd", make)
+    model.fit(DRAWN, TARGETS, 32, epochs=1, shuffle=False, verbose=0)
+    moving = model.layers[0].moving_mean
+    session = keras.backend.get_session()
+    copies = session.run(list(strategy.unwrap(moving)))
+    halves = [DRAWN[:16].mean(0) / 2, DRAWN[16:].mean(0) / 2]
+    np.testing.assert_allclose(copies, halves, rtol=1e-5)
+    model.save_weights(str(tmp_path / "weights"))
+    expected = model.predict(DRAWN[:2])
+    model.set_weights([np.zeros_like(each) for each in model.get_weights()])
+    model.load_weights(str(tmp_path / "weights"))
+    np.testing.assert_allclose(model.predict(DRAWN[:2]), expected, rtol=1e-5)
+    copies = session.run(list(strategy.unwrap(moving)))
+    np.testing.assert_allclose(copies, [np.mean(halves, axis=0)] * 2, rtol=1e-5)
+
+
+def test_a_model_in_replicas_needs_inputs_of_its_own() -> None:
+    with mirrored(2).scope():
+        model = keras.Sequential([keras.layers.Dense(1)])
+        with pytest.raises(NotImplementedError, match="input_shape"):
+            model.compile("sgd", "mse")
