@@ -38,7 +38,8 @@ def build(
 ) -> Objective:
     """Add the loss and the metrics of a compiled model to the graph of its outputs.
 
-    The model was called on `inputs`. `targets` and `sample_weights` have a tensor for each output, which may be None.
+    The model was called on `inputs`. `targets` and `sample_weights` have a tensor for each output,
+    which may be None.
 
     Raises:
         ValueError: the arguments of `compile` do not fit the outputs.

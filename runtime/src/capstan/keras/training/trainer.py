@@ -48,9 +48,10 @@ class Trainer(predictor.Predictor):
         `metrics` is a list of names, functions and Metrics, or has a list for each output.
         `weighted_metrics` also use the weights of the examples. With the `sample_weight_mode`
         "temporal", the weights of an output are those of steps, [examples, steps].
-        In the scope of a strategy with several replicas, `fit` and `evaluate` divide each batch
-        among them. `target_tensors` are tensors of targets, which the program then does not pass as `y`. If the
+        `target_tensors` are tensors of targets, which the program then does not pass as `y`. If the
         inputs are tensors, too, `fit` gets only the number of steps.
+        In the scope of a strategy with several replicas, `fit` and `evaluate` divide each batch
+        among them.
 
         Raises:
             ValueError: a name is unknown, or the arguments do not fit the outputs.
