@@ -139,7 +139,7 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
         pairs = gradient_pairs.with_gradient(grads_and_vars)
         mode = distribution_modes.current()
         if mode is None:
-            return self._applied(pairs, name, self._updates)
+            return self._apply_pairs(pairs, name, self._update_all)
         if mode.replica is None:
             raise RuntimeError(
                 "`apply_gradients() cannot be called in cross-replica context. Use "
@@ -164,9 +164,9 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
                 )
             ]
 
-        return self._applied(grads_and_vars, name, updates)
+        return self._apply_pairs(grads_and_vars, name, updates)
 
-    def _applied(
+    def _apply_pairs(
         self, pairs: list[tuple[Any, Any]], name: str | None, updates: Callable[..., list[Any]]
     ) -> graphs.Operation:
         """Return an operation that runs `updates(pairs, coefficients)`, and counts the step."""
@@ -185,7 +185,7 @@ class Optimizer(optimizer_state.OptimizerState, abc.ABC):
                     # A program may count in a reference variable, such as the global step.
                     return step.op if isinstance(step, graphs.Tensor) else step
 
-    def _updates(self, pairs: list[tuple[Any, Any]], state: Coefficients) -> list[Any]:
+    def _update_all(self, pairs: list[tuple[Any, Any]], state: Coefficients) -> list[Any]:
         return [self._update(grad, var, state) for grad, var in pairs]
 
     def _update(self, grad: Any, var: Any, state: Coefficients) -> Any:
