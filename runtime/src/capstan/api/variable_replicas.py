@@ -1,6 +1,7 @@
-"""What TensorFlow's distribution strategies know about a variable (python/ops/variables.py).
+"""What distribution strategies know about a variable (python/ops/variables.py).
 
-Capstan's strategies have one replica, so a variable has one copy. The values are checked and kept.
+Without a strategy, and in a strategy with one replica, a variable has one copy. The values are then
+checked and kept.
 """
 
 import enum
@@ -8,7 +9,7 @@ from typing import Any
 
 
 class VariableSynchronization(enum.Enum):
-    """When the copies of a variable become equal. It has no effect, because there is one copy."""
+    """When the copies of a variable become equal: with each change, or when it is read."""
 
     AUTO = 0
     NONE = 1
@@ -17,7 +18,7 @@ class VariableSynchronization(enum.Enum):
 
 
 class VariableAggregation(enum.Enum):
-    """How the updates of several copies are combined. It has no effect: there is one copy."""
+    """How the changes of several replicas, or the values of several copies, are combined."""
 
     NONE = 0
     SUM = 1
