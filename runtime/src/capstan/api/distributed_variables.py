@@ -11,7 +11,13 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from capstan.api import context, distribution_modes, resource_variables, variable_replicas
+from capstan.api import (
+    context,
+    distributed_saveables,
+    distribution_modes,
+    resource_variables,
+    variable_replicas,
+)
 from capstan.api import distributed_values as values_
 from capstan.framework import graph as graphs
 from capstan.framework import saveable
@@ -204,7 +210,7 @@ class MirroredVariable(DistributedVariable):
         return extended.reduce_to(_reduction(self._aggregation), value, self)
 
     def checkpoint_saveable(self, name: str) -> saveable.SaveableObject:
-        return _MirroredSaveable(self, name)
+        return distributed_saveables.MirroredSaveable(self, name)
 
 
 class AggregatingVariable(MirroredVariable):
@@ -268,15 +274,15 @@ class SyncOnReadVariable(DistributedVariable):
     # --- reads
 
     def value(self) -> graphs.Tensor:
-        return self._combined() if distribution_modes.is_for_all() else super().value()
+        return self.combined() if distribution_modes.is_for_all() else super().value()
 
     def read_value(self) -> graphs.Tensor:
-        return self._combined() if distribution_modes.is_for_all() else super().read_value()
+        return self.combined() if distribution_modes.is_for_all() else super().read_value()
 
     def _as_graph_element(self) -> graphs.Tensor:
-        return self._combined() if distribution_modes.is_for_all() else super()._as_graph_element()
+        return self.combined() if distribution_modes.is_for_all() else super()._as_graph_element()
 
-    def _combined(self) -> graphs.Tensor:
+    def combined(self) -> graphs.Tensor:
         """Return the values of all replicas, combined on the device of the first."""
         if self._aggregation is _Aggregation.ONLY_FIRST_REPLICA:
             first: graphs.Tensor = self.primary.value()
@@ -288,49 +294,7 @@ class SyncOnReadVariable(DistributedVariable):
         return total
 
     def checkpoint_saveable(self, name: str) -> saveable.SaveableObject:
-        return _SyncOnReadSaveable(self, name)
-
-
-class _MirroredSaveable(saveable.SaveableObject):
-    """Saves the first copy, and restores all copies."""
-
-    def __init__(self, variable: MirroredVariable, name: str) -> None:
-        value = variable.primary._as_graph_element()
-        super().__init__(variable, [saveable.SaveSpec(value, "", name)], name)
-        self._copies = variable.values
-
-    def restore(self, restored_tensors: Sequence[graphs.Tensor], restored_shapes: Any) -> Any:
-        value = _reshaped(restored_tensors[0], restored_shapes)
-        restored = []
-        for copy in self._copies:
-            with context.device(copy.device):
-                restored.append(raw.AssignVariableOp(copy.handle, raw.Identity(value)))
-        return values_.group(restored)
-
-
-class _SyncOnReadSaveable(saveable.SaveableObject):
-    """Saves the combined value, and restores values that combine to it."""
-
-    def __init__(self, variable: SyncOnReadVariable, name: str) -> None:
-        spec = saveable.SaveSpec(
-            variable._combined,
-            "",
-            name,
-            dtype=variable.dtype,
-            device=variable.primary.device,
-        )
-        super().__init__(variable, [spec], name)
-        self._variable = variable
-
-    def restore(self, restored_tensors: Sequence[graphs.Tensor], restored_shapes: Any) -> Any:
-        return self._variable.assign(_reshaped(restored_tensors[0], restored_shapes))
-
-
-def _reshaped(value: graphs.Tensor, shapes: Any) -> graphs.Tensor:
-    if shapes is None:
-        return value
-    reshaped: graphs.Tensor = raw.Reshape(value, shapes[0])
-    return reshaped
+        return distributed_saveables.SyncOnReadSaveable(self, name)
 
 
 def _calling(method: str) -> Callable[..., Any]:
