@@ -23,6 +23,8 @@ from capstan.framework import graph as graphs
 from capstan.framework import saveable
 from capstan.framework.raw import raw
 
+_KIND = "MirroredVariable and SyncOnReadVariable define this"
+
 _Aggregation = variable_replicas.VariableAggregation
 
 
@@ -147,11 +149,11 @@ class DistributedVariable(resource_variables.ResourceVariable, values_.Distribut
 
     def _changed(self, change: Callable[..., Any], args: Any, options: Any) -> Any:
         """Call `change(copy, *args, **options)` for copies of the variable."""
-        raise NotImplementedError
+        raise NotImplementedError(_KIND)
 
     def checkpoint_saveable(self, name: str) -> saveable.SaveableObject:
         """Return what saves the variable under a name, and restores all copies."""
-        raise NotImplementedError
+        raise NotImplementedError(_KIND)
 
     def _scope(self) -> AbstractContextManager[Any]:
         """Enter the strategy of the variable, unless this thread is in it.
