@@ -434,3 +434,14 @@ def test_an_optimizer_of_keras_updates_all_copies() -> None:
         for copy in session.run(list(strategy.unwrap(variable))):
             np.testing.assert_allclose(copy, [0.7, 1.7], rtol=1e-6)
         assert session.run(optimizer.iterations) == 1
+
+
+def test_modules_of_tensorflow_have_the_classes() -> None:
+    from capstan.python.distribute import cross_device_ops, mirrored_strategy, values
+
+    assert cross_device_ops.NcclAllReduce is tf.distribute.NcclAllReduce
+    assert mirrored_strategy.MirroredStrategy is tf.distribute.MirroredStrategy
+    strategy = mirrored()
+    with strategy.scope():
+        assert isinstance(tf.Variable(1.0), values.MirroredVariable)
+    assert isinstance(strategy.run(number), values.PerReplica)
