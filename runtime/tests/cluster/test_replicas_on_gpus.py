@@ -29,7 +29,7 @@ def trained(make: Callable[[], Any]) -> Any:
     dataset = tf.data.Dataset.from_tensor_slices((DRAWN, TARGETS)).batch(12).repeat()
     iterator = strategy.make_dataset_iterator(dataset)
     with strategy.scope():
-        optimizer = tf.train.AdamOptimizer(0.1)
+        optimizer = tf.train.MomentumOptimizer(0.01, 0.9)
 
     def step(features: Any, labels: Any) -> Any:
         hidden = tf.layers.dense(features, 4, tf.nn.tanh, kernel_initializer=tf.ones_initializer())

@@ -31,7 +31,7 @@ def model_fn(features: Any, labels: Any, mode: str, params: Any) -> Any:
     if mode == tf.estimator.ModeKeys.EVAL:
         error = tf.metrics.mean_absolute_error(labels, outputs)
         return tf.estimator.EstimatorSpec(mode, loss=loss, eval_metric_ops={"error": error})
-    train = tf.train.AdamOptimizer(0.05).minimize(loss, tf.train.get_global_step())
+    train = tf.train.MomentumOptimizer(0.002, 0.9).minimize(loss, tf.train.get_global_step())
     return tf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
 
 
