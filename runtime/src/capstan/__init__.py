@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from capstan import errors as errors
+from capstan.api import ragged_dispatch as _ragged_dispatch
 from capstan.api.absent import absent as _absent
 from capstan.api.accumulators import *
 from capstan.api.arrangement_ops import *
@@ -51,6 +52,8 @@ from capstan.api.nn_space_to_batch import *
 from capstan.api.ordering_ops import *
 from capstan.api.parsing_ops import *
 from capstan.api.quantization_ops import *
+from capstan.api.ragged.spec import *
+from capstan.api.ragged.tensor import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *
 from capstan.api.script_ops import *
@@ -107,6 +110,7 @@ if TYPE_CHECKING:
     from capstan.api import nn as nn
     from capstan.api import python_io as python_io
     from capstan.api import queue as queue
+    from capstan.api import ragged as ragged
     from capstan.api import raw_ops as raw_ops
     from capstan.api import resource_loader as resource_loader
     from capstan.api import sets as sets
@@ -118,6 +122,7 @@ if TYPE_CHECKING:
     from capstan.train import summary as summary
 
 _finder.install()
+globals().update(_ragged_dispatch.overrides(globals()))
 
 __version__ = "0.1.0"
 
@@ -148,6 +153,7 @@ _MODULES = {
     "python_io": "capstan.api.python_io",
     "pywrap_tensorflow": "capstan.python.pywrap_tensorflow",
     "queue": "capstan.api.queue",
+    "ragged": "capstan.api.ragged",
     "raw_ops": "capstan.api.raw_ops",
     "resource_loader": "capstan.api.resource_loader",
     "saved_model": "capstan.train.saved_model",

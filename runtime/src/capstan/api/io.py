@@ -4,6 +4,7 @@ import importlib
 from typing import Any, Final
 
 from capstan.api import io_gfile as gfile
+from capstan.api import parsing_ops
 from capstan.api.absent import absent
 from capstan.api.data_flow_ops import PaddingFIFOQueue, PriorityQueue, RandomShuffleQueue
 from capstan.api.example_ops import (
@@ -28,12 +29,9 @@ from capstan.api.image_files import (
 )
 from capstan.api.io_ops import matching_files, read_file, write_file
 from capstan.api.parsing_ops import (
-    decode_base64,
-    decode_compressed,
     decode_csv,
     decode_json_example,
     decode_raw,
-    encode_base64,
     parse_tensor,
     serialize_tensor,
 )
@@ -44,6 +42,7 @@ from capstan.api.python_io import (
     tf_record_iterator,
 )
 from capstan.api.queue_base import QueueBase
+from capstan.api.ragged_dispatch import of as _of
 from capstan.api.sequence_example_ops import (
     parse_sequence_example,
     parse_single_sequence_example,
@@ -97,6 +96,10 @@ __all__ = [
     "tf_record_iterator",
     "write_file",
 ]  # fmt: skip
+
+decode_base64 = _of(parsing_ops.decode_base64)
+decode_compressed = _of(parsing_ops.decode_compressed)
+encode_base64 = _of(parsing_ops.encode_base64)
 
 _TRAINING: Final = ("match_filenames_once", "write_graph")
 """Functions of `tf.train`, which most programs that use `tf.io` load later or never."""

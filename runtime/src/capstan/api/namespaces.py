@@ -127,7 +127,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         **_same("as_string regex_replace substr"),
         "format": "printing.string_format",
         "join": "string_join",
-        "regex_full_match": "string_ops.regex_full_match",
+        "regex_full_match": "ragged_dispatch.regex_full_match",
         "length": "string_length",
         "lower": "string_ops.lower",
         "ngrams": "ngram_ops.ngrams",

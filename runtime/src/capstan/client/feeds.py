@@ -8,15 +8,21 @@ import numpy as np
 
 from capstan.client import tensor_handle
 from capstan.core import dtypes
+from capstan.framework import composite, indexed_slices, sparse_tensor
 from capstan.framework import graph as graphs
-from capstan.framework import indexed_slices, sparse_tensor
 
 Array = np.ndarray[Any, Any]
+_SEVERAL = (
+    tuple,
+    indexed_slices.IndexedSlices,
+    sparse_tensor.SparseTensor,
+    composite.Composite,
+)
 
 
 def is_several(key: object) -> bool:
     """Return whether a key of `feed_dict` can name several tensors."""
-    return isinstance(key, tuple | indexed_slices.IndexedSlices | sparse_tensor.SparseTensor)
+    return isinstance(key, _SEVERAL)
 
 
 def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
@@ -34,6 +40,8 @@ def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
     if isinstance(key, sparse_tensor.SparseTensor):
         tensors = (key.indices, key.values, key.dense_shape)
         return tuple(tensor for part in tensors for tensor in resolve(part, graph))
+    if isinstance(key, composite.Composite):
+        return tuple(tensor for part in key._parts() for tensor in resolve(part, graph))
     try:
         tensor = graph.as_graph_element(key, allow_tensor=True, allow_operation=False)
     except (TypeError, ValueError, KeyError) as fault:
@@ -65,6 +73,8 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
         ]
     if isinstance(key, sparse_tensor.SparseTensor):
         return tuple(value)
+    if isinstance(key, composite.Composite):
+        return key._fed(value)
     return (value,)
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from capstan.framework import composite, indexed_slices, sparse_tensor
 from capstan.framework import graph as graphs
-from capstan.framework import indexed_slices, sparse_tensor
 
 Rebuild = Callable[[Mapping[object, Any]], Any]
 
@@ -52,6 +52,8 @@ def structure(fetches: Any) -> object:
         return kind, tuple(fetches), *map(structure, fetches.values())
     if kind is indexed_slices.IndexedSlices or kind is sparse_tensor.SparseTensor:
         return kind, fetches.values, fetches.indices, fetches.dense_shape
+    if isinstance(fetches, composite.Composite):
+        return kind, *fetches._parts()
     return fetches
 
 
@@ -79,6 +81,9 @@ def _walk(
     if isinstance(fetch, sparse_tensor.SparseTensor):
         arrays = each([fetch.indices, fetch.values, fetch.dense_shape])
         return lambda found: sparse_tensor.SparseTensorValue(*(build(found) for build in arrays))
+    if isinstance(fetch, composite.Composite):
+        components = each(fetch._parts())
+        return lambda found: fetch._fetched([build(found) for build in components])
     element = _element(fetch, graph)
     if isinstance(element, graphs.Operation):
         targets[element] = None

@@ -6,7 +6,15 @@ types are an error.
 
 from typing import Any
 
-from capstan.framework import arguments, convert, operand, quotients, sparse_tensor, subscript
+from capstan.framework import (
+    arguments,
+    composite,
+    convert,
+    operand,
+    quotients,
+    sparse_tensor,
+    subscript,
+)
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -30,6 +38,8 @@ def binary(name: str, x: Any, y: Any) -> Any:
     Raises:
         TypeError: the operands have different types, or a type that the op does not take.
     """
+    if isinstance(y, composite.Composite):
+        return NotImplemented  # Python then asks the operator of `y`
     if name[0].isupper():
         return getattr(raw, name)(x, y)
     if name == "mul" and isinstance(y, sparse_tensor.SparseTensor):
