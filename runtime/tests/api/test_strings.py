@@ -11,7 +11,7 @@ import capstan as tf
     ("strings", "options", "message"),
     [
         ("a b", {}, "Pass \\[input\\] to split one string"),
-        (["a b"], {"result_type": "RaggedTensor"}, "Capstan has no ragged"),
+        (["a b"], {"result_type": "Tensor"}, "must be 'RaggedTensor' or 'SparseTensor'"),
         (["a b"], {"source": ["a"]}, "Cannot specify both 'source' and 'input'"),
     ],
 )

@@ -5,43 +5,14 @@ from typing import Any
 import genuine
 import numpy as np
 import pytest
-from oracle_tables import Case, compare, outcome
+from oracle_tables import Case, compare
+from ragged_rows import DEEP, ROWS, deep, fed, of, parts, rows, wide
 
 import capstan
 
 pytestmark = genuine.MARKS
 
-ROWS = [[1, 2], [], [3, 4, 5]]
-DEEP = [[[1.0, 2], [3]], [], [[4, 5, 6], [], [7]]]
 FLAT = [3, 1, 4, 1, 5, 9, 2, 6]
-
-
-def parts(v1: Any, *given: Any) -> list[Any]:
-    """Return the tensors of ragged tensors, and tensors as they are."""
-    found: list[Any] = []
-    for each in given:
-        if isinstance(each, v1.RaggedTensor):
-            found += [each.flat_values, *each.nested_row_splits]
-        else:
-            found.append(v1.convert_to_tensor(each))
-    return found
-
-
-def rows(v1: Any, **options: Any) -> Any:
-    return v1.ragged.constant(ROWS, **options)
-
-
-def deep(v1: Any) -> Any:
-    return v1.ragged.constant(DEEP)
-
-
-def wide(v1: Any) -> Any:
-    return v1.ragged.constant([[[1, 2]], [], [[3, 4], [5, 6]]], ragged_rank=1)
-
-
-def fed(v1: Any, value: Any, kind: Any = np.int64) -> Any:
-    """Return a value that only the step knows."""
-    return v1.placeholder_with_default(np.array(value, kind), [None] * np.ndim(value))
 
 
 FACTORIES: list[Case] = [
@@ -59,9 +30,7 @@ FACTORIES: list[Case] = [
     lambda v1: v1.RaggedTensor.from_nested_row_splits(FLAT, [[0, 3, 3, 5], [0, 4, 4, 7, 8, 8]]),
     lambda v1: v1.RaggedTensor.from_nested_row_lengths(FLAT, [[2, 1], [4, 0, 4]]),
     lambda v1: v1.RaggedTensor.from_nested_value_rowids(FLAT, [[0, 2], [0] * 4 + [1] * 4]),
-    lambda v1: v1.RaggedTensor.from_nested_value_rowids(
-        FLAT, [[0, 2], [0] * 4 + [1] * 4], [4, 2]
-    ),
+    lambda v1: v1.RaggedTensor.from_nested_value_rowids(FLAT, [[0, 2], [0] * 4 + [1] * 4], [4, 2]),
     lambda v1: v1.RaggedTensor.from_row_splits([[1, 2], [3, 4]], [0, 2]),
     lambda v1: v1.RaggedTensor.from_row_splits([], [0]),
     lambda v1: v1.RaggedTensor.from_tensor([[1, 2, 0], [3, 0, 0]]),
@@ -129,10 +98,6 @@ REFUSED: list[Case] = [
     lambda v1: rows(v1)[1, 2, 3, 4],
     lambda v1: rows(v1)[:, ::0.5],
 ]
-
-
-def of(v1: Any, case: Case) -> Any:
-    return outcome(v1, lambda module: parts(module, case(module)))
 
 
 @pytest.mark.parametrize("number", range(len(FACTORIES)))

@@ -134,12 +134,3 @@ def test_one_string_is_split_into_the_same_characters_and_bytes(v1: Any) -> None
             lambda v1: v1.strings.bytes_split(""),
         ],
     )
-
-
-def test_several_strings_are_refused_with_advice() -> None:
-    for split in (capstan.strings.bytes_split, capstan.strings.unicode_decode):
-        with (
-            capstan.Graph().as_default(),
-            pytest.raises(ValueError, match="no ragged tensors"),
-        ):
-            split(["a"], *(["UTF-8"] if split is capstan.strings.unicode_decode else []))

@@ -86,6 +86,12 @@ class DatasetSpec:
     def with_shape(self, shape: tensor_shape.TensorShape) -> "DatasetSpec":
         return self
 
+    def batched(self, count: int | None) -> "DatasetSpec":
+        return self
+
+    def sliced(self) -> "DatasetSpec":
+        return self
+
     def unpacked(self, tensor: Any) -> Any:
         return self.legacy_class(tensor, self.element_spec)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import data_base, data_padding, data_structure
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes
 from capstan.framework import convert
 
 
@@ -18,7 +18,7 @@ class Batching(data_base.Base):
         size = data_base.int64(batch_size, "batch_size")
         drop = convert.convert_to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")
         count = data_base.static(size) if data_base.static(drop) else None
-        spec = data_structure.mapped(lambda leaf: _stacked(leaf, count), self._spec)
+        spec = data_structure.mapped(lambda leaf: leaf.batched(count), self._spec)
         return self._unary("BatchDatasetV2", size, drop, spec=spec)
 
     def padded_batch(
@@ -61,9 +61,7 @@ class Batching(data_base.Base):
 
     def unbatch(self) -> Any:
         """Return the slices of each component along axis 0 as elements."""
-        spec = data_structure.mapped(
-            lambda leaf: leaf.with_shape(leaf.legacy_shape.with_rank_at_least(1)[1:]), self._spec
-        )
+        spec = data_structure.mapped(lambda leaf: leaf.sliced(), self._spec)
         if any(leaf.packed_type is dtypes.variant for leaf in data_structure.flatten(spec)):
             rows = self._of(self._variant_tensor, self._spec).map(
                 lambda *element: tuple(
@@ -72,7 +70,3 @@ class Batching(data_base.Base):
             )
             return rows._unary("UnbatchDataset", spec=spec)
         return self._unary("UnbatchDataset", spec=spec)
-
-
-def _stacked(leaf: Any, count: int | None) -> Any:
-    return leaf.with_shape(tensor_shape.TensorShape([count]).concatenate(leaf.legacy_shape))

@@ -27,6 +27,7 @@ from capstan.api.data_options import (
 from capstan.api.data_resampling import rejection_resample
 from capstan.api.data_saveable import make_saveable_from_iterator
 from capstan.api.data_specs import (
+    RaggedTensorStructure,
     SparseTensorStructure,
     TensorStructure,
     from_variant,
@@ -50,6 +51,7 @@ __all__ = [
     "Optional",
     "RandomDataset",
     "Reducer",
+    "RaggedTensorStructure",
     "SparseTensorStructure",
     "StatsOptions",
     "Structure",

@@ -3,6 +3,7 @@
 from typing import Any
 
 from capstan.api.dataset import Dataset
+from capstan.api.ragged.spec import RaggedTensorSpec
 from capstan.api.type_spec import SparseTensorSpec, TensorSpec
 
 
@@ -39,3 +40,8 @@ def TensorStructure(dtype: Any, shape: Any) -> TensorSpec:
 def SparseTensorStructure(dtype: Any, shape: Any) -> SparseTensorSpec:
     """Return `tf.SparseTensorSpec(shape, dtype)`."""
     return SparseTensorSpec(shape, dtype)
+
+
+def RaggedTensorStructure(dtype: Any, shape: Any, ragged_rank: int) -> RaggedTensorSpec:
+    """Return `tf.RaggedTensorSpec(shape, dtype, ragged_rank)`."""
+    return RaggedTensorSpec(shape, dtype, ragged_rank)

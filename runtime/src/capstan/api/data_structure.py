@@ -7,6 +7,8 @@ An element is a tensor, or a tuple, namedtuple or dict of elements. In contrast 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from capstan.api.ragged import spec as ragged_spec
+from capstan.api.ragged import tensor as ragged_tensor
 from capstan.api.type_spec import SparseTensorSpec as SparseTensorSpec
 from capstan.api.type_spec import TensorSpec as TensorSpec
 from capstan.core import dtypes, tensor_shape
@@ -31,6 +33,8 @@ def converted(value: Any, name: str = "component") -> Any:
             return leaf
         if isinstance(leaf, _SPARSE):
             return sparse_tensor.SparseTensor.from_value(leaf)
+        if ragged_tensor.is_ragged(leaf):
+            return ragged_tensor.converted(leaf)
         return convert.convert_to_tensor(leaf, name=f"{name}_{number}")
 
     return mapped(convert_leaf, value)
@@ -60,6 +64,8 @@ def spec_of(element: Any) -> Any:
     def spec(leaf: Any) -> Any:
         if isinstance(leaf, sparse_tensor.SparseTensor):
             return SparseTensorSpec(leaf.shape, leaf.dtype)
+        if isinstance(leaf, ragged_tensor.RaggedTensor):
+            return ragged_spec.RaggedTensorSpec.from_value(leaf)
         found = getattr(leaf, "_dataset_spec", None)
         return found or TensorSpec(leaf.shape, leaf.dtype.base_dtype)
 
@@ -75,19 +81,23 @@ def _tensor(leaf: Any) -> Any:
     if isinstance(leaf, sparse_tensor.SparseTensor):
         parts = leaf.indices, leaf.values, leaf.dense_shape
         return raw.SerializeSparse(*parts, out_type=dtypes.variant)
+    if isinstance(leaf, ragged_tensor.RaggedTensor):
+        return ragged_spec.boxed(leaf)
     return getattr(leaf, "_variant_tensor", leaf)
 
 
 def stacked_tensors(element: Any) -> list[Any]:
     """Return the tensors of a converted element, whose slices along axis 0 are elements."""
-    return [
-        raw.SerializeManySparse(
-            leaf.indices, leaf.values, leaf.dense_shape, out_type=dtypes.variant
-        )
-        if isinstance(leaf, sparse_tensor.SparseTensor)
-        else leaf
-        for leaf in flatten(element)
-    ]
+    return [_rows(leaf) for leaf in flatten(element)]
+
+
+def _rows(leaf: Any) -> Any:
+    if isinstance(leaf, sparse_tensor.SparseTensor):
+        parts = leaf.indices, leaf.values, leaf.dense_shape
+        return raw.SerializeManySparse(*parts, out_type=dtypes.variant)
+    if isinstance(leaf, ragged_tensor.RaggedTensor):
+        return ragged_spec.boxed_rows(leaf)
+    return leaf
 
 
 def element(spec: Any, values: Sequence[Any]) -> Any:
@@ -143,6 +153,8 @@ def from_legacy(output_types: Any, output_shapes: Any = None, output_classes: An
 
 
 def _of_class(dtype: dtypes.DType, shape: tensor_shape.TensorShape, tensor_class: Any) -> Any:
+    if isinstance(tensor_class, ragged_spec.RaggedTensorSpec):
+        return tensor_class
     is_sparse = tensor_class is sparse_tensor.SparseTensor
     return SparseTensorSpec(shape, dtype) if is_sparse else TensorSpec(shape, dtype)
 

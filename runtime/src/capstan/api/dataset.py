@@ -67,7 +67,7 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
         ]
         for size in sizes[1:]:
             sizes[0].assert_is_compatible_with(size)
-        spec = data_structure.mapped(lambda leaf: leaf.with_shape(leaf.legacy_shape[1:]), stacked)
+        spec = data_structure.mapped(lambda leaf: leaf.sliced(), stacked)
         flat = data_structure.stacked_tensors(element)
         made = raw.TensorSliceDataset(flat, output_shapes=data_structure.shapes(spec))
         return Dataset(made, spec)

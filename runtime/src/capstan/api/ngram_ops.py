@@ -1,14 +1,14 @@
 """`tf.strings.ngrams` (python/ops/ragged/ragged_string_ops.py)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from capstan.api import array_ops
+from capstan.api.ragged import tensor
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import convert
 from capstan.framework.raw import raw
 
 
@@ -19,11 +19,10 @@ def ngrams(
 ) -> Any:  # fmt: skip
     """Return the n-grams of each row of strings: neighbours on the last axis, joined.
 
-    For `data` [..., s], the result is a tensor [..., n]. If `ngram_width` is a sequence, the
+    For `data` [..., s], the result is a tensor [..., n]. For a RaggedTensor, it is ragged. If `ngram_width` is a sequence, the
     n-grams of its first width come first. `pad_values` is a string, or one for the left and one for
     the right. By default, `ngram_width` - 1 of them are added at each end of a row, and never more.
     With `preserve_short_sequences`, a row that is too short gives one n-gram of all its strings.
-    TensorFlow also takes a RaggedTensor.
 
     Raises:
         TypeError: `pad_values` is no string and no pair of strings.
@@ -40,8 +39,18 @@ def ngrams(
         raise ValueError(f"All ngram_widths must be greater than 0. Got {ngram_width}")
     if padding_width is None:
         padding_width = 0 if pad_values is None else -1
+
+    def joined(values: Any, splits: Any) -> Any:
+        return raw.StringNGrams(
+            values, splits, separator=separator, ngram_widths=widths, left_pad=left,
+            right_pad=right, pad_width=padding_width,
+            preserve_short_sequences=preserve_short_sequences,
+        )  # fmt: skip
+
     with scoped(name, "StringNGrams", (data,)):
-        data = convert.convert_to_tensor(data, dtypes.string, name="data")
+        data = tensor.converted(data, dtypes.string, name="data")
+        if tensor.is_ragged(data):
+            return _of_ragged(data, joined)
         rank = data.shape.ndims
         if not rank:
             raise ValueError(
@@ -49,14 +58,18 @@ def ngrams(
             )
         sizes = array_ops.shape(data, out_type=dtypes.int64)
         size, count = sizes[-1], raw.Prod(sizes[:-1], np.array([0], np.int32))
-        joined, _ = raw.StringNGrams(
-            raw.Reshape(data, [-1]), raw.Mul(raw.Range(np.int64(0), count + 1, np.int64(1)), size),
-            separator=separator, ngram_widths=widths, left_pad=left, right_pad=right,
-            pad_width=padding_width, preserve_short_sequences=preserve_short_sequences,
-        )  # fmt: skip
-        result = raw.Reshape(joined, raw.ConcatV2([sizes[:-1], np.array([-1])], 0))
+        ends = raw.Mul(raw.Range(np.int64(0), count + 1, np.int64(1)), size)
+        found, _ = joined(raw.Reshape(data, [-1]), ends)
+        result = raw.Reshape(found, raw.ConcatV2([sizes[:-1], np.array([-1])], 0))
         result.set_shape([*data.shape.as_list()[:-1], None])
         return result
+
+
+def _of_ragged(data: Any, joined: Callable[[Any, Any], Any]) -> Any:
+    if data.ragged_rank > 1:
+        return data.with_values(_of_ragged(data.values, joined))
+    found, ends = joined(data.values, data.row_splits)
+    return tensor.rows_of(found, ends)
 
 
 def _pads(pad_values: Any) -> tuple[Any, Any]:

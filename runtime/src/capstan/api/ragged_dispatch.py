@@ -140,18 +140,20 @@ def _pair(x: Any, y: Any, x_name: str, y_name: str) -> tuple[Any, Any]:
     y = tensor.converted(y, preferred_dtype=kind, name=y_name)
     tensor.matched(x, y)
     if x_is_ragged and y_is_ragged:
-        needs_rows = True
-    else:
-        ragged, other = (x, y) if x_is_ragged else (y, x)
-        needs_rows = ragged.flat_values.shape.ndims <= other.shape.ndims
-    if not needs_rows:
-        return x, y
-    if x_is_ragged and y_is_ragged and _have_same_rows(x, y):
+        if _have_same_rows(x, y):
+            return x, y
+    elif _fits_values(*(x, y) if x_is_ragged else (y, x)):
         return x, y
     sizes = shape.RaggedTensorDynamicShape.from_tensor
     both = shape.broadcast_dynamic_shape(sizes(x), sizes(y))
     x = broadcast.broadcast_to(x, both, broadcast_inner_dimensions=False)
     return x, broadcast.broadcast_to(y, both, broadcast_inner_dimensions=False)
+
+
+def _fits_values(ragged: tensor.RaggedTensor, other: Any) -> bool:
+    """Return whether a tensor broadcasts to each flat value, and need not be divided into rows."""
+    rank, flat_rank = other.shape.ndims, ragged.flat_values.shape.ndims
+    return rank == 0 or (None not in (rank, flat_rank) and rank < flat_rank)
 
 
 def _have_same_rows(x: tensor.RaggedTensor, y: tensor.RaggedTensor) -> bool:
@@ -186,9 +188,16 @@ def _reduce_join(
     reduction_indices: Any = None,
     keepdims: bool | None = None,
 ) -> Any:
+    def joined(data: Any, axis: Any, name: str | None = None) -> Any:
+        return string_ops.reduce_join(data, axis, separator=separator, name=name)
+
+    def joined_segments(data: Any, segment_ids: Any, num_segments: Any) -> Any:
+        return string_ops.unsorted_segment_join(data, segment_ids, num_segments, separator)
+
     keeps = keep_dims if keepdims is None else keepdims
     axis = reduction_indices if axis is None else axis
-    return segments.reduce_join(inputs, axis, keeps, separator, name)
+    name = name or "RaggedSegmentJoin"
+    return segments.reduced(joined, joined_segments, inputs, axis, keeps, name)
 
 
 def _expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Any:

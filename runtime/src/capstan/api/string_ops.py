@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from capstan.api import deprecation, plain
+from capstan.api.ragged import tensor
+from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert, sparse_tensor
-from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = [
@@ -33,16 +34,28 @@ def upper(input: Any, encoding: str = "", name: str | None = None) -> Any:
 
 
 def string_split(
-    source: Any = None, delimiter: str | None = None, skip_empty: bool = True, sep: Any = None
-) -> sparse_tensor.SparseTensor:
-    """Return the parts of each string of a vector, as a SparseTensor with a row for each string.
+    source: Any = None,
+    sep: Any = None,
+    skip_empty: bool = True,
+    delimiter: Any = None,
+    result_type: str = "SparseTensor",
+    name: str | None = None,
+) -> Any:
+    """Return the parts of each string of a vector, with a row for each string.
 
-    Each byte of `delimiter`, by default a space, separates. With an empty delimiter, every byte is
-    a part. `skip_empty` drops empty parts. `sep` is another name of `delimiter`.
+    Each byte of `sep`, by default a space, separates. With an empty `sep`, every byte is a part.
+    `skip_empty` drops empty parts. `delimiter` is another name of `sep`. `result_type` is
+    `SparseTensor` or `RaggedTensor`.
+
+    Raises:
+        ValueError: `result_type` is another one.
     """
     separator = sep if delimiter is None else delimiter
-    parts = raw.StringSplit(source, " " if separator is None else separator, skip_empty=skip_empty)
-    return sparse_tensor.SparseTensor(parts.indices, parts.values, parts.shape)
+    _check_result_type(result_type)
+    with scoped(name, "StringSplit", (source,)):
+        separator = " " if separator is None else separator
+        parts = raw.StringSplit(source, separator, skip_empty=skip_empty)
+        return _sparse(parts) if result_type == "SparseTensor" else _rows(parts)
 
 
 def strings_split(
@@ -52,36 +65,59 @@ def strings_split(
     result_type: str = "SparseTensor",
     source: Any = None,
     name: str | None = None,
-) -> sparse_tensor.SparseTensor:
-    """Return the parts of each string, as a SparseTensor with one more axis than `input`.
+) -> Any:
+    """Return the parts of each string, with one more axis than `input`, which may be ragged.
 
     This is `tf.strings.split`. Without `sep`, white space of any length separates. With `sep`,
     each occurrence of the whole string `sep` separates, so parts may be empty. A `maxsplit` that
     is not negative limits the separations of each string. A tensor of unknown rank must be a
-    vector. `source` is another name of `input`.
+    vector. `source` is another name of `input`. `result_type` is `SparseTensor` or `RaggedTensor`.
+    The parts of a single string are a vector, for `RaggedTensor`.
 
     Raises:
-        ValueError: `input` is a scalar, or `result_type` is not `SparseTensor`.
+        ValueError: `input` is a scalar and `result_type` is `SparseTensor`, or `result_type` is
+            another one.
     """
-    if result_type != "SparseTensor":
-        raise ValueError(
-            f"result_type must be 'SparseTensor', not {result_type!r}: Capstan has no ragged "
-            "tensors."
-        )
+    _check_result_type(result_type)
     given = deprecation.deprecated_argument_lookup("input", input, "source", source)
-    strings = convert.convert_to_tensor(given, dtypes.string, name="input")
+    with scoped(name, "StringSplit", (given,)):
+        strings = tensor.converted(given, dtypes.string, name="input")
+        separator = "" if sep is None else sep
+        if result_type == "RaggedTensor":
+            return _split(strings, separator, maxsplit)
+        rank = strings.shape.ndims
+        if rank == 0:
+            raise ValueError("input must have at least one axis. Pass [input] to split one string.")
+        if rank in (None, 1):
+            return _sparse(raw.StringSplitV2(strings, separator, maxsplit=maxsplit))
+        return _split(strings, separator, maxsplit).to_sparse()
+
+
+def _check_result_type(result_type: str) -> None:
+    if result_type not in ("RaggedTensor", "SparseTensor"):
+        raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")
+
+
+def _split(strings: Any, sep: Any, maxsplit: int) -> Any:
+    if tensor.is_ragged(strings):
+        return strings.with_flat_values(_split(strings.flat_values, sep, maxsplit))
     rank = strings.shape.ndims
     if rank == 0:
-        raise ValueError("input must have at least one axis. Pass [input] to split one string.")
-    with graphs.get_default_graph().name_scope(name or "StringSplit"):
-        rows = strings if rank in (None, 1) else raw.Reshape(strings, [-1])
-        parts = raw.StringSplitV2(rows, "" if sep is None else sep, maxsplit=maxsplit)
-        indices, shape = parts.indices, parts.shape
-        if rank not in (None, 1):
-            lead = raw.Shape(strings, out_type=dtypes.int64)
-            wanted = raw.ConcatV2([lead, raw.Slice(shape, [1], [1])], 0)
-            indices, shape = raw.SparseReshape(indices, shape, wanted)
-        return sparse_tensor.SparseTensor(indices, parts.values, shape)
+        return _split(raw.Pack([strings]), sep, maxsplit)[0]
+    if rank in (None, 1):
+        return _rows(raw.StringSplitV2(strings, sep, maxsplit=maxsplit))
+    return _split(tensor.RaggedTensor.from_tensor(strings), sep, maxsplit)
+
+
+def _sparse(parts: Any) -> sparse_tensor.SparseTensor:
+    return sparse_tensor.SparseTensor(parts.indices, parts.values, parts.shape)
+
+
+def _rows(parts: Any) -> tensor.RaggedTensor:
+    """Return the parts of the strings of a vector as rows."""
+    return tensor.RaggedTensor.from_value_rowids(
+        parts.values, parts.indices[:, 0], parts.shape[0], validate=False
+    )
 
 
 def substr(input: Any, pos: Any, len: Any, name: str | None = None, unit: str = "BYTE") -> Any:

@@ -94,6 +94,14 @@ class TypeSpec(ABC):
         """The shape of the tensor that stands for the component in a dataset."""
         return self._shape
 
+    def batched(self, count: int | None) -> Any:
+        """Return the type of `count` values that are stacked along a new axis 0."""
+        return self.with_shape(tensor_shape.TensorShape([count]).concatenate(self._shape))
+
+    def sliced(self) -> Any:
+        """Return the type of the slices of a value along axis 0."""
+        return self.with_shape(self._shape.with_rank_at_least(1)[1:])
+
     @abstractmethod
     def unpacked(self, tensor: Any) -> Any:
         """Return the component that a tensor of an element stands for."""

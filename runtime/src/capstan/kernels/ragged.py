@@ -45,7 +45,7 @@ def _gather(node: NodeContext) -> Function:
     count = node.attrs["PARAMS_RAGGED_RANK"]
     kind = node.attrs["Tsplits"].as_numpy_dtype
 
-    def gather(*inputs: Array) -> tuple[Array, ...]:
+    def gather(*inputs: Array) -> Any:
         nested, values, indices = inputs[:count], inputs[count], inputs[count + 1]
         _check_gather(nested, values, indices)
         outputs = uniform(indices.shape, kind)
@@ -57,7 +57,8 @@ def _gather(node: NodeContext) -> Function:
                 outputs.append(ends(splits[rows + 1] - splits[rows], kind))
             starts, limits = splits[starts], splits[starts + lengths]
             lengths = limits - starts
-        return (*outputs, values[places(starts, lengths)])
+        found = values[places(starts, lengths)]
+        return (*outputs, found) if outputs else found
 
     return gather
 

@@ -20,7 +20,7 @@ _FIRST_SIZE, _SPLITS = b"FIRST_DIM_SIZE", b"ROW_SPLITS"
 
 
 def _to_dense(node: NodeContext) -> Function:
-    kinds = [bytes(kind) for kind in node.attrs["row_partition_types"]]
+    kinds = rows_of_ops.partition_types(node.attrs)
     count = rows_of_ops.ragged_rank(kinds)
     has_size = kinds[0] == _FIRST_SIZE
 

@@ -50,7 +50,7 @@ def _decode(node: NodeContext) -> Function:
     values_type, splits_type = attrs["Tvalues"], attrs["Tsplits"]
     kind = splits_type.as_numpy_dtype
 
-    def decode(encoded: Array) -> tuple[Array, ...]:
+    def decode(encoded: Array) -> Any:
         count = after - encoded.ndim if before == -1 else before
         if count < 0 or after != encoded.ndim + count:
             raise invalid(
@@ -62,7 +62,8 @@ def _decode(node: NodeContext) -> Function:
         for number, part in enumerate(parts):
             _check(number, part, count, values_type, splits_type)
         if not encoded.ndim:
-            return (*parts[0].splits, parts[0].values)
+            (part,) = parts
+            return (*part.splits, part.values) if part.splits else part.values
         if not parts:
             splits = [np.zeros(1, kind)] * after
             return (*splits, np.zeros(0, values_type.as_numpy_dtype))

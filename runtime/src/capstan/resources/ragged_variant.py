@@ -34,3 +34,15 @@ class RaggedVariant(variant.Variant):
         held = np.empty(len(self.splits) + 1, object)
         held[:] = [tensor_variant.TensorVariant(part) for part in (*self.splits, self.values)]
         return b"", [(held, dtypes.variant)]
+
+
+def from_held(held: Array) -> RaggedVariant:
+    """Return the variant of a vector of variants, which `parts` describes.
+
+    Raises:
+        TypeError: an element is not the variant of a tensor.
+    """
+    if held.ndim != 1 or not all(isinstance(each, tensor_variant.TensorVariant) for each in held):
+        raise TypeError("A variant that holds variants must hold a vector of tensors")
+    *splits, values = [each.value for each in held.tolist()]
+    return RaggedVariant(tuple(splits), values)

@@ -7,7 +7,14 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, tensor_proto, tensor_shape
 from capstan.core.arrays import Array
-from capstan.resources import iterator_state, optional, tensor_list, tensor_variant, variant
+from capstan.resources import (
+    iterator_state,
+    optional,
+    ragged_variant,
+    tensor_list,
+    tensor_variant,
+    variant,
+)
 
 
 def decoded(tensor: Array) -> Array:
@@ -53,6 +60,8 @@ def _variant(proto: Any) -> variant.Variant | None:
         return optional.from_parts(proto.metadata, tensors, types)
     if proto.type_name == tensor_variant.TensorVariant.type_name:
         (tensor,) = tensors
+        if proto.tensors[0].dtype == dtypes.variant.as_datatype_enum:
+            return ragged_variant.from_held(tensor)
         return tensor_variant.TensorVariant(np.asarray(tensor))
     if proto.type_name == iterator_state.IteratorState.type_name:
         return iterator_state.from_parts(proto.metadata)

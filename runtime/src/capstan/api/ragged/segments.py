@@ -13,7 +13,6 @@ from capstan.api import (
     math_ops,
     reduce_ops,
     segment_ops,
-    string_ops,
 )
 from capstan.api.ragged import mapping, partition, ranges, tensor
 from capstan.api.scoped import scoped
@@ -207,21 +206,3 @@ def _logical(
 ) -> Any:
     numbers = mapping.map_flat_values(math_ops.cast, data, dtypes.int32)
     return mapping.map_flat_values(math_ops.cast, reduce(numbers, axis, keepdims), dtypes.bool_)
-
-
-def reduce_join(
-    inputs: Any,
-    axis: Any = None,
-    keepdims: bool | None = None,
-    separator: str = "",
-    name: str | None = None,
-) -> Any:
-    """Join the strings along axes, with `separator` between them."""
-
-    def joined(data: Any, axis: Any, name: str | None = None) -> Any:
-        return string_ops.reduce_join(data, axis, separator=separator, name=name)
-
-    def joined_segments(data: Any, segment_ids: Any, num_segments: Any) -> Any:
-        return string_ops.unsorted_segment_join(data, segment_ids, num_segments, separator)
-
-    return reduced(joined, joined_segments, inputs, axis, keepdims, name or "RaggedSegmentJoin")

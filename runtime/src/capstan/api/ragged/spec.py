@@ -72,17 +72,11 @@ class RaggedTensorSpec(TypeSpec):
         return self._ragged_rank, self._row_splits_dtype
 
     def with_shape(self, shape: tensor_shape.TensorShape) -> "RaggedTensorSpec":
-        """Return the type of values of another shape.
+        return self._of(shape, self._ragged_rank)
 
-        An axis that the shape has more or less than this type is a ragged one. The number may
-        become negative: a dataset of slices may be batched again.
-        """
-        count, ranks = self._ragged_rank, (self._shape.ndims, shape.ndims)
-        made = object.__new__(RaggedTensorSpec)
-        made._shape, made._dtype = shape, self._dtype
-        made._row_splits_dtype = self._row_splits_dtype
-        made._ragged_rank = count if None in ranks else count + ranks[1] - ranks[0]  # type: ignore[operator]
-        return made
+    def _of(self, shape: tensor_shape.TensorShape, ragged_rank: int) -> "RaggedTensorSpec":
+        # `ragged_rank` may be negative: slices of slices may be batched again.
+        return RaggedTensorSpec(shape, self._dtype, ragged_rank, self._row_splits_dtype)
 
     def _key(self) -> tuple[Any, ...]:
         return (*super()._key(), self._ragged_rank, self._row_splits_dtype)
@@ -110,36 +104,49 @@ class RaggedTensorSpec(TypeSpec):
         # A batch of boxed values has more axes, and a batch of batches even more.
         return tensor_shape.TensorShape(None)
 
-    def packed(self, ragged: Any) -> Any:
-        """Return the variant that stands for a value."""
-        return _variant(ragged, batched_input=False)
+    def batched(self, count: int | None) -> "RaggedTensorSpec":
+        shape = tensor_shape.TensorShape([count]).concatenate(self._shape)
+        return self._of(shape, self._ragged_rank + 1)
 
-    def packed_rows(self, ragged: Any) -> Any:
-        """Return a vector of variants, one for each row of a value."""
-        return _variant(ragged, batched_input=True)
+    def sliced(self) -> "RaggedTensorSpec":
+        return self._of(self._shape.with_rank_at_least(1)[1:], self._ragged_rank - 1)
 
-    def unpacked(self, tensor_: Any) -> Any:
-        if self._ragged_rank <= 0:
+    def unpacked(self, boxed: Any) -> Any:
+        """Return the component that a variant stands for: a tensor, if it has no ragged axis.
+
+        Raises:
+            ValueError: the slices are those of tensors, which have no slices in a dataset.
+        """
+        if self._ragged_rank < 0:
             raise ValueError(f"ragged_rank must be non-negative; got {self._ragged_rank}.")
         parts = raw.RaggedTensorFromVariant(
-            tensor_,
+            boxed,
             input_ragged_rank=-1,
             output_ragged_rank=self._ragged_rank,
             Tvalues=self._dtype,
             Tsplits=self._row_splits_dtype,
         )
-        values, (first, *_) = parts.output_dense_values, parts.output_nested_splits
-        if self._shape.ndims is not None:
+        values, splits = parts.output_dense_values, parts.output_nested_splits
+        if not splits:
+            values.set_shape(self._shape)
+        elif self._shape.ndims is not None:
             inner = self._shape[self._ragged_rank + 1 :]
             values.set_shape(tensor_shape.TensorShape([None]).concatenate(inner))
             size = tensor_shape.dimension_value(self._shape[0])
             if size is not None:
-                first.set_shape([size + 1])
-        return tensor.rows_of(values, *parts.output_nested_splits)
+                splits[0].set_shape([size + 1])
+        return tensor.rows_of(values, *splits)
 
 
-def _variant(ragged: Any, *, batched_input: bool) -> Any:
-    ragged = tensor.converted(ragged)
+def boxed(ragged: tensor.RaggedTensor) -> Any:
+    """Return the variant that stands for a RaggedTensor."""
     return raw.RaggedTensorToVariant(
-        list(ragged.nested_row_splits), ragged.flat_values, batched_input=batched_input
+        list(ragged.nested_row_splits), ragged.flat_values, batched_input=False
+    )
+
+
+def boxed_rows(ragged: tensor.RaggedTensor) -> Any:
+    """Return a vector of variants, one for each row of a RaggedTensor."""
+    return raw.RaggedTensorToVariant(
+        list(ragged.nested_row_splits), ragged.flat_values, batched_input=True
     )

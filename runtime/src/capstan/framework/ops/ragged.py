@@ -1,7 +1,7 @@
 """Rows of the ops of ragged tensors: rows of different lengths, as splits and values
 (core/ops/ragged_{array,conversion,math}_ops.cc)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from capstan.core import dtypes, shapes
@@ -72,13 +72,19 @@ def _sparse_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _dense(ctx: ShapeContext) -> rules.Shapes:
-    kinds = ctx.attrs["row_partition_types"]
+    kinds = partition_types(ctx.attrs)
     _check_partitions(kinds, ctx.inputs[3:])
     values, default = ctx.inputs[1:3]
     _check_default(default, values)
     is_unknown = ctx.inputs[0] == ()  # the scalar -1 stands for an unknown shape
     wanted = None if is_unknown else rules.shape_in(ctx, 0)
     return (dense_shape(ragged_rank(kinds), wanted, values),)
+
+
+def partition_types(attrs: Mapping[str, Any]) -> list[bytes]:
+    """Return the attribute `row_partition_types`."""
+    kinds = attrs["row_partition_types"]
+    return [kind.encode() if isinstance(kind, str) else bytes(kind) for kind in kinds]
 
 
 def ragged_rank(kinds: Sequence[bytes]) -> int:
@@ -247,7 +253,7 @@ define(
         },
         shape=_decoded,
         not_differentiable=True,
-        minima={"input_ragged_rank": -1, "output_ragged_rank": 1},
+        minima={"input_ragged_rank": -1, "output_ragged_rank": 0},
         **_SPLIT_TYPES,
     )
 )
