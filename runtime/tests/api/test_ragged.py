@@ -61,11 +61,10 @@ def test_a_value_feeds_a_placeholder(session: Any) -> None:
 
 def test_partial_runs_take_ragged_tensors(session: Any) -> None:
     rows = tf.ragged.placeholder(tf.int32, 1)
-    more = rows + 1
+    total = tf.reduce_sum(rows, axis=1)
     value = tf.ragged.constant_value(ROWS, np.int32)
-    handle = session.partial_run_setup([more], [rows])
-    found = session.partial_run(handle, more, {rows: value})
-    assert found.to_list() == [[2, 3], [], [4, 5, 6]]
+    handle = session.partial_run_setup([total], [rows])
+    assert session.partial_run(handle, total, {rows: value}).tolist() == [3, 0, 12]
 
 
 def test_gradients_reach_the_values(session: Any) -> None:

@@ -19,10 +19,11 @@ def ngrams(
 ) -> Any:  # fmt: skip
     """Return the n-grams of each row of strings: neighbours on the last axis, joined.
 
-    For `data` [..., s], the result is a tensor [..., n]. For a RaggedTensor, it is ragged. If `ngram_width` is a sequence, the
-    n-grams of its first width come first. `pad_values` is a string, or one for the left and one for
-    the right. By default, `ngram_width` - 1 of them are added at each end of a row, and never more.
-    With `preserve_short_sequences`, a row that is too short gives one n-gram of all its strings.
+    For `data` [..., s], the result is a tensor [..., n]. For a RaggedTensor, it is ragged. If
+    `ngram_width` is a sequence, the n-grams of its first width come first. `pad_values` is a
+    string, or one for the left and one for the right. By default, `ngram_width` - 1 of them are
+    added at each end of a row, and never more. With `preserve_short_sequences`, a row that is too
+    short gives one n-gram of all its strings.
 
     Raises:
         TypeError: `pad_values` is no string and no pair of strings.

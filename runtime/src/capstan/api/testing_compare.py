@@ -2,7 +2,6 @@
 
 # ruff: noqa: PT009 - the class extends unittest's assertions
 import re
-import unittest
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -10,23 +9,21 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
+from capstan.api import testing_ragged
+from capstan.api.ragged import tensor as ragged_tensor
 from capstan.core import devices, dtypes
 from capstan.framework import graph as graphs
 
 _FLOATS = ("float16", "float32", "float64", "bfloat16")
 
 
-class Assertions(unittest.TestCase):
+class Assertions(testing_ragged.RaggedComparisons):
     """Assertions about arrays, tensors, messages, devices and errors.
 
     A tensor is evaluated, by `evaluate`, before it is compared. Each assertion raises
     AssertionError if it does not hold. The metaclass is that of `unittest.TestCase`, so that
     programs may also inherit from a test case with a metaclass, such as absl's parameterized one.
     """
-
-    def evaluate(self, tensors: Any) -> Any:
-        """Return the values of tensors."""
-        raise NotImplementedError("A test case defines how it evaluates tensors")
 
     def assertItemsEqual(self, first: Any, second: Any, msg: Any = None) -> None:
         """Check that two sequences have the same elements, in any order."""
@@ -80,11 +77,18 @@ class Assertions(unittest.TestCase):
     ) -> None:
         """Check that each element of `a` differs from `b` by at most `atol + rtol * abs(b)`.
 
-        `a` and `b` may also be dictionaries, namedtuples or nested lists of arrays.
+        `a` and `b` may also be dictionaries, namedtuples or nested lists of arrays, or ragged.
 
         Raises:
             ValueError: the structures differ.
         """
+        if ragged_tensor.is_ragged(a) or ragged_tensor.is_ragged(b):
+
+            def close(one: Any, other: Any) -> None:
+                self._close(one, other, (rtol, atol), "", msg or "")
+
+            self._ragged_close(a, b, close, msg)
+            return
         self._close(a, b, (rtol, atol), "", msg or "")
 
     def assertAllCloseAccordingToType(
@@ -121,7 +125,13 @@ class Assertions(unittest.TestCase):
         self.fail("The two values are close at all elements")
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
-        """Check that two arrays have the same shape and elements. NaN equals NaN."""
+        """Check that two arrays have the same shape and elements. NaN equals NaN.
+
+        A ragged tensor equals nested lists of its elements.
+        """
+        if ragged_tensor.is_ragged(a) or ragged_tensor.is_ragged(b):
+            self._ragged_equal(a, b, msg)
+            return
         a, b = self._GetNdArray(a), self._GetNdArray(b)
         self._same_shape(a, b, msg or "")
         same = a == b

@@ -72,6 +72,29 @@ _DISTRIBUTION_MODULES = (
     *("bernoulli", "beta", "categorical", "dirichlet", "dirichlet_multinomial", "distribution"),
     *("exponential", "gamma", "laplace", "multinomial", "normal", "student_t", "uniform"),
 )
+_RAGGED = "capstan.api.ragged"
+_RAGGED_MODULES: dict[str, alias.Homes] = {
+    "ragged_array_ops": (f"{_RAGGED}.arrays", f"{_RAGGED}.masking"),
+    "ragged_batch_gather_ops": (f"{_RAGGED}.gather",),
+    "ragged_concat_ops": (f"{_RAGGED}.joining",),
+    "ragged_factory_ops": (f"{_RAGGED}.constants",),
+    "ragged_functional_ops": (f"{_RAGGED}.mapping",),
+    "ragged_gather_ops": (f"{_RAGGED}.gather",),
+    "ragged_math_ops": (f"{_RAGGED}.segments", f"{_RAGGED}.ranges"),
+    "ragged_squeeze_op": (f"{_RAGGED}.arrays",),
+    "ragged_string_ops": (
+        *("capstan.api.unicode_ops", "capstan.api.ngram_ops", "capstan.api.string_ops"),
+    ),
+    "ragged_tensor": (
+        {"convert_to_tensor_or_ragged_tensor": f"{_RAGGED}.tensor.converted"},
+        *(f"{_RAGGED}.tensor", f"{_RAGGED}.spec"),
+    ),
+    "ragged_tensor_shape": (f"{_RAGGED}.shape", f"{_RAGGED}.broadcast"),
+    "ragged_tensor_value": (f"{_RAGGED}.value",),
+    "ragged_where_op": (f"{_RAGGED}.choice",),
+    "segment_id_ops": (f"{_RAGGED}.partition",),
+}
+"""The modules of `tensorflow.python.ops.ragged`."""
 _NN = ("candidate_sampling_ops", "embedding_ops", "nn_impl", "rnn")
 _LAYERS = ("base", "convolutional", "core", "layers", "normalization", "pooling")
 _GENERATED = (
@@ -214,6 +237,7 @@ alias.grow(
             )
             for name in ("math_ops", "special_math_ops")
         },
+        **{f"ops.ragged.{name}": homes for name, homes in _RAGGED_MODULES.items()},
         "ops.bitwise_ops": ("capstan.api.bitwise", lookups.op),
         "ops.image_ops": ("capstan.api.image", lookups.op),
         "ops.linalg.linalg": ("capstan.linalg",),
