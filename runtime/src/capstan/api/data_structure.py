@@ -82,7 +82,7 @@ def _tensor(leaf: Any) -> Any:
         parts = leaf.indices, leaf.values, leaf.dense_shape
         return raw.SerializeSparse(*parts, out_type=dtypes.variant)
     if isinstance(leaf, ragged_tensor.RaggedTensor):
-        return ragged_spec.boxed(leaf)
+        return leaf._to_variant()
     return getattr(leaf, "_variant_tensor", leaf)
 
 
@@ -96,7 +96,7 @@ def _rows(leaf: Any) -> Any:
         parts = leaf.indices, leaf.values, leaf.dense_shape
         return raw.SerializeManySparse(*parts, out_type=dtypes.variant)
     if isinstance(leaf, ragged_tensor.RaggedTensor):
-        return ragged_spec.boxed_rows(leaf)
+        return leaf._to_variant(batched_input=True)
     return leaf
 
 

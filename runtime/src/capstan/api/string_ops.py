@@ -113,7 +113,7 @@ def _sparse(parts: Any) -> sparse_tensor.SparseTensor:
     return sparse_tensor.SparseTensor(parts.indices, parts.values, parts.shape)
 
 
-def _rows(parts: Any) -> tensor.RaggedTensor:
+def _rows(parts: Any) -> Any:
     """Return the parts of the strings of a vector as rows."""
     return tensor.RaggedTensor.from_value_rowids(
         parts.values, parts.indices[:, 0], parts.shape[0], validate=False

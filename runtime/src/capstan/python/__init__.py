@@ -36,6 +36,8 @@ _FRAMEWORK = {
     "random_seed": ("capstan.framework.random_seed", _TF),
     "sparse_tensor": (_TF,),
     "tensor_shape": ("capstan.core.tensor_shape", _TF),
+    "tensor_spec": ("capstan.api.type_spec",),
+    "type_spec": ("capstan.api.type_spec",),
     "tensor_util": (
         lookups.old_tensor_util,
         "capstan.api.known_values",
@@ -83,6 +85,7 @@ _RAGGED_MODULES: dict[str, alias.Homes] = {
     "ragged_math_ops": (f"{_RAGGED}.segments", f"{_RAGGED}.ranges"),
     "ragged_squeeze_op": (f"{_RAGGED}.arrays",),
     "ragged_string_ops": (
+        {"reduce_join": "capstan.reduce_join"},
         *("capstan.api.unicode_ops", "capstan.api.ngram_ops", "capstan.api.string_ops"),
     ),
     "ragged_tensor": (

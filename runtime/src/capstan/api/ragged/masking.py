@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import check_ops, gather_ops, math_ops, ordering_ops, reduce_ops
-from capstan.api.ragged import gather, mapping, partition, segments, tensor
+from capstan.api.ragged import arrays, gather, mapping, partition, segments, tensor
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -108,7 +108,7 @@ def stack_dynamic_partitions(
         partitions.shape.assert_is_compatible_with(data.shape[:rank])
         if rank == 0:
             return tensor.RaggedTensor.from_value_rowids(
-                raw.Pack([data]), raw.Pack([partitions]), count, validate=False
+                arrays.expand_dims(data, 0), raw.Pack([partitions]), count, validate=False
             )
         if rank > 1:
             return _of_inner(data, partitions, count)

@@ -116,9 +116,8 @@ def from_row_limits(limits: Any, nvals: Any, values: Any, *, validate: bool) -> 
 def from_value_rowids(
     rowids: Any, nrows: Any, nvals: Any, values: Any, *, validate: bool
 ) -> Partition:
-    nrows, known = _rows_of(rowids, nrows)
     rowids.shape.assert_has_rank(1)
-    nrows.shape.assert_has_rank(0)
+    nrows, known = _rows_of(rowids, nrows)
     values.shape[:1].assert_is_compatible_with(rowids.shape)
     if validate:
         message = "Arguments to from_value_rowids do not form a valid RaggedTensor"
@@ -156,6 +155,7 @@ def _rows_of(rowids: Any, nrows: Any) -> tuple[Any, int | None]:
             return raw.ConcatV2([rowids[-1:], [-1]], 0)[0] + 1, None
         return convert.convert_to_tensor(last + 1, rowids.dtype.base_dtype, "nrows"), last + 1
     nrows = convert.convert_to_tensor(nrows, rowids.dtype.base_dtype, "nrows")
+    nrows.shape.assert_has_rank(0)
     value = convert.constant_value(nrows)
     if value is None:
         return nrows, None

@@ -6,7 +6,6 @@ from capstan.api.ragged import tensor
 from capstan.api.type_spec import TypeSpec
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
-from capstan.framework.raw import raw
 
 __all__ = ["RaggedTensorSpec"]
 
@@ -119,34 +118,15 @@ class RaggedTensorSpec(TypeSpec):
         """
         if self._ragged_rank < 0:
             raise ValueError(f"ragged_rank must be non-negative; got {self._ragged_rank}.")
-        parts = raw.RaggedTensorFromVariant(
-            boxed,
-            input_ragged_rank=-1,
-            output_ragged_rank=self._ragged_rank,
-            Tvalues=self._dtype,
-            Tsplits=self._row_splits_dtype,
+        found = tensor.RaggedTensor._from_variant(
+            boxed, self._dtype, self._ragged_rank, row_splits_dtype=self._row_splits_dtype
         )
-        values, splits = parts.output_dense_values, parts.output_nested_splits
-        if not splits:
-            values.set_shape(self._shape)
+        if not self._ragged_rank:
+            found.set_shape(self._shape)
         elif self._shape.ndims is not None:
             inner = self._shape[self._ragged_rank + 1 :]
-            values.set_shape(tensor_shape.TensorShape([None]).concatenate(inner))
+            found.flat_values.set_shape(tensor_shape.TensorShape([None]).concatenate(inner))
             size = tensor_shape.dimension_value(self._shape[0])
             if size is not None:
-                splits[0].set_shape([size + 1])
-        return tensor.rows_of(values, *splits)
-
-
-def boxed(ragged: tensor.RaggedTensor) -> Any:
-    """Return the variant that stands for a RaggedTensor."""
-    return raw.RaggedTensorToVariant(
-        list(ragged.nested_row_splits), ragged.flat_values, batched_input=False
-    )
-
-
-def boxed_rows(ragged: tensor.RaggedTensor) -> Any:
-    """Return a vector of variants, one for each row of a RaggedTensor."""
-    return raw.RaggedTensorToVariant(
-        list(ragged.nested_row_splits), ragged.flat_values, batched_input=True
-    )
+                found.row_splits.set_shape([size + 1])
+        return found
