@@ -214,8 +214,10 @@ def test_ragged_tensors_broadcast_to_a_shape(session: Any) -> None:
          [[[1, 1]], [[2, 2], [3, 3], [4, 4]]]),
     ):  # fmt: skip
         assert session.run(broadcast.broadcast_to(given, sizes)).to_list() == expected
-    with pytest.raises(tf.errors.InvalidArgumentError, match="Unable to broadcast"):
-        session.run(tf.ragged.constant(ROWS) + tf.constant([[1], [2]]))
+    rows = tf.ragged.constant(ROWS)
+    for other in (tf.constant([[1], [2]]), tf.ragged.constant([[1], [2, 3], []])):
+        with pytest.raises(tf.errors.InvalidArgumentError, match="Unable to broadcast"):
+            session.run(rows + other)
 
 
 def test_a_tensor_is_no_ragged_tensor() -> None:

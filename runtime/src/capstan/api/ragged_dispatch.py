@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from capstan import errors
 from capstan.api import (
     arrangement_ops,
     array_ops,
@@ -125,11 +126,25 @@ def _binary(function: Function) -> Function:
     def mapped(*args: Any, **kwargs: Any) -> Any:
         (x, y), more, named = _split((first, second), args, kwargs)
         x, y = _pair(x, y, first, second)
+        if all(isinstance(each, tensor.RaggedTensor) for each in (x, y)):
+            _check_counts(x, y)
         flat = [getattr(each, "flat_values", each) for each in (x, y)]
         rows = x if isinstance(x, tensor.RaggedTensor) else y
         return rows.with_flat_values(function(*flat, *more, **named))
 
     return _with(function, mapped, first, second)
+
+
+def _check_counts(x: tensor.RaggedTensor, y: tensor.RaggedTensor) -> None:
+    """Raise the error of the step, if it is known already that the rows differ."""
+    counts = [each.flat_values.shape[:1] for each in (x, y)]
+    if not counts[0].is_compatible_with(counts[1]):
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            "Unable to broadcast: the rows of the ragged tensors have different lengths, "
+            f"{counts[0][0]} and {counts[1][0]} elements in all",
+        )
 
 
 def _pair(x: Any, y: Any, x_name: str, y_name: str) -> tuple[Any, Any]:
