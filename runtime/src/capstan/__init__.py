@@ -108,6 +108,7 @@ if TYPE_CHECKING:
     from capstan.api import losses as losses
     from capstan.api import metrics as metrics
     from capstan.api import nn as nn
+    from capstan.api import profiler as profiler
     from capstan.api import python_io as python_io
     from capstan.api import queue as queue
     from capstan.api import ragged as ragged
@@ -149,6 +150,7 @@ _MODULES = {
     "metrics": "capstan.api.metrics",
     "nest": "capstan.api.nest",
     "nn": "capstan.api.nn",
+    "profiler": "capstan.api.profiler",
     "python": "capstan.python",
     "python_io": "capstan.api.python_io",
     "pywrap_tensorflow": "capstan.python.pywrap_tensorflow",

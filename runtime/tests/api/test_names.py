@@ -169,9 +169,9 @@ def test_only_as_str_any_converts_other_values() -> None:
                                    "Capstan lacks this part of TensorFlow 1"),
         ("", "quantize_v2", "module 'capstan' has no attribute 'quantize_v2': "
                             "Capstan lacks this part of TensorFlow 1"),
-        ("", "profiler", "module 'capstan' has no attribute 'profiler': Capstan lacks this part of "
-                         "TensorFlow 1. Instead, trace steps with tf.train.ProfilerHook, or with "
-                         "tf.RunOptions(trace_level=...)"),
+        ("", "function", "module 'capstan' has no attribute 'function': Capstan lacks this part of "
+                         "TensorFlow 1. Instead, call the Python function itself: its operations "
+                         "become part of the graph"),
     ],
 )  # fmt: skip
 def test_a_missing_name_says_which_name_is_meant(module: str, name: str, message: str) -> None:

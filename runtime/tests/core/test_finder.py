@@ -15,7 +15,7 @@ LACKS = "Capstan lacks this part of TensorFlow 1"
 @pytest.mark.parametrize(
     "statement, message",
     [
-        ("import capstan.profiler", f"no attribute 'profiler': {LACKS}. Instead, trace steps"),
+        ("import capstan.function", f"no attribute 'function': {LACKS}. Instead, call the Python"),
         ("import capstan.lite.python", f"no attribute 'lite': {LACKS}"),
         ("from capstan.contrib import crf", f"'capstan.contrib' has no attribute 'crf': {LACKS}"),
         ("from capstan.contrib.opt import NoSuch", f"has no attribute 'NoSuch': {LACKS}"),

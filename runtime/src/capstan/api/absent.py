@@ -31,7 +31,6 @@ _INSTEAD: Final = {
     "enable_eager_execution": "build a graph, and run it with tf.Session",
     "function": "call the Python function itself: its operations become part of the graph",
     "keras.wrappers": "call `fit` and `predict` of the model",
-    "profiler": "trace steps with tf.train.ProfilerHook, or with tf.RunOptions(trace_level=...)",
 }
 """What a program can use instead of a part that Capstan lacks."""
 _CLOSE: Final = 0.85

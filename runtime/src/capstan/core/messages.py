@@ -2,9 +2,10 @@
 
 Each line of a table is a message: its name, then name:type=number for each field. `*` after a type
 makes the field repeated. `?` makes the field optional: readers can tell whether it was set. A type
-in braces makes the field a map from strings to this type. `kind/name` puts the field into the oneof
-`kind`. A capitalised type is a message of the same table or of tensorboard. DataType is
-TensorFlow's enumeration. Enumerations that tensorboard lacks are int32, with the same encoding.
+in braces makes the field a map from strings to this type; `{int64,Type}` is a map from integers.
+`kind/name` puts the field into the oneof `kind`. A capitalised type is a message of the same table
+or of tensorboard. DataType is TensorFlow's enumeration. Enumerations that tensorboard lacks are
+int32, with the same encoding.
 
 TensorFlow's messages have TensorFlow's field numbers, and therefore the same encoding. Each table
 has a package of its own, so that TensorFlow can be loaded in the same process.
@@ -132,6 +133,7 @@ def _add_map_entry(
     """Add the message of the entries of a map to `message`, and return the full name."""
     entry = message.nested_type.add(name=f"{label.title().replace('_', '')}Entry")
     entry.options.map_entry = True
-    _add_field(entry, "key:string=1", package, borrowed)
-    _add_field(entry, f"value:{kind}=2", package, borrowed)
+    key, _, value = kind.rpartition(",")
+    _add_field(entry, f"key:{key or 'string'}=1", package, borrowed)
+    _add_field(entry, f"value:{value}=2", package, borrowed)
     return f".{package}.{message.name}.{entry.name}"

@@ -97,6 +97,22 @@ def _encode(execution: Execution, entry: Any, allocator: str) -> None:
         allocation.requested_bytes = output.size_bytes
         allocation.allocator_name = allocator
         allocation.ptr = output.address
+    _encode_memory(execution, entry, allocator)
+
+
+def _encode_memory(execution: Execution, entry: Any, allocator: str) -> None:
+    """Report the memory of the outputs as the memory that the node requested and keeps.
+
+    Outputs that share memory count once. The kernels' temporary memory is not known.
+    """
+    sizes = {
+        output.address: output.size_bytes for output in execution.outputs if output is not None
+    }
+    total = sum(sizes.values())
+    if total:
+        entry.memory.add(
+            allocator_name=allocator, total_bytes=total, peak_bytes=total, live_bytes=total
+        )
 
 
 def _set_times(entry: Any, started_ns: int, ended_ns: int) -> None:

@@ -201,6 +201,13 @@ class Operation:
         return origins.summary(self._origin)
 
     @property
+    def traceback_with_start_lines(self) -> list[tuple[str, int, str, str, int]]:
+        """The calls of `traceback`: file, line, function, text of the line, and the line at which
+        the function starts.
+        """
+        return origins.calls(self._origin)
+
+    @property
     def inputs(self) -> tuple[Tensor, ...]:
         return self._inputs
 

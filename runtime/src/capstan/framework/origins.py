@@ -38,6 +38,18 @@ def summary(origin: Origin) -> traceback.StackSummary:
     )
 
 
+def calls(origin: Origin) -> list[tuple[str, int, str, str, int]]:
+    """Return file, line, function, text of the line and first line of the function of each frame.
+
+    The innermost frame is last.
+    """
+    firsts = [code.co_firstlineno for code, _ in reversed(origin)]
+    return [
+        (frame.filename, frame.lineno or -1, frame.name, frame.line or "", first)
+        for frame, first in zip(summary(origin), firsts, strict=True)
+    ]
+
+
 def _line(code: CodeType, at: int) -> int:
     position = next(itertools.islice(code.co_positions(), at // 2, None))
     return position[0] or code.co_firstlineno
