@@ -118,6 +118,7 @@ def test_a_type_prints_as_in_tensorflow() -> None:
 @numeric_types
 def test_every_numeric_type_is_of_exactly_one_kind(dtype: dtypes.DType) -> None:
     kinds = [dtype.is_floating, dtype.is_integer, dtype.is_bool, dtype.is_complex]
+    kinds.append(dtype.is_quantized)
     assert kinds.count(True) == 1
     assert dtype.is_integer == np.issubdtype(dtype.as_numpy_dtype, np.integer)
     assert dtype.is_unsigned == dtype.name.startswith("u")

@@ -86,8 +86,8 @@ def test_the_index_of_output_zero_is_optional() -> None:
 OPAQUE = [
     attr_value_pb2.AttrValue(placeholder="T"),
     attr_value_pb2.AttrValue(type=0),
-    attr_value_pb2.AttrValue(type=12),
-    attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(type=[1, 11])),
+    attr_value_pb2.AttrValue(type=24),
+    attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(type=[1, 25])),
     attr_value_pb2.AttrValue(),
 ]
 

@@ -76,6 +76,13 @@ ELSEWHERE = {
         "RaggedGather", "RaggedRange", "RaggedTensorFromVariant", "RaggedTensorToSparse",
         "RaggedTensorToTensor", "RaggedTensorToVariant",
     },
+    "oracle/test_quantized.py": {
+        "Dequantize", "QuantizeDownAndShrinkRange", "QuantizeV2", "QuantizedAdd",
+        "QuantizedAvgPool", "QuantizedBatchNormWithGlobalNormalization", "QuantizedBiasAdd",
+        "QuantizedConcat", "QuantizedConv2D", "QuantizedInstanceNorm", "QuantizedMatMul",
+        "QuantizedMaxPool", "QuantizedMul", "QuantizedRelu", "QuantizedRelu6", "QuantizedReluX",
+        "QuantizedReshape", "RequantizationRange", "Requantize",
+    },
     "oracle/test_quantization.py": {
         "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVars",
         "FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannel",

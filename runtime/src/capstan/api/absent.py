@@ -22,7 +22,6 @@ _LACKED: Final = frozenset(
         "IndexedSlicesSpec", "TensorArraySpec",
         "decode_webp", "enable_eager_execution", "enable_tensor_equality", "enable_v2_behavior",
         "enable_v2_tensorshape", "is_built_with_xla",
-        "qint16", "qint32", "qint8", "quint16", "quint8",
         "tensor_scatter_nd_max", "tensor_scatter_nd_min", "types",
     )
 )  # fmt: skip

@@ -61,6 +61,7 @@ from capstan.api.variables import Variable
 from capstan.core.devices import DeviceSpec
 from capstan.core.dimension import Dimension
 from capstan.core.dtypes import (
+    QUANTIZED_DTYPES,
     DType,
     as_dtype,
     bfloat16,
@@ -75,6 +76,11 @@ from capstan.core.dtypes import (
     int16,
     int32,
     int64,
+    qint8,
+    qint16,
+    qint32,
+    quint8,
+    quint16,
     resource,
     string,
     uint8,
@@ -114,6 +120,7 @@ no_gradient = NotDifferentiable
 
 __all__ = [
     "AUTO_REUSE",
+    "QUANTIZED_DTYPES",
     "AggregationMethod",
     "DType",
     "DeviceSpec",
@@ -184,6 +191,11 @@ __all__ = [
     "no_regularizer",
     "ones_initializer",
     "orthogonal_initializer",
+    "qint8",
+    "qint16",
+    "qint32",
+    "quint8",
+    "quint16",
     "random_normal_initializer",
     "random_uniform_initializer",
     "register_tensor_conversion_function",

@@ -175,6 +175,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             fake_quant_with_min_max_vars fake_quant_with_min_max_vars_gradient
             fake_quant_with_min_max_vars_per_channel
             fake_quant_with_min_max_vars_per_channel_gradient
+            dequantize quantize quantized_concat
             """
         ),
         "quantize_and_dequantize": "quantization_ops.quantize_and_dequantize",
@@ -199,9 +200,9 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     | {"tables_initializer": "tables_initializer"},
     "dtypes": _same(
         """
-        DType as_dtype as_string bfloat16 bool cast complex complex128 complex64 double float16
-        float32 float64 half int16 int32 int64 int8 resource saturate_cast string uint16 uint32
-        uint64 uint8 variant
+        DType QUANTIZED_DTYPES as_dtype as_string bfloat16 bool cast complex complex128 complex64
+        double float16 float32 float64 half int16 int32 int64 int8 qint16 qint32 qint8 quint16
+        quint8 resource saturate_cast string uint16 uint32 uint64 uint8 variant
         """
     ),
     "debugging": _same(

@@ -214,6 +214,9 @@ _TRANSPOSED = (
     "depthwise_conv2d_backprop_filter", "depthwise_conv2d_backprop_input",
     "depthwise_conv2d_native_backprop_filter", "depthwise_conv2d_native_backprop_input",
 )  # fmt: skip
+_QUANTIZED = (
+    "quantized_avg_pool", "quantized_conv2d", "quantized_max_pool", "quantized_relu_x",
+)  # fmt: skip
 _LATE = {
     **dict.fromkeys(_VOLUMES, "capstan.api.nn_volumes"),
     **dict.fromkeys(_POOLS, "capstan.api.nn_pooling"),
@@ -233,6 +236,7 @@ _LATE = {
     "learned_unigram_candidate_sampler": "capstan.api.candidate_ops",
     "log_uniform_candidate_sampler": "capstan.api.candidate_ops",
     "nce_loss": "capstan.api.candidate_ops",
+    **dict.fromkeys(_QUANTIZED, "capstan.api.quantization_ops"),
     "raw_rnn": "capstan.api.rnn.raw_loop",
     "safe_embedding_lookup_sparse": "capstan.api.embedding_ops",
     "sampled_softmax_loss": "capstan.api.candidate_ops",

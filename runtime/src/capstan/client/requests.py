@@ -129,10 +129,14 @@ def _key(fetches: Any, feed_dict: Mapping[Any, Any] | None) -> object:
 def _present(value: Any) -> Any:
     """Return a fetched value in the form that the caller gets.
 
-    A scalar becomes a NumPy scalar or `bytes`. An array of strings becomes a StringArray.
+    A scalar becomes a NumPy scalar or `bytes`. An array of strings becomes a StringArray. A tensor
+    of a quantized type becomes an array of integers.
     """
     if not isinstance(value, np.ndarray):
         return value
+    if value.dtype.kind == "V":
+        dtype = dtypes.as_dtype(value.dtype)
+        value = value.view(dtypes.levels(dtype).as_numpy_dtype) if dtype.is_quantized else value
     if value.ndim == 0:
         return value[()]
     return value.view(StringArray) if value.dtype == object else value

@@ -18,7 +18,7 @@ class DType:
 
     __slots__ = ("_enum", "_name", "_numpy")
 
-    def __init__(self, name: str, enum: int, numpy_type: type[Any] | None) -> None:
+    def __init__(self, name: str, enum: int, numpy_type: type[Any] | np.dtype[Any] | None) -> None:
         self._name = name
         self._enum = enum
         self._numpy = numpy_type
@@ -35,9 +35,14 @@ class DType:
 
     @property
     def as_numpy_dtype(self) -> type[Any]:
-        """The NumPy scalar type. It is `object` for strings, whose elements are `bytes`."""
+        """The NumPy scalar type. It is `object` for strings, whose elements are `bytes`.
+
+        A quantized type has a NumPy dtype with one field of the name of the type.
+        """
         if self._numpy is not None:
-            return self._numpy
+            numpy_type: Any = self._numpy
+            found: type[Any] = numpy_type
+            return found
         # Only bfloat16 is not imported yet: the import is slow, and most programs do not use it.
         import ml_dtypes
 
@@ -85,8 +90,8 @@ class DType:
 
     @property
     def is_quantized(self) -> bool:
-        """Always False: Capstan has no quantised types."""
-        return False
+        """Whether the elements are levels of a range, as in `tf.quint8`."""
+        return self.base_dtype in _LEVELS
 
     @property
     def is_unsigned(self) -> bool:
@@ -186,6 +191,11 @@ complex128 = DType("complex128", 18, np.complex128)
 float16 = DType("float16", 19, np.float16)
 resource = DType("resource", 20, object)
 variant = DType("variant", 21, object)
+qint8 = DType("qint8", 11, np.dtype([("qint8", np.int8)]))
+quint8 = DType("quint8", 12, np.dtype([("quint8", np.uint8)]))
+qint32 = DType("qint32", 13, np.dtype([("qint32", np.int32)]))
+qint16 = DType("qint16", 15, np.dtype([("qint16", np.int16)]))
+quint16 = DType("quint16", 16, np.dtype([("quint16", np.uint16)]))
 uint32 = DType("uint32", 22, np.uint32)
 uint64 = DType("uint64", 23, np.uint64)
 
@@ -200,12 +210,16 @@ The handle is an array whose elements are the bytes of a ResourceHandleProto.
 
 BASE_DTYPES: Final = (
     float32, float64, int32, uint8, int16, int8, string, complex64, int64, bool_, bfloat16,
-    uint16, complex128, float16, resource, variant, uint32, uint64,
+    uint16, complex128, float16, resource, variant, uint32, uint64, qint8, quint8, qint32, qint16,
+    quint16,
 )  # fmt: skip
-ON_HOST: Final = frozenset({string, resource, int32})
+_LEVELS: Final = {qint8: int8, quint8: uint8, qint32: int32, qint16: int16, quint16: uint16}
+"""The quantized types, and the types of their levels."""
+ON_HOST: Final = frozenset({string, resource, int32, *_LEVELS})
 """The types whose tensors are in host memory on every device (`partition.memories`)."""
 _FLOATING = frozenset({float16, bfloat16, float32, float64})
 _INTEGER = frozenset({int8, int16, int32, int64, uint8, uint16, uint32, uint64})
+
 
 _BY_ENUM: Final[dict[int, DType]] = {}
 for _base in BASE_DTYPES:
@@ -223,10 +237,20 @@ _BY_NAME.update(
 _BY_TYPE: Final[dict[type[Any], DType]] = {
     dtype.as_numpy_dtype: dtype
     for dtype in BASE_DTYPES
-    if dtype not in (string, resource, variant, bfloat16)
+    if dtype not in (string, resource, variant, bfloat16) and dtype not in _LEVELS
 }
 _BY_TYPE.update({float: float32, bool: bool_, int: int64, complex: complex128})
+_BY_FIELDS: Final = {
+    np_resource: resource,
+    **{np.dtype(dtype.as_numpy_dtype): dtype for dtype in _LEVELS},
+}
+QUANTIZED_DTYPES: Final = frozenset({*_LEVELS, *(dtype.ref_dtype for dtype in _LEVELS)})
 _BY_TYPE.update(dict.fromkeys((object, str, bytes, np.object_, np.str_, np.bytes_), string))
+
+
+def levels(dtype: DType) -> DType:
+    """Return the integer type of the levels of a quantized type, or any other type itself."""
+    return _LEVELS.get(dtype.base_dtype, dtype)
 
 
 def cpp_name(dtype: DType) -> str:
@@ -258,8 +282,8 @@ def as_dtype(value: Any) -> DType:
             dtype = _BY_NAME.get(np.dtype(value).name)
     elif isinstance(value, np.dtype):
         dtype = _BY_TYPE.get(value.type) or _BY_NAME.get(value.name)
-        if dtype is None and value == np_resource:
-            dtype = resource
+        if dtype is None and value.kind == "V":
+            dtype = _BY_FIELDS.get(value.newbyteorder("="))
     if dtype is None:
         raise TypeError(f"Cannot convert value {value!r} to a TensorFlow DType.")
     return dtype

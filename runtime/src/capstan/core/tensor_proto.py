@@ -37,6 +37,11 @@ _FIELDS = {
     dtypes.complex64: "scomplex_val",
     dtypes.complex128: "dcomplex_val",
     dtypes.string: "string_val",
+    dtypes.qint8: "int_val",
+    dtypes.quint8: "int_val",
+    dtypes.qint16: "int_val",
+    dtypes.quint16: "int_val",
+    dtypes.qint32: "int_val",
 }
 
 
@@ -160,6 +165,8 @@ def _numbers(flat: Array, dtype: dtypes.DType) -> list[Any]:
         flat = flat.view(np.uint16)
     elif dtype.is_complex:
         flat = flat.view(flat.real.dtype)
+    elif dtype.is_quantized:
+        flat = flat.view(dtypes.levels(dtype).as_numpy_dtype)
     return list(flat.tolist())
 
 
@@ -183,7 +190,8 @@ def _values(values: Any, dtype: dtypes.DType) -> Array:
         return np.array(values, part).view(dtype.as_numpy_dtype)
     try:
         # Pass a list: for other sequences, NumPy wraps values that do not fit.
-        return np.array(list(values), dtype.as_numpy_dtype)
+        found = np.array(list(values), dtypes.levels(dtype).as_numpy_dtype)
+        return found.view(dtype.as_numpy_dtype)
     except OverflowError as error:
         raise ValueError(f"a value does not fit {dtype.name}: {error}") from None
 

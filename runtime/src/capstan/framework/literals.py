@@ -60,6 +60,9 @@ def _from_numpy(value: Any, dtype: dtypes.DType | None) -> Array:
 
 
 def _from_python(value: Any, dtype: dtypes.DType | None) -> Array:
+    if dtype is not None and dtype.is_quantized:
+        integers = _from_python(_without_fields(value), dtypes.levels(dtype))
+        return integers.view(dtype.as_numpy_dtype)
     wrong = _first_unfit(value, dtype)
     if wrong is not None:
         if dtype is None:
@@ -89,6 +92,13 @@ def _without_dimensions(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_dimensions(element) for element in value]
     return int(value) if isinstance(value, dimension.Dimension) else value
+
+
+def _without_fields(value: Any) -> Any:
+    """Return `value` with each level as a number. NumPy writes a level as a tuple of one number."""
+    if isinstance(value, tuple) and len(value) == 1 and not isinstance(value[0], list | tuple):
+        return value[0]
+    return [*map(_without_fields, value)] if isinstance(value, list | tuple) else value
 
 
 def _array_type(dtype: dtypes.DType | None, value: Any) -> Any:

@@ -23,3 +23,4 @@ ANALYTIC: Final = (*FLOATING, *COMPLEX)
 FIELD: Final = (*SIGNED, *COMPLEX)
 NUMBERS: Final = (*NUMERIC, *COMPLEX)
 """All types that can be added and multiplied. Complex numbers have no order."""
+QUANTIZED: Final = (dtypes.qint8, dtypes.quint8, dtypes.qint32, dtypes.qint16, dtypes.quint16)
