@@ -15,6 +15,12 @@ def _same(names: str) -> dict[str, str]:
     return {name: name for name in names.split()}
 
 
+def _homes(module: str, names: str) -> dict[str, str]:
+    """Return the table of names in a module of `capstan.api`."""
+    return {name: f"{module}.{name}" for name in names.split()}
+
+
+_COSINES: Final = _homes("cosine_transforms", "dct idct")
 _TRANSFORMS: Final = {
     **_same("fft fft2d fft3d ifft ifft2d ifft3d"),
     **{
@@ -180,8 +186,18 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         ),
         "quantize_and_dequantize": "quantization_ops.quantize_and_dequantize",
     },
-    "signal": _TRANSFORMS,
-    "spectral": _TRANSFORMS,
+    "signal": {
+        **_TRANSFORMS,
+        **_COSINES,
+        **_homes("signal_frames", "frame overlap_and_add"),
+        **_homes("signal_windows", "hamming_window hann_window"),
+        **_homes(
+            "signal_transforms", "fftshift ifftshift inverse_stft inverse_stft_window_fn stft"
+        ),
+        **_homes("cosine_transforms", "mfccs_from_log_mel_spectrograms"),
+        **_homes("mel_scale", "linear_to_mel_weight_matrix"),
+    },
+    "spectral": {**_TRANSFORMS, **_COSINES},
     "initializers": {
         name.removesuffix("_initializer"): name
         for name in (
