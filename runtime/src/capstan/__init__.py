@@ -181,6 +181,7 @@ _ATTRIBUTES = {
     "InteractiveSession": "capstan.client.interactive_session",
     "LogMessage": "tensorboard.compat.proto.event_pb2",
     "MetaGraphDef": "tensorboard.compat.proto.meta_graph_pb2",
+    "Module": "capstan.api.module",
     "NameAttrList": "tensorboard.compat.proto.attr_value_pb2",
     "NodeDef": "tensorboard.compat.proto.node_def_pb2",
     "OpError": "capstan.errors",

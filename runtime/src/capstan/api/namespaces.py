@@ -230,7 +230,10 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         is_inf is_nan is_non_decreasing is_numeric_tensor is_strictly_increasing
         """
     )
-    | {"assert_all_finite": "verify_tensor_all_finite"},
+    | {
+        "assert_all_finite": "verify_tensor_all_finite",
+        "assert_shapes": "check_shapes.assert_shapes",
+    },
 }
 
 

@@ -15,7 +15,10 @@ from capstan.api.compat import (
     as_text,
     bytes_or_text_types,
     complex_types,
+    forward_compatibility_horizon,
+    forward_compatible,
     integral_types,
+    path_to_str,
     real_types,
 )
 
@@ -26,7 +29,10 @@ __all__ = [
     "as_text",
     "bytes_or_text_types",
     "complex_types",
+    "forward_compatibility_horizon",
+    "forward_compatible",
     "integral_types",
+    "path_to_str",
     "real_types",
 ]
 

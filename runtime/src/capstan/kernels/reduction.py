@@ -18,17 +18,20 @@ _MANY: Final = 1_024
 
 def _axes(node: NodeContext) -> Callable[[Array], tuple[int, ...]]:
     """Return a function that reads the axes. Constant axes are read once, here."""
-    known = node.constants.get(1)
+    shape, known = node.input_shapes[0], node.constants.get(1)
+    rank = None if shape is None else len(shape)
     if known is None:
-        return _read_axes
-    axes = _read_axes(known)
+        return lambda axes: _read_axes(axes, rank)
+    axes = _read_axes(known, rank)
     return lambda _: axes
 
 
-def _read_axes(axes: Array) -> tuple[int, ...]:
+def _read_axes(axes: Array, rank: int | None) -> tuple[int, ...]:
+    """Return the axes. Without the rank, 1 and -1 may be the same axis, which NumPy refuses."""
     found = tuple(axes.ravel().tolist())
-    if len(set(found)) < len(found):
-        twice = next(axis for axis in found if found.count(axis) > 1)
+    places = [axis % rank for axis in found] if rank else found
+    if len(set(places)) < len(found):
+        twice = next(axis for axis in places if places.count(axis) > 1)
         raise invalid(f"Invalid reduction arguments: Axes contains duplicate dimension: {twice}")
     return found
 

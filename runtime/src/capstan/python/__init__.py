@@ -352,6 +352,8 @@ alias.grow(
         "keras.optimizer_v2.optimizer_v2": ({"OptimizerV2": f"{_KERAS}.optimizers.Optimizer"},),
         "keras.engine.training": (f"{_KERAS}.network",),
         "eager.context": ("capstan.api.eager_context",),
+        "compat.compat": ("capstan.api.compat",),
+        "module.module": ("capstan.api.module",),
         "platform.app": ("capstan.api.app",),
         "profiler.model_analyzer": ("capstan.api.profiler.model_analyzer",),
         "profiler.option_builder": ("capstan.api.profiler.option_builder",),

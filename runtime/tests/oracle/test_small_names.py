@@ -1,0 +1,141 @@
+"""`tf.Module`, `tf.debugging.assert_shapes` and the dates of `tf.compat` are TensorFlow's."""
+
+import pathlib
+from typing import Any
+
+import genuine
+import pytest
+
+import capstan as tf
+
+pytestmark = genuine.MARKS
+
+
+def module_of(tf: Any) -> Any:
+    class DenseLayer(tf.Module):
+        def __init__(self, name: Any = None) -> None:
+            super().__init__(name=name)
+            with self.name_scope:
+                self.w = tf.Variable([1.0], name="w", use_resource=True)
+            self.more = {"b": [tf.Variable(2, name="b"), 3], "a": (tf.Variable(1, False),)}
+
+        @tf.Module.with_name_scope
+        def product(self, x: Any) -> Any:
+            """Multiply."""
+            return tf.multiply(self.w, x, name="product")
+
+    class Two(tf.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            with self.name_scope:
+                self.second = DenseLayer("other")
+                self.first = [DenseLayer(), DenseLayer()]
+            self.again = self.second
+
+    return Two()
+
+
+def test_a_module_finds_its_variables_and_submodules(v1: Any) -> None:
+    def described(tf: Any) -> Any:
+        with tf.Graph().as_default():
+            two = module_of(tf)
+            paths = [
+                (path, type(leaf).__name__ == "DenseLayer")
+                for path, leaf in two._flatten(
+                    with_path=True, predicate=lambda x: not isinstance(x, str | int)
+                )
+            ]
+            return [
+                [variable.name for variable in two.variables],
+                [variable.name for variable in two.trainable_variables],
+                [(module.name, module._scope_name) for module in two.submodules],
+                [path for path in paths if path[1]],
+                two.name, two.first[0].product(3.0).name, two.first[0].product.__doc__,
+            ]  # fmt: skip
+
+    assert described(tf) == described(v1)
+    for module in (v1, tf):
+        with pytest.raises(ValueError, match="is not a valid module name"):
+            module.Module(name="a b")
+
+
+def test_a_module_is_saved(tmp_path: pathlib.Path) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        two = module_of(tf)
+        session.run(tf.global_variables_initializer())
+        session.run(two.second.w.assign([7.0]))
+        path = tf.train.Checkpoint(two=two).save(str(tmp_path / "model"), session=session)
+        names = [name for name, _ in tf.train.list_variables(path)]
+    assert "two/first/0/w/.ATTRIBUTES/VARIABLE_VALUE" in names
+
+
+@pytest.mark.parametrize(
+    ("shapes", "is_wrong"),
+    [
+        ({"x": ("N", 3), "y": ("N", "M", 2)}, False),
+        ({"x": ("N", 3), "y": ("M", "N", 2)}, True),
+        ({"x": (..., 3), "y": ("*", None, 2)}, False),
+        ({"x": (2, 4)}, True),
+        ({"x": (2, 3, 1)}, True),
+        ({"x": ("N", ".")}, False),
+        ({"s": (), "v": (1,)}, False),
+        ({"s": ("A",), "v": ("A",)}, False),
+        ({"v": (..., "K"), "y": ("*", "K", 2)}, True),
+        ({"x": (2, ...)}, True),
+        ({"x": 3}, True),
+        ({"x": None}, False),
+    ],
+)
+@pytest.mark.parametrize("is_known", [True, False])
+def test_shapes_are_checked_where_they_are_known(
+    v1: Any, shapes: Any, is_wrong: bool, is_known: bool
+) -> None:
+    values = {"x": [[1.0] * 3] * 2, "y": [[[1.0] * 2] * 5] * 2, "s": 4.0, "v": [3.0]}
+
+    def outcome(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            tensors = {
+                name: tf.constant(value) if is_known else tf.placeholder(tf.float32)
+                for name, value in values.items()
+            }
+            fed = {} if is_known else {tensors[name]: value for name, value in values.items()}
+            try:
+                pairs = {tensors[name]: shape for name, shape in shapes.items()}
+                check = tf.debugging.assert_shapes(list(pairs.items()), message="Oh")
+                session.run(check, fed)
+            except (ValueError, tf.errors.InvalidArgumentError) as error:
+                return type(error).__name__
+        return None
+
+    assert outcome(tf) == outcome(v1)
+    assert (outcome(tf) is not None) == is_wrong
+
+
+def test_graphs_may_have_what_tensorflow_had(monkeypatch: Any) -> None:
+    assert tf.compat.forward_compatible(2019, 8, 20)
+    assert not tf.compat.forward_compatible(2019, 8, 21)
+    with tf.compat.forward_compatibility_horizon(2018, 11, 2):
+        assert tf.compat.forward_compatible(2018, 11, 1)
+        assert not tf.compat.forward_compatible(2018, 11, 2)
+    assert tf.compat.forward_compatible(2019, 8, 20)
+    monkeypatch.setenv("TF_FORWARD_COMPATIBILITY_DELTA_DAYS", "10")
+    assert tf.compat.forward_compatible(2019, 8, 30)
+
+
+def test_a_path_becomes_text(v1: Any) -> None:
+    for module in (v1, tf):
+        assert module.compat.path_to_str(pathlib.Path("a/./b")) == "a/b"
+        assert module.compat.path_to_str("a/./b") == "a/./b"
+
+
+@pytest.mark.parametrize("axes", [[1, -1], [-1, 1], [0, 1, -2]])
+def test_an_axis_that_repeats_from_the_back_is_refused(v1: Any, axes: Any) -> None:
+    for module in (v1, tf):
+        with module.Graph().as_default(), module.Session() as session:
+            given = module.placeholder(module.int32, [None])
+            total = module.reduce_sum(module.constant([[1.0, 2.0]] * 3), given)
+            with pytest.raises(
+                module.errors.InvalidArgumentError,
+                match="Invalid reduction arguments: Axes contains duplicate dimension",
+            ):
+                session.run(total, {given: axes})
