@@ -202,6 +202,7 @@ _ATTRIBUTES = {
     "arg_max": "capstan.api.old_names",
     "arg_min": "capstan.api.old_names",
     "assert_variables_initialized": "capstan.api.old_names",
+    "audio": "capstan.api.namespaces",
     "debugging": "capstan.api.namespaces",
     "disable_eager_execution": "capstan.api.behavior",
     "disable_tensor_equality": "capstan.api.behavior",

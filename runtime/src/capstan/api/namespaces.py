@@ -174,6 +174,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "uniform": "random_uniform",
         "uniform_candidate_sampler": "nn.uniform_candidate_sampler",
     },
+    "audio": _homes("audio", "decode_wav encode_wav"),
     "quantization": {
         **_same(
             """

@@ -82,6 +82,7 @@ alias.grow(
         "python.framework.graph_util": (__name__,),
         "python.framework.tensor_util": (__name__,),
         "python.ops": (__name__,),
+        "python.ops.audio_ops": ("capstan.api.audio",),
         "python.ops.arg_scope": ("capstan.contrib.framework.argument_scopes",),
         "python.ops.ops": (__name__,),
         "python.ops.variables": (__name__,),
