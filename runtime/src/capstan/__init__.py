@@ -56,6 +56,7 @@ from capstan.api.ragged.spec import *
 from capstan.api.ragged.tensor import *
 from capstan.api.random_ops import *
 from capstan.api.reduce_ops import *
+from capstan.api.row_hashes import *
 from capstan.api.script_ops import *
 from capstan.api.segment_ops import *
 from capstan.api.sequence_example_ops import *

@@ -141,7 +141,7 @@ def test_few_ops_have_no_gradient_rule() -> None:
     others = set(no_gradient) - on_handles - calls - made_by_the_compiler - updates - images
     assert others - lookups <= {
         "Assign", "AssignAdd", "AssignSub", "AudioSpectrogram", "Bitcast", "CholeskyGrad",
-        "DecodeWav", "EncodeWav", "Mfcc",
+        "DecodeWav", "EncodeWav", "Fingerprint", "Mfcc",
             "CropAndResizeGradBoxes", "CropAndResizeGradImage", "Dilation2DBackpropFilter",
         "Dilation2DBackpropInput", "EagerPyFunc",
         "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVarsGradient",

@@ -4,6 +4,7 @@ import pathlib
 from typing import Any
 
 import genuine
+import numpy as np
 import pytest
 
 import capstan as tf
@@ -139,3 +140,61 @@ def test_an_axis_that_repeats_from_the_back_is_refused(v1: Any, axes: Any) -> No
                 match="Invalid reduction arguments: Axes contains duplicate dimension",
             ):
                 session.run(total, {given: axes})
+
+
+def values(tf: Any, program: Any) -> Any:
+    with tf.Graph().as_default(), tf.Session() as session:
+        return [np.asarray(value) for value in session.run(program(tf))]
+
+
+def test_rows_have_tensorflows_hashes(v1: Any) -> None:
+    numbers = np.random.default_rng(2).standard_normal((5, 40)).astype(np.float32)
+
+    def program(tf: Any) -> Any:
+        texts = [["a", "bc"], ["", "x" * 100]]
+        data = [numbers, numbers[:, :1], numbers.astype(np.int64)[0], texts, texts[0]]
+        return [tf.fingerprint(each) for each in data] + [tf.fingerprint(np.zeros([2, 3, 0]))]
+
+    for own, expected in zip(values(tf, program), values(v1, program), strict=True):
+        np.testing.assert_array_equal(own, expected)
+    for module in (v1, tf):
+        with pytest.raises(module.errors.InvalidArgumentError, match="Unsupported fingerprint"):
+            values(module, lambda tf: [tf.fingerprint(["a"], "md5")])
+
+
+@pytest.mark.parametrize("turned", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("kinds", [("float32", "float32"), ("bfloat16", "float32")])
+def test_sparse_matrices_are_multiplied(v1: Any, turned: Any, kinds: Any) -> None:
+    random = np.random.default_rng(5)
+    a, b = (
+        (random.integers(-3, 4, shape) * random.integers(0, 2, shape)).astype(np.float32)
+        for shape in ((4, 3), (3, 5))
+    )
+
+    def program(tf: Any) -> Any:
+        x = tf.cast(tf.constant(a.T if turned[0] else a), kinds[0])
+        y = tf.cast(tf.constant(b.T if turned[1] else b), kinds[1])
+        product = tf.sparse_matmul(x, y, *turned, a_is_sparse=True)
+        weights = np.arange(20, dtype=np.float32).reshape(4, 5)
+        slopes = tf.gradients(product, [x, y], tf.constant(weights))
+        return [product, *(tf.cast(slope, tf.float32) for slope in slopes)]
+
+    for own, expected in zip(values(tf, program), values(v1, program), strict=True):
+        np.testing.assert_allclose(own, expected, rtol=1e-2)
+
+
+@pytest.mark.parametrize("is_resource", [True, False])
+def test_elements_of_batches_are_set(v1: Any, is_resource: bool) -> None:
+    def found(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            held = tf.Variable(np.zeros([2, 3, 4, 2]), use_resource=is_resource)
+            indices = np.array([[[0, 3], [1, 0], [2, 2]], [[1, 2], [3, 0], [0, 1]]])
+            updates = np.arange(24.0).reshape(2, 3, 2, 2)
+            session.run(held.initializer)
+            session.run(tf.batch_scatter_update(held, indices, updates))
+            return session.run(held)
+
+    own, expected = found(tf), found(v1)
+    mask = np.ones(own.shape, bool)
+    mask[0, 2, 2] = False  # One of two values for the same element.
+    np.testing.assert_array_equal(own[mask], expected[mask])

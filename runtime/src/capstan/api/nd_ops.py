@@ -14,6 +14,7 @@ from capstan.framework import convert
 from capstan.framework.raw import raw
 
 __all__ = [
+    "batch_scatter_update",
     "gather_nd", "scatter_nd", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_update",
     "tensor_scatter_add", "tensor_scatter_nd_add", "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update", "tensor_scatter_sub", "tensor_scatter_update",
@@ -103,6 +104,30 @@ def scatter_nd_update(
     if _is_resource(ref):
         return ref.scatter_nd_update(indices, updates, name=name)
     return raw.ScatterNdUpdate(ref, indices, updates, use_locking=use_locking, name=name)
+
+
+def batch_scatter_update(
+    ref: Any, indices: Any, updates: Any, use_locking: bool = True, name: str | None = None
+) -> Any:
+    """Set elements of each batch of a variable: `ref[b, indices[b, i]] = updates[b, i]`.
+
+    `indices` has any number of leading batch axes. The elements of a batch are along its last axis.
+
+    Raises:
+        ValueError: the rank of `indices` is unknown.
+    """
+    with scoped(name, "batch_scatter_update", (ref, indices, updates)):
+        indices = convert.convert_to_tensor(indices, name="indices")
+        rank = indices.shape.ndims
+        if rank is None:
+            raise ValueError("batch_scatter_update needs indices of known rank; call set_shape")
+        sizes, last = raw.Shape(indices), raw.ExpandDims(indices, -1)
+        places = []
+        for axis in range(rank - 1):
+            count = raw.Cast(raw.Range(0, sizes[axis], 1), DstT=indices.dtype)
+            turned = raw.Reshape(count, [-1 if place == axis else 1 for place in range(rank + 1)])
+            places.append(turned * raw.OnesLike(last))
+        return scatter_nd_update(ref, raw.ConcatV2([*places, last], -1), updates, use_locking)
 
 
 def scatter_nd_add(

@@ -11,7 +11,21 @@ from capstan.api.scoped import scoped
 from capstan.framework import convert, operators
 from capstan.framework.raw import raw
 
-__all__ = ["einsum", "norm", "tensordot"]
+__all__ = ["einsum", "norm", "sparse_matmul", "tensordot"]
+
+
+def sparse_matmul(
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
+    a_is_sparse: bool = False, b_is_sparse: bool = False, name: str | None = None,
+) -> Any:  # fmt: skip
+    """Return the product of two matrices of float32 or bfloat16 with many zeros, as float32.
+
+    The last two flags say which matrices have many zeros. They change no result.
+    """
+    return raw.SparseMatMul(
+        a, b, transpose_a=transpose_a, transpose_b=transpose_b, a_is_sparse=a_is_sparse,
+        b_is_sparse=b_is_sparse, name=name,
+    )  # fmt: skip
 
 
 def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Any:

@@ -1,0 +1,23 @@
+"""The row of the op that hashes the rows of a tensor (tensorflow/core/ops/array_ops.cc)."""
+
+from capstan.core import shapes
+from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.ops import rules
+
+_BYTES = 8
+
+
+def _shape(ctx: ShapeContext) -> rules.Shapes:
+    data = shapes.with_rank_at_least(ctx.inputs[0], 1)
+    shapes.with_rank(ctx.inputs[1], 0)
+    return ((None if data is None else data[0], _BYTES),)
+
+
+define(
+    OpDef(
+        "Fingerprint",
+        ("data: T", "method: string"),
+        ("fingerprint: uint8",),
+        shape=_shape,
+    )
+)
