@@ -121,8 +121,8 @@ def damaged(change: Any) -> Any:
             "The type of 't' of function 'halves' is an attribute of the call",
         ),
         (
-            lambda lib: lib.function[0].signature.input_arg.add(name="q", type=11),
-            "Capstan does not have the type 11 of 'q' of function 'halves'",
+            lambda lib: lib.function[0].signature.input_arg.add(name="q", type=24),
+            "Capstan does not have the type 24 of 'q' of function 'halves'",
         ),
     ],
 )
