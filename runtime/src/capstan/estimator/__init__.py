@@ -17,6 +17,11 @@ from capstan.estimator.canned.baseline import (
     BaselineEstimator,
     BaselineRegressor,
 )
+from capstan.estimator.canned.boosted_trees import (
+    BoostedTreesClassifier,
+    BoostedTreesEstimator,
+    BoostedTreesRegressor,
+)
 from capstan.estimator.canned.dnn import DNNClassifier, DNNEstimator, DNNRegressor
 from capstan.estimator.canned.dnn_linear_combined import (
     DNNLinearCombinedClassifier,
@@ -74,6 +79,9 @@ __all__ = [
     "BaselineRegressor",
     "BestExporter",
     "BinaryClassHead",
+    "BoostedTreesClassifier",
+    "BoostedTreesEstimator",
+    "BoostedTreesRegressor",
     "CheckpointSaverHook",
     "CheckpointSaverListener",
     "DNNClassifier",

@@ -104,6 +104,7 @@ _GENERATED = (
     *(
         "array",
         "bitwise",
+        "boosted_trees",
         "candidate_sampling",
         "control_flow",
         "ctc",
@@ -205,6 +206,7 @@ alias.grow(
             "capstan.api.staging",
             lookups.op,
         ),
+        "ops.boosted_trees_ops": ("capstan.api.boosted_trees", lookups.tree_op, lookups.op),
         "ops.ctc_ops": ("capstan.api.ctc_ops", lookups.op),
         "ops.random_ops": (_TF, "capstan.api.random_ops", lookups.op),
         "ops.sparse_ops": (
@@ -213,6 +215,7 @@ alias.grow(
             "capstan.api.sparse_string_ops",
             lookups.op,
         ),
+        "ops.resources": ("capstan.api.resources",),
         "ops.script_ops": (lookups.python_functions, _TF, lookups.op),
         "ops.tensor_array_grad": (lookups.hidden("capstan.framework.ops.tensor_array"),),
         "ops.variable_scope": (

@@ -5,6 +5,7 @@ raises AttributeError. It imports a module only when it is asked for a name.
 """
 
 import importlib
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,12 @@ def op(name: str) -> Any:
         if row.name.lower() == wanted:
             return getattr(raw, row.name)
     raise AttributeError(name)
+
+
+def tree_op(name: str) -> Any:
+    """Return the function that adds an op of boosted trees, by its name without this prefix."""
+    whole = re.sub("^quantile_(add|flush)", r"quantile_stream_resource_\1", name)
+    return op(f"boosted_trees_{whole}")
 
 
 def old_tensor_util(name: str) -> Any:

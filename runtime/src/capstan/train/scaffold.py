@@ -6,7 +6,14 @@ Source: tensorflow/python/training/monitored_session.py.
 from collections.abc import Callable
 from typing import Any
 
-from capstan.api import control_flow_ops, logging, summary_ops, variable_collections
+from capstan.api import (
+    array_ops,
+    control_flow_ops,
+    logging,
+    resources,
+    summary_ops,
+    variable_collections,
+)
 from capstan.framework import collections
 from capstan.framework import graph as graphs
 from capstan.train import saver as savers
@@ -63,18 +70,18 @@ class Scaffold:
         """
         if self._init_op is None:
             self._init_op = self.get_or_default(
-                "init_op", _Keys.INIT_OP, variable_collections.global_variables_initializer
+                "init_op", _Keys.INIT_OP, _default_init_op
             )
         if self._ready_op is None:
             self._ready_op = self.get_or_default(
-                "ready_op", _Keys.READY_OP, variable_collections.report_uninitialized_variables
+                "ready_op", _Keys.READY_OP, lambda: _missing(None, None)
             )
         if self._ready_for_local_init_op is None:
             self._ready_for_local_init_op = self.get_or_default(
                 "ready_for_local_init_op",
                 _Keys.READY_FOR_LOCAL_INIT_OP,
-                lambda: variable_collections.report_uninitialized_variables(
-                    variable_collections.global_variables()
+                lambda: _missing(
+                    variable_collections.global_variables(), resources.shared_resources()
                 ),
             )
         if self._local_init_op is None:
@@ -143,9 +150,31 @@ class Scaffold:
 
     @staticmethod
     def default_local_init_op() -> Any:
-        """Return an operation that initialises the local variables and the tables."""
+        """Return an operation that initialises the local variables, tables and resources."""
         tables = graphs.get_default_graph().get_collection(_Keys.TABLE_INITIALIZERS)
-        return control_flow_ops.group(variable_collections.local_variables_initializer(), *tables)
+        local = [resource.create for resource in resources.local_resources()]
+        variables = variable_collections.local_variables_initializer()
+        return control_flow_ops.group(variables, *tables, *local)
+
+
+def _default_init_op() -> Any:
+    """Return an operation that initialises the global variables and the shared resources."""
+    variables = variable_collections.global_variables_initializer()
+    shared = resources.shared_resources()
+    if not shared:
+        return variables
+    return control_flow_ops.group(variables, resources.initialize_resources(shared))
+
+
+def _missing(variables: Any, resource_list: Any) -> Any:
+    """Return the names of the variables and resources that are not initialised yet.
+
+    None stands for all of them.
+    """
+    names = variable_collections.report_uninitialized_variables(variables)
+    if not (resources.shared_resources() or resources.local_resources()):
+        return names
+    return array_ops.concat([names, resources.report_uninitialized_resources(resource_list)], 0)
 
 
 def _only(collection_key: str, arg_name: str) -> Any:
