@@ -47,3 +47,15 @@ def keras_estimator(folder, **settings):
 def estimator(folder, model=model_fn, **settings):
     config = tf.estimator.RunConfig(tf_random_seed=1, **settings)
     return tf.estimator.Estimator(model, str(folder), config, params={"rate": 0.3})
+
+
+def tree_estimator(folder, **settings):
+    """Return boosted trees for the same data. Four batches of all workers make a layer."""
+    return tf.estimator.BoostedTreesRegressor(
+        [tf.feature_column.numeric_column("x", (2,))],
+        n_batches_per_layer=4,
+        model_dir=str(folder),
+        max_depth=3,
+        learning_rate=0.5,
+        config=tf.estimator.RunConfig(tf_random_seed=1, **settings),
+    )

@@ -264,6 +264,22 @@ ELSEWHERE = {
             )
         ),
     },
+    "kernels/test_boosted_trees.py": {
+        *(
+            f"BoostedTrees{name}"
+            for name in (
+                "Bucketize", "CalculateBestGainsPerFeature", "CenterBias", "CreateEnsemble",
+                "CreateQuantileStreamResource", "DeserializeEnsemble",
+                "EnsembleResourceHandleOp", "ExampleDebugOutputs", "FlushQuantileSummaries",
+                "GetEnsembleStates", "MakeQuantileSummaries", "MakeStatsSummary", "Predict",
+                "QuantileStreamResourceAddSummaries", "QuantileStreamResourceDeserialize",
+                "QuantileStreamResourceFlush", "QuantileStreamResourceGetBucketBoundaries",
+                "QuantileStreamResourceHandleOp", "SerializeEnsemble", "TrainingPredict",
+                "UpdateEnsemble",
+            )
+        ),
+        "IsBoostedTreesEnsembleInitialized", "IsBoostedTreesQuantileStreamResourceInitialized",
+    },
     "oracle/test_candidates.py": {
         "AllCandidateSampler", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
         "LogUniformCandidateSampler", "Multinomial", "UniformCandidateSampler",

@@ -3,6 +3,7 @@
 Source: tensorflow/core/kernels/boosted_trees/quantile_ops.cc.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def _make_summaries(node: NodeContext) -> Function:
             stream = quantile_summary.Stream(eps, len(values) + 1)
             stream.push(values, np.broadcast_to(weights, values.shape))
             made.append(stream.summary().rows())
-        return tuple(made)
+        return _outputs(made)
 
     return summarize
 
@@ -99,7 +100,7 @@ def _take(node: NodeContext) -> Function:
     def take(handle: Any) -> Any:
         streams = resources.behind(handle).state
         _check_count(streams, count)
-        return tuple(summary.rows() for summary in streams.take())
+        return _outputs([summary.rows() for summary in streams.take()])
 
     return take
 
@@ -110,7 +111,7 @@ def _boundaries(node: NodeContext) -> Function:
     def read(handle: Any) -> Any:
         streams = resources.behind(handle).state
         _check_count(streams, count)
-        return tuple(streams.boundaries)
+        return _outputs(streams.boundaries)
 
     return read
 
@@ -119,12 +120,15 @@ def _bucketize(node: NodeContext) -> Function:
     count = int(node.attrs["num_features"])
 
     def bucketize(*inputs: Array) -> Any:
-        return tuple(
-            _buckets(values, boundaries)
-            for values, boundaries in zip(inputs[:count], inputs[count:], strict=True)
-        )
+        pairs = zip(inputs[:count], inputs[count:], strict=True)
+        return _outputs([_buckets(values, boundaries) for values, boundaries in pairs])
 
     return bucketize
+
+
+def _outputs(values: Sequence[Array]) -> Any:
+    """Return the outputs as a kernel returns them: a tuple only if there are several."""
+    return values[0] if len(values) == 1 else tuple(values)
 
 
 def _buckets(values: Array, boundaries: Array) -> Array:
@@ -140,9 +144,7 @@ def _buckets(values: Array, boundaries: Array) -> Array:
 
 
 register(Kernel("BoostedTreesQuantileStreamResourceHandleOp", _handle))
-register(
-    Kernel("IsBoostedTreesQuantileStreamResourceInitialized", constantly(_is_initialized))
-)
+register(Kernel("IsBoostedTreesQuantileStreamResourceInitialized", constantly(_is_initialized)))
 register(Kernel("BoostedTreesCreateQuantileStreamResource", _create))
 register(Kernel("BoostedTreesMakeQuantileSummaries", _make_summaries))
 register(Kernel("BoostedTreesQuantileStreamResourceAddSummaries", constantly(_add_summaries)))

@@ -104,7 +104,9 @@ class Summary:
         kept, budget, read, last = [0], 0, 0, 1
         while read + 1 != count:
             following = read + 1
-            while following != count and budget < count and before[following] - after[read] <= limit:
+            while (
+                following != count and budget < count and before[following] - after[read] <= limit
+            ):
                 budget += size
                 following += 1
             read = max(read + 1, following - 1)

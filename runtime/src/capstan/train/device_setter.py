@@ -9,15 +9,8 @@ from typing import Any
 from capstan.core import cluster as clusters
 from capstan.core import devices
 from capstan.framework import facts, opdef
+from capstan.framework.ops import state
 from capstan.train import ps_strategy as strategies
-
-STANDARD_PS_OPS = (
-    *("Variable", "VariableV2", "AutoReloadVariable", "MutableHashTable", "MutableHashTableV2"),
-    *("MutableHashTableOfTensors", "MutableHashTableOfTensorsV2", "MutableDenseHashTable"),
-    *("MutableDenseHashTableV2", "VarHandleOp", "BoostedTreesEnsembleResourceHandleOp"),
-    *("BoostedTreesQuantileStreamResourceHandleOp", "ResourceConditionalAccumulator"),
-)
-"""The op types that make what all workers share."""
 
 
 def replica_device_setter(
@@ -32,11 +25,12 @@ def replica_device_setter(
     """Return a function for `tf.device` that spreads variables over the tasks of the ps job.
 
     Return None if there is no ps task. `ps_ops` are the op types that count as variables. The
-    default is `STANDARD_PS_OPS` and all op types that make variables. `ps_strategy(op)` returns the index of the task for
-    a variable. The default is round-robin. If `cluster` is given, `ps_device` names one of its
-    jobs, and the number of ps tasks is the size of that job. With `merge_devices`, the returned
-    function fills in the fields that inner `tf.device` blocks leave open. Without `merge_devices`,
-    the function does not change operations that already have a device.
+    default is the op types that make variables, and tables, accumulators and trees that all workers
+    share. `ps_strategy(op)` returns the index of the task for a variable. The default is
+    round-robin. If `cluster` is given, `ps_device` names one of its jobs, and the number of ps
+    tasks is the size of that job. With `merge_devices`, the returned function fills in the fields
+    that inner `tf.device` blocks leave open. Without `merge_devices`, the function does not change
+    operations that already have a device.
 
     Raises:
         TypeError: `ps_strategy` is not callable, or `cluster` is not a cluster.
@@ -95,4 +89,4 @@ class _Chooser:
     def _is_variable(self, op_type: str) -> bool:
         if self._ps_ops is not None:
             return op_type in self._ps_ops
-        return op_type in STANDARD_PS_OPS or opdef.role(op_type) is facts.Role.VARIABLE
+        return op_type in state.ON_PARAMETER_SERVERS or opdef.role(op_type) is facts.Role.VARIABLE

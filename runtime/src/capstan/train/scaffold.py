@@ -69,9 +69,7 @@ class Scaffold:
             RuntimeError: the collection of a missing part has more than one member.
         """
         if self._init_op is None:
-            self._init_op = self.get_or_default(
-                "init_op", _Keys.INIT_OP, _default_init_op
-            )
+            self._init_op = self.get_or_default("init_op", _Keys.INIT_OP, _default_init_op)
         if self._ready_op is None:
             self._ready_op = self.get_or_default(
                 "ready_op", _Keys.READY_OP, lambda: _missing(None, None)

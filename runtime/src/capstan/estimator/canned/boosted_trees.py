@@ -73,9 +73,7 @@ class _BoostedTrees(estimator.Estimator):
                 "center_bias must be enabled during estimator instantiation when using "
                 "experimental_predict_with_explanations."
             )
-        is_classification = isinstance(
-            model.head, heads.BinaryClassHead | heads.MultiClassHead
-        )
+        is_classification = isinstance(model.head, heads.BinaryClassHead | heads.MultiClassHead)
         link = getattr(model.head, "_inverse_link_fn", None)
         if not is_classification and link not in (None, array_ops.identity):
             raise ValueError(

@@ -13,7 +13,9 @@ from capstan.core import tree_messages
 from capstan.core.arrays import Array
 
 
-def importances(serialized: bytes, names: Sequence[str], normalize: bool) -> "OrderedDict[str, Any]":
+def importances(
+    serialized: bytes, names: Sequence[str], normalize: bool
+) -> "OrderedDict[str, Any]":
     """Return the sums of the gains of the splits by the column of their feature, greatest first.
 
     `names` has the column of each feature.

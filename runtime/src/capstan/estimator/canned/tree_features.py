@@ -108,9 +108,7 @@ def _is_numeric(column: Any) -> bool:
             )
         return True
     if isinstance(column, columns.CategoricalColumn):
-        raise ValueError(  # noqa: TRY004 - TensorFlow's
-            f"CategoricalColumn must be wrapped by IndicatorColumn, got: {column}"
-        )
+        raise ValueError(f"CategoricalColumn must be wrapped by IndicatorColumn, got: {column}")
     raise ValueError(f"Encountered unexpected column {column}")
 
 

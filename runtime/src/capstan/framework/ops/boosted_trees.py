@@ -40,9 +40,7 @@ def _is_initialized(ctx: ShapeContext) -> rules.Shapes:
 def _best_gains(ctx: ShapeContext) -> rules.Shapes:
     count = int(ctx.attrs["num_features"])
     shapes.merge(shapes.with_rank(ctx.inputs[0], 1), (2,))
-    base = shapes.merge(
-        shapes.with_rank(ctx.inputs[1], 3), (int(ctx.attrs["max_splits"]), None, 2)
-    )
+    base = shapes.merge(shapes.with_rank(ctx.inputs[1], 3), (int(ctx.attrs["max_splits"]), None, 2))
     for index in range(2, count + 1):
         shapes.merge(base, shapes.with_rank(ctx.inputs[index], 3))
     for index in range(count + 1, count + 4):

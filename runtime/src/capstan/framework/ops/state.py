@@ -1,9 +1,24 @@
 """Rows of reference variables, and of the ops that change them."""
 
+from typing import Final
+
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules, typesets
+
+ON_PARAMETER_SERVERS: Final = frozenset(
+    {
+        *("MutableHashTable", "MutableHashTableV2", "MutableHashTableOfTensors"),
+        *("MutableHashTableOfTensorsV2", "MutableDenseHashTableV2"),
+        *("BoostedTreesEnsembleResourceHandleOp", "BoostedTreesQuantileStreamResourceHandleOp"),
+        "ResourceConditionalAccumulator",
+    }
+)
+"""The ops, besides those of variables, that make what all workers share.
+
+They are those of STANDARD_PS_OPS in tensorflow/python/training/device_setter.py.
+"""
 
 
 def _assign_shape(ctx: ShapeContext) -> rules.Shapes:
