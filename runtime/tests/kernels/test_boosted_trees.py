@@ -190,7 +190,7 @@ def test_trees_exist_after_they_are_created() -> None:
     model = Model()
     assert not model.run("IsBoostedTreesEnsembleInitialized", **TREES)
     assert not model.run("IsBoostedTreesQuantileStreamResourceInitialized", **STREAMS)
-    with pytest.raises(tf.errors.NotFoundError, match="trees/N10tensorflow28.* does not exist"):
+    with pytest.raises(tf.errors.NotFoundError, match=r"trees/N10tensorflow28.* does not exist"):
         model.run("BoostedTreesGetEnsembleStates", **TREES)
     with pytest.raises(tf.errors.InvalidArgumentError, match="Unable to parse tree ensemble"):
         model.run(

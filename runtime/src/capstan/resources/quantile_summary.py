@@ -126,7 +126,7 @@ class Summary:
             return 0.0
         inner = (self.max_rank - self.min_rank - self.weight)[1:]
         gap = self._prev_max[1:] - self._next_min[:-1]
-        widest = max([0.0, *np.maximum(inner, gap).tolist()])
+        widest = float(np.maximum(inner, gap).max(initial=0.0))
         return widest / self.total_weight
 
     def boundaries(self, count: int) -> Array:

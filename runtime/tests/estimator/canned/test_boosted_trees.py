@@ -202,5 +202,5 @@ def test_arguments_that_do_not_fit_are_refused() -> None:
             classifier(columns(), 1, **settings).train(batches())
     with pytest.raises(AssertionError, match="n_batches_per_layer should be set as 1"):
         classifier(columns(), 2, train_in_memory=True).train(batches())
-    with pytest.raises(ValueError, match="Could not find|Unable to open|checkpoint"):
+    with pytest.raises(ValueError, match="checkpoint"):
         classifier(columns(), 1).experimental_feature_importances()

@@ -96,19 +96,19 @@ class Grower(abc.ABC):
         return continues, needed.assign(continues).op
 
     def _split(self, stats: Sequence[Sequence[Any]], nodes: Any) -> Any:
-        options, columns = self._options, []
-        for group in stats:
-            columns.append(
-                raw.BoostedTreesCalculateBestGainsPerFeature(
-                    nodes,
-                    group,
-                    options.l1,
-                    options.l2,
-                    options.tree_complexity,
-                    options.min_node_weight,
-                    max_splits=options.max_splits,
-                )
+        options = self._options
+        columns = [
+            raw.BoostedTreesCalculateBestGainsPerFeature(
+                nodes,
+                group,
+                options.l1,
+                options.l2,
+                options.tree_complexity,
+                options.min_node_weight,
+                max_splits=options.max_splits,
             )
+            for group in stats
+        ]
         splits = ([each for part in parts for each in part] for parts in zip(*columns, strict=True))
         return raw.BoostedTreesUpdateEnsemble(
             self._ensemble.resource_handle,

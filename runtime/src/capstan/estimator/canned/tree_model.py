@@ -144,7 +144,7 @@ class TreeModel:
                     lambda: grower.accumulate_quantiles(parts.numbers, weights, ready),
                 )
 
-        spec = self.head.create_estimator_spec(
+        spec: estimator_spec.EstimatorSpec = self.head.create_estimator_spec(
             features=features, mode=_TRAIN, labels=labels, train_op_fn=train_op, logits=logits
         )
         stop = _StopAtAttemptsHook(finalized, layers, options.n_trees, options.max_depth)
