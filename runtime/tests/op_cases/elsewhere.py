@@ -280,6 +280,9 @@ ELSEWHERE = {
         ),
         "IsBoostedTreesEnsembleInitialized", "IsBoostedTreesQuantileStreamResourceInitialized",
     },
+    "oracle/test_clustering.py": {
+        "KMC2ChainInitialization", "KmeansPlusPlusInitialization", "NearestNeighbors",
+    },
     "oracle/test_candidates.py": {
         "AllCandidateSampler", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
         "LogUniformCandidateSampler", "Multinomial", "UniformCandidateSampler",

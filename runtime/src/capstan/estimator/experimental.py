@@ -1,8 +1,9 @@
-"""`tf.estimator.experimental`: hooks that stop a training early, and functions of logits."""
+"""`tf.estimator.experimental`: clusters, hooks that stop a training early, functions of logits."""
 
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.estimator.canned.kmeans import KMeansClustering as KMeans
 from capstan.estimator.early_stopping import (
     make_early_stopping_hook,
     stop_if_higher_hook,
@@ -21,6 +22,7 @@ from capstan.estimator.stop_at_checkpoint import make_stop_at_checkpoint_step_ho
 
 __all__ = [
     "InMemoryEvaluatorHook",
+    "KMeans",
     "build_raw_supervised_input_receiver_fn",
     "call_logit_fn",
     "dnn_logit_fn_builder",
