@@ -31,11 +31,11 @@ def test_a_mini_batch_moves_each_center_toward_its_points(period: int, metric: s
         for step in range(8):
             part = slice(step, None, 8)
             session.run(graph.train_op, {batch: points[part]})
+            seen = held if period > 1 else moving.copy()
             if period > 1 and step and step % period == 0:
                 held, counts = moving.copy(), np.zeros(4, int)
                 if is_cosine:
                     held /= np.linalg.norm(held, axis=1, keepdims=True)
-            seen = held if period > 1 else moving.copy()
             used = (unit if is_cosine else points)[part]
             near = seen / np.linalg.norm(seen, axis=1, keepdims=True) if is_cosine else seen
             chosen = ((used[:, np.newaxis] - near) ** 2).sum(2).argmin(1)

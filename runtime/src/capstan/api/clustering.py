@@ -106,7 +106,10 @@ class KMeans:
             # Half the squared distance of two vectors of length 1.
             distances *= 0.5
         if self._is_mini_batch:
-            with context.control_dependencies([self._synchronize(state)]):
+            # The points of this step are assigned to the centers from before it.
+            with context.control_dependencies([indices]):
+                synchronized = self._synchronize(state)
+            with context.control_dependencies([synchronized]):
                 train_op = _moved(points, indices, state)
         else:
             train_op = self._centered(points, num_clusters, indices, state.centers)

@@ -178,6 +178,6 @@ class _InitializeClustersHook(hook.SessionRunHook):
                 if self._is_chief:
                     session.run(self._init_op)
                 else:
-                    time.sleep(1)
+                    time.sleep(1)  # noqa: TID251 - only the chief knows when the centers are there
             except RuntimeError as error:
                 logging.info(error)
