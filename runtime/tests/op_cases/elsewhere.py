@@ -283,6 +283,7 @@ ELSEWHERE = {
     "oracle/test_clustering.py": {
         "KMC2ChainInitialization", "KmeansPlusPlusInitialization", "NearestNeighbors",
     },
+    "oracle/test_sdca.py": {"SdcaFprint", "SdcaOptimizer", "SdcaOptimizerV2", "SdcaShrinkL1"},
     "oracle/test_candidates.py": {
         "AllCandidateSampler", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
         "LogUniformCandidateSampler", "Multinomial", "UniformCandidateSampler",

@@ -153,7 +153,8 @@ def test_few_ops_have_no_gradient_rule() -> None:
         "NearestNeighbors", "ParallelConcat", "RaggedTensorToTensor", "RandomGammaGrad",
         "RefSwitch", "ResizeBicubicGrad",
         "ResizeNearestNeighborGrad",
-        "ScatterAdd", "ScatterSub", "ScatterUpdate", "SegmentProd", "SparseDenseCwiseAdd",
+        "ScatterAdd", "ScatterSub", "ScatterUpdate", "SdcaFprint", "SdcaOptimizer",
+        "SdcaOptimizerV2", "SegmentProd", "SparseDenseCwiseAdd",
         "SparseSparseMaximum", "SparseSparseMinimum", "SparseSplit", "StatelessWhile",
         "StridedSliceAssign", "Switch", "UnravelIndex", "UpperBound",
     }  # fmt: skip

@@ -4,6 +4,7 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.estimator.canned.kmeans import KMeansClustering as KMeans
+from capstan.estimator.canned.linear_sdca import LinearSDCA
 from capstan.estimator.early_stopping import (
     make_early_stopping_hook,
     stop_if_higher_hook,
@@ -23,6 +24,7 @@ from capstan.estimator.stop_at_checkpoint import make_stop_at_checkpoint_step_ho
 __all__ = [
     "InMemoryEvaluatorHook",
     "KMeans",
+    "LinearSDCA",
     "build_raw_supervised_input_receiver_fn",
     "call_logit_fn",
     "dnn_logit_fn_builder",

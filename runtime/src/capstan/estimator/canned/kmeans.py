@@ -3,7 +3,7 @@
 The names of the variables are TensorFlow's (tensorflow_estimator/.../canned/kmeans.py).
 """
 
-import time
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -20,7 +20,7 @@ from capstan.api import (
 )
 from capstan.core.arrays import Array
 from capstan.estimator import estimator, estimator_spec, export_output
-from capstan.train import hook, steps, summary
+from capstan.train import hook, steps, summary, waiting
 from capstan.train.saved_model import constants
 
 
@@ -171,13 +171,13 @@ class _InitializeClustersHook(hook.SessionRunHook):
         self._init_op, self._is_initialized, self._is_chief = init_op, is_initialized, is_chief
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        while True:
+        for pause in waiting.pauses(waiting.LONGEST_SECS):
             try:
                 if session.run(self._is_initialized):
                     return
                 if self._is_chief:
                     session.run(self._init_op)
                 else:
-                    time.sleep(1)  # noqa: TID251 - only the chief knows when the centers are there
+                    threading.Event().wait(pause)
             except RuntimeError as error:
                 logging.info(error)

@@ -8,13 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from capstan import train
-from capstan.api import array_ops, feature_column, nn, scope_block
+from capstan.api import scope_block
 from capstan.api.losses import Reduction
 from capstan.estimator import estimator
-from capstan.estimator.canned import choices, dnn, heads
-from capstan.framework import nest
-from capstan.framework.raw import raw
-from capstan.train import summary
+from capstan.estimator.canned import choices, dnn, heads, linear_logits, linear_sdca
 
 _LEARNING_RATE: Final = 0.2
 
@@ -107,11 +104,18 @@ def model_fn(
     partitioner: Any,
     sparse_combiner: str,
 ) -> Any:
-    """Return the function that builds the model of an Estimator with this head."""
+    """Return the function that builds the model of an Estimator with this head.
+
+    Raises:
+        ValueError: the optimizer is LinearSDCA, and does not fit the model.
+    """
     columns = tuple(feature_columns)
+    linear_sdca.check(optimizer, head.logits_dimension, sparse_combiner)
 
     def build(features: Any, labels: Any, mode: str, config: Any) -> Any:
         dnn.check_features(features)
+        if isinstance(optimizer, linear_sdca.LinearSDCA):
+            return linear_sdca.spec(optimizer, head, features, labels, mode, columns)
         chosen = choices.get_optimizer_instance(
             optimizer or _default_optimizer(columns), _LEARNING_RATE
         )
@@ -138,18 +142,7 @@ def logits(
 
     The summaries are the bias and the share of the other weights that are zero.
     """
-    by_column: dict[Any, Any] = {}
-    computed = feature_column.linear_model(
-        features, feature_columns, dimension, sparse_combiner, cols_to_vars=by_column
-    )
-    bias = array_ops.concat([raw.Reshape(part, [-1]) for part in by_column.pop("bias")], 0)
-    if dimension > 1:
-        summary.histogram("bias", bias)
-    else:
-        summary.scalar("bias", bias[0])
-    weights = [raw.Reshape(part, [-1]) for part in nest.flatten(list(by_column.values()))]
-    summary.scalar("fraction_of_zero_weights", nn.zero_fraction(array_ops.concat(weights, 0)))
-    return computed
+    return linear_logits.weighted_sum(features, dimension, feature_columns, sparse_combiner)[0]
 
 
 def _default_optimizer(columns: Sequence[Any]) -> Any:
