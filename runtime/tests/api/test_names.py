@@ -164,8 +164,9 @@ def test_only_as_str_any_converts_other_values() -> None:
                     "TensorFlow 1.0 renamed it to tf.multiply"),
         ("train", "SummaryWriter", "module 'capstan.train' has no attribute 'SummaryWriter': "
                                    "TensorFlow 1.0 renamed it to tf.summary.FileWriter"),
-        ("train", "sdca_fprint", "module 'capstan.train' has no attribute 'sdca_fprint': "
-                                "Capstan lacks this part of TensorFlow 1"),
+        ("train", "do_quantize_training_on_graphdef",
+         "module 'capstan.train' has no attribute 'do_quantize_training_on_graphdef': "
+         "Capstan lacks this part of TensorFlow 1"),
         ("", "function", "module 'capstan' has no attribute 'function': Capstan lacks this part of "
                          "TensorFlow 1. Instead, call the Python function itself: its operations "
                          "become part of the graph"),

@@ -145,9 +145,10 @@ def _nearest(points: Array, centers: Array, k: Array) -> tuple[Array, Array]:
 def _least(values: Array, count: int) -> Array:
     """Return the places of the least values of each row, the least one first."""
     if count == 1:
-        return values.argmin(1)[:, np.newaxis]
-    found: Array = values.argsort(1, kind="stable")[:, :count]
-    return found
+        found: Array = values.argmin(1)[:, np.newaxis]
+        return found
+    order: Array = values.argsort(1, kind="stable")
+    return order[:, :count]
 
 
 def _check_matrix(value: Array, name: str) -> None:

@@ -146,7 +146,7 @@ class _Problem:
     ) -> None:
         self._parts, self._loss, self._shrinkage = parts, loss, shrinkage
         self._l2, self._partitions = l2, partitions
-        self._norms: Array = sum(part.norms for part in parts)
+        self._norms: Array = np.sum([part.norms for part in parts], axis=0)
 
     def logits(self, example: int) -> tuple[float, float]:
         """Return the logit of an example, with the weights as they are and from before the step."""
@@ -193,7 +193,8 @@ class _Problem:
         total = shares.sum()
         if not total > 0:
             return None
-        picked, order = np.zeros(count, int), []
+        picked = np.zeros(count, int)
+        order: list[int] = []
         for example in random.choice(count, 2 * count, p=shares / total).tolist():
             if len(order) == count:
                 break

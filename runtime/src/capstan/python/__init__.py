@@ -105,6 +105,7 @@ _GENERATED = (
         "array",
         "bitwise",
         "boosted_trees",
+        "clustering",
         "candidate_sampling",
         "control_flow",
         "ctc",
@@ -122,7 +123,7 @@ _GENERATED = (
         "nn",
         "parsing",
     ),
-    *("random", "resource_variable", "set", "sparse", "spectral", "state", "string"),
+    *("random", "resource_variable", "sdca", "set", "sparse", "spectral", "state", "string"),
 )
 _TRAINING = (
     *("adadelta", "adagrad", "adagrad_da", "adam", "basic_loops", "basic_session_run_hooks"),
@@ -137,6 +138,8 @@ _TRAINING = (
 _ESTIMATOR = "capstan.estimator"
 _ESTIMATORS: dict[str, alias.Homes] = {
     "estimator": (f"{_ESTIMATOR}.estimator", f"{_ESTIMATOR}.warm_starting", _ESTIMATOR),
+    "canned.boosted_trees": (f"{_ESTIMATOR}.canned.boosted_trees",),
+    "canned.kmeans": (f"{_ESTIMATOR}.canned.kmeans",),
     "canned.baseline": (f"{_ESTIMATOR}.canned.baseline",),
     "canned.dnn": (f"{_ESTIMATOR}.canned.dnn",),
     "canned.dnn_linear_combined": (f"{_ESTIMATOR}.canned.dnn_linear_combined",),
@@ -216,6 +219,8 @@ alias.grow(
             lookups.op,
         ),
         "ops.resources": ("capstan.api.resources",),
+        "ops.sdca_ops": ("capstan.train.sdca", lookups.op),
+        "ops.clustering_ops": ("capstan.api.clustering", lookups.op),
         "ops.script_ops": (lookups.python_functions, _TF, lookups.op),
         "ops.tensor_array_grad": (lookups.hidden("capstan.framework.ops.tensor_array"),),
         "ops.variable_scope": (

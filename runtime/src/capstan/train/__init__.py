@@ -88,6 +88,7 @@ from capstan.train.reporting import FinalOpsHook, LoggingTensorHook, StepCounter
 from capstan.train.rmsprop import RMSPropOptimizer
 from capstan.train.saver import Saver
 from capstan.train.scaffold import Scaffold
+from capstan.train.sdca import sdca_fprint, sdca_optimizer, sdca_shrink_l1
 from capstan.train.session_creator import (
     ChiefSessionCreator,
     SessionCreator,
@@ -242,6 +243,9 @@ __all__ = [
     "range_input_producer",
     "remove_checkpoint",
     "replica_device_setter",
+    "sdca_fprint",
+    "sdca_optimizer",
+    "sdca_shrink_l1",
     "shuffle_batch",
     "shuffle_batch_join",
     "slice_input_producer",

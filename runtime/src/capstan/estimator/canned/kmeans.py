@@ -12,6 +12,7 @@ import numpy as np
 from capstan.api import (
     array_ops,
     clustering,
+    clustering_centers,
     control_flow_ops,
     feature_column,
     logging,
@@ -42,8 +43,8 @@ class KMeansClustering(estimator.Estimator):
 
     SQUARED_EUCLIDEAN_DISTANCE: ClassVar[str] = clustering.SQUARED_EUCLIDEAN_DISTANCE
     COSINE_DISTANCE: ClassVar[str] = clustering.COSINE_DISTANCE
-    RANDOM_INIT: ClassVar[str] = clustering.RANDOM_INIT
-    KMEANS_PLUS_PLUS_INIT: ClassVar[str] = clustering.KMEANS_PLUS_PLUS_INIT
+    RANDOM_INIT: ClassVar[str] = clustering_centers.RANDOM_INIT
+    KMEANS_PLUS_PLUS_INIT: ClassVar[str] = clustering_centers.KMEANS_PLUS_PLUS_INIT
     SCORE: ClassVar[str] = "score"
     CLUSTER_INDEX: ClassVar[str] = "cluster_index"
     ALL_DISTANCES: ClassVar[str] = "all_distances"
