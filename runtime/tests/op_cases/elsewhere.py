@@ -264,7 +264,7 @@ ELSEWHERE = {
             )
         ),
     },
-    "kernels/test_boosted_trees.py": {
+    "oracle/test_boosted_trees.py": {
         *(
             f"BoostedTrees{name}"
             for name in (
