@@ -4,6 +4,7 @@ They run on the host, as in TensorFlow. A step visits the examples of a batch on
 random order.
 """
 
+import abc
 from collections.abc import Sequence
 from typing import Any
 
@@ -78,7 +79,7 @@ def _converted(labels: Array, loss: dual_losses.Loss) -> Array:
     return labels
 
 
-class _Columns:
+class _Columns(abc.ABC):
     """A group of features of all examples, its weights, and how they change in this step."""
 
     held: Array
@@ -86,9 +87,9 @@ class _Columns:
     norms: Array
     """The sum of the squares of the features of each example."""
 
+    @abc.abstractmethod
     def of(self, example: int) -> tuple[Any, Array]:
         """Return the places of the weights of an example's features, and the features."""
-        raise NotImplementedError
 
 
 class _SparseColumns(_Columns):
