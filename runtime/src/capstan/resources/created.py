@@ -1,5 +1,6 @@
 """Resources that an op creates some time after other nodes have their handles."""
 
+import threading
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -18,12 +19,14 @@ class Created(resource.Resource, Generic[State]):
 
     def __init__(self, name: resource_name.ResourceName) -> None:
         super().__init__(name)
+        self._lock = threading.Lock()
         self._state: State | None = None
 
     def create(self, make: Callable[[], State]) -> None:
         """Make the state, unless it exists."""
-        if self._state is None:
-            self._state = make()
+        with self._lock:
+            if self._state is None:
+                self._state = make()
 
     @property
     def exists(self) -> bool:
