@@ -149,7 +149,7 @@ def test_cached_logits_follow_the_trees_as_they_grow(pruning: int, bias: bool, s
             np.where(fresh[:, np.newaxis], logits, cache[2]),
         )
         stats = statistics(model, node_ids, logits - target, ones, features)
-        split = gains(model, nodes, stats, 0.0, 0.4 if pruning else 0.0, 1.5)
+        split = gains(model, nodes, stats, 0.0, (0.0, 0.4, 4.0)[pruning], 1.5)
         model.run(
             "BoostedTreesUpdateEnsemble", **TREES, feature_ids=list(range(FEATURES)),
             node_ids=split[0], gains=split[1], thresholds=split[2], left_node_contribs=split[3],
@@ -157,7 +157,8 @@ def test_cached_logits_follow_the_trees_as_they_grow(pruning: int, bias: bool, s
             pruning_mode=pruning,
         )  # fmt: skip
         after = model.run("BoostedTreesPredict", **TREES, **read)
-        assert ((after - target) ** 2).sum() <= ((whole - target) ** 2).sum() + 1e-3
+        # Pruning a complete tree may undo splits that lowered the loss.
+        assert pruning == 2 or ((after - target) ** 2).sum() <= ((whole - target) ** 2).sum() + 1e-3
     _, saved = model.run("BoostedTreesSerializeEnsemble", **TREES)
     ensemble = tree_messages.TreeEnsemble.FromString(saved)
     assert len(ensemble.trees) > 1
