@@ -14,6 +14,7 @@ from capstan.keras import losses as losses
 from capstan.keras import metrics as metrics
 from capstan.keras import models as models
 from capstan.keras import optimizers as optimizers
+from capstan.keras import preprocessing as preprocessing
 from capstan.keras import regularizers as regularizers
 from capstan.keras import utils as utils
 from capstan.keras.inputs import Input as Input
@@ -34,6 +35,7 @@ __all__ = [
     "metrics",
     "models",
     "optimizers",
+    "preprocessing",
     "regularizers",
     "utils",
 ]
