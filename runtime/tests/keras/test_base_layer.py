@@ -178,7 +178,7 @@ def test_masks_go_through_layers_that_support_them() -> None:
         (lambda: layers.SyncBatchNormalization, AttributeError, "lacks this part"),
         (lambda: tf.keras.backend.pool4d, AttributeError, "lacks this part"),
         (lambda: layers.Dense(2)(tf.constant([[1]])), TypeError, "non-floating point dtype int32"),
-        (lambda: tf.keras.callbacks.RemoteMonitor, AttributeError, "lacks this part"),
+        (lambda: tf.keras.layers.experimental, AttributeError, "lacks this part"),
     ],
 )
 def test_wrong_uses_are_refused(make: Any, error: type[Exception], message: str) -> None:

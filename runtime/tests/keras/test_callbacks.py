@@ -1,8 +1,13 @@
 """Callbacks see the events of a training, and change it (python/keras/callbacks.py)."""
 
 import csv
+import http.server
+import json
 import os
 import pathlib
+import socket
+import threading
+import urllib.parse
 from collections.abc import Iterator
 from typing import Any
 
@@ -302,3 +307,61 @@ def test_tensorboard_gets_histograms_of_the_weights(model: Any, tmp_path: pathli
 def test_tensorboard_refuses_what_it_cannot_write() -> None:
     with pytest.raises(NotImplementedError, match="no gradients, images and embeddings"):
         keras.callbacks.TensorBoard(write_grads=True)
+
+
+def test_a_base_logger_puts_means_into_the_logs() -> None:
+    logger = keras.callbacks.BaseLogger(stateful_metrics=["accuracy"])
+    logger.set_params({"metrics": ["loss", "accuracy", "val_loss"]})
+    for epoch in range(2):
+        logger.on_epoch_begin(epoch)
+        logger.on_batch_end(0, {"size": 3, "loss": 1.0, "accuracy": 0.25})
+        logger.on_batch_end(1, {"size": 1, "num_steps": 3, "loss": 2.0, "accuracy": 0.5})
+        logs: dict[str, float] = {}
+        logger.on_epoch_end(epoch, logs)
+        assert logs == {"loss": 1.5, "accuracy": 0.5}
+
+
+@pytest.fixture(name="server")
+def fixture_server() -> Iterator[Any]:
+    """A web server on loopback, and the requests that it got."""
+    requests: list[Any] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+            requests.append((self.path, self.headers, body))
+            self.send_response(404 if len(requests) == 2 else 200)
+            self.end_headers()
+
+        def log_message(self, *args: Any) -> None: ...
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", requests
+        server.shutdown()
+        thread.join()
+
+
+def test_a_remote_monitor_sends_each_epoch(model: Any, server: Any) -> None:
+    root, requests = server
+    monitors = [
+        keras.callbacks.RemoteMonitor(root, field="epochs", headers={"Key": "mine"}),
+        keras.callbacks.RemoteMonitor(root, path="/json", send_as_json=True),
+    ]
+    history = train(model, *monitors, epochs=2).history["loss"]
+    assert [path for path, _, _ in requests] == 2 * ["/publish/epoch/end/", "/json"]
+    form = urllib.parse.parse_qs(requests[0][2])
+    assert json.loads(form["epochs"][0]) == {"epoch": 0, "loss": history[0]}
+    assert requests[0][1]["Key"] == "mine"
+    assert json.loads(requests[3][2]) == {"epoch": 1, "loss": history[1]}
+    assert requests[3][1]["Content-Type"] == "application/json"
+
+
+def test_a_remote_monitor_warns_if_there_is_no_server(model: Any, caplog: Any) -> None:
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        root = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        with caplog.at_level("WARNING", logger="capstan"):
+            keras.callbacks.RemoteMonitor(root).on_epoch_end(0, {"loss": np.float32(1)})
+    assert f"could not reach RemoteMonitor root server at {root}" in caplog.text

@@ -108,3 +108,29 @@ def test_labels_become_rows_with_one_1() -> None:
     assert keras.utils.to_categorical([[1], [2]]).tolist() == [[0, 1, 0], [0, 0, 1]]
     assert keras.utils.to_categorical([[0, 1]], 2).tolist() == [[[1, 0], [0, 1]]]
     assert keras.utils.normalize(np.array([[3.0, 4.0], [0, 0]])).tolist() == [[0.6, 0.8], [0, 0]]
+
+
+def radial(kernel: Any) -> Any:
+    """Return a kernel with rings, made by the steps of TensorFlow's constraint."""
+    size = len(kernel)
+    start = size // 2
+    center = kernel[start - 1 : start, start - 1 : start]
+    made = center if size % 2 else center + np.zeros((2, 2))
+    for index in range(0 if size % 2 else 1, start):
+        made = np.pad(made, 1, constant_values=kernel[start + index, start + index])
+    return made
+
+
+@pytest.mark.parametrize("size", [2, 3, 4, 5, 6])
+def test_a_radial_constraint_makes_rings(size: int) -> None:
+    kernels = np.random.RandomState(size).uniform(-1, 1, (size, size, 2, 3)).astype(np.float32)
+    constraint = keras.constraints.get("radial_constraint")
+    actual = value(constraint(tf.constant(kernels)))
+    for place in np.ndindex(2, 3):
+        np.testing.assert_array_equal(actual[:, :, *place], radial(kernels[:, :, *place]))
+
+
+def test_a_radial_constraint_needs_kernels_that_are_squares() -> None:
+    for shape in ((3, 3, 2), (2, 3, 1, 1)):
+        with pytest.raises(ValueError, match=r"rank 4|squares"):
+            keras.constraints.RadialConstraint()(tf.zeros(shape))

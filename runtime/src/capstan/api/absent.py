@@ -29,7 +29,6 @@ _LACKED: Final = frozenset(
 _INSTEAD: Final = {
     "enable_eager_execution": "build a graph, and run it with tf.Session",
     "function": "call the Python function itself: its operations become part of the graph",
-    "keras.wrappers": "call `fit` and `predict` of the model",
 }
 """What a program can use instead of a part that Capstan lacks."""
 _CLOSE: Final = 0.85

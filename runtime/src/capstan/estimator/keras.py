@@ -13,8 +13,7 @@ from capstan.estimator import estimator as estimators
 from capstan.estimator import estimator_spec, mode_keys, run_config, warm_starting
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import backend, context, learning, models, optimizers
-from capstan.keras.optimizers import wrapped
+from capstan.keras import backend, context, learning, model_copies, models
 from capstan.keras.training import objective, updating
 from capstan.train import checkpoint_state, saver
 from capstan.train import steps as global_steps
@@ -95,14 +94,9 @@ def _copy(keras_model: Any, features: Any, mode: str) -> Any:
     """Return a compiled copy of the model, whose inputs are the features."""
     model = _on_inputs(keras_model, features)
     count = global_steps.get_or_create_global_step()
-    optimizer = keras_model.optimizer
-    if isinstance(optimizer, wrapped.TFOptimizer):
-        own_optimizer: Any = wrapped.TFOptimizer(optimizer.optimizer, count)
-    else:
-        own_optimizer = optimizers.deserialize(optimizers.serialize(optimizer))
-        own_optimizer.iterations = count
+    optimizer = model_copies.optimizer(keras_model.optimizer, count)
     has_metrics = mode == _MODES.EVAL
-    model._compiled = keras_model._compiled.copied(own_optimizer, has_metrics=has_metrics)
+    model._compiled = keras_model._compiled.copied(optimizer, has_metrics=has_metrics)
     return model
 
 

@@ -8,6 +8,7 @@ from capstan.keras import activations as activations
 from capstan.keras import backend as backend
 from capstan.keras import callbacks as callbacks
 from capstan.keras import constraints as constraints
+from capstan.keras import experimental as experimental
 from capstan.keras import initializers as initializers
 from capstan.keras import layers as layers
 from capstan.keras import losses as losses
@@ -17,6 +18,7 @@ from capstan.keras import optimizers as optimizers
 from capstan.keras import preprocessing as preprocessing
 from capstan.keras import regularizers as regularizers
 from capstan.keras import utils as utils
+from capstan.keras import wrappers as wrappers
 from capstan.keras.inputs import Input as Input
 from capstan.keras.network import Model as Model
 from capstan.keras.sequential import Sequential as Sequential
@@ -29,6 +31,7 @@ __all__ = [
     "backend",
     "callbacks",
     "constraints",
+    "experimental",
     "initializers",
     "layers",
     "losses",
@@ -38,6 +41,7 @@ __all__ = [
     "preprocessing",
     "regularizers",
     "utils",
+    "wrappers",
 ]
 
 

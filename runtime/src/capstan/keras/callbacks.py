@@ -11,8 +11,10 @@ import numpy as np
 from capstan.api import logging
 from capstan.api.absent import absent
 from capstan.keras.model_checkpoint import ModelCheckpoint as ModelCheckpoint
+from capstan.keras.remote_monitor import RemoteMonitor as RemoteMonitor
 from capstan.keras.tensorboard import TensorBoard as TensorBoard
 from capstan.keras.training import monitor as _monitor
+from capstan.keras.training.callback import BaseLogger as BaseLogger
 from capstan.keras.training.callback import Callback as Callback
 from capstan.keras.training.callback import History as History
 from capstan.keras.training.progress import ProgbarLogger as ProgbarLogger

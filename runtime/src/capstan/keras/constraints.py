@@ -6,7 +6,9 @@ The optimizers of `tf.train` call the constraint of a variable.
 
 from typing import Any
 
-from capstan.api import clip_ops, math_ops, reduce_ops
+import numpy as np
+
+from capstan.api import clip_ops, math_ops, nd_ops, reduce_ops
 from capstan.api.absent import absent
 from capstan.keras import objects, settings
 
@@ -78,10 +80,34 @@ class MinMaxNorm(Constraint):
         return w * (desired / (settings.SETTINGS.epsilon + norms))
 
 
+class RadialConstraint(Constraint):
+    """Makes the kernels of a convolution constant on the rings about their center.
+
+    A kernel is [size, size, channels, filters]. As in TensorFlow 1.15, a ring gets the value at one
+    place of the kernel's diagonal: for the size 4, the places are 1 for the center and 3, and for
+    the size 3 they are 0 and 1.
+    """
+
+    def __call__(self, w: Any) -> Any:
+        """Raises ValueError if the weight is no such kernel, or its shape is unknown."""
+        if w.shape.ndims != 4:
+            raise ValueError(f"The weight tensor must be of rank 4, but is of shape: {w.shape}")
+        height, width = w.shape.as_list()[:2]
+        if height is None or height != width:
+            raise ValueError(f"The kernels must be squares of a known size, not {w.shape}")
+        distances = np.abs(np.arange(height) - (height - 1) / 2)
+        rings = np.maximum.outer(distances, distances).astype(int)
+        # The center of an even size has 4 places, and is a ring itself.
+        start, is_odd = height // 2, height % 2
+        places = np.where(rings == 0, max(start - 1, 0), start + rings - is_odd)
+        return nd_ops.gather_nd(w, np.stack([places, places], -1).astype(np.int32))
+
+
 max_norm = maxnorm = MaxNorm
 non_neg = nonneg = NonNeg
 unit_norm = unitnorm = UnitNorm
 min_max_norm = MinMaxNorm
+radial_constraint = RadialConstraint
 
 serialize = objects.serialize_keras_object
 deserialize = objects.deserializer("constraint", lambda: globals())

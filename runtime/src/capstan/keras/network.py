@@ -159,7 +159,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         if save_format not in (None, "h5") and not is_named_so:
             raise NotImplementedError(
                 f"Model.save: there is no format {save_format!r} of whole models. Use "
-                'save_format="h5", or the export of an Estimator for a SavedModel'
+                'save_format="h5", or tf.keras.experimental.export_saved_model for a SavedModel'
             )
         if not self._is_described:
             raise NotImplementedError(

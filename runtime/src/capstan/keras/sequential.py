@@ -115,6 +115,18 @@ class Sequential(network.Model):
             model.build(shape)
         return model
 
+    def predict_proba(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+        """Return what `predict` returns: the probabilities of a classifier. Blocks."""
+        return self.predict(x, batch_size, verbose)
+
+    def predict_classes(self, x: Any, batch_size: int = 32, verbose: int = 0) -> Any:
+        """Return the number of the class of each example. Blocks.
+
+        Of several outputs, the largest one is the class. One output is the class 1 above 0.5.
+        """
+        shares = self.predict(x, batch_size, verbose)
+        return shares.argmax(-1) if shares.shape[-1] > 1 else (shares > 0.5).astype("int32")
+
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         outputs = inputs
         for layer in self.layers:

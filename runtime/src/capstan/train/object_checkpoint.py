@@ -40,7 +40,7 @@ class TrackableSaver:
             ValueError: the folder does not exist and cannot be made.
         """
         with session.graph.as_default():
-            saver = self._saver(session.graph)
+            saver = self.saver(session.graph)
         path = saver.save(session, file_prefix, write_meta_graph=False, write_state=False)
         return str(path)
 
@@ -57,7 +57,8 @@ class TrackableSaver:
         message = reader.get_tensor(object_graph.KEY)
         return object_status.CheckpointLoadStatus(self._root, save_path, message)
 
-    def _saver(self, graph: graphs.Graph) -> savers.Saver:
+    def saver(self, graph: graphs.Graph) -> savers.Saver:
+        """Return the saver of the present objects, whose operations are in the default graph."""
         objects = object_graph.of(self._root)
         serialized = objects.serialized()
         if self._made is None or self._made[:2] != (serialized, graph):

@@ -32,6 +32,20 @@ def sequence_input_layer(
         ValueError: there is no column, a column has no sequences, or two columns have one name.
     """
     chosen = models.in_order(feature_columns)
+    check(chosen)
+    groups = models.weight_groups(weight_collections)
+    batch, parts, lengths = columns.Features(features), [], []
+    with scope_block.variable_scope(None, "sequence_input_layer", list(features.values())):
+        for column in chosen:
+            with scope_block.variable_scope(None, column.scope_name):
+                dense, length = column.sequence_dense_tensor(batch, groups, trainable)
+                parts.append(flat_steps(dense, models.size_of(column)))
+                lengths.append(length)
+        return array_ops.concat(parts, 2), common_lengths(lengths)
+
+
+def check(chosen: Any) -> None:
+    """Raise ValueError if a column has no sequences."""
     for column in chosen:
         if not isinstance(column, columns.SequenceDenseColumn):
             raise ValueError(  # noqa: TRY004 - TensorFlow's
@@ -39,18 +53,9 @@ def sequence_input_layer(
                 "sequence_categorical_column with an embedding_column or indicator_column. Given "
                 f"(type {type(column)}): {column}"
             )
-    groups = models.weight_groups(weight_collections)
-    batch, parts, lengths = columns.Features(features), [], []
-    with scope_block.variable_scope(None, "sequence_input_layer", list(features.values())):
-        for column in chosen:
-            with scope_block.variable_scope(None, column.scope_name):
-                dense, length = column.sequence_dense_tensor(batch, groups, trainable)
-                parts.append(_flat(dense, models.size_of(column)))
-                lengths.append(length)
-        return array_ops.concat(parts, 2), _common(lengths)
 
 
-def _flat(dense: Any, size: int) -> Any:
+def flat_steps(dense: Any, size: int) -> Any:
     """Return a tensor of the shape [batch, time, size]."""
     sizes = raw.Shape(dense)
     flat = raw.Reshape(dense, array_ops.concat([sizes[:2], [size]], 0))
@@ -59,7 +64,7 @@ def _flat(dense: Any, size: int) -> Any:
     return flat
 
 
-def _common(lengths: list[Any]) -> Any:
+def common_lengths(lengths: list[Any]) -> Any:
     """Return the first lengths, after a check that all others are equal."""
     if len(lengths) == 1:
         return lengths[0]

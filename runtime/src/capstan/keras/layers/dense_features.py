@@ -1,6 +1,6 @@
 """`tf.keras.layers.DenseFeatures` (python/feature_column/dense_features.py)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from capstan.api import array_ops, partitioned_variables, scope_block
@@ -23,13 +23,16 @@ class DenseFeatures(base_layer.Layer):
         """Raises ValueError if there is no column, two have one name, or one is not dense."""
         super().__init__(trainable, name, **kwargs)
         self._feature_columns = models.in_order(feature_columns)
+        self._check_columns()
+        self._is_made = False
+
+    def _check_columns(self) -> None:
         for column in self._feature_columns:
             if not isinstance(column, columns.DenseColumn):
                 raise ValueError(  # noqa: TRY004 - TensorFlow's
                     "Items of feature_columns must be a DenseColumn. You can wrap a categorical "
                     f"column with an embedding_column or indicator_column. Given: {column}"
                 )
-        self._is_made = False
 
     def call(self, features: Any, cols_to_output_tensors: Any = None) -> Any:
         """Return the matrix. `cols_to_output_tensors` gets the part of each column.
@@ -37,6 +40,13 @@ class DenseFeatures(base_layer.Layer):
         Raises:
             ValueError: the features are no dictionary, or lack the feature of a column.
         """
+        parts = self._parts(features, models.dense_matrix)
+        if cols_to_output_tensors is not None:
+            cols_to_output_tensors.update(zip(self._feature_columns, parts, strict=True))
+        return array_ops.concat(parts, -1)
+
+    def _parts(self, features: Any, compute: Callable[..., Any]) -> list[Any]:
+        """Return `compute(column, features, weight groups, trainable)` for each column."""
         if not isinstance(features, Mapping):
             raise ValueError(f"We expected a dictionary here. Instead we got: {features}")  # noqa: TRY004 - TensorFlow's
         batch, parts = columns.Features(features), []
@@ -49,14 +59,10 @@ class DenseFeatures(base_layer.Layer):
         ):
             for column in self._feature_columns:
                 with scope_block.variable_scope(column.scope_name):
-                    part = models.dense_matrix(
-                        column, batch, models.weight_groups(None), self.trainable
-                    )
-                parts.append(part)
-                if cols_to_output_tensors is not None:
-                    cols_to_output_tensors[column] = part
+                    groups = models.weight_groups(None)
+                    parts.append(compute(column, batch, groups, self.trainable))
         self._is_made = True
-        return array_ops.concat(parts, -1)
+        return parts
 
     def _got(self, getter: Any, *args: Any, **kwargs: Any) -> Any:
         """Return a variable, and list it or its parts among the weights."""

@@ -171,9 +171,42 @@ class LSTMCell(UnitsCell):
         masks, state_masks = self._masks_for(inputs, state, training)
         given = biased(products(inputs, masks, self.kernel, 4), self._bias_of_gates())
         kept = products(state, state_masks, self.recurrent_kernel, 4)
-        enter, forget, new, leave = (one + two for one, two in zip(given, kept, strict=True))
+        gates = [one + two for one, two in zip(given, kept, strict=True)]
+        memory, leave = self._next(gates, memory)
+        output = leave * self.activation(memory)
+        return output, [output, memory]
+
+    def _next(self, gates: list[Any], memory: Any) -> tuple[Any, Any]:
+        """Return the new memory, and the part of it that leaves the cell."""
+        enter, forget, new, leave = gates
         memory = self.recurrent_activation(forget) * memory + self.recurrent_activation(
             enter
         ) * self.activation(new)
-        output = self.recurrent_activation(leave) * self.activation(memory)
-        return output, [output, memory]
+        return memory, self.recurrent_activation(leave)
+
+
+class PeepholeLSTMCell(LSTMCell):
+    """The cell of a long short-term memory whose gates also see the memory.
+
+    Each gate has a weight for each unit of the memory. The last gate sees the new memory.
+    """
+
+    input_gate_peephole_weights: Any
+    forget_gate_peephole_weights: Any
+    output_gate_peephole_weights: Any
+
+    def build(self, input_shape: Any) -> None:
+        """Create the kernels, the bias, and the weights of the memory."""
+        super().build(input_shape)
+        for gate in ("input", "forget", "output"):
+            name = f"{gate}_gate_peephole_weights"
+            weights = self.add_weight(name, (self.units,), initializer=self._initializer("kernel"))
+            setattr(self, name, weights)
+
+    def _next(self, gates: list[Any], memory: Any) -> tuple[Any, Any]:
+        enter, forget, new, leave = gates
+        entering = self.recurrent_activation(enter + self.input_gate_peephole_weights * memory)
+        kept = self.recurrent_activation(forget + self.forget_gate_peephole_weights * memory)
+        memory = kept * memory + entering * self.activation(new)
+        leaving = self.recurrent_activation(leave + self.output_gate_peephole_weights * memory)
+        return memory, leaving

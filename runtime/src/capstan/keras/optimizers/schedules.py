@@ -3,7 +3,6 @@
 Source: tensorflow/python/keras/optimizer_v2/learning_rate_schedule.py.
 """
 
-import abc
 from collections.abc import Callable
 from typing import Any
 
@@ -12,38 +11,12 @@ from capstan.api.absent import absent
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.keras import objects
+from capstan.keras.optimizers import cosine_schedules as _cosine_schedules
+from capstan.keras.optimizers import schedule as _schedule
+from capstan.keras.optimizers.schedule import LearningRateSchedule as LearningRateSchedule
 
 
-class LearningRateSchedule(abc.ABC):
-    """A function of the step, which is an optimizer's learning rate."""
-
-    @abc.abstractmethod
-    def __call__(self, step: Any) -> Any:
-        """Return the learning rate of a step, a scalar tensor."""
-        raise NotImplementedError("Learning rate schedule must override __call__")
-
-    @abc.abstractmethod
-    def get_config(self) -> dict[str, Any]:
-        """Return the arguments that create an equal schedule."""
-        raise NotImplementedError("Learning rate schedule must override get_config")
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Any:
-        """Return the schedule with these arguments."""
-        return cls(**config)
-
-
-class _Named(LearningRateSchedule):
-    """A schedule whose arguments are its attributes of the same names."""
-
-    _arguments: tuple[str, ...]
-
-    def get_config(self) -> dict[str, Any]:
-        """Return the arguments that create an equal schedule."""
-        return {argument: getattr(self, argument) for argument in self._arguments}
-
-
-class _Fraction(_Named):
+class _Fraction(_schedule.Named):
     """A schedule of the share of `decay_steps` that the steps have reached."""
 
     _arguments = ("initial_learning_rate", "decay_steps", "decay_rate", "staircase", "name")
@@ -98,7 +71,7 @@ class InverseTimeDecay(_Fraction):
         return math_ops.divide(rate, one + decay * fraction, name=scope)
 
 
-class PiecewiseConstantDecay(_Named):
+class PiecewiseConstantDecay(_schedule.Named):
     """The rate values[i] for the first i with step <= boundaries[i], or else the last value."""
 
     _arguments = ("boundaries", "values", "name")
@@ -132,7 +105,7 @@ class PiecewiseConstantDecay(_Named):
             return cond_ops.case(cases, _always(rates[0]), exclusive=True)
 
 
-class PolynomialDecay(_Named):
+class PolynomialDecay(_schedule.Named):
     """A polynomial from `initial_learning_rate` to `end_learning_rate`, in `decay_steps` steps.
 
     With `cycle`, `decay_steps` is multiplied by the smallest integer that makes it at least as
@@ -193,7 +166,10 @@ deserialize = objects.deserializer(
     "decay",
     lambda: {
         each.__name__: each
-        for each in (ExponentialDecay, InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay)
+        for each in (
+            *(ExponentialDecay, InverseTimeDecay, PiecewiseConstantDecay, PolynomialDecay),
+            *_cosine_schedules.CLASSES,
+        )
     },
 )
 

@@ -76,6 +76,38 @@ class History(Callback):
             self.history.setdefault(name, []).append(value)
 
 
+class BaseLogger(Callback):
+    """Puts the means of the values of the batches into the logs of each epoch.
+
+    A value of `stateful_metrics` is the one of the last batch: it is a mean already.
+    """
+
+    def __init__(self, stateful_metrics: Iterable[str] | None = None) -> None:
+        super().__init__()
+        self.stateful_metrics = set(stateful_metrics or ())
+        self.seen = 0
+        self.totals: dict[str, Any] = {}
+
+    def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+        self.seen, self.totals = 0, {}
+
+    def on_batch_end(self, batch: int, logs: Any = None) -> None:
+        found = logs or {}
+        count = found.get("size", 0) * found.get("num_steps", 1)
+        self.seen += count
+        for name, value in found.items():
+            is_mean = name in self.stateful_metrics
+            self.totals[name] = value if is_mean else self.totals.get(name, 0) + value * count
+
+    def on_epoch_end(self, epoch: int, logs: Any = None) -> None:
+        if logs is None:
+            return
+        for name in self.params["metrics"]:
+            if name in self.totals:
+                total = self.totals[name]
+                logs[name] = total if name in self.stateful_metrics else total / self.seen
+
+
 class Callbacks:
     """Calls an event of several callbacks, in order."""
 

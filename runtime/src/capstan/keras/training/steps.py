@@ -16,7 +16,8 @@ from capstan.keras.training import batches, compiled, objective, replicas, updat
 class Steps:
     """Feeds batches to the placeholders of a model. One thread at a time may use it.
 
-    `is_weighted` says for each output with a loss whether its examples have weights.
+    `is_weighted` says for each output with a loss whether its examples have weights. `targets` are
+    the placeholders of the targets.
 
     Raises:
         ValueError: the arguments of `compile` do not fit the outputs.
@@ -40,7 +41,7 @@ class Steps:
             if weighted:
                 shape, named = _weights(output, temporal[place]), f"{name}_sample_weights"
                 weights[place] = creation_ops.placeholder(kind, shape, named)
-        self._targets = [targets[place] for place in places if tensors[place] is None]
+        self.targets = [targets[place] for place in places if tensors[place] is None]
         self._weights = [weights[place] for place in places]
         self._replicas: replicas.Replicas | None = None
         if given.strategy is None:
@@ -72,10 +73,10 @@ class Steps:
 
     def _feeds(self, batch: batches.Batch, *, trains: bool) -> dict[Any, Any]:
         feeds = inputs_of(self._model, batch, trains=trains)
-        if self._targets and not batch.targets:
+        if self.targets and not batch.targets:
             raise ValueError("There are no targets. Pass them as `y`, or as the second part of "
                              "each element of a dataset or a generator")  # fmt: skip
-        for target, value in zip(self._targets, batch.targets, strict=True):
+        for target, value in zip(self.targets, batch.targets, strict=True):
             feeds[target] = _column(value, target.shape.ndims)
         for weight, value in zip(self._weights, batch.weights, strict=True):
             if weight is not None:

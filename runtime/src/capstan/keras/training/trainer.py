@@ -68,7 +68,7 @@ class Trainer(predictor.Predictor):
                 "tf.keras.estimator.model_to_estimator makes."
             )
         self._compiled = compiled.Compiled(
-            optimizers.get(optimizer),
+            self._optimizer(optimizer),
             loss,
             loss_weights,
             metrics,
@@ -85,6 +85,15 @@ class Trainer(predictor.Predictor):
     def optimizer(self) -> Any:
         """The optimizer of `compile`."""
         return None if self._compiled is None else self._compiled.optimizer
+
+    def _optimizer(self, identifier: Any) -> Any:
+        """Return the optimizer for the argument of `compile`."""
+        return optimizers.get(identifier)
+
+    def _optimizer_updates(self, loss: Any, weights: list[Any]) -> list[Any]:
+        """Return operations that make a step of the optimizer."""
+        updates: list[Any] = self.optimizer.get_updates(loss, weights)
+        return updates
 
     @property
     def loss(self) -> Any:

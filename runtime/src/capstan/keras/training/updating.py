@@ -14,7 +14,7 @@ def train_op(model: Any, goal: objective.Objective, inputs: Sequence[Any]) -> An
     """
     # The weights that were trainable when the model was compiled: another model may share them.
     weights = model.trainable_weights if model._trained is None else model._trained
-    updates = model.optimizer.get_updates(goal.loss, weights)
+    updates = model._optimizer_updates(goal.loss, weights)
     # A model inside has also updates for inputs of its own, which no batch feeds.
     own = [*model.get_updates_for(None), *model.get_updates_for(list(inputs))]
     # A metric that is an attribute of the model has the batch already.

@@ -25,6 +25,15 @@ def build_tensor_info(tensor: Any) -> Any:
     return info
 
 
+def build_tensor_info_from_op(op: graphs.Operation) -> Any:
+    """Return the TensorInfo that names an operation. It has no dtype and no shape."""
+    from tensorboard.compat.proto import meta_graph_pb2
+
+    info = meta_graph_pb2.TensorInfo(name=op.name)
+    info.tensor_shape.unknown_rank = True
+    return info
+
+
 def get_tensor_from_tensor_info(
     tensor_info: Any, graph: graphs.Graph | None = None, import_scope: str | None = None
 ) -> Any:
