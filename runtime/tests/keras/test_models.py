@@ -64,7 +64,7 @@ def test_a_function_of_layers_repeats_their_calls_on_other_inputs() -> None:
     model = keras.Model([first, second], both)
     outputs = model([tf.constant(ROWS), tf.ones([2, 2])])
     assert [layer.name for layer in model.layers] == [
-        "input_1", "side", "dense", "add", "concatenate",
+        "input_1", "dense", "side", "add", "concatenate",
     ]  # fmt: skip
     assert names(model.weights) == ["dense/kernel:0", "dense/bias:0"]
     assert model.get_layer("dense") is shared

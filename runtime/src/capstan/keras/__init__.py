@@ -5,9 +5,11 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.keras import activations as activations
+from capstan.keras import applications as applications
 from capstan.keras import backend as backend
 from capstan.keras import callbacks as callbacks
 from capstan.keras import constraints as constraints
+from capstan.keras import datasets as datasets
 from capstan.keras import experimental as experimental
 from capstan.keras import initializers as initializers
 from capstan.keras import layers as layers
@@ -28,9 +30,11 @@ __all__ = [
     "Model",
     "Sequential",
     "activations",
+    "applications",
     "backend",
     "callbacks",
     "constraints",
+    "datasets",
     "experimental",
     "initializers",
     "layers",

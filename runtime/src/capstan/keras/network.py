@@ -9,17 +9,16 @@ from typing import Any, Never
 
 from capstan.api import creation_ops, trackable
 from capstan.core import dtypes
-from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.keras import (
     base_layer,
     context,
     hdf5_models,
+    layer_order,
     model_configs,
     settings,
     weight_files,
 )
-from capstan.keras import inputs as input_layers
 from capstan.keras.training import trainer
 
 _ABSENT = {"to_yaml": "Use to_json and tf.keras.models.model_from_json"}
@@ -245,35 +244,8 @@ class _Function:
 
     def __init__(self, known: context.GraphContext, inputs: Any, outputs: Any) -> None:
         self._inputs, self._outputs = nest.flatten(inputs), outputs
-        self.nodes: list[context.Node] = []
-        self._visit(known, nest.flatten(outputs))
-        given = [known.nodes[tensor].layer for tensor in self._inputs if tensor in known.nodes]
-        called = [node.layer for node in self.nodes]
-        self.layers = list({id(layer): layer for layer in (*given, *called)}.values())
-
-    def _visit(self, known: context.GraphContext, outputs: list[Any]) -> None:
-        """List the nodes in an order in which each comes behind the nodes of its inputs."""
-        ends = {id(tensor) for tensor in self._inputs}
-        done: set[int] = set()
-        pending = [(tensor, False) for tensor in reversed(outputs)]
-        while pending:
-            tensor, is_ready = pending.pop()
-            if id(tensor) in ends or not isinstance(tensor, graphs.Tensor):
-                continue
-            node = known.nodes.get(tensor)
-            if node is None or isinstance(node.layer, input_layers.InputLayer):
-                raise ValueError(
-                    f"Graph disconnected: no layer computes {tensor.name} from the inputs. Call "
-                    "operations inside of a layer, such as tf.keras.layers.Lambda"
-                )
-            if id(node) in done:
-                continue
-            if is_ready:
-                done.add(id(node))
-                self.nodes.append(node)
-                continue
-            pending.append((tensor, True))
-            pending += [(each, False) for each in reversed(nest.flatten(node.inputs))]
+        found = layer_order.Search(known, self._inputs, nest.flatten(outputs))
+        self.nodes, self.layers = found.nodes, found.layers
 
     def __call__(self, inputs: Any) -> Any:
         found = {id(old): new for old, new in zip(self._inputs, nest.flatten(inputs), strict=True)}
