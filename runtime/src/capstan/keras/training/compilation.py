@@ -1,0 +1,121 @@
+"""`compile` of a model, and what it has chosen (python/keras/engine/training.py)."""
+
+from typing import Any
+
+from capstan.api import distribution_strategy
+from capstan.keras import optimizers
+from capstan.keras.training import compiled, predictor, steps
+
+
+class Compilation(predictor.Predictor):
+    """A model with a loss, metrics and an optimizer."""
+
+    trainable_weights: list[Any]
+    _made: Any = None
+    _trained: Any = None
+
+    def compile(
+        self,
+        optimizer: Any = "rmsprop",
+        loss: Any = None,
+        metrics: Any = None,
+        loss_weights: Any = None,
+        sample_weight_mode: Any = None,
+        weighted_metrics: Any = None,
+        target_tensors: Any = None,
+        distribute: Any = None,
+    ) -> None:
+        """Choose how the model trains.
+
+        `optimizer` is a name, or an optimizer of Keras or of `tf.train`. `loss` is a name, a
+        function or a Loss: one for all outputs, or a list or dictionary with one for each.
+        `metrics` is a list of names, functions and Metrics, or has a list for each output.
+        `weighted_metrics` also use the weights of the examples. With the `sample_weight_mode`
+        "temporal", the weights of an output are those of steps, [examples, steps].
+        `target_tensors` are tensors of targets, which the program then does not pass as `y`. If the
+        inputs are tensors, too, `fit` gets only the number of steps.
+        In the scope of a strategy with several replicas, `fit` and `evaluate` divide each batch
+        among them.
+
+        Raises:
+            ValueError: a name is unknown, or the arguments do not fit the outputs.
+            TypeError: `metrics` is no list and no dictionary.
+            NotImplementedError: the call is in the scope of a strategy with several replicas, and
+                the model has no inputs of its own.
+        """
+        strategy = distribution_strategy.get_strategy()
+        has_replicas = strategy.num_replicas_in_sync > 1
+        if has_replicas and not self.outputs:
+            raise NotImplementedError(
+                "A model without inputs of its own does not train in several replicas. Give its "
+                "first layer an `input_shape`, or train an estimator that "
+                "tf.keras.estimator.model_to_estimator makes."
+            )
+        self._compiled = compiled.Compiled(
+            self._optimizer(optimizer),
+            loss,
+            loss_weights,
+            metrics,
+            weighted_metrics,
+            sample_weight_mode,
+            target_tensors,
+            strategy if has_replicas else None,
+        )
+        self._made = {}
+        self._trained = self.trainable_weights if self.outputs else None
+        self._compiled.check(self.output_names if self.outputs else None)
+
+    @property
+    def optimizer(self) -> Any:
+        """The optimizer of `compile`."""
+        return None if self._compiled is None else self._compiled.optimizer
+
+    def _optimizer(self, identifier: Any) -> Any:
+        """Return the optimizer for the argument of `compile`."""
+        return optimizers.get(identifier)
+
+    def _optimizer_updates(self, loss: Any, weights: list[Any]) -> list[Any]:
+        """Return operations that make a step of the optimizer."""
+        updates: list[Any] = self.optimizer.get_updates(loss, weights)
+        return updates
+
+    @property
+    def loss(self) -> Any:
+        """The argument `loss` of `compile`."""
+        return None if self._compiled is None else self._compiled.loss
+
+    @property
+    def metrics(self) -> list[Any]:
+        """The Metrics of `compile`, in the order of `metrics_names`."""
+        if self._compiled is None:
+            return []
+        names = self.metrics_names
+        found = next(iter(self._made.values())).objective.metrics
+        return [found[name] for name in names[1:]]
+
+    @property
+    def metrics_names(self) -> list[str]:
+        """The names of the values that `evaluate` returns."""
+        self._require_compiled()
+        if not self._made:
+            self._unweighted_steps()
+        first = next(iter(self._made.values()))
+        return ["loss", *first.objective.metrics]
+
+    def _require_compiled(self) -> None:
+        if self._compiled is None:
+            raise RuntimeError(
+                "You must compile your model before training/testing. Use `model.compile(optimizer,"
+                " loss)`."
+            )
+
+    def _unweighted_steps(self) -> steps.Steps:
+        return self._steps([False] * len(self._names.outputs))
+
+    def _steps(self, is_weighted: list[bool]) -> steps.Steps:
+        key = tuple(is_weighted)
+        if key not in self._made:
+            with self.outputs[0].graph.as_default():
+                self._made[key] = steps.Steps(self, is_weighted)
+        found: steps.Steps = self._made[key]
+        return found
