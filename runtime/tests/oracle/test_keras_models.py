@@ -6,6 +6,8 @@ from typing import Any
 import genuine
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import capstan
 
@@ -103,3 +105,43 @@ def _list(value: Any) -> list[Any]:
 def _calls(config: Any) -> Any:
     calls = {each["name"]: each["inbound_nodes"] for each in config["layers"]}
     return calls, config["input_layers"], config["output_layers"]
+
+
+def random_function(keras: Any, choices: list[tuple[int, int, bool]], ends: int) -> Any:
+    """Return a model of layers, each of which takes one or two tensors made before it.
+
+    Some calls are of a layer that was called before. The last `ends` tensors are outputs.
+    """
+    tensors = [keras.Input((2,), name=f"input_{number}") for number in range(3)]
+    inputs, shared = tensors[:], keras.layers.Dense(2, name="shared")
+    for number, (first, second, is_shared) in enumerate(choices):
+        one, two = (tensors[choice % len(tensors)] for choice in (first, second))
+        if is_shared:
+            made = shared(one)
+        elif one is two:
+            made = keras.layers.Dense(2, name=f"dense_{number}")(one)
+        else:
+            made = keras.layers.Add(name=f"add_{number}")([one, two])
+        tensors.append(made)
+    return keras.models.Model(inputs, tensors[-ends:])
+
+
+class Ours:
+    Input = capstan.keras.Input
+    layers, models = capstan.keras.layers, capstan.keras.models
+
+
+@given(
+    choices=st.lists(
+        st.tuples(st.integers(0, 20), st.integers(0, 20), st.booleans()), min_size=3, max_size=12
+    ),
+    ends=st.integers(1, 3),
+)
+def test_the_layers_of_a_function_are_in_the_order_of_keras(
+    keras: Any, v1: Any, choices: list[tuple[int, int, bool]], ends: int
+) -> None:
+    with v1.Graph().as_default():
+        expected = [layer.name for layer in random_function(keras, choices, ends).layers]
+    with capstan.Graph().as_default():
+        actual = [layer.name for layer in random_function(Ours, choices, ends).layers]
+    assert actual == expected
