@@ -37,8 +37,8 @@ def _graph(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Iterator[
     keras.backend.set_session(None)
 
 
-LARGE = ("ResNet101", "ResNet152", "ResNet101V2", "ResNet152V2", "DenseNet169", "DenseNet201",
-         "InceptionResNetV2", "NASNetLarge", "NASNetMobile")  # fmt: skip
+LARGE = ("ResNet101", "ResNet152", "ResNet101V2", "ResNet152V2", "DenseNet121", "DenseNet169",
+         "DenseNet201", "InceptionResNetV2", "InceptionV3", "ResNet50", "VGG19", "NASNetLarge", "NASNetMobile")  # fmt: skip
 """Networks whose graphs take seconds to build."""
 
 
