@@ -38,7 +38,8 @@ def _graph(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> Iterator[
 
 
 LARGE = ("ResNet101", "ResNet152", "ResNet101V2", "ResNet152V2", "DenseNet121", "DenseNet169",
-         "DenseNet201", "InceptionResNetV2", "InceptionV3", "ResNet50", "VGG19", "NASNetLarge", "NASNetMobile")  # fmt: skip
+         "DenseNet201", "InceptionResNetV2", "InceptionV3", "ResNet50", "VGG19",
+         "NASNetLarge", "NASNetMobile")  # fmt: skip
 """Networks whose graphs take seconds to build."""
 
 
