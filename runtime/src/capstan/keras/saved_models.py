@@ -15,7 +15,7 @@ from capstan.client import session as sessions
 from capstan.framework import collections, convert, nest
 from capstan.framework import graph as graphs
 from capstan.keras import context, learning, model_copies, models
-from capstan.keras.training import objective, steps
+from capstan.keras.training import objective, updating
 from capstan.resources import file_names
 from capstan.train import object_checkpoint
 from capstan.train.saved_model import builder, constants, signatures, tensor_infos
@@ -125,7 +125,9 @@ class _Export:
         ):
             copy = self._copy()
             goal, targets = (None, []) if mode == _PREDICT else self._compiled(copy)
-            train_op = steps.train_op(copy, goal) if goal is not None and mode == _TRAIN else None
+            train_op = None
+            if goal is not None and mode == _TRAIN:
+                train_op = updating.train_op(copy, goal, copy.inputs)
             for update in copy.updates:
                 graph.add_to_collection(collections.GraphKeys.UPDATE_OPS, update)
             signature = _signature(copy, mode, goal, targets)
