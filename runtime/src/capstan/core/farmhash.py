@@ -13,6 +13,7 @@ from capstan.core import packed_strings
 from capstan.core.arrays import Array
 
 _WORD = (1 << 64) - 1
+_WORD_BYTES: Final = 8
 _K0, _K1, _K2 = 0xC3A5C85C97CB3127, 0xB492B66FBE98F273, 0x9AE16A3B2F90404F
 
 _FEW = 32
@@ -56,9 +57,13 @@ def farm64_of_packed(strings: packed_strings.PackedStrings) -> Array:
         if index == len(_FORMULAS):
             result[chosen] = [farm64(strings.text(number)) for number in chosen.tolist()]
         else:
-            size, start = strings.sizes[chosen], strings.starts[chosen]
-            fetch = _fetch_of(words, start, start + size)
-            result[chosen] = _FORMULAS[index][1](size.astype(np.uint64), fetch)
+            size, start = strings.sizes.take(chosen), strings.starts.take(chosen)
+            longest, formula = _FORMULAS[index]
+            if longest < _WORD_BYTES:
+                fetch = _fetch_in(words[start], size)
+            else:
+                fetch = _fetch_of(words, start, start + size)
+            result[chosen] = formula(size.view(np.uint64), fetch)
     return result
 
 
@@ -72,19 +77,36 @@ def _fetch_of(words: Array, starts: Array, ends: Array) -> Fetch:
     return fetch
 
 
-def _right(value: int, bits: int) -> int:
-    value &= _WORD
-    return (value >> bits | value << (64 - bits)) & _WORD
+def _fetch_in(firsts: Array, sizes: Array) -> Fetch:
+    """Return the `fetch` of strings that end in their first words."""
+
+    def fetch(at: Any) -> Any:
+        if isinstance(at, int) and at >= 0:
+            return firsts >> 8 * at if at else firsts
+        bits = (sizes + at if isinstance(at, int) else at.view(np.int64)) << 3
+        return firsts >> bits.view(np.uint64)
+
+    return fetch
 
 
-def _shift_mix(value: int) -> int:
-    value &= _WORD
+def _wrapped(value: Any) -> Any:
+    """Return the lowest 64 bits of an integer of Python. A vector has no other bits."""
+    return value & _WORD if isinstance(value, int) else value
+
+
+def _right(value: Any, bits: int) -> Any:
+    value = _wrapped(value)
+    return _wrapped(value >> bits | value << (64 - bits))
+
+
+def _shift_mix(value: Any) -> Any:
+    value = _wrapped(value)
     return value ^ value >> 47
 
 
-def _pair(first: int, second: int, factor: int) -> int:
+def _pair(first: Any, second: Any, factor: Any) -> Any:
     mixed = _shift_mix((first ^ second) * factor)
-    return _shift_mix((second ^ mixed) * factor) * factor & _WORD
+    return _wrapped(_shift_mix((second ^ mixed) * factor) * factor)
 
 
 def _empty(size: Any, fetch: Fetch) -> Any:
@@ -94,7 +116,7 @@ def _empty(size: Any, fetch: Fetch) -> Any:
 def _up_to_3(size: Any, fetch: Fetch) -> Any:
     first, middle, last = (fetch(at) & 0xFF for at in (0, size >> 1, -1))
     y, z = first + (middle << 8), size + (last << 2)
-    return _shift_mix(y * _K2 & _WORD ^ z * _K0 & _WORD) * _K2 & _WORD
+    return _wrapped(_shift_mix(y * _K2 ^ z * _K0) * _K2)
 
 
 def _up_to_7(size: Any, fetch: Fetch) -> Any:
@@ -104,9 +126,9 @@ def _up_to_7(size: Any, fetch: Fetch) -> Any:
 
 def _up_to_16(size: Any, fetch: Fetch) -> Any:
     factor = _K2 + size * 2
-    a, b = (fetch(0) + _K2) & _WORD, fetch(-8)
-    c = (_right(b, 37) * factor + a) & _WORD
-    d = (_right(a, 25) + b) * factor & _WORD
+    a, b = _wrapped(fetch(0) + _K2), fetch(-8)
+    c = _wrapped(_right(b, 37) * factor + a)
+    d = _wrapped((_right(a, 25) + b) * factor)
     return _pair(c, d, factor)
 
 
@@ -116,20 +138,20 @@ def _up_to_32(size: Any, fetch: Fetch) -> Any:
     c, d = fetch(-8) * factor, fetch(-16) * _K2
     first = _right(a + b, 43) + _right(c, 30) + d
     second = a + _right(b + _K2, 18) + c
-    return _pair(first & _WORD, second & _WORD, factor)
+    return _pair(_wrapped(first), _wrapped(second), factor)
 
 
 def _up_to_64(size: Any, fetch: Fetch) -> Any:
     factor = _K2 + size * 2
     a, b = fetch(0) * _K2, fetch(8)
     c, d = fetch(-8) * factor, fetch(-16) * _K2
-    y = (_right(a + b, 43) + _right(c, 30) + d) & _WORD
-    z = _pair(y, (a + _right(b + _K2, 18) + c) & _WORD, factor)
+    y = _wrapped(_right(a + b, 43) + _right(c, 30) + d)
+    z = _pair(y, _wrapped(a + _right(b + _K2, 18) + c), factor)
     e, f = fetch(16) * factor, fetch(24)
     g, h = (y + fetch(-32)) * factor, (z + fetch(-24)) * factor
     first = _right(e + f, 43) + _right(g, 30) + h
     second = e + _right(f + a, 18) + g
-    return _pair(first & _WORD, second & _WORD, factor)
+    return _pair(_wrapped(first), _wrapped(second), factor)
 
 
 _FORMULAS: Final = (

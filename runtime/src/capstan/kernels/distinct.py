@@ -91,11 +91,11 @@ def _unique_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[A
         span = int(numbers.max()) + 1
         if numbers.min() < 0 or span * len(vectors) >= max(_SMALL_TABLE, 64 * len(numbers)):
             return None
-        owners = blocks.owners()
-        first = _first_places(numbers + owners * span)
+        shifts = np.arange(0, span * len(vectors), span).repeat(blocks.sizes)
+        first = _first_places(numbers + shifts)
         is_first = first == np.arange(len(numbers))
         found = stacking.Blocks(np.add.reduceat(is_first, blocks.starts, dtype=np.int64))
-        rank = np.cumsum(is_first) - 1 - found.starts[owners]
+        rank = is_first.cumsum() - (found.starts + 1).repeat(blocks.sizes)
         values, places = found.cut(numbers[is_first]), blocks.cut(rank[first].astype(dtype))
         return [part for pair in zip(values, places, strict=True) for part in pair]
 

@@ -43,10 +43,10 @@ def _gather_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
         rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
         if rows_of.total > 4 * picked.total:
             return None  # Copying the tables would take longer than the gathers.
-        places, owners = np.concatenate(indices), picked.owners()
+        places = np.concatenate(indices)
         if not rows_of.contain(places, picked):
             return None
-        return picked.cut(rows.taken(np.concatenate(tables), rows_of.moved(places, owners)))
+        return picked.cut(rows.taken(np.concatenate(tables), rows_of.moved(places, picked)))
 
     return gather
 
@@ -182,10 +182,10 @@ def _segment_sums(calls: Calls) -> list[Array] | None:
     if not stacking.are_vectors(ids) or list(map(len, data)) != list(map(len, ids)):
         return None
     added, results = stacking.Blocks.of(ids), stacking.Blocks([number(n, "n") for n in counts])
-    owners, segments = added.owners(), np.concatenate(ids)
+    segments = np.concatenate(ids)
     if not results.contain(segments, added):
         return None
-    places = results.moved(segments, owners)
+    places = results.moved(segments, added)
     return results.cut(_segment_sum(np.concatenate(data), places, np.array(results.total)))
 
 

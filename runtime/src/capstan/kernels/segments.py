@@ -12,7 +12,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows, runs, stacking
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.memory import beside, is_on_host, on_host
+from capstan.kernels.memory import beside, is_on_host, on_host, put_rows
 from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -93,11 +93,14 @@ def _compare(result: Array, ids: Array, values: Array, ufunc: np.ufunc) -> None:
 
 def _divided(sums: Array, found: Array, divisors: Array) -> Array:
     """Divide the rows `found` of `sums` by one number each, in place."""
+    if sums.dtype.kind == "f" and is_on_host(sums):
+        # Most segments of a feature column have one row.
+        is_more = divisors != 1
+        found, divisors = found[is_more], divisors[is_more]
     shape = (len(found), *(1,) * (sums.ndim - 1))
-    if len(found) == len(sums) and sums.dtype.kind == "f":
-        return np.divide(sums, divisors.reshape(shape), sums, casting="same_kind")
-    quotients = sums[found] / divisors.reshape(shape)
-    sums[found] = np.trunc(quotients) if sums.dtype.kind in "iu" else quotients
+    quotients = rows.taken(sums, found) / divisors.reshape(shape)
+    quotients = np.trunc(quotients) if sums.dtype.kind in "iu" else quotients
+    put_rows(sums, found, quotients.astype(sums.dtype, copy=False))
     return sums
 
 
@@ -125,13 +128,12 @@ def _joined(reduce: Callable[..., Array]) -> Join:
             return None
         rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
         reduced = stacking.Blocks([int(each[-1]) + 1 for each in ids])
-        owners = picked.owners()
         picks, segments = np.concatenate(indices), np.concatenate(ids)
         if len(segments) != picked.total or segments.min() < 0:
             return None
         if not rows_of.contain(picks, picked):
             return None
-        picks, segments = rows_of.moved(picks, owners), reduced.moved(segments, owners)
+        picks, segments = rows_of.moved(picks, picked), reduced.moved(segments, picked)
         return reduced.cut(reduce(np.concatenate(tables), picks, segments))
 
     return Join(lambda nodes: join)
@@ -144,16 +146,23 @@ def _sparse_grad(scale: Callable[[Array], Array] | None, *, of_unique: bool) -> 
         count = number(rows_count, "output_dim0")
         rows.check(indices, count)
         rows.check(ids, len(grad), "segment_ids")
-        parts = grad
-        if scale is not None:
-            divisors = scale(np.maximum(np.bincount(ids, minlength=len(grad)), 1))
-            parts = grad / divisors.astype(grad.dtype).reshape(-1, *(1,) * (grad.ndim - 1))
+        parts = grad if scale is None else _scaled(grad, np.bincount(ids, None, len(grad)), scale)
         if not of_unique:
             return rows.sums(indices, parts, count, ids)
         found, places = np.unique(indices, return_inverse=True)
         return rows.sums(places, parts, len(found), ids), found
 
     return spread
+
+
+def _scaled(grad: Array, counts: Array, scale: Callable[[Array], Array]) -> Array:
+    """Return the rows of `grad`, each divided by the scale of its count."""
+    shared = (counts > 1).nonzero()[0]
+    divisors = scale(counts.take(shared)).astype(grad.dtype)
+    parts = grad.copy()
+    column = (len(shared), *(1,) * (grad.ndim - 1))
+    put_rows(parts, shared, rows.taken(grad, shared) / divisors.reshape(column))
+    return parts
 
 
 def _joined_grad(spread: Callable[..., Array]) -> Join:
@@ -165,13 +174,12 @@ def _joined_grad(spread: Callable[..., Array]) -> Join:
             return None
         rows_of, looked_up = stacking.Blocks.of(grads), stacking.Blocks.of(indices)
         results = stacking.Blocks([number(count, "output_dim0") for count in counts])
-        owners = looked_up.owners()
         places, segments = np.concatenate(indices), np.concatenate(ids)
         if len(segments) != looked_up.total:
             return None
         if not results.contain(places, looked_up) or not rows_of.contain(segments, looked_up):
             return None
-        places, segments = results.moved(places, owners), rows_of.moved(segments, owners)
+        places, segments = results.moved(places, looked_up), rows_of.moved(segments, looked_up)
         total = np.array(results.total)
         return results.cut(spread(np.concatenate(grads), places, segments, total))
 

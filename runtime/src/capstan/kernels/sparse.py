@@ -130,13 +130,14 @@ def _fill_empty_rows_of_several(calls: Calls) -> list[Array] | None:
         return None
     given = stacking.Blocks.of(values)
     results = stacking.Blocks([int(shape[0]) for shape in shapes])
-    places, numbers, owners = np.concatenate(indices), np.concatenate(values), given.owners()
+    places, numbers = np.concatenate(indices), np.concatenate(values)
     if not results.contain(np.ascontiguousarray(places[:, 0]), given):
         return None
-    moved = results.moved(places[:, 0], owners)
+    moved = results.moved(places[:, 0], given)
     is_empty = np.ones(results.total, np.bool_)
     is_empty[moved] = False
     empty = is_empty.nonzero()[0]
+    went, filled = np.arange(given.total), given
     if len(empty):
         of_result = results.owners()[empty]
         added = np.zeros((len(empty), places.shape[1]), np.int64)
@@ -144,16 +145,18 @@ def _fill_empty_rows_of_several(calls: Calls) -> list[Array] | None:
         places = np.concatenate([places, added])
         numbers = np.concatenate([numbers, np.array(defaults, numbers.dtype)[of_result]])
         moved = np.concatenate([moved, empty])
-        given = stacking.Blocks(given.sizes + np.bincount(of_result, minlength=len(calls)))
-    order = runs.order(moved)
-    went = np.empty(len(order), np.int64)
-    went[order] = np.arange(len(order))
-    went = went[: len(owners)] - given.starts[owners]
+        filled = stacking.Blocks(given.sizes + np.bincount(of_result, minlength=len(calls)))
+    if len(empty) or np.count_nonzero(moved[1:] < moved[:-1]):
+        order = runs.order(moved)
+        places, numbers = rows.taken(places, order), numbers.take(order)
+        ranks = np.empty(len(order), np.int64)
+        ranks[order] = np.arange(len(order))
+        went = ranks[: len(went)]
     columns = (
-        given.cut(rows.taken(places, order)),
-        given.cut(numbers[order]),
+        filled.cut(places),
+        filled.cut(numbers),
         results.cut(is_empty),
-        stacking.Blocks.of(values).cut(went),
+        given.cut(went - filled.starts.repeat(given.sizes)),
     )
     return [part for parts in zip(*columns, strict=True) for part in parts]
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.kernels.memory import as_rows, row_type
 
 
 class Blocks:
@@ -20,7 +21,7 @@ class Blocks:
 
     def __init__(self, sizes: Sequence[int] | Array) -> None:
         self.sizes = np.asarray(sizes, np.int64)
-        ends = np.cumsum(self.sizes)
+        ends = self.sizes.cumsum()
         self.starts = ends - self.sizes
         self.total = int(ends[-1])
 
@@ -31,7 +32,7 @@ class Blocks:
 
     def owners(self) -> Array:
         """Return the number of the block of each row."""
-        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+        return np.arange(len(self.sizes)).repeat(self.sizes)
 
     def contain(self, indices: Array, parts: "Blocks") -> bool:
         """Return whether the indices of each part are in the block with the number of the part.
@@ -39,13 +40,16 @@ class Blocks:
         The indices count from the start of the block. No part is empty.
         """
         # As an unsigned integer, a negative index is too large as well.
-        unsigned = indices.view(np.uint64) if indices.itemsize == 8 else indices.astype(np.uint64)
+        unsigned = indices.view(np.uint64 if indices.itemsize == 8 else np.uint32)
         largest = np.maximum.reduceat(unsigned, parts.starts)
         return bool((largest < self.sizes.view(np.uint64)).all())
 
-    def moved(self, indices: Array, owners: Array) -> Array:
-        """Return the places in the stacked tensor of indices that count from their block."""
-        places: Array = indices + self.starts[owners]
+    def moved(self, indices: Array, parts: "Blocks") -> Array:
+        """Return the places in the stacked tensor of the indices of each part.
+
+        The indices count from the start of the block with the number of the part.
+        """
+        places: Array = indices + self.starts.repeat(parts.sizes)
         return places
 
     def cut(self, stacked: Array) -> list[Array]:
@@ -56,7 +60,7 @@ class Blocks:
 
 def are_vectors(*columns: Sequence[Array]) -> bool:
     """Return whether all arrays are vectors with elements."""
-    return all(part.ndim == 1 and part.size for parts in columns for part in parts)
+    return all([part.ndim == 1 and len(part) > 0 for parts in columns for part in parts])
 
 
 def rows_of_each(tables: Sequence[Array], indices: Sequence[Array], blocks: Blocks) -> Array:
@@ -69,3 +73,22 @@ def rows_of_each(tables: Sequence[Array], indices: Sequence[Array], blocks: Bloc
     for table, index, block in zip(tables, indices, blocks.cut(stacked), strict=True):
         table.take(index, 0, block, "clip")
     return stacked
+
+
+def put_rows_of_each(
+    tables: Sequence[Array], indices: Sequence[Array], stacked: Array, blocks: Blocks
+) -> None:
+    """Replace the rows of each table at its indices by those of its block in the stacked tensor.
+
+    The tables have the dtype of the stacked tensor, and rows of its shape. The caller has checked
+    the indices, of which none occurs twice in one table, and of which `blocks` has the numbers.
+    """
+    pairs = zip(tables, indices, strict=True)
+    is_plain = stacked.flags.c_contiguous and not stacked.dtype.hasobject
+    if stacked.size and is_plain and all([table.flags.c_contiguous for table in tables]):
+        row = row_type(stacked)
+        for (table, index), block in zip(pairs, blocks.cut(as_rows(stacked, row)), strict=True):
+            as_rows(table, row).put(index, block)
+    else:
+        for (table, index), block in zip(pairs, blocks.cut(stacked), strict=True):
+            table[index] = block

@@ -118,8 +118,7 @@ def joined(formula: formulas.Formula, targets: str, gradient: int, scratch: int)
                 *parts, slope = widen((*stacked, np.concatenate(grads)))
                 update(*parts, slope, *(allocate(slope.shape, slope.dtype) for _ in range(scratch)))
                 for columns, part in zip(zip(*tables, strict=True), parts, strict=True):
-                    for table, index, block in zip(columns, indices, blocks.cut(part), strict=True):
-                        put_rows(table, index, block)
+                    stacking.put_rows_of_each(columns, indices, part, blocks)
             return [group[0] for group in groups]
 
         return apply
@@ -145,14 +144,16 @@ def _fit(
 ) -> bool:
     """Return whether the tables have the rows that the gradients name, each named once."""
     for each, grad, index in zip(tables, grads, indices, strict=True):
-        if any(table.shape != each[0].shape for table in each[1:]):
+        count, *shape = each[0].shape
+        if grad.shape != (len(index), *shape):
             return False
-        if grad.shape != (len(index), *each[0].shape[1:]):
-            return False
+        for table in each[1:]:
+            if table.shape != (count, *shape):
+                return False
     rows_of = stacking.Blocks.of([each[0] for each in tables])
-    named, owners = np.concatenate(indices), blocks.owners()
+    named = np.concatenate(indices)
     return rows_of.contain(named, blocks) and _are_distinct(
-        rows_of.moved(named, owners), rows_of.total
+        rows_of.moved(named, blocks), rows_of.total
     )
 
 
