@@ -42,8 +42,8 @@ def entry(feature: bytes) -> bytes:
     return b"\x0a" + bytes([len(content)]) + content
 
 
-@given(st.lists(EXAMPLES, min_size=1, max_size=12))
-def test_features_are_those_of_the_library(batch: list[dict[str, Any]]) -> None:
+def check(batch: list[dict[str, Any]]) -> None:
+    """Check that a batch is decoded to the values of its features."""
     texts = [serialized(features) for features in batch]
     found = example_wire.columns(texts, list(TYPES), list(TYPES.values()))
     for column, (key, dtype) in zip(found, TYPES.items(), strict=True):
@@ -54,11 +54,42 @@ def test_features_are_those_of_the_library(batch: list[dict[str, Any]]) -> None:
         assert column.values.tolist() == expected.values.tolist()
 
 
+@given(st.lists(EXAMPLES, min_size=1, max_size=12))
+def test_features_are_those_of_the_library(batch: list[dict[str, Any]]) -> None:
+    check(batch)
+
+
+@given(st.lists(EXAMPLES, min_size=1, max_size=3), st.integers(33, 40))
+def test_features_of_many_examples_are_those_of_the_library(
+    batch: list[dict[str, Any]], count: int
+) -> None:
+    check([batch[at % len(batch)] for at in range(count)])
+
+
+@pytest.mark.parametrize("value", [b"x\n\x03\n\x01k\x12", b"\n\x80\x01\n\x00\x12", b"\n\n\n\n", b""])
+def test_values_that_look_like_features_are_values(value: bytes) -> None:
+    check([{"texts": [value, b"a"], "ints": [10, 10]}] * 40)
+    check([{"texts": [b"a" * (at % 3)] * 2, "floats": [0.5]} for at in range(39)])
+    check([{"texts": [b"a"] * (at != 20), "ints": [3]} for at in range(40)])
+
+
+def test_keys_that_differ_late_or_in_their_length_are_told_apart() -> None:
+    keys = ["a long name 1", "a long name 2", "a", "a\0", "n" * 130]
+    texts = [serialized({key: [at] for at, key in enumerate(keys)})] * 40
+    other = [serialized({key: [at] for at, key in enumerate(keys[:-1])})] * 40
+    for some in (texts, other, [*texts, *other]):
+        found = example_wire.columns(some, keys, [dtypes.int64] * len(keys))
+        for at, column in enumerate(found):
+            assert set(column.values.tolist()) <= {at}
+            assert sum(column.counts) == sum(column.is_there) == len(column.values)
+            assert sum(column.is_there) == (len(some) if at < 4 else some.count(texts[0]))
+
+
 @given(st.lists(EXAMPLES, min_size=1, max_size=3), st.data())
 def test_damaged_examples_are_refused_or_decoded_as_the_library_does(
     batch: list[dict[str, Any]], data: st.DataObject
 ) -> None:
-    texts = [serialized(features) for features in batch]
+    texts = [serialized(features) for features in batch] * data.draw(st.sampled_from([1, 33]))
     damaged = bytearray(texts[0])
     for _ in range(data.draw(st.integers(1, 3))):
         place = data.draw(st.integers(0, max(len(damaged) - 1, 0)))

@@ -42,6 +42,7 @@ def records(source: Read) -> Iterator[bytes]:
     """
     offset = 0
     lengths: dict[bytes, int] = {}
+    masked, checksum_at = crc32c.masked, _CHECKSUM.unpack_from
     while header := source(HEADER_SIZE):
         length = lengths.get(header)
         if length is None:
@@ -55,7 +56,7 @@ def records(source: Read) -> Iterator[bytes]:
         if len(body) != length + FOOTER_SIZE:
             raise _truncated(offset)
         data = body[:length]
-        if crc32c.masked(data) != _CHECKSUM.unpack_from(body, length)[0]:
+        if masked(data) != checksum_at(body, length)[0]:
             raise _corrupted(offset + HEADER_SIZE)
         yield data
         offset += HEADER_SIZE + length + FOOTER_SIZE

@@ -10,6 +10,7 @@ a valid one, by `UnusualError`, and the caller reads it with the library, which 
 Source: developers.google.com/protocol-buffers/docs/encoding, core/example/{example,feature}.proto.
 """
 
+import contextlib
 import itertools
 import math
 from collections.abc import Container, Sequence
@@ -34,6 +35,9 @@ _FEW, _LONG = 32, 256
 Reading them one by one takes less time or memory.
 """
 _VARINT_BYTES = 10
+_WORD_BYTES = 8
+_MOST_SCANNED = 1 << 20
+"""Larger batches are not searched for features: they have few features, with many values each."""
 
 
 class UnusualError(Exception):
@@ -133,6 +137,40 @@ class _Wire:
             at += length
         return found
 
+    def likely_entries(self) -> Array:
+        """Return the places of all bytes that may begin a feature with its key.
+
+        Each feature begins at one of them, if its key is shorter than 128 bytes and its length has
+        at most two bytes.
+        """
+        text = self.bytes[: len(self.text)]
+        is_first = text == _FIRST
+        is_entry = np.zeros_like(is_first)
+        # The tag and the length of the feature, then the tag of the key.
+        np.logical_and(is_first[:-2], is_first[2:], is_entry[:-2])
+        is_entry[:-3] |= is_first[:-3] & is_first[3:] & (text[1:-2] > 0x7F)
+        places = is_entry.nonzero()[0]
+        keys = places + 2 + (self.bytes[places + 1] > 0x7F)
+        # The tag of the value follows the key.
+        after = keys + 2 + self.bytes[keys + 1]
+        after[after >= len(self.text)] = 0
+        likely: Array = places[self.bytes[after] == _SECOND]
+        return likely
+
+    def repeats(self, starts: Array, lengths: Array, count: int) -> bool:
+        """Return whether the texts at these places are the first `count` texts again and again."""
+        by_row = lengths.reshape(-1, count)
+        if (by_row != by_row[0]).any():
+            return False
+        longest = int(by_row[0].max())
+        for place in range(0, longest, _WORD_BYTES):
+            at = np.minimum(starts + place, len(self.text))
+            words = self._words[at].reshape(-1, count)
+            words &= packed_strings.first_bytes(by_row[0] - place)
+            if (words != words[0]).any():
+                return False
+        return True
+
     def strings(self, starts: Array, stops: Array) -> PackedStrings:
         """Return the strings between these places."""
         return PackedStrings(self.padded, starts, stops - starts)
@@ -208,10 +246,10 @@ def _features(wire: _Wire, sizes: Array, keys: Sequence[str]) -> tuple[Array, Ar
     ends = sizes.cumsum()
     full = sizes.nonzero()[0]
     at, ends = wire.only_field(ends[full] - sizes[full], ends[full], _FIRST)
-    examples, at, ends = wire.repeated(at, ends)
+    examples, at, ends = _entries(wire, at, ends)
     key_starts, key_stops = wire.field(at, ends, _FIRST)
     starts, stops = wire.only_field(key_stops, ends, _SECOND)
-    key_of = _matches(wire, key_starts, key_stops, keys)
+    key_of = _matches(wire, key_starts, key_stops, keys, len(full))
     chosen = (key_of >= 0).nonzero()[0]
     places = key_of[chosen] * len(sizes) + full[examples[chosen]]
     order = runs.order(places)
@@ -223,12 +261,45 @@ def _features(wire: _Wire, sizes: Array, keys: Sequence[str]) -> tuple[Array, Ar
     return places, starts[chosen], stops[chosen]
 
 
-def _matches(wire: _Wire, starts: Array, stops: Array, keys: Sequence[str]) -> Array:
+def _entries(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array, Array]:
+    """Return the owner, start and end of each feature of the examples, as `_Wire.repeated`."""
+    if len(at) > _FEW and len(wire.text) <= _MOST_SCANNED and (at < ends).all():
+        with contextlib.suppress(UnusualError):
+            return _scanned(wire, at, ends)
+    return wire.repeated(at, ends)
+
+
+def _scanned(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array, Array]:
+    """Return what `_entries` returns. The features are found by their bytes, all at once.
+
+    If each place that is found ends where the next one begins, all of them are features, and there
+    are no others.
+    """
+    places = wire.likely_entries()
+    if not len(places):
+        raise UnusualError
+    starts, stops = wire.field(places, np.array(len(wire.text)), _FIRST)
+    firsts = np.append(0, (stops[:-1] != places[1:]).nonzero()[0] + 1)
+    lasts = np.append(firsts[1:], len(places)) - 1
+    if not np.array_equal(places[firsts], at) or not np.array_equal(stops[lasts], ends):
+        raise UnusualError
+    return np.arange(len(at)).repeat(lasts - firsts + 1), starts, stops
+
+
+def _matches(
+    wire: _Wire, starts: Array, stops: Array, keys: Sequence[str], examples: int
+) -> Array:
     """Return for each text the index of the key that is equal to it, or -1."""
     wanted = [key.encode() for key in keys]
     if len(set(wanted)) < len(wanted) or b"" in wanted:
         raise UnusualError
     lengths = stops - starts
+    count = len(starts) // max(examples, 1)
+    if count and count * examples == len(starts) and wire.repeats(starts, lengths, count):
+        # All examples have the same keys in the same order.
+        index = {key: number for number, key in enumerate(wanted)}
+        pairs = zip(starts[:count].tolist(), stops[:count].tolist(), strict=True)
+        return np.tile([index.get(wire.text[start:stop], -1) for start, stop in pairs], examples)
     result = np.full(len(starts), -1)
     for length in set(map(len, wanted)):
         chosen = (lengths == length).nonzero()[0]

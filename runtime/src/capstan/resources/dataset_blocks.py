@@ -70,6 +70,16 @@ class Rows(Iterator[Row]):
                 return row
             self._left = zip(*map(_values, next(self._blocks)), strict=True)
 
+    def take(self, count: int) -> list[Row]:
+        """Return the next rows, up to `count` rows of one block, or none at the end."""
+        while True:
+            if rows := list(itertools.islice(self._left, count)):
+                return rows
+            block = next(self._blocks, None)
+            if block is None:
+                return []
+            self._left = zip(*map(_values, block), strict=True)
+
 
 def _values(column: Array) -> list[Any]:
     return column.tolist() if column.dtype == object and column.ndim == 1 else list(column)

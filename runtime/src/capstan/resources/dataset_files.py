@@ -5,6 +5,7 @@ A file is opened when its first record is asked for.
 
 import functools
 import io
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -30,7 +31,7 @@ class Files(dataset.Dataset):
         return map(_element, _Records(self.names, self.open_file, run))
 
     def blocks(self, run: Run, size: int) -> Iterator[Block]:
-        records = dataset_blocks.Taker(_Records(self.names, self.open_file, run))
+        records = _Records(self.names, self.open_file, run)
         return dataset_blocks.Blocks(lambda: _block(records.take(size)))
 
 
@@ -50,22 +51,41 @@ class _Records(Iterator[bytes]):
         self._index = 0
         self._files: list[BinaryIO] = []
         self._records: Iterator[bytes] = iter(())
+        self._error: errors.OpError | None = None
         run.close_with(self, functools.partial(_close, self._files))
 
     def __next__(self) -> bytes:
-        while self._index < len(self._names):
+        for record in self.take(1):
+            return record
+        raise StopIteration
+
+    def take(self, count: int) -> list[bytes]:
+        """Return the next records, fewer than `count` only before an error and at the end.
+
+        Raises:
+            OpError: the next record has an error. The call before returned the records before it.
+        """
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        found: list[bytes] = []
+        while len(found) < count and self._index < len(self._names):
             try:
                 if not self._files:
                     name = attr_value.text(self._names[self._index])
                     file, self._records = self._open(name)
                     self._files.append(file)
-                for record in self._records:
-                    return record
-            except errors.OpError:
+                # An error leaves the records before it in the list.
+                found += itertools.islice(self._records, count - len(found))
+            except errors.OpError as error:
                 self._close()
-                raise
-            self._close()
-        raise StopIteration
+                if not found:
+                    raise
+                self._error = error
+                break
+            if len(found) < count:
+                self._close()
+        return found
 
     def _close(self) -> None:
         _close(self._files)

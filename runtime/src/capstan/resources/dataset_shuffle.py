@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from capstan import errors
 from capstan.resources import dataset, dataset_blocks, philox
 from capstan.resources.dataset import Block, Element, Run
 from capstan.resources.dataset_blocks import Row
@@ -46,10 +47,10 @@ class Shuffle(dataset.Unary):
             assert blocks is not None
             return dataset_blocks.Rows(blocks)
 
-        taker = dataset_blocks.Taker(self._shuffled(begin, run))
+        shuffled = self._shuffled(begin, run)
 
         def block() -> Block | None:
-            rows = taker.take(size)
+            rows = shuffled.take(size)
             return dataset_blocks.stacked(rows, self.spec) if rows else None
 
         return dataset_blocks.Blocks(block)
@@ -68,7 +69,10 @@ class Shuffle(dataset.Unary):
 
 
 class _Shuffled(Iterator[Row]):
-    """Draws from a ring buffer whose slices belong to one epoch each (shuffle_dataset_op.cc)."""
+    """Draws from a ring buffer whose slices belong to one epoch each (shuffle_dataset_op.cc).
+
+    If `take` is used, the epochs are `dataset_blocks.Rows`.
+    """
 
     def __init__(
         self, epochs: Iterator[Iterator[Row]], size: int, numbers: Iterator[int], run: Run
@@ -80,6 +84,54 @@ class _Shuffled(Iterator[Row]):
         self._buffer: list[Any] = []
         self._slices: deque[list[int]] = deque()
         self._held = 0
+        self._error: errors.OpError | None = None
+
+    def take(self, count: int) -> list[Row]:
+        """Return the next rows, up to `count` rows, or none at the end.
+
+        Raises:
+            OpError: the next row of the source is an error. The call before returned the rows
+                before it.
+        """
+        if self._error is not None:
+            error, self._error = self._error, None
+            raise error
+        found: list[Row] = []
+        try:
+            while len(found) < count:
+                rows = self._exchanged(count - len(found)) or list(itertools.islice(self, 1))
+                if not rows:
+                    break
+                found += rows
+        except errors.OpError as error:
+            if not found:
+                raise
+            self._error = error
+        return found
+
+    def _exchanged(self, count: int) -> list[Row]:
+        """Draw up to `count` rows, each after a row of the source has come into the buffer.
+
+        Return no row unless the buffer is full but for one row.
+        """
+        buffer, slices, size = self._buffer, self._slices, self._size
+        if self._source is None or not self._held == size - 1 == len(buffer) - 1:
+            return []
+        self._run.check()
+        assert isinstance(self._source, dataset_blocks.Rows)
+        found, last = [], slices[-1]
+        for row, drawn in zip(self._source.take(count), self._numbers, strict=False):
+            end = last[1]
+            buffer[end % size] = row
+            last[1] = end + 1
+            while (place := slices[0])[0] == place[1]:
+                slices.popleft()
+            start, end = place
+            index, head = (start + drawn % (end - start)) % size, start % size
+            found.append(buffer[index])
+            buffer[index], buffer[head] = buffer[head], None
+            place[0] = start + 1
+        return found
 
     def __next__(self) -> Row:
         self._run.check()
