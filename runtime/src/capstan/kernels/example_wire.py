@@ -99,6 +99,7 @@ class _Wire:
         fields, raise UnusualError.
         """
         owners = np.arange(len(at))
+        counts = np.zeros(len(at), np.int64)
         found = []
         for step in itertools.count():
             is_left = at < ends
@@ -109,16 +110,20 @@ class _Wire:
             if step >= most:
                 raise UnusualError
             starts, stops = self.field(at, ends, _FIRST)
-            found.append((owners, starts, stops))
+            found.append((owners, counts[owners], starts, stops))
+            counts[owners] += 1
             at = stops
         for owner, first, end in zip(owners.tolist(), at.tolist(), ends.tolist(), strict=True):
             rest = np.array(self._fields(first, end), np.int64).reshape(-1, 2)
-            found.append((np.full(len(rest), owner), *rest.T))
-        if not found:
-            return owners, at, ends
-        owners, starts, stops = (np.concatenate(each) for each in zip(*found, strict=True))
-        order = runs.order(owners)
-        return owners[order], starts[order], stops[order]
+            ranks = np.arange(counts[owner], counts[owner] + len(rest))
+            found.append((np.full(len(rest), owner), ranks, *rest.T))
+            counts[owner] += len(rest)
+        firsts = counts.cumsum() - counts
+        all_starts, all_stops = np.empty((2, int(counts.sum())), np.int64)
+        for owners, ranks, starts, stops in found:
+            places = firsts[owners] + ranks
+            all_starts[places], all_stops[places] = starts, stops
+        return np.arange(len(counts)).repeat(counts), all_starts, all_stops
 
     def _fields(self, at: int, end: int) -> list[tuple[int, int]]:
         """Return the start and end of each of the fields between two places."""

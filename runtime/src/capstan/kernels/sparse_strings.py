@@ -132,7 +132,22 @@ def _deserialize(node: NodeContext) -> Function:
     kind = np.dtype(dtype.as_numpy_dtype)
     keeps_packed = 1 in node.packed
 
+    def check_type(number: int, values: Array | PackedStrings) -> None:
+        if values.dtype != kind:
+            found = dtypes.as_dtype(values.dtype)
+            raise invalid(
+                f"Requested SparseTensor of type {dtypes.cpp_name(dtype)} but "
+                f"SparseTensor[{number}].values.dtype() == {dtypes.cpp_name(found)}"
+            )
+
     def deserialize(serialized: Array) -> Any:
+        if serialized.shape == (3,):
+            indices, values, shape = map(_parsed, serialized.tolist())
+            check_type(0, values)
+            _check_restored(0, indices, values, shape, shape.size)
+            # Copies, because the bytes of a variant stay what they are.
+            values = _kept(values if keeps_packed else _array_of(values))
+            return indices.copy(), values, shape.copy()
         outer = serialized.shape[:-1]
         if not serialized.ndim or serialized.shape[-1] != 3:
             raise invalid(
@@ -143,18 +158,8 @@ def _deserialize(node: NodeContext) -> Function:
         if not rows:
             raise invalid("Must have at least 1 serialized SparseTensor")
         for number, (indices, values, shape) in enumerate(rows):
-            if values.dtype != kind:
-                found = dtypes.as_dtype(values.dtype)
-                raise invalid(
-                    f"Requested SparseTensor of type {dtypes.cpp_name(dtype)} but "
-                    f"SparseTensor[{number}].values.dtype() == {dtypes.cpp_name(found)}"
-                )
+            check_type(number, values)
             _check_restored(number, indices, values, shape, rows[0][2].size)
-        if not outer:
-            # Copies, because the bytes of a variant stay what they are.
-            indices, values, shape = rows[0]
-            values = _kept(values if keeps_packed else _array_of(values))
-            return np.array(indices), values, np.array(shape)
         values = np.concatenate([_array_of(values) for _, values, _ in rows])
         places = [
             np.hstack([np.tile(np.unravel_index(number, outer), (len(indices), 1)), indices])
