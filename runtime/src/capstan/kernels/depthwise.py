@@ -1,4 +1,12 @@
-"""Kernels of convolutions that filter each channel by itself: one product for each weight."""
+"""Kernels of convolutions that filter each channel by itself (core/kernels/depthwise_conv_op.cc).
+
+On the host, one call of `einsum` computes an image. Its inner loop multiplies and adds the numbers
+of a whole row of pixels. Other memory and other types take a product for each weight.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
@@ -8,6 +16,64 @@ from capstan.kernels.convolution_geometry import Geometry
 from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import vector
+
+_FEW_UNITS: Final = 8
+
+
+def _has_lines(images: Array, shape: Geometry) -> bool:
+    """Return whether `einsum` can run over the lines of images."""
+    is_float = images.dtype in (np.float32, np.float64)
+    return is_float and is_on_host(images) and min(*images.shape, shape.pixels, shape.units) > 0
+
+
+def _padded(shape: Geometry, image: Array) -> Array:
+    """Return an image with its padding. It has each channel once for each of its filters."""
+    if (shape.rows.padded, shape.columns.padded) != image.shape[:2]:
+        padded = shape.padded(image, 1)
+        shape.interior(padded)[...] = image
+        image = padded[0]
+    return image if shape.units == 1 else image.repeat(shape.units, -1)
+
+
+def _lines(shape: Geometry, padded: Array) -> Iterator[tuple[slice, Array]]:
+    """Yield the numbers that each line of output pixels multiplies by weights, in a view.
+
+    The axes of the view are line, row of the filter, column of the filter, and place in the line.
+    The columns of the filter are those of the slice. All columns are in one view if the windows are
+    one pixel apart.
+    """
+    rows, columns, channels = shape.rows, shape.columns, padded.shape[-1]
+    step = columns.stride // math.gcd(columns.stride, columns.dilation)
+    for first in range(min(step, columns.width)):
+        offset, phase = divmod(first * columns.dilation, columns.stride)
+        lines = np.ascontiguousarray(padded[:, phase :: columns.stride]).reshape(len(padded), -1)
+        line, item = lines.strides
+        taps = range(first, columns.width, step)
+        apart = step * columns.dilation // columns.stride * channels
+        view = np.lib.stride_tricks.as_strided(
+            lines[:, offset * channels :],
+            (rows.count, rows.width, len(taps), columns.count * channels),
+            (rows.stride * line, rows.dilation * line, apart * item, item),
+            writeable=False,
+        )
+        yield slice(first, None, step), view
+
+
+def _filtered(shape: Geometry, images: Array, kernel: Array) -> Array:
+    """Return the images of a convolution, whose channels are those of all filters."""
+    channels = shape.depth * shape.units
+    weights = kernel.reshape(*kernel.shape[:2], 1, channels).repeat(shape.columns.count, 2)
+    weights = weights.reshape(*kernel.shape[:2], -1)
+    result = np.empty_like(images, shape=(len(images), shape.rows.count, weights.shape[-1]))
+    for image, lines_out in zip(images, result, strict=True):
+        is_first = True
+        for taps, lines in _lines(shape, _padded(shape, image)):
+            if is_first:
+                np.einsum("hijk,ijk->hk", lines, weights[:, taps], out=lines_out)
+            else:
+                lines_out += np.einsum("hijk,ijk->hk", lines, weights[:, taps])
+            is_first = False
+    return result.reshape(len(images), shape.rows.count, shape.columns.count, channels)
 
 
 def _parts(images: Array) -> list[slice]:
@@ -26,6 +92,8 @@ def _conv(node: NodeContext) -> Function:
     def conv(images: Array, kernel: Array) -> Array:
         images = convolution.channels_last(node, images)
         shape = convolution.geometry(node, images.shape, kernel.shape)
+        if _has_lines(images, shape):
+            return convolution.given_back(node, _filtered(shape, images, kernel))
         outer = (len(images), shape.rows.count, shape.columns.count)
         result = np.zeros_like(images, shape=(*outer, shape.depth, shape.units))
         for part in _parts(images):
@@ -53,6 +121,13 @@ def _by_input(node: NodeContext) -> Function:
         image_shape = convolution.last_shape(node, tuple(vector(sizes, "input_sizes")))
         shape = convolution.geometry(node, image_shape, kernel.shape)
         slopes = _slopes(node, shape, image_shape[0], slope)
+        turned = _turned(shape)
+        if turned is not None and min(image_shape) > 0 and _has_lines(slopes, shape):
+            channels = (*slopes.shape[:3], turned.depth)
+            spread = _filtered(turned, slopes.reshape(channels), kernel[::-1, ::-1])
+            return convolution.given_back(
+                node, _sum_of_units(spread.reshape(*image_shape, shape.units))
+            )
         result = np.zeros_like(slopes, shape=image_shape)
         for part in _parts(slopes):
             inputs, outputs = result[part], slopes[part]
@@ -67,8 +142,22 @@ def _by_input(node: NodeContext) -> Function:
     return by_input
 
 
+def _turned(shape: Geometry) -> Geometry | None:
+    """Return the geometry of the convolution of gradients with the mirrored filters, if any."""
+    rows, columns = shape.rows.turned(), shape.columns.turned()
+    if rows is None or columns is None:
+        return None
+    return Geometry(rows, columns, shape.depth * shape.units, 1)
+
+
 def _sum_of_units(product: Array) -> Array:
-    return product[..., 0] if product.shape[-1] == 1 else product.sum(-1)
+    if product.shape[-1] > _FEW_UNITS:
+        return product.sum(-1)
+    # NumPy's loop would run over the few units.
+    total = product[..., 0]
+    for unit in range(1, product.shape[-1]):
+        total = total + product[..., unit]
+    return total
 
 
 def _by_filter(node: NodeContext) -> Function:
@@ -77,6 +166,8 @@ def _by_filter(node: NodeContext) -> Function:
         kernel_shape = tuple(vector(sizes, "filter_sizes"))
         shape = convolution.geometry(node, images.shape, kernel_shape)
         slopes = _slopes(node, shape, len(images), slope)
+        if _has_lines(images, shape):
+            return _correlated(shape, images, slopes).reshape(kernel_shape)
         result = np.zeros_like(slopes, shape=kernel_shape)
         for part in _parts(images):
             inputs, outputs = images[part][..., None], slopes[part]
@@ -87,6 +178,17 @@ def _by_filter(node: NodeContext) -> Function:
         return result
 
     return by_filter
+
+
+def _correlated(shape: Geometry, images: Array, slopes: Array) -> Array:
+    """Return the gradient by each weight."""
+    size = (shape.rows.width, shape.columns.width, shape.columns.count * shape.depth * shape.units)
+    totals = np.zeros_like(slopes, shape=size)
+    for image, slope in zip(images, slopes, strict=True):
+        slope_lines = slope.reshape(shape.rows.count, -1)
+        for taps, lines in _lines(shape, _padded(shape, image)):
+            totals[:, taps] += np.einsum("hijk,hk->ijk", lines, slope_lines)
+    return totals.reshape(*size[:2], shape.columns.count, -1).sum(2)
 
 
 for _op, _make in (

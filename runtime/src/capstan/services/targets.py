@@ -12,7 +12,16 @@ from capstan.core import cluster as clusters
 from capstan.core import config
 from capstan.hardware import factories
 from capstan.resources import containers
-from capstan.services import cores, identity, iterations, master, placement_log, progress, worker
+from capstan.services import (
+    cores,
+    host_memory,
+    identity,
+    iterations,
+    master,
+    placement_log,
+    progress,
+    worker,
+)
 from capstan.transport import api, interfaces
 
 
@@ -104,6 +113,7 @@ class NoLinks:
 def _direct(settings: config.SessionConfig) -> master.Master:
     incarnation = secrets.randbits(63) | 1
     cores.sleep_when_idle()
+    host_memory.keep()
     if settings.intra_op_parallelism_threads:
         cores.limit(settings.intra_op_parallelism_threads)
     found = factories.create(LOCALHOST, settings)
