@@ -66,7 +66,9 @@ def test_features_of_many_examples_are_those_of_the_library(
     check([batch[at % len(batch)] for at in range(count)])
 
 
-@pytest.mark.parametrize("value", [b"x\n\x03\n\x01k\x12", b"\n\x80\x01\n\x00\x12", b"\n\n\n\n", b""])
+@pytest.mark.parametrize(
+    "value", [b"x\n\x03\n\x01k\x12", b"\n\x80\x01\n\x00\x12", b"\n\n\n\n", b""]
+)
 def test_values_that_look_like_features_are_values(value: bytes) -> None:
     check([{"texts": [value, b"a"], "ints": [10, 10]}] * 40)
     check([{"texts": [b"a" * (at % 3)] * 2, "floats": [0.5]} for at in range(39)])

@@ -291,9 +291,7 @@ def _scanned(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array, Array]:
     return np.arange(len(at)).repeat(lasts - firsts + 1), starts, stops
 
 
-def _matches(
-    wire: _Wire, starts: Array, stops: Array, keys: Sequence[str], examples: int
-) -> Array:
+def _matches(wire: _Wire, starts: Array, stops: Array, keys: Sequence[str], examples: int) -> Array:
     """Return for each text the index of the key that is equal to it, or -1."""
     wanted = [key.encode() for key in keys]
     if len(set(wanted)) < len(wanted) or b"" in wanted:

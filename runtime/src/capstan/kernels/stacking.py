@@ -60,7 +60,7 @@ class Blocks:
 
 def are_vectors(*columns: Sequence[Array]) -> bool:
     """Return whether all arrays are vectors with elements."""
-    return all([part.ndim == 1 and len(part) > 0 for parts in columns for part in parts])
+    return all(part.ndim == 1 and len(part) > 0 for parts in columns for part in parts)
 
 
 def rows_of_each(tables: Sequence[Array], indices: Sequence[Array], blocks: Blocks) -> Array:
@@ -85,7 +85,7 @@ def put_rows_of_each(
     """
     pairs = zip(tables, indices, strict=True)
     is_plain = stacked.flags.c_contiguous and not stacked.dtype.hasobject
-    if stacked.size and is_plain and all([table.flags.c_contiguous for table in tables]):
+    if stacked.size and is_plain and all(table.flags.c_contiguous for table in tables):
         row = row_type(stacked)
         for (table, index), block in zip(pairs, blocks.cut(as_rows(stacked, row)), strict=True):
             as_rows(table, row).put(index, block)

@@ -3,11 +3,10 @@
 Sources: core/kernels/{reduce_join,string_to_hash_bucket,unsorted_segment_join}_op.cc.
 """
 
-import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +18,8 @@ from capstan.kernels import stacking
 from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
+_MANY: Final = 512
+"""More strings are hashed as vectors in less time than it takes to look them up."""
 _MOST_KNOWN, _LONGEST_KNOWN = 4096, 64
 """The number and the length of the strings whose buckets a node remembers: the first ones."""
 
@@ -97,9 +98,17 @@ def _axes(given: list[int], rank: int) -> list[int]:
     return axes
 
 
-def _bucket(hashed: Callable[[bytes], int]) -> Callable[[NodeContext], Function]:
-    """Return the kernel of an op that returns a hash of each string, modulo `num_buckets`."""
-    return lambda node: functools.partial(_buckets, hashed, int(node.attrs["num_buckets"]))
+def _murmur(node: NodeContext) -> Function:
+    count = np.uint64(node.attrs["num_buckets"])
+
+    def buckets(strings: Any) -> Array:
+        if isinstance(strings, PackedStrings):
+            return (fingerprint.murmur64_of_packed(strings) % count).astype(np.int64)
+        array = np.asarray(strings, object)
+        hashes = fingerprint.murmur64_of_each(array.ravel().tolist())
+        return (hashes % count).astype(np.int64).reshape(array.shape)
+
+    return buckets
 
 
 def _fast(node: NodeContext) -> Function:
@@ -117,6 +126,8 @@ def _fast(node: NodeContext) -> Function:
             return (farmhash.farm64_of_packed(strings) % count).astype(np.int64)
         array = np.asarray(strings, object)
         texts = array.ravel().tolist()
+        if len(texts) > _MANY:
+            return (farmhash.farm64_of_each(texts) % count).astype(np.int64).reshape(array.shape)
         found = [known.get(text) for text in texts]
         new = [text for text, bucket in zip(texts, found, strict=True) if bucket is None]
         if new:
@@ -170,15 +181,9 @@ def _strong(node: NodeContext) -> Function:
     return buckets
 
 
-def _buckets(hashed: Callable[[bytes], int], count: int, strings: Any) -> Array:
-    array = np.asarray(strings, object)
-    found = [hashed(text) % count for text in array.ravel().tolist()]
-    return np.array(found, np.int64).reshape(array.shape)
-
-
 register(Kernel("ReduceJoin", _reduce_join))
 register(Kernel("UnsortedSegmentJoin", _unsorted_segment_join))
-register(Kernel("StringToHashBucket", _bucket(fingerprint.murmur64)))
+register(Kernel("StringToHashBucket", _murmur, takes_packed=(0,)))
 register(
     Kernel(
         "StringToHashBucketFast",
