@@ -185,7 +185,8 @@ def _long(size: int, fetch: Fetch) -> int:
     w = (w[0] + v[0]) & _WORD, w[1]
     x, y, z, v, w = _block(fetch, size - 64, (x, y, z, v, w), factor, 9)
     first = _pair(v[0], w[0], factor) + _shift_mix(y) * _K0 + z
-    return _pair(first & _WORD, (_pair(v[1], w[1], factor) + x) & _WORD, factor)
+    result: int = _pair(first & _WORD, (_pair(v[1], w[1], factor) + x) & _WORD, factor)
+    return result
 
 
 _State = tuple[int, int, int, tuple[int, int], tuple[int, int]]

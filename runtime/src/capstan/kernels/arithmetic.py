@@ -63,7 +63,10 @@ def division(real: Function, integer: Function) -> Any:
     checked = _integer(integer)
 
     def make(node: NodeContext) -> Function:
-        return checked if node.output_dtypes[0].is_integer else real
+        if not node.output_dtypes[0].is_integer:
+            return real
+        divisor = node.constants.get(1)
+        return checked if divisor is None or not np.all(divisor) else integer
 
     return make
 

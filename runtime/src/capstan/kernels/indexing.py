@@ -94,7 +94,7 @@ def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
     if not is_on_host(params):
         return np.take(params, beside(indices, params), at, out)
     # The indices are valid, so mode "clip" changes none. Mode "raise" would buffer `out`.
-    gathered: Any = np.take(params, indices, axis, out, "clip")
+    gathered: Any = params.take(indices, axis, out, "clip")
     return gathered if isinstance(gathered, np.ndarray | np.generic) else np.array(gathered, object)
 
 

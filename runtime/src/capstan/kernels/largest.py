@@ -28,8 +28,12 @@ def _top_k(node: NodeContext) -> Function:
             raise invalid(f"Need k >= 0, got {count}")
         if x.shape[-1] < count:
             raise invalid(f"input must have at least k columns. Had {x.shape[-1]}, needed {count}")
-        places = _places(x, count, reverse)
-        return np.take_along_axis(x, places, -1), on_host(places.astype(np.int32))
+        if count <= _FEW and _is_divided(x, count) and (found := _maxima(x, count)) is not None:
+            values, places = found
+        else:
+            places = _places(x, count, reverse)
+            values = np.take_along_axis(x, places, -1)
+        return values, on_host(places.astype(np.int32))
 
     return top_k
 
@@ -37,9 +41,6 @@ def _top_k(node: NodeContext) -> Function:
 def _places(x: Array, count: int, reverse: Function) -> Array:
     """Return the places of the `count` largest elements of each row, the largest first."""
     if _is_divided(x, count):
-        found = _maxima(x, count) if count <= _FEW else None
-        if found is not None:
-            return found
         few = _chosen(x, count)
         if few is not None:
             order = np.argsort(reverse(np.take_along_axis(x, few, -1)), -1, "stable")
@@ -54,24 +55,27 @@ def _is_divided(x: Array, count: int) -> bool:
     return is_long and count > 0 and x.size > 0 and is_on_host(x) and x.dtype.kind in "iuf"
 
 
-def _maxima(x: Array, count: int) -> Array | None:
-    """Find the largest elements of each row one after another, and return their places.
+def _maxima(x: Array, count: int) -> tuple[Array, Array] | None:
+    """Find the largest elements of each row one after another. Return them and their places.
 
     Of equal elements, the first one comes first. Return None if one of the largest is NaN, or the
     lowest number of its type, which stands for the elements that are found.
     """
     rest = x.reshape(-1, x.shape[-1]).copy()
+    flat = rest.reshape(-1)
     lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
-    every = np.arange(len(rest))
-    places = np.empty((len(rest), count), np.intp)
-    for turn in range(count):
-        largest = rest.argmax(1)
-        values = rest[every, largest]
-        if not (values > lowest).all():
-            return None
-        places[:, turn] = largest
-        rest[every, largest] = lowest
-    return places.reshape(*x.shape[:-1], count)
+    firsts = np.arange(0, rest.size, x.shape[-1])
+    values = np.empty((count, len(rest)), x.dtype)
+    places = np.empty((count, len(rest)), np.intp)
+    for largest, places_of_turn in zip(values, places, strict=True):
+        rest.argmax(1, places_of_turn)
+        at = places_of_turn + firsts
+        flat.take(at, out=largest, mode="clip")
+        flat[at] = lowest
+    if not (values > lowest).all():
+        return None
+    shape = (*x.shape[:-1], count)
+    return values.T.reshape(shape), places.T.reshape(shape)
 
 
 def _chosen(x: Array, count: int) -> Array | None:

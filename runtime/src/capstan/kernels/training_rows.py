@@ -13,7 +13,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels import rows, stacking, training_cells
 from capstan.kernels import training_formulas as formulas
-from capstan.kernels.memory import put_rows
+from capstan.kernels.memory import is_on_host, put_rows
 from capstan.kernels.registry import Calls, Function, Join, NodeContext
 from capstan.kernels.rejection import invalid
 from capstan.resources import variable
@@ -22,6 +22,8 @@ Cell = variable.Variable
 
 _SMALL_TABLE: Final = 1 << 22
 """Up to this size, marking the indices in a table is faster than sorting them."""
+_SPARSE: Final = 1024
+"""If a table has that many places for each index, sorting is faster. The number is a guess."""
 
 
 def update(
@@ -43,7 +45,7 @@ def update(
                 arrays = [cell.writable() for cell in cells]
                 training_cells.same_shape(names, arrays)
                 _check_rows(arrays[0], grad, indices)
-                for index, rows_of_grad in _rounds(indices, grad):
+                for index, rows_of_grad in _rounds(indices, grad, len(arrays[0])):
                     *parts, slope = widen(
                         (*(rows.taken(array, index) for array in arrays), rows_of_grad)
                     )
@@ -69,13 +71,12 @@ def _check_rows(table: Array, grad: Array, indices: Array) -> None:
     rows.check(indices, len(table))
 
 
-def _rounds(indices: Array, grad: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield the indices and rows to update at once.
+def _rounds(indices: Array, grad: Array, count: int) -> Iterator[tuple[Array, Array]]:
+    """Yield the indices, which are below `count`, and the rows to update at once.
 
     If an index occurs twice, yield one row at a time, as TensorFlow does.
     """
-    ranked = np.sort(indices)
-    if not (ranked[1:] == ranked[:-1]).any():
+    if _are_distinct(indices, count):
         yield indices, grad
         return
     for at in range(len(indices)):
@@ -159,7 +160,7 @@ def _fit(
 
 def _are_distinct(indices: Array, count: int) -> bool:
     """Return whether no index occurs twice. All are below `count`."""
-    if count > _SMALL_TABLE:
+    if not is_on_host(indices) or count > min(_SMALL_TABLE, _SPARSE * len(indices)):
         ranked = np.sort(indices)
         return not bool((ranked[1:] == ranked[:-1]).any())
     is_named = np.zeros(count, np.bool_)
