@@ -51,6 +51,8 @@ def shares(node: ir.Node) -> bool:
     if guards.is_switch(node) or guards.is_merge(node):
         return True
     kind = devices.type_of(node.device)
+    if not registry.has_alias(node.op, kind):
+        return False
     kernel = registry.find(node.op, kind, infer.attributes(node))
     return kernel is not None and kernel.alias
 

@@ -4,8 +4,6 @@ On the host, one call of `einsum` computes an image. Its inner loop multiplies a
 of a whole row of pixels. Other memory and other types take a product for each weight.
 """
 
-import math
-from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -35,44 +33,39 @@ def _padded(shape: Geometry, image: Array) -> Array:
     return image if shape.units == 1 else image.repeat(shape.units, -1)
 
 
-def _lines(shape: Geometry, padded: Array) -> Iterator[tuple[slice, Array]]:
-    """Yield the numbers that each line of output pixels multiplies by weights, in a view.
+def _lines(shape: Geometry, padded: Array) -> Array:
+    """Return the numbers that each line of output pixels multiplies by weights, in a view.
 
     The axes of the view are line, row of the filter, column of the filter, and place in the line.
-    The columns of the filter are those of the slice. All columns are in one view if the windows are
-    one pixel apart.
     """
     rows, columns, channels = shape.rows, shape.columns, padded.shape[-1]
-    step = columns.stride // math.gcd(columns.stride, columns.dilation)
-    for first in range(min(step, columns.width)):
-        offset, phase = divmod(first * columns.dilation, columns.stride)
-        lines = np.ascontiguousarray(padded[:, phase :: columns.stride]).reshape(len(padded), -1)
-        line, item = lines.strides
-        taps = range(first, columns.width, step)
-        apart = step * columns.dilation // columns.stride * channels
-        view = np.lib.stride_tricks.as_strided(
-            lines[:, offset * channels :],
-            (rows.count, rows.width, len(taps), columns.count * channels),
-            (rows.stride * line, rows.dilation * line, apart * item, item),
-            writeable=False,
-        )
-        yield slice(first, None, step), view
+    if columns.stride == 1:
+        lines = np.ascontiguousarray(padded)
+        apart = columns.dilation * channels
+    else:
+        taps = [padded[:, columns.elements(j)] for j in range(columns.width)]
+        lines, apart = np.stack(taps, 1), columns.count * channels
+    line, item = lines.strides[0], lines.itemsize
+    return np.lib.stride_tricks.as_strided(
+        lines,
+        (rows.count, rows.width, columns.width, columns.count * channels),
+        (rows.stride * line, rows.dilation * line, apart * item, item),
+        writeable=False,
+    )
 
 
-def _filtered(shape: Geometry, images: Array, kernel: Array) -> Array:
-    """Return the images of a convolution, whose channels are those of all filters."""
+def _filtered(shape: Geometry, images: Array, kernel: Array, step: int = 1) -> Array:
+    """Return the images of a convolution, whose channels are those of all filters.
+
+    If `step` is -1, the filters are mirrored. The first weights still come first in each sum.
+    """
     channels = shape.depth * shape.units
     weights = kernel.reshape(*kernel.shape[:2], 1, channels).repeat(shape.columns.count, 2)
     weights = weights.reshape(*kernel.shape[:2], -1)
     result = np.empty_like(images, shape=(len(images), shape.rows.count, weights.shape[-1]))
     for image, lines_out in zip(images, result, strict=True):
-        is_first = True
-        for taps, lines in _lines(shape, _padded(shape, image)):
-            if is_first:
-                np.einsum("hijk,ijk->hk", lines, weights[:, taps], out=lines_out)
-            else:
-                lines_out += np.einsum("hijk,ijk->hk", lines, weights[:, taps])
-            is_first = False
+        lines = _lines(shape, _padded(shape, image))[:, ::step, ::step]
+        np.einsum("hijk,ijk->hk", lines, weights, out=lines_out)
     return result.reshape(len(images), shape.rows.count, shape.columns.count, channels)
 
 
@@ -124,7 +117,7 @@ def _by_input(node: NodeContext) -> Function:
         turned = _turned(shape)
         if turned is not None and min(image_shape) > 0 and _has_lines(slopes, shape):
             channels = (*slopes.shape[:3], turned.depth)
-            spread = _filtered(turned, slopes.reshape(channels), kernel[::-1, ::-1])
+            spread = _filtered(turned, slopes.reshape(channels), kernel, -1)
             return convolution.given_back(
                 node, _sum_of_units(spread.reshape(*image_shape, shape.units))
             )
@@ -186,8 +179,8 @@ def _correlated(shape: Geometry, images: Array, slopes: Array) -> Array:
     totals = np.zeros_like(slopes, shape=size)
     for image, slope in zip(images, slopes, strict=True):
         slope_lines = slope.reshape(shape.rows.count, -1)
-        for taps, lines in _lines(shape, _padded(shape, image)):
-            totals[:, taps] += np.einsum("hijk,hk->ijk", lines, slope_lines)
+        lines = _lines(shape, _padded(shape, image))
+        totals += np.einsum("hijk,hk->ijk", lines, slope_lines)
     return totals.reshape(*size[:2], shape.columns.count, -1).sum(2)
 
 

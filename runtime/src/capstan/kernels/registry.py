@@ -211,6 +211,11 @@ def has_asynchronous(op: str, device: str) -> bool:
     return any(kernel.is_asynchronous for kernel in _ROWS.get((op, device), ()))
 
 
+def has_alias(op: str, device: str) -> bool:
+    """Return whether any row of `op` for a device type may return the memory of an input."""
+    return any(kernel.alias for kernel in _ROWS.get((op, device), ()))
+
+
 def has_joining(op: str, device: str) -> bool:
     """Return whether a call of any row of `op` for a device type may run several nodes."""
     return any(kernel.join is not None for kernel in _ROWS.get((op, device), ()))
