@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan.core import dtypes, example_messages
-from capstan.kernels import example_columns, example_wire
+from capstan.kernels import example_columns, example_wire, wire
 
 TYPES = {"floats": dtypes.float32, "ints": dtypes.int64, "texts": dtypes.string}
 KINDS = {"floats": "float_list", "ints": "int64_list", "texts": "bytes_list"}
@@ -99,7 +99,7 @@ def test_damaged_examples_are_refused_or_decoded_as_the_library_does(
     texts[0] = bytes(damaged)
     try:
         found = example_wire.columns(texts, list(TYPES), list(TYPES.values()))
-    except example_wire.UnusualError:
+    except wire.UnusualError:
         return
     try:
         examples = [example_messages.Example.FromString(text) for text in texts]
@@ -124,24 +124,24 @@ def test_damaged_examples_are_refused_or_decoded_as_the_library_does(
     ids=["cut", "no key", "two fields", "two messages", "a second value", "two entries"],
 )
 def test_an_unusual_example_is_left_to_the_library(text: bytes) -> None:
-    with pytest.raises(example_wire.UnusualError):
+    with pytest.raises(wire.UnusualError):
         example_wire.columns([text], list(TYPES), list(TYPES.values()))
 
 
 @pytest.mark.parametrize("keys", [["ints", "ints"], [""]])
 def test_unusual_keys_are_left_to_the_library(keys: list[str]) -> None:
-    with pytest.raises(example_wire.UnusualError):
+    with pytest.raises(wire.UnusualError):
         example_wire.columns([serialized({})], keys, [dtypes.int64] * len(keys))
 
 
 def test_a_feature_of_another_type_is_left_to_the_library() -> None:
-    with pytest.raises(example_wire.UnusualError):
+    with pytest.raises(wire.UnusualError):
         example_wire.columns([serialized({"ints": [1]})], ["ints"], [dtypes.float32])
 
 
 def test_many_long_lists_of_strings_are_left_to_the_library() -> None:
     texts = [serialized({"texts": [b"a"] * 40})] * 40
-    with pytest.raises(example_wire.UnusualError):
+    with pytest.raises(wire.UnusualError):
         example_wire.columns(texts, ["texts"], [dtypes.string])
 
 

@@ -145,9 +145,10 @@ def _turned(shape: Geometry) -> Geometry | None:
 
 def _sum_of_units(product: Array) -> Array:
     if product.shape[-1] > _FEW_UNITS:
-        return product.sum(-1)
-    # NumPy's loop would run over the few units.
-    total = product[..., 0]
+        summed: Array = product.sum(-1)
+        return summed
+    # NumPy's loop would run over the few units of each pixel.
+    total: Array = product[..., 0]
     for unit in range(1, product.shape[-1]):
         total = total + product[..., unit]
     return total
@@ -181,7 +182,8 @@ def _correlated(shape: Geometry, images: Array, slopes: Array) -> Array:
         slope_lines = slope.reshape(shape.rows.count, -1)
         lines = _lines(shape, _padded(shape, image))
         totals += np.einsum("hijk,hk->ijk", lines, slope_lines)
-    return totals.reshape(*size[:2], shape.columns.count, -1).sum(2)
+    by_weight: Array = totals.reshape(*size[:2], shape.columns.count, -1).sum(2)
+    return by_weight
 
 
 for _op, _make in (

@@ -11,8 +11,6 @@ Source: developers.google.com/protocol-buffers/docs/encoding, core/example/{exam
 """
 
 import contextlib
-import itertools
-import math
 from collections.abc import Container, Sequence
 from typing import Any
 
@@ -23,171 +21,14 @@ from capstan.core.arrays import Array
 from capstan.core.packed_strings import PackedStrings
 from capstan.kernels import runs
 from capstan.kernels.example_columns import Column
+from capstan.kernels.wire import FEW, FIRST, SECOND, THIRD, UnusualError, Wire
 
-_FIRST, _SECOND, _THIRD = 0x0A, 0x12, 0x1A
-"""The tags of the first three fields of a message, if lengths follow them."""
-_KINDS = {dtypes.string: _FIRST, dtypes.float32: _SECOND, dtypes.int64: _THIRD}
+_KINDS = {dtypes.string: FIRST, dtypes.float32: SECOND, dtypes.int64: THIRD}
 _MOST_STRINGS = 32
 """The library is faster if many lists have more strings."""
-_FEW, _LONG = 32, 256
-"""Up to `_FEW` lists, and lists of more than `_LONG` bytes, are read one by one.
-
-Reading them one by one takes less time or memory.
-"""
 _VARINT_BYTES = 10
-_WORD_BYTES = 8
 _MOST_SCANNED = 1 << 20
 """Larger batches are not searched for features: they have few features, with many values each."""
-
-
-class UnusualError(Exception):
-    """The library must read these messages."""
-
-
-class _Wire:
-    """The bytes of all examples, and the 64 bits that begin at each byte."""
-
-    def __init__(self, texts: Sequence[bytes]) -> None:
-        self.text = b"".join(texts)
-        self.padded = self.text + bytes(8)
-        self.bytes: Array = np.frombuffer(self.padded, np.uint8)
-        size = len(self.text) + 1
-        self._words: Array = np.ndarray((size,), "<u8", self.padded, 0, (1,))
-
-    def field(self, at: Array, ends: Array, tags: Array | int) -> tuple[Array, Array]:
-        """Return where the fields at these places start and end. They end before `ends`."""
-        if np.count_nonzero(at >= ends):
-            raise UnusualError
-        words = self._words[at]
-        differing = words ^ tags
-        if not np.count_nonzero(differing & 0x80FF):  # All lengths have one byte.
-            starts = at + 2
-            stops = starts + (differing >> 8 & 0x7F).view(np.int64)
-            if np.count_nonzero(stops > ends):
-                raise UnusualError
-            return starts, stops
-        if np.count_nonzero(differing & 0xFF):
-            raise UnusualError
-        words >>= 8
-        lengths, starts = words & 0x7F, at + 2
-        goes_on = (words >> 7) & 1
-        for shift in (7, 14, 21, 28):
-            if not goes_on.any():
-                break
-            words >>= 8
-            lengths |= ((words & 0x7F) << shift) * goes_on
-            starts += goes_on.astype(np.int64)
-            goes_on &= words >> 7
-        stops = starts + lengths.astype(np.int64)
-        if goes_on.any() or (stops > ends).any():
-            raise UnusualError
-        return starts, stops
-
-    def only_field(self, at: Array, ends: Array, tags: Array | int) -> tuple[Array, Array]:
-        """Return where the fields at these places start and end. Nothing follows them."""
-        starts, stops = self.field(at, ends, tags)
-        if (stops != ends).any():
-            raise UnusualError
-        return starts, stops
-
-    def repeated(
-        self, at: Array, ends: Array, most: float = math.inf
-    ) -> tuple[Array, Array, Array]:
-        """Return the owner, start and end of each of the repeated fields between these places.
-
-        The owner is an index of `at`. Owners are sorted. If many owners have more than `most`
-        fields, raise UnusualError.
-        """
-        owners = np.arange(len(at))
-        counts = np.zeros(len(at), np.int64)
-        found = []
-        for step in itertools.count():
-            is_left = at < ends
-            if np.count_nonzero(is_left) < len(is_left):
-                owners, at, ends = owners[is_left], at[is_left], ends[is_left]
-            if len(owners) <= _FEW:
-                break
-            if step >= most:
-                raise UnusualError
-            starts, stops = self.field(at, ends, _FIRST)
-            found.append((owners, counts[owners], starts, stops))
-            counts[owners] += 1
-            at = stops
-        for owner, first, end in zip(owners.tolist(), at.tolist(), ends.tolist(), strict=True):
-            rest = np.array(self._fields(first, end), np.int64).reshape(-1, 2)
-            ranks = np.arange(counts[owner], counts[owner] + len(rest))
-            found.append((np.full(len(rest), owner), ranks, *rest.T))
-            counts[owner] += len(rest)
-        firsts = counts.cumsum() - counts
-        all_starts, all_stops = np.empty((2, int(counts.sum())), np.int64)
-        for owners, ranks, starts, stops in found:
-            places = firsts[owners] + ranks
-            all_starts[places], all_stops[places] = starts, stops
-        return np.arange(len(counts)).repeat(counts), all_starts, all_stops
-
-    def _fields(self, at: int, end: int) -> list[tuple[int, int]]:
-        """Return the start and end of each of the fields between two places."""
-        text, found = self.text, []
-        while at < end:
-            if text[at] != _FIRST:
-                raise UnusualError
-            at, length, shift, goes_on = at + 1, 0, 0, True
-            while goes_on and at < end:
-                length |= (text[at] & 0x7F) << shift
-                goes_on = text[at] > 0x7F
-                at, shift = at + 1, shift + 7
-            if goes_on or at + length > end:
-                raise UnusualError
-            found.append((at, at + length))
-            at += length
-        return found
-
-    def likely_entries(self) -> Array:
-        """Return the places of all bytes that may begin a feature with its key.
-
-        Each feature begins at one of them, if its key is shorter than 128 bytes and its length has
-        at most two bytes.
-        """
-        text = self.bytes[: len(self.text)]
-        is_first = text == _FIRST
-        is_entry = np.zeros_like(is_first)
-        # The tag and the length of the feature, then the tag of the key.
-        np.logical_and(is_first[:-2], is_first[2:], is_entry[:-2])
-        is_entry[:-3] |= is_first[:-3] & is_first[3:] & (text[1:-2] > 0x7F)
-        places = is_entry.nonzero()[0]
-        keys = places + 2 + (self.bytes[places + 1] > 0x7F)
-        # The tag of the value follows the key.
-        after = keys + 2 + self.bytes[keys + 1]
-        after[after >= len(self.text)] = 0
-        likely: Array = places[self.bytes[after] == _SECOND]
-        return likely
-
-    def repeats(self, starts: Array, lengths: Array, count: int) -> bool:
-        """Return whether the texts at these places are the first `count` texts again and again."""
-        by_row = lengths.reshape(-1, count)
-        if (by_row != by_row[0]).any():
-            return False
-        longest = int(by_row[0].max())
-        for place in range(0, longest, _WORD_BYTES):
-            at = np.minimum(starts + place, len(self.text))
-            words = self._words[at].reshape(-1, count)
-            words &= packed_strings.first_bytes(by_row[0] - place)
-            if (words != words[0]).any():
-                return False
-        return True
-
-    def strings(self, starts: Array, stops: Array) -> PackedStrings:
-        """Return the strings between these places."""
-        return PackedStrings(self.padded, starts, stops - starts)
-
-    def lists(self, starts: Array, stops: Array) -> list[Array]:
-        """Return the bytes between these places: one array for all, or one for each pair."""
-        sizes = stops - starts
-        if sizes.sum() > _LONG * len(sizes):
-            pairs = zip(starts.tolist(), stops.tolist(), strict=True)
-            return [self.bytes[start:stop] for start, stop in pairs]
-        before = sizes.cumsum() - sizes
-        return [self.bytes[(starts - before).repeat(sizes) + np.arange(sizes.sum())]]
 
 
 def columns(
@@ -203,7 +44,7 @@ def columns(
     Raises:
         UnusualError: a message is not as TensorFlow writes it, or it has a feature of another type.
     """
-    wire, count = _Wire(texts), len(texts)
+    wire, count = Wire(texts), len(texts)
     places, starts, stops = _features(wire, np.array([*map(len, texts)], np.int64), keys)
     is_there = np.zeros(count * len(keys), np.bool_)
     is_there[places] = True
@@ -243,17 +84,17 @@ def _cut(
         at += total
 
 
-def _features(wire: _Wire, sizes: Array, keys: Sequence[str]) -> tuple[Array, Array, Array]:
+def _features(wire: Wire, sizes: Array, keys: Sequence[str]) -> tuple[Array, Array, Array]:
     """Return the places of features that have a kind, and where their contents start and end.
 
     A place counts the examples of the first key, then those of the second. Places are sorted.
     """
     ends = sizes.cumsum()
     full = sizes.nonzero()[0]
-    at, ends = wire.only_field(ends[full] - sizes[full], ends[full], _FIRST)
+    at, ends = wire.only_field(ends[full] - sizes[full], ends[full], FIRST)
     examples, at, ends = _entries(wire, at, ends)
-    key_starts, key_stops = wire.field(at, ends, _FIRST)
-    starts, stops = wire.only_field(key_stops, ends, _SECOND)
+    key_starts, key_stops = wire.field(at, ends, FIRST)
+    starts, stops = wire.only_field(key_stops, ends, SECOND)
     key_of = _matches(wire, key_starts, key_stops, keys, len(full))
     chosen = (key_of >= 0).nonzero()[0]
     places = key_of[chosen] * len(sizes) + full[examples[chosen]]
@@ -266,15 +107,15 @@ def _features(wire: _Wire, sizes: Array, keys: Sequence[str]) -> tuple[Array, Ar
     return places, starts[chosen], stops[chosen]
 
 
-def _entries(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array, Array]:
-    """Return the owner, start and end of each feature of the examples, as `_Wire.repeated`."""
-    if len(at) > _FEW and len(wire.text) <= _MOST_SCANNED and (at < ends).all():
+def _entries(wire: Wire, at: Array, ends: Array) -> tuple[Array, Array, Array]:
+    """Return the owner, start and end of each feature of the examples, as `Wire.repeated`."""
+    if len(at) > FEW and len(wire.text) <= _MOST_SCANNED and (at < ends).all():
         with contextlib.suppress(UnusualError):
             return _scanned(wire, at, ends)
     return wire.repeated(at, ends)
 
 
-def _scanned(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array, Array]:
+def _scanned(wire: Wire, at: Array, ends: Array) -> tuple[Array, Array, Array]:
     """Return what `_entries` returns. The features are found by their bytes, all at once.
 
     If each place that is found ends where the next one begins, all of them are features, and there
@@ -283,7 +124,7 @@ def _scanned(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array, Array]:
     places = wire.likely_entries()
     if not len(places):
         raise UnusualError
-    starts, stops = wire.field(places, np.array(len(wire.text)), _FIRST)
+    starts, stops = wire.field(places, np.array(len(wire.text)), FIRST)
     firsts = np.append(0, (stops[:-1] != places[1:]).nonzero()[0] + 1)
     lasts = np.append(firsts[1:], len(places)) - 1
     if not np.array_equal(places[firsts], at) or not np.array_equal(stops[lasts], ends):
@@ -291,7 +132,7 @@ def _scanned(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array, Array]:
     return np.arange(len(at)).repeat(lasts - firsts + 1), starts, stops
 
 
-def _matches(wire: _Wire, starts: Array, stops: Array, keys: Sequence[str], examples: int) -> Array:
+def _matches(wire: Wire, starts: Array, stops: Array, keys: Sequence[str], examples: int) -> Array:
     """Return for each text the index of the key that is equal to it, or -1."""
     wanted = [key.encode() for key in keys]
     if len(set(wanted)) < len(wanted) or b"" in wanted:
@@ -300,9 +141,11 @@ def _matches(wire: _Wire, starts: Array, stops: Array, keys: Sequence[str], exam
     count = len(starts) // max(examples, 1)
     if count and count * examples == len(starts) and wire.repeats(starts, lengths, count):
         # All examples have the same keys in the same order.
-        index = {key: number for number, key in enumerate(wanted)}
+        number_of = {key: number for number, key in enumerate(wanted)}
         pairs = zip(starts[:count].tolist(), stops[:count].tolist(), strict=True)
-        return np.tile([index.get(wire.text[start:stop], -1) for start, stop in pairs], examples)
+        return np.tile(
+            [number_of.get(wire.text[start:stop], -1) for start, stop in pairs], examples
+        )
     result = np.full(len(starts), -1)
     for length in set(map(len, wanted)):
         chosen = (lengths == length).nonzero()[0]
@@ -316,17 +159,17 @@ def _matches(wire: _Wire, starts: Array, stops: Array, keys: Sequence[str], exam
     return result
 
 
-def _floats(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array]:
+def _floats(wire: Wire, at: Array, ends: Array) -> tuple[Array, Array]:
     """Return the number of values of each list, and the values of all lists."""
-    starts, stops = wire.only_field(at, ends, _FIRST)
+    starts, stops = wire.only_field(at, ends, FIRST)
     sizes = stops - starts
     if (sizes % 4).any():
         raise UnusualError
     return sizes // 4, np.concatenate(wire.lists(starts, stops)).view("<f4")
 
 
-def _ints(wire: _Wire, at: Array, ends: Array) -> tuple[Array, Array]:
-    starts, stops = wire.only_field(at, ends, _FIRST)
+def _ints(wire: Wire, at: Array, ends: Array) -> tuple[Array, Array]:
+    starts, stops = wire.only_field(at, ends, FIRST)
     sizes = stops - starts
     if not sizes.all() or (wire.bytes[stops - 1] > 0x7F).any():
         raise UnusualError
@@ -354,6 +197,6 @@ def _varints(found: Array) -> Array:
     return numbers
 
 
-def _texts(wire: _Wire, at: Array, ends: Array) -> tuple[Array, PackedStrings]:
+def _texts(wire: Wire, at: Array, ends: Array) -> tuple[Array, PackedStrings]:
     owners, starts, stops = wire.repeated(at, ends, _MOST_STRINGS)
     return np.bincount(owners, minlength=len(at)), wire.strings(starts, stops)

@@ -7,7 +7,7 @@ import numpy as np
 
 from capstan.core import attr_value, dtypes, shapes
 from capstan.core.arrays import Array
-from capstan.kernels import example_columns, example_wire
+from capstan.kernels import example_columns, example_wire, wire
 from capstan.kernels.example_columns import Column, Complaint, Dense
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
@@ -75,7 +75,7 @@ def _columns(
     if len(texts) > _FEW:
         try:
             return example_wire.columns(texts, keys, types, packed)
-        except example_wire.UnusualError:
+        except wire.UnusualError:
             pass
     rows: list[list[Sequence[Any] | None]] = [[] for _ in keys]
     for place, text in enumerate(texts):

@@ -15,7 +15,7 @@ _TRIM_THRESHOLD: Final = -1
 _MMAP_THRESHOLD: Final = -3
 """Parameters of `mallopt` (malloc.h)."""
 
-_KEPT_BYTES: Final = 1 << 28
+_KEPT_BYTES: Final = 1 << 27
 """The most free memory at the end of a heap that is not returned. The number is a guess."""
 _MAPPED_BYTES: Final = 1 << 25
 """Larger arrays are mapped by themselves. glibc accepts no larger number."""
