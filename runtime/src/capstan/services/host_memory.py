@@ -3,7 +3,10 @@
 glibc maps an array of more than 128 KiB by itself, and returns free memory at the end of the heap
 to the system. The system clears each page that a process gets, which takes longer than many an
 operation that then fills the array. A step of a model frees arrays of the same sizes as the step
-before, so the process keeps this memory.
+before, so a process with a session of its own keeps this memory.
+
+A server does not, because it returns the memory of large requests. glibc would keep free memory in
+the heap of each of the many threads of gRPC, and `malloc_trim` does not return the end of a heap.
 """
 
 import ctypes

@@ -21,7 +21,6 @@ from capstan.resources import containers
 from capstan.services import (
     cores,
     first_process,
-    host_memory,
     identity,
     iterations,
     master,
@@ -150,7 +149,6 @@ class Server:
         addresses = members.of_process(self._def.cluster, self._task)
         usable = cores.usable()
         cores.sleep_when_idle()
-        host_memory.keep()
         cores.limit(cores.threads_for(self.settings, self._task, addresses, usable))
         self._peers = peers = client.Peers(
             addresses, identity.of_task(self._task), self._tls, self._task
