@@ -14,7 +14,17 @@ from capstan.core import devices, dtypes, function, shapes, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
-from capstan.graph import infer, inline, lift, loop_callees, loop_copies, order, simplify, verify
+from capstan.graph import (
+    idle,
+    infer,
+    inline,
+    lift,
+    loop_callees,
+    loop_copies,
+    order,
+    simplify,
+    verify,
+)
 
 
 @dataclass(slots=True)
@@ -195,6 +205,7 @@ class Specialiser:
             f"{self.scope}{node.name}/{attribute}/",
         )
         simple, known = simplify.simplify(nodes, fed, frozenset(roots), self.evaluate, inner)
+        simple = idle.relieve(simple, frozenset(fed), frozenset(roots), known)
         special = replace(
             called,
             name=f"{self.scope}{node.name}/{attribute}",

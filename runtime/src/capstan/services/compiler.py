@@ -1,7 +1,7 @@
 """Compile the signatures of a session, and register their parts with the tasks.
 
-placed graph -> prune -> inline -> verify -> lift -> simplify -> prune -> loop memories -> copies
--> loops -> parts
+placed graph -> prune -> inline -> verify -> lift -> simplify -> relieve -> prune -> loop memories
+-> copies -> loops -> parts
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +10,7 @@ from dataclasses import replace
 from capstan import errors
 from capstan.core import devices, function, node
 from capstan.executor import bind, fold
-from capstan.graph import infer, inline, lift, order, prune, simplify, specialise, verify
+from capstan.graph import idle, infer, inline, lift, order, prune, simplify, specialise, verify
 from capstan.partition import copies, loop_memories, partition, parts
 from capstan.placement import bodies, place
 from capstan.services import loop_parts, registrations, session_graph, signature, step_run
@@ -54,6 +54,7 @@ class Compiler:
         lifted, loops = lift.lift(placed, facts, roots)
         special = specialise.Specialiser(functions, loops, fold.evaluate, self.place_bodies)
         simple, known = simplify.simplify(lifted, facts, frozenset(roots), fold.evaluate, special)
+        simple = idle.relieve(simple, frozenset(facts), frozenset(roots), known)
         _check_fetches(fetches, known)
         fed = [edge for edge in facts if edge.node in simple]
         needed = prune.prune(simple, fed, fetches, requested.targets)

@@ -1,6 +1,7 @@
 """Rows of ops that reverse, list and count elements, and of diagonals and bands of matrices."""
 
 from capstan.core import dtypes, shapes, tensor_shape
+from capstan.framework import facts
 from capstan.framework.opdef import (
     GradientRule,
     Gradients,
@@ -251,6 +252,7 @@ define(
         ("output: T",),
         attrs={"message": bytes},
         shape=rules.unchanged,
+        effect=facts.EXTERNAL,
         gradient=_checked,
         types={"T": typesets.FLOATING},
     )
@@ -262,6 +264,7 @@ define(
         ("output: T",),
         attrs={"shape": tensor_shape.TensorShape},
         shape=_ensured,
+        effect=facts.EXTERNAL,
         gradient=lambda op, grads, raw: (grads[0],),
     )
 )
