@@ -1,8 +1,10 @@
 """Simplification: constants are folded and equal nodes are merged. Feeds are left alone."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
 import capstan.kernels  # noqa: F401 - fills the table
 from capstan.core import dtypes, tensor_shape
@@ -193,3 +195,71 @@ def test_a_shape_that_is_computed_in_a_branch_stays_in_the_branch() -> None:
     result, _ = simplified(*nodes, *last, feeds=feeds)
     assert result["s"].op == "Shape"
     assert (result["t"].op, result["t"].control) == ("Const", ("taken",))
+
+
+def copy(op: str, second: ir.Node, control: Sequence[str] = ()) -> list[ir.Node]:
+    """Return the nodes of `Neg(op(Tanh(x), second))`, of which the second is called "copy"."""
+    index = {"Tidx", "Tshape", "Tmultiples", "Tperm", "Index", "Tpaddings"}
+    attrs = FLOAT | dict.fromkeys(index, dtypes.int32) | {"keep_dims": False}
+    inputs = (Edge("source"), Edge(second.name))
+    made = ir.Node("copy", op, inputs, tuple(control), attrs=attrs)
+    return [make("Tanh", "source", "x"), second, made, make("Neg", "reader", "copy")]
+
+
+@pytest.mark.parametrize(
+    ("op", "argument"),
+    [
+        ("Sum", np.zeros(0, np.int32)),
+        ("Max", [1]),
+        ("Reshape", [3, 1]),
+        ("Reshape", [-1, 1]),
+        ("BroadcastTo", [3, 1]),
+        ("Tile", [1, 1]),
+        ("Transpose", [0, 1]),
+        ("Pad", [[0, 0], [0, 0]]),
+    ],
+)
+def test_a_copy_of_its_input_is_left_out(op: str, argument: object) -> None:
+    feeds = {Edge("x"): infer.Fed(dtypes.float32, (3, 1))}
+    nodes = copy(op, constant("argument", argument, dtypes.int32))
+    if op == "Max":
+        nodes[2] = replace(nodes[2], attrs={**nodes[2].attrs, "keep_dims": True})
+    result, _ = simplified(*nodes, make("Exp", "waits", "x", control=("copy",)), feeds=feeds)
+    assert "copy" not in result
+    assert result["reader"].inputs == (Edge("source"),)
+    assert result["waits"].control == ("source",)
+
+
+@pytest.mark.parametrize(
+    ("op", "argument", "shape", "control", "keep"),
+    [
+        pytest.param("Sum", [0], (3, 1), (), (), id="another sum"),
+        pytest.param("EuclideanNorm", [], (3, 1), (), (), id="absolute values"),
+        pytest.param("Transpose", [1, 0], (1, 1), (), (), id="other axes"),
+        pytest.param("Tile", [2, 1], (None, 1), (), (), id="more elements"),
+        pytest.param("Reshape", [-1, 3], (None, None), (), (), id="unknown sizes"),
+        pytest.param("Sum", [], (3, 1), ("source",), (), id="waits"),
+        pytest.param("Sum", [], (3, 1), (), ("copy",), id="fetched"),
+    ],
+)
+def test_another_node_than_a_copy_stays(
+    op: str, argument: object, shape: Sequence[int | None], control: Sequence[str], keep: tuple[str]
+) -> None:
+    feeds = {Edge("x"): infer.Fed(dtypes.float32, tuple(shape))}
+    nodes = copy(op, constant("argument", argument, dtypes.int32), control)
+    result, _ = simplified(*nodes, feeds=feeds, keep=keep)
+    assert result["reader"].inputs == (Edge("copy"),)
+
+
+def test_a_copy_on_another_device_stays() -> None:
+    nodes = copy("Sum", constant("argument", [], dtypes.int32))
+    nodes[2] = replace(nodes[2], device="/device:GPU:0")
+    result, _ = simplified(*nodes, feeds={Edge("x"): infer.Fed(dtypes.float32, (3, 1))})
+    assert result["reader"].inputs == (Edge("copy"),)
+
+
+def test_a_copy_of_a_variable_stays() -> None:
+    attrs = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([3, 1])}
+    nodes = copy("Sum", constant("argument", [], dtypes.int32))
+    result, _ = simplified(ir.Node("source", "VariableV2", attrs=attrs), *nodes[1:])
+    assert result["reader"].inputs == (Edge("copy"),)
