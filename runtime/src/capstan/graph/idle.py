@@ -27,11 +27,12 @@ def relieve(
     by reference, because these must have been initialised. The NoOp waits for what the node waited
     for.
     """
+    keep |= {edge.node for edge in fed}
     read: set[str] = set()
     found: dict[str, ir.Node] = {}
     for name, node in reversed([*nodes.items()]):
         sources = [edge.node for edge in node.inputs if edge not in fed]
-        is_idle = name not in read and name not in keep and ir.Edge(name) not in fed
+        is_idle = name not in read and name not in keep
         if is_idle and _only_computes(node, known) and not any(_chooses(nodes, s) for s in sources):
             waits = [source for source in sources if not infer.is_constant(nodes[source])]
             control = tuple(dict.fromkeys([*waits, *node.control]))
