@@ -112,6 +112,14 @@ def test_loops_and_conditionals_carry_ragged_tensors(session: Any) -> None:
         shape_invariants=[tf.TensorShape([]), tf.TensorShape([3, None])],
     )
     assert session.run(longer).to_list() == [[1, 2] * 4, [], [3, 4, 5] * 4]
+    _, more = tf.while_loop(
+        lambda i, x: i < 1,
+        lambda i, x: (i + 1, tf.concat([x, x], axis=0)),
+        [0, rows],
+        shape_invariants=[tf.TensorSpec([], tf.int32), tf.RaggedTensorSpec([None, None], tf.int32)],
+    )
+    assert more.shape.as_list() == [None, None]
+    assert session.run(more).to_list() == ROWS * 2
     chosen = tf.cond(tf.size(rows) > 4, lambda: rows[1:], lambda: rows)
     assert session.run(chosen).to_list() == [[], [3, 4, 5]]
 

@@ -69,6 +69,25 @@ def test_the_shape_invariant_is_the_static_shape_inside(graph: Any) -> None:
     assert y.shape.as_list() == [None]
 
 
+def test_a_type_may_stand_for_a_shape_invariant(graph: Any) -> None:
+    def longer(x: Any, y: Any) -> Any:
+        return tf.concat([x, x], 0), tf.sparse.concat(0, [y, y])
+
+    x, y = tf.while_loop(
+        lambda x, y: tf.size(x) < 3,
+        longer,
+        [tf.constant([1.0]), tf.sparse.SparseTensor([[0, 1]], [2.0], [1, 2])],
+        shape_invariants=[
+            tf.TensorSpec([None], tf.float32),
+            tf.data.experimental.SparseTensorStructure(tf.float32, [None, 2]),
+        ],
+    )
+    assert x.shape.as_list() == [None]
+    assert y.dense_shape.shape.as_list() == [2]
+    with tf.Session() as session:
+        assert session.run([x, y.indices])[1].tolist() == [[n, 1] for n in range(4)]
+
+
 def leaked() -> Any:
     inside: list[Any] = []
     tf.while_loop(lambda x: x < 3.0, lambda x: inside.append(x) or x + 1.0, [0.0])
@@ -132,6 +151,13 @@ REFUSED = {
             shape_invariants=[tf.TensorShape([2])],
         ),
         ValueError, "is not compatible with the initial shape of the loop variable",
+    ),
+    "a type that is not that of the first value": (
+        lambda: tf.while_loop(
+            lambda x: True, lambda x: x, [tf.constant([1.0])],
+            shape_invariants=[tf.TensorSpec([None], tf.int32)],
+        ),
+        TypeError, "TypeSpec TensorSpec.* is not compatible with <tf.Tensor",
     ),
     "a tensor of a loop outside": (
         lambda: leaked() + 1.0,

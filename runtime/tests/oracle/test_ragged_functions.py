@@ -203,6 +203,7 @@ STRINGS: list[Case] = [
     lambda v1: [v1.io.encode_base64(words(v1))],
     lambda v1: [v1.io.decode_base64(v1.io.encode_base64(words(v1)))],
     lambda v1: [v1.reduce_join(words(v1), axis=axis, separator="+") for axis in (0, 1, -1)],
+    lambda v1: [v1.to_float(rows(v1)), v1.to_int64(rows(v1)), v1.to_complex64(floats(v1))],
     lambda v1: [v1.cast(rows(v1), v1.float64), v1.clip_by_value(rows(v1), 2, 4)],
     lambda v1: [v1.saturate_cast(rows(v1) * 100, v1.uint8), v1.check_numerics(floats(v1), "bad")],
 ]  # fmt: skip

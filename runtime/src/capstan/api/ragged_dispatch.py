@@ -235,6 +235,8 @@ _UNARY: Final = (
     *(special_ops.asinh, special_ops.atan, special_ops.atanh, special_ops.cosh),
     *(special_ops.digamma, special_ops.erf, special_ops.erfc, special_ops.expm1),
     *(special_ops.lgamma, special_ops.rint, special_ops.sinh, special_ops.tan),
+    *(complex_ops.to_complex64, complex_ops.to_complex128, math_ops.to_bfloat16),
+    *(math_ops.to_double, math_ops.to_float, math_ops.to_int32, math_ops.to_int64),
     *(parsing_ops.decode_base64, parsing_ops.decode_compressed, parsing_ops.encode_base64),
     *(parsing_ops.string_to_number, string_ops.as_string, string_ops.regex_full_match),
     *(string_ops.regex_replace, string_ops.string_length, string_ops.string_strip),

@@ -57,6 +57,16 @@ class TypeSpec(ABC):
             raise ValueError(f"Types are not compatible: {self!r} vs {other!r}")
         return self.with_shape(self._shape.most_specific_compatible_shape(other.shape))
 
+    def loop_invariant(self, variable: Any) -> tensor_shape.TensorShape:
+        """Return the shape invariant of a variable of `tf.while_loop` of this type.
+
+        Raises:
+            TypeError: the first value of the variable is not of this type.
+        """
+        if not self.is_compatible_with(variable):
+            raise TypeError(f"TypeSpec {self!r} is not compatible with {variable!r}")
+        return self._shape
+
     @abstractmethod
     def with_shape(self, shape: tensor_shape.TensorShape) -> Any:
         """Return the type of values of another shape, without a name."""
@@ -191,6 +201,10 @@ class SparseTensorSpec(TypeSpec):
     @property
     def packed_shape(self) -> tensor_shape.TensorShape:
         return tensor_shape.TensorShape(None)
+
+    def loop_invariant(self, variable: Any) -> tensor_shape.TensorShape:
+        super().loop_invariant(variable)
+        return tensor_shape.TensorShape([self._shape.ndims])
 
     def with_shape(self, shape: tensor_shape.TensorShape) -> "SparseTensorSpec":
         return SparseTensorSpec(shape, self._dtype)

@@ -30,21 +30,24 @@ def while_loop(
 
     `while_loop` calls `cond` and `body` once, with the loop variables as arguments. Each call
     builds a part of the graph. `cond` returns a boolean scalar. `body` returns the next values, in
-    the structure of `loop_vars`: tensors, TensorArrays, IndexedSlices and SparseTensors in lists,
-    tuples and dicts. A tensor from outside has the same value in every iteration.
+    the structure of `loop_vars`: tensors, TensorArrays, IndexedSlices, SparseTensors and
+    RaggedTensors in lists, tuples and dicts. A tensor from outside has the same value in every
+    iteration.
 
     A loop variable keeps its shape and its type. `shape_invariants` has the structure of
     `loop_vars` and gives the part of each shape that all iterations share. The invariant of an
     IndexedSlices is the shape of its values, and that of a SparseTensor the shape of its dense
-    shape. If `maximum_iterations`
-    is given, the loop runs at most that many times. `tf.gradients` goes through the loop unless
-    `back_prop` is false. `parallel_iterations` and `swap_memory` are kept in the graph. Capstan
-    runs one iteration after the other.
+    shape. A type, such as a `tf.RaggedTensorSpec`, may stand for an invariant.
+
+    If `maximum_iterations` is given, the loop runs at most that many times. `tf.gradients` goes
+    through the loop unless `back_prop` is false. `parallel_iterations` and `swap_memory` are kept
+    in the graph. Capstan runs one iteration after the other.
 
     A single loop variable is returned without its list, unless `return_same_structure` is true.
 
     Raises:
-        TypeError: `cond` or `body` is not callable, or the body returns another structure.
+        TypeError: `cond` or `body` is not callable, the body returns another structure, or the
+            type in `shape_invariants` is not that of the variable.
         ValueError: there are no loop variables, or `body` changes a shape that must stay the same.
     """
     _check(cond, body, loop_vars, parallel_iterations)

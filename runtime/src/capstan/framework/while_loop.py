@@ -6,7 +6,7 @@ value, which a `NextIteration` passes to the `Merge`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 from capstan.core import tensor_shape
 from capstan.framework import (
@@ -21,6 +21,14 @@ from capstan.framework import (
 )
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
+
+
+@runtime_checkable
+class VariableType(Protocol):
+    """The type of a loop variable in all iterations: a `tf.TensorSpec`, or another TypeSpec."""
+
+    def loop_invariant(self, variable: Any) -> tensor_shape.TensorShape:
+        """Return the shape invariant of a loop variable of this type."""
 
 
 def build(
@@ -87,6 +95,8 @@ def invariants(loop_vars: Any, given: Any) -> list[tensor_shape.TensorShape]:
     """Return the shape invariant of each leaf. The default is the shape that enters the loop."""
     found: list[tensor_shape.TensorShape] = []
     for variable, invariant in _pairs(loop_vars, given):
+        if isinstance(invariant, VariableType):
+            invariant = invariant.loop_invariant(variable)
         if not isinstance(invariant, tensor_shape.TensorShape | None):
             raise TypeError(
                 f"'shape' must be one of TypeSpec, TensorShape or None. Received: {type(invariant)}"
