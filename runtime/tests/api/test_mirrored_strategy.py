@@ -180,9 +180,11 @@ def test_the_sum_of_a_variable_survives_a_checkpoint(tmp_path: pathlib.Path) -> 
             total.assign_add(1.0)
         read = tf.identity(total)
     added = strategy.run(lambda: total.assign_add(number() * 2 + 1))
+    outside = total.read_value()
     saver = tf.train.Saver()
     with initialized() as session:
         session.run(list(strategy.unwrap(added)))
+        assert session.run(outside) == 4.0
         path = saver.save(session, str(tmp_path / "model"))
         assert tf.train.load_variable(path, "Variable") == 4.0
         session.run(total.initializer)
@@ -332,6 +334,26 @@ def test_a_dataset_is_divided_and_must_be_initialized() -> None:
         session.run([each.initializer for each in (*iterators, calls)])
         found = [session.run(list(strategy.unwrap(each))) for each in parts]
     np.testing.assert_array_equal(found, [[[0, 1], [2, 3]], [[0, 1], [2, 3]], [[0, 1], [0, 1]]])
+
+
+def test_no_replica_begins_a_step_for_which_elements_are_missing() -> None:
+    strategy = mirrored()
+    with strategy.scope():
+        seen = tf.Variable(
+            0,
+            trainable=False,
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
+    iterator = strategy.make_input_fn_iterator(lambda _: tf.data.Dataset.range(5).batch(1))
+    counted = strategy.run(lambda batch: seen.assign_add(tf.size(batch)), (iterator.get_next(),))
+    count = seen.read_value()
+    with initialized() as session:
+        session.run(iterator.initialize())
+        with pytest.raises(tf.errors.OutOfRangeError):
+            while True:
+                session.run(list(strategy.unwrap(counted)))
+        assert session.run(count) == 4
 
 
 def test_the_old_strategy_takes_batches_of_one_replica() -> None:

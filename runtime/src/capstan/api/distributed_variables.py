@@ -279,7 +279,13 @@ class SyncOnReadVariable(DistributedVariable):
         return self.combined() if distribution_modes.is_for_all() else super().value()
 
     def read_value(self) -> graphs.Tensor:
-        return self.combined() if distribution_modes.is_for_all() else super().read_value()
+        """Return the value of this replica, or that of all replicas, also outside of the strategy.
+
+        Raises:
+            RuntimeError: this thread is in another strategy.
+        """
+        with self._scope():
+            return self.combined() if distribution_modes.is_for_all() else super().read_value()
 
     def _as_graph_element(self) -> graphs.Tensor:
         return self.combined() if distribution_modes.is_for_all() else super()._as_graph_element()

@@ -94,7 +94,7 @@ class TurnsIterator(inputs.DatasetIterator):
     def get_next(self, name: str | None = None) -> Any:
         """Return an element for each replica.
 
-        A step fails with OutOfRangeError if an element is missing.
+        A step fails with OutOfRangeError if an element is missing. No replica gets one then.
         """
         parts: list[Any] = []
         before: list[Any] = []
@@ -102,6 +102,12 @@ class TurnsIterator(inputs.DatasetIterator):
             with context.device(_HOST), context.control_dependencies(before):
                 parts.append(self._iterator.get_next(name))
             before = [one.op for one in nest.flatten(parts[-1], expand_composites=True)]
+        # The last element arrives after all others.
+        with context.device(_HOST), context.control_dependencies(before):
+            parts[:-1] = [
+                nest.map_structure(array_ops.identity, part, expand_composites=True)
+                for part in parts[:-1]
+            ]
         return distributed_values.regroup(self._devices, parts)
 
 
