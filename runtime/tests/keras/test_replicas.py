@@ -115,6 +115,18 @@ def test_averages_of_replicas_are_saved_as_their_mean(tmp_path: pathlib.Path) ->
     np.testing.assert_allclose(copies, [np.mean(halves, axis=0)] * 2, rtol=1e-5)
 
 
+def test_a_loop_of_its_own_says_how_the_losses_of_replicas_are_reduced() -> None:
+    strategy = mirrored(2)
+    for reduction in (keras.losses.Reduction.AUTO, keras.losses.Reduction.SUM_OVER_BATCH_SIZE):
+        loss = keras.losses.MeanAbsoluteError(reduction=reduction)
+        with pytest.raises(ValueError, match=r"Reduction\.SUM` or `.*Reduction\.NONE`"):
+            strategy.experimental_run_v2(loss, args=([[1.0]], [[2.0]]))
+    total = keras.losses.MeanAbsoluteError(reduction=keras.losses.Reduction.SUM)
+    losses = strategy.experimental_run_v2(total, args=([[1.0], [2.0]], [[2.0], [4.0]]))
+    with tf.Session(config=tf.ConfigProto(device_count={"CPU": 2})) as session:
+        assert session.run(list(strategy.unwrap(losses))) == [3.0, 3.0]
+
+
 def test_a_model_in_replicas_needs_inputs_of_its_own() -> None:
     with mirrored(2).scope():
         model = keras.Sequential([keras.layers.Dense(1)])

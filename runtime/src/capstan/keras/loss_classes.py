@@ -1,9 +1,16 @@
 """The base of the classes of `tf.keras.losses` (python/keras/losses.py)."""
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
-from capstan.api import loss_reduction, loss_scaling, math_ops, metric_state, reduce_ops
+from capstan.api import (
+    distribution_strategy,
+    loss_reduction,
+    loss_scaling,
+    math_ops,
+    metric_state,
+    reduce_ops,
+)
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -29,6 +36,9 @@ class Reduction:
             raise ValueError(f"Invalid Reduction Key {key}. Use one of {', '.join(cls.all())}")
 
 
+_MEANS: Final = (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE)
+
+
 def _mean(losses: Any) -> Any:
     """Return the mean of losses, or 0 if there are none, as in a replica without examples."""
     count = math_ops.cast(raw.Size(losses), losses.dtype)
@@ -51,8 +61,21 @@ class Loss:
         less, or one of size 1 more.
 
         Raises:
-            ValueError: the shapes do not fit.
+            ValueError: the shapes do not fit, or the reduction is a mean in the scope of a
+                strategy, where only the program knows the size of the whole batch.
         """
+        if distribution_strategy.has_strategy() and self.reduction in _MEANS:
+            raise ValueError(
+                "Please use `tf.keras.losses.Reduction.SUM` or `tf.keras.losses.Reduction.NONE` "
+                "for loss reduction when losses are used with `tf.distribute.Strategy` outside of "
+                f"`fit`, `evaluate` and `train_on_batch`, and not {self.reduction!r}. Divide the "
+                "sum of the losses by the size of the whole batch, such as "
+                "`tf.reduce_sum(losses) / global_batch_size`."
+            )
+        return self.reduced(y_true, y_pred, sample_weight)
+
+    def reduced(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> Any:
+        """Return the reduced loss, as a call does, also in the scope of a strategy."""
         scope = (self.name or type(self).__name__).replace("<lambda>", "lambda")
         loss_scaling.note(self.reduction)
         with graphs.get_default_graph().name_scope(scope):

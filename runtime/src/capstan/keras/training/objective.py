@@ -55,7 +55,7 @@ def build(
             continue
         target = as_column(targets[at], outputs[at].shape.ndims)
         weight = _masked(sample_weights[at], masks[at], outputs[at])
-        value = loss(target, outputs[at], sample_weight=weight)
+        value = loss.reduced(target, outputs[at], sample_weight=weight)
         if len(names) > 1:
             mean = means.Mean(name=f"{names[at]}_loss")
             found[mean.name] = mean
