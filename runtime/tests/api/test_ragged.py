@@ -59,6 +59,15 @@ def test_a_value_feeds_a_placeholder(session: Any) -> None:
     assert run(value.flat_values, *value.nested_row_splits).to_list() == [[3.0, 3.0], [], [15.0]]
 
 
+def test_a_value_with_other_axes_feeds_no_placeholder(session: Any) -> None:
+    rows = tf.ragged.placeholder(tf.int32, 1)
+    for value in ([[1], [2, 3]], np.ones([2, 2]), tf.ragged.constant(ROWS)):
+        with pytest.raises(TypeError, match=r"feed .* by a tf\.ragged\.RaggedTensorValue, such as"):
+            session.run(rows.flat_values, {rows: value})
+    with pytest.raises(ValueError, match=r"ragged rank 2 .* of ragged rank 1"):
+        session.run(rows.flat_values, {rows: tf.ragged.constant_value(DEEP)})
+
+
 def test_partial_runs_take_ragged_tensors(session: Any) -> None:
     rows = tf.ragged.placeholder(tf.int32, 1)
     total = tf.reduce_sum(rows, axis=1)

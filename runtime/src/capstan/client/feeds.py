@@ -55,7 +55,9 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
     """Split the value for a key into one value for each tensor that `resolve` returns.
 
     Raises:
-        ValueError: the key is a nest of tuples, and the value has another structure.
+        TypeError: the key is a RaggedTensor, and the value is not.
+        ValueError: the key is a nest of tuples or a RaggedTensor, and the value has another
+            structure.
     """
     if isinstance(key, tuple):
         count = len(value) if isinstance(value, list | tuple) else 1

@@ -33,8 +33,13 @@ class Composite(ABC):
         """Return what `Session.run` returns for the value. `arrays` are those of `_parts`."""
 
     @abstractmethod
-    def _fed(self, value: Any) -> tuple[Any, ...]:
-        """Return one array for each tensor of `_parts`, from a value that feeds this value."""
+    def _fed(self, given: Any) -> tuple[Any, ...]:
+        """Return one array for each tensor of `_parts`, from a value that feeds this value.
+
+        Raises:
+            TypeError: `given` has another type.
+            ValueError: `given` has another number of arrays.
+        """
 
 
 _KINDS = (indexed_slices.IndexedSlices, sparse_tensor.SparseTensor, Composite)

@@ -157,5 +157,15 @@ class Parts(operand.RaggedOperand, composite.Composite):
     def _fetched(self, arrays: Sequence[Any]) -> Any:
         return value.nested(arrays[0], arrays[1:])
 
-    def _fed(self, value: Any) -> tuple[Any, ...]:
-        return (value.flat_values, *value.nested_row_splits)
+    def _fed(self, given: Any) -> tuple[Any, ...]:
+        if not isinstance(given, value.RaggedTensorValue):
+            raise TypeError(
+                f"Cannot feed {self} by {given!r}: feed it by a tf.ragged.RaggedTensorValue, such "
+                "as tf.ragged.constant_value(rows) or a result of Session.run."
+            )
+        if given.ragged_rank != self.ragged_rank:
+            raise ValueError(
+                f"Cannot feed a value of ragged rank {given.ragged_rank} to {self}, which is of "
+                f"ragged rank {self.ragged_rank}."
+            )
+        return (given.flat_values, *given.nested_row_splits)
