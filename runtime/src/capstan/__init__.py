@@ -49,6 +49,7 @@ from capstan.api.matrix_ops import *
 from capstan.api.nd_ops import *
 from capstan.api.nn_morphology import *
 from capstan.api.nn_space_to_batch import *
+from capstan.api.nn_volumes import *
 from capstan.api.ordering_ops import *
 from capstan.api.parsing_ops import *
 from capstan.api.quantization_ops import *

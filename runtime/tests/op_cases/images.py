@@ -75,6 +75,15 @@ def morphology(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def volume_patches(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    give = draw(numbers(row, dtype))
+    shape = [draw(st.integers(1, 2)), *(draw(st.integers(2, 3)) for _ in range(3)), 2]
+    sizes, steps = ([1, *(draw(st.integers(1, 2)) for _ in range(3)), 1] for _ in range(2))
+    padding = draw(st.sampled_from([b"SAME", b"VALID"]))
+    return Case([give.array(shape)], {"ksizes": sizes, "strides": steps, "padding": padding})
+
+
+@st.composite
 def pool(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     """Draw a pool or its gradient. The elements of an image are distinct."""
     give = draw(numbers(row, dtype))
@@ -161,6 +170,7 @@ CASES: dict[str, Strategy] = {
         ),
         morphology,
     ),
+    "ExtractVolumePatches": volume_patches,
     **dict.fromkeys(
         ("ResizeBilinearGrad", "ResizeNearestNeighborGrad", "ResizeBicubicGrad"), resized
     ),

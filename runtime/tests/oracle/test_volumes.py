@@ -126,6 +126,55 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
         capstan.nn.avg_pool3d(VOLUMES, [1, 2, 2, 1], [1, 1, 1, 1, 1], "SAME")
 
 
+@pytest.mark.parametrize(
+    "attrs",
+    [([1, 2, 3, 2, 1], [1] * 5, "SAME"), ([1, 3, 2, 1, 1], [1, 2, 1, 3, 1], "VALID")],
+)
+def test_patches_and_their_gradients_are_those_of_tensorflow(
+    v1: Any, tasks: genuine.Tasks, attrs: Any
+) -> None:
+    def build(tf: Any, x: Any, w: Any) -> Any:
+        return tf.extract_volume_patches(x, *attrs)
+
+    shape, expected = run(v1, "", build, VOLUMES, FILTERS, known=True)
+    found_shape, found = run(capstan, "", build, VOLUMES, FILTERS, known=True)
+    assert found_shape == shape
+    # TensorFlow has no gradient for volumes of unknown sizes.
+    unknown_shape, unknown = run(capstan, "", build, VOLUMES, FILTERS, known=False)
+    assert unknown_shape == [None] * 5
+    _, client = run(v1, tasks.target(), build, VOLUMES, FILTERS, known=True)
+    for results in (found, unknown, client):
+        for value, other in zip(results, expected, strict=True):
+            np.testing.assert_allclose(value, other, rtol=1e-5, atol=1e-5, strict=True)
+
+
+PATCHES: list[tuple[list[int], list[int], str]] = [
+    ([1, 2, 2, 2, 1], [1] * 5, "EXPLICIT"),
+    ([1, 2, 2, 2], [1] * 5, "SAME"),
+    ([1, 2, 2, 2, 1], [1] * 4, "SAME"),
+    ([2, 2, 2, 2, 1], [1] * 5, "SAME"),
+    ([1, 2, 2, 2, 1], [1, 1, 1, 1, 2], "SAME"),
+    ([1, 0, 2, 2, 1], [1] * 5, "SAME"),
+    ([1, 1, 2, 2, 1], [1, 0, 1, 1, 1], "SAME"),
+    ([1, 9, 9, 9, 1], [1] * 5, "VALID"),
+]
+
+
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("number", range(len(PATCHES)))
+def test_patches_that_do_not_fit_are_refused_as_by_tensorflow(
+    v1: Any, number: int, known: bool
+) -> None:
+    raised = []
+    for module in (v1, capstan):
+        with module.Graph().as_default(), module.Session() as session:
+            x = module.placeholder_with_default(VOLUMES, VOLUMES.shape if known else None)
+            with pytest.raises((ValueError, module.errors.OpError)) as caught:
+                session.run(module.extract_volume_patches(x, *PATCHES[number]))
+        raised.append(caught.type.__name__)
+    assert raised[0] == raised[1]
+
+
 LAYERS: dict[str, tuple[Callable[[Any], Any], Callable[..., Any]]] = {
     "a convolution": (
         lambda x: capstan.layers.conv3d(x, 4, 3, (1, 2, 1), "same", activation=capstan.nn.relu),

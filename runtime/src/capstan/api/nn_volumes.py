@@ -1,4 +1,4 @@
-"""`tf.nn`'s convolutions and pools over volumes (python/ops/nn_ops.py).
+"""`tf.nn`'s convolutions and pools over volumes (python/ops/nn_ops.py), and their patches.
 
 A format is "NDHWC" (the default: batch, depth, height, width, channels) or "NCDHW". A padding is
 "SAME" or "VALID". Strides, dilations and sizes of windows have one number for each axis. The pools
@@ -10,6 +10,8 @@ from typing import Any
 from capstan.api import nn_convolution
 from capstan.api.scoped import scoped
 from capstan.framework.raw import raw
+
+__all__ = ["extract_volume_patches"]
 
 _ONES = (1, 1, 1, 1, 1)
 
@@ -134,3 +136,19 @@ def _pooled(
         "data_format": layout,
     }
     return getattr(raw, op)(value, **attrs, name=name)
+
+
+def extract_volume_patches(
+    input: Any, ksizes: Any, strides: Any, padding: Any, name: str | None = None
+) -> Any:
+    """Return the elements of each window of volumes, as the channels of one element.
+
+    `ksizes` and `strides` have 5 numbers, of which the first and the last are 1. The result is
+    [batch, planes, rows, columns, depth * height * width * channels]. Padding is 0.
+
+    Raises:
+        ValueError: the padding is not "SAME" or "VALID", or a list has another length.
+    """
+    return raw.ExtractVolumePatches(
+        input, ksizes=ksizes, strides=strides, padding=padding, name=name
+    )
