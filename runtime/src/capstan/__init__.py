@@ -45,6 +45,7 @@ from capstan.api.linear_algebra_ops import *
 from capstan.api.logic_ops import *
 from capstan.api.math_functions import *
 from capstan.api.math_ops import *
+from capstan.api.matrix_functions import *
 from capstan.api.matrix_ops import *
 from capstan.api.nd_ops import *
 from capstan.api.nn_morphology import *

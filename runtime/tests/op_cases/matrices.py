@@ -113,7 +113,7 @@ CASES: dict[str, Strategy] = {
     **dict.fromkeys(
         (
             "LogMatrixDeterminant", "MatrixDeterminant", "MatrixInverse", "MatrixSolve",
-            "MatrixTriangularSolve",
+            "MatrixSquareRoot", "MatrixTriangularSolve",
         ),
         square_matrices,
     ),

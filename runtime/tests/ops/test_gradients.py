@@ -149,7 +149,7 @@ def test_few_ops_have_no_gradient_rule() -> None:
         "FakeQuantWithMinMaxVarsPerChannelGradient", "GatherTree", "GuaranteeConst",
         "HistogramFixedWidth", "IgammaGradA", "KMC2ChainInitialization",
         "KmeansPlusPlusInitialization", "LowerBound", "Lu",
-        "MaxPoolGradGradV2", "MaxPoolGradWithArgmax", "Merge",
+        "MatrixLogarithm", "MaxPoolGradGradV2", "MaxPoolGradWithArgmax", "Merge",
         "NearestNeighbors", "ParallelConcat", "RaggedTensorToTensor", "RandomGammaGrad",
         "RefSwitch", "ResizeBicubicGrad",
         "ResizeNearestNeighborGrad",

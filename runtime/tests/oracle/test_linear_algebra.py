@@ -136,8 +136,33 @@ def complexes(v1: Any) -> list[Any]:
     return [*fetches, s, whole, v1.matmul(q, r)]
 
 
+def functions(v1: Any) -> list[Any]:
+    fetches = []
+    definite = SQUARE @ SQUARE.swapaxes(1, 2)
+    repeated = np.array([[4.0, 1, 0], [0, 4, 1], [0, 0, 4]])
+    for value in (definite, repeated, definite + 1j * RANDOM_PARTS):
+        matrix = v1.constant(value)
+        for result in (v1.linalg.sqrtm(matrix), v1.linalg.expm(matrix / 40)):
+            fetches += [result, *v1.gradients(v1.real(result), matrix)]
+        fetches.append(v1.linalg.logm(v1.cast(matrix, v1.complex128)))
+    for scale in (1e-3, 0.1, 1.0, 1.5, 40.0):  # One for each degree of the quotients.
+        fetches.append(v1.linalg.expm(v1.constant(SQUARE * scale / 3)))
+    unknown = v1.placeholder_with_default(SQUARE / 3, None)
+    return [*fetches, v1.linalg.expm(unknown)]
+
+
+def singular(v1: Any) -> list[Any]:
+    """Return roots and logarithms that do not exist, and of which some are of real matrices."""
+    zero, negative = v1.constant(np.zeros((2, 2))), v1.constant(-np.eye(2))
+    rotated = v1.cast(negative, v1.complex128)
+    roots = [v1.matrix_square_root(each) for each in (zero, negative, rotated)]
+    return [*roots, v1.linalg.logm(rotated), v1.linalg.expm(zero)]
+
+
 PROGRAMS = [
     complexes,
+    functions,
+    singular,
     solutions,
     least_squares,
     determinants,
@@ -186,6 +211,7 @@ def test_empty_matrices_have_empty_results(v1: Any, tasks: genuine.Tasks, shape:
         fetches = [
             v1.cholesky(matrix), v1.matrix_solve(matrix, matrix), *v1.linalg.slogdet(matrix),
             *v1.self_adjoint_eig(matrix), *v1.svd(matrix), *v1.qr(matrix),
+            v1.matrix_square_root(matrix), v1.linalg.logm(v1.cast(matrix, v1.complex64)),
         ]  # fmt: skip
         with v1.Session() as local, v1.Session(tasks.target()) as session:
             for value, wanted in zip(session.run(fetches), local.run(fetches), strict=True):

@@ -26,7 +26,7 @@ def _spatial(node: NodeContext, name: str) -> list[int]:
         )
     if min(spatial) < 1:
         raise errors.OutOfRangeError(None, None, f"{name} should be positive, but got {spatial}")
-    return spatial
+    return list(spatial)
 
 
 def _extract(node: NodeContext) -> Function:

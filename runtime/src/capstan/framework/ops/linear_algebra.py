@@ -115,6 +115,25 @@ define(
 )
 define(
     OpDef(
+        "MatrixSquareRoot",
+        ("input: T",),
+        ("output: T",),
+        shape=_square,
+        gradient=gradients.square_root,
+        types=_TYPES,
+    )
+)
+define(
+    OpDef(
+        "MatrixLogarithm",
+        ("input: T",),
+        ("output: T",),
+        shape=_square,
+        types={"T": typesets.COMPLEX},
+    )
+)
+define(
+    OpDef(
         "MatrixDeterminant",
         ("input: T",),
         ("output: T",),

@@ -73,6 +73,31 @@ def _scaled_inverse(scale: Tensor, op: Op, raw: Raw) -> Tensor:
     return found
 
 
+def square_root(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """Solve the Sylvester equation R dR + dR R = dA for the root R, as a system of its elements."""
+    (root,), (grad,) = op.outputs, grads
+    shape = raw.Shape(root)
+    batch = raw.StridedSlice(shape, [0], [-2], [1], begin_mask=1)
+    count, side = raw.Prod(batch, 0), raw.StridedSlice(shape, [-1], [0], [1], shrink_axis_mask=1)
+    area, one = raw.Mul(side, side), np.int32(1)
+    matrices = raw.Reshape(root, raw.Pack([count, side, side]))
+    identity = raw.MatrixDiag(raw.OnesLike(raw.MatrixDiagPart(matrices)))
+
+    def kronecker(first: Tensor, second: Tensor) -> Tensor:
+        rows = raw.Reshape(first, raw.Pack([count, side, one, side, one]))
+        columns = raw.Reshape(second, raw.Pack([count, one, side, one, side]))
+        found: Tensor = raw.Reshape(raw.Mul(rows, columns), raw.Pack([count, area, area]))
+        return found
+
+    system = raw.Add(
+        kronecker(identity, raw.Transpose(matrices, [0, 2, 1])), kronecker(matrices, identity)
+    )
+    turned = raw.Transpose(raw.Reshape(grad, raw.Pack([count, side, side])), [0, 2, 1])
+    solved = raw.MatrixSolve(system, raw.Reshape(turned, raw.Pack([count, area, one])))
+    found = raw.Transpose(raw.Reshape(solved, raw.Pack([count, side, side])), [0, 2, 1])
+    return (raw.Reshape(found, shape),)
+
+
 def determinant(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (_scaled_inverse(raw.Mul(grads[0], op.outputs[0]), op, raw),)
 
