@@ -99,6 +99,33 @@ def test_values_of_hyperparameters_keep_their_types() -> None:
     assert params.get_model_structure() == "any"
 
 
+def test_hyperparameters_become_a_message_and_return() -> None:
+    values = {
+        "rate": 0.5, "count": 3, "name": "é", "bias": True, "raw": "x",
+        "rates": [0.25, 2.0], "layers": [1, -2], "names": ["a", "b"], "flags": [True, False],
+    }  # fmt: skip
+    params = capstan.contrib.training.HParams(**{**values, "raw": b"x"})
+    message = params.to_proto("scope")
+    assert message.hparam["names"].bytes_list.value == [b"a", b"b"]
+    # A string field 1 in an entry with field 3, as hparam.proto numbers them.
+    assert capstan.contrib.training.HParams(name="x").to_proto().SerializeToString() == (
+        b"\n\x0b\n\x04name\x12\x03\x1a\x01x"
+    )
+    parsed = type(message).FromString(message.SerializeToString())
+    for found in (
+        capstan.contrib.training.HParams.from_proto(parsed),
+        capstan.contrib.training.HParams(parsed),
+    ):
+        assert found.values() == values
+        assert isinstance(found.count, int)
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        capstan.contrib.training.HParams(message, rate=1.0)
+    with pytest.raises(TypeError, match="must be an HParamDef, not str"):
+        capstan.contrib.training.HParams("rate=1")
+    with pytest.raises(ValueError, match="Unsupported parameter type"):
+        capstan.contrib.training.HParams(none=None).to_proto()
+
+
 def test_parsed_values_may_be_elements_of_lists() -> None:
     from capstan.contrib.training.python.training.hparam import parse_values
 

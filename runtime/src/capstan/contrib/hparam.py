@@ -5,20 +5,25 @@ import numbers
 from collections.abc import Mapping
 from typing import Any
 
+from capstan.contrib import hparam_def as hparam_def_codec
 from capstan.contrib import hparam_text
 
 
 class HParams:
     """Hyperparameters as attributes. A value keeps the type that it had at first.
 
+    The values are those of `hparam_def`, an HParamDef, or `kwargs`.
+
     Raises:
-        NotImplementedError: `hparam_def` is given. Capstan lacks its message.
-        ValueError: a name is taken, or a value is an empty list.
+        TypeError: `hparam_def` is something else.
+        ValueError: a name is taken, a value is an empty list, or both are given.
     """
 
     def __init__(self, hparam_def: Any = None, model_structure: Any = None, **kwargs: Any) -> None:
         if hparam_def is not None:
-            raise NotImplementedError("HParams reads no HParamDef: pass the values by name")
+            if kwargs:
+                raise ValueError("hparam_def and initialization values are mutually exclusive")
+            kwargs = hparam_def_codec.decode(hparam_def)
         self._types: dict[str, tuple[type, bool]] = {}
         self._model_structure = model_structure
         for name, value in kwargs.items():
@@ -87,6 +92,21 @@ class HParams:
 
     def to_json(self, indent: Any = None, separators: Any = None, sort_keys: bool = False) -> str:
         return json.dumps(self.values(), indent=indent, separators=separators, sort_keys=sort_keys)
+
+    def to_proto(self, export_scope: str | None = None) -> Any:
+        """Return an HParamDef. `export_scope` has no effect, as in TensorFlow.
+
+        Raises:
+            ValueError: a value is no number, bool or string.
+        """
+        del export_scope
+        return hparam_def_codec.encode(self.values(), self._types)
+
+    @staticmethod
+    def from_proto(hparam_def: Any, import_scope: str | None = None) -> "HParams":
+        """Return the hyperparameters of an HParamDef. `import_scope` has no effect."""
+        del import_scope
+        return HParams(hparam_def=hparam_def)
 
     def values(self) -> dict[str, Any]:
         """Return the hyperparameters by name."""
