@@ -42,6 +42,7 @@ from capstan.api.importer import *
 from capstan.api.input_ops import *
 from capstan.api.io_ops import *
 from capstan.api.linear_algebra_ops import *
+from capstan.api.load_library import *
 from capstan.api.logic_ops import *
 from capstan.api.math_functions import *
 from capstan.api.math_ops import *
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
     from capstan.api import raw_ops as raw_ops
     from capstan.api import resource_loader as resource_loader
     from capstan.api import sets as sets
+    from capstan.api import sysconfig as sysconfig
     from capstan.api import test as test
     from capstan.api import version as version
     from capstan.client.interactive_session import InteractiveSession as InteractiveSession
@@ -164,6 +166,7 @@ _MODULES = {
     "saved_model": "capstan.train.saved_model",
     "sets": "capstan.api.sets",
     "summary": "capstan.train.summary",
+    "sysconfig": "capstan.api.sysconfig",
     "test": "capstan.api.test",
     "train": "capstan.train",
     "version": "capstan.api.version",
@@ -171,6 +174,7 @@ _MODULES = {
 _ATTRIBUTES = {
     "AttrValue": "tensorboard.compat.proto.attr_value_pb2",
     "COMPILER_VERSION": "capstan.api.version",
+    "CXX11_ABI_FLAG": "capstan.api.sysconfig",
     "ConfigProto": "tensorboard.compat.proto.config_pb2",
     "Event": "tensorboard.compat.proto.event_pb2",
     "GIT_VERSION": "capstan.api.version",
@@ -183,6 +187,7 @@ _ATTRIBUTES = {
     "HistogramProto": "tensorboard.compat.proto.summary_pb2",
     "InteractiveSession": "capstan.client.interactive_session",
     "LogMessage": "tensorboard.compat.proto.event_pb2",
+    "MONOLITHIC_BUILD": "capstan.api.sysconfig",
     "MetaGraphDef": "tensorboard.compat.proto.meta_graph_pb2",
     "Module": "capstan.api.module",
     "NameAttrList": "tensorboard.compat.proto.attr_value_pb2",

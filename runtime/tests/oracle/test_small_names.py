@@ -198,3 +198,38 @@ def test_elements_of_batches_are_set(v1: Any, is_resource: bool) -> None:
     mask = np.ones(own.shape, bool)
     mask[0, 2, 2] = False  # One of two values for the same element.
     np.testing.assert_array_equal(own[mask], expected[mask])
+
+
+def test_a_missing_library_is_reported_as_by_tensorflow(v1: Any, tmp_path: pathlib.Path) -> None:
+    missing = str(tmp_path / "missing.so")
+    for each in (v1, tf):
+        for load in (each.load_op_library, each.load_file_system_library):
+            with pytest.raises(each.errors.NotFoundError, match="cannot open shared object file"):
+                load(missing)
+        with pytest.raises(OSError, match="does not exist"):
+            each.load_library(missing)
+        assert each.load_library(str(tmp_path)) is None
+
+
+def test_a_library_of_cpp_code_is_refused_with_advice(tmp_path: pathlib.Path) -> None:
+    for name in ("libtfkernel_a.so", "libtfkernel_b.so.1", "note.so.txt"):
+        (tmp_path / name).write_bytes(b"")
+    refusal = "no C.* code and loads none.*tf.py_func"
+    for load in (tf.load_op_library, tf.load_file_system_library, tf.load_library):
+        with pytest.raises(tf.errors.UnimplementedError, match=refusal):
+            load(tmp_path / "libtfkernel_a.so")
+    for name in ("libtfkernel_a.so", "libtfkernel_b.so.1"):
+        with pytest.raises(tf.errors.UnimplementedError, match=name):
+            tf.load_library(tmp_path)
+        (tmp_path / name).unlink()
+    assert tf.load_library(tmp_path) is None
+
+
+def test_tf_sysconfig_promises_no_headers_and_no_library(v1: Any) -> None:
+    theirs = {name for name in dir(v1.sysconfig) if not name.startswith("_")}
+    added_by_tensorflow_2 = {"CXX_VERSION", "get_build_info"}
+    assert set(tf.sysconfig.__all__) == theirs - added_by_tensorflow_2
+    assert tf.sysconfig.get_compile_flags() == tf.sysconfig.get_link_flags() == []
+    assert tf.sysconfig.get_lib() == str(pathlib.Path(tf.__file__).parent)
+    assert not pathlib.Path(tf.sysconfig.get_include()).exists()
+    assert (tf.CXX11_ABI_FLAG, tf.MONOLITHIC_BUILD) == (0, 0)
