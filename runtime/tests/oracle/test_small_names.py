@@ -233,3 +233,23 @@ def test_tf_sysconfig_promises_no_headers_and_no_library(v1: Any) -> None:
     assert tf.sysconfig.get_lib() == str(pathlib.Path(tf.__file__).parent)
     assert not pathlib.Path(tf.sysconfig.get_include()).exists()
     assert (tf.CXX11_ABI_FLAG, tf.MONOLITHIC_BUILD) == (0, 0)
+
+
+def test_a_process_chooses_to_log_the_placement_of_operations(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def printed(**arguments: Any) -> str:
+        with tf.Graph().as_default(), tf.Session(**arguments) as session:
+            session.run(tf.add(tf.random.uniform([]), 1.0, name="placed"))
+        return capfd.readouterr().out
+
+    assert not tf.debugging.get_log_device_placement()
+    assert printed() == ""
+    tf.debugging.set_log_device_placement(True)
+    try:
+        assert tf.debugging.get_log_device_placement()
+        assert "placed: (Add): /job:localhost/replica:0/task:0/device:CPU:0" in printed()
+        assert printed(config=tf.ConfigProto()) == ""
+    finally:
+        tf.debugging.set_log_device_placement(False)
+    assert printed() == ""

@@ -237,6 +237,7 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     | {
         "assert_all_finite": "verify_tensor_all_finite",
         "assert_shapes": "check_shapes.assert_shapes",
+        **_homes("placement_choice", "get_log_device_placement set_log_device_placement"),
     },
 }
 

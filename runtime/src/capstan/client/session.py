@@ -43,6 +43,8 @@ class Session:
         self._target = target
         self._graph = graphs.get_default_graph() if graph is None else graph
         settings = None if config is None else settings_of.SessionConfig.from_proto(config)
+        if config is None and defaults.BEHAVIOUR.log_device_placement:
+            settings = settings_of.SessionConfig(log_device_placement=True)
         self._master, self._settings = targets.find(self._target, settings)
         self._lock = threading.Lock()
         self._handle: str | None = None

@@ -49,10 +49,11 @@ class DefaultStack(threading.local):
 
 @dataclass(slots=True)
 class Behaviour:
-    """What TensorFlow's functions `enable_*` and `disable_*` choose, for the whole process."""
+    """What TensorFlow's functions `enable_*`, `disable_*` and `set_*` choose for the process."""
 
     resource_variables: bool = False
     control_flow_v2: bool = False
+    log_device_placement: bool = False
 
 
 GRAPHS = DefaultStack()
