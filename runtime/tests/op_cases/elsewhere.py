@@ -45,7 +45,8 @@ ELSEWHERE = {
     },
     "oracle/test_datasets.py": {
         "BatchDataset", "BatchDatasetV2", "CacheDataset", "ConcatenateDataset",
-        "DatasetCardinality", "DatasetToSingleElement", "DenseToSparseBatchDataset",
+        "DatasetCardinality", "DatasetToSingleElement", "DatasetToTFRecord",
+        "DenseToSparseBatchDataset", "ExperimentalDatasetToTFRecord",
         "DeserializeIterator", "DeserializeSparse", "ExperimentalDatasetCardinality",
         "ExperimentalDenseToSparseBatchDataset", "ExperimentalGroupByReducerDataset",
         "GroupByReducerDataset",

@@ -34,6 +34,7 @@ from capstan.api.data_specs import (
     get_structure,
     to_variant,
 )
+from capstan.api.data_writers import TFRecordWriter
 from capstan.api.dataset import Dataset, made
 from capstan.api.type_spec import TypeSpec as Structure
 from capstan.core import tensor_shape
@@ -55,6 +56,7 @@ __all__ = [
     "SparseTensorStructure",
     "StatsOptions",
     "Structure",
+    "TFRecordWriter",
     "TensorStructure",
     "ThreadingOptions",
     "bucket_by_sequence_length",

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import dtypes
+from capstan.core import attr_value, dtypes, tfrecord
 from capstan.kernels import datasets, resources
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -20,6 +20,7 @@ from capstan.resources import (
     iterator,
     iterator_state,
     optional,
+    record_files,
     variant,
 )
 from capstan.resources.dataset import Captured, Spec
@@ -210,6 +211,26 @@ def _reduce(node: NodeContext) -> Function:
     return reduce
 
 
+def _write_records(node: NodeContext) -> Function:
+    def write(
+        tensor: Any, filename: Any, compression_type: Any, *, done: Any, cancellation: Any
+    ) -> None:
+        plan, run = datasets.dataset_in(tensor), dataset.Run()
+        name = attr_value.text(string(filename, "filename"))
+        compression = attr_value.text(string(compression_type, "compression_type"))
+
+        def compute() -> Sequence[Any]:
+            with record_files.writing(name, compression) as append:
+                for element in plan.start(run):
+                    run.check()
+                    append(tfrecord.encode(element[0].item()))
+            return ()
+
+        _in_thread(run, compute, done, cancellation)
+
+    return write
+
+
 register(Kernel("Iterator", _iterator))
 register(Kernel("IteratorV2", _iterator))
 register(Kernel("OneShotIterator", _one_shot))
@@ -226,3 +247,5 @@ for _op in ("DatasetCardinality", "ExperimentalDatasetCardinality"):
     register(Kernel(_op, constantly(_cardinality)))
 register(Kernel("DatasetToSingleElement", start=_single_element))
 register(Kernel("ReduceDataset", start=_reduce))
+for _op in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
+    register(Kernel(_op, start=_write_records))

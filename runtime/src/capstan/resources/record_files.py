@@ -1,9 +1,12 @@
-"""The records of one file, for each kind of reader (core/kernels/*_reader_op.cc)."""
+"""The records of one file, for each kind of reader (core/kernels/*_reader_op.cc), and how a file of
+records is written (core/lib/io/record_writer.cc).
+"""
 
+import contextlib
 import io
 import zlib
-from collections.abc import Callable
-from typing import BinaryIO, Protocol
+from collections.abc import Callable, Iterator
+from typing import BinaryIO, Final, Protocol
 
 from capstan import errors
 from capstan.core import attr_value, tfrecord
@@ -192,3 +195,27 @@ class _Decompressed(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+_WINDOW_BITS: Final = {"ZLIB": zlib.MAX_WBITS, "GZIP": zlib.MAX_WBITS + 16}
+
+
+@contextlib.contextmanager
+def writing(name: str, compression: str) -> Iterator[Callable[[bytes], None]]:
+    """Replace a file, and yield the function that appends bytes to it.
+
+    As in TensorFlow, the file is not compressed if there is no such compression.
+
+    Raises:
+        OpError: the file cannot be written.
+    """
+    bits = _WINDOW_BITS.get(compression)
+    compressor = None if bits is None else zlib.compressobj(wbits=bits)
+    with files.translated(name), files.open_file(name, "wb") as file:
+
+        def append(content: bytes) -> None:
+            file.write(content if compressor is None else compressor.compress(content))
+
+        yield append
+        if compressor is not None:
+            file.write(compressor.flush())

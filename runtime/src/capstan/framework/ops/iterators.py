@@ -155,6 +155,17 @@ define(
         effect=facts.EXTERNAL | facts.BLOCKS,
     )
 )
+for _op in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
+    define(
+        OpDef(
+            _op,
+            ("input_dataset: variant", "filename: string", "compression_type: string"),
+            shape=rules.nothing,
+            not_differentiable=True,
+            effect=facts.EXTERNAL | facts.BLOCKS,
+            host=("filename", "compression_type"),
+        )
+    )
 define(
     OpDef(
         "ReduceDataset",
