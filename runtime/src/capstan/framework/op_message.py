@@ -24,6 +24,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )
 _TYPE_NAMES = frozenset(dtype.name for dtype in dtypes.BASE_DTYPES)
 _LISTS = {
+    "row_partition_types": "string",
     "allowed_devices": "string",
     "boundaries": "float",
     "branches": "func",

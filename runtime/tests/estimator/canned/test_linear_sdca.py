@@ -79,7 +79,7 @@ def test_the_l1_penalty_makes_weights_zero(tmp_path: pathlib.Path) -> None:
     )
     model = tf.estimator.LinearRegressor(columns(), model_dir=tmp_path, optimizer=sdca)
     model.train(
-        lambda: tf.data.Dataset.from_tensor_slices((features, labels)).repeat().batch(30), steps=100
+        lambda: tf.data.Dataset.from_tensor_slices((features, labels)).repeat().batch(30), steps=200
     )
     weights = np.concatenate(
         [
