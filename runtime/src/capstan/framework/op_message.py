@@ -24,7 +24,6 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )
 _TYPE_NAMES = frozenset(dtype.name for dtype in dtypes.BASE_DTYPES)
 _LISTS = {
-    "row_partition_types": "string",
     "allowed_devices": "string",
     "boundaries": "float",
     "branches": "func",
@@ -36,6 +35,7 @@ _LISTS = {
     "feature_list_sparse_keys": "string",
     "labels": "string",
     "optimization_configs": "string",
+    "row_partition_types": "string",
     "sparse_keys": "string",
     "unigrams": "float",
 }
