@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import capstan.kernels  # noqa: F401 - fills the table
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.core import node as ir
 from capstan.executor import fold
 from capstan.framework import ops  # noqa: F401 - fills the registry
@@ -197,69 +197,99 @@ def test_a_shape_that_is_computed_in_a_branch_stays_in_the_branch() -> None:
     assert (result["t"].op, result["t"].control) == ("Const", ("taken",))
 
 
-def copy(op: str, second: ir.Node, control: Sequence[str] = ()) -> list[ir.Node]:
-    """Return the nodes of `Neg(op(Tanh(x), second))`, of which the second is called "copy"."""
-    index = {"Tidx", "Tshape", "Tmultiples", "Tperm", "Index", "Tpaddings"}
-    attrs = FLOAT | dict.fromkeys(index, dtypes.int32) | {"keep_dims": False}
-    inputs = (Edge("source"), Edge(second.name))
-    made = ir.Node("copy", op, inputs, tuple(control), attrs=attrs)
-    return [make("Tanh", "source", "x"), second, made, make("Neg", "reader", "copy")]
+INDEX = dict.fromkeys(("Tidx", "Tshape", "Tperm", "Tmultiples", "Tpaddings"), dtypes.int32)
+
+
+def copying(op: str, name: str, *inputs: str, **attrs: object) -> ir.Node:
+    edges = tuple(map(Edge, inputs))
+    return ir.Node(name, op, edges, attrs={**FLOAT, **INDEX, "Index": dtypes.int32, **attrs})
+
+
+def passes(copy: ir.Node, shape: shapes.Shape, *others: ir.Node) -> bool:
+    """Return whether the reader of `copy`, which reads `x`, reads `x` instead."""
+    feeds = {Edge("x"): infer.Fed(dtypes.float32, shape)}
+    result, _ = simplified(
+        placeholder("x"), *others, copy, make("Neg", "y", copy.name), feeds=feeds
+    )
+    return result["y"].inputs == (Edge("x"),)
+
+
+def test_a_node_whose_output_equals_its_input_is_left_out() -> None:
+    for op, value, shape, expected in (
+        ("Reshape", [2, 3], (2, 3), True),
+        ("Reshape", [3, 2], (2, 3), False),
+        ("Reshape", [-1, 3], (None, 3), True),
+        ("Reshape", [-1, 0], (None, 0), False),
+        ("Sum", [], (None, 3), True),
+        ("Sum", [0], (1, 3), False),
+        ("Transpose", [0, 1], (None, 3), True),
+        ("Transpose", [1, 0], (3, 3), False),
+        ("Transpose", [0, 1], None, False),
+        ("Tile", [1, 1], (2, 3), True),
+        ("Tile", [1, 1], (None, 3), False),
+        ("Pad", [[0, 0], [0, 0]], (2, 3), True),
+        ("BroadcastTo", [2, 3], (2, 3), True),
+        ("BroadcastTo", [2, 3], (1, 3), False),
+    ):
+        second = constant("second", value, dtypes.int32)
+        copy = copying(op, "copy", "x", "second", keep_dims=False)
+        assert passes(copy, shape, second) is expected, (op, value, shape)
+    second = constant("second", [0], dtypes.int32)
+    assert passes(copying("Sum", "copy", "x", "second", keep_dims=True), (1, 3), second)
+    begin = constant("begin", [0, 0], dtypes.int32)
+    size = constant("size", [2, -1], dtypes.int32)
+    assert passes(copying("Slice", "copy", "x", "begin", "size"), (2, 3), begin, size)
+
+
+def test_a_copy_remains_if_it_must_wait_or_check_an_input() -> None:
+    late = replace(constant("late", [2, 3], dtypes.int32), control=("first",))
+    first = ir.Node("first", "NoOp")
+    assert not passes(copying("Reshape", "copy", "x", "late"), (2, 3), first, late)
+    begin = replace(
+        placeholder("begin"), attrs={"dtype": dtypes.int32, "shape": tensor_shape.TensorShape([2])}
+    )
+    size = constant("size", [2, 3], dtypes.int32)
+    assert not passes(copying("Slice", "copy", "x", "begin", "size"), (2, 3), begin, size)
+    shape = constant("shape", [2, 3], dtypes.int32)
+    copy = replace(copying("Reshape", "copy", "x", "shape"), control=("first",))
+    assert not passes(copy, (2, 3), first, shape)
+
+
+def test_a_control_edge_from_a_copy_waits_for_its_input() -> None:
+    shape = constant("shape", [2], dtypes.int32)
+    feeds = {Edge("x"): infer.Fed(dtypes.float32, (2,))}
+    result, _ = simplified(
+        placeholder("x"),
+        shape,
+        make("Neg", "n", "x"),
+        copying("Reshape", "a", "n", "shape"),
+        copying("Reshape", "b", "a", "shape"),
+        copying("Reshape", "of_feed", "x", "shape"),
+        make("Abs", "y", "x", control=("b", "of_feed")),
+        feeds=feeds,
+    )
+    assert result["y"].control == ("n",)
 
 
 @pytest.mark.parametrize(
-    ("op", "argument"),
+    ("node", "keep"),
     [
-        ("Sum", np.zeros(0, np.int32)),
-        ("Max", [1]),
-        ("Reshape", [3, 1]),
-        ("Reshape", [-1, 1]),
-        ("BroadcastTo", [3, 1]),
-        ("Tile", [1, 1]),
-        ("Transpose", [0, 1]),
-        ("Pad", [[0, 0], [0, 0]]),
+        pytest.param(copying("Sum", "copy", "x", "axes", keep_dims=False), ("copy",), id="fetched"),
+        pytest.param(
+            copying("EuclideanNorm", "copy", "x", "axes", keep_dims=False), (), id="sizes"
+        ),
+        pytest.param(
+            replace(
+                copying("Sum", "copy", "source", "axes", keep_dims=False), device="/device:GPU:0"
+            ),
+            (),
+            id="another device",
+        ),
     ],
 )
-def test_a_copy_of_its_input_is_left_out(op: str, argument: object) -> None:
+def test_another_node_than_a_copy_stays(node: ir.Node, keep: tuple[str, ...]) -> None:
+    axes = constant("axes", [], dtypes.int32)
+    nodes = [placeholder("x"), make("Tanh", "source", "x"), axes, node, make("Neg", "y", "copy")]
     feeds = {Edge("x"): infer.Fed(dtypes.float32, (3, 1))}
-    nodes = copy(op, constant("argument", argument, dtypes.int32))
-    if op == "Max":
-        nodes[2] = replace(nodes[2], attrs={**nodes[2].attrs, "keep_dims": True})
-    result, _ = simplified(*nodes, make("Exp", "waits", "x", control=("copy",)), feeds=feeds)
-    assert "copy" not in result
-    assert result["reader"].inputs == (Edge("source"),)
-    assert result["waits"].control == ("source",)
-
-
-@pytest.mark.parametrize(
-    ("op", "argument", "shape", "control", "keep"),
-    [
-        pytest.param("Sum", [0], (3, 1), (), (), id="another sum"),
-        pytest.param("EuclideanNorm", [], (3, 1), (), (), id="absolute values"),
-        pytest.param("Transpose", [1, 0], (1, 1), (), (), id="other axes"),
-        pytest.param("Tile", [2, 1], (None, 1), (), (), id="more elements"),
-        pytest.param("Reshape", [-1, 3], (None, None), (), (), id="unknown sizes"),
-        pytest.param("Sum", [], (3, 1), ("source",), (), id="waits"),
-        pytest.param("Sum", [], (3, 1), (), ("copy",), id="fetched"),
-    ],
-)
-def test_another_node_than_a_copy_stays(
-    op: str, argument: object, shape: Sequence[int | None], control: Sequence[str], keep: tuple[str]
-) -> None:
-    feeds = {Edge("x"): infer.Fed(dtypes.float32, tuple(shape))}
-    nodes = copy(op, constant("argument", argument, dtypes.int32), control)
     result, _ = simplified(*nodes, feeds=feeds, keep=keep)
-    assert result["reader"].inputs == (Edge("copy"),)
-
-
-def test_a_copy_on_another_device_stays() -> None:
-    nodes = copy("Sum", constant("argument", [], dtypes.int32))
-    nodes[2] = replace(nodes[2], device="/device:GPU:0")
-    result, _ = simplified(*nodes, feeds={Edge("x"): infer.Fed(dtypes.float32, (3, 1))})
-    assert result["reader"].inputs == (Edge("copy"),)
-
-
-def test_a_copy_of_a_variable_stays() -> None:
-    attrs = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([3, 1])}
-    nodes = copy("Sum", constant("argument", [], dtypes.int32))
-    result, _ = simplified(ir.Node("source", "VariableV2", attrs=attrs), *nodes[1:])
-    assert result["reader"].inputs == (Edge("copy"),)
+    assert result["y"].inputs == (Edge("copy"),)

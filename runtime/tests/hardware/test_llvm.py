@@ -160,6 +160,29 @@ def test_equal_programs_share_a_loop(compiler: Any) -> None:
     assert compiler.compile(one, (True,)) is not compiler.compile(other, (False,))
 
 
+def test_a_constant_is_not_taken_for_a_register_or_another_constant(compiler: Any) -> None:
+    x, y = np.full(3, 3, np.float32), np.full(3, 5, np.float32)
+    programs = [
+        recorded(function, 2)
+        for function in (
+            lambda x, y: [x * y + y],
+            lambda x, y: [x * 1.0 + y],
+            lambda x, y: [np.copysign(x, 0.0) + y],
+            lambda x, y: [np.copysign(x, -0.0) + y],
+        )
+    ]
+    loops = [compiler.compile(program, (False, False)) for program in programs]
+    with np.errstate(all="ignore"):
+        assert [loop.call(x, y)[0] for loop in loops] == [20, 8, 8, 2]
+
+
+def test_a_constant_that_is_not_a_number_is_an_extreme(compiler: Any) -> None:
+    numbers = np.array([1, np.nan, np.inf], np.float32)
+    program = recorded(lambda x: [np.maximum(x, np.nan), np.minimum(np.nan, x)], 1)
+    for found in run(compiler, program, numbers):
+        assert np.isnan(found).all()
+
+
 def test_programs_with_other_functions_or_types_stay_with_numpy() -> None:
     host = cpu.Cpu("/device:CPU:0")
     words = recording.Recorder(np.float32)

@@ -134,7 +134,7 @@ ValueRule = Callable[[ValueContext], Array | None]
 
 CopyRule = Callable[[ValueContext, shapes.Shape], bool]
 """Takes the static shape of an op's only output, and returns whether the output is certainly equal
-to input 0."""
+to input 0. The values of the other inputs are known."""
 
 
 @dataclass(frozen=True, slots=True)

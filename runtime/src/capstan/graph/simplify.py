@@ -190,7 +190,11 @@ class _Waits:
         Return None if an input comes from a switch. Then no constant can replace `node`, because a
         control dependency cannot wait for one side of a switch.
         """
-        sources = [edge.node for edge in node.inputs if edge not in self._fed]
+        return self.of(node.inputs)
+
+    def of(self, edges: Sequence[ir.Edge]) -> tuple[str, ...] | None:
+        """Return the nodes for which some inputs of a node wait, as `of_inputs` does for all."""
+        sources = [edge.node for edge in edges if edge not in self._fed]
         if not self._switches.isdisjoint(sources):
             return None
         names = (name for source in sources for name in self._on.get(source, ()))
@@ -214,13 +218,17 @@ class _Copies:
         """Return the tensor that the readers of `node` can read instead, or None.
 
         A copy remains if it waits for other nodes, is on a device of its own, or copies a variable.
+        It also remains if another input, such as the shape of a `Reshape`, is unknown, because the
+        kernel checks it in each step.
         """
         if not opdef.is_defined(node.op) or node.control or node.name in self._keep:
             return None
         row = opdef.lookup(node.op)
         if row.copies is None:
             return None
-        source = node.inputs[0]
+        source, *others = node.inputs
+        if self._waits.of(others) != () or not self._known.constants.keys() >= set(others):
+            return None
         producer = self._done.get(source.node)
         if source in self._known.refs or self._waits.is_switch(source.node):
             return None

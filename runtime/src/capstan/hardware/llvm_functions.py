@@ -113,8 +113,6 @@ class Functions:
 
     def extreme(self, sign: str, left: Value, right: Value) -> Value:
         """Write the maximum or the minimum, which is NaN if an operand is."""
-        if isinstance(right, ir.Constant):
-            return self.select(self.compare(_REVERSED[sign], left, right), right, left)
         is_left = self.compare(sign, left, right)
         return self.select(self._builder.or_(is_left, self.is_nan(left)), left, right)
 
@@ -280,7 +278,6 @@ def _element(kind: ir.Type) -> ir.Type:
 
 _Function = Callable[..., Value]
 
-_REVERSED = {">=": "<", "<=": ">"}
 _SIGNS = {
     "equal": "==",
     "not_equal": "!=",

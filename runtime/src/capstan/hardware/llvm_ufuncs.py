@@ -38,14 +38,15 @@ class Compiler:
         self._features = features.flatten()
         wide = [size for name, size in (("avx512f", 64), ("avx", 32)) if features.get(name)]
         self._vector = _REGISTERS * (wide or [16])[0]
-        self._loops: weakref.WeakValueDictionary[Any, Loop] = weakref.WeakValueDictionary()
+        self._loops: weakref.WeakValueDictionary[str, Loop] = weakref.WeakValueDictionary()
 
     def compile(self, program: elementwise.Program, numbers: tuple[bool, ...]) -> "Loop":
         """Return the loop of a program. `numbers` are those of `llvm_loops.write`.
 
         Equal programs share a loop.
         """
-        key = (program, numbers)
+        # In Python, register 1 equals the constant 1.0, and 0.0 equals -0.0. Their texts differ.
+        key = repr((program, numbers))
         loop = self._loops.get(key)
         if loop is None:
             loop = self._loops[key] = self._compile(program, numbers)

@@ -71,7 +71,10 @@ def _pad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 def _keeps_axes(ctx: facts.ValueContext, output: shapes.Shape) -> bool:
     axes = ctx.value_of(1)
-    return axes is not None and axes.tolist() == list(range(axes.size))
+    if axes is None or ctx.input_shapes[0] is None:
+        return False
+    kept: bool = axes.tolist() == list(range(axes.size))
+    return kept
 
 
 for _name in ("Transpose", "ConjugateTranspose"):

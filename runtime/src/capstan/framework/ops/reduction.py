@@ -168,7 +168,7 @@ def _reduces_nothing(ctx: facts.ValueContext, output: shapes.Shape) -> bool:
 
     The gradients of binary functions have such reductions, because their operands may broadcast.
     """
-    return output is not None and ctx.input_shapes[0] == output and ctx.value_of(1) is not None
+    return output is not None and ctx.input_shapes[0] == output
 
 
 def _reduction(

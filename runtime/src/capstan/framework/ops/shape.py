@@ -49,8 +49,13 @@ def _reshape_shape(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _keeps_shape(ctx: facts.ValueContext, output: shapes.Shape) -> bool:
-    """Return whether a reshape keeps the shape. One unknown size follows from the others."""
-    return output is not None and output.count(None) < 2 and ctx.input_shapes[0] == output
+    """Return whether a reshape keeps the shape.
+
+    One unknown size follows from the others, unless the tensor is empty.
+    """
+    if output is None or ctx.input_shapes[0] != output:
+        return False
+    return None not in output or (output.count(None) == 1 and 0 not in output)
 
 
 def _reshape(op: Op, grads: Gradients, raw: Raw) -> Gradients:
