@@ -11,7 +11,7 @@ _READERS = (
 
 ELSEWHERE = {
     "compiler": {"Const", "Switch", "RefSwitch", "Merge"},
-    "compiler/test_chains.py": {"_Elementwise"},
+    "compiler/test_elementwise_groups.py": {"_Elementwise"},
     "compiler/test_loops.py": {"_While"},
     "oracle/test_loops.py": {
         "Enter", "Exit", "NextIteration", "LoopCond", "While", "StatelessWhile",

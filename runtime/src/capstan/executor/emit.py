@@ -37,7 +37,7 @@ from capstan.executor import (
     binder,
     branches,
     buffers,
-    chains,
+    elementwise_groups,
     exchange,
     joint,
     loops,
@@ -84,7 +84,7 @@ def write_function(
 
     Raises: as `write`.
     """
-    called = chains.join(called, resources)
+    called = elementwise_groups.fuse(called, resources)
     out = source.Writer(shared=["stop"])
     arguments = [f"a{index}" for index in range(len(called.feeds))]
     edges = frozenset(called.tensor_dtypes)
@@ -210,7 +210,7 @@ class _Emission:
 
     def _enter(self, called: parts.Part, out: source.Writer) -> "_Emission":
         if self._out.timed is None:
-            called = chains.join(called, self._resources)
+            called = elementwise_groups.fuse(called, self._resources)
         carried = loops.carried_edges(called, segments.shares, called.fetches)
         return _Emission(called, self._resources, out, carried, self._keep, self._cancelled)
 

@@ -20,7 +20,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation
 from capstan.core.arrays import Array
-from capstan.executor import bind, callee, chains, emit, faults, listing, state
+from capstan.executor import bind, callee, elementwise_groups, emit, faults, listing, state
 from capstan.framework import facts, opdef
 from capstan.graph import infer
 from capstan.kernels import registry
@@ -97,7 +97,7 @@ class Program:
     def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
         self.part = part
         """The part as it was given. The program runs groups of its nodes as single nodes."""
-        part = chains.join(part, resources)
+        part = elementwise_groups.fuse(part, resources)
         self.layout = state.Layout.of(part)
         self.plan = state.Plan(self.layout)
         self.code = emit.write(part, resources, callee.Callee)

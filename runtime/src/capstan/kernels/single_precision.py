@@ -15,8 +15,8 @@ import numpy as np
 from capstan.core import dtypes, recording
 from capstan.core.arrays import Array
 from capstan.framework import opdef, ops  # noqa: F401 - fills the table of ops
-from capstan.framework.ops import chains as links
-from capstan.kernels import chains, registry
+from capstan.framework.ops import elementwise_groups as rows
+from capstan.kernels import elementwise_groups, registry
 from capstan.kernels.registry import Function, Kernel, NodeContext
 
 _AS_THEY_ARE = frozenset(
@@ -66,7 +66,7 @@ def _wide(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Fu
         if dtypes.bfloat16 not in kinds or (node.op in _PRODUCTS and not node.hardware.is_host):
             return make(node)
         function = _rounding(node, make(_widened(node)))
-        is_compiled = node.op in links.LINKS and not node.hardware.is_host
+        is_compiled = node.op in rows.MEMBERS and not node.hardware.is_host
         return _compiled(node, function) if is_compiled else function
 
     return make_wide
@@ -83,10 +83,10 @@ def _compiled(node: NodeContext, function: Function) -> Function:
         program = recorder.program([function(*inputs)])
     except recording.Unrecordable:
         return function
-    kernel = chains.running(node, program)
+    kernel = elementwise_groups.running(node, program)
 
     def compute(*arrays: Array) -> Any:
-        # A longer chain records the code again.
+        # A group records the code again.
         is_traced = isinstance(arrays[0], recording.Traced)
         return function(*arrays) if is_traced else kernel(*arrays)
 

@@ -14,7 +14,7 @@ import numpy as np
 from capstan.core import elementwise, recording, shapes
 from capstan.core import node as ir
 from capstan.executor import bind, fusion, segments, state
-from capstan.framework.ops import chains as rows
+from capstan.framework.ops import elementwise_groups as rows
 from capstan.graph import guards, infer, order, schedule
 from capstan.partition import parts
 from capstan.resources import containers
@@ -24,7 +24,7 @@ _FEWEST_ELEMENTS = 256
 
 
 @dataclass(frozen=True, slots=True)
-class _Link:
+class _Member:
     """A node that may be in a group. `inputs` are its constant inputs, or None."""
 
     node: ir.Node
@@ -32,31 +32,31 @@ class _Link:
     inputs: Sequence[float | None]
 
 
-def join(part: parts.Part, resources: containers.SessionResources) -> parts.Part:
+def fuse(part: parts.Part, resources: containers.SessionResources) -> parts.Part:
     """Return `part` with its groups replaced by nodes of the op `_Elementwise`.
 
     A traced part keeps its nodes, and has the time of each.
     """
     if parts.is_traced(part):
         return part
-    found = _Links(part, resources)
-    if not found.links:
+    found = _Members(part, resources)
+    if not found.members:
         return part
     leaving = _leaving(part)
     fused = fusion.Fusion(
         (node.name for node in part.nodes),
-        map(found.candidate, found.links.values()),
+        map(found.candidate, found.members.values()),
         fusion.readers_of(part.nodes, part.fetches),
         leaving,
     )
-    joining = _Joining(part, found)
+    new = _Rewriting(part, found)
     for group in fused.groups():
         names = [member.name for member in group]
-        joining.add(names, fused.results(frozenset(names)))
-    return joining.part()
+        new.add(names, fused.results(frozenset(names)))
+    return new.part()
 
 
-class _Links:
+class _Members:
     """The nodes of a part that may be in groups."""
 
     def __init__(self, part: parts.Part, resources: containers.SessionResources) -> None:
@@ -78,12 +78,12 @@ class _Links:
         self._late: set[str] = set()
         self._changing: set[ir.Edge] = set()
         """The references to variables, and the tensors that share the memory of variables."""
-        self.links = {link.node.name: link for link in self._found()}
+        self.members = {member.node.name: member for member in self._found()}
 
-    def candidate(self, link: _Link) -> fusion.Candidate:
-        node = link.node
-        inputs = {edge: self._part.tensor_shapes.get(edge) for edge in self.inputs([link])}
-        waits = {edge.node for edge in inputs} | set(self.control([link]))
+    def candidate(self, member: _Member) -> fusion.Candidate:
+        node = member.node
+        inputs = {edge: self._part.tensor_shapes.get(edge) for edge in self.inputs([member])}
+        waits = {edge.node for edge in inputs} | set(self.control([member]))
         shape = self._part.tensor_shapes.get(ir.Edge(node.name))
         key = (
             node.device,
@@ -103,64 +103,65 @@ class _Links:
             not self._changing.isdisjoint(inputs),
         )
 
-    def inputs(self, links: Sequence[_Link]) -> list[ir.Edge]:
-        """Return the inputs of some links that are no constants, in order."""
+    def inputs(self, members: Sequence[_Member]) -> list[ir.Edge]:
+        """Return the inputs of some members that are no constants, in order."""
         edges = [
             edge
-            for link in links
-            for edge, number in zip(link.node.inputs, link.inputs, strict=True)
+            for member in members
+            for edge, number in zip(member.node.inputs, member.inputs, strict=True)
             if number is None
         ]
         return list(dict.fromkeys(edges))
 
-    def control(self, links: Sequence[_Link]) -> list[str]:
-        """Return the control inputs of some links.
+    def control(self, members: Sequence[_Member]) -> list[str]:
+        """Return the control inputs of some members.
 
-        The constants of a link become a part of its program. They may have waited for other nodes.
+        The constants of a member become a part of its program. They may have waited for other
+        nodes.
         """
         names: list[str] = []
-        for link in links:
-            names += link.node.control
-            for edge, number in zip(link.node.inputs, link.inputs, strict=True):
+        for member in members:
+            names += member.node.control
+            for edge, number in zip(member.node.inputs, member.inputs, strict=True):
                 if number is not None:
                     names += self.controls[edge.node]
         return list(dict.fromkeys(names))
 
     def program(
-        self, links: Sequence[_Link], results: Sequence[str]
+        self, members: Sequence[_Member], results: Sequence[str]
     ) -> tuple[list[ir.Edge], elementwise.Program] | None:
         """Return the inputs and the program of a group, or None if it cannot be recorded."""
-        dtype = np.dtype(links[0].node.attrs["T"].as_numpy_dtype)
+        dtype = np.dtype(members[0].node.attrs["T"].as_numpy_dtype)
         recorder = recording.Recorder(elementwise.computed(dtype))
-        made = {link.node.name for link in links}
-        inputs = [edge for edge in self.inputs(links) if edge.node not in made]
+        made = {member.node.name for member in members}
+        inputs = [edge for edge in self.inputs(members) if edge.node not in made]
         if not inputs:
             return None
         shapes_of = self._part.tensor_shapes
         traced = {edge: recorder.input(shapes_of.get(edge), dtype) for edge in inputs}
         try:
-            for link in links:
+            for member in members:
                 values = [
                     traced[edge] if number is None else recorder.constant(number, dtype)
-                    for edge, number in zip(link.node.inputs, link.inputs, strict=True)
+                    for edge, number in zip(member.node.inputs, member.inputs, strict=True)
                 ]
-                traced[ir.Edge(link.node.name)] = link.run(*values)
+                traced[ir.Edge(member.node.name)] = member.run(*values)
             return inputs, recorder.program([traced[ir.Edge(name)] for name in results])
         except recording.Unrecordable:
             return None
 
-    def _found(self) -> Iterator[_Link]:
+    def _found(self) -> Iterator[_Member]:
         for node in self._part.nodes:
             self._learn(node)
             if self._is_eligible(node):
                 bound = bind.bind(node, self._part.tensor_shapes, {}, self._resources)
                 constants = [self._numbers.get(edge.node) for edge in node.inputs]
-                link = _Link(node, bound.function, constants)
-                recorded = self.program([link], [node.name])
+                member = _Member(node, bound.function, constants)
+                recorded = self.program([member], [node.name])
                 home = self._resources.devices.of(node.device)
                 if recorded is not None and home.fuses(recorded[1]):
                     self._calls[node.name] = len(recorded[1].calls)
-                    yield link
+                    yield member
 
     def _learn(self, node: ir.Node) -> None:
         self._guards.learn(node)
@@ -175,7 +176,7 @@ class _Links:
         edge = ir.Edge(node.name)
         shape = self._part.tensor_shapes.get(edge)
         return (
-            node.op in rows.LINKS
+            node.op in rows.MEMBERS
             and node.attrs["T"].is_floating
             and edge not in self._part.feeds
             and shape is not None
@@ -183,44 +184,43 @@ class _Links:
         )
 
 
-class _Joining:
+class _Rewriting:
     """Makes the new part."""
 
-    def __init__(self, part: parts.Part, found: _Links) -> None:
+    def __init__(self, part: parts.Part, found: _Members) -> None:
         self._part, self._found = part, found
         self._shapes = dict(part.tensor_shapes)
         self._dtypes = dict(part.tensor_dtypes)
-        self._joined: dict[str, ir.Node] = {}
+        self._made: dict[str, ir.Node] = {}
         self._names: dict[str, str] = {}
         self._edges: dict[ir.Edge, ir.Edge] = {}
 
     def add(self, names: Sequence[str], results: Sequence[str]) -> None:
         """Add a group. The new node has the name of the first of its `results`."""
-        links = [self._found.links[name] for name in names]
-        recorded = self._found.program(links, results)
+        members = [self._found.members[name] for name in names]
+        recorded = self._found.program(members, results)
         if recorded is None or len(recorded[1].calls) < 2:
             return
         inputs, program = recorded
-        first = ir.Edge(results[0])
-        shape = self._part.tensor_shapes.get(first)
+        first = self._found.members[results[0]].node
+        shape = self._part.tensor_shapes.get(ir.Edge(results[0]))
         sizes = [self._part.tensor_shapes.get(edge) for edge in inputs]
         alike = fusion.alike(shape, sizes) if len(results) > 1 else []
-        control = [name for name in self._found.control(links) if name not in names]
-        last = self._found.links[results[0]].node
-        self._joined[names[0]] = rows.joined(last, inputs, control, program, alike)
+        control = [name for name in self._found.control(members) if name not in names]
+        self._made[names[0]] = rows.node(first, inputs, control, program, alike)
         self._names.update(dict.fromkeys(names, results[0]))
         for index, name in enumerate(results):
             edge = ir.Edge(results[0], index)
             self._edges[ir.Edge(name)] = edge
             self._shapes[edge] = shape
-            self._dtypes[edge] = last.attrs["T"]
+            self._dtypes[edge] = first.attrs["T"]
 
     def part(self) -> parts.Part:
         """Return the part, in which each group has the place of its first node."""
         nodes = [
-            self._renamed(self._joined.get(node.name, node))
+            self._renamed(self._made.get(node.name, node))
             for node in self._part.nodes
-            if node.name in self._joined or node.name not in self._names
+            if node.name in self._made or node.name not in self._names
         ]
         return replace(
             self._part,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import capstan as tf
 from capstan.core import dtypes
 from capstan.core import node as ir
-from capstan.executor import chains
+from capstan.executor import elementwise_groups
 from capstan.graph import infer
 from capstan.hardware import device
 from capstan.partition import partition
@@ -26,8 +26,8 @@ def node(op: str, name: str, *inputs: str, control: Sequence[str] = (), on: str 
     return ir.Node(name, op, tuple(map(ir.Edge, inputs)), tuple(control), on, {"T": dtypes.float32})
 
 
-def joined(*nodes: ir.Node, fetches: Sequence[str]) -> dict[str, ir.Node]:
-    """Return the nodes of a part that reads the vector `x`, after its chains were joined."""
+def fused(*nodes: ir.Node, fetches: Sequence[str]) -> dict[str, ir.Node]:
+    """Return the nodes of a part that reads the vector `x`, after its groups were fused."""
     known = infer.Knowledge({X: infer.Fed(dtypes.float32, (2,))})
     for each in nodes:
         known.learn(each)
@@ -37,11 +37,11 @@ def joined(*nodes: ir.Node, fetches: Sequence[str]) -> dict[str, ir.Node]:
     (part,) = partition.partition(graph, tasks, [X], edges, known, HERE).values()
     devices = device.Devices([strict.Strict(GPU), strict.Strict(OTHER)])
     resources = containers.ResourceManager(devices=devices).for_session()
-    return {each.name: each for each in chains.join(part, resources).nodes}
+    return {each.name: each for each in elementwise_groups.fuse(part, resources).nodes}
 
 
-def test_a_chain_is_one_node_with_the_name_of_the_last() -> None:
-    found = joined(
+def test_a_group_is_one_node_with_the_name_of_its_result() -> None:
+    found = fused(
         node("Tanh", "a", "x"), node("Mul", "b", "a", "x"), node("Neg", "c", "b"), fetches=["c"]
     )
     assert [each.op for each in found.values()] == ["_Elementwise"]
@@ -53,7 +53,9 @@ def test_a_chain_is_one_node_with_the_name_of_the_last() -> None:
 @pytest.mark.parametrize(
     ("nodes", "fetches"),
     [
-        pytest.param([node("Softmax", "a", "x"), node("Neg", "b", "a")], ["b"], id="not a link"),
+        pytest.param(
+            [node("Softmax", "a", "x"), node("Neg", "b", "a")], ["b"], id="not elementwise"
+        ),
         pytest.param(
             [node("Tanh", "a", "x"), node("Softmax", "b", "a"), node("Mul", "c", "a", "b")],
             ["c"],
@@ -64,11 +66,11 @@ def test_a_chain_is_one_node_with_the_name_of_the_last() -> None:
 def test_nodes_that_cannot_run_together_stay(
     nodes: Sequence[ir.Node], fetches: Sequence[str]
 ) -> None:
-    assert joined(*nodes, fetches=fetches) == {each.name: each for each in nodes}
+    assert fused(*nodes, fetches=fetches) == {each.name: each for each in nodes}
 
 
 def test_a_tensor_that_others_need_is_a_result() -> None:
-    found = joined(
+    found = fused(
         node("Tanh", "a", "x"),
         node("Neg", "b", "a"),
         node("Softmax", "c", "b"),
@@ -80,7 +82,7 @@ def test_a_tensor_that_others_need_is_a_result() -> None:
 
 
 def test_a_node_that_waits_for_a_member_waits_for_the_group() -> None:
-    found = joined(
+    found = fused(
         node("Tanh", "a", "x"),
         node("Neg", "b", "a"),
         node("Softmax", "c", "x", control=["b"]),
@@ -89,8 +91,8 @@ def test_a_node_that_waits_for_a_member_waits_for_the_group() -> None:
     assert found["c"].control == ("a",)
 
 
-def test_a_chain_waits_for_the_control_inputs_of_all_its_nodes() -> None:
-    found = joined(
+def test_a_group_waits_for_the_control_inputs_of_all_its_nodes() -> None:
+    found = fused(
         node("Softmax", "first", "x"),
         node("Tanh", "a", "x", control=["first"]),
         node("Neg", "b", "a"),
@@ -100,16 +102,16 @@ def test_a_chain_waits_for_the_control_inputs_of_all_its_nodes() -> None:
     assert "a" not in found
 
 
-def test_nodes_of_two_devices_are_no_chain() -> None:
+def test_nodes_of_two_devices_are_no_group() -> None:
     nodes = [node("Tanh", "a", "x", on=OTHER), node("Neg", "b", "a")]
-    assert joined(*nodes, fetches=["b"]) == {each.name: each for each in nodes}
+    assert fused(*nodes, fetches=["b"]) == {each.name: each for each in nodes}
 
 
 def test_a_tensor_that_is_smaller_than_the_result_is_computed_once() -> None:
     value = {"value": np.zeros((3, 2), np.float32), "dtype": dtypes.float32}
     sizes = ir.Node("sizes", "Const", (), (), GPU, value)
     nodes = [node("Tanh", "a", "x"), sizes, node("Add", "b", "a", "sizes")]
-    assert joined(*nodes, fetches=["b"])["a"].op == "Tanh"
+    assert fused(*nodes, fetches=["b"])["a"].op == "Tanh"
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +129,7 @@ STEP = st.tuples(st.integers(0, 15), st.integers(0, 99), st.integers(0, 99))
 @pytest.mark.usefixtures("_device")
 @settings(deadline=None)
 @given(steps=st.lists(STEP, min_size=1, max_size=12), fetched=st.sets(st.integers(0, 99)))
-def test_a_graph_has_the_same_values_with_and_without_chains(
+def test_a_graph_has_the_same_values_with_and_without_groups(
     steps: list[tuple[int, int, int]], fetched: set[int]
 ) -> None:
     def build() -> list[tf.Tensor]:

@@ -1,7 +1,7 @@
-"""The ops of chains of elementwise nodes, and the row of a chain.
+"""The ops that may be in a group of elementwise nodes, and the row of a group.
 
-A task makes the node of a chain when it compiles a part (`executor.chains`). No client sends such
-nodes.
+A task makes the node of a group when it compiles a part (`executor.elementwise_groups`). No client
+sends such nodes.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ def _shapes(ctx: opdef.ShapeContext) -> rules.Shapes:
     return [*rules.broadcast(ctx)] * count
 
 
-LINKS = frozenset(
+MEMBERS = frozenset(
     {
         "Abs", "Acos", "Acosh", "Add", "AddN", "AddV2", "Asin", "Asinh", "Atan", "Atan2", "Atanh",
         "BiasAdd", "Ceil", "Cos", "Cosh", "Elu", "EluGrad", "Exp", "Expm1", "Floor", "Inv",
@@ -29,30 +29,31 @@ LINKS = frozenset(
         "Square", "SquaredDifference", "Sub", "Tan", "Tanh", "TanhGrad",
     }
 )  # fmt: skip
-"""The ops that may be in a chain. A node whose kernel cannot be recorded stays as it is."""
+"""The ops that may be in a group. A node whose kernel cannot be recorded stays as it is."""
 
 define(
     OpDef("_Elementwise", ("inputs: N * T",), ("outputs: M * T",), attrs={"M": int}, shape=_shapes)
 )
 
 
-def joined(
-    last: ir.Node,
+def node(
+    first: ir.Node,
     inputs: Sequence[ir.Edge],
     control: Sequence[str],
     program: elementwise.Program,
     alike: Sequence[int] = (),
 ) -> ir.Node:
-    """Return the node that computes a group of links, with the name of the link `last`.
+    """Return the node that computes a group, with the name of its first result.
 
-    `inputs` and `control` are the inputs of the group. In each step, the inputs with the numbers
+    `first` is the member that computes this result. `inputs` and `control` are the inputs of the
+    group. In each step, the inputs with the numbers
     `alike` must have one shape. Otherwise the results may have several shapes.
     """
     attrs = {
-        "T": last.attrs["T"],
+        "T": first.attrs["T"],
         "N": len(inputs),
         "M": len(program.results),
         "program": program,
         "alike": tuple(alike),
     }
-    return ir.Node(last.name, "_Elementwise", tuple(inputs), tuple(control), last.device, attrs)
+    return ir.Node(first.name, "_Elementwise", tuple(inputs), tuple(control), first.device, attrs)
