@@ -155,3 +155,19 @@ def test_a_graph_has_the_same_values_with_and_without_groups(
         feeds = {x: [[-1, 0.5], [2, 0], [0.25, -3]], bias: [0.75, -1]}
         for found, expected in zip(*session.run(results, feeds), strict=True):
             np.testing.assert_allclose(found, expected, rtol=1e-5, strict=True)
+
+
+def test_a_group_does_not_delay_a_read_until_after_a_change() -> None:
+    ones = np.ones((16, 16), np.float32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [16, 16])
+        v = tf.get_variable("v", initializer=0 * ones, use_resource=False)
+        change = v.assign_add(ones)
+        with tf.control_dependencies([change]):
+            late = tf.tanh(x)
+        early = tf.square(x) + 1.0
+        both = late * early
+        read = tf.add(early, tf.abs(v), "read")
+        session.run(v.initializer)
+        _, found = session.run([both, read], {x: ones})
+    np.testing.assert_array_equal(found, 2 * ones)

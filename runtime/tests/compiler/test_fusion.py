@@ -33,15 +33,11 @@ class Graph:
         shape: shapes.Shape = SHAPE,
         sizes: Mapping[str, shapes.Shape] | None = None,
         calls: int = 1,
-        is_late: bool = False,
-        reads_memory: bool = False,
     ) -> None:
         self.alone(name, *inputs)
         given = {ir.Edge(each): (sizes or {}).get(each, shape) for each in inputs}
         self.candidates.append(
-            fusion.Candidate(
-                name, (key, shape), shape, given, frozenset(inputs), calls, is_late, reads_memory
-            )
+            fusion.Candidate(name, (key, shape), shape, given, frozenset(inputs), calls)
         )
 
     def fused(self, leaving: Sequence[str] = (), fetched: Sequence[str] = ()) -> fusion.Fusion:
@@ -88,18 +84,6 @@ def test_two_groups_do_not_wait_for_each_other() -> None:
     graph.add("q", "p", "a", key="other")
     graph.add("b", "a", "p")
     assert graph.groups() == ["a", "p q", "b"]
-
-
-def test_a_late_node_does_not_delay_a_read_of_memory_that_changes() -> None:
-    for is_late, reads_memory, expected in (
-        (True, True, ["a", "b"]),
-        (True, False, ["a b"]),
-        (False, True, ["a b"]),
-    ):
-        graph = Graph()
-        graph.add("a", "x", reads_memory=reads_memory)
-        graph.add("b", "a", is_late=is_late)
-        assert graph.groups() == expected
 
 
 def test_a_group_has_one_name_for_other_tasks() -> None:

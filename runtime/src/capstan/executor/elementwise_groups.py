@@ -13,7 +13,7 @@ import numpy as np
 
 from capstan.core import elementwise, recording, shapes
 from capstan.core import node as ir
-from capstan.executor import bind, fusion, segments, state
+from capstan.executor import bind, fusion, state
 from capstan.framework.ops import elementwise_groups as rows
 from capstan.graph import guards, infer, order, schedule
 from capstan.partition import parts
@@ -75,9 +75,9 @@ class _Members:
             part.feeds, (edge for message in part.incoming for edge in message.conditional)
         )
         self._calls: dict[str, int] = {}
-        self._late: set[str] = set()
-        self._changing: set[ir.Edge] = set()
-        """The references to variables, and the tensors that share the memory of variables."""
+        self._changes: dict[str, int] = {}
+        """The changes of resources for which each node waits, and the node's own, as bits."""
+        self._last_change = 1
         self.members = {member.node.name: member for member in self._found()}
 
     def candidate(self, member: _Member) -> fusion.Candidate:
@@ -85,7 +85,10 @@ class _Members:
         inputs = {edge: self._part.tensor_shapes.get(edge) for edge in self.inputs([member])}
         waits = {edge.node for edge in inputs} | set(self.control([member]))
         shape = self._part.tensor_shapes.get(ir.Edge(node.name))
+        # Changes come after all reads that do not wait for them. If the nodes of a group waited for
+        # different changes, the group could delay a read until after a change.
         key = (
+            self._changes[node.name],
             node.device,
             node.attrs["T"],
             state.segment_key(self._part, node.name),
@@ -99,8 +102,6 @@ class _Members:
             inputs,
             frozenset(waits),
             self._calls[node.name],
-            node.name in self._late,
-            not self._changing.isdisjoint(inputs),
         )
 
     def inputs(self, members: Sequence[_Member]) -> list[ir.Edge]:
@@ -165,12 +166,13 @@ class _Members:
 
     def _learn(self, node: ir.Node) -> None:
         self._guards.learn(node)
-        if schedule.changes_state(node) or not self._late.isdisjoint(order.producers(node)):
-            self._late.add(node.name)
-        shares = segments.shares(node) and not self._changing.isdisjoint(node.inputs)
-        for index, (_, is_ref) in enumerate(infer.tensors(node)[1]):
-            if is_ref or shares:
-                self._changing.add(ir.Edge(node.name, index))
+        changes = 0
+        for name in order.producers(node):
+            changes |= self._changes.get(name, 0)
+        if schedule.changes_state(node):
+            self._last_change <<= 1
+            changes |= self._last_change
+        self._changes[node.name] = changes
 
     def _is_eligible(self, node: ir.Node) -> bool:
         edge = ir.Edge(node.name)

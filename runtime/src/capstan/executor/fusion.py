@@ -29,9 +29,7 @@ class Candidate:
 
     Only nodes with equal keys may be in one group. `inputs` are the inputs that are no constants,
     with their static shapes. `waits` are the nodes that must run before. `calls` is the number of
-    functions that compute the node. A node `is_late` if it waits for a change of a variable or of
-    another resource. Such a node would delay the others of its group, so none of them
-    `reads_memory` that a change may overwrite.
+    functions that compute the node.
     """
 
     name: str
@@ -40,8 +38,6 @@ class Candidate:
     inputs: Mapping[ir.Edge, shapes.Shape]
     waits: frozenset[str]
     calls: int
-    is_late: bool = False
-    reads_memory: bool = False
 
 
 class _Group:
@@ -120,10 +116,6 @@ class Fusion:
             and 0 < len(inputs) <= _MOST_INPUTS
             and len(results) <= _MOST_RESULTS
             and sum(name in self._leaving for name in results) <= 1
-            and not (
-                any(member.is_late for member in group.members)
-                and any(member.reads_memory for member in group.members)
-            )
             and (len(results) < 2 or _is_uniform(group.members[0].shape, inputs.values()))
             and all(self._last(name) < group.first for name in self._outside(group))
         )
