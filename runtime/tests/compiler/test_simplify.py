@@ -293,3 +293,14 @@ def test_another_node_than_a_copy_stays(node: ir.Node, keep: tuple[str, ...]) ->
     feeds = {Edge("x"): infer.Fed(dtypes.float32, (3, 1))}
     result, _ = simplified(*nodes, feeds=feeds, keep=keep)
     assert result["y"].inputs == (Edge("copy"),)
+
+
+def test_a_copy_of_the_memory_of_a_variable_remains() -> None:
+    """The memory may change before the last reader of the copy runs."""
+    attrs = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([2])}
+    v, axes = ir.Node("v", "VariableV2", attrs=attrs), constant("axes", [], dtypes.int32)
+    reads = make("Identity", "a", "v"), make("Identity", "b", "a")
+    for source in ("v", "a", "b"):
+        copy = copying("Sum", "copy", source, "axes", keep_dims=False)
+        result, _ = simplified(v, axes, *reads, copy, make("Neg", "y", "copy"))
+        assert result["y"].inputs == (Edge("copy"),)

@@ -230,7 +230,7 @@ class _Copies:
         if self._waits.of(others) != () or not self._known.constants.keys() >= set(others):
             return None
         producer = self._done.get(source.node)
-        if source in self._known.refs or self._waits.is_switch(source.node):
+        if self._is_memory(source) or self._waits.is_switch(source.node):
             return None
         if producer is not None and producer.device != node.device:
             return None
@@ -243,6 +243,15 @@ class _Copies:
         )
         output = self._known.tensor_shapes.get(ir.Edge(node.name))
         return source if row.copies(context, output) else None
+
+    def _is_memory(self, edge: ir.Edge) -> bool:
+        """Return whether a tensor is the memory of a reference variable, which may change."""
+        while edge not in self._known.refs:
+            producer = self._done.get(edge.node)
+            if producer is None or opdef.role(producer.op) is not facts.Role.IDENTITY:
+                return False
+            edge = producer.inputs[0]
+        return True
 
 
 def _must_precede(node: ir.Node) -> bool:
