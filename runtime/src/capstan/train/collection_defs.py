@@ -6,7 +6,7 @@ Source: tensorflow/python/framework/meta_graph.py.
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import logging
+from capstan.api import logging, resources
 from capstan.framework import collections, control_context
 from capstan.framework import graph as graphs
 
@@ -44,9 +44,10 @@ def add_collection_def(
 ) -> None:
     """Add a collection of `graph`, by default of the default graph, to a MetaGraphDef.
 
-    An empty collection is not added. If the key is not a string, or the members have no type in
-    common that a MetaGraphDef can hold, log a warning and do not add the collection. With
-    `export_scope`, add only the members of this name scope, without the scope in their names.
+    An empty collection is not added, and neither are resources (`register_resource`). If the key is
+    not a string, or the members have no type in common that a MetaGraphDef can hold, log a warning
+    and do not add the collection. With `export_scope`, add only the members of this name scope,
+    without the scope in their names.
     """
     if not isinstance(key, str):
         logging.warning(
@@ -54,7 +55,12 @@ def add_collection_def(
         )
         return
     source = graphs.get_default_graph() if graph is None else graph
-    members = source.get_collection(key)
+    # A MetaGraphDef has no form for them: saveable objects hold what checkpoints need.
+    members = [
+        member
+        for member in source.get_collection(key)
+        if not isinstance(member, resources.Resource)
+    ]
     if not members:
         return
     try:
