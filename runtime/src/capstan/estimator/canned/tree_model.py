@@ -3,7 +3,7 @@
 Source: tensorflow_estimator/python/estimator/canned/boosted_trees.py.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,9 +15,10 @@ from capstan.api import (
     control_flow_ops,
     variables,
 )
+from capstan.core import tensor_shape
 from capstan.estimator import estimator_spec, mode_keys
 from capstan.estimator.canned import tree_features, tree_growers
-from capstan.framework import gradients
+from capstan.framework import collections, gradients
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.train import hook, steps, summary
@@ -85,8 +86,8 @@ class TreeModel:
             raw.Fill([batch_size], _NO_NODE),
             raw.Fill([batch_size, dimension], 0.0),
         )
-        cache = _Cache(*no_states) if self.train_in_memory else None
-        cached = cache.read() if cache else no_states
+        cache = _Cache(dimension) if self.train_in_memory else None
+        cached = cache.read(no_states) if cache else no_states
         seen, loaded = _copied(parts.ensemble, config, scope)
         with context.control_dependencies(loaded):
             states = seen.get_states()
@@ -205,16 +206,29 @@ class Parts(NamedTuple):
 
 
 class _Cache:
-    """The tree, node and logits of each example after the step before."""
+    """The tree, node and logits of each example after the step before.
 
-    def __init__(self, tree_ids: Any, node_ids: Any, logits: Any) -> None:
+    They are empty before the first step: their initial values must not read the data, because the
+    input may begin after the variables have their values. Checkpoints do not have them.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        ids, logits = raw.Fill([0], 0), raw.Fill([0, dimension], 0.0)
         self._variables = [
-            _variable(value, f"{name}_cache")
-            for name, value in (("tree_ids", tree_ids), ("node_ids", node_ids), ("logits", logits))
+            _variable(
+                _of_any_shape(value), f"{name}_cache", [collections.GraphKeys.LOCAL_VARIABLES]
+            )
+            for name, value in (("tree_ids", ids), ("node_ids", ids), ("logits", logits))
         ]
 
-    def read(self) -> list[Any]:
-        return [variable.value() for variable in self._variables]
+    def read(self, no_states: Sequence[Any]) -> list[Any]:
+        """Return the states, or `no_states` in the first step of a session."""
+        held = [variable.value() for variable in self._variables]
+        is_new = raw.Equal(array_ops.size(held[0]), 0)
+        states: list[Any] = cond_ops.cond(is_new, lambda: list(no_states), lambda: held)
+        for state, new in zip(states, no_states, strict=True):
+            state.set_shape(new.shape)
+        return states
 
     def write(self, needs_bias: Any, *states: Any) -> Any:
         """Return an operation that keeps the states, unless the bias still moves."""
@@ -226,9 +240,18 @@ class _Cache:
         return cond_ops.cond(needs_bias.value(), control_flow_ops.no_op, keep)
 
 
-def _variable(value: Any, name: str) -> Any:
+def _of_any_shape(value: Any) -> Any:
+    return raw.PlaceholderWithDefault(value, shape=tensor_shape.TensorShape(None))
+
+
+def _variable(value: Any, name: str, keys: Sequence[str] | None = None) -> Any:
     return variables.Variable(
-        value, trainable=False, validate_shape=False, name=name, use_resource=True
+        value,
+        trainable=False,
+        collections=keys,
+        validate_shape=False,
+        name=name,
+        use_resource=True,
     )
 
 
