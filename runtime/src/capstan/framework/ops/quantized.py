@@ -57,7 +57,9 @@ def _define(
     tensor, low, high = output.split(", ")
     arguments = [text if ":" in text else f"{text}: float32" for text in inputs]
     limits = [index for index, text in enumerate(inputs) if ":" not in text]
-    used = {text.rpartition(" ")[2] for text in (*arguments, tensor)} - {"float32", "int32"}
+    # A dictionary, unlike a set, has the same order in each process.
+    kinds = dict.fromkeys(text.rpartition(" ")[2] for text in (*arguments, tensor))
+    used = [kind for kind in kinds if kind not in ("float32", "int32")]
     define(
         OpDef(
             name,
