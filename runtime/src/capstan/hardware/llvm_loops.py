@@ -15,7 +15,7 @@ import numpy as np
 from llvmlite import ir
 
 from capstan.core import elementwise
-from capstan.hardware import llvm_functions
+from capstan.hardware import llvm_functions, llvm_numbers
 
 NAME = "capstan_loop"
 """The name of the function."""
@@ -28,7 +28,7 @@ def is_supported(program: elementwise.Program) -> bool:
     """Return whether `write` has all functions and dtypes of a program."""
     dtypes = {*program.input_dtypes, *(call.dtype for call in program.calls)}
     return (
-        program.dtype in llvm_functions.DTYPES
+        program.dtype in llvm_numbers.DTYPES
         and dtypes <= {program.dtype, np.dtype(np.bool_)}
         and all(call.function in llvm_functions.NAMES for call in program.calls)
     )
@@ -63,7 +63,7 @@ class _Block:
         self._function.attributes.add("noinline")
         self._before = ir.IRBuilder(self._function.append_basic_block("before"))
         self._loop = ir.IRBuilder(self._function.append_basic_block("loop"))
-        self._values: list[llvm_functions.Value] = []
+        self._values: list[llvm_numbers.Value] = []
         self._is_number: list[bool] = []
 
     def write(self) -> ir.Function:
@@ -121,7 +121,7 @@ class _Block:
     def _operand(self, operand: Any, functions: llvm_functions.Functions, is_number: bool) -> Any:
         if isinstance(operand, int):
             return self._values[operand] if is_number else self._vector(operand)
-        kind = llvm_functions.number_type(self._program.dtype)
+        kind = llvm_numbers.number_type(self._program.dtype)
         like = kind if is_number else ir.VectorType(kind, self._lanes)
         return functions.constant(operand, like)
 
@@ -269,7 +269,7 @@ def _element(build: ir.IRBuilder, table: Any, index: int, kind: ir.Type) -> Any:
 
 def _memory(dtype: np.dtype[Any]) -> ir.Type:
     """Return the type of the elements of an array."""
-    return _BYTE if dtype == np.bool_ else llvm_functions.number_type(dtype)
+    return _BYTE if dtype == np.bool_ else llvm_numbers.number_type(dtype)
 
 
 def _zeros(kind: ir.Type) -> Any:
