@@ -16,7 +16,7 @@ from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
-from capstan.graph import guards, infer, schedule
+from capstan.graph import guards, infer, moves, passed, waits
 
 Evaluate = Callable[[ir.Node, Sequence[Array]], Sequence[Array] | None]
 """Computes the outputs of a node from constant inputs, or returns None if it cannot."""
@@ -46,31 +46,31 @@ def simplify(
     known = infer.Knowledge(feeds)
     fed_nodes = {edge.node for edge in feeds}
     done: dict[str, ir.Node] = {}
-    moves = _Moves(frozenset(feeds))
+    moved = moves.Moves(frozenset(feeds))
     twins: dict[object, str] = {}
-    waits = _Waits(frozenset(feeds))
-    copies = _Copies(known, done, waits, keep | fed_nodes)
+    awaited = waits.Waits(frozenset(feeds))
+    copies = passed.Copies(known, done, awaited, keep | fed_nodes)
     for name, original in nodes.items():
-        node = moves.rewire(_with_original_predicate(original, nodes, feeds, known))
+        node = moved.rewire(_with_original_predicate(original, nodes, feeds, known))
         if specialise is not None:
             node = specialise(node, known)
         replacements = [node]
         if (source := copies.source(node)) is not None:
-            moves.pass_on(name, source)
+            moved.pass_on(name, source)
             continue
         if name not in fed_nodes:
-            constants = _fold(node, known, evaluate, waits.of_inputs(node), used=nodes)
+            constants = _fold(node, known, evaluate, awaited.of_inputs(node), used=nodes)
             if len(constants) == 1 or (constants and name not in keep):
                 replacements = constants
             if len(replacements) > 1:
-                moves.split(name, [new.name for new in replacements])
+                moved.split(name, [new.name for new in replacements])
             elif (twin := _twin(replacements[0], twins)) is not None and name not in keep:
-                moves.replace(name, twin)
+                moved.replace(name, twin)
                 replacements = []
         for new in replacements:
             done[new.name] = new
             known.learn(new)
-            waits.learn(new)
+            awaited.learn(new)
     return done, known
 
 
@@ -102,161 +102,6 @@ def _with_original_predicate(
 def _is_copy(node: ir.Node) -> bool:
     is_identity = opdef.role(node.op) is facts.Role.IDENTITY
     return is_identity and not node.control and len(node.inputs) == 1
-
-
-class _Moves:
-    """The nodes that other nodes replace. Edges to fed tensors stay as they are."""
-
-    def __init__(self, fed: frozenset[ir.Edge]) -> None:
-        self._fed = fed
-        self._replaced: dict[str, str] = {}
-        self._split: dict[str, Sequence[str]] = {}
-        self._passed: dict[str, ir.Edge] = {}
-
-    def replace(self, name: str, other: str) -> None:
-        """Record that the node `other` replaces `name`, because both compute the same values."""
-        self._replaced[name] = other
-
-    def split(self, name: str, others: Sequence[str]) -> None:
-        """Record that the constants `others`, one for each output, replace the node `name`."""
-        self._split[name] = others
-
-    def pass_on(self, name: str, source: ir.Edge) -> None:
-        """Record that the only output of the node `name` equals the tensor `source`."""
-        self._passed[name] = source
-
-    def rewire(self, node: ir.Node) -> ir.Node:
-        """Return `node` with the new nodes in place of the producers that they replace."""
-        inputs = tuple(map(self._edge, node.inputs))
-        control = tuple(
-            dict.fromkeys(
-                name for source in node.control if (name := self._producer(source)) is not None
-            )
-        )
-        if inputs == node.inputs and control == node.control:
-            return node
-        return replace(node, inputs=inputs, control=control)
-
-    def _producer(self, name: str) -> str | None:
-        """Return the node that a control edge from the node `name` waits for now, if any."""
-        if name in self._passed:
-            source = self._passed[name]
-            return None if source in self._fed else source.node
-        return self._split[name][0] if name in self._split else self._replaced.get(name, name)
-
-    def _edge(self, edge: ir.Edge) -> ir.Edge:
-        if edge in self._fed:
-            return edge
-        if edge.node in self._passed:
-            return self._passed[edge.node]
-        if edge.node in self._split:
-            return ir.Edge(self._split[edge.node][edge.index])
-        return ir.Edge(self._replaced.get(edge.node, edge.node), edge.index)
-
-
-class _Waits:
-    """The nodes that a constant must wait for when it replaces a computed node.
-
-    A constant is known before the step. Without a control dependency, its readers could change a
-    variable too early or run in a branch that is not taken. Fed tensors wait for no node.
-    """
-
-    def __init__(self, fed: frozenset[ir.Edge]) -> None:
-        self._fed = fed
-        self._on: dict[str, tuple[str, ...]] = {}
-        self._switches: set[str] = set()
-
-    def learn(self, node: ir.Node) -> None:
-        """Record the nodes that a constant must wait for if it replaces a reader of `node`.
-
-        Call `learn` for the producers of `node` first.
-        """
-        if infer.is_constant(node):
-            if node.control:
-                self._on[node.name] = node.control
-            return
-        if guards.is_switch(node):
-            self._switches.add(node.name)
-        elif node.control or _must_precede(node) or self.of_inputs(node) != ():
-            self._on[node.name] = (node.name,)
-
-    def is_switch(self, name: str) -> bool:
-        """Return whether the node called `name` is a switch."""
-        return name in self._switches
-
-    def of_inputs(self, node: ir.Node) -> tuple[str, ...] | None:
-        """Return the nodes that a constant in place of `node` must wait for.
-
-        Return None if an input comes from a switch. Then no constant can replace `node`, because a
-        control dependency cannot wait for one side of a switch.
-        """
-        return self.of(node.inputs)
-
-    def of(self, edges: Sequence[ir.Edge]) -> tuple[str, ...] | None:
-        """Return the nodes for which some inputs of a node wait, as `of_inputs` does for all."""
-        sources = [edge.node for edge in edges if edge not in self._fed]
-        if not self._switches.isdisjoint(sources):
-            return None
-        names = (name for source in sources for name in self._on.get(source, ()))
-        return tuple(dict.fromkeys(names))
-
-
-class _Copies:
-    """Finds the nodes whose outputs equal their inputs."""
-
-    def __init__(
-        self,
-        known: infer.Knowledge,
-        done: Mapping[str, ir.Node],
-        waits: _Waits,
-        keep: frozenset[str],
-    ) -> None:
-        """`done` are the nodes of the new graph so far. The nodes `keep` remain."""
-        self._known, self._done, self._waits, self._keep = known, done, waits, keep
-
-    def source(self, node: ir.Node) -> ir.Edge | None:
-        """Return the tensor that the readers of `node` can read instead, or None.
-
-        A copy remains if it waits for other nodes, is on a device of its own, or copies a variable.
-        It also remains if another input, such as the shape of a `Reshape`, is unknown, because the
-        kernel checks it in each step.
-        """
-        if not opdef.is_defined(node.op) or node.control or node.name in self._keep:
-            return None
-        row = opdef.lookup(node.op)
-        if row.copies is None:
-            return None
-        source, *others = node.inputs
-        if self._waits.of(others) != () or not self._known.constants.keys() >= set(others):
-            return None
-        producer = self._done.get(source.node)
-        if self._is_memory(source) or self._waits.is_switch(source.node):
-            return None
-        if producer is not None and producer.device != node.device:
-            return None
-        self._known.learn(node)
-        shapes_of = [self._known.tensor_shapes.get(edge) for edge in node.inputs]
-        context = facts.ValueContext(
-            infer.attributes(node),
-            shapes_of,
-            lambda index: self._known.constants.get(node.inputs[index]),
-        )
-        output = self._known.tensor_shapes.get(ir.Edge(node.name))
-        return source if row.copies(context, output) else None
-
-    def _is_memory(self, edge: ir.Edge) -> bool:
-        """Return whether a tensor is the memory of a reference variable, which may change."""
-        while edge not in self._known.refs:
-            producer = self._done.get(edge.node)
-            if producer is None or opdef.role(producer.op) is not facts.Role.IDENTITY:
-                return False
-            edge = producer.inputs[0]
-        return True
-
-
-def _must_precede(node: ir.Node) -> bool:
-    """Return whether a constant that replaces a reader of `node` must still wait for `node`."""
-    return schedule.changes_state(node) or schedule.may_wait(node)
 
 
 def _fold(
