@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pytest
 
 import capstan as tf
@@ -36,6 +37,20 @@ def test_a_node_that_nobody_reads_waits_for_its_producers() -> None:
     assert found["a"].control == ("read",)
     assert found["b"].control == ("a",)
     assert found["c"].inputs == (ir.Edge("read"),)
+
+
+def test_a_node_waits_for_what_its_constants_wait_for() -> None:
+    attrs = {"dtype": dtypes.float32, "value": np.float32(1)}
+    found = relieved(
+        node("Tanh", "first", "x"),
+        ir.Node("one", "Const", (), ("first",), "", attrs),
+        node("Add", "a", "x", "one"),
+        node("Exp", "c", "x", control=["a"]),
+        keep=["c"],
+    )
+    assert found["a"].op == "NoOp"
+    assert found["a"].control == ("first",)
+    assert found["first"].op == "NoOp"
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,18 @@ def relieve(
         sources = [edge.node for edge in node.inputs if edge not in fed]
         is_idle = name not in read and name not in keep
         if is_idle and _only_computes(node, known) and not any(_chooses(nodes, s) for s in sources):
-            waits = [source for source in sources if not infer.is_constant(nodes[source])]
+            waits = [each for source in sources for each in _waits(nodes[source])]
             control = tuple(dict.fromkeys([*waits, *node.control]))
             found[name] = build.no_op(name, node.device, control)
         else:
             read.update(sources)
             found[name] = node
     return {name: found[name] for name in nodes}
+
+
+def _waits(source: ir.Node) -> tuple[str, ...]:
+    """Return the nodes that a reader of `source` waits for. A constant may wait for others."""
+    return source.control if infer.is_constant(source) else (source.name,)
 
 
 def _only_computes(node: ir.Node, known: infer.Knowledge) -> bool:
