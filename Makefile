@@ -210,7 +210,7 @@ $(PY):
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.product: $(PY) $(PRODUCT) $(HALVES:=/pyproject.toml)
-	@echo "setup 1/4: Capstan's own requirements and the example's (about 100 MB, once)"
+	@echo "setup 1/4: Capstan's own requirements and the example's (about 160 MB, once)"
 	@$(PIP) $(addprefix -r ,$(PRODUCT))
 	@$(PIP) --no-build-isolation --no-deps $(addprefix -e ./,$(HALVES))
 	@touch $@
