@@ -217,7 +217,8 @@ def test_a_gradient_equals_the_gradient_of_tensorflow(
     kinds += [dtypes.bfloat16] if takes_bfloat16(op) and op != "Digamma" else []
     kind = data.draw(st.sampled_from(kinds))
     case = data.draw(op_cases.CASES[op](opdef.lookup(op), kind))
-    form = data.draw(st.sampled_from(["shaped", "unknown"]))
+    # TensorFlow cannot build the gradient of ExtractVolumePatches without a known shape.
+    form = data.draw(st.sampled_from(["shaped", "unknown"][: 1 if "VolumeP" in op else None]))
     feeds: dict[str, Any] = {}
     xs: list[Any] = []
 
