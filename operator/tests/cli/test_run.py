@@ -170,7 +170,8 @@ def test_a_job_that_fails_ends_with_the_reason(run: Run) -> None:
     code, output, _ = run.start().end()
     assert code == 1
     last = output.splitlines()[-1]
-    assert last == "digits: Failed  worker-0 attempt 1: exit code 1: out of digits"
+    reason = "worker-0 attempt 1: exit code 1: out of digits (spec.runPolicy.backoffLimit is 0)"
+    assert last == f"digits: Failed  {reason}"
     assert run.status()["failure"] in last
 
 
