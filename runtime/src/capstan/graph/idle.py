@@ -1,8 +1,8 @@
 """Nodes whose outputs no other node reads: only control edges wait for them.
 
-The gradients of a model have many. `tf.gradients` lets the gradient of each input wait for those of
-all others, also for those of the data. As in Grappler, such a node becomes a NoOp if it only
-computes its outputs (core/grappler/optimizers/dependency_optimizer.cc).
+The gradients of a model have many such nodes: the gradient of each input waits for the gradients of
+all other inputs of an operation, such as that of the data. As in Grappler, a node becomes a NoOp if
+it only computes its outputs (core/grappler/optimizers/dependency_optimizer.cc).
 """
 
 from collections.abc import Mapping

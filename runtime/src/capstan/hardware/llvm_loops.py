@@ -3,8 +3,8 @@
 The module has the function `loop`, which is the inner loop of a ufunc: it takes the places of the
 arrays, the number of elements, and the distances between the elements of each array, in bytes. It
 computes blocks of elements as vectors. Elements that are not neighbours, and the last elements, are
-first copied to a block on the stack. Some inputs are known to be a single number, in general. The
-functions of these are computed once, before the loop.
+first copied to a block on the stack. The writer is told which inputs are usually a single number.
+Functions that take only such numbers are computed once, before the loop.
 """
 
 from collections.abc import Iterator, Sequence
@@ -37,8 +37,8 @@ def is_supported(program: elementwise.Program) -> bool:
 def write(program: elementwise.Program, numbers: Sequence[bool], size: int) -> str:
     """Return the text of the module of a program.
 
-    `numbers` says for each input whether it is a single number, in general. `size` is the number of
-    bytes of a vector.
+    `numbers` says for each input whether it is usually a single number. The loop is correct, and
+    slower, for other arrays. `size` is the number of bytes of a vector.
     """
     module = ir.Module(NAME)
     lanes = size // program.dtype.itemsize

@@ -101,7 +101,7 @@ class Series(llvm_numbers.Numbers):
         return self.select(is_same, value, found)
 
     def _clamped(self, value: Value) -> Value:
-        """Return the numbers whose exponentials are neither 0 nor infinite, as far as it matters.
+        """Limit numbers to a range. Below it, exponentials are 0, and above it infinite.
 
         NaN stays NaN.
         """

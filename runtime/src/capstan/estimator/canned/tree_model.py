@@ -99,15 +99,7 @@ class TreeModel:
                 logits_dimension=dimension,
             )
         logits = cached[2] + partial
-        sizes, groups = self.columns.groups(self._num_quantiles)
-        given = parts.ensemble, parts.quantiles, options, groups
-        grower = (
-            tree_growers.InMemoryGrower(*given)
-            if self.train_in_memory
-            else tree_growers.AccumulatorGrower(
-                *given, stamp, self.n_batches_per_layer, sizes, is_chief=config.is_chief
-            )
-        )
+        grower = self._grower(parts, stamp, is_chief=config.is_chief)
         for name, value in (
             *(("num_trees", trees), ("num_finalized_trees", finalized)),
             ("num_attempted_layers", layers),
@@ -155,6 +147,16 @@ class TreeModel:
                 _InitializerHook(grower.chief_init_op()),
                 *spec.training_chief_hooks,
             ),
+        )
+
+    def _grower(self, parts: "Parts", stamp: Any, *, is_chief: bool) -> Any:
+        """Return the object that lets trees grow, from one batch or from several."""
+        sizes, groups = self.columns.groups(self._num_quantiles)
+        given = parts.ensemble, parts.quantiles, self.options, groups
+        if self.train_in_memory:
+            return tree_growers.InMemoryGrower(*given)
+        return tree_growers.AccumulatorGrower(
+            *given, stamp, self.n_batches_per_layer, sizes, is_chief=is_chief
         )
 
     def _check(self, config: Any) -> None:
