@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from processes import DEADLINE_SECONDS
 
 from capstan_operator.api import crd, parse, rules
 from capstan_operator.errors import Invalid
@@ -36,7 +37,9 @@ def of(files: list[Path]) -> Any:
 
 def run(sample: Path, folder: Path) -> subprocess.CompletedProcess[str]:
     command = [CAPSTANCTL, "run", sample]
-    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=DEADLINE_SECONDS
+    )
 
 
 @of(VALID)

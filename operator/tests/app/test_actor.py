@@ -134,13 +134,18 @@ def test_pods_are_created_in_batches_that_double_up_to_a_limit(tmp_path: Path) -
 GANG = PodGroup(BACK_ENDS[-1], "digits", 9)
 
 
-def test_a_pass_follows_when_the_api_server_answers_that_a_pod_waits(tmp_path: Path) -> None:
+@pytest.mark.parametrize("case", ["the pod waits for a gate", "the pod is bound to a node"])
+def test_a_pass_follows_when_no_event_may_report_a_created_pod(case: str, tmp_path: Path) -> None:
     """No event follows: the answer has put this version of the pod into the cache."""
     gated = {"type": "PodScheduled", "status": "False", "reason": "SchedulingGated"}
 
     def answer(asked: Asked) -> web.StreamResponse:
         assert asked.body is not None
-        asked.body["status"] = {"phase": "Pending", "conditions": [gated]}
+        asked.body["status"] = {"phase": "Pending"}
+        if case == "the pod waits for a gate":
+            asked.body["status"]["conditions"] = [gated]
+        else:
+            asked.body["spec"]["nodeName"] = "node-1"
         return created(asked)
 
     async def scenario() -> None:

@@ -77,18 +77,11 @@ def watch(text: str) -> web.Response:
     return web.Response(text=text, content_type="application/json")
 
 
-def listed(more: str = "") -> web.Response:
-    metadata = {"resourceVersion": "5", "continue": more}
+def listed() -> web.Response:
+    metadata = {"resourceVersion": "5", "continue": ""}
     return web.json_response(
         {"kind": "AnyList", "apiVersion": "v1", "items": [], "metadata": metadata}
     )
-
-
-def expired(asked: Asked, number: int) -> web.StreamResponse | None:
-    """The second page of the first LIST has expired."""
-    if number > 2 or "watch" in asked.query:
-        return None
-    return refusal(410, "Expired") if "continue" in asked.query else listed("more")
 
 
 def expired_watch(asked: Asked, number: int) -> web.StreamResponse | None:
@@ -147,7 +140,6 @@ ERROR = json.dumps({"type": "ERROR", "object": {"kind": "Status", "code": 500, "
 EXPIRED = json.dumps({"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "old"}})
 
 FAULTS: dict[str, Special] = {
-    "a LIST that expires between its pages": expired,
     "a watch that expired, as a status": expired_watch,
     "a watch that expired, as an event": instead_of_a_watch(EXPIRED + "\n"),
     "an ERROR event of a watch": instead_of_a_watch(ERROR + "\n"),
@@ -337,7 +329,9 @@ async def watching(
 ) -> AsyncIterator[None]:
     """Run an informer."""
     watches = Watches((), asyncio.get_running_loop().time)
-    informer = Informer(cache, lambda _: wake(), lambda: None, lambda _: None, watches)
+    informer = Informer(
+        cache, lambda _: wake(), lambda _: wake(), lambda: None, lambda _: None, watches
+    )
     task = asyncio.create_task(informer.watch(lambda: connection(rest), ()))
     try:
         yield

@@ -1,18 +1,20 @@
 """The conditions for a stuck watch, and the answers of the probes."""
 
 import asyncio
-import socket
+import pathlib
 from collections.abc import Iterator
 
 import aiohttp
 import pytest
 
+from capstan_operator.api.names import TaskName
 from capstan_operator.app import health as probes
 from capstan_operator.app.health import STUCK_SECONDS, Health
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.watches import LATE_SECONDS, Watches
 from capstan_operator.kube.table import Key
+from capstan_operator.local import ports
 
 
 class Clock:
@@ -86,10 +88,9 @@ def test_a_busy_namespace_does_not_hide_the_stuck_watch_of_another(clock: Clock)
 
 
 @pytest.fixture
-def port() -> int:
-    """A port that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        found: int = unused.getsockname()[1]
+def port(tmp_path: pathlib.Path) -> int:
+    """A free port, which the kernel gives to no connection."""
+    (found,) = ports.choose(str(tmp_path), [TaskName.parse("ps-0")]).values()
     return found
 
 

@@ -1,7 +1,8 @@
-"""kopf as the operator uses it. Relists are noticed, watches pause, and events wake their jobs."""
+"""kopf as the operator uses it. LISTs are noticed, watches pause, and changes wake their jobs."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import json
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 import aiohttp
@@ -12,8 +13,9 @@ from kube import server as servers
 from kube.server import Asked, refusal
 
 from capstan_operator.app import kopf_client
+from capstan_operator.app.changes import Change
 from capstan_operator.app.informer import Informer
-from capstan_operator.app.kopf_client import Client
+from capstan_operator.app.kopf_client import Answer, Client
 from capstan_operator.app.watches import Watches
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.table import Key
@@ -22,44 +24,114 @@ PODS = "/api/v1/pods"
 DIGITS = Key("team-a", "digits")
 
 
+class Heard:
+    """A listener that keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.lists: list[tuple[str, str | None, str]] = []
+        self.changes: list[tuple[str, str, str]] = []
+
+    def listed(self, resource: str, namespace: str | None, version: str) -> None:
+        self.lists.append((resource, namespace, version))
+
+    def changed(self, resource: str, changes: Sequence[Change]) -> None:
+        for kind, manifest in changes:
+            self.changes.append((resource, kind, manifest["metadata"]["resourceVersion"]))
+
+
 class Around:
-    """The HTTP session that kopf would use, its server, and the relists that were noticed."""
+    """The HTTP session that kopf would use, its server, and the objects that were heard of."""
 
     def __init__(self, session: aiohttp.ClientSession, server: servers.Server) -> None:
         self.session = session
         self.server = server
-        self.relists: list[None] = []
+        self.heard = Heard()
 
     async def get(self, path: str, **query: str) -> int:
         async with self.session.get(path, params=query) as answer:
             return answer.status
 
 
+def a_list(*items: Any, version: str = "5", more: str = "") -> web.Response:
+    metadata = {"resourceVersion": version, "continue": more}
+    return web.json_response(
+        {"kind": "AnyList", "apiVersion": "v1", "items": items, "metadata": metadata}
+    )
+
+
 def around(scenario: Callable[[Around], Coroutine[Any, Any, None]]) -> None:
     async def run() -> None:
-        async with servers.serving(lambda _: web.json_response({"items": []})) as server:
-            relists: list[None] = []
-            client = Client(lambda: relists.append(None), {})
+        async with servers.serving(lambda _: a_list()) as server:
+            heard = Heard()
+            client = Client(heard, {})
             session = aiohttp.ClientSession(
-                f"http://127.0.0.1:{server.port}", middlewares=(client.request,)
+                f"http://127.0.0.1:{server.port}",
+                middlewares=(client.request,),
+                response_class=Answer,
             )
             async with session:
                 here = Around(session, server)
-                here.relists = relists
+                here.heard = heard
                 await scenario(here)
 
     asyncio.run(run())
 
 
-def test_an_empty_list_is_noticed_too() -> None:
+def test_every_list_is_noticed_with_its_version() -> None:
     async def scenario(here: Around) -> None:
-        await here.get(PODS, limit="500")
-        assert len(here.relists) == 1
-        await here.get("/apis/capstan.dev/v1alpha1/namespaces/team-a/trainingjobs")
-        assert len(here.relists) == 2
+        await here.get(PODS, limit="1")
+        await here.get("/clusters/7/apis/capstan.dev/v1alpha1/namespaces/team-a/trainingjobs")
         await here.get("/api/v1")
         await here.get(PODS, watch="true")
-        assert len(here.relists) == 2
+        assert here.heard.lists == [("pods", None, "5"), ("trainingjobs", "team-a", "5")]
+
+    around(scenario)
+
+
+def test_kopf_gets_neither_the_objects_nor_the_next_page_of_a_list() -> None:
+    async def scenario(here: Around) -> None:
+        here.server.answer = lambda _: a_list({"metadata": {"name": "a"}}, more="next")
+        async with here.session.get(PODS) as answer:
+            page = await answer.json()
+        assert (page["items"], page["metadata"]) == ([], {"resourceVersion": "5"})
+
+    around(scenario)
+
+
+@pytest.mark.parametrize("document", [[1], {}, {"items": []}])
+def test_an_answer_without_a_list_is_a_fault_that_kopf_retries(document: object) -> None:
+    async def scenario(here: Around) -> None:
+        here.server.answer = lambda _: web.json_response(document)
+        with pytest.raises(aiohttp.ClientConnectionError, match="without a list"):
+            await here.get(PODS)
+        assert here.heard.lists == []
+
+    around(scenario)
+
+
+def change(kind: str, version: int) -> bytes:
+    return json.dumps({"type": kind, "object": documents.pod(version=version)}).encode() + b"\n"
+
+
+def bookmark(version: int) -> bytes:
+    metadata = {"resourceVersion": str(version)}
+    return json.dumps({"type": "BOOKMARK", "object": {"metadata": metadata}}).encode() + b"\n"
+
+
+ERROR = b'{"type": "ERROR", "object": {"code": 410}}\n'
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 20])
+def test_kopf_gets_bookmarks_in_place_of_changes(size: int) -> None:
+    """However the network cuts the body of a watch."""
+    body = [change("ADDED", 7), change("DELETED", 8), bookmark(9), ERROR, b"<html>\n", b"cut o"]
+
+    async def scenario(here: Around) -> None:
+        here.server.answer = lambda _: web.Response(body=b"".join(body))
+        async with here.session.get(PODS, params={"watch": "true"}) as answer:
+            read = b"".join([chunk async for chunk in answer.content.iter_chunked(size)])
+        assert read.endswith(b"".join([bookmark(8), *body[2:], b"\n"]))
+        assert here.heard.changes == [("pods", "ADDED", "7"), ("pods", "DELETED", "8")]
 
     around(scenario)
 
@@ -90,9 +162,7 @@ def test_a_fault_of_a_watch_is_logged_when_it_changes(caplog: pytest.LogCaptureF
     async def scenario(here: Around) -> None:
         answers = iter([500, 500, 500, 403, 403, 200, 200])
         here.server.answer = lambda _: (
-            web.json_response({"items": []})
-            if (status := next(answers)) == 200
-            else refusal(status, "No")
+            a_list() if (status := next(answers)) == 200 else refusal(status, "No")
         )
         for _ in range(7):
             await here.get(PODS)
@@ -131,15 +201,17 @@ def test_a_watch_ignores_a_distant_retry_after(after: str) -> None:
     around(scenario)
 
 
-class Heard:
+class Woken:
     """An informer, and the jobs that its events woke."""
 
     def __init__(self) -> None:
         self.woken: list[Key] = []
+        self.soon: list[Key] = []
         self.unserved: list[Key] = []
         self.informer = Informer(
             Cache(),
             self.woken.append,
+            self.soon.append,
             lambda: None,
             self.unserved.append,
             Watches((), lambda: 0.0),
@@ -147,14 +219,36 @@ class Heard:
 
 
 def test_each_change_wakes_its_job_once() -> None:
-    heard = Heard()
+    heard = Woken()
     for _ in range(2):
         heard.informer.pod("MODIFIED", documents.pod(version=7))
-    assert heard.woken == [DIGITS]
+    assert heard.soon == [DIGITS]
+    assert heard.woken == []
+
+
+@pytest.mark.parametrize(
+    "kind, metadata, phase",
+    [
+        ("MODIFIED", {}, "Failed"),
+        ("MODIFIED", {"deletionTimestamp": "2026-11-02T10:00:00Z"}, "Running"),
+        ("DELETED", {}, "Running"),
+    ],
+)
+def test_the_end_of_a_pod_wakes_its_job_at_once(
+    kind: str, metadata: dict[str, str], phase: str
+) -> None:
+    heard = Woken()
+    heard.informer.pod("ADDED", documents.pod(version=7))
+    heard.soon.clear()
+    ended = documents.pod(version=8)
+    ended["metadata"] |= metadata
+    ended["status"]["phase"] = phase
+    heard.informer.pod(kind, ended)
+    assert (heard.woken, heard.soon) == ([DIGITS], [])
 
 
 def test_a_watch_that_reports_the_status_that_is_being_written_wakes_nobody() -> None:
-    heard = Heard()
+    heard = Woken()
     cache = heard.informer.cache
 
     def job(version: int, phase: str, generation: int = 1) -> dict[str, Any]:
@@ -177,7 +271,7 @@ def test_a_watch_that_reports_the_status_that_is_being_written_wakes_nobody() ->
 
 
 def test_a_service_that_is_gone_wakes_the_job_of_its_name() -> None:
-    heard = Heard()
+    heard = Woken()
     service = {"metadata": {"name": "digits", "namespace": "team-a"}}
     heard.informer.service("MODIFIED", service)
     assert (heard.woken, heard.unserved) == ([], [])

@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from capstan_operator.app import queue as queues
 from capstan_operator.app.queue import LONGEST_SECONDS, WorkQueue
 from capstan_operator.kube.table import Key
 
@@ -50,6 +52,40 @@ def test_a_waiting_worker_gets_a_key_that_is_added_later() -> None:
         queue.add(A)
         queue.add(B)
         assert set(await asyncio.gather(*waiting)) == {A, B}
+
+    in_a_loop(scenario)
+
+
+def test_a_change_that_may_wait_comes_back_even_after_a_pass_that_asks_for_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(queues, "SOON_SECONDS", 0.0)
+
+    async def scenario(queue: WorkQueue) -> None:
+        queue.add(A)
+        await queue.get()
+        queue.add_soon(A)
+        queue.add_soon(A)
+        queue.done(A, None)
+        assert await queue.get() == A
+        assert queue.depth == 0
+
+    in_a_loop(scenario)
+
+
+def test_a_pass_covers_the_changes_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(queues, "SOON_SECONDS", 0.0)
+
+    async def scenario(queue: WorkQueue) -> None:
+        queue.add_soon(A)
+        queue.add(A)
+        queue.add_soon(A)
+        assert await queue.get() == A
+        # B is due later than A was.
+        queue.add_soon(B)
+        queue.done(A, None)
+        assert await queue.get() == B
+        assert queue.depth == 0
 
     in_a_loop(scenario)
 
@@ -130,7 +166,7 @@ class QueueMachine(RuleBasedStateMachine):
     @precondition(lambda self: self.dirty - self.busy)
     @rule()
     def get(self) -> None:
-        key = self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 1))
+        key = self.loop.run_until_complete(asyncio.wait_for(self.queue.get(), 60))
         assert key in self.dirty - self.busy
         self.dirty.discard(key)
         self.busy.add(key)

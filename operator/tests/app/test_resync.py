@@ -214,6 +214,26 @@ def test_a_comparison_holds_a_few_pages_of_whole_pods_in_memory(tmp_path: Path) 
     in_a_world(tmp_path, scenario)
 
 
+def test_a_comparison_needs_memory_only_for_changes(tmp_path: Path) -> None:
+    """Otherwise all jobs and pods of the cluster would be in memory twice for a moment."""
+
+    async def scenario(world: World) -> None:
+        world.items["trainingjobs"] = [job(5)]
+        world.items["pods"] = [documents.pod(version=7)]
+        await world.resync.compare()
+        [pod] = world.cache.pods(DIGITS)
+        kept = world.cache.kept_job(job(5)), world.cache.kept_pod(documents.pod(version=7))
+        assert kept[0] is world.cache.job(DIGITS)
+        assert kept[1] is pod
+        changed = world.cache.kept_job(
+            job(6) | {"metadata": {**job(6)["metadata"], "managedFields": []}}
+        )
+        assert changed == job(6)
+        assert world.cache.kept_pod(documents.pod(version=8))["metadata"]["resourceVersion"] == "8"
+
+    in_a_world(tmp_path, scenario)
+
+
 @pytest.mark.e2e
 def test_frequent_relists_do_not_postpone_a_comparison_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -233,8 +253,81 @@ def test_frequent_relists_do_not_postpone_a_comparison_for_ever(
     in_a_world(tmp_path, scenario)
 
 
+def test_a_relist_after_a_quiet_time_causes_a_comparison_at_once(tmp_path: Path) -> None:
+    """A second relist soon after the comparison waits, whatever the speed of the machine."""
+
+    async def scenario(world: World) -> None:
+        loop = asyncio.get_running_loop()
+        clock, now = loop.time, loop.time()
+        loop.time = lambda: now  # type: ignore[method-assign]
+
+        async def ended(waiting: asyncio.Task[None]) -> bool:
+            for _ in range(10):
+                await asyncio.sleep(0)
+            return waiting.done()
+
+        for quiet_seconds, pause in ((60, resyncs.TOGETHER_SECONDS), (0, resyncs.RELISTED_SECONDS)):
+            waiting = asyncio.create_task(world.resync.wait(3600))
+            assert not await ended(waiting)
+            now += quiet_seconds
+            world.resync.ask()
+            world.resync.ask()
+            assert not await ended(waiting)
+            now += pause
+            assert await ended(waiting)
+        loop.time = clock  # type: ignore[method-assign]
+
+    in_a_world(tmp_path, scenario)
+
+
 def test_a_comparison_is_due_after_its_interval_without_a_relist(tmp_path: Path) -> None:
     async def scenario(world: World) -> None:
         await asyncio.wait_for(world.resync.wait(0.01), 20)
+
+    in_a_world(tmp_path, scenario)
+
+
+def test_the_first_comparison_waits_until_every_watch_has_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resyncs, "BEGIN_SECONDS", 3600.0)
+    watched = [
+        (resource, namespace)
+        for resource in ("trainingjobs", "pods", "services")
+        for namespace in ("team-a", "team-b")
+    ]
+
+    async def scenario(world: World) -> None:
+        world.watches = world.resync._watches = Watches(("team-a", "team-b"), lambda: 0.0)
+        waiting = asyncio.create_task(world.resync.wait_for_watches())
+        for resource, namespace in watched:
+            await asyncio.sleep(0)
+            assert not waiting.done()
+            world.watches.reported(resource, namespace, 9)
+            world.resync.ask()
+        await asyncio.wait_for(waiting, 20)
+
+    in_a_world(tmp_path, scenario)
+
+
+def test_the_first_comparison_does_not_wait_for_ever_for_a_watch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resyncs, "BEGIN_SECONDS", 0.01)
+
+    async def scenario(world: World) -> None:
+        await asyncio.wait_for(world.resync.wait_for_watches(), 20)
+
+    in_a_world(tmp_path, scenario)
+
+
+def test_no_watch_has_missed_a_change_before_its_beginning(tmp_path: Path) -> None:
+    async def scenario(world: World) -> None:
+        await world.resync.compare()
+        world.items["trainingjobs"] = [job(5)]
+        world.resync.ask()
+        await world.resync.compare()
+        assert world.woken == [DIGITS]
+        assert world.repaired().endswith(b" 0.0")
 
     in_a_world(tmp_path, scenario)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from processes import DEADLINE_SECONDS
 
 from capstan_operator.cli import completion, parser
 
@@ -89,6 +90,6 @@ def test_a_shell_asks_for_the_jobs_of_the_folder(shell: str, ask: str, tmp_path:
         capture_output=True,
         text=True,
         check=True,
-        timeout=55,
+        timeout=DEADLINE_SECONDS,
     )
     assert ran.stdout.split() == ["digits", "dogs"], ran.stderr

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 import pytest
-from processes import ENVIRONMENT, is_running, wait_until
+from processes import DEADLINE_SECONDS, ENVIRONMENT, is_running, wait_until
 
 from capstan_operator.local import ports, process
 
@@ -89,7 +89,7 @@ class Run:
     def end(self) -> tuple[int, str, str]:
         """Wait until `capstanctl` ends. Return its exit status, its output and its errors."""
         assert self.process is not None
-        output, errors = self.process.communicate(timeout=45)
+        output, errors = self.process.communicate(timeout=DEADLINE_SECONDS)
         return self.process.returncode, output, errors
 
     def status(self) -> dict[str, Any]:
@@ -291,7 +291,7 @@ def test_a_task_has_the_grace_of_its_template_when_capstanctl_ends(
     run.start().wait(lambda: run.log("worker-0"))
     assert run.process is not None
     run.process.send_signal(number)
-    run.process.wait(45)
+    run.process.wait(DEADLINE_SECONDS)
     wait_until(lambda: not any(map(is_running, run.descendants)), "the end of all processes")
     # With the default grace period the task would have printed more lines.
     assert run.log("worker-0").count("alive") < 10 * (process.GRACE_SECONDS - 1)
@@ -462,7 +462,7 @@ def test_a_closed_stdout_ends_the_job(run: Run) -> None:
     assert run.process.stdout is not None
     run.process.stdout.close()
     os.kill(run.pid("worker-0"), signal.SIGKILL)
-    assert run.process.wait(45) == 128 + signal.SIGPIPE
+    assert run.process.wait(DEADLINE_SECONDS) == 128 + signal.SIGPIPE
     assert run.process.stderr is not None
     assert run.process.stderr.read() == ""
     assert run.status()["phase"] == "Suspended"
@@ -481,7 +481,7 @@ def test_a_run_that_never_began_leaves_the_status_of_the_last(run: Run) -> None:
     run.start(output=writer)
     os.close(writer)
     assert run.process is not None
-    assert run.process.wait(45) != 0
+    assert run.process.wait(DEADLINE_SECONDS) != 0
     assert run.status() in (before, {"phase": "", "tasks": []})
 
 
@@ -504,7 +504,7 @@ def test_on_a_terminal_there_is_a_table(run: Run) -> None:
     assert re.search(r"ps-0 +Running +1 +\d+", read())
     assert run.process is not None
     run.process.send_signal(signal.SIGINT)
-    assert run.process.wait(45) == 130
+    assert run.process.wait(DEADLINE_SECONDS) == 130
     assert "\x1b[?25h" in (read() and output), "the cursor is not shown again"
     os.close(ours)
 
@@ -518,7 +518,7 @@ def test_on_a_terminal_that_cannot_move_the_cursor_there_are_lines(run: Run) -> 
     run.wait(lambda: run.status()["phase"] == "Running")
     assert run.process is not None
     run.process.send_signal(signal.SIGINT)
-    assert run.process.wait(45) == 130
+    assert run.process.wait(DEADLINE_SECONDS) == 130
     output = os.read(ours, 65536).decode()
     assert "\x1b" not in output
     assert re.search(r"worker-0.*Running", output)

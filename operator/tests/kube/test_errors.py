@@ -65,3 +65,20 @@ def test_a_denial_of_admission_is_forbidden_with_any_status(
     body = {"kind": "Status", "message": message, "details": details}
     error = errors.of_answer("create /x", status, {}, json.dumps(body).encode(), NOW)
     assert type(error) is kind
+
+
+def test_an_old_crd_is_named_as_the_cause() -> None:
+    message = (
+        "failed to create typed patch object (/a; capstan.dev/v1alpha1, Kind=TrainingJob): errors:"
+        '\n  .status.conditions[type="ClusterReady"].observedGeneration: field not declared in '
+        "schema\n"
+        "  .status.selector: field not declared in schema"
+    )
+    body = json.dumps({"kind": "Status", "message": message}).encode()
+    error = errors.of_answer("patch /x", 500, {}, body, NOW)
+    assert isinstance(error, errors.Unavailable)
+    assert str(error) == (
+        'patch /x: 500: the CustomResourceDefinition lacks .status.conditions[type="ClusterReady"]'
+        ".observedGeneration, .status.selector, because it is older than this operator: apply the"
+        " trainingjobs.capstan.dev.yaml of the operator's version"
+    )

@@ -3,7 +3,8 @@
 import asyncio
 import contextlib
 import re
-from collections.abc import AsyncIterator
+import types
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from aiohttp import web
 from kube import server as servers
 from kube.server import Asked, Server, refusal
 
+from capstan_operator.kube import lease as leases
 from capstan_operator.kube.lease import Lease
 from capstan_operator.kube.rest import Rest
 
@@ -22,6 +24,36 @@ TIMES = {"duration": 2.0, "renew": 1.8, "retry": 0.05}
 
 def unheard(fault: str) -> None:
     """Ignore the reason for which the Lease is not acquired yet."""
+
+
+class Clock:
+    """The time of all Leases, which passes only while they sleep.
+
+    A pause of the machine therefore ends no Lease.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        await asyncio.sleep(0)
+
+    async def until(self, seconds: float, *tasks: "asyncio.Task[None]") -> None:
+        """Wait until this time, or until a task has ended."""
+        # Only the other tasks let time pass.
+        while self.now < seconds and not any(task.done() for task in tasks):  # noqa: ASYNC110
+            await asyncio.sleep(0)
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    times = types.SimpleNamespace(monotonic=lambda: clock.now)
+    pauses = types.SimpleNamespace(sleep=clock.sleep, timeout=asyncio.timeout)
+    monkeypatch.setattr(leases, "time", times)
+    monkeypatch.setattr(leases, "asyncio", pauses)
+    return clock
 
 
 class OneLease:
@@ -53,12 +85,14 @@ class OneLease:
 
 
 @contextlib.asynccontextmanager
-async def electing(folder: Path, api: OneLease) -> AsyncIterator[tuple[Lease, Lease, Server]]:
+async def electing(
+    folder: Path, api: OneLease, times: Mapping[str, float] = TIMES
+) -> AsyncIterator[tuple[Lease, Lease, Server]]:
     async with servers.serving(api) as server:
         config = servers.kubeconfig(folder, f"http://127.0.0.1:{server.port}")
         async with await Rest.connect(config) as rest:
             first, second = (
-                Lease(rest, "ops", "capstan", name, **TIMES) for name in ("one", "two")
+                Lease(rest, "ops", "capstan", name, **times) for name in ("one", "two")
             )
             yield first, second, server
 
@@ -78,7 +112,7 @@ def test_the_first_process_acquires_the_lease_and_writes_its_identity(tmp_path: 
     asyncio.run(scenario())
 
 
-def test_a_standby_waits_while_the_holder_renews(tmp_path: Path) -> None:
+def test_a_standby_waits_while_the_holder_renews(tmp_path: Path, clock: Clock) -> None:
     async def scenario() -> None:
         api = OneLease()
         async with electing(tmp_path, api) as (first, second, _):
@@ -86,8 +120,9 @@ def test_a_standby_waits_while_the_holder_renews(tmp_path: Path) -> None:
             holding = asyncio.create_task(first.hold())
             waiting = asyncio.create_task(second.acquire(unheard))
             # Twice the time after which the Lease would expire without a renewal.
-            done, _pending = await asyncio.wait((holding, waiting), timeout=4)
-            assert not done
+            await clock.until(4, holding, waiting)
+            assert not holding.done()
+            assert not waiting.done()
             assert api.spec["holderIdentity"] == "one"
             for task in (holding, waiting):
                 task.cancel()
@@ -95,6 +130,7 @@ def test_a_standby_waits_while_the_holder_renews(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.usefixtures("clock")
 def test_a_standby_takes_over_when_the_holder_stops_renewing(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
@@ -113,7 +149,9 @@ def test_a_standby_takes_over_when_the_holder_stops_renewing(tmp_path: Path) -> 
 def test_a_released_lease_is_free_at_once(tmp_path: Path) -> None:
     async def scenario() -> None:
         api = OneLease()
-        async with electing(tmp_path, api) as (first, second, server):
+        # The release gives up after `retry`, which a busy machine may need for two requests.
+        times = {"duration": 90.0, "renew": 80.0, "retry": 60.0}
+        async with electing(tmp_path, api, times) as (first, second, server):
             await first.acquire(unheard)
             await first.release()
             before = len(server.asked)
@@ -178,32 +216,23 @@ def test_times_with_which_two_processes_could_hold_the_lease_are_refused(
         Lease(rest, "ops", "capstan", "me", duration=duration, renew=renew, retry=retry)
 
 
-def test_a_standby_wakes_when_the_lease_expires(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    slept: list[float] = []
-    sleep = asyncio.sleep
-
-    async def sleeping(seconds: float) -> None:
-        slept.append(seconds)
-        await sleep(seconds)
-
+def test_a_standby_wakes_when_the_lease_expires(tmp_path: Path, clock: Clock) -> None:
     async def scenario() -> None:
         async with electing(tmp_path, OneLease()) as (first, _, server):
             await first.acquire(unheard)
             config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
             async with await Rest.connect(config) as rest:
                 slow = Lease(rest, "ops", "capstan", "slow", duration=2.0, renew=1.8, retry=1.5)
-                monkeypatch.setattr("capstan_operator.kube.lease.asyncio.sleep", sleeping)
                 await slow.acquire(unheard)
-                monkeypatch.undo()
 
     asyncio.run(scenario())
     # Without the limit the standby would have slept twice, for at least 1.5 s each time.
-    assert sum(slept) < 2.01
+    assert clock.now == pytest.approx(2)
 
 
-def test_one_failed_renewal_after_a_takeover_does_not_lose_the_lease(tmp_path: Path) -> None:
+def test_one_failed_renewal_after_a_takeover_does_not_lose_the_lease(
+    tmp_path: Path, clock: Clock
+) -> None:
     async def scenario() -> None:
         api = OneLease()
         faults = iter([refusal(500, "InternalError")])
@@ -212,8 +241,9 @@ def test_one_failed_renewal_after_a_takeover_does_not_lose_the_lease(tmp_path: P
             await second.acquire(unheard)
             server.answer = lambda asked: next(faults, None) or api(asked)
             holding = asyncio.create_task(second.hold())
-            done, _pending = await asyncio.wait((holding,), timeout=2)
-            assert not done
+            await clock.until(clock.now + 2, holding)
+            assert not holding.done()
+            assert next(faults, None) is None
             holding.cancel()
 
     asyncio.run(scenario())

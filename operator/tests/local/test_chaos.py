@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from processes import ENVIRONMENT
+from processes import DEADLINE_SECONDS, ENVIRONMENT
 
 CHAOS = Path(__file__).parents[3] / "examples" / "digits" / "chaos.py"
 TRAIN = """
@@ -34,7 +34,9 @@ spec:
 
 def chaos(folder: Path, *arguments: str) -> list[str]:
     command = [sys.executable, str(CHAOS), str(folder / ".capstan/victim/status.json"), *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=DEADLINE_SECONDS, check=False
+    )
     assert done.stderr == ""
     return [f"exit {done.returncode}", *done.stdout.splitlines()]
 
@@ -54,7 +56,7 @@ def test_two_tasks_are_killed_one_after_the_other_and_come_back(tmp_path: Path) 
     ) as running:
         code, *lines = chaos(tmp_path, "--kill", "worker-1@20", "--kill", "ps-0@60")
         (tmp_path / "enough").touch()
-        output, _ = running.communicate(timeout=45)
+        output, _ = running.communicate(timeout=DEADLINE_SECONDS)
     assert code == "exit 0", lines
     assert ["SIGKILL to worker-1" in lines[0], "SIGKILL to ps-0" in lines[2]] == [True, True]
     assert lines[1].endswith("worker-1 is back as attempt 2")

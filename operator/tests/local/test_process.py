@@ -116,7 +116,8 @@ def test_a_second_stop_never_lengthens_the_grace(bench: Bench) -> None:
     started = bench.start(deaf)
     wait_until(lambda: "ready" in bench.output())
     started.stop(3)
-    wait_until(lambda: "no" in bench.output())
+    # On a busy machine, SIGKILL may end the task before it can print.
+    wait_until(lambda: "no" in bench.output() or not is_running(started.pid))
     started.stop(1000)
     assert wait_for(started).code == 128 + signal.SIGKILL
 

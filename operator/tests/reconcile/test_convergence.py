@@ -306,7 +306,7 @@ class Histories(Events):
         assert again == shown
 
 
-TestHistories = pytest.mark.timeout(240)(Histories.TestCase)  # many examples on a busy machine
+TestHistories = pytest.mark.timeout(900)(Histories.TestCase)  # many examples on a busy machine
 TestHistories.settings = hypothesis.settings(phases=drawn.PHASES)
 
 

@@ -329,5 +329,5 @@ class Pods(stateful.RuleBasedStateMachine):
         assert counted >= len(known | shown), "a failure that the cluster still shows was lost"
 
 
-TestPods = pytest.mark.timeout(240)(Pods.TestCase)  # many examples on a busy machine
+TestPods = pytest.mark.timeout(900)(Pods.TestCase)  # many examples on a busy machine
 TestPods.settings = hypothesis.settings(phases=drawn.PHASES)

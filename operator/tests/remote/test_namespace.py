@@ -128,7 +128,8 @@ def test_the_flags_find_the_same_job(tmp_path: Path) -> None:
     def answer(_: Asked) -> web.StreamResponse:
         metadata = {"name": "digits", "generation": 3}
         status = {"phase": "Running", "observedGeneration": 2}
-        return web.json_response({"metadata": metadata, "status": status})
+        spec = {"runPolicy": {"activeDeadlineSeconds": 60}}
+        return web.json_response({"metadata": metadata, "spec": spec, "status": status})
 
     folder = tmp_path / "my cluster's"
     folder.mkdir()
@@ -137,6 +138,17 @@ def test_the_flags_find_the_same_job(tmp_path: Path) -> None:
     words = ["-n", "team-a", "--kubeconfig", str(folder / "kubeconfig")]
     assert shlex.split(job.flags) == words
     assert job.is_behind
+    assert job.run_policy.active_deadline_seconds == 60
+
+
+def test_limits_that_this_version_does_not_understand_are_left_out(tmp_path: Path) -> None:
+    document = {
+        "metadata": {"name": "digits"},
+        "spec": {"runPolicy": {"activeDeadlineSeconds": "soon"}},
+        "status": {"phase": "Running"},
+    }
+    job = run(tmp_path, lambda _: web.json_response(document), lambda place: place.get("digits"))
+    assert job.run_policy.active_deadline_seconds is None
 
 
 @pytest.mark.e2e

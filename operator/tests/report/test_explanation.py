@@ -1,8 +1,11 @@
 """An explanation fits on one screen: why a job does not run, and the next action."""
 
+from datetime import datetime
+
 import pytest
 from report.jobs import NOON, ago, condition, job, row
 
+from capstan_operator.api.spec import RunPolicy
 from capstan_operator.api.status import Phase, Progress, Restarts, TaskState
 from capstan_operator.reconcile import observe
 from capstan_operator.report import explanation
@@ -62,6 +65,50 @@ def test_a_healthy_job_needs_nothing() -> None:
     ]
 
 
+BOTH = RunPolicy(active_deadline_seconds=3600, pending_deadline_seconds=600)
+
+
+@pytest.mark.parametrize(
+    ("policy", "phase", "pending", "line"),
+    [
+        (BOTH, Phase.PENDING, ago(540), "the job fails in 1m, unless all its tasks run by then "
+         "(spec.runPolicy.pendingDeadlineSeconds)"),
+        (BOTH, Phase.RUNNING, None, "the job fails in 30m, unless it is done by then "
+         "(spec.runPolicy.activeDeadlineSeconds)"),
+        (RunPolicy(), Phase.PENDING, ago(540), ""),
+        (BOTH, Phase.SUSPENDED, None, ""),
+        (BOTH, Phase.SUCCEEDED, None, ""),
+    ],
+)  # fmt: skip
+def test_an_unfinished_job_says_when_its_next_deadline_ends_it(
+    policy: RunPolicy, phase: Phase, pending: datetime | None, line: str
+) -> None:
+    shown = job(phase, run_policy=policy, start_time=ago(1800), pending_since=pending)
+    assert explanation.explain(shown, NOON).deadline == line
+    lines = screen(shown)
+    assert ("Deadline" in lines) == bool(line)
+    assert not line or lines[lines.index("Deadline") + 1] == f"  {line}"
+
+
+@pytest.mark.parametrize(
+    ("message", "cure"),
+    [
+        ('Internal error occurred: failed calling webhook "a.example.com": no route', "repair"),
+        (
+            'pods "d-ps-0" is forbidden: violates PodSecurity "restricted:latest"',
+            "security context",
+        ),
+        ('pods "d-ps-0" is forbidden: exceeded quota: few', "kubectl describe quota -n team-a"),
+        ("maximum memory usage per Container is 1Gi", "kubectl describe limits -n team-a"),
+        ('serviceaccount "x" not found', "create what the message does not find"),
+    ],
+)
+def test_the_advice_about_a_refused_pod_fits_the_cause(message: str, cure: str) -> None:
+    refused = row("ps-0", TaskState.CREATE_FAILED, reason="CreateFailed", message=message)
+    [line] = explanation.explain(job(Phase.PENDING, refused), NOON).advice
+    assert cure in line
+
+
 CAUSES: list[tuple[str, Job, str, str]] = [
     (
         "an image that cannot be pulled",
@@ -98,7 +145,27 @@ CAUSES: list[tuple[str, Job, str, str]] = [
             ),
         ),
         "again in 5s: CreateFailed: exceeded quota: pods",
-        "refused the pod of ps-0",
+        "refused the pod of ps-0, and the operator tries again",
+    ),
+    (
+        "a pod that needs an object that does not exist",
+        job(
+            Phase.PENDING,
+            row(
+                "ps-0",
+                TaskState.CREATE_FAILED,
+                reason="CreateFailed",
+                message='serviceaccount "trainer" not found',
+            ),
+        ),
+        'serviceaccount "trainer" not found',
+        "create what the message does not find. To change the template, delete the job",
+    ),
+    (
+        "a scheduler that does not exist",
+        job(Phase.PENDING, row("ps-0", TaskState.PENDING, pod="digits-ps-0")),
+        "it has no node yet",
+        "digits-ps-0 -n team-a. If it has none, its schedulerName may name no scheduler",
     ),
     (
         "a process that the system refuses",
@@ -256,10 +323,35 @@ CAUSES: list[tuple[str, Job, str, str]] = [
         "If the message names a limit of the pod, raise this limit in spec.replicaSpecs.ps.",
     ),
     (
+        "an init container that failed",
+        job(
+            Phase.RESTARTING,
+            row(
+                "ps-0",
+                TaskState.BACK_OFF,
+                attempt=2,
+                exit_code=1,
+                reason="InitContainerFailed",
+                message="init container fetch: no data",
+            ),
+        ),
+        "attempt 2: exit code 1 (InitContainerFailed): init container fetch: no data",
+        "kubectl logs digits-ps-0 -n team-a -c CONTAINER",
+    ),
+    (
         "a lost node",
         job(Phase.DEGRADED, row("ps-0", TaskState.BACK_OFF, attempt=2, reason="NodeLost")),
         "ps-0 attempt 1: NodeLost",
         "Nothing about the last failure: the program did not cause it.",
+    ),
+    (
+        "a node that the template names and that does not exist",
+        job(
+            Phase.RESTARTING,
+            row("ps-0", TaskState.BACK_OFF, attempt=3, reason="NodeLost", failures_in_a_row=2),
+        ),
+        "ps-0 attempt 2: NodeLost",
+        "If the template in spec.replicaSpecs.ps names the node (nodeName), every attempt goes",
     ),
     (
         "a pod that vanished",

@@ -63,6 +63,9 @@ class ReplicaType(enum.StrEnum):
     EVALUATOR = "evaluator"
 
 
+_TYPES = frozenset(ReplicaType)
+
+
 @dataclass(frozen=True, slots=True)
 class TaskName:
     """One task of a job, named the same over all restarts.
@@ -87,7 +90,7 @@ class TaskName:
         True
         """
         found = re.fullmatch(r"([a-z]+)-(0|[1-9][0-9]*)", text, re.ASCII)
-        if found is None or found[1] not in {str(kind) for kind in ReplicaType}:
+        if found is None or found[1] not in _TYPES:
             raise ValueError(
                 f"{text!r} is not a task name: write <type>-<index>, where <type> is one of "
                 + ", ".join(ReplicaType)

@@ -134,18 +134,20 @@ class Actor:
                 self._refuse_alike(key, job.metadata.uid, batch, starts)
                 return True
             size = min(2 * size, MOST_AT_ONCE)
-        return self._waits(key, tried)
+        return self._must_look(key, tried)
 
-    def _waits(self, key: Key, started: Iterable[str]) -> bool:
-        """Return whether a created pod already waits, for example for the admission of a queue.
+    def _must_look(self, key: Key, started: Iterable[str]) -> bool:
+        """Return whether the next pass must look at a created pod.
 
-        The next pass writes this into the status. No event may report it, because the answer to the
-        POST has reported it already.
+        The pod may wait for the admission of a queue, or its template may bind it to a lost node.
+        No event may report the pod, because the answer to the POST has reported it already.
         """
-        waiting = (
-            pod for pod in self._cache.pods(key) if pod_fields.condition(pod, "PodScheduled")
+        found = (
+            pod["metadata"]["name"]
+            for pod in self._cache.pods(key)
+            if pod_fields.condition(pod, "PodScheduled") or pod["spec"].get("nodeName")
         )
-        return not {pod["metadata"]["name"] for pod in waiting}.isdisjoint(started)
+        return not set(found).isdisjoint(started)
 
     async def _start(
         self, key: Key, job: TrainingJob, start: StartTask, manifest: dict[str, Any]

@@ -1,8 +1,9 @@
 """Watch the cluster with kopf: changes go into the cache, and their jobs into the queue.
 
-Only `on.event` is used. All other kinds of handlers patch objects, add finalizers, or rely on an
-index that is wrong after a relist. kopf does not tell which objects were deleted while a watch was
-broken, so every relist asks for a comparison with the cluster.
+kopf keeps the watches going, and `kopf_client` takes the changes out of them. A watch reports the
+changes after a LIST. The objects of the LIST itself are read by a comparison with the cluster,
+which every LIST asks for. The comparison also finds the objects that were deleted while a watch was
+broken.
 
 kopf recovers from faults of the network by itself. Most other faults end kopf: a page of a proxy, a
 line that is cut off, a watch that answers 410. `Informer` then starts kopf again, after a pause
@@ -12,7 +13,7 @@ that grows.
 import asyncio
 import itertools
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,9 +21,10 @@ import kopf
 
 from capstan_operator.api import names
 from capstan_operator.app.apart import apart, stop
+from capstan_operator.app.changes import Change
 from capstan_operator.app.kopf_client import Client, described
-from capstan_operator.app.unremembered import NoDiffs, NoProgress
 from capstan_operator.app.watches import Watches
+from capstan_operator.kube import pod_fields
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.credentials import Connection
 from capstan_operator.kube.table import Key
@@ -37,6 +39,11 @@ guesses."""
 WELL_SECONDS = 60.0
 """If kopf has run for this long, it counts as recovered, and the next pause is the first one
 again."""
+
+_JOBS = (names.GROUP, names.VERSION, names.PLURAL)
+_OF_JOBS = (("", "v1", "pods"), ("", "v1", "services"))
+"""The resources that are watched. Pods and Services are watched only if they carry the label of a
+job."""
 
 WATCHER = "watcher for "
 """The beginning of the names of kopf's tasks that hold a watch."""
@@ -56,13 +63,14 @@ class Forever:
 class Informer:
     """Watches jobs, their pods, and their Services, which a user may delete by mistake.
 
-    `wake` is called with each job that has changed, and `unserved` with each job whose Service was
-    deleted. `relisted` is called for each LIST of kopf's, and for each object in a LIST. All of
-    them are called in the event loop that `watch` runs in.
+    `wake` is called with each job that has changed, `wake_soon` with each job of a pod that only
+    makes progress, and `unserved` with each job whose Service was deleted. `relisted` is called for
+    each LIST of kopf's. All of them are called in the event loop that `watch` runs in.
     """
 
     cache: Cache
     wake: Callable[[Key], None]
+    wake_soon: Callable[[Key], None]
     relisted: Callable[[], None]
     unserved: Callable[[Key], None]
     watches: Watches
@@ -108,7 +116,7 @@ class Informer:
         # When kopf ends, it leaves tasks behind. Their errors do not matter.
         asyncio.get_running_loop().set_exception_handler(lambda _, left: log.debug("%s", left))
         registry = kopf.OperatorRegistry()
-        client = Client(lambda: _call(home, self.relisted), logged)
+        client = Client(_ThreadsafeListener(self, home), logged)
 
         async def connect() -> Connection:
             return await connection()
@@ -119,18 +127,10 @@ class Informer:
         async def login(**_: Any) -> kopf.AiohttpSession:
             return await client.login(connect_at_home)
 
-        def tell(handle: Callable[[str | None, dict[str, Any]], None]) -> Any:
-            async def handler(event: Any, **_: Any) -> None:
-                _call(home, handle, event["type"], event["object"])
-
-            return handler
-
         kopf.on.login(registry=registry, id="login")(login)
-        job = (names.GROUP, names.VERSION, names.PLURAL)
-        kopf.on.event(*job, registry=registry, id="job")(tell(self.job))
-        labelled: Any = {"labels": {names.LABEL_JOB_NAME: kopf.PRESENT}, "registry": registry}
-        kopf.on.event("", "v1", "pods", id="pod", **labelled)(tell(self.pod))
-        kopf.on.event("", "v1", "services", id="service", **labelled)(tell(self.service))
+        # kopf watches the resources that have a handler.
+        for resource in (_JOBS, *_OF_JOBS):
+            kopf.on.event(*resource, registry=registry)(_unused)
         tasks = await kopf.spawn_tasks(
             registry=registry,
             settings=_settings(),
@@ -150,11 +150,29 @@ class Informer:
             every = asyncio.all_tasks()
             await stop([*tasks, *(task for task in every if task.get_name().startswith(WATCHER))])
 
-    def job(self, kind: str | None, job: dict[str, Any]) -> None:
-        """Put a job into the cache, and wake it if it has changed.
+    def listed(self, resource: str, namespace: str | None, version: str) -> None:
+        """Note that a watch begins, and request the comparison that reads the objects before it."""
+        self.watches.reported(resource, namespace, int(version))
+        self.relisted()
 
-        `kind` is the type of the watch event, or None for an object of a LIST.
-        """
+    def changed(self, resource: str, changes: Sequence[Change]) -> None:
+        """Handle the next changes that a watch reports."""
+        for change in changes:
+            self._handle(resource)(*change)
+        metadata = changes[-1].manifest["metadata"]
+        self.watches.reported(resource, metadata["namespace"], int(metadata["resourceVersion"]))
+
+    def _handle(self, resource: str) -> Callable[[str, dict[str, Any]], None]:
+        match resource:
+            case "pods":
+                return self.pod
+            case "services":
+                return self.service
+            case _:
+                return self.job
+
+    def job(self, kind: str, job: dict[str, Any]) -> None:
+        """Put a job into the cache, and wake it if it has changed."""
         key = Key(job["metadata"]["namespace"], job["metadata"]["name"])
         before = self.cache.job(key)
         self.cache.job_event(kind, job)
@@ -162,40 +180,45 @@ class Informer:
         # faster than the answer to the request.
         if self.cache.job(key) is not before and not self.cache.is_own_write(key, before):
             self.wake(key)
-        self._hear(names.PLURAL, kind, job)
 
-    def pod(self, kind: str | None, pod: dict[str, Any]) -> None:
-        """Put a pod into the cache, and wake the jobs that need a pass because of the pod.
-
-        `kind` is the type of the watch event, or None for an object of a LIST.
-        """
+    def pod(self, kind: str, pod: dict[str, Any]) -> None:
+        """Put a pod into the cache, and wake the jobs that need a pass because of the pod."""
+        has_ended = kind == "DELETED" or pod_fields.is_final(pod) or pod_fields.due(pod) is not None
+        wake = self.wake if has_ended else self.wake_soon
         for key in self.cache.pod_event(kind, pod):
-            self.wake(key)
-        self._hear("pods", kind, pod)
+            wake(key)
 
-    def service(self, kind: str | None, service: dict[str, Any]) -> None:
-        """Wake the job of a Service that was deleted. Other events change nothing.
-
-        `kind` is the type of the watch event, or None for an object of a LIST.
-        """
+    def service(self, kind: str, service: dict[str, Any]) -> None:
+        """Wake the job of a Service that was deleted. Other changes have no effect."""
         if kind == "DELETED":
             # A Service has the name of its job.
             key = Key(service["metadata"]["namespace"], service["metadata"]["name"])
             self.unserved(key)
             self.wake(key)
 
-    def _hear(self, resource: str, kind: str | None, found: dict[str, Any]) -> None:
-        """Report an object to `watches`. If it comes from a LIST, call `relisted`."""
-        metadata = found["metadata"]
-        self.watches.reported(resource, metadata["namespace"], int(metadata["resourceVersion"]))
-        if kind is None:
-            self.relisted()
+
+@dataclass(slots=True)
+class _ThreadsafeListener:
+    """Passes the objects that kopf's thread reads to an informer, in the informer's event loop."""
+
+    informer: Informer
+    loop: asyncio.AbstractEventLoop
+
+    def listed(self, resource: str, namespace: str | None, version: str) -> None:
+        _call(self.loop, self.informer.listed, resource, namespace, version)
+
+    def changed(self, resource: str, changes: Sequence[Change]) -> None:
+        _call(self.loop, self.informer.changed, resource, changes)
 
 
-def _call(home: asyncio.AbstractEventLoop, function: Callable[..., None], *arguments: Any) -> None:
-    """Call a function in the event loop `home`, unless the process has closed that loop."""
-    if not home.is_closed():
-        home.call_soon_threadsafe(function, *arguments)
+async def _unused(**_: Any) -> None:
+    """Do nothing: `changes.Changes` leaves no events for handlers."""
+
+
+def _call(loop: asyncio.AbstractEventLoop, function: Callable[..., None], *arguments: Any) -> None:
+    """Call a function in an event loop, unless the process has closed the loop."""
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(function, *arguments)
 
 
 def _settings() -> kopf.OperatorSettings:
@@ -205,15 +228,14 @@ def _settings() -> kopf.OperatorSettings:
     settings.peering.standalone = True
     settings.scanning.disabled = True
     settings.posting.enabled = False
-    settings.persistence.progress_storage = NoProgress()
-    settings.persistence.diffbase_storage = NoDiffs()
     settings.networking.request_timeout = 30
     settings.networking.connect_timeout = 10
     settings.networking.error_backoffs = Forever()
     settings.watching.server_timeout = 270
     settings.watching.client_timeout = 300
     settings.watching.connect_timeout = 10
-    settings.watching.chunk_size = 500
-    for resource in ("pods", "services"):
-        settings.watching.label_selectors["", "v1", resource] = names.LABEL_JOB_NAME
+    # kopf reads only the version of a LIST.
+    settings.watching.chunk_size = 1
+    for resource in _OF_JOBS:
+        settings.watching.label_selectors[resource] = names.LABEL_JOB_NAME
     return settings

@@ -1,23 +1,30 @@
 """A middleware of aiohttp for kopf's requests to the API server.
 
-The middleware adds functions that kopf lacks. kopf has no hook for a LIST that found nothing. It
-starts a watch again as soon as the watch ends, waits for as long as a server asks, and logs every
-attempt that fails. It logs in again at once when a token is refused. It reads discovery only once,
-and never watches a resource that was missing then.
+The middleware takes the objects out of the answers before kopf reads them. kopf lists a resource,
+watches it from the version of the LIST, and lists it again if the watch expires. For that it needs
+only versions. For each object, it would start a task, keep a record, and call handlers.
+
+The middleware also adds functions that kopf lacks. kopf starts a watch again as soon as the watch
+ends, waits for as long as a server asks, and logs every attempt that fails. It logs in again at
+once when a token is refused. It reads discovery only once, and never watches a resource that was
+missing then.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Protocol, cast
 
 import aiohttp
 import kopf
 import pydantic_core
 
 from capstan_operator.api import names
-from capstan_operator.kube import paths
+from capstan_operator.app import watches
+from capstan_operator.app.changes import Change, Changes
+from capstan_operator.kube import paths, shapes
 from capstan_operator.kube.credentials import Connection
 from capstan_operator.kube.errors import LONGEST_RETRY_AFTER_SECONDS
 from capstan_operator.reconcile import words
@@ -37,7 +44,6 @@ again."""
 MAX_FAULT = 300
 """The most characters of a fault that are logged. An ERROR event holds a whole object."""
 
-_WATCHED = (names.PLURAL, "pods", "services")
 _DISCOVERED = {"/apis": ("groups", names.GROUP), paths.GROUP_VERSION: ("resources", names.PLURAL)}
 """The paths of discovery through which kopf finds TrainingJobs. For each path: the list in its
 answer, and the name that the list must contain."""
@@ -46,18 +52,35 @@ _LOGIN = "the login"
 log = logging.getLogger(__name__)
 
 
+class Listener(Protocol):
+    """The reader of the objects that kopf's requests find. It is called in kopf's thread."""
+
+    def listed(self, resource: str, namespace: str | None, version: str) -> None:
+        """Take note that a watch of all later versions begins. No object was read.
+
+        `namespace` is None if the watch covers all namespaces.
+        """
+
+    def changed(self, resource: str, changes: Sequence[Change]) -> None:
+        """Take the next changes that a watch reports."""
+
+
 class Answer(aiohttp.ClientResponse):
-    """An answer whose JSON is read in less time and memory: equal keys share one string."""
+    """An answer to kopf. An answer to a LIST has its version, but no objects and no next page."""
 
     async def json(self, **options: Any) -> Any:
-        return await super().json(**{"loads": pydantic_core.from_json, **options})
+        document = await super().json(**{"loads": pydantic_core.from_json, **options})
+        if not is_list(self) or not shapes.is_list(document):
+            return document
+        version = document["metadata"]["resourceVersion"]
+        return document | {"items": [], "metadata": {"resourceVersion": version}}
 
 
 @dataclass(slots=True)
 class Client:
-    """Sends kopf's requests, for one event loop. It calls `relisted` after each LIST."""
+    """Sends kopf's requests, for one event loop."""
 
-    relisted: Callable[[], None]
+    listener: Listener
     faults: dict[str, str]
     """The last logged fault of each watch, of each path of discovery and of the login. The dict may
     outlive this object, so that a fault is logged once even if kopf is started again."""
@@ -109,10 +132,9 @@ class Client:
     ) -> aiohttp.ClientResponse:
         """Send a request of kopf's: delay frequent watches, report LISTs, and log faults."""
         path = request.url.path
-        is_list_or_watch = path.rpartition("/")[2] in _WATCHED
-        subject = f"the watch of {path}" if is_list_or_watch else f"discovery at {path}"
-        is_watch = request.url.query.get("watch") == "true"
-        if is_watch:
+        resource, namespace = _watched(path)
+        subject = f"the watch of {path}" if resource else f"discovery at {path}"
+        if is_watch(request):
             await self._pause(path)
         try:
             answer = await send(request)
@@ -130,9 +152,12 @@ class Client:
             # stop a watch.
             answer.close()
             raise aiohttp.ClientConnectionError("too many requests, and a distant Retry-After")
-        # kopf reports no event for an empty LIST.
-        if answer.ok and is_list_or_watch and not is_watch:
-            self.relisted()
+        if answer.ok and is_list(request):
+            version: str = (await answer.json())["metadata"]["resourceVersion"]
+            self.listener.listed(resource, namespace, version)
+        if answer.ok and is_watch(request):
+            tell = partial(self.listener.changed, resource)
+            answer.content = cast(aiohttp.StreamReader, Changes(answer.content, tell))
         return answer
 
     async def _pause(self, path: str) -> None:
@@ -152,11 +177,33 @@ class Client:
             log.info("%s works again", subject)
 
 
-async def _missing(path: str, answer: aiohttp.ClientResponse) -> str:
-    """Return the fault of an answer of discovery that lacks TrainingJobs, or "" for other answers.
+def is_watch(about: aiohttp.ClientRequest | aiohttp.ClientResponse) -> bool:
+    """Return whether a request, or the request of an answer, starts a watch."""
+    return about.url.query.get("watch") == "true"
 
-    An API server that has just started may not list the group yet, or answer 404 for it.
+
+def is_list(about: aiohttp.ClientRequest | aiohttp.ClientResponse) -> bool:
+    """Return whether a request, or the request of an answer, lists a watched resource."""
+    return bool(_watched(about.url.path)[0]) and not is_watch(about)
+
+
+def _watched(path: str) -> tuple[str, str | None]:
+    """Return the watched resource at a path, or "", and its namespace, or None for all of them."""
+    *_, above, namespace, resource = ("", "", *path.split("/"))
+    if resource not in watches.RESOURCES:
+        return "", None
+    return resource, namespace if above == "namespaces" else None
+
+
+async def _missing(path: str, answer: aiohttp.ClientResponse) -> str:
+    """Return the fault of an answer that lacks what kopf has asked for, or "" for other answers.
+
+    An answer of discovery lacks TrainingJobs if an API server has just started: it may not list the
+    group yet, or answer 404 for it.
     """
+    if is_list(answer):
+        is_fault = answer.ok and not shapes.is_list(await answer.json())
+        return f"{answer.status} {answer.reason}, without a list" if is_fault else ""
     # The address of the server may have a path of its own, before the path of the API.
     found = next(
         (list_and_name for end, list_and_name in _DISCOVERED.items() if path.endswith(end)), None

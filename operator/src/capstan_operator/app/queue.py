@@ -16,6 +16,9 @@ from capstan_operator.kube.table import Key
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 60.0
 SPREAD = 0.2
+SOON_SECONDS = 0.1
+"""The longest time that a change waits for others of the same job. The number is a guess: a person
+does not notice the time."""
 
 
 class WorkQueue:
@@ -27,6 +30,7 @@ class WorkQueue:
         self._added: dict[Key, float] = {}
         self._busy: dict[Key, float] = {}
         self._timers: dict[Key, asyncio.TimerHandle] = {}
+        self._soon: dict[Key, asyncio.TimerHandle] = {}
         self._failures: dict[Key, int] = {}
         self._arrived = asyncio.Event()
 
@@ -49,6 +53,15 @@ class WorkQueue:
         if key not in self._busy:
             self._offer(key)
 
+    def add_soon(self, key: Key) -> None:
+        """Add the key after `SOON_SECONDS`, unless a worker takes the key earlier.
+
+        Changes of many pods of a job within this time cause one pass.
+        """
+        if key not in self._added and key not in self._soon:
+            loop = asyncio.get_running_loop()
+            self._soon[key] = loop.call_later(SOON_SECONDS, self.add, key)
+
     def add_after(self, key: Key, seconds: float) -> None:
         """Add the key after `seconds`. An earlier `add_after` of the key has no effect any more."""
         self._forget_timer(key)
@@ -61,6 +74,8 @@ class WorkQueue:
             self._arrived.clear()
             await self._arrived.wait()
         key = self._waiting.popleft()
+        if (soon := self._soon.pop(key, None)) is not None:
+            soon.cancel()
         self._busy[key] = self._added.pop(key)
         return key
 

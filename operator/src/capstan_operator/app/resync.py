@@ -17,18 +17,27 @@ from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.watches import Watches
 from capstan_operator.kube import owners, paths, pod_fields
-from capstan_operator.kube.cache import Cache, thin, unmanaged
+from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.errors import ApiError, NotFound
 from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
 from capstan_operator.reconcile.policies import wake as policy
 
+BEGIN_SECONDS = 2.0
+"""The longest time that the first comparison waits for the watches. A comparison before a watch
+begins must be repeated after it. The number is a guess."""
+TOGETHER_SECONDS = 0.1
+"""The time between a relist and the comparison that the relist causes. A lost connection breaks
+several watches, and one comparison serves the relists of all of them. The number is a guess."""
 RELISTED_SECONDS = 2.0
-"""The time between the last object of a relist and the comparison that the relist causes."""
+"""The time between a relist and its comparison if another comparison has ended less than this time
+before. Many relists in a row must not cause many comparisons."""
 MOST_MOMENTS = 5
 """While relists follow each other, a comparison is put off by `RELISTED_SECONDS` at most this many
 times."""
 SPREAD = 0.1
+
+_PHASES = frozenset(Phase)
 
 
 class Resync:
@@ -50,6 +59,7 @@ class Resync:
         self._wake = wake
         self._watches = watches
         self._asked = asyncio.Event()
+        self._follows_relist = False
         self._known: set[str | None] = set()
 
     def knows(self, namespace: str) -> bool:
@@ -61,17 +71,32 @@ class Resync:
         return None in self._known or namespace in self._known
 
     def ask(self) -> None:
-        """Request a comparison. Does not wait for it."""
+        """Request a comparison, because a watch begins again. Does not wait for the comparison."""
         self._asked.set()
+        self._follows_relist = True
+
+    async def wait_for_watches(self) -> None:
+        """Wait until every watch has begun, for at most `BEGIN_SECONDS`."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BEGIN_SECONDS):
+                while not self._watches.have_begun():
+                    await self._asked.wait()
+                    self._asked.clear()
 
     async def wait(self, seconds: float) -> None:
         """Wait until a comparison is due: after about this time, or shortly after `ask`.
 
-        Further calls of `ask` put the comparison off, but not for ever.
+        Call this as soon as a comparison has ended. If `ask` is called soon after that, further
+        calls put the next comparison off, but not for ever.
         """
+        clock = asyncio.get_running_loop().time
+        compared = clock()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds * random.uniform(1 - SPREAD, 1 + SPREAD)):
                 await self._asked.wait()
+        if self._asked.is_set() and clock() - compared >= RELISTED_SECONDS:
+            await asyncio.sleep(TOGETHER_SECONDS)
+            self._asked.clear()
         for _ in range(MOST_MOMENTS):
             if self._asked.is_set():
                 self._asked.clear()
@@ -83,12 +108,16 @@ class Resync:
         Raises kube.errors.ApiError if none can be read, and NotFound if the API server does not
         know TrainingJobs.
         """
+        # A watch does not report the changes before it begins, so it has not missed them.
+        missed, self._follows_relist = not self._follows_relist, False
         news: set[Key] = set()
         served: dict[Key, Uid] = {}
         faults: dict[str | None, ApiError] = {}
         for scope in self._scopes:
             try:
-                news |= await self._compare(scope, served)
+                found = await self._compare(scope, served)
+                self._metrics.repaired.inc(len(found) if missed and scope in self._known else 0)
+                news |= found if scope in self._known else self._first(scope)
             except NotFound:
                 raise
             except ApiError as error:
@@ -104,11 +133,11 @@ class Resync:
     async def _compare(self, scope: str | None, served: dict[Key, Uid]) -> set[Key]:
         """Compare one namespace, or all namespaces if `scope` is None.
 
-        Return the jobs that need a pass. Add each job that has its Service to `served`.
+        Return the jobs that differed. Add each job that has its Service to `served`.
         """
         labelled = {"labelSelector": names.LABEL_JOB_NAME}
-        jobs = await self._rest.list(paths.jobs(scope), unmanaged)
-        pods = await self._rest.list(paths.pods(scope), thin, **labelled)
+        jobs = await self._rest.list(paths.jobs(scope), self._cache.kept_job)
+        pods = await self._rest.list(paths.pods(scope), self._cache.kept_pod, **labelled)
         services = await self._rest.list(paths.services(scope), _owned, **labelled)
         news = self._cache.replace_jobs(jobs.items, jobs.resource_version, scope)
         news |= self._cache.replace_pods(pods.items, pods.resource_version, scope)
@@ -118,17 +147,18 @@ class Resync:
                 served[key] = owner
         self._watches.listed(names.PLURAL, scope, _newest(jobs.items))
         self._watches.listed("pods", scope, _newest(pods.items))
-        if scope in self._known:
-            self._metrics.repaired.inc(len(news))
-            return news
+        return news
+
+    def _first(self, scope: str | None) -> set[Key]:
+        """Note that a scope was compared for the first time. Return all its jobs."""
         self._known.add(scope)
-        return news | {key for key in self._cache.jobs() if scope in (None, key.namespace)}
+        return {key for key in self._cache.jobs() if scope in (None, key.namespace)}
 
     def _has_work(self, key: Key) -> bool:
         manifest = self._cache.job(key) or {}
         phase = (manifest.get("status") or {}).get("phase")
         return policy.by_comparison(
-            Phase(phase) if phase in {known.value for known in Phase} else None,
+            Phase(phase) if phase in _PHASES else None,
             has_living_pods=not all(map(pod_fields.is_final, self._cache.pods(key))),
         )
 

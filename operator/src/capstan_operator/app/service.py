@@ -64,7 +64,12 @@ class Operator:
             watches,
         )  # fmt: skip
         self._informer = Informer(
-            cache, queue.add, self._resync.ask, self._controller.preparations.forget, watches
+            cache,
+            queue.add,
+            queue.add_soon,
+            self._resync.ask,
+            self._controller.preparations.forget,
+            watches,
         )
         health.stuck = watches.stuck
 
@@ -72,11 +77,15 @@ class Operator:
         """Make passes until cancelled. Returns when the API server no longer knows TrainingJobs."""
         await first_of(
             *(self._work() for _ in range(WORKERS)),
-            self._compare_for_ever(),
+            self._compare_after_watches(),
             self._recorder.run(),
             self._reports.run(),
             self._informer.watch(self._rest.connection, self._settings.namespaces),
         )
+
+    async def _compare_after_watches(self) -> None:
+        await self._resync.wait_for_watches()
+        await self._compare_for_ever()
 
     async def _compare_for_ever(self) -> None:
         """Compare until the API server no longer knows TrainingJobs."""

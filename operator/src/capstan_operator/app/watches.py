@@ -6,8 +6,12 @@ must have reported the newest object of a consistent LIST soon after that LIST.
 
 from collections.abc import Callable
 
+from capstan_operator.api import names
+
 LATE_SECONDS = 60.0
 """The time after a LIST by which the watch must have reported the newest object of the LIST."""
+
+RESOURCES = (names.PLURAL, "pods", "services")
 
 _Watch = tuple[str, str | None]
 
@@ -25,8 +29,16 @@ class Watches:
         self._reported: dict[_Watch, int] = {}
         self._missed: dict[_Watch, tuple[int, float]] = {}
 
-    def reported(self, resource: str, namespace: str, version: int) -> None:
-        """Note that a watch has reported an object of this version."""
+    def have_begun(self) -> bool:
+        """Return whether every watch has begun."""
+        return all(
+            (resource, namespace) in self._reported
+            for resource in RESOURCES
+            for namespace in self._namespaces or (None,)
+        )
+
+    def reported(self, resource: str, namespace: str | None, version: int) -> None:
+        """Note that a watch has reported all changes up to this version, or begins with it."""
         watch = self._watch(resource, namespace)
         self._reported[watch] = max(version, self._reported.get(watch, 0))
 

@@ -104,6 +104,14 @@ class Cache:
             self._keep(thinned)
         return _job_keys(change)
 
+    def kept_job(self, job: Manifest) -> Manifest:
+        """Return a job of a LIST as `replace_jobs` takes it. An unchanged job needs no memory."""
+        return self._jobs.same(job) or unmanaged(job)
+
+    def kept_pod(self, pod: Manifest) -> Manifest:
+        """Return a pod of a LIST as `replace_pods` takes it. An unchanged pod needs no memory."""
+        return self._pods.same(pod) or thin(pod)
+
     def replace_jobs(
         self, items: Iterable[Manifest], resource_version: str, namespace: str | None
     ) -> set[Key]:
@@ -112,8 +120,7 @@ class Cache:
         If `namespace` is None, the LIST has the jobs of all namespaces. Return the keys of the jobs
         that changed.
         """
-        jobs = [unmanaged(job) for job in items]
-        changes = self._jobs.replace(jobs, int(resource_version), namespace)
+        changes = self._jobs.replace(items, int(resource_version), namespace)
         for gone in self._remains.keys() - self._jobs.rows.keys():
             del self._remains[gone]
         return {table.key_of(job) for change in changes for job in change if job is not None}
@@ -126,7 +133,7 @@ class Cache:
         If `namespace` is None, the LIST has the pods of all namespaces. Return the keys of the jobs
         that need a pass.
         """
-        thinned = [self._thinned(pod) for pod in items]
+        thinned = [self._pods.same(pod) or self._thinned(pod) for pod in items]
         changes = self._pods.replace(thinned, int(resource_version), namespace)
         for change in changes:
             self._index(change)

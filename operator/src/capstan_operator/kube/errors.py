@@ -16,6 +16,7 @@ ApiError
 
 import email.utils
 import json
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -85,6 +86,14 @@ class Unavailable(ApiError, Temporary):
     pass
 
 
+_UNDECLARED = re.compile(r"(\.\S+): field not declared in schema")
+_OLD_CRD = (
+    "the CustomResourceDefinition lacks {}, because it is older than this operator: apply the"
+    " trainingjobs.capstan.dev.yaml of the operator's version"
+)
+"""The message for fields of an applied object that the schema of the API server lacks. The server
+answers 500 and names each field in a line."""
+
 _BY_STATUS: Mapping[int, type[ApiError]] = {
     400: Refused,
     401: Forbidden,
@@ -107,6 +116,8 @@ def of_answer(
     document = _status_document(body)
     reason = str(document.get("reason") or "")
     message = str(document.get("message") or "") or _words(body)
+    if missing := _UNDECLARED.findall(message):
+        message = _OLD_CRD.format(", ".join(missing))
     details = document.get("details")
     if not isinstance(details, Mapping):
         details = {}

@@ -9,8 +9,10 @@ def is_object(document: Mapping[str, Any]) -> bool:
     return isinstance(document.get("metadata"), dict)
 
 
-def is_list(document: Mapping[str, Any]) -> bool:
+def is_list(document: object) -> bool:
     """Say whether a document is a page of a LIST, and holds objects only."""
+    if not isinstance(document, Mapping):
+        return False
     texts = (document.get("apiVersion"), document.get("kind"))
     if not is_object(document) or not all(isinstance(text, str) for text in texts):
         return False

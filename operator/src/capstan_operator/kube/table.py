@@ -48,6 +48,13 @@ class Table:
         self._deleted: dict[str, float] = {}
         self._listed: dict[str | None, int] = {}
 
+    def same(self, found: Manifest) -> Manifest | None:
+        """Return the stored version of an object if it is this version, or None."""
+        known = self.rows.get(key_of(found))
+        if known is None or known["metadata"]["uid"] != found["metadata"]["uid"]:
+            return None
+        return known if _version(known) == _version(found) else None
+
     def tell(self, kind: str | None, found: Manifest) -> Change | None:
         """Store a version of one object, or remove the object if `kind` is DELETED.
 

@@ -90,9 +90,16 @@ class Plan:
 def changed(before: Status, after: Status) -> Status | None:
     """Return `after`, or None if it equals `before`.
 
-    A status that differs is compared in its rendered form, because a metric that is NaN differs
-    from itself.
+    Two statuses with the same states of tasks are compared in their rendered form. A metric that is
+    NaN differs from itself, and `before` may have lost texts because it was too big.
     """
+    if _states(after) != _states(before):
+        return after
     if after == before or status_json.render(after) == status_json.render(before):
         return None
     return after
+
+
+def _states(status: Status) -> object:
+    """Return the facts of a status that rendering does not change."""
+    return status.phase, [(row.name, row.attempt, row.state, row.uid) for row in status.tasks]

@@ -17,7 +17,7 @@ from capstan_operator.api.status import (
 from capstan_operator.reconcile import words
 from capstan_operator.reconcile.observe import NAME_CONFLICT, Obstacle
 from capstan_operator.reconcile.policies import phase, queue
-from capstan_operator.reconcile.policies.failure import REFUSED, STALLED, cause
+from capstan_operator.reconcile.policies.failure import REFUSED, STALLED, cause, how
 from capstan_operator.reconcile.policies.phase import ALIVE, TO_COME
 from capstan_operator.reconcile.policies.queue import Queued
 
@@ -241,9 +241,8 @@ def _why_waiting(row: TaskStatus) -> str:
         return row.waiting or f"{row.reason}: {row.message}"
     if row.state is not TaskState.BACK_OFF or row.finished_at is None:
         return ""
-    how = row.reason if row.exit_code is None else f"exit code {row.exit_code}"
     last_line = cause(row)
-    return f"{how}: {last_line}" if last_line else how
+    return f"{how(row)}: {last_line}" if last_line else how(row)
 
 
 def _summary(

@@ -9,6 +9,7 @@ from typing import Any
 import pydantic
 
 from capstan_operator.api import managed, names, status_json
+from capstan_operator.api.spec import RunPolicy
 from capstan_operator.api.status import Status
 from capstan_operator.errors import Fault, Invalid, Temporary
 from capstan_operator.kube import context as contexts
@@ -253,6 +254,7 @@ class Namespace:
             status=_status(metadata["name"], status),
             is_observed=bool(status),
             generation=metadata.get("generation"),
+            run_policy=_run_policy(manifest),
             is_deleted=metadata.get("deletionTimestamp") is not None,
         )
 
@@ -261,6 +263,16 @@ class Namespace:
         listed = await self.rest.list(paths.pods(self.name), labelSelector=selector)
         # A deleted job of the same name may have left pods.
         return [pod for pod in listed.items if owners.controller(pod, job.name) == job.uid]
+
+
+def _run_policy(manifest: Manifest) -> RunPolicy:
+    """Return the limits on a job, or the defaults if another version wrote limits that this one
+    does not understand.
+    """
+    try:
+        return RunPolicy.model_validate(manifest.get("spec", {}).get("runPolicy") or {})
+    except pydantic.ValidationError:
+        return RunPolicy()
 
 
 def _trainer(pod: Manifest) -> str:

@@ -56,6 +56,21 @@ _CONDITIONS = {
     "If this lasts, a finalizer or a lost node holds them.",
 }
 
+_REFUSALS = {
+    "failed calling webhook": "repair the admission webhook that the message names, or let the "
+    "cluster's administrator repair it",
+    "violates PodSecurity": "set the fields of the security context that the message names in the "
+    "template, or let the namespace enforce another level",
+    "exceeded quota": "free a part of the quota that the message names, or raise it: kubectl "
+    "describe quota{flags}",
+    " usage per ": "let the template keep the limits of the namespace, or change these: kubectl "
+    "describe limits{flags}",
+}
+"""What to do about a pod that was refused, by words in the message of the API server."""
+_OTHER_REFUSAL = (
+    "change the quota or policy that the message names, or create what the message does not find"
+)
+
 _FINAL = {
     "BackoffLimitExceeded": "Remove the cause, or raise spec.runPolicy.backoffLimit",
     "DeadlineExceeded": "Raise the deadline that the message names",
@@ -154,16 +169,21 @@ def _of_task(job: Job, row: TaskStatus) -> tuple[str, str]:
         return "held", f"{held}: kubectl get pod {row.pod}{job.flags} -o yaml"
     begins = row.state in (TaskState.PENDING, TaskState.STARTING)
     if begins and row.pod and not row.waiting and not job.is_local:
-        return "begins", f"If this lasts, read the events of the pod: {describe}"
+        # A pod whose scheduler does not exist gets no event.
+        no_event = "" if row.node else ". If it has none, its schedulerName may name no scheduler"
+        return "begins", f"If this lasts, read the events of the pod: {describe}{no_event}"
     return "", ""
 
 
 def _of_refusal(job: Job, row: TaskStatus) -> str:
     if job.is_local:
         return f"Make room on this machine: it refused to start {row.name}. capstanctl tries again."
+    causes = (cure for words, cure in _REFUSALS.items() if words in row.message)
+    cure = next(causes, _OTHER_REFUSAL).format(flags=job.flags)
     return (
-        f"Change the quota, policy or field that the message names: the API server refused the pod "
-        f"of {row.name}. The operator tries again."
+        f"The API server refused the pod of {row.name}, and the operator tries again: {cure}. To "
+        f"change the template, delete the job ({_command(job, 'delete')}), correct its file, and "
+        "submit it again."
     )
 
 
@@ -173,6 +193,10 @@ def _of_failure(job: Job, failed: LastFailure | None) -> Iterator[str]:
     kind = f"spec.replicaSpecs.{failed.task.type}"
     if failed.reason == failure.OOM_KILLED:
         yield f"Raise resources.limits.memory in {kind}, or let the program use less memory."
+    elif failed.reason == failure.INIT_CONTAINER_FAILED:
+        pod = f"{job.name}-{failed.task}"
+        yield f"Read what the init container wrote: kubectl logs {pod}{job.flags} -c CONTAINER"
+        return
     elif failed.reason in _CANNOT_RUN:
         yield f"{_TROUBLES[Trouble.START]} in {kind}."
         return
@@ -184,6 +208,11 @@ def _of_failure(job: Job, failed: LastFailure | None) -> Iterator[str]:
         return
     elif failed.reason in _NOT_OF_THE_PROGRAM:
         yield "Nothing about the last failure: the program did not cause it."
+        if failed.reason == observe.NODE_LOST and _is_repeated(job, failed):
+            yield (
+                f"If the template in {kind} names the node (nodeName), every attempt goes there: "
+                f"delete the job ({_command(job, 'delete')}), remove nodeName, and submit it again."
+            )
         return
     elif failed.exit_code == _KILLED and failed.reason in ("", "Error") and not job.is_local:
         yield (
@@ -191,6 +220,11 @@ def _of_failure(job: Job, failed: LastFailure | None) -> Iterator[str]:
             f"says so: kubectl events --for pod/{job.name}-{failed.task}{job.flags}"
         )
     yield f"Read what the task wrote: {_command(job, 'logs')} {failed.task}"
+
+
+def _is_repeated(job: Job, failed: LastFailure) -> bool:
+    """Return whether the attempt before the failed one has failed, too."""
+    return any(row.name == failed.task and row.failures_in_a_row > 1 for row in job.status.tasks)
 
 
 def _command(job: Job, verb: str) -> str:

@@ -9,7 +9,7 @@ from capstan_operator.api import names
 from capstan_operator.api.names import TaskName
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import words
-from capstan_operator.reconcile.policies import failure
+from capstan_operator.reconcile.policies import deadline, failure
 from capstan_operator.report import advice, duration, failures
 from capstan_operator.report.job import Job
 
@@ -51,6 +51,8 @@ class Explanation:
     ago: float | None
     """How many seconds ago the last failure was."""
     restarts: str
+    deadline: str
+    """When the job fails for lack of time, in a sentence. Empty if it has no deadline now."""
     advice: tuple[str, ...]
 
     def document(self) -> dict[str, Any]:
@@ -69,6 +71,7 @@ class Explanation:
             "lastFailure": self.last_failure,
             "secondsSinceFailure": _rounded(self.ago),
             "restarts": self.restarts,
+            "deadline": self.deadline,
             "advice": list(self.advice),
         }
 
@@ -93,6 +96,9 @@ class Explanation:
         if self.restarts:
             yield "Restarts"
             yield f"  {self.restarts}"
+        if self.deadline:
+            yield "Deadline"
+            yield f"  {self.deadline}"
         yield "What to do"
         yield from (f"  {line}" for line in self.advice)
 
@@ -113,6 +119,7 @@ def explain(job: Job, now: datetime) -> Explanation:
         last_failure="" if failed is None else failed.text,
         ago=None if failed is None else _seconds(failed.at, now),
         restarts=_restarts(status),
+        deadline=_deadline(job, now),
         advice=advice.advice(job, failed),
     )
 
@@ -199,10 +206,9 @@ def _why(row: TaskStatus, now: datetime) -> str:
         return "it was asked to end"
     if row.state not in (TaskState.BACK_OFF, TaskState.CREATE_FAILED):
         return ""
-    how = row.reason if row.exit_code is None else f"exit code {row.exit_code}"
     most = failure.MAX_REFUSAL if row.reason in failure.REFUSED else failure.LAST_WORDS
     said = failure.cause(row, most)
-    return _again(row, now) + ": ".join(filter(None, [how, said]))
+    return _again(row, now) + ": ".join(filter(None, [failure.how(row), said]))
 
 
 def _restarts(status: Status) -> str:
@@ -213,6 +219,17 @@ def _restarts(status: Status) -> str:
         f"{counted.application} after failures of the program, "
         f"{counted.infrastructure} after failures of the infrastructure"
     )
+
+
+def _deadline(job: Job, now: datetime) -> str:
+    """Return when the job fails for lack of time, or "" if that is not certain."""
+    if job.is_over or job.is_deleted or job.status.phase is Phase.SUSPENDED:
+        return ""
+    found = deadline.first(job.run_policy, job.status, waiting="")
+    if found is None:
+        return ""
+    left = duration.show(_until(found.at, now))
+    return f"the job fails in {left}, unless {found.unless} by then ({found.why.because})"
 
 
 def _seconds(since: datetime | None, now: datetime) -> float | None:

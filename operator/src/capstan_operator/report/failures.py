@@ -55,20 +55,11 @@ def _of_row(row: TaskStatus) -> LastFailure | None:
     if row.state is TaskState.STOPPED or not _has_failed(row):
         return None
     attempt = ended_attempt(row) or row.attempt
-    code = row.exit_code
-    how = row.reason or "failed" if code is None else f"exit code {code}{_word(row)}"
     where = f" on {row.node}" if row.node and row.state is TaskState.FAILED else ""
     said = failure.cause(row)
-    text = ": ".join(filter(None, [f"{row.name} attempt {attempt}{where}", how, said]))
-    return LastFailure(row.name, attempt, row.reason, code, row.finished_at, text)
+    text = ": ".join(filter(None, [f"{row.name} attempt {attempt}{where}", failure.how(row), said]))
+    return LastFailure(row.name, attempt, row.reason, row.exit_code, row.finished_at, text)
 
 
 def _has_failed(row: TaskStatus) -> bool:
     return bool(row.exit_code) or row.reason not in ("", failure.COMPLETED)
-
-
-def _word(row: TaskStatus) -> str:
-    word = (
-        row.reason if row.reason not in ("", "Error") else failure.SIGNALS.get(row.exit_code or 0)
-    )
-    return f" ({word})" if word else ""

@@ -1,9 +1,10 @@
 """A job as a user finds it: its status, and the place that keeps it."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from capstan_operator.api import names
+from capstan_operator.api.spec import RunPolicy
 from capstan_operator.api.status import Status
 
 _POD = re.compile(rf"(?P<job>.+)-(?P<task>(?:{'|'.join(names.ReplicaType)})-\d+)", re.ASCII)
@@ -40,6 +41,9 @@ class Job:
     """The identity of the job. Empty for a local job."""
     generation: int | None = None
     """The version of the job's spec. None for a local job."""
+    run_policy: RunPolicy = field(default_factory=RunPolicy)
+    """The limits on the job (`spec.runPolicy`). A local job has the defaults: its spec is not kept.
+    """
     is_deleted: bool = False
     """Whether the deletion of the job is under way."""
     is_run: bool = True

@@ -19,11 +19,15 @@ _FIELDS = "spec.runPolicy"
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """A time at which the job fails. `why` and `line` tell the user why."""
+    """A time at which the job fails. `why` and `line` tell the user why.
+
+    `unless` is the event that prevents the failure, as a clause.
+    """
 
     at: datetime
     why: Fatal
     line: str
+    unless: str
 
 
 def first(policy: RunPolicy, status: Status, waiting: str) -> Deadline | None:
@@ -39,12 +43,14 @@ def _all(policy: RunPolicy, status: Status, waiting: str) -> Iterator[Deadline]:
     seconds = policy.active_deadline_seconds
     if seconds is not None and status.start_time is not None:
         why = Fatal(EXCEEDED, f"{_FIELDS}.activeDeadlineSeconds")
-        yield Deadline(status.start_time + timedelta(seconds=seconds), why, _line("done", seconds))
+        at, line = status.start_time + timedelta(seconds=seconds), _line("done", seconds)
+        yield Deadline(at, why, line, "it is done")
     seconds = policy.pending_deadline_seconds
     if seconds is not None and status.pending_since is not None:
         why = Fatal(EXCEEDED, f"{_FIELDS}.pendingDeadlineSeconds")
         line = f"{_line('all tasks ran', seconds)}: {waiting}"
-        yield Deadline(status.pending_since + timedelta(seconds=seconds), why, line)
+        at = status.pending_since + timedelta(seconds=seconds)
+        yield Deadline(at, why, line, "all its tasks run")
 
 
 def _line(what: str, seconds: int) -> str:

@@ -106,14 +106,8 @@ class Failure:
         refused = self.kind is FailureClass.CREATE_FAILED
         last_line = cause(self, MAX_REFUSAL if refused else LAST_WORDS)
         where = f" on {self.node}" if self.node else ""
-        head = f"{self.task} attempt {self.attempt}{where}: {self._how()}"
+        head = f"{self.task} attempt {self.attempt}{where}: {how(self)}"
         return f"{head}: {last_line}" if last_line else head
-
-    def _how(self) -> str:
-        if self.exit_code is None:
-            return self.reason or "failed"
-        word = self.reason if self.reason not in ("", "Error") else SIGNALS.get(self.exit_code)
-        return f"exit code {self.exit_code}" + (f" ({word})" if word else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +163,14 @@ def lost(row: TaskStatus) -> Failure:
         message=DELETED_MESSAGE if deleted else LOST_MESSAGE,
         node=row.node,
     )
+
+
+def how(ended: Failure | TaskStatus) -> str:
+    """Return how an attempt ended: `exit code 137 (OOMKilled)`, or the reason without a code."""
+    if ended.exit_code is None:
+        return ended.reason or "failed"
+    word = ended.reason if ended.reason not in ("", "Error") else SIGNALS.get(ended.exit_code)
+    return f"exit code {ended.exit_code}" + (f" ({word})" if word else "")
 
 
 def cause(ended: Failure | TaskStatus, most: int = LAST_WORDS) -> str:
