@@ -9,7 +9,7 @@ from types import FrameType
 from typing import Any
 
 # Shorter than the limit of a test, which would end the test without saying what it waited for.
-PATIENCE_S = 50.0
+PATIENCE_S = 200.0
 
 
 def until(condition: Callable[[], object], patience_s: float = PATIENCE_S) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import capstan as tf
 
 _QUIET = range(10_000, 20_000)
-"""The end-to-end tests, which run at the same time, take higher ports."""
+"""The end-to-end tests, which run at the same time, take lower or higher ports."""
 _EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import tensor_shape
+from capstan.core import dtypes, tensor_shape
 
 Call = tuple[list[Any], dict[str, Any]]
 Numbers = Callable[..., Any]
@@ -88,6 +88,12 @@ CALLS: Mapping[str, Callable[[Numbers], Call]] = {
     "ParallelConcat": lambda n: (
         [[n(1, 3), n(1, 3)]],
         {"shape": tensor_shape.TensorShape([2, 3])},
+    ),
+    "DeepCopy": lambda n: ([n(2, 3)], {}),
+    "Empty": lambda n: ([np.array([2, 3], np.int32)], {"dtype": dtypes.float32, "init": True}),
+    **dict.fromkeys(
+        ("InplaceAdd", "InplaceSub", "InplaceUpdate"),
+        lambda n: ([n(4, 3), np.array([2, -1, 2], np.int32), n(3, 3)], {}),
     ),
     "PreventGradient": lambda n: ([n(3)], {}),
     "Cholesky": lambda n: ([_definite(n)], {}),

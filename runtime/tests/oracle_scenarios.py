@@ -128,10 +128,11 @@ def handles(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[A
         after = raw.ReadVariableOp(resource=v, dtype=value.dtype)
         view = tf.reshape(before, [-1])
     rows = raw.ResourceGather(resource=v, indices=[[2], [0]], dtype=value.dtype)
+    elements = raw.ResourceGatherNd(resource=v, indices=[[2, 0], [0, 1]], dtype=value.dtype)
     is_set = raw.VarIsInitializedOp(resource=v)
     clear = raw.DestroyResourceOp(resource=v)
     shape = raw.VariableShape(input=v)
-    return [is_set, fill, [before, view, after], shape, rows, is_set, clear, is_set]
+    return [is_set, fill, [before, view, after], shape, rows, elements, is_set, clear, is_set]
 
 
 def branches(tf: Any, draw: np.random.Generator, is_resource: bool) -> Sequence[Any]:
@@ -215,7 +216,7 @@ SCENARIOS: dict[str, tuple[Scenario, frozenset[str]]] = {
     "sparse nesterov": (_updating("SparseApplyMomentum", use_nesterov=True), frozenset()),
     "scaled ftrl": (_updating("ApplyFtrlV2", multiply_linear_by_lr=True), frozenset()),
     "fixed slots": (_updating("ApplyAdagrad", update_slots=False), frozenset()),
-    "handles": (handles, frozenset({"VariableShape", "DestroyResourceOp"})),
+    "handles": (handles, frozenset({"ResourceGatherNd", "VariableShape", "DestroyResourceOp"})),
     "branches": (branches, frozenset({"Switch", "RefSwitch", "Merge"})),
     "strings": (strings, frozenset({
         "StaticRegexFullMatch", "StringJoin", "ShardedFilename", "AsString",

@@ -13,6 +13,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from capstan import errors as errors
+from capstan.api import operator_dispatch as _operator_dispatch
 from capstan.api import ragged_dispatch as _ragged_dispatch
 from capstan.api.absent import absent as _absent
 from capstan.api.accumulators import *
@@ -82,6 +83,7 @@ from capstan.api.type_spec import *
 from capstan.api.while_ops import *
 from capstan.core import finder as _finder
 from capstan.core import public as _public
+from capstan.core import release as _release
 
 if TYPE_CHECKING:
     from tensorboard.compat.proto.config_pb2 import ConfigProto as ConfigProto
@@ -96,7 +98,9 @@ if TYPE_CHECKING:
     from capstan import python as python
     from capstan import train as train
     from capstan.api import app as app
+    from capstan.api import autograph as autograph
     from capstan.api import bitwise as bitwise
+    from capstan.api import config as config
     from capstan.api import data as data
     from capstan.api import distribute as distribute
     from capstan.api import distributions as distributions
@@ -129,13 +133,16 @@ if TYPE_CHECKING:
 
 _finder.install()
 globals().update(_ragged_dispatch.overrides(globals()))
+globals().update(_operator_dispatch.overrides(globals()))
 
-__version__ = "0.1.0"
+__version__ = _release.TENSORFLOW
 
 _MODULES = {
     "app": "capstan.api.app",
+    "autograph": "capstan.api.autograph",
     "bitwise": "capstan.api.bitwise",
     "compat": "capstan.compat",
+    "config": "capstan.api.config",
     "contrib": "capstan.contrib",
     "data": "capstan.api.data",
     "distribute": "capstan.api.distribute",
@@ -218,6 +225,7 @@ _ATTRIBUTES = {
     "disable_v2_tensorshape": "capstan.api.behavior",
     "dtypes": "capstan.api.namespaces",
     "executing_eagerly": "capstan.api.behavior",
+    "function": "capstan.api.def_function",
     "get_logger": "capstan.api.logging",
     "get_static_value": "capstan.api.known_values",
     "initialize_all_tables": "capstan.api.lookup.factories",
@@ -241,6 +249,8 @@ _ATTRIBUTES = {
     "tables_initializer": "capstan.api.lookup.factories",
     "timestamp": "capstan.api.printing",
     "variable_op_scope": "capstan.api.old_names",
+    "vectorized_map": "capstan.api.parallel_for",
+    "wrap_function": "capstan.api.traced.wrapped",
 }
 
 

@@ -9,10 +9,9 @@ the flags, TF_CONFIG or the task's address are wrong, or if the port is in use.
 import argparse
 import os
 import signal
+import socket
 import sys
-import threading
 from collections.abc import Sequence
-from types import FrameType
 from typing import Final
 
 from capstan import errors
@@ -36,20 +35,18 @@ def main(argv: Sequence[str]) -> int:
 
 def _serve(task: cluster.TaskConfig, protocol: str | None) -> int:
     logging.set_verbosity(logging.INFO)
-    stop_requested = threading.Event()
-    signals: list[int] = []
-
-    def end(number: int, frame: FrameType | None) -> None:
-        signals.append(number)
-        stop_requested.set()
-
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, end)
+    signalled, wakes = socket.socketpair()
+    wakes.setblocking(False)
+    # Handlers of Python run in the main thread. If this thread slept in a lock, it would not notice
+    # a signal that came just before it fell asleep. The number of a signal stays in the socket.
+    signal.set_wakeup_fd(wakes.fileno())
+    for handled in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(handled, lambda *_: None)
     running = server.Server(task.cluster, task.task_type, task.task_index, protocol)
-    stop_requested.wait()
+    (number,) = signalled.recv(1)
     running.stop()
-    logging.info("Server at %s has stopped: %s", running.target, signal.Signals(signals[0]).name)
-    return _SIGNALLED + signals[0]
+    logging.info("Server at %s has stopped: %s", running.target, signal.Signals(number).name)
+    return _SIGNALLED + number
 
 
 def _parser() -> argparse.ArgumentParser:

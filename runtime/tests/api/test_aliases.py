@@ -1,5 +1,6 @@
 """TensorFlow's modules can be imported by their paths, and load nothing until they are used."""
 
+import collections.abc
 import importlib
 import inspect
 import subprocess
@@ -20,12 +21,13 @@ from capstan.api import (
 )
 from capstan.api.feature_column import embedding
 from capstan.api.resource_variables import ResourceVariable
-from capstan.api.rnn import own_loops
+from capstan.api.rnn import cells, own_loops
 from capstan.client import device_lib
 from capstan.core import checkpoint_messages, saved_model_messages
 from capstan.core.queue_runner_messages import QueueRunnerDef
 from capstan.estimator import arguments, old_exports, training
 from capstan.estimator.canned import model_head
+from capstan.framework import indexed_slices
 from capstan.train import import_graph, readiness
 from capstan.train.hooked_session import HookedSession
 from capstan.train.moving_averages import assign_moving_average
@@ -53,11 +55,38 @@ NAMES = [
     ("python.framework.test_util", "create_local_cluster", tf.test.create_local_cluster),
     ("python.framework.dtypes", "float16_ref", tf.as_dtype("float16_ref")),
     ("python.ops.array_ops", "reshape", tf.reshape),
+    ("python.layers.utils", "constant_value", tf.contrib.framework.smart_constant_value),
+    ("python.ops.rnn_cell_impl", "_zero_state_tensors", cells.zeros),
+    ("python.data.ops.dataset_ops", "DatasetV1", tf.data.Dataset),
+    ("python.data.ops.dataset_ops", "get_legacy_output_shapes", tf.data.get_output_shapes),
+    ("python.framework.ops", "strip_name_scope", tf.contrib.framework.strip_name_scope),
+    ("python.keras", "Model", tf.keras.Model),
+    ("python.keras.callbacks", "Callback", tf.keras.callbacks.Callback),
+    ("python.keras.datasets", "mnist", tf.keras.datasets.mnist),
+    ("python.keras.preprocessing.sequence", "pad_sequences",
+     tf.keras.preprocessing.sequence.pad_sequences),
+    ("python.saved_model.signature_def_utils_impl", "predict_signature_def",
+     tf.saved_model.predict_signature_def),
+    ("python.training.distribution_strategy_context", "get_strategy", tf.distribute.get_strategy),
+    ("python.util.nest", "map_structure_up_to", tf.contrib.framework.nest.map_structure_up_to),
+    ("contrib.framework", "TensorSpec", tf.TensorSpec),
+    ("contrib.framework.nest", "flatten", tf.nest.flatten),
+    ("contrib.keras.layers", "Dense", tf.keras.layers.Dense),
+    ("contrib.metrics.python.ops.metric_ops", "accuracy", tf.contrib.metrics.accuracy),
+    ("contrib.rnn.python.ops.rnn_cell", "NASCell", tf.contrib.rnn.NASCell),
+    ("contrib.signal", "stft", tf.signal.stft),
+    ("contrib.stateless", "stateless_random_uniform", tf.random.stateless_uniform),
+    ("contrib.training.python.training.evaluation", "checkpoints_iterator",
+     tf.train.checkpoints_iterator),
     ("api.io", "decode_png", tf.image.decode_png),
     ("api.io", "write_graph", tf.train.write_graph),
     ("contrib.framework.python.ops", "arg_scope", tf.contrib.framework.arg_scope),
     ("contrib.framework.python.ops.arg_scope", "arg_scope", tf.contrib.framework.arg_scope),
     ("contrib.layers.python.layers.layers", "batch_norm", tf.contrib.layers.batch_norm),
+    ("contrib.all_reduce.python.all_reduce", "build_ring_all_reduce",
+     tf.contrib.all_reduce.build_ring_all_reduce),
+    ("python.distribute.all_reduce", "build_shuffle_then_ring",
+     tf.contrib.all_reduce.build_shuffle_then_ring),
     ("contrib.nccl.python.ops.nccl_ops", "all_sum", tf.contrib.nccl.all_sum),
     ("contrib.optimizer_v2", "AdamOptimizer", tf.train.AdamOptimizer),
     ("contrib.rnn", "BasicLSTMCell", tf.nn.rnn_cell.BasicLSTMCell),
@@ -174,6 +203,35 @@ NAMES = [
     ("python.ops.template", "make_template", tf.make_template),
     ("python.ops.variables", "VariableV1", tf.Variable),
     ("python.platform.benchmark", "Benchmark", tf.test.Benchmark),
+    ("python.tf2", "enabled", tf.executing_eagerly),
+    ("python.ops.critical_section_ops", "CriticalSection", tf.CriticalSection),
+    ("python.ops.check_ops", "assert_shapes", tf.debugging.assert_shapes),
+    ("python.ops.check_ops", "assert_equal", tf.assert_equal),
+    ("python.ops.losses.losses", "absolute_difference", tf.losses.absolute_difference),
+    ("python.framework.constant_op", "constant_v1", tf.constant),
+    ("python.ops.linalg.linalg_impl", "matrix_exponential", tf.linalg.expm),
+    ("python.framework.ops", "IndexedSlicesValue", indexed_slices.IndexedSlicesValue),
+    ("python.ops.lookup_ops", "IdTableWithHashBuckets", tf.contrib.lookup.IdTableWithHashBuckets),
+    ("python.ops.lookup_ops", "StaticHashTableV1", tf.lookup.StaticHashTable),
+    ("python.ops.nn_impl", "normalize", tf.linalg.normalize),
+    ("python.ops.parsing_ops", "decode_raw_v1", tf.decode_raw),
+    ("python.ops.ragged.ragged_string_ops", "strings_split_v1", tf.strings.split),
+    ("python.ops.ragged.ragged_string_ops", "string_bytes_split", tf.strings.bytes_split),
+    ("python.ops.map_fn", "map_fn", tf.map_fn),
+    ("python.ops.signal.dct_ops", "dct", tf.signal.dct),
+    ("python.ops.signal.fft_ops", "rfft", tf.signal.rfft),
+    ("python.ops.signal.mel_ops", "linear_to_mel_weight_matrix",
+     tf.signal.linear_to_mel_weight_matrix),
+    ("python.ops.signal.mfcc_ops", "mfccs_from_log_mel_spectrograms",
+     tf.signal.mfccs_from_log_mel_spectrograms),
+    ("python.ops.signal.reconstruction_ops", "overlap_and_add", tf.signal.overlap_and_add),
+    ("python.ops.signal.shape_ops", "frame", tf.signal.frame),
+    ("python.ops.signal.spectral_ops", "stft", tf.signal.stft),
+    ("python.ops.signal.window_ops", "hann_window", tf.signal.hann_window),
+    ("python.ops.stateless_random_ops", "stateless_random_uniform",
+     tf.random.stateless_uniform),
+    ("python.framework.load_library", "load_op_library", tf.load_op_library),
+    ("python.util.compat", "collections_abc", collections.abc),
     ("python.training.checkpoint_state_pb2", "CheckpointState",
      checkpoint_messages.CheckpointState),
     ("python.util.tf_inspect", "isclass", inspect.isclass),
@@ -197,6 +255,19 @@ NAMES = [
         tf.keras.optimizers.schedules.ExponentialDecay,
     ),
     ("python.keras.layers", "Dense", tf.keras.layers.Dense),
+    ("python.keras", "Model", tf.keras.Model),
+    ("python.keras.backend_config", "floatx", tf.keras.backend.floatx),
+    ("python.keras.callbacks", "Callback", tf.keras.callbacks.Callback),
+    ("python.keras.engine.input_spec", "InputSpec", tf.layers.InputSpec),
+    ("python.keras.layers.recurrent", "GRUCell", tf.keras.layers.GRUCell),
+    ("python.keras.premade.linear", "LinearModel", tf.keras.experimental.LinearModel),
+    ("python.keras.utils.np_utils", "to_categorical", tf.keras.utils.to_categorical),
+    ("python.keras.utils.tf_utils", "smart_cond", tf.contrib.framework.smart_cond),
+    ("python.keras.applications.vgg16", "VGG16", tf.keras.applications.VGG16),
+    ("python.feature_column.dense_features", "DenseFeatures", tf.keras.layers.DenseFeatures),
+    ("python.feature_column.sequence_feature_column", "sequence_numeric_column",
+     tf.feature_column.sequence_numeric_column),
+    ("python.util.compat", "collections_abc", collections.abc),
     ("python.ops.init_ops", "Zeros", tf.zeros_initializer),
     ("python.ops.rnn_cell_impl", "LayerRNNCell", tf.nn.rnn_cell.RNNCell),
     ("contrib.rnn", "LayerRNNCell", tf.nn.rnn_cell.RNNCell),
@@ -258,6 +329,11 @@ def test_a_namespace_gives_other_names_to_the_same_functions(namespace: str) -> 
 def test_the_other_names_of_flags_are_those_of_absl() -> None:
     for name in flags._OF_ABSL.split():
         assert getattr(tf.flags, name) is getattr(absl.flags, name)
+
+
+def test_an_alias_of_an_alias_lists_its_names() -> None:
+    assert dir(tf.contrib.signal) == dir(tf.signal)
+    assert "stft" in dir(tf.contrib.signal)
 
 
 def test_a_name_that_capstan_lacks_is_an_attribute_error() -> None:

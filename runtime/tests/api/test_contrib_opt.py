@@ -1,5 +1,6 @@
 """`tf.contrib.opt`: the optimizers compute their formulas, and change only the rows they should."""
 
+import pathlib
 from typing import Any
 
 import numpy as np
@@ -93,3 +94,79 @@ def test_minimize_decays_only_the_named_variables() -> None:
         session.run(tf.global_variables_initializer())
         session.run(train)
         assert session.run([one, two]) == [2.0, 1.0]
+
+
+def variant(grads: Any, rows: Any, is_largest: bool) -> Any:
+    """AdaMax, or else Adam with Nesterov's momentum, with a rate of 0.1, by its formula."""
+    values, mean, power = START.astype(np.float64), np.zeros((3, 2)), np.zeros((3, 2))
+    found = []
+    for step in range(1, 4):
+        old = mean
+        mean = 0.9 * old + 0.1 * grads
+        if is_largest:
+            kept = np.isin(np.arange(3), rows)[:, None]
+            mean = np.where(kept, mean, old)
+            power = np.where(kept, np.maximum(0.999 * power, abs(grads)), power)
+            change = 0.1 / (1 - 0.9**step) * mean / (power + 1e-8)
+        else:
+            power = 0.999 * power + 0.001 * grads**2
+            rate = 0.1 * np.sqrt(1 - 0.999**step) / (1 - 0.9**step)
+            change = rate * (0.9 * mean + 0.1 * grads) / (np.sqrt(power) + 1e-8)
+        values[rows] -= change[rows]
+        found.append(values.copy())
+    return found
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+@pytest.mark.parametrize("is_largest", [False, True])
+def test_the_variants_of_adam_compute_their_formulas(is_resource: bool, is_largest: bool) -> None:
+    kind = opt.AdaMaxOptimizer if is_largest else opt.NadamOptimizer
+    dense = trained(lambda: kind(0.1), is_resource, is_sparse=False)
+    np.testing.assert_allclose(dense, variant(GRADS, [0, 1, 2], is_largest), rtol=1e-5)
+    found = trained(lambda: kind(0.1), is_resource, is_sparse=True)
+    np.testing.assert_allclose(found, variant(SUMMED, [0, 2], is_largest), rtol=1e-5)
+
+
+@pytest.mark.parametrize("parts", [None, 2])
+def test_moving_averages_are_saved_under_the_names_of_the_variables(
+    parts: int | None, tmp_path: pathlib.Path
+) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        partitioner = None if parts is None else tf.fixed_size_partitioner(parts)
+        with tf.variable_scope("model", partitioner=partitioner):
+            weights = tf.get_variable("weights", [4], initializer=tf.ones_initializer())
+        optimizer = opt.MovingAverageOptimizer(tf.train.GradientDescentOptimizer(1.0), 0.5)
+        with pytest.raises(RuntimeError, match="Must call apply_gradients or minimize"):
+            optimizer.swapping_saver()
+        train = optimizer.minimize(tf.reduce_sum(weights))
+        saver = optimizer.swapping_saver()
+        session.run(tf.global_variables_initializer())
+        for _ in range(2):
+            session.run(train)
+        path = saver.save(session, f"{tmp_path}/model")
+        assert session.run(tf.convert_to_tensor(weights)).tolist() == [-1.0] * 4
+        reader = tf.train.NewCheckpointReader(path)
+        average = 0.5 * (0.5 * 1 + 0.5 * 0) + 0.5 * -1
+        assert reader.get_tensor("model/weights").tolist() == [average] * 4
+        if parts is None:
+            with pytest.raises(ValueError, match="is not part of variables to save"):
+                optimizer.swapping_saver([weights])
+
+
+def test_old_gradients_are_dropped() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        step = tf.train.create_global_step()
+        weight = tf.get_variable("weight", [], initializer=tf.zeros_initializer())
+        optimizer = opt.DropStaleGradientOptimizer(tf.train.GradientDescentOptimizer(1.0), 2)
+        others = tf.placeholder(tf.int64, [])
+        grads = optimizer.compute_gradients(weight * 3.0)
+        with tf.control_dependencies([optimizer._local_step, grads[0][0]]):
+            passed = tf.assign_add(step, others)
+        with tf.control_dependencies([passed]):
+            late = [(tf.identity(grad), var) for grad, var in grads]
+        dropped = optimizer.apply_gradients(late, step)
+        session.run(tf.global_variables_initializer())
+        assert session.run([dropped, weight, step], {others: 2})[0] == 0
+        assert session.run([weight, step]) == [-3, 3]
+        assert session.run(dropped, {others: 3}) == 1
+        assert session.run([weight, step]) == [-3, 6]

@@ -139,3 +139,13 @@ def test_a_loop_on_tpus_takes_some_steps_or_some_time(loop: Any) -> None:
     assert settings.iterations_per_loop == loop
     assert settings[-2:] == (5, 10)
     assert tpu.TPUConfig()[-2:] == (kinds.PER_HOST_V1, 1)
+
+
+def test_variables_of_bfloat16_keep_single_precision() -> None:
+    with tf.Graph().as_default():
+        with tpu.bfloat16_scope():
+            short = tf.get_variable("short", [2], tf.bfloat16)
+            other = tf.get_variable("other", [2], tf.float64)
+        assert (short.dtype, other.dtype.base_dtype) == (tf.bfloat16, tf.float64)
+        stored = {variable.op.name: variable.dtype.base_dtype for variable in tf.global_variables()}
+        assert stored == {"short": tf.float32, "other": tf.float64}

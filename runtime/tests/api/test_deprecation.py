@@ -39,7 +39,8 @@ def test_the_first_call_of_a_deprecated_function_warns(caplog: pytest.LogCapture
     assert message.endswith(f"Instructions for updating:\n{INSTEAD}")
     assert add.__name__ == "add"
     assert add.__doc__ == (
-        f"Add. (deprecated)\n\nTHIS FUNCTION IS DEPRECATED. It will be removed after {DATE}.\n"
+        "Add. (deprecated)\n\n"
+        f"Warning: THIS FUNCTION IS DEPRECATED. It will be removed after {DATE}.\n"
         f"Instructions for updating:\n{INSTEAD}\n\nArgs: two numbers."
     )
 
@@ -48,7 +49,7 @@ def test_each_call_warns_if_the_program_wants_so(caplog: pytest.LogCaptureFixtur
     always = deprecation.deprecated(None, INSTEAD, warn_once=False)(lambda: 1)
     assert always() + always() == 2
     assert ["in a future version" in each for each in messages(caplog)] == [True, True]
-    assert always.__doc__.startswith("DEPRECATED FUNCTION\n\nTHIS FUNCTION")
+    assert always.__doc__.startswith("DEPRECATED FUNCTION\n\nWarning: THIS FUNCTION")
 
 
 def test_only_deprecated_arguments_and_values_warn(caplog: pytest.LogCaptureFixture) -> None:
@@ -115,3 +116,14 @@ def test_old_names_of_arguments_are_looked_up_and_renamed() -> None:
     doc = deprecation.rewrite_argument_docstring("`axis` is\n axis: a number", "axis", "dim")
     assert doc == "`dim` is\n dim: a number"
     assert decorator_utils.get_qualified_name(Exception.with_traceback).endswith("with_traceback")
+
+
+def test_a_notice_names_the_deprecated_arguments_and_values() -> None:
+    by_name = deprecation.deprecated_args(None, INSTEAD, "b", "a")(lambda a, b: None)
+    assert by_name.__doc__ is not None
+    assert by_name.__doc__.startswith(
+        "DEPRECATED FUNCTION ARGUMENTS\n\nWarning: SOME ARGUMENTS ARE DEPRECATED: `(a, b)`. They"
+    )
+    by_value = deprecation.deprecated_arg_values(None, INSTEAD, flag=True)(lambda flag: None)
+    assert by_value.__doc__ is not None
+    assert "SOME ARGUMENT VALUES ARE DEPRECATED: `(flag=True)`. They" in by_value.__doc__

@@ -34,3 +34,21 @@ def test_files_are_compared(tmp_path: pathlib.Path, other: bytes, is_same: bool)
     (tmp_path / "one").write_bytes(b"abc")
     (tmp_path / "two").write_bytes(other)
     assert file_io.filecmp(tmp_path / "one", tmp_path / "two") is is_same
+
+
+def test_the_checksum_of_a_file_does_not_depend_on_the_size_of_the_parts(
+    tmp_path: pathlib.Path,
+) -> None:
+    (tmp_path / "file").write_bytes(b"123456789")
+    for size in (1, 4, 100, -1):
+        assert file_io.file_crc32(tmp_path / "file", size) == "0xcbf43926"
+
+
+def test_a_file_of_mode_r_plus_is_made_if_it_is_written_first(tmp_path: pathlib.Path) -> None:
+    path = str(tmp_path / "file")
+    with file_io.FileIO(path, "r+") as file:
+        file.write("one\ntwo\n")
+    assert file.readline() == "one\n"
+    assert file.tell() == 4
+    with pytest.raises(tf.errors.NotFoundError):
+        file_io.FileIO(str(tmp_path / "other"), "r+").read()

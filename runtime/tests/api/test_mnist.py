@@ -1,4 +1,4 @@
-"""The files of MNIST, as `input_data` of TensorFlow's tutorials reads them."""
+"""The files and the model of MNIST in TensorFlow's tutorials."""
 
 import gzip
 import pathlib
@@ -10,6 +10,7 @@ import pytest
 
 import capstan as tf
 from capstan.examples.tutorials.mnist import input_data
+from capstan.examples.tutorials.mnist import mnist as models
 
 
 def write(folder: pathlib.Path, name: str, header: str, *values: Any) -> None:
@@ -79,3 +80,37 @@ def test_wrong_files_and_arguments_are_refused(folder: str) -> None:
     write(pathlib.Path(folder), "t10k-labels-idx1-ubyte", ">2I", 2051, 2, range(2))
     with pytest.raises(ValueError, match="Invalid magic number 2051 in MNIST label file"):
         input_data.read_data_sets(folder, validation_size=0)
+
+
+def test_the_model_computes_logits_loss_and_correct_examples() -> None:
+    draw = np.random.default_rng(1)
+    images = draw.random((20, models.IMAGE_PIXELS), np.float32)
+    labels = draw.integers(0, models.NUM_CLASSES, 20).astype(np.int32)
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.set_random_seed(1)
+        logits = models.inference(tf.constant(images), 16, 8)
+        loss = models.loss(logits, tf.constant(labels))
+        train_op = models.training(loss, 0.1)
+        correct_count = models.evaluation(logits, tf.constant(labels))
+        session.run(tf.global_variables_initializer())
+        assert [var.op.name for var in tf.trainable_variables()] == [
+            f"{scope}/{name}"
+            for scope in ("hidden1", "hidden2", "softmax_linear")
+            for name in ("weights", "biases")
+        ]
+        weights = session.run(tf.trainable_variables()[::2])
+        hidden = np.maximum(np.maximum(images @ weights[0], 0) @ weights[1], 0)
+        scores = hidden @ weights[2]
+        found = session.run([logits, loss, correct_count])
+        np.testing.assert_allclose(found[0], scores, rtol=1e-4, atol=1e-5)
+        log_sums = np.log(np.exp(scores).sum(axis=1))
+        expected_loss = np.mean(log_sums - scores[np.arange(20), labels])
+        np.testing.assert_allclose(found[1], expected_loss, rtol=1e-4)
+        # An example is correct, too, if its label is one of several with the largest score.
+        is_correct = found[0][np.arange(20), labels] == found[0].max(axis=1)
+        assert found[2] == np.sum(is_correct)
+        assert 0.5 < weights[1].std() * np.sqrt(16) < 1
+        session.run(train_op)
+        assert session.run("global_step:0") == 1
+        assert session.run(loss) < found[1]
+        assert tf.get_collection(tf.GraphKeys.SUMMARIES)[0].op.name == "loss"

@@ -29,7 +29,7 @@ def test_a_value_that_is_no_structure_is_a_leaf() -> None:
         assert tf.nest.flatten(leaf) == [leaf]
         assert tf.nest.pack_sequence_as(leaf, ["new"]) == "new"
     assert nest.is_sequence is tf.nest.is_nested
-    assert tf.contrib.framework.nest is tf.nest
+    assert tf.contrib.framework.nest.flatten is tf.nest.flatten
 
 
 def test_a_sparse_tensor_is_a_leaf_unless_composites_are_expanded() -> None:
@@ -93,3 +93,84 @@ def test_a_view_of_a_dict_is_a_list_in_its_order() -> None:
         optimizer = tf.train.GradientDescentOptimizer(1.0)
         pairs = optimizer.compute_gradients(variables["a"] * variables["b"], variables.values())
         assert [variable for _, variable in pairs] == list(variables.values())
+
+
+TREE = {"a": [1, 2], "b": {"c": (3, Point(4, 5))}}
+SHALLOW = {"a": 0, "b": {"c": (0, 0)}}
+
+
+def test_each_leaf_has_a_path() -> None:
+    assert nest.flatten_with_tuple_paths(TREE)[3] == (("b", "c", 1, "x"), 4)
+    assert nest.flatten_with_joined_string_paths(TREE, ".")[3] == ("b.c.1.x", 4)
+    assert list(nest.yield_flat_paths([7, [8]])) == [(0,), (1, 0)]
+    assert list(nest.yield_flat_paths(7)) == [()]
+
+
+@pytest.mark.parametrize(
+    "shallow, tree, parts",
+    [
+        (SHALLOW, TREE, [[1, 2], 3, Point(4, 5)]),
+        ([0, 0], [1, [2]], [1, [2]]),
+        (Point(0, 0), Point([1], 2), [[1], 2]),
+        (0, TREE, [TREE]),
+    ],
+)
+def test_a_shallow_structure_takes_another_apart(shallow: Any, tree: Any, parts: Any) -> None:
+    assert nest.flatten_up_to(shallow, tree) == parts
+
+
+@pytest.mark.parametrize(
+    "shallow, tree, error, message",
+    [
+        ({"z": 0, "b": 0}, TREE, ValueError, r"not in the input_tree: \['z'\]"),
+        (
+            [0, [0]],
+            [1, 2],
+            TypeError,
+            "must also be a sequence. Input has type: <class 'int'",
+        ),
+        ([0, 0], (1, [2]), TypeError, "Input structure has type <class 'tuple'>, while"),
+        ([0], [1, 2], ValueError, "Input structure has length 2, while shallow structure has len"),
+    ],
+)
+def test_a_structure_that_does_not_fit_a_shallow_structure_is_refused(
+    shallow: Any, tree: Any, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        nest.flatten_up_to(shallow, tree)
+
+
+def test_a_shallow_structure_may_be_of_another_type_or_shorter_if_the_caller_says_so() -> None:
+    assert nest.flatten_up_to([0, 0], (1, [2]), check_types=False) == [1, [2]]
+    assert nest.flatten_up_to([0], [1, 2], check_subtrees_length=False) == [1]
+    with pytest.raises(ValueError, match="fewer elements than the shallow_tree"):
+        nest.flatten_up_to([0, 0], [1], check_subtrees_length=False)
+
+
+def test_a_mapping_up_to_a_shallow_structure_keeps_the_shallow_structure() -> None:
+    assert nest.map_structure_up_to([0, 0], len, [[1, 2, 3], [4]]) == [3, 1]
+    shallow = nest.get_traverse_shallow_structure(lambda part: not isinstance(part, tuple), TREE)
+    assert shallow == {"a": [True, True], "b": {"c": False}}
+    assert nest.flatten_up_to(shallow, TREE) == [1, 2, (3, Point(4, 5))]
+    with pytest.raises(ValueError, match="Cannot map over no sequences"):
+        nest.map_structure_up_to([0], len)
+
+
+def test_the_leaves_of_keys_and_values_become_a_flat_dict() -> None:
+    assert nest.flatten_dict_items({(4, (6, 8)): ("a", ("c", "d"))}) == {4: "a", 6: "c", 8: "d"}
+    with pytest.raises(ValueError, match="key 4 is not unique"):
+        nest.flatten_dict_items({(4, 5): (1, 2), 4: 3})
+
+
+def test_an_error_shows_the_structures_without_their_leaves() -> None:
+    with pytest.raises(ValueError, match=r"first structure:\n\[\., \.\]\nEntire second"):
+        tf.nest.assert_same_structure([1, 2], [1])
+    with pytest.raises(ValueError, match="Only valid keyword arguments"):
+        tf.nest.map_structure(str, [1], check=True)
+    with pytest.raises(TypeError, match="sortable keys"):
+        tf.nest.flatten({3: 1, "a": 2})
+
+
+def test_a_function_may_read_the_path_of_each_leaf() -> None:
+    named = nest.map_structure_with_paths("{}={}{}".format, {"a": [1, 2]}, {"a": [3, 4]})
+    assert named == {"a": ["a/0=13", "a/1=24"]}

@@ -6,6 +6,7 @@ import pathlib
 import pytest
 
 import capstan as tf
+from capstan.core import release
 
 
 def test_names_of_before_1_0_do_what_the_new_names_do() -> None:
@@ -40,8 +41,9 @@ def test_a_step_can_assert_that_variables_have_values(use_resource: bool) -> Non
 
 
 def test_versions_are_known() -> None:
-    assert tf.VERSION == tf.version.VERSION == tf.__version__
-    assert tf.GIT_VERSION == tf.__git_version__ == f"v{tf.__version__}"
+    """Programs choose between old and new functions of TensorFlow by its version."""
+    assert tf.VERSION == tf.version.VERSION == tf.__version__ == "1.15.0"
+    assert tf.GIT_VERSION == tf.__git_version__ == f"v1.15.0-capstan-{release.VERSION}"
     assert tf.COMPILER_VERSION == tf.version.COMPILER_VERSION
     producer = tf.Graph().as_graph_def().versions.producer
     assert producer == tf.version.GRAPH_DEF_VERSION

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import clusters
+import examples
 import hypothesis
 import hypothesis.strategies as st
 import numpy as np
@@ -41,6 +42,7 @@ def identity(key: str = "a") -> Any:
 
 
 @pytest.mark.e2e
+@hypothesis.settings(max_examples=examples.share(30))
 @hypothesis.given(ids_of_examples)
 def test_each_step_has_the_vector_of_its_id_and_the_rest_is_zero(examples: list[list[int]]) -> None:
     column = columns.embedding_column(identity(), 2, initializer=tf.constant_initializer(ROWS))
@@ -57,6 +59,7 @@ def test_each_step_has_the_vector_of_its_id_and_the_rest_is_zero(examples: list[
 
 
 @pytest.mark.e2e
+@hypothesis.settings(max_examples=examples.share(30))
 @hypothesis.given(ids_of_examples, st.integers(1, 3))
 def test_a_step_that_lacks_numbers_counts_as_a_step(examples: list[list[int]], size: int) -> None:
     # The batch is so wide that its rows can be divided into steps.

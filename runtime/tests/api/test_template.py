@@ -50,6 +50,17 @@ def test_a_scope_that_is_created_at_once_has_the_place_of_the_template() -> None
     assert names(tf.global_variables()) == ["outer/scale/w"]
 
 
+def test_the_first_call_has_the_name_of_the_template_as_its_name_scope() -> None:
+    def seen() -> tuple[str, str]:
+        scope = tf.get_variable_scope()
+        return tf.get_default_graph().get_name_scope(), scope.original_name_scope
+
+    template = tf.make_template("name", seen, create_scope_now_=True)
+    assert [template(), template()] == [("name", "name"), ("name_1", "name")]
+    other = tf.make_template("name", seen, create_scope_now_=True)
+    assert other() == ("name_1_1", "name_1")
+
+
 def test_a_unique_name_is_shared() -> None:
     tf.make_template("a", scaled, unique_name_="same")(1.0)
     with pytest.raises(ValueError, match="already exists"):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.python.ops import gradient_checker_v2
 from capstan.services import server as servers
 
 
@@ -240,6 +241,18 @@ def test_gradients_are_compared_with_differences() -> None:
         assert tf.test.compute_gradient_error(x, [2, 2], wrong, [2, 2], np.ones((2, 2), "f")) > 0.9
 
 
+def test_the_gradient_of_a_function_is_compared_with_differences() -> None:
+    with tf.Graph().as_default():
+        jacobians = gradient_checker_v2.compute_gradient(
+            lambda x, y: x * x + y, [tf.constant([1.0, 2.0]), [3.0]], delta=1e-2
+        )
+        assert gradient_checker_v2.max_error(*jacobians) < 1e-2
+        np.testing.assert_allclose(jacobians[0][0], [[2, 0], [0, 4]])
+        np.testing.assert_allclose(jacobians[0][1], [[1, 1]])
+        with pytest.raises(ValueError, match="`x` must be a list of Tensors"):
+            gradient_checker_v2.compute_gradient(tf.square, 1.0)  # type: ignore[arg-type]
+
+
 @pytest.mark.e2e
 def test_a_local_cluster_runs_steps() -> None:
     workers, ps = tf.test.create_local_cluster(num_workers=1, num_ps=1)
@@ -332,3 +345,24 @@ def test_a_runner_runs_the_benchmarks_that_match(capsys: pytest.CaptureFixture[s
         tf.test.main([__file__, "--benchmarks=none"])
     with pytest.raises(TypeError, match="extras must be a dict"):
         Steps().report_benchmark(extras=[1])
+
+
+def test_names_of_absl_are_methods_of_a_case(case: Any) -> None:
+    case.assertLen([1, 2], 2)
+    case.assertEmpty([])
+    with pytest.raises(AssertionError, match="length"):
+        case.assertLen([1, 2], 3)
+
+
+def test_the_writes_to_a_stream_are_captured() -> None:
+    with open(os.devnull, "w") as stream:
+        case = tf.test.TestCase("setUp")
+        with case.captureWritesToStream(stream) as captured:
+            stream.write("by Python\n")
+            stream.flush()
+            assert captured.contents() == "by Python\n"
+            os.write(stream.fileno(), b"by its descriptor\n")
+        stream.write("later\n")
+        stream.flush()
+        assert captured.contents() == "by Python\nby its descriptor\n"
+        case.doCleanups()

@@ -427,6 +427,7 @@ def test_inner_scopes_inherit_the_defaults_of_outer_scopes(
         w = tf.get_variable(
             "w", [1], regularizer=tf.no_regularizer, initializer=tf.ones_initializer
         )
+        tf.get_variable("none", [1], regularizer={})
     assert (v.dtype.base_dtype, w.dtype.base_dtype) == (tf.float32, tf.float64)
     assert losses == [v]
     (loss,) = tf.get_collection(tf.GraphKeys.REGULARIZATION_LOSSES)

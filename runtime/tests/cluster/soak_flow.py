@@ -7,6 +7,7 @@ from concurrent import futures
 from typing import Any
 
 import capstan as tf
+from capstan.transport import cancellation
 
 PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
 PATIENCE_S = 60.0
@@ -29,13 +30,15 @@ class Flow:
         self._three, self._left = three_elements(queue)
         self._array = array()
         self._crossing = crossing(5.0)
-        self._endless = tf.while_loop(lambda i: i >= 0, lambda i: i + 1, [tf.constant(0.0)])
-        self._endless_crossing = crossing(float("inf"))
+        endless = tf.while_loop(lambda i: i >= 0, lambda i: i + 1, [tf.constant(0.0)])
+        self._unending = self._taken, endless, crossing(float("inf"))
         self._fault = tf.constant(1) // tf.placeholder_with_default(0, [])
         config = tf.ConfigProto(operation_timeout_in_ms=int(PATIENCE_S * 1000))
         self._session = tf.Session(target, config=config)
         self._aside = futures.ThreadPoolExecutor(1)
         self._servers = servers
+        for fetch in self._unending:
+            self._compile(fetch)
 
     def __call__(self) -> None:
         self._expect_values()
@@ -46,6 +49,25 @@ class Flow:
         assert waiting.result(PATIENCE_S) == 4.0
         self._settle()
 
+    def _compile(self, fetch: Any) -> None:
+        """Run a step without end until it is in flight, and cancel it.
+
+        A step that is late ends before it is compiled, however often it runs.
+        """
+        end = cancellation.Cancellation()
+        running = self._aside.submit(self._session.run_until, end, fetch)
+        until(self._is_in_flight)
+        end.cancel()
+        error = running.exception(PATIENCE_S)
+        assert isinstance(error, tf.errors.CancelledError), error
+        until(lambda: not self._is_in_flight())
+        self._settle()
+
+    def _is_in_flight(self) -> bool:
+        """Return whether the master runs a step, which it has compiled."""
+        sessions = list(self._servers["worker:0"].master._sessions.values())
+        return any(session._steps._runs for session in sessions)
+
     def _expect_values(self) -> None:
         run = self._session.run
         run(self._put)
@@ -54,7 +76,7 @@ class Flow:
         assert run(self._crossing) == 10.0
 
     def _expect_cancellations(self) -> None:
-        for fetch in (self._taken, self._endless, self._endless_crossing):
+        for fetch in self._unending:
             self._expect(tf.errors.DeadlineExceededError, fetch, LATE)
         self._expect(tf.errors.InvalidArgumentError, [self._taken, self._fault])
 

@@ -23,7 +23,7 @@ import pytest
 import capstan as tf
 from capstan.core import graph_def
 from capstan.transport import api, frames, interfaces, listener, sockets
-from capstan.transport.grpc import channels, client, wire
+from capstan.transport.grpc import channels, remote_worker, wire
 
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
 PATIENCE_S = 90.0
@@ -42,7 +42,7 @@ class Victims:
             self.processes = [self._start(job, stderr) for job in self.spec]
         self.address = self.spec["worker"][0]
         self.channel = channels.open_channel(self.address)
-        self.tasks = [client.GrpcWorker(address) for (address,) in self.spec.values()]
+        self.tasks = [remote_worker.GrpcWorker(address) for (address,) in self.spec.values()]
         self.count = 0
         self._open_bystander()
         self.assert_others_are_served()

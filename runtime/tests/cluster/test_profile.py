@@ -1,7 +1,10 @@
 """A profile of ten training steps. A step runs generated code, and no Python code per node."""
 
 import cProfile
+import gc
 import pstats
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import clusters
@@ -29,6 +32,16 @@ def train_step(layers: int) -> tuple[Any, dict[Any, Any]]:
     return update, {x: np.ones((4, 8), np.float32), y: np.arange(4)}
 
 
+@contextmanager
+def without_collections() -> Iterator[None]:
+    """Let the garbage collector rest. It may close a channel of an earlier test at any moment."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def profile(target: str, layers: int) -> dict[tuple[str, str], int]:
     """Count the Python functions that the caller's thread calls in ten steps, by file and name."""
     with tf.Graph().as_default():
@@ -37,7 +50,8 @@ def profile(target: str, layers: int) -> dict[tuple[str, str], int]:
             session.run(tf.global_variables_initializer())
             session.run(update, feed)
             recorder = cProfile.Profile(builtins=False)
-            recorder.runcall(lambda: [session.run(update, feed) for _ in range(STEPS)])
+            with without_collections():
+                recorder.runcall(lambda: [session.run(update, feed) for _ in range(STEPS)])
     table: Any = pstats.Stats(recorder)
     return {(file, name): calls for (file, _, name), (calls, *_) in table.stats.items()}
 
@@ -56,7 +70,7 @@ def test_a_step_makes_no_grpc_call_and_interprets_no_node() -> None:
     outside = {
         (file, name): count
         for (file, name), count in large.items()
-        if "/src/capstan/" in file and "/kernels/" not in file
+        if "/src/capstan/" in file and "/kernels/" not in file and "/hardware/" not in file
     }
     before = {key: count for key, count in small.items() if key in outside}
     per_row = {key for key in outside if "/transport/" in key[0]}

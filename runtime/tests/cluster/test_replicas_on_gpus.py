@@ -8,6 +8,7 @@ import pytest
 import strict
 
 import capstan as tf
+from capstan.python.ops import collective_ops
 
 pytestmark = pytest.mark.e2e
 
@@ -78,3 +79,37 @@ def test_replicas_on_gpus_share_variables_of_the_cpu() -> None:
     assert strategy.extended.parameter_devices == ("/replica:0/task:0/device:CPU:0",)
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     np.testing.assert_allclose(shared, kernel, rtol=1e-5)
+
+
+def test_gpus_compute_collective_operations_together() -> None:
+    sums, rows, sent = [], [], []
+    for number in range(3):
+        with tf.device(f"/gpu:{number}"):
+            here = tf.constant(DRAWN) * (number + 1.0)
+            sums.append(collective_ops.all_reduce(here, 3, 1, 1, "Add", "Div"))
+            count = tf.constant([number, 5]) + 1
+            sums.append(collective_ops.all_reduce(count, 3, 1, 2, "Mul", "Id"))
+            rows.append(collective_ops.all_gather(here[:1], 3, 1, 3))
+            if number == 1:
+                send = collective_ops.broadcast_send(here, here.shape, tf.float32, 3, 1, 4)
+                sent.append(send)
+            else:
+                sent.append(collective_ops.broadcast_recv([24, 3], tf.float32, 3, 1, 4))
+    with tf.Session(config=tf.ConfigProto(allow_soft_placement=True)) as session:
+        for _ in range(2):
+            found, gathered, copies = session.run([sums, rows, sent])
+    for mean, product in zip(found[::2], found[1::2], strict=True):
+        np.testing.assert_allclose(mean, DRAWN * 2.0, rtol=1e-6)
+        assert product.tolist() == [6, 216]
+    for each, copy in zip(gathered, copies, strict=True):
+        np.testing.assert_allclose(each, DRAWN[:1] * [[1.0], [2.0], [3.0]], rtol=1e-6)
+        np.testing.assert_allclose(copy, DRAWN * 2.0, rtol=1e-6)
+
+
+def test_a_worker_with_several_gpus_trains_as_one_device_does() -> None:
+    expected, (kernel,), _ = trained(lambda: tf.distribute.OneDeviceStrategy("/cpu:0"))
+    found, copies, strategy = trained(tf.distribute.experimental.MultiWorkerMirroredStrategy)
+    assert strategy.num_replicas_in_sync == 3
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for copy in copies:
+        np.testing.assert_allclose(copy, kernel, rtol=1e-5)

@@ -21,7 +21,7 @@ import pytest
 
 import capstan as tf
 from capstan.transport import certificates, interfaces
-from capstan.transport.grpc import channels, client, security, wire
+from capstan.transport.grpc import channels, remote_worker, security, wire
 
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
 START_S = 200.0
@@ -52,10 +52,12 @@ class Job:
             },
         )
 
-    def connected(self, folder: pathlib.Path | None) -> "contextlib.closing[client.GrpcWorker]":
+    def connected(
+        self, folder: pathlib.Path | None
+    ) -> "contextlib.closing[remote_worker.GrpcWorker]":
         """Return a client of the ps that has the certificates of a folder, or none."""
         held = None if folder is None else certificates.Folder(str(folder))
-        return contextlib.closing(client.GrpcWorker(self.spec["ps"][0], tls=held))
+        return contextlib.closing(remote_worker.GrpcWorker(self.spec["ps"][0], tls=held))
 
     def end(self) -> None:
         for process in self.processes.values():
@@ -75,7 +77,7 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
         made.end()
 
 
-def answers(worker: client.GrpcWorker) -> bool:
+def answers(worker: remote_worker.GrpcWorker) -> bool:
     """Return whether a task answers. A late task is asked again, and a failed connection is not."""
     while True:
         try:
@@ -146,7 +148,7 @@ def test_a_server_whose_certificate_names_another_host_is_not_trusted(
     folder = certificates.Folder(str(issuer.write(tmp_path / "client")))
     address = server.target.replace("grpc://localhost", "127.0.0.1")
     try:
-        with contextlib.closing(client.GrpcWorker(address, tls=folder)) as ps:
+        with contextlib.closing(remote_worker.GrpcWorker(address, tls=folder)) as ps:
             assert not answers(ps)
     finally:
         server.stop()
@@ -162,9 +164,9 @@ def test_new_connections_use_new_certificates_and_open_ones_stay(
     rotated = certificates.Folder(str(old.write(tmp_path / "rotated")))
     kept = certificates.Folder(str(old.write(tmp_path / "kept")))
     with (
-        contextlib.closing(client.GrpcWorker(spec["ps"][0], tls=rotated)) as following,
-        contextlib.closing(client.GrpcWorker(spec["ps"][0], tls=kept)) as staying,
-        contextlib.closing(client.GrpcWorker(spec["ps"][0], tls=kept)) as late,
+        contextlib.closing(remote_worker.GrpcWorker(spec["ps"][0], tls=rotated)) as following,
+        contextlib.closing(remote_worker.GrpcWorker(spec["ps"][0], tls=kept)) as staying,
+        contextlib.closing(remote_worker.GrpcWorker(spec["ps"][0], tls=kept)) as late,
     ):
         try:
             assert answers(staying)
@@ -189,7 +191,7 @@ def test_an_authority_is_replaced_while_the_server_runs(
 
     def is_answered(client_files: pathlib.Path) -> bool:
         folder = certificates.Folder(str(client_files))
-        with contextlib.closing(client.GrpcWorker(spec["ps"][0], tls=folder)) as ps:
+        with contextlib.closing(remote_worker.GrpcWorker(spec["ps"][0], tls=folder)) as ps:
             return answers(ps)
 
     def files(name: str, signer: authority.Authority, *trusted: authority.Authority) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+import examples
 import numpy as np
 import pytest
 import strict
@@ -13,12 +14,13 @@ from capstan.core import dtypes
 from capstan.core import node as ir
 from capstan.executor import elementwise_groups
 from capstan.graph import infer
-from capstan.hardware import device
+from capstan.hardware import cpu, device
 from capstan.partition import partition
 from capstan.resources import containers
 
 HERE = "/job:worker/replica:0/task:0"
 GPU, OTHER = f"{HERE}/device:GPU:0", f"{HERE}/device:GPU:1"
+CPU = f"{HERE}/device:CPU:0"
 X = ir.Edge("x")
 
 
@@ -28,14 +30,14 @@ def node(op: str, name: str, *inputs: str, control: Sequence[str] = (), on: str 
 
 def fused(*nodes: ir.Node, fetches: Sequence[str]) -> dict[str, ir.Node]:
     """Return the nodes of a part that reads the vector `x`, after its groups were fused."""
-    known = infer.Knowledge({X: infer.Fed(dtypes.float32, (2,))})
+    known = infer.Knowledge({X: infer.Fed(dtypes.float32, (16,))})
     for each in nodes:
         known.learn(each)
     graph = {each.name: each for each in nodes}
     edges = [ir.Edge(name) for name in fetches]
     tasks = dict.fromkeys(graph, HERE)
     (part,) = partition.partition(graph, tasks, [X], edges, known, HERE).values()
-    devices = device.Devices([strict.Strict(GPU), strict.Strict(OTHER)])
+    devices = device.Devices([strict.Strict(GPU), strict.Strict(OTHER), *cpu.create(HERE, None)])
     resources = containers.ResourceManager(devices=devices).for_session()
     return {each.name: each for each in elementwise_groups.fuse(part, resources).nodes}
 
@@ -108,10 +110,49 @@ def test_nodes_of_two_devices_are_no_group() -> None:
 
 
 def test_a_tensor_that_is_smaller_than_the_result_is_computed_once() -> None:
-    value = {"value": np.zeros((3, 2), np.float32), "dtype": dtypes.float32}
+    value = {"value": np.zeros((3, 16), np.float32), "dtype": dtypes.float32}
     sizes = ir.Node("sizes", "Const", (), (), GPU, value)
     nodes = [node("Tanh", "a", "x"), sizes, node("Add", "b", "a", "sizes")]
     assert fused(*nodes, fetches=["b"])["a"].op == "Tanh"
+
+
+def of_truths(on: str) -> list[ir.Node]:
+    """Return nodes that compare, choose and convert."""
+    types = {"SrcT": dtypes.bool_, "DstT": dtypes.float32}
+    return [
+        node("Tanh", "t", "x", on=on),
+        node("Less", "is_small", "t", "x", on=on),
+        node("Select", "chosen", "is_small", "t", "x", on=on),
+        ir.Node("weight", "Cast", (ir.Edge("is_small"),), (), on, types),
+        node("Mul", "y", "chosen", "weight", on=on),
+    ]
+
+
+def test_a_cpu_compares_and_chooses_within_a_group() -> None:
+    found = fused(*of_truths(CPU), fetches=["y", "is_small"])
+    (group,) = found.values()
+    assert group.op == "_Elementwise"
+    assert group.attrs["Tin"] == [dtypes.float32]
+    assert group.attrs["Tout"] == [dtypes.bool_, dtypes.float32]
+
+
+def test_a_gpu_compares_and_chooses_node_by_node() -> None:
+    assert len(fused(*of_truths(GPU), fetches=["y", "is_small"])) == 5
+
+
+@pytest.mark.parametrize(
+    "condition_shape", [pytest.param((1,), id="refused"), pytest.param((2, 16), id="too large")]
+)
+def test_a_choice_that_a_step_refuses_is_in_no_group(condition_shape: tuple[int, ...]) -> None:
+    value = {"value": np.zeros(condition_shape, bool), "dtype": dtypes.bool_}
+    nodes = [
+        node("Tanh", "t", "x", on=CPU),
+        ir.Node("condition", "Const", (), (), CPU, value),
+        node("Select", "chosen", "condition", "t", "x", on=CPU),
+        node("Neg", "y", "chosen", on=CPU),
+    ]
+    found = fused(*nodes, fetches=["y"])
+    assert found["chosen"].op == "Select"
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +168,7 @@ STEP = st.tuples(st.integers(0, 15), st.integers(0, 99), st.integers(0, 99))
 
 @pytest.mark.e2e
 @pytest.mark.usefixtures("_device")
-@settings(deadline=None)
+@settings(max_examples=examples.share(30), deadline=None)
 @given(steps=st.lists(STEP, min_size=1, max_size=12), fetched=st.sets(st.integers(0, 99)))
 def test_a_graph_has_the_same_values_with_and_without_groups(
     steps: list[tuple[int, int, int]], fetched: set[int]

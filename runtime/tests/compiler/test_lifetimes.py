@@ -1,5 +1,6 @@
 """The buffers of a part. A tensor may take the buffer of a tensor that is not used any more."""
 
+import dataclasses
 import weakref
 from collections.abc import Sequence
 from typing import Any
@@ -68,12 +69,17 @@ def test_a_view_keeps_the_buffer_of_the_tensor_that_it_shows() -> None:
     assert built.fetch(context)[0].tolist() == [-2, -4]
 
 
-def test_a_tensor_that_another_segment_or_an_op_with_an_effect_uses_is_never_released() -> None:
+def test_a_tensor_that_another_segment_or_a_queue_uses_is_never_released() -> None:
     first = [
         make("Neg", "later", "x"),
         make("Neg", "stored", "x"),
         make("Neg", "used", "x"),
-        make("Assign", "assign", "variable", "stored"),
+        ir.Node(
+            "enqueue",
+            "QueueEnqueueV2",
+            (ir.Edge("queue"), ir.Edge("stored")),
+            attrs={"Tcomponents": [dtypes.float32]},
+        ),
         make("Neg", "user", "used"),
     ]
     second = [make("Neg", "reader", "later")]
@@ -82,6 +88,16 @@ def test_a_tensor_that_another_segment_or_an_op_with_an_effect_uses_is_never_rel
     assert not {ir.Edge("later"), ir.Edge("stored")} & {
         edge for ends in found.values() for edge in ends
     }
+
+
+@pytest.mark.parametrize("op", ["Assign", "AssignAdd", "AssignVariableOp", "ApplyGradientDescent"])
+def test_an_update_releases_the_tensor_that_it_applied(op: str) -> None:
+    rate = ["rate"] if op == "ApplyGradientDescent" else []
+    update = make(op, "update", "variable", *rate, "stored")
+    if op == "AssignVariableOp":
+        update = dataclasses.replace(update, attrs={"dtype": dtypes.float32})
+    found = lifetimes.released([[make("Neg", "stored", "x"), update]], [], lambda node: False)
+    assert ir.Edge("stored") in found["update"]
 
 
 UNARY = {"Neg": np.negative, "Identity": np.asarray, "Abs": np.abs}
@@ -117,6 +133,50 @@ def test_shared_buffers_do_not_change_the_values(graph: tuple[list[ir.Node], lis
         found = [np.array(value) for value in built.fetch(context)]
         built.give_back(context)
         np.testing.assert_array_equal(found, [values[name] for name in fetches])
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("use_resource", [False, True])
+@given(graphs(), st.data())
+def test_shared_buffers_do_not_change_the_values_of_variables(
+    use_resource: bool, graph: tuple[list[ir.Node], list[str]], data: st.DataObject
+) -> None:
+    nodes, fetches = graph
+    stored = data.draw(st.lists(st.sampled_from([node.name for node in nodes]), unique=True))
+    fed = np.array([1.5, -2], np.float32)
+    values: dict[str, Any] = {"x": fed}
+    with tf.Graph().as_default() as built, tf.Session() as session:
+        tensors: dict[str, Any] = {"x": tf.placeholder(tf.float32, [2])}
+        variables, updates = {}, []
+        for node in nodes:
+            inputs = [edge.node for edge in node.inputs]
+            operation = getattr(tf.raw_ops, node.op)
+            names = (
+                ("x", "y") if node.op in BINARY else ("input" if node.op == "Identity" else "x",)
+            )
+            tensors[node.name] = operation(
+                **dict(zip(names, (tensors[name] for name in inputs), strict=True))
+            )
+            function = {**UNARY, **BINARY}[node.op]
+            values[node.name] = function(*(values[name] for name in inputs))
+            if node.name in stored:
+                zeros = tf.zeros_initializer()
+                variable = tf.get_variable(
+                    node.name, [2], initializer=zeros, use_resource=use_resource
+                )
+                variables[node.name] = variable
+                updates.append(variable.assign(tensors[node.name]).op)
+        session.run(tf.global_variables_initializer())
+        built.finalize()
+        for _ in range(2):
+            found, _ = session.run(
+                [[tensors[name] for name in fetches], updates], {tensors["x"]: fed}
+            )
+            np.testing.assert_array_equal(found, [values[name] for name in fetches])
+            kept = session.run(variables)
+            assert {name: value.tolist() for name, value in kept.items()} == {
+                name: values[name].tolist() for name in stored
+            }
 
 
 @pytest.mark.parametrize("choice", [True, False])

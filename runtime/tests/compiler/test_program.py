@@ -70,6 +70,14 @@ def test_a_part_with_many_names_computes_as_one_with_few() -> None:
     np.testing.assert_array_equal(found, [1, 2])
 
 
+def test_the_segment_of_a_long_part_has_room_for_the_frames_of_its_calls() -> None:
+    names = ["x", *(f"y{index}" for index in range(200))]
+    nodes = [make("Neg", name, source) for source, name in itertools.pairwise(names)]
+    (part,) = cut(*nodes, feeds={"x": None}, fetches=(names[-1],)).values()
+    segment: Any = compiled(part).take().segments[0]
+    assert segment.__code__.co_stacksize > 2048
+
+
 @pytest.mark.parametrize("shape", [(2,), None])
 def test_results_are_the_same_with_and_without_planned_buffers(shape: shapes.Shape) -> None:
     (part,) = cut(

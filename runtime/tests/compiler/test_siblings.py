@@ -1,13 +1,15 @@
 """Nodes that one call runs together give the values, errors and updates of nodes that run alone."""
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
+import examples
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import capstan as tf
@@ -17,6 +19,7 @@ from capstan.executor import joint, siblings
 from capstan.framework import opdef, ops  # noqa: F401 - fills the registry
 from capstan.framework.raw import raw
 from capstan.graph import order
+from capstan.hardware import cpu_loops
 from capstan.kernels import registry
 
 COLUMNS = 4
@@ -94,6 +97,11 @@ OPS: dict[str, tuple[Callable[[Random], Values], Callable[..., Any]]] = {
     "SparseFillEmptyRows": (incomplete, raw.SparseFillEmptyRows),
     "Unique": (lambda random: (random.integers(0, 20, random.integers(1, 40)),), raw.Unique),
     "Select": (selection, raw.Select),
+    "Shape": (lambda random: selection(random)[1:2], raw.Shape),
+    "StridedSlice": (
+        lambda random: (random.normal(size=(random.integers(2, 9), 3)), random.integers(0, 2, 1)),
+        lambda x, at: raw.StridedSlice(x, at, at + 1, [1], shrink_axis_mask=1),
+    ),
     "ZerosLike": (lambda random: selection(random)[1:2], raw.ZerosLike),
     "Gather": (lambda random: lookup(random)[:2], raw.Gather),
     "GatherV2": (gather, lambda table, at: raw.GatherV2(table, at, 0)),
@@ -138,9 +146,21 @@ def test_every_op_that_can_be_joined_is_tested_here() -> None:
     assert not any(registry.has_joining(op, "GPU") for op in joined)
 
 
+@pytest.fixture(params=[False, True], ids=["NumPy", "compiled"])
+def is_compiled(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Run a test with the calls of NumPy that loops begin with, and with their compiled form."""
+    compiled = mock.patch.object(cpu_loops.Loop, "after", lambda loop, size: loop._call)
+    with compiled if request.param else contextlib.nullcontext():
+        yield request.param
+
+
 @pytest.mark.e2e
+@pytest.mark.usefixtures("is_compiled")
 @pytest.mark.parametrize("op", OPS)
 @given(seed=st.integers(0, 10_000))
+@settings(
+    max_examples=examples.share(25), suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 def test_nodes_that_run_together_give_the_values_of_nodes_that_run_alone(
     op: str, seed: int
 ) -> None:
@@ -157,9 +177,26 @@ def test_nodes_that_run_together_give_the_values_of_nodes_that_run_alone(
                 np.testing.assert_array_equal(found, alone)
 
 
-REFUSED = {
-    "SparseSegmentSum": (1, 99, "indices[0] = 99 is not in [0, "),
-    "SparseSegmentMeanGrad": (2, -1, "segment_ids[0] = -1 is not in [0, "),
+@pytest.mark.usefixtures("is_compiled")
+@pytest.mark.parametrize("op", ["SparseFillEmptyRows", "SparseSegmentSum", "SparseSegmentMeanGrad"])
+def test_nodes_with_transposed_tables_run_together(op: str) -> None:
+    random, (draw, make) = np.random.default_rng(0), OPS[op]
+    outputs: list[tf.Tensor] = []
+    fed: dict[tf.Tensor, Any] = {}
+    for _ in range(COLUMNS):
+        table, *others = map(np.asarray, draw(random))
+        transposed = tf.placeholder(table.dtype, [None, None])
+        fed[transposed] = table.T
+        made = make(tf.transpose(transposed), *others)
+        outputs += made if isinstance(made, tuple) else [made]
+    with tf.Session() as session, mock.patch.object(joint.Joint, "_one_by_one", refuse):
+        session.run(outputs, fed)
+
+
+REFUSED: dict[str, tuple[int, Any, str]] = {
+    "SparseSegmentMean": (2, 10**6, "segment ids are not increasing"),
+    "SparseSegmentSum": (1, 99, "Bad: indices[0] == 99 out of range [0, "),
+    "SparseSegmentMeanGrad": (2, -1, "Segment id -1 out of range [0, "),
     "UnsortedSegmentSum": (1, 99, "segment_ids[0] = 99 is out of range [0, "),
     "SparseFillEmptyRows": (0, 99, "indices[0] = 99 is not in [0, "),
     "GatherV2": (1, -1, "indices[0] = -1 is not in [0, "),
@@ -167,6 +204,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.usefixtures("is_compiled")
 @pytest.mark.parametrize("op", REFUSED)
 def test_the_error_of_one_node_is_the_same_and_names_the_node(op: str) -> None:
     outputs, fed = columns(op, seed=0)
@@ -180,6 +218,43 @@ def test_the_error_of_one_node_is_the_same_and_names_the_node(op: str) -> None:
         session.run(outputs, fed)
     assert message in str(caught.value)
     assert caught.value.op is names[2]
+
+
+@pytest.mark.usefixtures("is_compiled")
+@pytest.mark.parametrize(
+    ("op", "message"),
+    [
+        ("SparseSegmentSum", "segment_ids should be the same size as dimension 0 of input."),
+        ("SparseSegmentSumGrad", "segment_ids and indices should have same size."),
+    ],
+)
+def test_ids_of_two_nodes_that_fit_together_do_not_fit_each_node(op: str, message: str) -> None:
+    outputs, fed = columns(op, seed=0)
+    one, other = outputs[0].op.inputs[2], outputs[1].op.inputs[2]
+    fed[one], fed[other] = np.append(fed[one], fed[one][-1]), fed[other][:-1]
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError) as caught:
+        session.run(outputs, fed)
+    assert message in str(caught.value)
+    assert caught.value.op is outputs[0].op
+
+
+@pytest.mark.usefixtures("is_compiled")
+@pytest.mark.parametrize(
+    ("op", "place", "size", "wrong"),
+    [
+        ("UnsortedSegmentSum", 2, -1, 1),
+        ("SparseSegmentSumGrad", 3, -1, 1),
+        ("SparseFillEmptyRows", 2, -1, 1),
+        ("SparseFillEmptyRows", 2, 1 << 62, 4),  # The sum of four such sizes wraps around to 0.
+    ],
+)
+def test_sizes_that_no_result_has_are_refused(op: str, place: int, size: int, wrong: int) -> None:
+    outputs, fed = columns(op, seed=0)
+    for node in list(dict.fromkeys(tensor.op for tensor in outputs))[:wrong]:
+        fed[node.inputs[place]].flat[0] = size
+    with tf.Session() as session, pytest.raises(tf.errors.OpError) as caught:
+        session.run(outputs, fed)
+    assert caught.value.op is outputs[0].op
 
 
 @pytest.mark.parametrize(("op", "is_joined"), [("Gather", True), ("SparseSegmentSum", False)])
@@ -199,6 +274,7 @@ def test_large_tables_are_not_copied(op: str, is_joined: bool) -> None:
     assert ran.called is not is_joined
 
 
+@pytest.mark.usefixtures("is_compiled")
 def test_rows_of_resource_variables_are_read_together() -> None:
     random = np.random.default_rng(0)
     tables = [tf.get_variable(f"t{n}", initializer=random.normal(size=(5, 2)), use_resource=True)
@@ -265,6 +341,7 @@ def updated(tables: Tables, *, together: bool) -> list[Any]:
 
 
 @pytest.mark.e2e
+@pytest.mark.usefixtures("is_compiled")
 @pytest.mark.parametrize("op", UPDATE_OPS)
 def test_updates_that_run_together_change_the_variables_as_updates_that_run_alone(op: str) -> None:
     tables = Tables(op, DISTINCT)
@@ -275,6 +352,7 @@ def test_updates_that_run_together_change_the_variables_as_updates_that_run_alon
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("is_compiled")
 @pytest.mark.parametrize("op", ["SparseApplyAdagrad", "ResourceSparseApplyAdagrad"])
 @pytest.mark.parametrize(
     ("indices", "shared"), [([[5, 0, 5], [1], [3, 3]], False), ([[5, 0], [1], [3]], True)]
@@ -288,6 +366,7 @@ def test_updates_that_cannot_be_joined_run_one_after_another(
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+@pytest.mark.usefixtures("is_compiled")
 def test_a_wrong_row_of_one_table_is_the_error_of_its_update() -> None:
     tables = Tables("SparseApplyAdagrad", [[0], [1], [6]])
     with pytest.raises(tf.errors.InvalidArgumentError, match=r"= 6 is not in \[0, 6\)") as caught:

@@ -15,9 +15,12 @@ LACKS = "Capstan lacks this part of TensorFlow 1"
 @pytest.mark.parametrize(
     "statement, message",
     [
-        ("import capstan.function", f"no attribute 'function': {LACKS}. Instead, call the Python"),
+        (
+            "import capstan.enable_eager_execution",
+            f"no attribute 'enable_eager_execution': {LACKS}. Instead, build a graph",
+        ),
         ("import capstan.lite.python", f"no attribute 'lite': {LACKS}"),
-        ("from capstan.contrib import crf", f"'capstan.contrib' has no attribute 'crf': {LACKS}"),
+        ("from capstan.contrib import gan", f"'capstan.contrib' has no attribute 'gan': {LACKS}"),
         ("from capstan.contrib.opt import NoSuch", f"has no attribute 'NoSuch': {LACKS}"),
         ("from capstan.contrib.no_such import x", f"has no attribute 'no_such': {LACKS}"),
         ("from capstan.python.ops.math_ops import no_such", f"no attribute 'no_such': {LACKS}"),

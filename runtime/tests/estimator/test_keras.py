@@ -124,10 +124,12 @@ class Own(keras.Model):
 @pytest.mark.parametrize("is_trained", [False, True])
 def test_a_subclass_becomes_an_estimator(is_trained: bool, tmp_path: pathlib.Path) -> None:
     with tf.Graph().as_default():
+        tf.set_random_seed(1)
         model = Own(8)
         model.compile(keras.optimizers.Adam(0.02), "binary_crossentropy", metrics=["acc"])
         if is_trained:
-            model.fit(X, Y, epochs=60, verbose=0)
+            first_loss, _ = model.evaluate(X, Y, verbose=0)
+            model.fit(X, Y, epochs=60, verbose=0, shuffle=False)
             loss, _ = model.evaluate(X, Y, verbose=0)
         estimator = keras.estimator.model_to_estimator(
             model, model_dir=str(tmp_path), config=SEEDED
@@ -137,7 +139,7 @@ def test_a_subclass_becomes_an_estimator(is_trained: bool, tmp_path: pathlib.Pat
     found = estimator.evaluate(data(1))
     assert found["acc"] > 0.8
     if is_trained:
-        assert found["loss"] < loss + 0.1
+        assert found["loss"] < (loss + first_loss) / 2
     first = next(estimator.predict(data(1)))
     assert {name: value.shape for name, value in first.items()} == {"output_1": (1,)}
     names = estimator.get_variable_names()

@@ -34,7 +34,6 @@ def _start(
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("kind", ["estimator", "keras_estimator", "tree_estimator"])
 def test_the_tasks_of_a_cluster_train_evaluate_and_export(
     kind: str, tmp_path: pathlib.Path

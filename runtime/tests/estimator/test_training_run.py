@@ -60,7 +60,6 @@ def test_the_function_of_the_program_chooses_devices_and_a_task_alone_needs_none
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(120)
 def test_a_chief_saves_a_checkpoint_when_sigterm_ends_it(tmp_path):
     path = os.pathsep.join((str(TESTS.parent / "src"), str(TESTS)))
     done = subprocess.run(

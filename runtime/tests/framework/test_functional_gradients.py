@@ -250,7 +250,6 @@ def test_a_body_is_computed_again_only_if_a_second_run_changes_nothing(name: str
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(20)
 def test_a_conditional_of_tensorflow_1_in_a_loop_is_computed_again() -> None:
     x = tf.placeholder(FLOAT, [])
     y = repeated(2, x, lambda y: tf.cond(y > 1.0, lambda: y * y, lambda: y * 0.5))

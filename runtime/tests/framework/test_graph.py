@@ -289,6 +289,7 @@ def test_default_graph_blocks_must_end_in_reverse_order() -> None:
 def test_a_new_thread_starts_with_a_graph_of_its_own(graph: graphs.Graph) -> None:
     seen: list[graphs.Graph] = []
     thread = threading.Thread(target=lambda: seen.append(tf.get_default_graph()))
+    graph.switch_to_thread_local()
     thread.start()
     thread.join()
     assert seen[0] is not graph
@@ -405,6 +406,9 @@ def test_a_collection_is_read_as_a_copy_and_changed_through_its_live_list(
     graph.clear_collection("mine")
     assert tf.get_collection("mine") == []
     assert "yours" in graph.collections
+    assert graph._collections["yours"] is graph.get_collection_ref("yours")
+    with pytest.raises(KeyError, match="mine"):
+        graph._collections["mine"]
     assert all(isinstance(key, str) for key in graph.get_all_collection_keys())
 
 

@@ -101,6 +101,37 @@ def test_a_static_shape_may_be_computed_from_other_shapes(graph: graphs.Graph) -
     assert tf.reshape(x, [tf.shape(x)[0] * 2, -1]).shape == [8, 3]
 
 
+@pytest.mark.parametrize(
+    "build, size",
+    [
+        (lambda: tf.minimum(5, tf.constant(3)), 3),
+        (lambda: tf.constant(-7) // 2 + 6, 2),
+        (lambda: tf.constant(-7) % 4, 1),
+        (lambda: tf.reduce_prod(tf.shape(tf.zeros([2, 3, 4]))[1:]), 12),
+        (lambda: tf.reduce_sum([[1, 2], [3, 4]]), 10),
+        (lambda: tf.reduce_max([[1, 2], [3, 4]], [0, 1]), 4),
+        (lambda: tf.reduce_max([4, 2], 0, keepdims=True)[0], 4),
+        (lambda: tf.reduce_min([4, 5]), 4),
+    ],
+)
+def test_a_size_may_be_computed_from_numbers(graph: graphs.Graph, build: Any, size: int) -> None:
+    assert tf.zeros(tf.stack([build(), 2])).shape == [size, 2]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda: tf.constant(1) // 0,
+        lambda: tf.constant([1, 2]) % tf.constant([1, 0]),
+        lambda: tf.reduce_sum(tf.constant([], tf.int32)),
+        lambda: tf.reduce_sum([1.0]),
+        lambda: tf.reduce_sum([1], tf.placeholder(tf.int32)),
+    ],
+)
+def test_what_is_no_size_is_left_to_the_step(graph: graphs.Graph, build: Any) -> None:
+    assert convert.constant_value(build()) is None
+
+
 @pytest.mark.e2e
 def test_the_evaluation_of_a_long_chain_of_integers_is_bounded(graph: graphs.Graph) -> None:
     count = tf.constant(1)

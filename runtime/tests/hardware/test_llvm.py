@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import capstan as tf
 from capstan.core import elementwise, recording
-from capstan.hardware import cpu, cpu_elementwise, llvm_functions, llvm_ufuncs
+from capstan.hardware import costs, cpu, cpu_elementwise, llvm_functions, llvm_ufuncs
 
 DTYPES = [np.float32, np.float64]
 EDGES = [0.0, 0.5, 1.0, 2.0, 88.7, 88.8, 103.9, 709.7, 745.2, 1e-40, 1e-310, 3e38, np.inf, np.nan]
@@ -189,7 +189,7 @@ def test_programs_with_other_functions_or_types_stay_with_numpy() -> None:
     cast = words.program([words.input(dtype=np.uint32).astype(np.float32)])
     for program in (recorded(np.arctan, 1), recorded(np.add, 2, np.float16), cast):
         assert not host.fuses(program)
-        assert host.ufunc(program, len) is len
+        assert host.ufunc(program, costs.Costs(), len) is len
 
 
 def test_a_program_is_compiled_when_its_calls_have_cost_as_much() -> None:
@@ -200,12 +200,30 @@ def test_a_program_is_compiled_when_its_calls_have_cost_as_much() -> None:
         calls.append(len(arrays))
         return program.run(arrays)[0]
 
-    compute = cpu.Cpu("/device:CPU:0").ufunc(program, before)
+    compute = cpu.Cpu("/device:CPU:0").ufunc(program, costs.Costs(), before)
     numbers = np.linspace(-3, 3, 1 << 20, dtype=np.float32)
     results = [compute(numbers) for _ in range(60)]
     assert 0 < len(calls) < 60
     for result in results:
         np.testing.assert_allclose(result, results[0], rtol=1e-6)
+
+
+def test_equal_programs_of_a_session_share_their_cost() -> None:
+    calls: list[int] = []
+    spent, host = costs.Costs(), cpu.Cpu("/device:CPU:0")
+    numbers = np.linspace(-3, 3, 1 << 20, dtype=np.float32)
+    programs = [recorded(lambda x: np.tanh(x) * 2.0, 1) for _ in range(60)]
+
+    def before(*arrays: Any) -> Any:
+        calls.append(len(arrays))
+        return programs[0].run(arrays)[0]
+
+    for program in programs:
+        host.ufunc(program, spent, before)(numbers)
+    count = len(calls)
+    assert 0 < count < 60
+    host.ufunc(programs[0], costs.Costs(), before)(numbers[:1])
+    assert len(calls) == count + 1, "another session has costs of its own"
 
 
 @pytest.mark.e2e
@@ -217,20 +235,24 @@ def test_the_steps_of_a_cpu_have_the_same_values_before_and_after_it_compiles_a_
         x = tf.placeholder(tf.float32, [None, 512])
         factor = tf.constant(scale)
         hidden = tf.tanh(x * factor + 1.0)
-        cost = tf.square(hidden - tf.exp(-tf.abs(x))) + hidden
+        is_high = hidden > 0.5
+        cost = tf.square(hidden - tf.exp(-tf.abs(x))) + tf.where(is_high, hidden, -hidden)
+        cost *= 1 + tf.cast(tf.logical_not(tf.is_nan(x)), tf.float32)
         (slope,) = tf.gradients(cost, [x])
-        steps = [session.run([hidden, cost, slope], {x: numbers}) for _ in range(20)]
+        steps = [session.run([hidden, cost, slope, is_high], {x: numbers}) for _ in range(20)]
         (small,) = session.run([slope], {x: numbers[:1]})
     wide = numbers.astype(np.float64)
     tanh, decay = np.tanh(wide * 0.5 + 1), np.exp(-np.abs(wide))
     inner = 0.5 * (1 - tanh**2)
+    sign = np.where(tanh > 0.5, 1, -1)
     wanted = [
         tanh,
-        (tanh - decay) ** 2 + tanh,
-        2 * (tanh - decay) * (inner + np.sign(wide) * decay) + inner,
+        2 * ((tanh - decay) ** 2 + sign * tanh),
+        4 * (tanh - decay) * (inner + np.sign(wide) * decay) + 2 * sign * inner,
     ]
     for found in steps:
-        for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(found[3], found[0] > 0.5)
+        for one, other in zip(found, wanted, strict=False):
             np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
     np.testing.assert_allclose(small, wanted[2][:1], rtol=2e-5, atol=2e-6)
     assert any((steps[0][1] != found[1]).any() for found in steps), "no group was compiled"
@@ -242,7 +264,7 @@ def test_numpys_functions_keep_no_array_for_longer_than_needed() -> None:
         return [inner, np.where(inner > 0.5, np.exp(-inner), 1.0) + x]
 
     program = recorded(function, 2)
-    compute = cpu_elementwise.Ufunc(program)
+    compute = cpu_elementwise.Ufunc(program, costs.Costs())
     draw = np.random.default_rng(2)
     x, y = draw.normal(size=(2, 30)).astype(np.float32)
     out = np.empty(30, np.float32), np.empty(30, np.float32)
@@ -250,3 +272,14 @@ def test_numpys_functions_keep_no_array_for_longer_than_needed() -> None:
     for found in (compute(x, y), out):
         for one, other in zip(found, program.run([x, y]), strict=True):
             np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_choice_between_two_numbers_has_the_type_of_the_program(dtype: Any) -> None:
+    recorder = recording.Recorder(dtype)
+    flag = recorder.input(dtype=np.bool_)
+    program = recorder.program([np.where(flag, 1.0, -np.inf)])  # type: ignore[list-item]
+    compute = cpu_elementwise.Ufunc(program, costs.Costs())
+    flags = np.array([True, False])
+    for found in (compute(flags), *program.run([flags])):
+        np.testing.assert_array_equal(found, np.array([1, -np.inf], dtype), strict=True)

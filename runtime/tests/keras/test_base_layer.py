@@ -204,3 +204,11 @@ def test_an_input_may_be_none_and_build_then_gets_no_shapes() -> None:
         assert shapes == [None]
         assert layer.dtype == "float32"
         Optional()([None, given])
+
+
+def test_the_outputs_of_a_layer_have_a_signature() -> None:
+    layer = tf.keras.layers.Conv1D(4, 2)
+    spec = layer.compute_output_signature(tf.TensorSpec((None, 5, 3), tf.float64))
+    assert (spec.shape.as_list(), spec.dtype) == ([None, 4, 4], tf.float64)
+    with pytest.raises(TypeError, match="Only TensorSpec signature types are supported"):
+        layer.compute_output_signature((None, 5, 3))

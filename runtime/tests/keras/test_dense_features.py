@@ -21,6 +21,7 @@ FEATURES = {"sort": SORTS, "age": AGES}
 @pytest.fixture(autouse=True)
 def graph() -> Iterator[None]:
     with tf.Graph().as_default():
+        tf.set_random_seed(1)
         yield
     keras.backend.set_session(None)
 
@@ -99,7 +100,8 @@ def test_a_sequential_begins_with_columns(is_dataset: bool) -> None:
     model = classifier()
     data = tf.data.Dataset.from_tensor_slices((FEATURES, LABELS)).batch(8)
     given = (data,) if is_dataset else (FEATURES, LABELS)
-    losses = model.fit(*given, epochs=8, verbose=0).history["loss"]
+    # Half of the epochs are enough for any initial values. The accuracy is then above 0.8.
+    losses = model.fit(*given, epochs=40, shuffle=False, verbose=0).history["loss"]
     assert losses[-1] < 0.8 * losses[0]
     assert model.input_names == ["age", "sort"]
     np.testing.assert_allclose(model.predict(FEATURES).shape, (40, 1))

@@ -198,3 +198,45 @@ def test_the_ends_of_a_model_are_ends_of_other_models() -> None:
     features = keras.Model(model.input, model.get_layer("hidden").output)
     assert features([tf.ones([5, 4])] * 2).shape.as_list() == [5, 3]
     assert model.output.shape.as_list() == [None, 2]
+
+
+def test_an_embedding_begins_a_model_that_is_built_at_once() -> None:
+    model = tf.keras.Sequential([tf.keras.layers.Embedding(3, 2), tf.keras.layers.Dense(1)])
+    assert [weight.name for weight in model.weights] == [
+        "embedding/embeddings:0", "dense/kernel:0", "dense/bias:0",
+    ]  # fmt: skip
+    assert model.input_shape == (None, None)
+
+
+def test_a_model_may_be_made_of_one_layer() -> None:
+    assert len(tf.keras.Sequential(tf.keras.layers.Dense(1)).layers) == 1
+
+
+def test_a_model_sets_the_states_of_its_layers_to_zero() -> None:
+    model = tf.keras.Sequential(
+        [tf.keras.layers.SimpleRNN(2, stateful=True, batch_input_shape=(1, 1, 2))]
+    )
+    value = np.ones((1, 1, 2), np.float32)
+    first, second = model.predict(value), model.predict(value)
+    assert (first != second).any()
+    model.reset_states()
+    assert (model.predict(value) == first).all()
+    model.compile("sgd", "mse")
+    losses = [model.evaluate(value, np.zeros((1, 2)), verbose=0) for _ in range(2)]
+    model.reset_states()
+    assert losses[0] == pytest.approx(np.mean(second**2))
+    assert losses[0] != losses[1]
+    assert model.evaluate(value, np.zeros((1, 2)), verbose=0) == pytest.approx(np.mean(first**2))
+
+
+@pytest.mark.parametrize("layer", [tf.keras.layers.Cropping2D, tf.keras.layers.ZeroPadding3D])
+def test_wrong_borders_are_named(layer: Any) -> None:
+    with pytest.raises(ValueError, match="should be either an int, or a tuple of"):
+        layer(None)
+
+
+def test_losses_of_integers_are_integers() -> None:
+    labels = tf.constant([[4, 8], [2, 1]])
+    loss = tf.keras.losses.MeanSquaredError()(labels, labels)
+    with tf.Session() as session:
+        assert (loss.dtype, session.run(loss)) == (tf.int32, 0)

@@ -71,7 +71,7 @@ def test_rows_with_a_1_are_labels_too() -> None:
 
 def test_a_regressor_predicts_numbers() -> None:
     y = X @ np.array([1.0, -2.0, 0.5], np.float32)
-    model = wrappers.KerasRegressor(regressor, epochs=60, batch_size=10, verbose=0)
+    model = wrappers.KerasRegressor(regressor, epochs=3, batch_size=10, verbose=0)
     model.fit(X, y)
     predicted = model.predict(X)
     assert predicted.shape == (40,)

@@ -139,7 +139,8 @@ def test_updates_of_two_workers_have_the_result_of_updates_in_sequence(
     seen = [np.unique(var.read())]
     start.wait(30)
     while any(worker.is_alive() for worker in workers):
-        seen.append(np.unique(var.read().copy()))
+        # `copy` may read an element in two parts. A function of elements reads each one at once.
+        seen.append(np.unique(np.positive(var.read())))
     for worker in workers:
         worker.join()
     assert job.values() == sequence[-1]

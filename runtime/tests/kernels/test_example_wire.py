@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Mapping
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from capstan.core import dtypes, example_messages
+from capstan.hardware import cpu_loops
 from capstan.kernels import example_columns, example_wire, wire
 
 TYPES = {"floats": dtypes.float32, "ints": dtypes.int64, "texts": dtypes.string}
@@ -42,10 +44,30 @@ def entry(feature: bytes) -> bytes:
     return b"\x0a" + bytes([len(content)]) + content
 
 
+def columns(texts: list[bytes], keys: list[str], types: list[Any]) -> list[example_columns.Column]:
+    """Return the columns that NumPy finds. The compiled loops find the same.
+
+    Raises:
+        UnusualError: NumPy refuses the texts.
+    """
+    found = example_wire.columns(texts, keys, types)
+    for one, other in zip(found, looped(texts, keys, types), strict=True):
+        np.testing.assert_array_equal(one.is_there, other.is_there)
+        np.testing.assert_array_equal(one.counts, other.counts)
+        assert one.values.dtype == other.values.dtype
+        assert repr(one.values.tolist()) == repr(other.values.tolist())
+    return found
+
+
+def looped(texts: list[bytes], keys: list[str], types: list[Any]) -> list[example_columns.Column]:
+    with mock.patch.object(cpu_loops.Loop, "after", lambda loop, size: loop._call):
+        return example_wire.columns(texts, keys, types, (), example_wire.Loops())
+
+
 def check(batch: list[dict[str, Any]]) -> None:
     """Check that a batch is decoded to the values of its features."""
     texts = [serialized(features) for features in batch]
-    found = example_wire.columns(texts, list(TYPES), list(TYPES.values()))
+    found = columns(texts, list(TYPES), list(TYPES.values()))
     for column, (key, dtype) in zip(found, TYPES.items(), strict=True):
         expected = example_columns.column_of(dtype, [features.get(key) for features in batch])
         np.testing.assert_array_equal(column.is_there, expected.is_there)
@@ -80,16 +102,17 @@ def test_keys_that_differ_late_or_in_their_length_are_told_apart() -> None:
     texts = [serialized({key: [at] for at, key in enumerate(keys)})] * 40
     other = [serialized({key: [at] for at, key in enumerate(keys[:-1])})] * 40
     for some in (texts, other, [*texts, *other]):
-        found = example_wire.columns(some, keys, [dtypes.int64] * len(keys))
+        found = columns(some, keys, [dtypes.int64] * len(keys))
         for at, column in enumerate(found):
             assert set(column.values.tolist()) <= {at}
             assert sum(column.counts) == sum(column.is_there) == len(column.values)
             assert sum(column.is_there) == (len(some) if at < 4 else some.count(texts[0]))
 
 
+@pytest.mark.parametrize("read", [example_wire.columns, looped], ids=["NumPy", "compiled"])
 @given(st.lists(EXAMPLES, min_size=1, max_size=3), st.data())
 def test_damaged_examples_are_refused_or_decoded_as_the_library_does(
-    batch: list[dict[str, Any]], data: st.DataObject
+    read: Any, batch: list[dict[str, Any]], data: st.DataObject
 ) -> None:
     texts = [serialized(features) for features in batch] * data.draw(st.sampled_from([1, 33]))
     damaged = bytearray(texts[0])
@@ -98,7 +121,7 @@ def test_damaged_examples_are_refused_or_decoded_as_the_library_does(
         damaged[place : place + 1] = data.draw(st.binary(max_size=2))
     texts[0] = bytes(damaged)
     try:
-        found = example_wire.columns(texts, list(TYPES), list(TYPES.values()))
+        found = read(texts, list(TYPES), list(TYPES.values()))
     except wire.UnusualError:
         return
     try:
@@ -124,25 +147,36 @@ def test_damaged_examples_are_refused_or_decoded_as_the_library_does(
     ids=["cut", "no key", "two fields", "two messages", "a second value", "two entries"],
 )
 def test_an_unusual_example_is_left_to_the_library(text: bytes) -> None:
-    with pytest.raises(wire.UnusualError):
-        example_wire.columns([text], list(TYPES), list(TYPES.values()))
+    for read in (example_wire.columns, looped):
+        with pytest.raises(wire.UnusualError):
+            read([text], list(TYPES), list(TYPES.values()))
 
 
 @pytest.mark.parametrize("keys", [["ints", "ints"], [""]])
 def test_unusual_keys_are_left_to_the_library(keys: list[str]) -> None:
     with pytest.raises(wire.UnusualError):
-        example_wire.columns([serialized({})], keys, [dtypes.int64] * len(keys))
+        columns([serialized({})], keys, [dtypes.int64] * len(keys))
 
 
 def test_a_feature_of_another_type_is_left_to_the_library() -> None:
-    with pytest.raises(wire.UnusualError):
-        example_wire.columns([serialized({"ints": [1]})], ["ints"], [dtypes.float32])
+    for read in (example_wire.columns, looped):
+        with pytest.raises(wire.UnusualError):
+            read([serialized({"ints": [1]})], ["ints"], [dtypes.float32])
+
+
+@pytest.mark.parametrize("first", [b"\x1a\x03\x0a\x01\x05", b""], ids=["a value", "no value"])
+def test_a_feature_that_occurs_twice_is_left_to_the_library(first: bytes) -> None:
+    features = entry(first) + entry(b"\x1a\x03\x0a\x01\x07")
+    texts = [b"\x0a" + bytes([len(features)]) + features] * 2
+    for read in (example_wire.columns, looped):
+        with pytest.raises(wire.UnusualError):
+            read(texts, list(TYPES), list(TYPES.values()))
 
 
 def test_many_long_lists_of_strings_are_left_to_the_library() -> None:
     texts = [serialized({"texts": [b"a"] * 40})] * 40
     with pytest.raises(wire.UnusualError):
-        example_wire.columns(texts, ["texts"], [dtypes.string])
+        columns(texts, ["texts"], [dtypes.string])
 
 
 def test_long_lists_among_many_short_ones_are_decoded() -> None:
@@ -151,11 +185,9 @@ def test_long_lists_among_many_short_ones_are_decoded() -> None:
     batch += [{"texts": [b"%d" % at for at in range(300)], "ints": numbers}]
     texts = [serialized(features) for features in batch]
     for some in (texts, texts[-1:]):
-        strings, ints = example_wire.columns(some, ["texts", "ints"], [dtypes.string, dtypes.int64])
+        strings, ints = columns(some, ["texts", "ints"], [dtypes.string, dtypes.int64])
         assert strings.counts.tolist()[-1] == 300
         assert strings.values.tolist()[-300:] == batch[-1]["texts"]
         assert ints.values.tolist()[-9000:] == numbers
-    (floats,) = example_wire.columns(
-        [serialized({"floats": [0.5, 2] * 1000})] * 2, ["floats"], [dtypes.float32]
-    )
+    (floats,) = columns([serialized({"floats": [0.5, 2] * 1000})] * 2, ["floats"], [dtypes.float32])
     assert floats.values.tolist() == [0.5, 2] * 2000

@@ -84,6 +84,9 @@ def test_rows_are_gathered_and_scattered() -> None:
     runner.run(raw.ResourceScatterSub(v, [1], [[1.0, 1.0]]))
     runner.run(raw.ResourceScatterUpdate(v, [2], 9.0))
     np.testing.assert_array_equal(runner.run(read(v)), [[2, 4], [1, 2], [9, 9]])
+    elements = raw.ResourceGatherNd(v, [[1, 0], [2, 1]], **FLOAT)
+    assert elements.shape.as_list() == [2]
+    np.testing.assert_array_equal(runner.run(elements), [1, 9])
     for use in (raw.ResourceGather(v, [3], **FLOAT), raw.ResourceScatterAdd(v, [3], 1.0)):
         with pytest.raises(errors.InvalidArgumentError, match=r"= 3 is not in \[0, 3\)"):
             runner.run(use)
@@ -126,6 +129,10 @@ def test_the_gradients_of_reads_are_gradients_of_the_handle() -> None:
     found = runner.run([slopes[1].values, slopes[1].indices])
     np.testing.assert_array_equal(found[0], [[6], [6]])
     np.testing.assert_array_equal(found[1], [2, 2])
+    elements = [raw.ResourceGatherNd(table, places, **FLOAT) for places in ([[2]], [[0, 0]])]
+    by_row, by_element = (gradients.gradients(each, [table])[0] for each in elements)
+    np.testing.assert_array_equal(runner.run(by_row.indices), [2])
+    np.testing.assert_array_equal(runner.run(by_element), [[1], [0], [0]])
 
 
 def test_a_fetched_handle_names_the_device_container_and_name_of_its_variable() -> None:

@@ -152,6 +152,12 @@ def run(op: str, *arguments: Any, **attrs: Any) -> Any:
         return interpreter.Interpreter().run(getattr(raw, op)(*arguments, **attrs))
 
 
+def test_the_quotient_of_real_numbers_is_rounded_before_it_is_floored() -> None:
+    """0.1 is a little more than a tenth, so that the floor of the exact quotient would be 19."""
+    x, y = np.float32([2, -2, 1, 0, np.inf]), np.float32([0.1, 0.1, 0, 0, 1])
+    np.testing.assert_array_equal(run("FloorDiv", x, y), [20, -20, np.inf, np.nan, np.inf])
+
+
 @pytest.mark.parametrize(
     "op, x, y, expected",
     [

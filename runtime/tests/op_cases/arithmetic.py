@@ -8,12 +8,12 @@ from hypothesis.extra import numpy as arrays
 
 from capstan.core import dtypes, elementwise, tensor_shape
 from capstan.framework import opdef
+from capstan.framework.ops.unary import CASTABLE
 from op_cases.drawing import (
     Case,
     Draw,
     Numbers,
     Strategy,
-    element_types,
     numbers,
     several,
     small_shapes,
@@ -127,8 +127,9 @@ def select_v2(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 @st.composite
 def cast(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    source = draw(numbers(row, dtype, "SrcT"))
-    choices = (dtypes.float64,) if dtype else element_types(row, "DstT")
+    castable = sorted((each for each in CASTABLE if not each.is_complex), key=str)
+    source = draw(numbers(row, dtype or draw(st.sampled_from(castable))))
+    choices = (dtypes.float64,) if dtype else castable
     return Case([source.array(draw(small_shapes))], {"DstT": draw(st.sampled_from(choices))})
 
 

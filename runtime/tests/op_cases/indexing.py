@@ -226,7 +226,13 @@ CASES: dict[str, Strategy] = {
     "Slice": slice_, "StridedSlice": strided, "StridedSliceGrad": strided_grad,
     **dict.fromkeys(("Gather", "GatherV2"), gather),
     "GatherNd": gather_nd, "ScatterNd": scatter_nd,
-    **dict.fromkeys(("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub"), changed_nd),
+    **dict.fromkeys(
+        (
+            *("ScatterNdNonAliasingAdd", "TensorScatterUpdate", "TensorScatterAdd"),
+            "TensorScatterSub",
+        ),
+        changed_nd,
+    ),
     "DynamicPartition": partitions, "DynamicStitch": stitch, "ParallelDynamicStitch": stitch,
     "InvertPermutation": permutation, "UnravelIndex": unravelled, "OneHot": one_hot,
     "Where": ranked, "Unique": unique, "UniqueWithCounts": unique, "ListDiff": difference,

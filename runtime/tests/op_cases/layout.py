@@ -187,8 +187,10 @@ def rolled(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 @st.composite
 def reinterpreted(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     give = draw(numbers(row, dtype))
-    target = draw(st.sampled_from(row.types["type"]))
-    if target.is_floating:  # Arbitrary bits may be NaN, which is not equal to itself.
+    targets = [target for target in row.types["type"] if not target.is_quantized]
+    target = draw(st.sampled_from(targets))
+    # Arbitrary bits may be NaN, which is not equal to itself.
+    if target.is_floating or target.is_complex:
         target = dtypes.uint16
     ratio = max(target.size // give.dtype.itemsize, 1)
     shape = draw(small_shapes)

@@ -49,6 +49,13 @@ def largest(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def nth(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    value = draw(numbers(row, dtype)).array(draw(solid_shapes))
+    n = np.asarray(np.int32(draw(st.integers(0, value.shape[-1] - 1))))
+    return Case([value, n], {"reverse": draw(st.booleans())}, frozenset({1}))
+
+
+@st.composite
 def top_k(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     give, shape = Numbers(draw(st.integers(0, 99)), np.float32), (4, draw(st.integers(1, 4)))
     targets = give.random.integers(-1, shape[1] + 1, shape[0]).astype(np.int32)
@@ -122,7 +129,10 @@ def looked_up_segments(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     count = draw(st.integers(1, 5))
     indices = give.random.integers(0, shape[0], count).astype(np.int32)
     ids = np.sort(give.random.integers(0, 3, count)).astype(np.int32)
-    return Case([give.array(shape), indices, ids], structural=frozenset({1, 2}))
+    if not row.name.endswith("WithNumSegments"):
+        return Case([give.array(shape), indices, ids], structural=frozenset({1, 2}))
+    segments = np.array(draw(st.integers(ids.max() + 1, 5)), draw(st.sampled_from(["i4", "i8"])))
+    return Case([give.array(shape), indices, ids, segments], structural=frozenset({1, 2, 3}))
 
 
 CASES: dict[str, Strategy] = {
@@ -132,7 +142,7 @@ CASES: dict[str, Strategy] = {
     **dict.fromkeys(
         ("ArgMax", "ArgMin", "Cumsum", "Cumprod", "CumulativeLogsumexp"), along_axis
     ),
-    "TopKV2": largest,
+    "TopKV2": largest, "NthElement": nth,
     **dict.fromkeys(("InTopK", "InTopKV2"), top_k),
     "HistogramFixedWidth": binned, "Bincount": bins,
     "UnsortedSegmentSum": segment_sum,
@@ -143,6 +153,11 @@ CASES: dict[str, Strategy] = {
         ("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd"), unsorted_segments
     ),
     **dict.fromkeys(
-        ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"), looked_up_segments
+        (
+            f"SparseSegment{kind}{end}"
+            for kind in ("Sum", "Mean", "SqrtN")
+            for end in ("", "WithNumSegments")
+        ),
+        looked_up_segments,
     ),
 }  # fmt: skip

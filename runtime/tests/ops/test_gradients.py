@@ -60,9 +60,17 @@ class Function:
         self.values[tensor] = value
         return tensor
 
-    def __call__(self, values: Any) -> float:
+    def terms(self, values: Any) -> list[Any]:
         results = self.runner.run(self.ys, values)
-        return float(sum((r * w).sum() for r, w in zip(results, self.weights, strict=True)))
+        return [r * w for r, w in zip(results, self.weights, strict=True)]
+
+    def __call__(self, values: Any) -> float:
+        return float(sum(terms.sum() for terms in self.terms(values)))
+
+    def rounding(self) -> float:
+        """Return what rounding may add to a quotient: the sum of large outputs is not exact."""
+        total = sum(float(np.abs(terms).sum()) for terms in self.terms(self.values))
+        return total * np.finfo(np.float64).eps * 5 / STEP
 
     def gradients(self) -> list[Any]:
         computed = gradients.gradients(self.ys, self.xs, self.weights)
@@ -98,9 +106,10 @@ def test_gradients_agree_with_difference_quotients(
         assume(not case.attrs["exclusive"])
     with graphs.Graph().as_default():
         function = Function(op, case, is_shape_known=is_shape_known)
+        least = 1e-6 + function.rounding()
         for x, gradient in zip(function.xs, function.gradients(), strict=True):
             assert gradient.shape == function.values[x].shape
-            np.testing.assert_allclose(gradient, function.differences(x), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(gradient, function.differences(x), rtol=1e-5, atol=least)
 
 
 @pytest.mark.e2e
@@ -142,11 +151,14 @@ def test_few_ops_have_no_gradient_rule() -> None:
     others = set(no_gradient) - on_handles - calls - made_by_the_compiler - updates - images - trees
     assert others - lookups <= {
         "Assign", "AssignAdd", "AssignSub", "AudioSpectrogram", "Bitcast", "CholeskyGrad",
-        "DecodeWav", "EncodeWav", "Fingerprint", "Mfcc",
+        "CollectiveBcastRecv", "CollectiveBcastSend", "CollectiveGather", "CollectiveReduce",
+        "DecodeWav", "DeepCopy", "Empty", "EncodeWav", "Fingerprint", "InplaceAdd", "InplaceSub",
+        "InplaceUpdate", "Mfcc",
             "CropAndResizeGradBoxes", "CropAndResizeGradImage", "Dilation2DBackpropFilter",
         "Dilation2DBackpropInput", "EagerPyFunc",
         "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVarsGradient",
-        "FakeQuantWithMinMaxVarsPerChannelGradient", "GatherTree", "GuaranteeConst",
+        "FakeQuantWithMinMaxVarsPerChannelGradient", "FractionalAvgPoolGrad",
+        "FractionalMaxPoolGrad", "GatherTree", "GuaranteeConst",
         "HistogramFixedWidth", "IgammaGradA", "KMC2ChainInitialization",
         "KmeansPlusPlusInitialization", "LowerBound", "Lu",
         "MatrixLogarithm", "MaxPoolGradGradV2", "MaxPoolGradWithArgmax", "Merge",

@@ -197,8 +197,10 @@ BUILDERS = (
     "framework/convert.py",
     "framework/operand.py",
     "framework/operators.py",
+    "python",
 )
-"""The public functions, and the operators of Python, create operations by name."""
+"""The public functions, and the operators of Python, create operations by name. Some classes have
+the name of an op, in the tables of TensorFlow's modules."""
 KINDS = ("resources",)
 """A queue tells its kind in error messages."""
 QUOTED = re.compile(r"""["'](\w+)["']""")

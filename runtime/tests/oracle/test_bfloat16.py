@@ -13,14 +13,16 @@ pytestmark = genuine.MARKS
 
 NEITHER_HALF = frozenset(
     {
+        "CollectiveBcastRecv", "CollectiveBcastSend", "CollectiveGather", "CollectiveReduce",
         "Igamma", "Igammac", "MatrixTriangularSolve", "QuantizeAndDequantizeV2",
         "QuantizeAndDequantizeV3", "SparseAdd", "SparseAddGrad",
         "SparseSegmentMean", "SparseSegmentMeanGrad", "SparseSegmentMeanGradV2",
-        "SparseSegmentSqrtN", "SparseSegmentSqrtNGrad", "SparseSegmentSqrtNGradV2",
-        "SparseSegmentSumGrad", "SparseSegmentSumGradV2", "SparseTensorDenseMatMul",
+        "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtN", "SparseSegmentSqrtNGrad",
+        "SparseSegmentSqrtNGradV2", "SparseSegmentSqrtNWithNumSegments", "SparseSegmentSumGrad",
+        "SparseSegmentSumGradV2", "SparseTensorDenseMatMul",
     }
 )  # fmt: skip
-"""Ops that take no numbers of 16 bits in Capstan. `Igamma` took none in TensorFlow 1.15.
+"""Ops that take no bfloat16 in Capstan. `Igamma` and collective ops took none in TensorFlow 1.15.
 
 TensorFlow 1.15 has kernels of `QuantizeAndDequantize` for float32 and float64 alone.
 """

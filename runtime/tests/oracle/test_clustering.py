@@ -42,8 +42,12 @@ def test_points_are_drawn_as_in_tensorflow(
     np.testing.assert_array_equal(found, expected)
 
 
+# TensorFlow's threads take subnormal numbers for 0.
+DISTANCES = st.lists(st.floats(0, 100, width=32, allow_subnormal=False), min_size=1, max_size=50)
+
+
 @settings(max_examples=30)
-@given(st.lists(st.floats(0, 100, width=32), min_size=1, max_size=50), st.integers(0, 2**62))
+@given(DISTANCES, st.integers(0, 2**62))
 def test_chains_end_where_they_end_in_tensorflow(v1: Any, distances: Any, seed: int) -> None:
     found, expected = (
         run(each, "KMC2ChainInitialization", distances=distances, seed=seed)

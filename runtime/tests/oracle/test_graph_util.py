@@ -128,3 +128,51 @@ def test_nodes_that_run_on_cpus_only_are_those_of_tensorflow(v1: Any, trained: A
         for node in graph_def.node:
             theirs = v1.graph_util.must_run_on_cpu(node, pinned)
             assert capstan.graph_util.must_run_on_cpu(node, pinned) == theirs
+
+
+def calling_model(tf: Any) -> Any:
+    """Return a tensor whose function reads a variable in branches, a loop and a call."""
+    held: list[Any] = []
+
+    def gathered(x: Any) -> Any:
+        return tf.gather(held[0], tf.cast(x, tf.int32))
+
+    def function(x: Any) -> Any:
+        if not held:
+            held.append(tf.Variable([2.0, 3.0, 5.0], name="w"))
+        y = tf.reduce_sum(tf.function(gathered)(x))
+        y = tf.cond(y > 5.0, lambda: y * held[0][1], lambda: y)
+        return tf.while_loop(lambda y: y < 100.0, lambda y: y + tf.reduce_sum(held[0]), [y])
+
+    x = tf.placeholder(tf.float32, [None], name="x")
+    return tf.identity(tf.function(function, autograph=False)(x), name="result")
+
+
+def test_functions_get_the_values_of_variables(v1: Any) -> None:
+    feeds = {"x:0": [0, 2]}
+    with capstan.Graph().as_default() as graph, capstan.Session() as session:
+        result = calling_model(capstan)
+        session.run(capstan.global_variables_initializer())
+        expected = session.run(result, feeds)
+        frozen = capstan.graph_util.convert_variables_to_constants(
+            session, graph.as_graph_def(), ["result"]
+        )
+    assert expected == 101.0  # 7 * 3, and 8 sums of 10
+    taken = [each.type for made in frozen.library.function for each in made.signature.input_arg]
+    assert capstan.resource.as_datatype_enum not in taken
+    for module in (capstan, v1):
+        graph_def = module.GraphDef.FromString(frozen.SerializeToString())
+        with module.Graph().as_default(), module.Session() as session:
+            module.import_graph_def(graph_def, name="")
+            assert session.run("result:0", feeds) == expected
+
+
+def test_a_function_that_changes_a_variable_is_not_frozen() -> None:
+    with capstan.Graph().as_default() as graph, capstan.Session() as session:
+        variable = capstan.Variable(1.0, use_resource=True)
+        added = capstan.function(lambda: variable.assign_add(1.0))()
+        session.run(variable.initializer)
+        with pytest.raises(ValueError, match=r"AssignAddVariableOp .* needs a variable"):
+            capstan.graph_util.convert_variables_to_constants(
+                session, graph.as_graph_def(), [added.op.name]
+            )

@@ -106,6 +106,17 @@ WORKS: dict[str, tuple[str, Arguments]] = {
         + negative("C", "A", COLOCATED % "B", device="/cpu:0"),
         nothing,
     ),
+    "a placeholder of an old graph": (
+        "versions { producer: 21 } "
+        + node(
+            "A",
+            "Placeholder",
+            attrs="attr { key: 'dtype' value { type: DT_FLOAT } } "
+            "attr { key: 'shape' value { shape { } } }",
+        )
+        + negative("B", "A"),
+        nothing,
+    ),
     "shapes": (
         A
         + negative(

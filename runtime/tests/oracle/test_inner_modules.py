@@ -48,6 +48,20 @@ def test_weights_are_broadcast_as_in_tensorflow(
         assert ours == theirs
 
 
+def test_strings_are_split_into_sparse_or_ragged_tensors(v1: Any) -> None:
+    def sparse(v1: Any) -> list[Any]:
+        split = inner(v1, "ops.string_ops").string_split_v2
+        found = [split(["a b", "  c"]), split(source=["a,,b", ",c"], sep=",", maxsplit=1)]
+        return [part for each in found for part in (each.indices, each.values, each.dense_shape)]
+
+    def ragged(v1: Any) -> list[Any]:
+        split = inner(v1, "ops.ragged.ragged_string_ops").string_split_v2
+        found = [split(["a b", "  c"]), split([["a<>b", "c"], ["", "d"]], "<>", maxsplit=1)]
+        return [part for each in found for part in (each.flat_values, *each.nested_row_splits)]
+
+    compare(v1, [sparse, ragged])
+
+
 @pytest.mark.parametrize("difference", [0, 1])
 @pytest.mark.parametrize("knows_shape", [True, False])
 def test_the_last_axis_of_labels_or_predictions_is_removed_as_in_tensorflow(

@@ -18,11 +18,19 @@ RENAMED = {"probs": "predictions", "Logits": "predictions", "fc1000": "predictio
 
 
 @pytest.fixture
-def theirs(tf: Any) -> Iterator[Any]:
+def theirs(tf: Any) -> Any:
+    import keras
+
+    return keras.applications
+
+
+@pytest.fixture
+def _without_models(theirs: Any) -> Iterator[None]:
+    """Remove the models of Keras. That collects the garbage of the whole process."""
     import keras
 
     keras.backend.clear_session()
-    yield keras.applications
+    yield
     keras.backend.clear_session()
 
 
@@ -31,6 +39,7 @@ def names(model: Any) -> list[str]:
     return [RENAMED.get(name, name) for name in found if not name.startswith("input_")]
 
 
+@pytest.mark.usefixtures("_without_models")
 @pytest.mark.parametrize(
     "name",
     [

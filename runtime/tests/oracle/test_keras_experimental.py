@@ -76,7 +76,7 @@ def test_tensorflow_loads_the_graphs_and_the_values(v1: Any, tmp_path: pathlib.P
                         if name in signatures]  # fmt: skip
             feeds = {found.inputs["dense_input"].name: inputs}
             actual = session.run(found.outputs[output].name, feeds)
-            np.testing.assert_allclose(actual, expected, rtol=1e-5)
+            np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
     with v1.Graph().as_default(), v1.Session() as session:
         signatures = v1.saved_model.loader.load(session, ["train"], path).signature_def
         given, (step,) = signatures["train"], signatures["__saved_model_train_op"].outputs.values()

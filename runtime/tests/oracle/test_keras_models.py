@@ -3,10 +3,11 @@
 import json
 from typing import Any
 
+import examples
 import genuine
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import capstan
@@ -131,6 +132,7 @@ class Ours:
     layers, models = capstan.keras.layers, capstan.keras.models
 
 
+@settings(max_examples=examples.share(30))
 @given(
     choices=st.lists(
         st.tuples(st.integers(0, 20), st.integers(0, 20), st.booleans()), min_size=3, max_size=12

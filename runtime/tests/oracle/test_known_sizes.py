@@ -39,9 +39,29 @@ PROGRAMS = {
         tf.placeholder(tf.float32), tf.placeholder(tf.int32), tf.placeholder(tf.int32)
     ),
     "padded": lambda tf, x, n: tf.pad(x, [[0, 0], [0, n], [1, 2]]),
+    "padded in part": lambda tf, x, n: tf.pad(
+        x, [[0, 0], tf.placeholder(tf.int32, [None]), [1, 2]]
+    ),
+    "segments": lambda tf, x, n: tf.sparse_segment_sum(x[0], [0], [0], num_segments=4),
     "range": lambda tf, x, n: tf.range(tf.shape(x)[1]),
     "one hot": lambda tf, x, n: tf.one_hot(tf.placeholder(tf.int64, [None]), tf.shape(x)[1]),
     "mask": lambda tf, x, n: tf.sequence_mask(tf.placeholder(tf.int32, [None]), tf.shape(x)[2]),
+    "mask of known lengths": lambda tf, x, n: tf.sequence_mask([1, 3]),
+    "sliced at an unknown index": lambda tf, x, n: x[n, ::-2],
+    "identity matrices": lambda tf, x, n: tf.eye(2, batch_shape=(2, 3)),
+    "quotients": lambda tf, x, n: tf.zeros([tf.constant(7) // 2, tf.constant(7) % 4]),
+    "a large size": lambda tf, x, n: tf.random_normal(tf.TensorShape([2**33, 1])),
+    "a large size in a list": lambda tf, x, n: tf.random_normal([2**33, 1]),
+    "many zeros": lambda tf, x, n: tf.zeros([2**33, 1]),
+    "sizes counted": lambda tf, x, n: tf.zeros(
+        [tf.reduce_sum([1, 2]), tf.reduce_prod([2, 4]), tf.reduce_max([1, 3]), tf.reduce_min([5])]
+    ),
+    "sparse joined": lambda tf, x, n: tf.sparse_concat(
+        -1, [tf.SparseTensor([[0, 0]], [1], [2, size]) for size in (2, 3)]
+    ),
+    "squares of unknown images": lambda tf, x, n: tf.batch_to_space(
+        tf.placeholder(tf.float32), tf.placeholder(tf.int32), 4
+    ),
     "cropped": lambda tf, x, n: tf.image.resize_image_with_crop_or_pad(
         tf.placeholder(tf.float32, [30, 20, 3]), 24, 24
     ),

@@ -99,7 +99,10 @@ def products(v1: Any) -> list[Any]:
     for options in ({}, {"transpose_a": True}, {"adjoint_a": True}):
         product = v1.linalg.matvec(matrix, vector, **options)
         fetches += [product, *slopes(v1, product, matrix, vector)]
-    for order, axis in (("euclidean", None), (1, -1), (np.inf, 0), ("fro", [1, 2]), (3, 0)):
+    for order, axis in (
+        ("euclidean", None), (1, -1), (np.inf, 0), ("fro", [1, 2]), (3, 0),
+        (2, [-2, -1]), (2, (2, 0)),
+    ):  # fmt: skip
         unit, size = v1.linalg.normalize(matrix, order, axis)
         fetches += [unit, size, *slopes(v1, unit, matrix)]
     return fetches
@@ -159,7 +162,28 @@ def singular(v1: Any) -> list[Any]:
     return [*roots, v1.linalg.logm(rotated), v1.linalg.expm(zero)]
 
 
+def pseudo_inverses(v1: Any) -> list[Any]:
+    """Return ranks and pseudo-inverses, of matrices without full rank too."""
+    dependent = TALL @ WIDE
+    fetches = []
+    for value in (SQUARE, TALL, WIDE, dependent, np.zeros((2, 3)), np.float32(dependent)):
+        matrix = v1.constant(value)
+        unknown = v1.placeholder_with_default(value, None)
+        for each in (matrix, unknown):
+            inverse = v1.linalg.pinv(each, validate_args=True)
+            fetches += [inverse, v1.linalg.matrix_rank(each, validate_args=True)]
+    for value in (SQUARE, TALL, WIDE):
+        matrix = v1.constant(value)
+        for rcond in (None, 0.3, 0.6):
+            inverse = v1.linalg.pinv(matrix, rcond)
+            fetches += [inverse, *slopes(v1, inverse, matrix)]
+        fetches += [v1.linalg.matrix_rank(matrix, tol) for tol in (1.5, [[2.5]])]
+    fetches.append(v1.linalg.pinv(v1.constant(SQUARE), [0.4, 0.8]))
+    return [*fetches, v1.linalg.matrix_rank([[1, 2], [2, 4.0]])]
+
+
 PROGRAMS = [
+    pseudo_inverses,
     complexes,
     functions,
     singular,
@@ -184,7 +208,8 @@ def test_a_program_gives_the_values_of_tensorflow(
         own = session.run(program(tf))
     for found in (on_servers, own):
         for value, wanted in zip(found, expected, strict=True):
-            np.testing.assert_allclose(value, wanted, rtol=1e-7, atol=1e-9)
+            tolerance = 1e-5 if wanted.dtype == np.float32 else 1e-7
+            np.testing.assert_allclose(value, wanted, rtol=tolerance, atol=tolerance / 100)
 
 
 @pytest.mark.parametrize(
@@ -202,6 +227,21 @@ def test_a_matrix_that_does_not_fit_is_refused_as_in_tensorflow_1(call: Any, mes
     refusal = pytest.raises(tf.errors.InvalidArgumentError, match=message)
     with tf.Graph().as_default(), tf.Session() as session, refusal:
         session.run(call())
+
+
+@pytest.mark.parametrize("name", ["matrix_rank", "pinv"])
+def test_ranks_and_pseudo_inverses_are_of_floating_matrices(v1: Any, name: str) -> None:
+    for module in (v1, tf):
+        function = getattr(module.linalg, name)
+        with pytest.raises(TypeError, match="float"):
+            function(module.constant([[1, 2], [3, 4]]))
+        with pytest.raises(ValueError, match="at least 2"):
+            function([1.0, 2])
+    with tf.Graph().as_default(), tf.Session() as session:
+        unknown = tf.placeholder(tf.float32, None)
+        checked = getattr(tf.linalg, name)(unknown, validate_args=True)
+        with pytest.raises(tf.errors.InvalidArgumentError, match="rank at least"):
+            session.run(checked, {unknown: [1.0, 2]})
 
 
 @pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3, 3)])

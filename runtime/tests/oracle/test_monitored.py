@@ -84,7 +84,7 @@ def test_a_monitored_session_recovers_when_the_ps_is_restarted(
         checkpoint_dir=str(tmp_path),
         save_checkpoint_steps=10,
         hooks=[v1.train.StopAtStepHook(last_step=50)],
-        config=v1.ConfigProto(operation_timeout_in_ms=30_000),
+        config=v1.ConfigProto(operation_timeout_in_ms=100_000),
     ) as session:
         while not session.should_stop():
             seen.append(int(session.run([train, step])[1]))

@@ -188,7 +188,10 @@ def sequence(v1: Any) -> bytes:
         return train.Feature(int64_list=train.Int64List(value=values))
 
     text = train.Feature(bytes_list=train.BytesList(value=[b"x", b"y"]))
-    lists = {"a": [number(1, 2), number(3, 4)], "b": [number(), number(5), number(6, 7)]}
+    lists = {
+        "a": [number(1, 2), number(3, 4)],
+        "b": [number(), number(5), number(6, 7), train.Feature()],
+    }
     made = train.SequenceExample(
         context=train.Features(feature={"length": number(3), "text": text}),
         feature_lists=train.FeatureLists(

@@ -22,6 +22,7 @@ CHANGES: dict[str, Callable[[Any, Any, Any], Any]] = {
     "ellipsis": lambda tf, v, n: v[..., 1].assign(tf.fill([2, 3], 8.0)),
     "ellipsis and new axis": lambda tf, v, n: v[0, ..., None].assign(tf.fill([3, 4, 1], 8.0)),
     "new axis": lambda tf, v, n: v[None, 0, None, 2].assign(tf.fill([1, 1, 4], 8.0)),
+    "by the function": lambda tf, v, n: tf.assign(v[0, 1:], tf.ones([2, 4]), name="change"),
     "all": lambda tf, v, n: v[...].assign(-INITIAL),
     "no element": lambda tf, v, n: v[1:1].assign(tf.zeros([0, 3, 4])),
     "no element of another shape": lambda tf, v, n: v[1:1].assign(tf.zeros([7])),

@@ -192,9 +192,13 @@ def test_elements_of_batches_are_set(v1: Any, is_resource: bool) -> None:
             updates = np.arange(24.0).reshape(2, 3, 2, 2)
             session.run(held.initializer)
             session.run(tf.batch_scatter_update(held, indices, updates))
-            return session.run(held)
+            row = tf.Variable([0, 0, 0], use_resource=is_resource)
+            session.run(row.initializer)
+            session.run(tf.batch_scatter_update(row, [2, 0], [4, 5]))
+            return session.run([held, row])
 
-    own, expected = found(tf), found(v1)
+    (own, row), (expected, expected_row) = found(tf), found(v1)
+    np.testing.assert_array_equal(row, expected_row)
     mask = np.ones(own.shape, bool)
     mask[0, 2, 2] = False  # One of two values for the same element.
     np.testing.assert_array_equal(own[mask], expected[mask])

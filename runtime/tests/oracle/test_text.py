@@ -93,6 +93,7 @@ def test_strings_are_changed_in_the_same_way(v1: Any) -> None:
             ),
             lambda v1: v1.string_join([["a", "b"], "-", ["c", "d"]], separator="+"),
             lambda v1: v1.as_string([1.5, 2.0], precision=2),
+            lambda v1: v1.as_string([1.5 - 2.0j], precision=2, width=6, fill="0"),
         ],
     )
 

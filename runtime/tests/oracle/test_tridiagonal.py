@@ -10,7 +10,6 @@ import capstan as tf
 
 pytestmark = genuine.MARKS
 
-RANDOM = np.random.default_rng(12)
 FORMATS = ("compact", "sequence", "long sequence", "matrix")
 
 
@@ -26,10 +25,11 @@ def same(v1: Any, program: Any) -> None:
         np.testing.assert_allclose(own, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
 @pytest.mark.parametrize("shape", [(1, 1), (4, 4), (3, 7, 7), (2, 2, 20, 20), (0, 3, 3), (2, 0, 0)])
 def test_the_factors_are_those_of_tensorflow(v1: Any, dtype: Any, shape: Any) -> None:
-    matrices = RANDOM.normal(size=shape).astype(dtype)
+    real, imaginary = np.random.default_rng(12).normal(size=(2, *shape))
+    matrices = (real + 1j * imaginary if dtype is np.complex128 else real).astype(dtype)
     same(v1, lambda tf: [*tf.linalg.lu(matrices), tf.linalg.lu(matrices, tf.int64).p])
 
 
@@ -42,8 +42,8 @@ def diagonals_as(kind: str, compact: Any) -> Any:
         return [upper[..., :-1], middle, lower[..., 1:]]
     if kind == "long sequence":
         return [upper, middle, lower]
-    size, noise = compact.shape[-1], RANDOM.normal(size=(*compact.shape[:-2], compact.shape[-1]))
-    matrix = np.zeros((*noise.shape, size)) + np.triu(np.ones((size, size)), 2)
+    size = compact.shape[-1]
+    matrix = np.zeros((*middle.shape, size)) + np.triu(np.ones((size, size)), 2)
     for row in range(size):
         matrix[..., row, row] = middle[..., row]
         if row < size - 1:
@@ -57,9 +57,11 @@ def diagonals_as(kind: str, compact: Any) -> Any:
 def test_systems_and_products_are_those_of_tensorflow(
     v1: Any, kind: str, batch: Any, size: int
 ) -> None:
-    compact = RANDOM.normal(size=(*batch, 3, size))
+    # Matrices of some other seeds are nearly singular, and rounding then decides the results.
+    draw = np.random.default_rng(200)
+    compact = draw.normal(size=(*batch, 3, size))
     given = diagonals_as(kind, compact)
-    rhs = RANDOM.normal(size=(*batch, size, 2))
+    rhs = draw.normal(size=(*batch, size, 2))
     name = kind.rpartition(" ")[2]
 
     def program(tf: Any) -> list[Any]:
@@ -85,7 +87,8 @@ def test_systems_and_products_are_those_of_tensorflow(
 
 def test_transposed_right_sides_have_transposed_solutions() -> None:
     """As in TensorFlow 1.15. TensorFlow 2.21 does not transpose the solutions."""
-    diagonals, rhs = RANDOM.normal(size=(2, 3, 4)), RANDOM.normal(size=(2, 4, 3))
+    draw = np.random.default_rng(12)
+    diagonals, rhs = draw.normal(size=(2, 3, 4)), draw.normal(size=(2, 4, 3))
 
     def program(tf: Any) -> list[Any]:
         solve, turned = tf.linalg.tridiagonal_solve, np.swapaxes(rhs, -1, -2)

@@ -159,7 +159,6 @@ def test_a_step_waits_until_all_servers_have_connected() -> None:
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(180)
 def test_a_server_leaves_and_comes_back(start: Callable[..., transcripts.Script]) -> None:
     program = """
         cluster = tf.train.ClusterSpec(spec)
@@ -273,7 +272,6 @@ def test_a_server_waits_until_another_server_has_initialised_its_variables() -> 
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(180)
 def test_a_parameter_server_counts_what_two_workers_add(
     start: Callable[..., transcripts.Script],
 ) -> None:

@@ -19,7 +19,7 @@ from capstan.partition import partition, parts
 from capstan.resources import containers
 from capstan.services import early, remote_parts, step, step_run, step_server, targets, worker
 from capstan.transport import api, interfaces, listener, stream
-from capstan.transport.grpc import client
+from capstan.transport.grpc import remote_worker
 
 MASTER, SOURCE, HERE, SINK = (
     f"/job:{name}/replica:0/task:0" for name in ("master", "source", "here", "sink")
@@ -51,6 +51,13 @@ class Broken(targets.NoLinks):
 
     def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
         raise OSError(errno.EMFILE, "Too many open files")
+
+
+class Slow(targets.NoLinks):
+    """Links to a task that does not answer in time."""
+
+    def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
+        raise errors.DeadlineExceededError(None, None, f"no answer from {task}")
 
 
 class Sink(targets.NoLinks):
@@ -262,6 +269,16 @@ def test_a_pushed_message_that_does_not_fit_its_part_ends_the_step(
     assert_none_stays(before)
 
 
+def test_a_task_that_takes_no_message_is_unavailable(serve: Callable[..., Served]) -> None:
+    served = serve(Slow())
+    master, source = served.link(MASTER), served.link(SOURCE)
+    master.send(served.start(1))
+    source.send(served.leg(1))
+    ended = master.recv()
+    assert (ended.step, ended.subject) == (1, errors.UNAVAILABLE)
+    assert "no answer from" in words(ended)
+
+
 def test_a_message_with_an_unknown_number_ends_the_step(serve: Callable[..., Served]) -> None:
     served = serve(Sink())
     master, source = served.link(MASTER), served.link(SOURCE)
@@ -336,7 +353,7 @@ def test_a_tunnel_without_a_descriptor_is_unavailable(
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(socket, "socketpair", no_pair)
-    task = client.GrpcWorker("127.0.0.1:9")
+    task = remote_worker.GrpcWorker("127.0.0.1:9")
     with pytest.raises(errors.UnavailableError, match="Too many open files"):
         task.open_tunnel()
     task.close()

@@ -12,7 +12,7 @@ from capstan import errors
 from capstan.core import config, dtypes, function, node
 from capstan.services import targets
 from capstan.transport import interfaces
-from capstan.transport.grpc import client
+from capstan.transport.grpc import remote_master
 
 NO_OPTIONS = interfaces.StepOptions()
 
@@ -24,7 +24,7 @@ def master(request: pytest.FixtureRequest) -> Iterator[interfaces.MasterApi]:
         return
     server = clusters.start(worker=1)["worker:0"]
     target = server.target.replace("localhost", "127.0.0.1")
-    with contextlib.closing(client.GrpcMaster(target)) as made:
+    with contextlib.closing(remote_master.GrpcMaster(target)) as made:
         yield made
     server.stop()
 

@@ -17,7 +17,7 @@ from capstan.partition import parts
 from capstan.resources import containers
 from capstan.services import masters, worker
 from capstan.transport import api, interfaces, listener, sockets
-from capstan.transport.grpc import client
+from capstan.transport.grpc import remote_worker
 
 PS = "/job:ps/replica:0/task:0"
 MASTER = "/job:worker/replica:0/task:0"
@@ -28,7 +28,7 @@ class Task:
     """A client of a task, which can start parts over a link."""
 
     def __init__(self, address: str) -> None:
-        self._worker = client.GrpcWorker(address)
+        self._worker = remote_worker.GrpcWorker(address)
         incarnation = self._worker.get_status().incarnation
         offer = self._worker.connect("/job:test", incarnation, (listener.TCP,))
         sock = sockets.dial("127.0.0.1", int(offer.address), 20)
@@ -97,9 +97,9 @@ def home() -> worker.Worker:
 
 
 @contextlib.contextmanager
-def unreachable(*tasks: str) -> Iterator[client.Peers]:
+def unreachable(*tasks: str) -> Iterator[remote_worker.Peers]:
     """Yield the peers of a cluster of `tasks`, of which none listens."""
-    peers = client.Peers(dict(zip(tasks, clusters.addresses(len(tasks)), strict=True)))
+    peers = remote_worker.Peers(dict(zip(tasks, clusters.addresses(len(tasks)), strict=True)))
     yield peers
     peers.close()
 

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import clusters
@@ -22,11 +23,16 @@ PAIR = '{"ps": ["127.0.0.1:2222", "127.0.0.1:2223"]}'
 
 
 class Process:
-    """A process that runs the command."""
+    """A process that runs the command.
 
-    def __init__(self, *arguments: str, **environment: str) -> None:
+    `program` is the beginning of the words of Python's command line.
+    """
+
+    def __init__(
+        self, *arguments: str, program: Sequence[str] = ("-m", "capstan"), **environment: str
+    ) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "capstan", "serve", *arguments],
+            [sys.executable, *program, "serve", *arguments],
             env={**os.environ, "PYTHONPATH": str(SOURCES), "TF_CONFIG": "", **environment},
             stderr=subprocess.PIPE,
             text=True,
@@ -68,6 +74,28 @@ def test_a_task_serves_until_a_signal_ends_it(
     assert (code, messages.count("\n")) == (status, 1), messages
     assert f"has stopped: {number.name}" in messages
     socket.create_server(("127.0.0.1", int(port))).close()
+
+
+DEAF = """
+import runpy, signal, threading
+threading.Thread(target=threading.Event().wait, daemon=True).start()
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
+runpy.run_module("capstan", run_name="__main__")
+"""
+"""Runs the command in a process whose main thread gets no SIGTERM: another thread gets it.
+
+Python then only marks its handler as due, as if a signal came just before the main thread sleeps.
+"""
+
+
+@pytest.mark.alone
+@pytest.mark.e2e
+def test_a_signal_that_does_not_wake_the_main_thread_ends_a_task() -> None:
+    flags = ("--cluster", json.dumps(clusters.spec(ps=1)), "--job", "ps")
+    with Process(*flags, program=("-c", DEAF)) as process:
+        process.line()
+        code, messages = process.end(signal.SIGTERM)
+    assert (code, messages.count("has stopped: SIGTERM")) == (143, 1), messages
 
 
 @pytest.mark.alone

@@ -10,9 +10,9 @@ import pytest
 import capstan as tf
 from capstan.core import dtypes, node
 from capstan.graph import infer
-from capstan.partition import partition
+from capstan.partition import partition, parts
 from capstan.resources import containers
-from capstan.services import step_server, targets, worker
+from capstan.services import remote_parts, step_server, targets, worker
 from capstan.transport import api, interfaces, listener, stream
 
 HERE = "/job:ps/replica:0/task:0"
@@ -41,6 +41,26 @@ def test_the_first_step_of_a_new_session_can_push_to_a_restarted_task() -> None:
         assert tf.Session(worker.target).run(result) == 20.0
     for server in (first, second, worker):
         server.stop()
+
+
+class SlowLinks(targets.NoLinks):
+    """Links to a task that does not answer in time."""
+
+    def take(self, task: str, incarnation: int, deadline: float | None = None) -> api.Link:
+        raise tf.errors.DeadlineExceededError(None, None, f"no answer from {task}")
+
+
+@pytest.mark.parametrize(
+    "deadline, error",
+    [(0.0, tf.errors.DeadlineExceededError), (None, tf.errors.UnavailableError)],
+)
+def test_a_slow_task_is_unavailable_only_if_the_time_of_the_step_has_not_passed(
+    deadline: float | None, error: type[tf.errors.OpError]
+) -> None:
+    remote = remote_parts.Remote(HERE, 1, 1, parts.Part(HERE, (), {}))
+    parts_of_step = remote_parts.RemoteParts([remote], SlowLinks(), 1)
+    with pytest.raises(error):
+        parts_of_step.connect(deadline, 0.0, lambda: None)
 
 
 def no_peer(task: str) -> interfaces.WorkerApi:

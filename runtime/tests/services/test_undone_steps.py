@@ -111,6 +111,11 @@ class Owner:
         assert (ended.kind, ended.step, ended.subject) == (api.Kind.DONE, number, 0)
         return [value.item() for value in ended.values]
 
+    def waits_in(self, number: int) -> bool:
+        """Return whether a step has begun, and only waits for the queue."""
+        run = self.steps._runs.get(number)
+        return run is not None and bool(run._waits.started) and not run._is_running
+
     def stop(self) -> None:
         self.link.close()
         self.may_notice.set()
@@ -165,7 +170,7 @@ def test_an_element_that_arrives_after_the_end_of_the_master_stays_in_the_queue(
     owner.served.must_notice = must_notice
     waiting, owner.link = owner.link, owner.connect()
     waiting.send(api.Frame(api.Kind.START, 1, owner.take))
-    background.until(lambda: 1 in owner.steps._runs)
+    background.until(lambda: owner.waits_in(1))
     waiting.close()
     owner.run(2, owner.put)
     steps = itertools.count(3)

@@ -49,10 +49,10 @@ class Wire(api.Link):
         return not self.arrived.empty()
 
     def recv(self, deadline: float | None = None) -> api.Frame:
+        """Return the next frame. If there is a deadline, it passes during the wait for a frame."""
         self.is_read.set()
-        limit = None if deadline is None else max(0.0, deadline - time.monotonic())
         try:
-            frame = self.arrived.get(timeout=limit)
+            frame = self.arrived.get(block=deadline is None)
         except queue.Empty:
             raise tf.errors.DeadlineExceededError(None, None, "late") from None
         if frame is None:
@@ -116,13 +116,21 @@ class Session:
         return running
 
 
-def soon() -> float:
-    return time.monotonic() + 0.01
+def later() -> float:
+    """Return a deadline that a step does not reach while it starts."""
+    return time.monotonic() + background.PATIENCE_S
+
+
+def test_a_step_whose_deadline_has_passed_starts_on_no_task() -> None:
+    wires = Wires(ps=element)
+    with pytest.raises(tf.errors.DeadlineExceededError):
+        Session(wires).dequeue(time.monotonic())
+    assert not wires.wires["ps"].sent
 
 
 def test_an_element_that_was_taken_before_the_deadline_was_known_is_returned() -> None:
     wires = Wires(ps=element)
-    assert Session(wires).dequeue(soon()) == {node.Edge("ps"): 4}
+    assert Session(wires).dequeue(later()) == {node.Edge("ps"): 4}
     assert wires.wires["ps"].sent == [api.Kind.START, api.Kind.CANCEL]
     assert wires.given_back == ["ps"]
 
@@ -130,7 +138,7 @@ def test_an_element_that_was_taken_before_the_deadline_was_known_is_returned() -
 def test_a_step_that_was_withdrawn_in_time_raises_its_deadline_and_keeps_its_link() -> None:
     wires = Wires(ps=cancelled)
     with pytest.raises(tf.errors.DeadlineExceededError):
-        Session(wires).dequeue(soon())
+        Session(wires).dequeue(later())
     assert wires.given_back == ["ps"]
     assert not wires.wires["ps"].is_closed
 
@@ -138,7 +146,7 @@ def test_a_step_that_was_withdrawn_in_time_raises_its_deadline_and_keeps_its_lin
 def test_a_task_that_does_not_answer_a_withdrawal_loses_its_link() -> None:
     wires = Wires(ps=None)
     with pytest.raises(tf.errors.DeadlineExceededError):
-        Session(wires).dequeue(soon())
+        Session(wires).dequeue(later())
     assert wires.wires["ps"].is_closed
     assert not wires.given_back
 
@@ -204,7 +212,7 @@ def test_the_end_of_a_session_does_not_close_the_links_of_a_step_that_is_over() 
     wires = Wires(ps=element)
     remotes = [remote_parts.Remote("ps", 1, 7, parts.Part("ps", (), {}))]
     running = remote_parts.RemoteParts(remotes, wires, 1)
-    running.connect(soon(), lambda: None)
+    running.connect(later(), 0.0, lambda: None)
     running.waiting.clear()
     running.release(is_cut_off=False)
     running.cancel()

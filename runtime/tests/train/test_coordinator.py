@@ -133,7 +133,7 @@ def test_an_error_in_a_looper_stops_everything():
 
 
 def test_join_does_not_wait_for_a_stop_when_no_thread_is_left():
-    # The default grace period of two minutes would exceed the time limit of a test.
     coord = tf.train.Coordinator()
-    coord.join()
+    # The grace period would exceed the time limit of a test.
+    coord.join(stop_grace_period_secs=3600)
     assert coord.joined

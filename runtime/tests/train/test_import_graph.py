@@ -223,3 +223,29 @@ def test_a_file_that_is_no_graph_is_refused(tmp_path: pathlib.Path) -> None:
     (tmp_path / "noise").write_bytes(b"\xff\xfe noise")
     with pytest.raises(OSError, match="Cannot parse file"):
         tf.train.import_meta_graph(str(tmp_path / "noise"))
+
+
+@pytest.mark.parametrize("scope", [None, "new"])
+def test_a_program_chooses_the_message_of_its_collections(scope: str | None) -> None:
+    from capstan.python.framework import ops
+
+    def to_proto(member: Any, export_scope: str | None = None) -> Any:
+        return tf.NodeDef(name=member[0], input=[export_scope or ""]) if member else None
+
+    def from_proto(message: Any, import_scope: str | None = None) -> Any:
+        return (message.name, import_scope)
+
+    key = f"own_members_{scope}"
+    ops.register_proto_function(key, tf.NodeDef, to_proto, from_proto)
+    with tf.Graph().as_default():
+        tf.constant(1, name="one")
+        for member in (("a",), None, ("b",)):
+            tf.add_to_collection(key, member)
+        meta = tf.train.export_meta_graph()
+    with tf.Graph().as_default():
+        tf.train.import_meta_graph(meta, import_scope=scope)
+        assert tf.get_collection(key) == [("a", scope), ("b", scope)]
+    with pytest.raises(KeyError, match=key):
+        ops.register_proto_function(key)
+    with pytest.raises(TypeError, match="from_proto must be callable"):
+        ops.register_proto_function("other", from_proto="no")

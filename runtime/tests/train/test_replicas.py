@@ -14,7 +14,6 @@ HERE = pathlib.Path(__file__).parent
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(180)
 def test_replicas_train_together_and_end_their_parameter_server(tmp_path: pathlib.Path) -> None:
     spec = clusters.spec(ps=1, worker=2)
     hosts = [f"--{job}_hosts={','.join(addresses)}" for job, addresses in spec.items()]

@@ -155,7 +155,6 @@ def parameter_server(cluster: dict[str, list[str]]) -> Iterator["subprocess.Pope
 
 
 @pytest.mark.alone
-@pytest.mark.timeout(180)
 def test_a_restarted_parameter_server_gets_back_its_queue_and_its_dataset(
     tmp_path: pathlib.Path,
 ) -> None:

@@ -262,7 +262,6 @@ def test_a_session_that_cannot_be_restored_is_closed(tmp_path: pathlib.Path):
 
 @pytest.mark.e2e
 @pytest.mark.alone
-@pytest.mark.timeout(180)
 def test_a_worker_waits_on_if_a_task_restarts(caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO, logger="capstan")
     tasks = genuine.Tasks(ps=1, worker=1)

@@ -32,7 +32,7 @@ def test_an_error_of_the_block_is_raised_after_the_threads_have_stopped() -> Non
 
     def train() -> None:
         with supervisor.managed_session():
-            loopers.append(supervisor.loop(60, calls.append, args=("called",)))
+            loopers.append(supervisor.loop(3600, calls.append, args=("called",)))
             raise ValueError("failing here")
 
     with pytest.raises(ValueError, match="failing here"):

@@ -1,42 +1,32 @@
 """Tests that exchange checkpoints between Capstan and TensorFlow, in both directions."""
 
-import importlib.util
+import contextlib
+import io
 import json
-import os
 import pathlib
-import subprocess
-import sys
 import textwrap
 from typing import Any
 
+import genuine
 import numpy as np
 import pytest
 
 import capstan as tf
 
-pytestmark = [
-    pytest.mark.e2e,
-    pytest.mark.timeout(180),
-    pytest.mark.skipif(
-        importlib.util.find_spec("tensorflow") is None,
-        reason="needs TensorFlow: pip install -r requirements/oracle.txt, which `make test` does",
-    ),
-]
+pytestmark = genuine.MARKS
 
 
 def tensorflow(text: str, *arguments: object) -> Any:
-    """Run a TensorFlow program in its own process and return the JSON that it prints."""
-    header = "import json, sys\nimport numpy as np\nimport tensorflow as tf\nv1 = tf.compat.v1\n"
-    done = subprocess.run(
-        [sys.executable, "-c", header + textwrap.dedent(text), *map(str, arguments)],
-        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": ""},
-        capture_output=True,
-        text=True,
-        timeout=150,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    """Run a TensorFlow program in a new graph and return the JSON that it prints."""
+    v1 = genuine.tensorflow().compat.v1
+    names = {
+        "arguments": list(map(str, arguments)), "json": json, "np": np,
+        "tf": genuine.tensorflow(), "v1": v1,
+    }  # fmt: skip
+    printed = io.StringIO()
+    with v1.Graph().as_default(), contextlib.redirect_stdout(printed):
+        exec(textwrap.dedent(text), names)
+    return json.loads(printed.getvalue().splitlines()[-1])
 
 
 @pytest.mark.parametrize("is_sharded", [False, True])
@@ -56,9 +46,9 @@ def test_tensorflow_reads_a_checkpoint_of_capstan(tmp_path: pathlib.Path, is_sha
             expected = session.run([weights, words])
     found = tensorflow(
         """
-        reader = tf.train.load_checkpoint(sys.argv[1])
+        reader = tf.train.load_checkpoint(arguments[0])
         print(json.dumps({
-            "latest": tf.train.latest_checkpoint(sys.argv[1]),
+            "latest": tf.train.latest_checkpoint(arguments[0]),
             "shapes": reader.get_variable_to_shape_map(),
             "dtypes": {k: v.name for k, v in reader.get_variable_to_dtype_map().items()},
             "weights": reader.get_tensor("layer/weights").tolist(),
@@ -111,8 +101,7 @@ def test_capstan_continues_from_a_checkpoint_of_tensorflow(
     """.replace("IS_SHARDED", str(is_sharded))
     found = tensorflow(
         """
-        program, folder = sys.argv[1:]
-        v1.disable_v2_behavior()
+        program, folder = arguments
         names = {"tf": v1}
         exec(program, names)
         with v1.Session() as session:
@@ -144,8 +133,7 @@ def test_capstan_reads_partitioned_variables_and_every_dtype_of_tensorflow(tmp_p
     types = ["float16", "float64", "int8", "int16", "int32", "uint8", "bool", "complex64"]
     found = tensorflow(
         """
-        folder, *types = sys.argv[1:]
-        v1.disable_v2_behavior()
+        folder, *types = arguments
         slices = v1.get_variable(
             "slices", [300, 3], initializer=v1.random_normal_initializer(seed=1),
             partitioner=v1.fixed_size_partitioner(4))
@@ -183,11 +171,10 @@ def test_tensorflow_runs_the_graph_beside_a_checkpoint_of_capstan(tmp_path: path
             after = session.run(loss, ones)
     found = tensorflow(
         """
-        v1.disable_v2_behavior()
-        saver = v1.train.import_meta_graph(sys.argv[1] + ".meta")
+        saver = v1.train.import_meta_graph(arguments[0] + ".meta")
         ones = {"features:0": np.ones((4, 3))}
         with v1.Session() as session:
-            saver.restore(session, sys.argv[1])
+            saver.restore(session, arguments[0])
             before = session.run("loss:0", ones)
             session.run("train", ones)
             after = session.run("loss:0", ones)

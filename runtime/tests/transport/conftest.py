@@ -18,12 +18,12 @@ from typing import Any, Protocol
 import pytest
 
 from capstan.transport import api, interfaces, listener, sockets
-from capstan.transport.grpc import client, server
+from capstan.transport.grpc import remote_worker, server
 
 PEER = pathlib.Path(__file__).with_name("peer.py")
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
 INCARNATION = 41
-PATIENCE_S = 45.0
+PATIENCE_S = 200.0
 
 
 class Peer:
@@ -140,7 +140,7 @@ class GrpcPlane(_ListenerPlane):
             "127.0.0.1", 0, no_service, no_service, self.listener, bytes, 1 << 29
         )
         self._control.start()
-        self._worker = client.GrpcWorker(self.where(self.offer()))
+        self._worker = remote_worker.GrpcWorker(self.where(self.offer()))
 
     def reach(self, offer: interfaces.Offer) -> socket.socket:
         return self._worker.open_tunnel()

@@ -10,7 +10,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.transport import api, interfaces, listener, sockets
-from capstan.transport.grpc import client
+from capstan.transport.grpc import remote_worker
 
 BIG = np.zeros(64 << 20, np.uint8)
 
@@ -19,7 +19,7 @@ def main(plane: str, where: str, token: str, behaviour: str) -> None:
     if plane == listener.TCP:
         sock = sockets.dial("127.0.0.1", int(where), 10)
     else:
-        sock = client.GrpcWorker(where).open_tunnel()
+        sock = remote_worker.GrpcWorker(where).open_tunnel()
     link = listener.greet(sock, interfaces.Offer(plane, "", bytes.fromhex(token)), "the test")
     try:
         while True:

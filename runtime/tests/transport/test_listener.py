@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import select
 import socket
 import struct
 import threading
@@ -153,6 +154,7 @@ def test_a_deadline_may_pass_in_the_middle_of_a_frame(tcp: Any) -> None:
     for cut in (10, 40, 100, 30_000):
         piece, data = data[:cut], data[cut:]
         sock.sendall(piece)
+        assert select.select([link], [], [], PATIENCE_S)[0]
         with pytest.raises(errors.DeadlineExceededError):
             link.recv(time.monotonic() + 0.02)
         assert link.pending()
@@ -179,6 +181,22 @@ def test_closing_the_listener_closes_its_links(
         dial(offer)
     with pytest.raises(errors.UnavailableError, match="shutting down"):
         tcp.offer()
+
+
+def test_a_peer_that_does_not_answer_is_late_or_unavailable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is late after the deadline of the caller, and unavailable after the limit of a link."""
+    offer = interfaces.Offer(listener.TCP, "", b"token")
+    ends = [socket.socketpair() for _ in range(2)]
+    with pytest.raises(errors.DeadlineExceededError, match="ps did not accept the link"):
+        listener.greet(ends[0][0], offer, "ps", time.monotonic() + 0.01)
+    monkeypatch.setattr(listener, "_HELLO_S", 0.01)
+    with pytest.raises(errors.UnavailableError, match="ps did not accept the link"):
+        listener.greet(ends[1][0], offer, "ps", time.monotonic() + 3600)
+    for near, far in ends:
+        assert near.fileno() == -1
+        far.close()
 
 
 @pytest.mark.alone

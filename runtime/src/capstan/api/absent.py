@@ -28,7 +28,6 @@ _LACKED: Final = frozenset(
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
 _INSTEAD: Final = {
     "enable_eager_execution": "build a graph, and run it with tf.Session",
-    "function": "call the Python function itself: its operations become part of the graph",
 }
 """What a program can use instead of a part that Capstan lacks."""
 _CLOSE: Final = 0.85

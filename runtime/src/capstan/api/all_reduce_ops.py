@@ -138,13 +138,13 @@ class AllReduceCrossDeviceOps(cross_device_ops.CrossDeviceOps):
             packs = []
             for column, device in zip(columns, devices, strict=True):
                 with context.device(device):
-                    packs.append(_packed(column, self._num_packs))
+                    packs.append(packed(column, self._num_packs))
             sums = zip(*self._sums(list(zip(*packs, strict=True)), devices), strict=True)
-            unpacked = []
+            columns_of_sums = []
             for parts, column, device in zip(sums, columns, devices, strict=True):
                 with context.device(device):
-                    unpacked.append(_unpacked(parts, column))
-            found.update(zip(numbers, zip(*unpacked, strict=True), strict=True))
+                    columns_of_sums.append(unpacked(parts, column))
+            found.update(zip(numbers, zip(*columns_of_sums, strict=True), strict=True))
         return [found[number] for number in range(len(rows))]
 
     def _sums(self, rows: Sequence[Row], devices: Sequence[str]) -> list[Row]:
@@ -168,7 +168,7 @@ class HierarchicalCopyAllReduce(AllReduceCrossDeviceOps):
         super().__init__("hierarchical_copy", num_packs)
 
 
-def _packed(tensors: Sequence[Any], count: int) -> list[Any]:
+def packed(tensors: Sequence[Any], count: int) -> list[Any]:
     """Return the elements of tensors in `count` vectors. The last gets the rest."""
     flat = array_ops.concat([array_ops.reshape(tensor, [-1]) for tensor in tensors], 0)
     if count == 1:
@@ -179,7 +179,7 @@ def _packed(tensors: Sequence[Any], count: int) -> list[Any]:
     return packs
 
 
-def _unpacked(packs: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
+def unpacked(packs: Sequence[Any], tensors: Sequence[Any]) -> list[Any]:
     """Return the elements of vectors as tensors with the shapes of `tensors`."""
     flat = packs[0] if len(packs) == 1 else array_ops.concat(list(packs), 0)
     parts = array_ops.split(flat, [_count(tensor) for tensor in tensors])

@@ -25,6 +25,10 @@ newaxis = None
 
 
 def identity(input: Any, name: str | None = None) -> Any:
+    """Return the same values. The parts of a SparseTensor become the outputs of new operations."""
+    if isinstance(input, sparse_tensor.SparseTensor):
+        parts = (input.indices, input.values, input.dense_shape)
+        return sparse_tensor.SparseTensor(*(raw.Identity(part) for part in parts))
     return raw.Identity(input, name=name)
 
 

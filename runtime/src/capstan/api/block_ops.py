@@ -38,7 +38,9 @@ def space_to_batch(
 
     A block has `block_size` rows and columns. `block_shape` is a newer name of it.
     """
-    return raw.SpaceToBatchND(input, _square(block_size, block_shape), paddings, name=name)
+    result = raw.SpaceToBatchND(input, _square(block_size, block_shape), paddings, name=name)
+    result.set_shape(result.shape.with_rank(4))
+    return result
 
 
 def batch_to_space(
@@ -49,7 +51,9 @@ def batch_to_space(
     block_shape: Any = None,
 ) -> Any:
     """Undo `space_to_batch`."""
-    return raw.BatchToSpaceND(input, _square(block_size, block_shape), crops, name=name)
+    result = raw.BatchToSpaceND(input, _square(block_size, block_shape), crops, name=name)
+    result.set_shape(result.shape.with_rank(4))
+    return result
 
 
 def _square(block_size: int | None, block_shape: Any) -> Any:

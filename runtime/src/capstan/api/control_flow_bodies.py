@@ -45,6 +45,7 @@ def traced(body: body_graph.BodyGraph, function: Callable[[], Any], returned: An
         result = nest.mapped(lambda leaf: _result(leaf, returned), function(), composites=True)
         leaves = [leaf for leaf in nest.flatten(result, composites=True) if leaf is not None]
         body.outputs += [body.capture(array_flows.flow_of(leaf)) for leaf in leaves]
+        body.order_effects()
     return result
 
 

@@ -56,6 +56,8 @@ def _filled(value: int, shape: Any, dtype: Any, name: str | None, default: str) 
         known = _static_shape(shape)
         if known is not None and (shapes.num_elements(known) or 0) < _SMALL:
             return convert.constant(content, kind, known, name=scope)
+        if known is not None:
+            shape = tensor_shape.TensorShape(known)
         sizes = convert.convert_to_tensor(shape, preferred_dtype=dtypes.int32, name="shape")
         return raw.Fill(sizes, convert.constant(content, kind), name=scope)
 

@@ -4,7 +4,7 @@ Source: python/ops/critical_section_ops.py.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from capstan.api import control_flow_nodes, tensor_array_ops
 from capstan.api.scoped import scoped
@@ -15,7 +15,7 @@ from capstan.framework.raw import raw
 
 __all__ = ["CriticalSection"]
 
-_SECTIONS = "critical_sections"
+CRITICAL_SECTIONS: Final = "critical_sections"
 _EXECUTIONS = "critical_section_executions"
 
 
@@ -52,7 +52,7 @@ class CriticalSection:
         with scoped(name, "CriticalSection", ()) as scope, body_graph.init_scope():
             shared = scope.rstrip("/") if shared_name is None else shared_name
             self._handle = raw.MutexV2(shared_name=shared, name=scope)
-        graphs.get_default_graph().add_to_collection(_SECTIONS, self)
+        graphs.get_default_graph().add_to_collection(CRITICAL_SECTIONS, self)
 
     @property
     def name(self) -> str:

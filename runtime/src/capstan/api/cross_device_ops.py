@@ -25,6 +25,11 @@ class CrossDeviceOps:
     the name of a device.
     """
 
+    @property
+    def num_between_graph_workers(self) -> int:
+        """The number of workers that reduce the same values, each in a graph of its own."""
+        return 1
+
     def reduce(self, reduce_op: Any, per_replica_value: Any, destinations: Any) -> Any:
         """Return the reduced value on the destinations.
 
@@ -34,7 +39,8 @@ class CrossDeviceOps:
         """
         per_replica = as_per_replica(per_replica_value)
         validate_destinations(destinations)
-        if len(per_replica.values) == 1 and _match(per_replica, destinations):
+        is_only = len(per_replica.values) * self.num_between_graph_workers == 1
+        if is_only and _match(per_replica, destinations):
             return values_.regroup(per_replica.devices, per_replica.values, values_.Mirrored)
         return self.reduce_implementation(replicas.reduction(reduce_op), per_replica, destinations)
 
@@ -52,7 +58,8 @@ class CrossDeviceOps:
                 )
             validate_destinations(pair[1])
             pairs.append((as_per_replica(pair[0]), pair[1]))
-        if pairs and all_match(pairs) and len(pairs[0][0].values) == 1:
+        count = len(pairs[0][0].values) * self.num_between_graph_workers if pairs else 0
+        if count == 1 and all_match(pairs):
             return [
                 values_.regroup(value.devices, value.values, values_.Mirrored) for value, _ in pairs
             ]

@@ -104,6 +104,37 @@ class Calling(data_base.Base):
         )
         return data_structure.element(spec, values)
 
+    def _scan(self, initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Any:
+        """Return the outputs of `scan_func(state, element)`, as `tf.data.experimental.scan`.
+
+        Raises:
+            TypeError, ValueError: the next state has another structure or other types.
+        """
+        state = data_structure.converted(initial_state, "initial_state")
+        spec = data_structure.spec_of(state)
+        while True:
+            traced = data_functions.trace(scan_func, "scan()", spec, self._spec)
+            if not isinstance(traced.spec, tuple) or len(traced.spec) != 2:
+                raise TypeError("The scan function must return a pair: the new state, the output.")
+            following, output = traced.spec
+            data_base.check_state(spec, following, "scan_func")
+            general = data_base.relaxed(spec, following)
+            if general == spec:
+                break
+            spec = general
+        tensors = data_structure.tensors(state)
+        return self._unary("ScanDataset", tensors, traced.captured, spec=output, f=traced.reference)
+
+    def _take_while(self, predicate: Callable[..., Any]) -> Any:
+        """Return the elements before the first whose `predicate` is false.
+
+        Raises:
+            ValueError: `predicate` does not return a scalar bool.
+        """
+        traced = self._traced(predicate, "take_while()")
+        data_functions.check_predicate(traced.spec)
+        return self._unary("TakeWhileDataset", traced.captured, predicate=traced.reference)
+
     def _traced(self, func: Callable[..., Any], transformation: str) -> data_functions.Traced:
         return data_functions.trace(func, transformation, self._spec)
 

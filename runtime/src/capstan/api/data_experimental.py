@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from capstan.api import data_base, data_functions, data_structure
+from capstan.api import data_base, data_structure
 from capstan.api.absent import absent
 from capstan.api.data_buckets import bucket_by_sequence_length
 from capstan.api.data_choice import (
@@ -184,18 +184,7 @@ def take_while(predicate: Callable[..., Any]) -> Transformation:
         ValueError: `predicate` does not return a scalar bool.
     """
 
-    def apply(dataset: Dataset) -> Dataset:
-        traced = data_functions.trace(predicate, "take_while()", dataset._spec)
-        data_functions.check_predicate(traced.spec)
-        return made(
-            "TakeWhileDataset",
-            dataset._spec,
-            dataset._variant_tensor,
-            traced.captured,
-            predicate=traced.reference,
-        )
-
-    return apply
+    return lambda dataset: dataset._take_while(predicate)
 
 
 def parallel_interleave(

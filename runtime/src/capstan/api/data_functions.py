@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from capstan.api import data_structure, function_body
+from capstan.api.autograph.operators import Operators
 from capstan.core import dtypes, function
 from capstan.framework import facts, func_graph
 from capstan.framework import graph as graphs
@@ -52,7 +53,7 @@ def trace(
         # A namedtuple is one argument.
         if len(specs) == 1 and type(arguments[0]) is tuple:
             arguments = list(arguments[0])
-        returned = func(*arguments)
+        returned = _converted(func)(*arguments)
         if isinstance(returned, list):
             # A list mostly comes from an op such as `py_func`, whose results do not stack.
             returned = tuple(returned)
@@ -67,6 +68,11 @@ def trace(
     _add(outer, body, made)
     spec = data_structure.spec_of(result)
     return Traced(function.Reference(made.name), body.captured_inputs, spec, result)
+
+
+def _converted(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `func` with control flow of Python that works on tensors, as in TensorFlow."""
+    return Operators().converted(func, warns=False)  # type: ignore[no-any-return]
 
 
 def check_predicate(spec: Any) -> None:
@@ -111,6 +117,10 @@ def _add(outer: graphs.Graph, body: func_graph.FuncGraph, made: function.Functio
     outer.add_function(made)
 
 
+_READS_FILES = frozenset(("MatchingFiles", "ReadFile"))
+"""The ops besides datasets that TensorFlow copies, although files may change their results."""
+
+
 class _ByValue(func_graph.FuncGraph):
     """A body that copies the operations of the graph around it instead of capturing tensors."""
 
@@ -132,7 +142,8 @@ class _ByValue(func_graph.FuncGraph):
                 f"Cannot capture a placeholder (name:{op.name}, type:{op.type}) by value."
             )
         row = op.op_def
-        if row is not None and not op.type.endswith("Dataset") and row.effect != facts.PURE:
+        may_copy = op.type in _READS_FILES or re.search(r"Dataset(V\d)?$", op.type)
+        if row is not None and not may_copy and row.effect != facts.PURE:
             raise ValueError(
                 f"Cannot capture a stateful node (name:{op.name}, type:{op.type}) by value."
             )

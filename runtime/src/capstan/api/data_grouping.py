@@ -25,29 +25,7 @@ def scan(initial_state: Any, scan_func: Callable[[Any, Any], Any]) -> Transforma
         TypeError, ValueError: the next state has another structure or other types.
     """
 
-    def apply(dataset: Dataset) -> Dataset:
-        state = data_structure.converted(initial_state, "initial_state")
-        spec = data_structure.spec_of(state)
-        while True:
-            traced = data_functions.trace(scan_func, "scan()", spec, dataset._spec)
-            if not isinstance(traced.spec, tuple) or len(traced.spec) != 2:
-                raise TypeError("The scan function must return a pair: the new state, the output.")
-            following, output = traced.spec
-            data_base.check_state(spec, following, "scan_func")
-            general = data_base.relaxed(spec, following)
-            if general == spec:
-                break
-            spec = general
-        return made(
-            "ScanDataset",
-            output,
-            dataset._variant_tensor,
-            data_structure.tensors(state),
-            traced.captured,
-            f=traced.reference,
-        )
-
-    return apply
+    return lambda dataset: dataset._scan(initial_state, scan_func)
 
 
 def group_by_window(

@@ -21,6 +21,7 @@ from capstan.api import (
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
+from capstan.framework import sparse_tensor as sparse_tensors
 from capstan.framework.raw import raw
 
 
@@ -71,6 +72,23 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
         flat = data_structure.stacked_tensors(element)
         made = raw.TensorSliceDataset(flat, output_shapes=data_structure.shapes(spec))
         return Dataset(made, spec)
+
+    @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: Any) -> "Dataset":
+        """Return the slices of a SparseTensor along axis 0, each as indices, values and a shape.
+
+        `from_tensor_slices` returns the slices as SparseTensors.
+
+        Raises:
+            TypeError: `sparse_tensor` is no SparseTensor.
+        """
+        if not isinstance(sparse_tensor, sparse_tensors.SparseTensor):
+            raise TypeError(
+                f"`sparse_tensor` must be a `tf.SparseTensor` object. Was {sparse_tensor}."
+            )
+        slices = Dataset.from_tensor_slices(sparse_tensor)
+        parts: Dataset = slices.map(lambda each: (each.indices, each.values, each.dense_shape))
+        return parts
 
     @staticmethod
     def from_generator(

@@ -9,7 +9,7 @@ import functools
 import inspect
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from capstan.api import logging
@@ -79,7 +79,14 @@ def deprecated_args(
             ]
             return [_with(function, name) for name in wrong]
 
-        return _warning(function, used, date, instructions, warn_once, _arguments_notice(date))
+        return _warning(
+            function,
+            used,
+            date,
+            instructions,
+            warn_once,
+            _arguments_notice(date, "ARGUMENTS", names),
+        )
 
     return decorate
 
@@ -99,6 +106,8 @@ def deprecated_arg_values(
     def decorate(function: Function) -> Function:
         validate_callable(function, "deprecated_arg_values")
         signature = inspect.signature(function)
+        values = [f"{name}={value}" for name, value in deprecated_kwargs.items()]
+        notice = _arguments_notice(date, "ARGUMENT VALUES", values)
 
         def used(*args: Any, **kwargs: Any) -> list[str]:
             bound = signature.bind(*args, **kwargs)
@@ -109,7 +118,7 @@ def deprecated_arg_values(
                 if name in bound.arguments and _is_value(bound.arguments[name], value)
             ]
 
-        return _warning(function, used, date, instructions, warn_once, _arguments_notice(date))
+        return _warning(function, used, date, instructions, warn_once, notice)
 
     return decorate
 
@@ -155,7 +164,9 @@ def add_notice_to_docstring(
     first = f"{lines[0]} {suffix_str}" if lines else no_doc_str
     rest = lines[1:]
     gap = [""] if rest and rest[0].strip() else []
-    return "\n".join([first, "", *notice, instructions, *gap, *rest])
+    head, *more = notice
+    body = [f"Warning: {head}", *more, *([instructions] if instructions else [])]
+    return "\n".join([first, "", *body, *gap, *rest])
 
 
 def _check(date: str | None, instructions: str) -> None:
@@ -184,11 +195,14 @@ def _with(function: Function, argument: str) -> str:
     return f"calling {name} (from {function.__module__}) with {argument} is deprecated"
 
 
-def _arguments_notice(date: str | None) -> tuple[str, str, str]:
+def _arguments_notice(
+    date: str | None, kind: str, arguments: Iterable[str]
+) -> tuple[str, str, str]:
+    listed = ", ".join(sorted(arguments))
     return (
-        "DEPRECATED FUNCTION ARGUMENTS",
-        "(deprecated arguments)",
-        f"SOME ARGUMENTS ARE DEPRECATED. They will be removed {_when(date)}.",
+        f"DEPRECATED FUNCTION {kind}",
+        f"(deprecated {kind.lower()})",
+        f"SOME {kind} ARE DEPRECATED: `({listed})`. They will be removed {_when(date)}.",
     )
 
 

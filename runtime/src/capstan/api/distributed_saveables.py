@@ -34,7 +34,7 @@ class SyncOnReadSaveable(saveable.SaveableObject):
 
     def __init__(self, variable: Any, name: str) -> None:
         spec = saveable.SaveSpec(
-            variable.combined,
+            variable.combined_here,
             "",
             name,
             dtype=variable.dtype,

@@ -49,6 +49,15 @@ class StrategyExtended:
         """Return the values of all replicas."""
         return (value,)
 
+    def input_context(self) -> distribution_inputs.InputContext:
+        """Return what an input function learns about its part of the input."""
+        return distribution_inputs.InputContext(num_replicas_in_sync=self.num_replicas_in_sync)
+
+    @property
+    def replica_numbers(self) -> tuple[int, ...]:
+        """The numbers of the replicas in this graph among all replicas."""
+        return tuple(range(self.num_replicas_in_sync))
+
     def split_inputs(self, dataset: Any) -> Any:
         """Return an iterator over a dataset, whose batches are divided among the replicas."""
         return distribution_inputs.DatasetIterator(dataset)

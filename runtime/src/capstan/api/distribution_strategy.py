@@ -117,7 +117,7 @@ class Strategy:
         if replication_mode is not _PER_WORKER:
             raise ValueError(f"Input replication mode not supported: {replication_mode!r}")
         with self.scope():
-            return self._extended.inputs_of(input_fn(self._input_context()))
+            return self._extended.inputs_of(input_fn(self._extended.input_context()))
 
     def experimental_distribute_dataset(self, dataset: Any) -> Any:
         """Return a dataset whose batches are divided among the replicas.
@@ -130,11 +130,8 @@ class Strategy:
         self, dataset_fn: Callable[[distribution_inputs.InputContext], Any]
     ) -> Any:
         """Return the dataset that `dataset_fn(context)` returns. Each replica gets an element."""
-        dataset = dataset_fn(self._input_context())
+        dataset = dataset_fn(self._extended.input_context())
         return self._extended.distributed_dataset(dataset, is_split=False)
-
-    def _input_context(self) -> distribution_inputs.InputContext:
-        return distribution_inputs.InputContext(num_replicas_in_sync=self.num_replicas_in_sync)
 
     def reduce(self, reduce_op: Any, value: Any, axis: int | None = None) -> Any:
         """Return the reduced value of all replicas. With `axis`, also reduce along this axis.

@@ -15,6 +15,7 @@ from capstan.api import (
 )
 from capstan.api.scoped import scoped
 from capstan.core import dtypes, tensor_shape
+from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.sparse_tensor import SparseTensor
 
@@ -115,12 +116,20 @@ def safe_embedding_lookup_sparse(
     axes: the last one is combined.
 
     Raises:
-        ValueError: there is no table, or the combiner is unknown.
+        ValueError: there is no table, the weights have another type, or the combiner is unknown.
     """
     is_cut = isinstance(embedding_weights, list | partitioned_variables.PartitionedVariable)
     tables = list(embedding_weights) if is_cut else [embedding_weights]
     if not tables or tables[0] is None:
         raise ValueError(f"Missing embedding_weights {embedding_weights}.")
+    if sparse_weights is not None:
+        dtype = sparse_weights.dtype
+        tables = [
+            table
+            if getattr(table, "dtype", None) is dtype
+            else convert.convert_to_tensor(table, dtype)
+            for table in tables
+        ]
     with scoped(name, "embedding_lookup", (*tables, sparse_ids.values)) as scope:
         shape = sparse_ids.dense_shape
         rank = array_ops.size(shape)

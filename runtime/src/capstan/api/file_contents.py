@@ -2,6 +2,7 @@
 
 import os
 import threading
+import zlib
 from typing import Any
 
 from capstan import errors
@@ -10,6 +11,7 @@ from capstan.api import file_io
 __all__ = [
     "FileIO",
     "atomic_write_string_to_file",
+    "file_crc32",
     "filecmp",
     "read_file_to_string",
     "write_string_to_file",
@@ -49,6 +51,19 @@ def atomic_write_string_to_file(filename: Any, contents: Any, overwrite: bool = 
     except errors.OpError:
         file_io.delete_file(temporary)
         raise
+
+
+def file_crc32(filename: Any, block_size: int = _CHUNK) -> str:
+    """Return the CRC-32 of a file as a hexadecimal number. `block_size` bytes are read at once.
+
+    Raises:
+        NotFoundError: the file does not exist.
+    """
+    crc = 0
+    with file_io.GFile(filename, "rb") as file:
+        while part := file.read(block_size):
+            crc = zlib.crc32(part, crc)
+    return hex(crc)
 
 
 def filecmp(filename_a: Any, filename_b: Any) -> bool:

@@ -57,8 +57,9 @@ class GFile:
             purpose = "writing" if to_write else "reading"
             raise errors.PermissionDeniedError(None, None, f"File isn't open for {purpose}")
         if self._file is None:
-            first, plus = self._access[0], self._access[1:]
-            self._file = files.open_file(text(self._name), f"{first}{plus}b")
+            # As in TensorFlow, a file of mode r+ is made, or made empty, if it is written first.
+            access = "w+" if to_write and self._access == "r+" else self._access
+            self._file = files.open_file(text(self._name), f"{access}b")
             if self._access == "a+":
                 self._file.seek(0)
         return self._file

@@ -6,7 +6,7 @@ Source: python/framework/graph_util_impl.py.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from capstan.api import tensor_messages
+from capstan.api import frozen_functions, tensor_messages
 from capstan.api.absent import absent
 from capstan.api.importer import import_graph_def
 from capstan.core import dtypes, tensor_shape
@@ -123,11 +123,12 @@ def convert_variables_to_constants(
     """Return the part of a GraphDef that the output nodes need, with constants for its variables.
 
     The constants have the values that the variables have in the session. By default all variables
-    are converted, else those of the first list, or all but those of the second. Runs a step.
+    are converted, else those of the first list, or all but those of the second. Functions get the
+    values in place of the handles. Runs a step.
 
     Raises:
         ValueError: a node reads a variable whose handle is not found in the graph, or gathers from
-            it with `batch_dims`.
+            it with `batch_dims`, or a function changes a variable.
         FailedPreconditionError: a variable is not initialised.
     """
     needed = extract_sub_graph(input_graph_def, output_node_names)
@@ -156,7 +157,14 @@ def convert_variables_to_constants(
                 copy.attr.pop("_output_shapes", None)
             yield copy
 
-    return _like(needed, (each for node in needed.node for each in converted(node)))
+    result = _like(needed, (each for node in needed.node for each in converted(node)))
+    functions = frozen_functions.FrozenFunctions(result.library, _read)
+    constants = {(name, 0): nodes[name].attr["dtype"].type for name in values} | {
+        (name, output): kind for name, kind in types.items() for output in range(2)
+    }
+    functions.convert(result.node, constants)
+    functions.drop_unused(result.node)
+    return result
 
 
 def _value_name(variable: Any) -> str:

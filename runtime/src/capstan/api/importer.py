@@ -12,6 +12,8 @@ from capstan.framework import graph as graphs
 
 __all__ = ["import_graph_def"]
 
+_LAST_WITHOUT_UNKNOWN_RANKS = 21
+"""The last version whose placeholders of unknown rank have a shape without axes, as scalars do."""
 _NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\\\-/>]*\Z")
 
 
@@ -40,6 +42,8 @@ def import_graph_def(
     """
     message = _as_graph_def(graph_def)
     _check_versions(message.versions)
+    if message.versions.producer <= _LAST_WITHOUT_UNKNOWN_RANKS:
+        _forget_scalars(message)
     given, wanted = _checked(input_map), _checked_elements(return_elements)
     graph = graphs.get_default_graph()
     with graph.name_scope("import" if name is None else name) as scope:
@@ -96,6 +100,13 @@ def _check_versions(versions: Any) -> None:
             f"GraphDef disallows consumer version {consumer}.  Please upgrade Capstan: this "
             "version is likely buggy."
         )
+
+
+def _forget_scalars(message: Any) -> None:
+    """Let placeholders of old graphs have any shape if their shape has no axes."""
+    for each in message.node:
+        if each.op == "Placeholder" and "shape" in each.attr and not each.attr["shape"].shape.dim:
+            each.attr["shape"].shape.unknown_rank = True
 
 
 def _drop_unknown_defaults(message: Any, producer_op_list: Any) -> None:

@@ -166,7 +166,7 @@ class VarianceScaling(Initializer):
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Any:
         kind = dtypes.as_dtype(dtype or self.dtype)
-        fan_in, fan_out = _fans(_full_shape(shape, partition_info))
+        fan_in, fan_out = fans(_full_shape(shape, partition_info))
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         deviation = math.sqrt(variance)
@@ -266,7 +266,7 @@ def _float_type(dtype: Any) -> dtypes.DType:
     return kind
 
 
-def _fans(shape: Sequence[int | None]) -> tuple[float, float]:
+def fans(shape: Sequence[int | None]) -> tuple[float, float]:
     """Return the number of inputs and outputs of a unit.
 
     They are the sizes of the last two axes, each multiplied by the sizes of all other axes.

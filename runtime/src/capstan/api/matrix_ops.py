@@ -161,7 +161,9 @@ def eye(
         rows_and_columns = raw.Pack([_size(num_rows), _size(columns)])
         batch = np.zeros(0, np.int32) if batch_shape is None else batch_shape
         batch = convert.convert_to_tensor(batch, dtypes.int32)
-        shorter = raw.Minimum(_size(num_rows), _size(columns))
+        shorter = _size(num_rows)
+        if num_columns is not None:
+            shorter = raw.Minimum(shorter, _size(columns))
         ones = raw.Fill(raw.ConcatV2([batch, raw.Reshape(shorter, [1])], 0), raw.Cast(1, DstT=kind))
         if num_columns is None:
             return raw.MatrixDiag(ones)

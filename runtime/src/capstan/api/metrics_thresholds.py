@@ -4,7 +4,7 @@ Predictions are in [0, 1]. A step with another prediction fails with InvalidArgu
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = [
-    "auc", "false_negatives_at_thresholds", "false_positives_at_thresholds",
+    "false_negatives_at_thresholds", "false_positives_at_thresholds",
     "precision_at_thresholds", "recall_at_thresholds", "sensitivity_at_specificity",
     "specificity_at_sensitivity", "true_negatives_at_thresholds", "true_positives_at_thresholds",
 ]  # fmt: skip
@@ -27,15 +27,16 @@ Counts = Mapping[str, Any]
 """Weighted numbers of elements for each threshold, by kind."""
 
 _TINY = 1e-7
-_KINDS: dict[str, Callable[[Any, Any], Any]] = {
+KINDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
     "true_positives": raw.LogicalAnd,
     "false_negatives": lambda is_true, found: raw.LogicalAnd(is_true, raw.LogicalNot(found)),
     "true_negatives": lambda is_true, found: raw.LogicalNot(raw.LogicalOr(is_true, found)),
     "false_positives": lambda is_true, found: raw.LogicalAnd(raw.LogicalNot(is_true), found),
 }
+"""The elements that a kind counts, from whether labels are true and predictions are above."""
 
 
-def _counts(
+def counts_of(
     labels: Any, predictions: Any, thresholds: Any, weights: Any, kinds: Sequence[str]
 ) -> tuple[Callable[[], Counts], Counts]:
     """Return a function that reads the counts of all batches, and the counts with a new batch."""
@@ -55,7 +56,7 @@ def _counts(
         wide, _ = state.weighted(raw.OnesLike(predictions), weights)
         share = raw.Reshape(wide, [1, -1])
     variables, updates = {}, {}
-    for kind, chosen in _KINDS.items():
+    for kind, chosen in KINDS.items():
         if kind in kinds:
             numbers = math_ops.cast(chosen(is_true, is_found), dtypes.float32)
             numbers = numbers if share is None else raw.Mul(numbers, share)
@@ -65,7 +66,7 @@ def _counts(
     return lambda: {kind: raw.Identity(variables[kind]) for kind in variables}, updates
 
 
-def _between(number: int, last: float = 1.0 + _TINY) -> Array:
+def between(number: int, last: float = 1.0 + _TINY) -> Array:
     """Return `number` thresholds from just below 0 to `last`."""
     rates = np.arange(1, number - 1, dtype=np.float64) / (number - 1)
     return np.concatenate([[-_TINY], rates, [last]]).astype(np.float32)
@@ -89,7 +90,7 @@ def _at_thresholds(
         name: str | None = None,
     ) -> Result:
         with scope_block.variable_scope(name, scope, (predictions, labels, weights)):
-            read, updates = _counts(labels, predictions, thresholds, weights, kinds)
+            read, updates = counts_of(labels, predictions, thresholds, weights, kinds)
             return state.finished(
                 lambda: metric(read(), "value"),
                 metric(updates, "update_op"),
@@ -108,13 +109,14 @@ def _counted(kind: str, purpose: str) -> _Metric:
     )
 
 
-def _shared(name: str, other: str, purpose: str) -> _Metric:
-    def share(counts: Counts, part: str) -> Any:
-        right = counts["true_positives"]
-        return raw.RealDiv(right, _TINY + right + counts[other], name=f"{name}_{part}")
+def share_at_thresholds(scope: str, name: str, kind: str, other: str, purpose: str) -> _Metric:
+    """Return the metric of the share of `kind` in both kinds. `name` begins its tensors' names."""
 
-    long_name = f"{name}_at_thresholds"
-    return _at_thresholds(long_name, ["true_positives", other], long_name, purpose, share)
+    def share(counts: Counts, part: str) -> Any:
+        chosen = counts[kind]
+        return raw.RealDiv(chosen, _TINY + chosen + counts[other], name=f"{name}_{part}")
+
+    return _at_thresholds(scope, [kind, other], scope, purpose, share)
 
 
 true_positives_at_thresholds = _counted(
@@ -129,13 +131,17 @@ false_positives_at_thresholds = _counted(
 false_negatives_at_thresholds = _counted(
     "false_negatives", "Return the number of predictions that wrongly are not above each threshold."
 )
-precision_at_thresholds = _shared(
+precision_at_thresholds = share_at_thresholds(
+    "precision_at_thresholds",
     "precision",
+    "true_positives",
     "false_positives",
     "Return the share of predictions above each threshold that are right.",
 )
-recall_at_thresholds = _shared(
+recall_at_thresholds = share_at_thresholds(
+    "recall_at_thresholds",
     "recall",
+    "true_positives",
     "false_negatives",
     "Return the share of true labels whose predictions are above each threshold.",
 )
@@ -178,14 +184,14 @@ def sensitivity_at_specificity(
     with scope_block.variable_scope(
         name, "sensitivity_at_specificity", (predictions, labels, weights)
     ):
-        limits = _between(num_thresholds)
+        limits = between(num_thresholds)
 
         def at_closest(counts: Counts) -> Any:
             distances = raw.Abs(_share(counts, _SPECIFICITY) - specificity)
             place = raw.ArgMin(distances, 0)
             return gather_ops.gather(_share(counts, _SENSITIVITY), place)
 
-        read, updates = _counts(labels, predictions, limits, weights, tuple(_KINDS))
+        read, updates = counts_of(labels, predictions, limits, weights, tuple(KINDS))
         return state.finished(
             lambda: at_closest(read()),
             at_closest(updates),
@@ -213,7 +219,7 @@ def specificity_at_sensitivity(
     with scope_block.variable_scope(
         name, "specificity_at_sensitivity", (predictions, labels, weights)
     ):
-        limits = _between(num_thresholds, 1.0 - _TINY)
+        limits = between(num_thresholds, 1.0 - _TINY)
 
         def at_closest(counts: Counts) -> Any:
             distances = raw.Abs(_share(counts, _SENSITIVITY) - sensitivity)
@@ -222,80 +228,10 @@ def specificity_at_sensitivity(
             place = num_thresholds - 1 - from_end
             return gather_ops.gather(_share(counts, _SPECIFICITY), place)
 
-        read, updates = _counts(labels, predictions, limits, weights, tuple(_KINDS))
+        read, updates = counts_of(labels, predictions, limits, weights, tuple(KINDS))
         return state.finished(
             lambda: at_closest(read()),
             at_closest(updates),
             metrics_collections,
             updates_collections,
         )
-
-
-_HEIGHTS: dict[str, Callable[[Any, Any], Any]] = {
-    "trapezoidal": lambda one, other: (one + other) / 2.0,
-    "careful_interpolation": lambda one, other: (one + other) / 2.0,
-    "minoring": raw.Minimum,
-    "majoring": raw.Maximum,
-}
-
-
-def auc(
-    labels: Any,
-    predictions: Any,
-    weights: Any = None,
-    num_thresholds: int = 200,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    curve: str = "ROC",
-    name: str | None = None,
-    summation_method: str = "trapezoidal",
-) -> Result:
-    """Return the area under the curve `ROC` or `PR`, summed over thresholds.
-
-    `summation_method` is `trapezoidal`, `careful_interpolation`, `minoring` or `majoring`.
-
-    Raises:
-        ValueError: the curve or the method is unknown.
-    """
-    if curve not in ("ROC", "PR"):
-        raise ValueError(f"curve must be either ROC or PR, {curve} unknown")
-    if summation_method not in _HEIGHTS:
-        raise ValueError(f"Invalid summation_method: {summation_method}")
-    with scope_block.variable_scope(name, "auc", (labels, predictions, weights)):
-        limits = _between(num_thresholds)
-        read, updates = _counts(labels, predictions, limits, weights, tuple(_KINDS))
-        return state.finished(
-            lambda: _area(read(), curve, summation_method, "value"),
-            _area(updates, curve, summation_method, "update_op"),
-            metrics_collections,
-            updates_collections,
-        )
-
-
-def _area(counts: Counts, curve: str, method: str, name: str) -> Any:
-    """Return the area under the curve of counts for each threshold."""
-    right, wrong = counts["true_positives"], counts["false_positives"]
-    if curve == "PR" and method == "careful_interpolation":
-        return _interpolated(right, wrong, counts["false_negatives"], name)
-    epsilon = 1.0e-6
-    recall = (right + epsilon) / (right + counts["false_negatives"] + epsilon)
-    if curve == "ROC":
-        places, heights = wrong / (wrong + counts["true_negatives"] + epsilon), recall
-    else:
-        places, heights = recall, (right + epsilon) / (right + wrong + epsilon)
-    widths = places[:-1] - places[1:]
-    means = _HEIGHTS[method](heights[:-1], heights[1:])
-    return reduce_ops.reduce_sum(raw.Mul(widths, means), name=name)
-
-
-def _interpolated(right: Any, wrong: Any, missed: Any, name: str) -> Any:
-    """Return the area under the PR curve of Davis and Goadrich (2006)."""
-    found = right + wrong
-    change = right[:-1] - right[1:]
-    slope = raw.DivNoNan(change, raw.Maximum(found[:-1] - found[1:], 0.0))
-    intercept = right[1:] - slope * found[1:]
-    are_both = raw.LogicalAnd(raw.Greater(found[:-1], 0.0), raw.Greater(found[1:], 0.0))
-    quotient = raw.DivNoNan(found[:-1], found[1:])
-    quotient = gather_ops.where(are_both, quotient, raw.OnesLike(quotient))
-    gain = slope * (change + intercept * raw.Log(quotient))
-    return reduce_ops.reduce_sum(raw.DivNoNan(gain, right[1:] + missed[1:]), name=name)

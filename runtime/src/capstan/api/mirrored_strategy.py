@@ -15,6 +15,7 @@ from capstan.api import (
     distribution_strategy,
     eager_context,
     replicated_extended,
+    sync_on_read_variables,
     variable_arguments,
     variable_replicas,
 )
@@ -82,7 +83,7 @@ class MirroredExtended(replicated_extended.ReplicatedExtended):
             )
         is_read = when is variable_replicas.VariableSynchronization.ON_READ
         kind = (
-            distributed_variables.SyncOnReadVariable
+            sync_on_read_variables.SyncOnReadVariable
             if is_read
             else distributed_variables.MirroredVariable
         )

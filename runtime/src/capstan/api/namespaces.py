@@ -107,7 +107,18 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
             tensordot trace transpose nn.l2_normalize
             """
         ),
-        "adjoint": "matrix_ops.adjoint",
+        **_homes(
+            "linear_operators",
+            """
+            LinearOperator LinearOperatorAdjoint LinearOperatorBlockDiag LinearOperatorCirculant
+            LinearOperatorCirculant2D LinearOperatorCirculant3D LinearOperatorComposition
+            LinearOperatorDiag LinearOperatorFullMatrix LinearOperatorHouseholder
+            LinearOperatorIdentity LinearOperatorInversion LinearOperatorKronecker
+            LinearOperatorLowRankUpdate LinearOperatorLowerTriangular
+            LinearOperatorScaledIdentity LinearOperatorToeplitz LinearOperatorZeros
+            """,
+        ),
+        "adjoint": "operator_dispatch.adjoint",
         "band_part": "matrix_band_part",
         "det": "matrix_determinant",
         "diag": "matrix_diag",
@@ -116,12 +127,14 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "eigvalsh": "self_adjoint_eigvals",
         "expm": "matrix_functions.expm",
         "inv": "matrix_inverse",
-        "logdet": "linear_algebra_ops.logdet",
+        "logdet": "operator_dispatch.logdet",
         "logm": "matrix_functions.logm",
         "lstsq": "matrix_solve_ls",
         "lu": "tridiagonal_ops.lu",
+        "matrix_rank": "singular_values.matrix_rank",
         "matvec": "math_ops.matvec",
         "normalize": "tensor_products.normalize",
+        "pinv": "singular_values.pinv",
         "set_diag": "matrix_set_diag",
         "slogdet": "linear_algebra_ops.slogdet",
         "solve": "matrix_solve",

@@ -127,7 +127,8 @@ def batch_scatter_update(
             count = raw.Cast(raw.Range(0, sizes[axis], 1), DstT=indices.dtype)
             turned = raw.Reshape(count, [-1 if place == axis else 1 for place in range(rank + 1)])
             places.append(turned * raw.OnesLike(last))
-        return scatter_nd_update(ref, raw.ConcatV2([*places, last], -1), updates, use_locking)
+        whole = raw.ConcatV2([*places, last], -1) if places else last
+        return scatter_nd_update(ref, whole, updates, use_locking)
 
 
 def scatter_nd_add(

@@ -51,15 +51,26 @@ def pack_sequence_as(structure: Any, flat_sequence: Any, expand_composites: bool
     if not nest.is_nested(flat_sequence):
         raise TypeError(f"flat_sequence must be a sequence, got: {type(flat_sequence)}")
     values = list(flat_sequence)
+    is_leaf = not nest.is_nested(structure, composites=expand_composites)
     count = len(nest.flatten(structure, composites=expand_composites))
-    if not nest.is_nested(structure, composites=expand_composites) and len(values) != 1:
-        raise ValueError(f"Structure is a scalar but len(flat_sequence) == {len(values)} > 1")
-    if len(values) != count:
+    check_count(structure, flat_sequence, count, is_leaf=is_leaf)
+    return nest.packed(structure, values, composites=expand_composites)
+
+
+def check_count(structure: Any, flat_sequence: Any, count: int, *, is_leaf: bool) -> None:
+    """Check that a structure with `count` leaves takes the values of `flat_sequence`.
+
+    Raises:
+        ValueError: there are more or fewer values.
+    """
+    given = len(flat_sequence)
+    if is_leaf and given != 1:
+        raise ValueError(f"Structure is a scalar but len(flat_sequence) == {given} > 1")
+    if given != count:
         raise ValueError(
             f"Could not pack sequence. Structure had {count} elements, but flat_sequence had "
-            f"{len(values)} elements.  Structure: {structure}, flat_sequence: {flat_sequence}."
+            f"{given} elements.  Structure: {structure}, flat_sequence: {flat_sequence}."
         )
-    return nest.packed(structure, values, composites=expand_composites)
 
 
 def map_structure(
@@ -67,6 +78,7 @@ def map_structure(
     *structure: Any,
     check_types: bool = True,
     expand_composites: bool = False,
+    **kwargs: Any,
 ) -> Any:
     """Return the results of `func` for the leaves of the structures, in the first's structure.
 
@@ -75,8 +87,14 @@ def map_structure(
 
     Raises:
         TypeError: `func` is not callable, or a structure has another type than the first.
-        ValueError: there is no structure, or a structure has another number of leaves.
+        ValueError: there is no structure, a structure has another number of leaves, or there are
+            other keyword arguments.
     """
+    if kwargs:
+        raise ValueError(
+            "Only valid keyword arguments are `check_types` and `expand_composites`, not: "
+            f"`{'`, `'.join(kwargs)}`"
+        )
     if not callable(func):
         raise TypeError(f"func must be callable, got: {func}")
     if not structure:

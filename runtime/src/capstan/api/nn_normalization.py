@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -31,27 +30,28 @@ def fused_batch_norm(
     Raises:
         ValueError: the moments are given during training, or are missing otherwise.
     """
-    with scoped(name, "FusedBatchNorm", (x, scale, offset)):
-        x = convert.convert_to_tensor(x, name="input")
-        scale, offset = (convert.convert_to_tensor(each) for each in (scale, offset))
-        if is_training and (mean is not None or variance is not None):
-            raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")
-        if not is_training and (mean is None or variance is None):
-            raise ValueError("Both 'mean' and 'variance' must be given if is_training is False.")
-        nothing = np.array([], np.float32)
-        is_half = x.dtype.base_dtype in (dtypes.float16, dtypes.bfloat16)
-        build = raw.FusedBatchNormV2 if is_half else raw.FusedBatchNorm
-        result = build(
-            x,
-            scale,
-            offset,
-            nothing if mean is None else mean,
-            nothing if variance is None else variance,
-            epsilon=max(epsilon, 1.001e-5),
-            data_format=data_format,
-            is_training=is_training,
-        )
-        return result[0], result[1], result[2]
+    x = convert.convert_to_tensor(x, name="input")
+    scale = convert.convert_to_tensor(scale, name="scale")
+    offset = convert.convert_to_tensor(offset, name="offset")
+    if is_training and (mean is not None or variance is not None):
+        raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")
+    if not is_training and (mean is None or variance is None):
+        raise ValueError("Both 'mean' and 'variance' must be given if is_training is False.")
+    nothing = np.array([], np.float32)
+    is_half = x.dtype.base_dtype in (dtypes.float16, dtypes.bfloat16)
+    build = raw.FusedBatchNormV2 if is_half else raw.FusedBatchNorm
+    result = build(
+        x,
+        scale,
+        offset,
+        nothing if mean is None else mean,
+        nothing if variance is None else variance,
+        epsilon=max(epsilon, 1.001e-5),
+        data_format=data_format,
+        is_training=is_training,
+        name=name,
+    )
+    return result[0], result[1], result[2]
 
 
 def local_response_normalization(

@@ -6,7 +6,7 @@ from typing import Any
 
 from capstan.framework import graph as graphs
 
-_KEY = ("__variable_scope_store",)
+KEY = ("__variable_scope_store",)
 
 
 class OpenScopes(threading.local):
@@ -42,7 +42,7 @@ class OpenScopes(threading.local):
 def of(graph: graphs.Graph) -> OpenScopes:
     """Return the open scopes of a graph."""
     # `get_collection_ref` also works on a finalized graph.
-    found = graph.get_collection_ref(_KEY)
+    found = graph.get_collection_ref(KEY)
     if not found:
         found.append(OpenScopes())
     scopes: OpenScopes = found[0]

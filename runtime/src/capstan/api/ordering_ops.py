@@ -1,4 +1,7 @@
-"""TensorFlow 1's functions that reverse and sort (python/ops/array_ops.py, sort_ops.py)."""
+"""TensorFlow 1's functions that reverse and sort.
+
+Sources: python/ops/array_ops.py, sort_ops.py, nn_ops.py.
+"""
 
 from typing import Any
 
@@ -88,3 +91,13 @@ def _sorted(values: Any, axis: int, direction: str) -> tuple[Any, Any]:
     if moved is values:
         return found, places
     return raw.Transpose(found, last), raw.Transpose(places, last)
+
+
+def nth_element(input: Any, n: Any, reverse: bool = False, name: str | None = None) -> Any:
+    """Return element `n` of each row, as if the rows were sorted, or sorted downwards if `reverse`.
+
+    The rows are along the last axis, which the result lacks. `n` is a scalar of int32, and 0 stands
+    for the smallest element. NaN counts as larger than all numbers. If elements of a row are equal,
+    they share the gradient.
+    """
+    return raw.NthElement(input, n, reverse=reverse, name=name)

@@ -223,8 +223,9 @@ def uniform_dtype(dtype: Any) -> dtypes.DType:
 
 def sizes(shape: Any) -> Any:
     """Return a shape as a tensor of integers."""
-    # The dtype of an empty list would be float32.
-    return convert.convert_to_tensor(shape, preferred_dtype=dtypes.int32, name="shape")
+    # The dtype of an empty list would be float32. A large size needs int64.
+    is_empty = isinstance(shape, list | tuple) and not shape
+    return convert.convert_to_tensor(shape, dtypes.int32 if is_empty else None, name="shape")
 
 
 def seeds(seed: int | None) -> dict[str, int]:

@@ -4,7 +4,7 @@ Source: tensorflow/python/distribute/input_lib.py of 2019.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from capstan.api import array_ops, context, dataset, distributed_values, nest
 from capstan.api import distribution_inputs as inputs
@@ -39,17 +39,27 @@ class DistributedDataset:
         )
 
 
+class Parts(NamedTuple):
+    """The parts of a batch that a worker uses: how many parts there are, and their numbers."""
+
+    total: int
+    numbers: tuple[int, ...]
+
+
 class SplitIterator(inputs.DatasetIterator):
     """The batches of a dataset, divided among the replicas, as PerReplica values.
 
     Each replica gets the next part of a batch, which has the size of the batch divided by the
-    number of replicas, rounded up. The parts of the last replicas may be smaller.
+    number of replicas, rounded up. The parts of the last replicas may be smaller. `parts` are those
+    of this worker, by default all.
 
     Raises:
         ValueError: an element has a component without a batch axis.
     """
 
-    def __init__(self, source: dataset.Dataset, devices: Sequence[str]) -> None:
+    def __init__(
+        self, source: dataset.Dataset, devices: Sequence[str], parts: Parts | None = None
+    ) -> None:
         for shape in nest.flatten(source.output_shapes):
             if shape.ndims == 0:
                 raise ValueError(
@@ -59,6 +69,7 @@ class SplitIterator(inputs.DatasetIterator):
         with context.device(_HOST):
             super().__init__(source)
         self._devices = devices
+        self._parts = parts or Parts(len(devices), tuple(range(len(devices))))
 
     def get_next(self, name: str | None = None) -> Any:
         """Return the parts of the next batch. A step fails with OutOfRangeError after the last."""
@@ -67,12 +78,12 @@ class SplitIterator(inputs.DatasetIterator):
             whole = nest.flatten(batch)
             parts = [
                 nest.pack_sequence_as(batch, [self._part(one, number) for one in whole])
-                for number in range(len(self._devices))
+                for number in self._parts.numbers
             ]
         return distributed_values.regroup(self._devices, parts)
 
     def _part(self, whole: Any, number: int) -> Any:
-        count = len(self._devices)
+        count = self._parts.total
         if count == 1:
             return array_ops.identity(whole)
         total = whole.shape.as_list()[0] if whole.shape.ndims is not None else None
@@ -81,6 +92,26 @@ class SplitIterator(inputs.DatasetIterator):
             return whole[number * size : (number + 1) * size]
         size = (array_ops.shape(whole)[0] + count - 1) // count
         return whole[number * size : (number + 1) * size]
+
+
+def in_turn(iterator: Any, count: int, name: str | None = None) -> list[Any]:
+    """Return the next `count` elements of an iterator, in their order.
+
+    A step takes all of them. It fails with OutOfRangeError if an element is missing.
+    """
+    elements: list[Any] = []
+    before: list[Any] = []
+    for _ in range(count):
+        with context.control_dependencies(before):
+            elements.append(iterator.get_next(name))
+        before = [one.op for one in nest.flatten(elements[-1], expand_composites=True)]
+    # The last element arrives after all others.
+    with context.control_dependencies(before):
+        elements[:-1] = [
+            nest.map_structure(array_ops.identity, element, expand_composites=True)
+            for element in elements[:-1]
+        ]
+    return elements
 
 
 class TurnsIterator(inputs.DatasetIterator):
@@ -96,18 +127,8 @@ class TurnsIterator(inputs.DatasetIterator):
 
         A step fails with OutOfRangeError if an element is missing. No replica gets one then.
         """
-        parts: list[Any] = []
-        before: list[Any] = []
-        for _ in self._devices:
-            with context.device(_HOST), context.control_dependencies(before):
-                parts.append(self._iterator.get_next(name))
-            before = [one.op for one in nest.flatten(parts[-1], expand_composites=True)]
-        # The last element arrives after all others.
-        with context.device(_HOST), context.control_dependencies(before):
-            parts[:-1] = [
-                nest.map_structure(array_ops.identity, part, expand_composites=True)
-                for part in parts[:-1]
-            ]
+        with context.device(_HOST):
+            parts = in_turn(self._iterator, len(self._devices), name)
         return distributed_values.regroup(self._devices, parts)
 
 

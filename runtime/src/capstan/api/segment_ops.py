@@ -84,8 +84,7 @@ def sparse_segment_sum(
 ) -> Any:
     """Sum the rows of `data` at `indices` by segment. The ids of the segments are sorted.
 
-    Raises:
-        ValueError: `num_segments` is given.
+    Without `num_segments`, the last id gives the number of segments.
     """
     return _sparse("SparseSegmentSum", data, indices, segment_ids, name, num_segments)
 
@@ -95,8 +94,7 @@ def sparse_segment_mean(
 ) -> Any:
     """Return the mean of the rows of `data` at `indices` by segment.
 
-    Raises:
-        ValueError: `num_segments` is given.
+    Without `num_segments`, the last id gives the number of segments.
     """
     return _sparse("SparseSegmentMean", data, indices, segment_ids, name, num_segments)
 
@@ -106,15 +104,14 @@ def sparse_segment_sqrt_n(
 ) -> Any:
     """Sum the rows of `data` at `indices` by segment, divided by the square root of their number.
 
-    Raises:
-        ValueError: `num_segments` is given.
+    Without `num_segments`, the last id gives the number of segments.
     """
     return _sparse("SparseSegmentSqrtN", data, indices, segment_ids, name, num_segments)
 
 
 def _sparse(op: str, data: Any, indices: Any, ids: Any, name: str | None, count: Any) -> Any:
     if count is not None:
-        raise ValueError("num_segments must be None: the last id gives the number of segments")
+        return getattr(raw, f"{op}WithNumSegments")(data, indices, ids, count, name=name)
     return getattr(raw, op)(data, indices, ids, name=name)
 
 

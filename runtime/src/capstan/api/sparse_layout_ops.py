@@ -57,12 +57,21 @@ def sparse_concat(
             raw.Range(np.int32(0), raw.Size(largest), np.int32(1)), _place(axis, largest)
         )
         shapes = [raw.Select(own, each, largest) for each in shapes]
-    return SparseTensor(
-        *raw.SparseConcat(
-            [each.indices for each in parts], [each.values for each in parts], shapes,
-            concat_dim=axis, name=name,
-        )
+    indices, values, size = raw.SparseConcat(
+        [each.indices for each in parts], [each.values for each in parts], shapes,
+        concat_dim=axis, name=name,
     )  # fmt: skip
+    known = [convert.constant_value(each) for each in shapes]
+    if all(each is not None for each in known):
+        size = _joined(known, axis)
+    return SparseTensor(indices, values, size)
+
+
+def _joined(shapes: Sequence[Any], axis: int) -> Any:
+    """Return the shape of joined tensors whose shapes are known, so that it is known too."""
+    whole = shapes[0].copy()
+    whole[axis] = sum(shape[axis] for shape in shapes)
+    return whole
 
 
 def _place(axis: int, shape: Any) -> Any:

@@ -23,8 +23,11 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Any:
-    """Set a variable. If `validate_shape` is false, the variable may change its shape."""
-    if _is_resource(ref):
+    """Set a variable, or the slice `variable[...]` of one.
+
+    If `validate_shape` is false, the variable may change its shape.
+    """
+    if _is_resource(ref) or _is_slice(ref):
         return ref.assign(value, name=name)
     return raw.Assign(ref, value, validate_shape=validate_shape, use_locking=use_locking, name=name)
 
@@ -118,6 +121,11 @@ def scatter_min(
 def _assigns_itself(ref: Any) -> bool:
     """Return whether `ref` is a resource variable, or an object of the program that acts as one."""
     return hasattr(ref, "assign_sub") and not ref.dtype.is_ref_dtype
+
+
+def _is_slice(ref: Any) -> bool:
+    """Return whether `ref` is a slice of a variable: a tensor with a function to assign to it."""
+    return hasattr(ref, "assign") and not ref.dtype.is_ref_dtype
 
 
 def _is_resource(ref: Any) -> bool:

@@ -93,6 +93,16 @@ def strings_split(
         return _split(strings, separator, maxsplit).to_sparse()
 
 
+def string_split_v2(
+    input: Any, sep: Any = None, maxsplit: int = -1, name: str | None = None
+) -> Any:
+    """Return the parts of each string as a RaggedTensor, as `strings_split` does.
+
+    In TensorFlow 1, it is only in `python.ops.ragged.ragged_string_ops`.
+    """
+    return strings_split(input, sep, maxsplit, "RaggedTensor", name=name)
+
+
 def _check_result_type(result_type: str) -> None:
     if result_type not in ("RaggedTensor", "SparseTensor"):
         raise ValueError("result_type must be 'RaggedTensor' or 'SparseTensor'.")

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from capstan.api import scope_block, variable_scope
+from capstan.api import open_scopes, scope_block, variable_scope
 from capstan.framework import collections as keys
 from capstan.framework import graph as graphs
 
@@ -55,7 +55,12 @@ class Template:
         self._has_variables = False
         self._scope: variable_scope.VariableScope | None = None
         if create_scope_now:
-            with self._new_scope() as self._scope:
+            outer = variable_scope.get_variable_scope()
+            free = open_scopes.of(graphs.get_default_graph()).unused(outer.name, name)
+            # The first call gets the name scope of this name, so none is opened here.
+            with scope_block.pure_variable_scope(
+                unique_name or free, custom_getter=custom_getter
+            ) as self._scope:
                 pass
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

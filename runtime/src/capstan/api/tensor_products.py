@@ -203,24 +203,22 @@ def norm(
 ) -> Any:
     """Return the norm of vectors along `axis`, or of matrices along two axes.
 
-    `ord` is "euclidean" (the default), "fro" for matrices, a positive number, or infinity. As in
-    TensorFlow, a euclidean norm of complex numbers is complex, and other norms are real.
+    `ord` is "euclidean" (the default), "fro" for matrices, a positive number, or infinity. For
+    matrices the number is 1, or 2 for the largest singular value. As in TensorFlow, a euclidean
+    norm of complex numbers is complex, and other norms are real.
 
     Raises:
-        ValueError: the order is not supported for vectors or matrices.
+        ValueError: the order is not supported for vectors or matrices, or the axes are no integers.
     """
     keep = bool(keepdims if keepdims is not None else keep_dims)
     is_matrix = isinstance(axis, Sequence) and len(axis) == 2
-    if isinstance(axis, Sequence) and len(axis) > 2:
-        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
-    supported = ["euclidean", "fro", 1, np.inf] if is_matrix else ["euclidean", 1, 2, np.inf]
-    is_number = isinstance(ord, int | float) and not is_matrix and ord > 0
-    if ord not in supported and not is_number:
-        raise ValueError(f"'ord' must be a supported norm in {supported}, got {ord}")
+    _check_norm(ord, axis, is_matrix)
     with scoped(name, "norm", (tensor,)):
         tensor = convert.convert_to_tensor(tensor)
         over = list(axis) if isinstance(axis, Sequence) else axis
-        if ord in ("euclidean", "fro") or (ord == 2 and not is_matrix):
+        if ord == 2 and is_matrix:
+            return _largest_singular_values(tensor, axis, keep)
+        if ord in ("euclidean", "fro", 2):
             squares = raw.Mul(tensor, complex_ops.conj(tensor))
             return raw.Sqrt(reduce_ops.reduce_sum(squares, over, keepdims=keep))
         sizes = operators.absolute(tensor, None)
@@ -235,6 +233,32 @@ def norm(
             return reduce_ops.reduce_sum(sizes, over, keepdims=keep)
         total = reduce_ops.reduce_sum(raw.Pow(sizes, float(ord)), over, keepdims=keep)
         return raw.Pow(total, 1.0 / ord)
+
+
+def _check_norm(ord: Any, axis: Any, is_matrix: bool) -> None:
+    axes = axis if is_matrix else () if axis is None else (axis,)
+    if not all(isinstance(each, int) for each in axes) or len({*axes}) < len(axes):
+        raise ValueError("'axis' must be None, an integer, or a tuple of 2 unique integers")
+    matrix_norms = ["euclidean", "fro", 1, 2, np.inf]
+    if is_matrix:
+        if ord not in matrix_norms:
+            raise ValueError(f"'ord' must be a supported matrix norm in {matrix_norms}, got {ord}")
+    elif ord != "euclidean" and not (isinstance(ord, int | float) and ord > 0):
+        raise ValueError(f"'ord' must be a supported vector norm, got {ord}")
+
+
+def _largest_singular_values(tensor: Any, axes: Sequence[int], keep: bool) -> Any:
+    """Return the largest singular value of each matrix along two axes."""
+    rank = raw.Rank(tensor) if tensor.shape.ndims is None else tensor.shape.ndims
+    places = raw.Pack([axis + rank if axis < 0 else axis for axis in axes])
+    others = raw.ListDiff(raw.Range(0, rank, 1), places).out
+    matrices = raw.Transpose(tensor, raw.ConcatV2([others, places], 0))
+    values = operators.absolute(raw.Svd(matrices, compute_uv=False).s, None)
+    largest = reduce_ops.reduce_max(values, -1)
+    if not keep:
+        return largest
+    first, second = reduce_ops.reduce_min(places), reduce_ops.reduce_max(places)
+    return raw.ExpandDims(raw.ExpandDims(largest, first), second)
 
 
 def normalize(

@@ -6,12 +6,12 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 import numpy as np
 
-from capstan.api import testing_compare, testing_threads
+from capstan.api import testing_compare, testing_streams, testing_threads
 from capstan.client import session as sessions
 from capstan.framework import defaults, random_seed
 from capstan.framework import graph as graphs
@@ -49,6 +49,15 @@ class TestCase(testing_compare.Assertions):
             self._folder = tempfile.mkdtemp()
             self.addCleanup(shutil.rmtree, self._folder, ignore_errors=True)
         return self._folder
+
+    def captureWritesToStream(self, stream: Any) -> AbstractContextManager[Any]:
+        """Return a context whose `contents()` are the writes to the stream in its block.
+
+        The stream is `sys.stdout`, `sys.stderr`, or another one with a file descriptor.
+        """
+        file, path = tempfile.mkstemp(dir=self.get_temp_dir())
+        os.close(file)
+        return testing_streams.captured(stream, path)
 
     def evaluate(self, tensors: Any) -> Any:
         """Run tensors in the default session, or in the session of this test."""

@@ -49,7 +49,7 @@ class Assertions(testing_ragged.RaggedComparisons):
             )
         if expected != message:
             first, second = map(text_format.MessageToString, (expected, message))
-            self.assertMultiLineEqual(first, second, msg)
+            self.assertMultiLineEqual(first, second, msg)  # type: ignore[no-untyped-call]
             self.fail(f"{expected!r} != {message!r} {msg or ''}")
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
@@ -196,7 +196,7 @@ class Assertions(testing_ragged.RaggedComparisons):
         self.assertEqual(self._GetNdArray(target).dtype, expected_dtype)
 
     @contextmanager
-    def assertRaisesWithPredicateMatch(
+    def assertRaisesWithPredicateMatch(  # type: ignore[override]  # as in TensorFlow
         self,
         exception_type: type[BaseException],
         expected_err_re_or_predicate: str | Callable[[Any], object],

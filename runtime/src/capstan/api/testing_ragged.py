@@ -1,17 +1,17 @@
 """How tests compare ragged tensors (python/framework/test_util.py)."""
 
 # ruff: noqa: PT009 - the class extends unittest's assertions
-import unittest
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from absl.testing import absltest
 
 from capstan.api.ragged import tensor
 from capstan.framework import graph as graphs
 
 
-class RaggedComparisons(unittest.TestCase):
+class RaggedComparisons(absltest.TestCase):
     """The comparisons of ragged tensors with others, or with nested lists."""
 
     def evaluate(self, tensors: Any) -> Any:

@@ -12,7 +12,7 @@ from capstan.framework import collections, convert, origins
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
-_KEY = ("__variable_store",)
+KEY = ("__variable_store",)
 
 
 class Reuse(enum.Enum):
@@ -134,7 +134,7 @@ class Store:
         )
         self._vars[name] = variable
         self._origins[name] = origins.here()
-        if request.regularizer is not None:
+        if request.regularizer:  # Some programs pass an empty dict.
             _regularize(variable, name, request.regularizer)
         return variable
 
@@ -240,7 +240,7 @@ class Store:
 def get_default_variable_store() -> Store:
     """Return the store of the default graph."""
     # `get_collection_ref` also works on a finalized graph, where variables are still looked up.
-    stores = graphs.get_default_graph().get_collection_ref(_KEY)
+    stores = graphs.get_default_graph().get_collection_ref(KEY)
     if not stores:
         stores.append(Store())
     store: Store = stores[0]

@@ -9,6 +9,7 @@ import numpy as np
 from capstan.client import tensor_handle
 from capstan.core import dtypes
 from capstan.framework import composite, indexed_slices, sparse_tensor
+from capstan.framework import convert as convert_ops
 from capstan.framework import graph as graphs
 
 Array = np.ndarray[Any, Any]
@@ -54,6 +55,8 @@ def resolve(key: object, graph: graphs.Graph) -> tuple[graphs.Tensor, ...]:
 def parts(key: object, value: Any) -> tuple[Any, ...]:
     """Split the value for a key into one value for each tensor that `resolve` returns.
 
+    The value for a SparseTensor whose shape is constant may lack the shape.
+
     Raises:
         TypeError: the key is a RaggedTensor, and the value is not.
         ValueError: the key is a nest of tuples or a RaggedTensor, and the value has another
@@ -74,7 +77,8 @@ def parts(key: object, value: Any) -> tuple[Any, ...]:
             : len([part for part in (key.values, key.indices, key.dense_shape) if part is not None])
         ]
     if isinstance(key, sparse_tensor.SparseTensor):
-        return tuple(value)
+        shape = convert_ops.constant_value(key.dense_shape) if len(value) == 2 else None
+        return tuple(value) if shape is None else (*value, shape)
     if isinstance(key, composite.Composite):
         return key._fed(value)
     return (value,)

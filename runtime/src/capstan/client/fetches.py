@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.framework import composite, indexed_slices, sparse_tensor
+from capstan.framework import composite, indexed_slices, nest, sparse_tensor
 from capstan.framework import graph as graphs
 
 Rebuild = Callable[[Mapping[object, Any]], Any]
@@ -84,6 +84,9 @@ def _walk(
     if isinstance(fetch, composite.Composite):
         components = each(fetch._parts())
         return lambda found: fetch._fetched([build(found) for build in components])
+    if nest.is_attrs(fetch):
+        values = each([part for _, part in nest.items(fetch) or ()])
+        return lambda found: type(fetch)(*(build(found) for build in values))
     element = _element(fetch, graph)
     if isinstance(element, graphs.Operation):
         targets[element] = None

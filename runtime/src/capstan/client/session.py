@@ -40,11 +40,13 @@ class Session:
             )
         if config is not None and not hasattr(config, "allow_soft_placement"):
             raise TypeError(f"config must be a tf.ConfigProto, but got {type(config)}")
+        if graph is not None and not isinstance(graph, graphs.Graph):
+            raise TypeError(f"graph must be a tf.Graph, but got {type(graph)}")
         self._target = target
         self._graph = graphs.get_default_graph() if graph is None else graph
         settings = None if config is None else settings_of.SessionConfig.from_proto(config)
-        if config is None and defaults.BEHAVIOUR.log_device_placement:
-            settings = settings_of.SessionConfig(log_device_placement=True)
+        if config is None and defaults.BEHAVIOUR.settings != settings_of.SessionConfig():
+            settings = defaults.BEHAVIOUR.settings
         self._master, self._settings = targets.find(self._target, settings)
         self._lock = threading.Lock()
         self._handle: str | None = None

@@ -39,25 +39,45 @@ _CELLS = {
     ),
 }
 """The modules of cells that only contrib has."""
+_RNN: alias.Homes = (
+    "capstan.api.rnn",
+    {"LayerRNNCell": "capstan.api.rnn.cells.RNNCell"},
+    _only(
+        static_bidirectional_rnn="capstan.api.nn",
+        static_rnn="capstan.api.nn",
+        **{name: f"capstan.contrib.{home}" for home, names in _CELLS.items() for name in names},
+    ),
+)
+_RNN_MODULES = ("core_rnn_cell", "fused_rnn_cell", "gru_ops", "lstm_ops", "rnn", "rnn_cell")
+_REDUCTIONS: alias.Homes = ("capstan.contrib.reductions", "capstan.contrib.hybrid_reductions")
 _MESSAGES = "capstan.api.tensor_messages"
 
 alias.grow(
     __name__,
     {
-        "rnn": (
-            "capstan.api.rnn",
-            {"LayerRNNCell": "capstan.api.rnn.cells.RNNCell"},
+        "rnn": _RNN,
+        **{f"rnn.python.ops.{name}": _RNN for name in _RNN_MODULES},
+        **dict.fromkeys(("all_reduce", "all_reduce.python.all_reduce"), _REDUCTIONS),
+        "autograph": (
+            "capstan.api.autograph.legacy",
+            "capstan.api.autograph.experimental",
+            "capstan.api.autograph",
+        ),
+        "eager": (
             _only(
-                static_bidirectional_rnn="capstan.api.nn",
-                static_rnn="capstan.api.nn",
-                **{
-                    name: f"capstan.contrib.{home}"
-                    for home, names in _CELLS.items()
-                    for name in names
-                },
+                TensorSpec="capstan.api.type_spec",
+                custom_gradient="capstan.api.custom_gradient",
+                defun="capstan.api.def_function",
+                executing_eagerly="capstan.api.eager_context",
+                function="capstan.api.def_function",
+                in_eager_mode="capstan.api.eager_context",
+                make_template="capstan.api.template",
+                num_gpus="capstan.api.eager_context",
             ),
         ),
+        "keras": ("capstan.keras",),
         "lookup": ("capstan.contrib.lookup_tables",),
+        "lookup.lookup_ops": ("capstan.contrib.lookup_tables",),
         "nccl": ("capstan.contrib.nccl_ops",),
         "nccl.python.ops.nccl_ops": ("capstan.contrib.nccl_ops",),
         "optimizer_v2": (
@@ -71,7 +91,20 @@ alias.grow(
                 )
             ),
         ),
+        "signal": ("capstan.signal",),
         "staging": ("capstan.api.staging",),
+        "stateless": (
+            _only(
+                **dict.fromkeys(
+                    (
+                        *("stateless_multinomial", "stateless_random_normal"),
+                        *("stateless_random_uniform", "stateless_truncated_normal"),
+                    ),
+                    "capstan.api.stateless_random_ops",
+                )
+            ),
+        ),
+        "tensorboard.plugins.projector": ("capstan.contrib.projector",),
         "testing": (
             _only(
                 FakeSummaryWriter="capstan.contrib.fake_summary_writer",
@@ -114,7 +147,13 @@ alias.grow(
                 TFConfigClusterResolver="capstan.api.cluster_resolver",
             ),
         ),
-        "training.python.training.evaluation": ("capstan.train.evaluation",),
+        "training.python.training.evaluation": (
+            "capstan.train.evaluation",
+            _only(
+                checkpoints_iterator="capstan.train.initial_checkpoint",
+                wait_for_new_checkpoint="capstan.train.initial_checkpoint",
+            ),
+        ),
         "training.python.training.hparam": (
             _only(HParams="capstan.contrib.hparam", parse_values="capstan.contrib.hparam_text"),
         ),
@@ -133,6 +172,7 @@ alias.grow(
 _PACKAGES = frozenset(
     (
         "checkpoint",
+        "crf",
         "cudnn_rnn",
         "data",
         "distribute",
@@ -145,7 +185,9 @@ _PACKAGES = frozenset(
         "legacy_seq2seq",
         "losses",
         "metrics",
+        "nn",
         "opt",
+        "predictor",
         "seq2seq",
         "slim",
         "tpu",

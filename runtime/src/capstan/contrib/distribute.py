@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import (
+    collective_all_reduce_strategy,
     eager_context,
     mirrored_strategy,
     parameter_server_strategy,
@@ -11,6 +12,7 @@ from capstan.api import (
 )
 from capstan.api.absent import absent
 from capstan.api.all_reduce_ops import AllReduceCrossDeviceOps as AllReduceCrossDeviceOps
+from capstan.api.collective_all_reduce import CollectiveCommunication
 from capstan.api.cross_device_ops import CrossDeviceOps as CrossDeviceOps
 from capstan.api.cross_device_ops import (
     ReductionToOneDevice as ReductionToOneDeviceCrossDeviceOps,
@@ -31,6 +33,7 @@ from capstan.core import public
 
 __all__ = [
     "AllReduceCrossDeviceOps",
+    "CollectiveAllReduceStrategy",
     "CrossDeviceOps",
     "DistributionStrategy",
     "DistributionStrategyExtended",
@@ -80,6 +83,25 @@ class MirroredStrategy(mirrored_strategy.MirroredStrategy):
         if cross_device_ops is not None and cross_tower_ops is not None:
             raise ValueError("Must only specify one of `cross_device_ops` and `cross_tower_ops`.")
         super().__init__(devices or _gpus(number), cross_device_ops or cross_tower_ops)
+
+    def make_dataset_iterator(self, dataset: Any) -> replicated_inputs.TurnsIterator:
+        """Return an iterator over a dataset, whose next element each replica gets in turn."""
+        return replicated_inputs.TurnsIterator(dataset, self.extended.worker_devices)
+
+
+class CollectiveAllReduceStrategy(collective_all_reduce_strategy.CollectiveAllReduceStrategy):
+    """The strategy `tf.distribute.experimental.MultiWorkerMirroredStrategy` with other arguments.
+
+    A worker has a replica on each of its first `num_gpus_per_worker` GPUs, or one on its CPU if the
+    number is 0. The iterator of `make_dataset_iterator` gives each replica a whole batch.
+    """
+
+    def __init__(
+        self,
+        num_gpus_per_worker: int = 0,
+        communication: CollectiveCommunication = CollectiveCommunication.AUTO,
+    ) -> None:
+        super().__init__(communication, _gpus(num_gpus_per_worker))
 
     def make_dataset_iterator(self, dataset: Any) -> replicated_inputs.TurnsIterator:
         """Return an iterator over a dataset, whose next element each replica gets in turn."""

@@ -16,7 +16,7 @@ from capstan.api.loss_reduction import get_regularization_losses as get_regulari
 from capstan.api.loss_reduction import get_total_loss as get_total_loss
 from capstan.api.scoped import scoped
 from capstan.contrib.framework import argument_scopes
-from capstan.core import dtypes, public
+from capstan.core import alias, dtypes, public
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -196,6 +196,12 @@ def _present(weights: Any, errors: Any) -> Any:
     if weights.shape.ndims and missing > 0:
         ones = raw.Reshape(ones, raw.ConcatV2([raw.Shape(ones), [1] * missing], 0))
     return raw.Mul(raw.OnesLike(errors), ones)
+
+
+alias.grow(
+    __name__,
+    {"python.losses": (__name__,), "python.losses.loss_ops": (__name__,)},
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,6 +3,8 @@
 The behaviour follows contrib/metrics/python/ops/metric_ops.py.
 """
 
+# ruff: noqa: F403 - the other modules list their exports in `__all__`
+
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -11,11 +13,19 @@ from capstan.api import metrics as metrics_of_tf
 from capstan.api.absent import absent
 from capstan.api.counting_ops import confusion_matrix as confusion_matrix
 from capstan.api.scoped import scoped
-from capstan.core import dtypes
+from capstan.contrib import metric_moments, metric_rates
+from capstan.contrib.metric_moments import *
+from capstan.contrib.metric_rates import *
+from capstan.core import alias, dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
-__all__ = ["accuracy", "aggregate_metric_map", "aggregate_metrics", "confusion_matrix"]
+__all__ = [
+    *("accuracy", "aggregate_metric_map", "aggregate_metrics", "confusion_matrix"),
+    *("sparse_recall_at_top_k", "streaming_sparse_precision_at_top_k"),
+    *metric_moments.__all__,
+    *metric_rates.__all__,
+]
 
 _SWAPPED: Final[Mapping[str, str]] = {
     **{
@@ -103,6 +113,38 @@ def streaming_recall_at_k(
     )
 
 
+def streaming_sparse_precision_at_top_k(
+    top_k_predictions: Any,
+    labels: Any,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """Return the share of the predicted classes `top_k_predictions` that are labels."""
+    return metrics_of_tf.precision_at_top_k(
+        labels, top_k_predictions, None, class_id, weights, metrics_collections,
+        updates_collections, name,
+    )  # fmt: skip
+
+
+def sparse_recall_at_top_k(
+    labels: Any,
+    top_k_predictions: Any,
+    class_id: int | None = None,
+    weights: Any = None,
+    metrics_collections: Any = None,
+    updates_collections: Any = None,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """Return the share of the labels that are among the predicted classes `top_k_predictions`."""
+    return metrics_of_tf.recall_at_top_k(
+        labels, top_k_predictions, None, class_id, weights, metrics_collections,
+        updates_collections, name,
+    )  # fmt: skip
+
+
 def _swapped(metric: Callable[..., Any], name: str) -> Callable[..., Any]:
     def streaming(predictions: Any, labels: Any, *args: Any, **kwargs: Any) -> Any:
         return metric(labels, predictions, *args, **kwargs)
@@ -110,6 +152,16 @@ def _swapped(metric: Callable[..., Any], name: str) -> Callable[..., Any]:
     streaming.__name__ = streaming.__qualname__ = name
     streaming.__doc__ = f"Return tf.metrics.{metric.__name__}(labels, predictions, ...)."
     return streaming
+
+
+alias.grow(
+    __name__,
+    {
+        "python.ops": (__name__,),
+        "python.ops.metric_ops": (__name__,),
+        "python.metrics.classification": (__name__,),
+    },
+)
 
 
 def __getattr__(name: str) -> Any:

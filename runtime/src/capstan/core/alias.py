@@ -26,7 +26,10 @@ def grow(package: str, table: Mapping[str, Homes]) -> None:
         parent = sys.modules[package]
         *packages, last = path.split(".")
         for name in packages:
-            inner = getattr(parent, name, None)
+            # An alias would import the homes of a name that it does not have yet.
+            inner = vars(parent).get(name)
+            if inner is None and parent.__spec__ is not None:
+                inner = getattr(parent, name, None)
             parent = inner if inner is not None else _module(parent, name, ())
         if last not in vars(parent):
             _module(parent, last, homes)
@@ -84,5 +87,7 @@ def _found(home: Home, attribute: str) -> Any:
 def _listed(home: Home) -> list[str]:
     """Return the names of a home. A function does not tell its names."""
     if isinstance(home, str):
-        return public.names(vars(importlib.import_module(home)))
+        module = importlib.import_module(home)
+        is_alias = module.__spec__ is None
+        return dir(module) if is_alias else public.names(vars(module))
     return [] if callable(home) else list(home)

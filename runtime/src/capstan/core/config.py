@@ -28,6 +28,8 @@ class SessionConfig:
     count of 0 leaves the choice to the runtime. `device_count` limits the number of devices of a
     type in an in-process session. If `build_cost_model` is n, it asks for the costs of every n-th
     step that returns metadata, after the first `build_cost_model_after` steps. 0 asks for none.
+    `collective_group_leader` names the task that knows the groups of collective operations. It
+    counts in the settings of a server.
     """
 
     allow_soft_placement: bool = False
@@ -41,6 +43,7 @@ class SessionConfig:
     build_cost_model: int = 0
     build_cost_model_after: int = 0
     gpu_options: GpuOptions = GpuOptions()
+    collective_group_leader: str = ""
 
     @classmethod
     def from_proto(cls, proto: Any) -> "SessionConfig":
@@ -62,6 +65,7 @@ class SessionConfig:
             device_count=dict(proto.device_count),
             build_cost_model=proto.graph_options.build_cost_model,
             build_cost_model_after=proto.graph_options.build_cost_model_after,
+            collective_group_leader=proto.experimental.collective_group_leader,
             gpu_options=GpuOptions(
                 visible_device_list=proto.gpu_options.visible_device_list,
                 memory_fraction=proto.gpu_options.per_process_gpu_memory_fraction,
@@ -96,4 +100,6 @@ class SessionConfig:
             proto.gpu_options.visible_device_list = self.gpu_options.visible_device_list
             proto.gpu_options.per_process_gpu_memory_fraction = self.gpu_options.memory_fraction
             proto.gpu_options.allow_growth = self.gpu_options.allow_growth
+        if self.collective_group_leader:
+            proto.experimental.collective_group_leader = self.collective_group_leader
         return proto

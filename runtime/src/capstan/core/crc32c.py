@@ -2,7 +2,8 @@
 
 from typing import Any
 
-_DELTA = 0xA282EAD8
+DELTA = 0xA282EAD8
+"""What masking adds to a CRC whose halves it has exchanged."""
 
 
 def extend(crc: int, data: Any) -> int:
@@ -23,19 +24,15 @@ def mask(crc: int) -> int:
     >>> unmask(mask(123456789))
     123456789
     """
-    return ((crc >> 15 | crc << 17) + _DELTA) & 0xFFFFFFFF
+    return ((crc >> 15 | crc << 17) + DELTA) & 0xFFFFFFFF
 
 
 def unmask(stored: int) -> int:
     """Return the CRC whose masked form is `stored`."""
-    rotated = (stored - _DELTA) & 0xFFFFFFFF
+    rotated = (stored - DELTA) & 0xFFFFFFFF
     return (rotated >> 17 | rotated << 15) & 0xFFFFFFFF
 
 
 def masked(data: Any) -> int:
     """Return the masked CRC of `data`: bytes or a contiguous array."""
-    import google_crc32c
-
-    # Readers call this for each record, so it does the work of `extend` and `mask` itself.
-    crc: int = google_crc32c.extend(0, data)
-    return ((crc >> 15 | crc << 17) + _DELTA) & 0xFFFFFFFF
+    return mask(extend(0, data))

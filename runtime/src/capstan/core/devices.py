@@ -8,6 +8,7 @@ this module.
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Any
 
 _LEGACY_TYPES = ("CPU", "GPU")
 
@@ -80,6 +81,18 @@ class DeviceSpec:
     def merge_from(self, dev: "DeviceSpec") -> None:
         """Replace each field that `dev` sets with the value in `dev`."""
         self._take(self.merged(dev))
+
+    def make_merged_spec(self, dev: "DeviceSpec") -> "DeviceSpec":
+        """Return `merged(dev)`."""
+        return self.merged(dev)
+
+    def replace(self, **kwargs: Any) -> "DeviceSpec":
+        """Return a copy with other values of the fields that `kwargs` names.
+
+        >>> DeviceSpec(job="ps", task=1).replace(task=2).to_string()
+        '/job:ps/task:2'
+        """
+        return replace(self, **kwargs)
 
     def merged(self, winner: "DeviceSpec") -> "DeviceSpec":
         """Return a spec with the fields that `winner` sets, and the other fields of this spec.

@@ -46,6 +46,9 @@ WORDS = frozenset({np.dtype(np.uint32), np.dtype(np.uint64)})
 CAST = "astype"
 """The name of the call that converts its operand to the dtype of the call."""
 
+CHOICE = "where"
+"""The name of the call that chooses between two operands by a mask."""
+
 POSITIONS = "positions"
 """The name of the call that returns the position of each element of its operand, a vector."""
 
@@ -125,4 +128,7 @@ class Program:
             return operands[0].astype(call.dtype)
         if call.function == POSITIONS:
             return np.cumsum(np.ones_like(operands[0], call.dtype)) - 1
+        if call.function == CHOICE:
+            # NumPy's `where` of two Python numbers would have another dtype.
+            operands = [call.dtype.type(each) if type(each) is float else each for each in operands]
         return getattr(np, call.function)(*operands)

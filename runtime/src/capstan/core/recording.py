@@ -93,11 +93,14 @@ class Recorder:
         return self._record(function, recorded, result, _broadcast(operands))
 
     def cast(self, array: "Traced", dtype: np.dtype[Any]) -> "Traced":
-        """Record the conversion of words to another dtype, or of numbers from or to another dtype.
+        """Record a conversion: of words to another dtype, of numbers from or to another dtype, or
+        of truth values to numbers.
 
         Raises:
             Unrecordable: the array cannot be converted.
         """
+        if array.dtype == np.bool_ and dtype == self.dtype:
+            return self.call("where", (array, 1.0, 0.0))
         if array.dtype in elementwise.WORDS:
             is_known = dtype in elementwise.WORDS or dtype in (self.dtype, np.int32, np.int64)
         else:

@@ -51,10 +51,8 @@ class Program(elementwise.Program):
             return np.add.reduce(operands[0], axis=-1, keepdims=True)
         if call.function == COLUMNS:
             return np.arange(operands[0].shape[-1], like=operands[0]).view(call.dtype)
-        # NumPy's `where` of two Python numbers would have another dtype.
-        typed = [self.dtype.type(each) if type(each) is float else each for each in operands]
         # A class with slots is a copy, which `super()` without arguments does not know.
-        return elementwise.Program._called(self, call, typed)
+        return elementwise.Program._called(self, call, operands)
 
 
 class Recorder(recording.Recorder):

@@ -233,9 +233,12 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     return found
 
 
-def unknown_shape(ndims: int | None = None) -> TensorShape:
-    """Return a shape of `ndims` axes of unknown size. If `ndims` is None, the rank is unknown."""
-    return TensorShape(shapes.unknown(ndims))
+def unknown_shape(rank: int | None = None, *, ndims: int | None = None) -> TensorShape:
+    """Return a shape of `rank` axes of unknown size. If `rank` is None, the rank is unknown.
+
+    `ndims` is the older name of `rank`.
+    """
+    return TensorShape(shapes.unknown(ndims if rank is None else rank))
 
 
 def scalar() -> TensorShape:

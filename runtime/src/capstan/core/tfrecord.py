@@ -19,6 +19,8 @@ FOOTER_SIZE = _CHECKSUM.size
 Read = Callable[[int], bytes]
 """Returns the next bytes of a file: as many as asked for, or fewer at the end of the file."""
 
+_WORD: Final = 0xFFFFFFFF
+
 _MOST_HEADERS: Final = 4096
 """The number of headers that a reader remembers. Many records of a file have the same length."""
 
@@ -40,26 +42,34 @@ def records(source: Read) -> Iterator[bytes]:
     Raises:
         DataLossError: a record is truncated, or a checksum is wrong. The message has the position.
     """
+    import google_crc32c
+
     offset = 0
     lengths: dict[bytes, int] = {}
-    masked, checksum_at = crc32c.masked, _CHECKSUM.unpack_from
-    while header := source(HEADER_SIZE):
+    extend, checksum_at = google_crc32c.extend, _CHECKSUM.unpack_from
+    header = source(HEADER_SIZE)
+    while header:
         length = lengths.get(header)
         if length is None:
             length = _length(header, offset)
             if len(lengths) < _MOST_HEADERS:
                 lengths[header] = length
         try:
-            body = source(length + FOOTER_SIZE)
+            # One call reads the record and the header of the next one.
+            body = source(length + FOOTER_SIZE + HEADER_SIZE)
         except (MemoryError, OverflowError):
             raise _truncated(offset) from None
-        if len(body) != length + FOOTER_SIZE:
+        end = length + FOOTER_SIZE
+        if len(body) < end:
             raise _truncated(offset)
         data = body[:length]
-        if masked(data) != checksum_at(body, length)[0]:
+        # A call of `crc32c.masked` for each record would take as long as the rest.
+        crc = extend(0, data)
+        if ((crc >> 15 | crc << 17) + crc32c.DELTA) & _WORD != checksum_at(body, length)[0]:
             raise _corrupted(offset + HEADER_SIZE)
         yield data
-        offset += HEADER_SIZE + length + FOOTER_SIZE
+        offset += HEADER_SIZE + end
+        header = body[end:]
 
 
 def _length(header: bytes, offset: int) -> int:

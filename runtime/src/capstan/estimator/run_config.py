@@ -6,29 +6,17 @@ Source: tensorflow/python/estimator/run_config.py.
 import copy
 import os
 from collections.abc import Callable, Mapping
-from types import NoneType
 from typing import Any, Final, Self
 
-import numpy as np
 from tensorboard.compat.proto import config_pb2, rewriter_config_pb2
 
-from capstan.api import distribution_strategy, logging, parameter_server_strategy
+from capstan.api import logging
 from capstan.core import cluster as clusters
-from capstan.estimator import arguments, tf_config
+from capstan.estimator import run_config_checks, tf_config
 
 TaskType = tf_config.TaskType
 
 _USE_DEFAULT: Final = object()
-_ANY_STRATEGY: Final = (
-    NoneType,
-    distribution_strategy.Strategy,
-    parameter_server_strategy.ParameterServerStrategy,
-)
-_STRATEGIES: Final[Mapping[str, tuple[type, ...]]] = {
-    "train_distribute": _ANY_STRATEGY,
-    "eval_distribute": _ANY_STRATEGY,
-    "experimental_distribute": (NoneType,),
-}
 _REPLACEABLE: Final = (
     "model_dir",
     "tf_random_seed",
@@ -110,7 +98,9 @@ class RunConfig:
         environment = clusters.tf_config_object(os.environ.get("TF_CONFIG", ""))
         if environment:
             logging.info("TF_CONFIG environment variable: %s", environment)
-        self._place = tf_config.place(environment)
+        self._place = tf_config.place(
+            environment, has_equal_workers=run_config_checks.has_equal_workers(train_distribute)
+        )
         self._set(
             model_dir=_model_dir(environment, model_dir),
             tf_random_seed=tf_random_seed,
@@ -161,7 +151,7 @@ class RunConfig:
             self._save_checkpoints_secs = None
         elif secs:
             self._save_checkpoints_steps = None
-        _check(self)
+        run_config_checks.check(self)
 
     def _default_session_config(self) -> Any:
         """Return the default for sessions in a cluster, or None."""
@@ -240,60 +230,3 @@ def _model_dir(environment: Mapping[str, Any], given: Any) -> str | None:
             f'model_dir in TF_CONFIG. model_dir: {folder}\nTF_CONFIG["model_dir"]: {other}.\n'
         )
     return folder or other
-
-
-def _check(config: RunConfig) -> None:
-    for name in (
-        "save_summary_steps",
-        "save_checkpoints_steps",
-        "save_checkpoints_secs",
-        "keep_checkpoint_max",
-    ):
-        if (getattr(config, name) or 0) < 0:
-            raise ValueError(f"{name} should be >= 0")
-    for name in (
-        "keep_checkpoint_every_n_hours",
-        "log_step_count_steps",
-        "session_creation_timeout_secs",
-    ):
-        value = getattr(config, name)
-        if value is not None and value <= 0:
-            raise ValueError(f"{name} should be > 0")
-    _check_types(config)
-    for name, allowed in _STRATEGIES.items():
-        if not isinstance(getattr(config, f"_{name}"), allowed):
-            raise ValueError(
-                f"{name} should be None{' or a strategy of tf.distribute' if allowed[1:] else ''}. "
-                f"Got: {getattr(config, f'_{name}')!r}"
-            )
-    _check_is_alone(config)
-
-
-def _check_is_alone(config: RunConfig) -> None:
-    """Check that a strategy for one process does not train in a cluster."""
-    strategy = config.train_distribute
-    counts = {job: config.cluster_spec.num_tasks(job) for job in config.cluster_spec.jobs}
-    workers = sum(counts.get(job, 0) for job in (TaskType.CHIEF, TaskType.MASTER, TaskType.WORKER))
-    has_replicas = isinstance(strategy, distribution_strategy.Strategy)
-    if has_replicas and (workers > 1 or counts.get(TaskType.PS)):
-        raise ValueError(
-            f"train_distribute is a {type(strategy).__name__}, which trains in one process, but "
-            f"TF_CONFIG describes a cluster of {counts}. Run one worker and no ps, or give "
-            "train_distribute=tf.distribute.experimental.ParameterServerStrategy()."
-        )
-
-
-def _check_types(config: RunConfig) -> None:
-    if config.model_dir is not None and not config.model_dir:
-        raise ValueError("model_dir should be non-empty")
-    session_config, device_fn = config.session_config, config.device_fn
-    if session_config is not None and not isinstance(session_config, config_pb2.ConfigProto):
-        raise ValueError("session_config must be instance of ConfigProto")
-    if not isinstance(config.tf_random_seed, int | np.integer | None):
-        raise ValueError("tf_random_seed must be integer.")
-    if device_fn is not None and not (
-        callable(device_fn) and arguments.names(device_fn) == ("op",)
-    ):
-        raise ValueError('device_fn must be callable with exactly one argument "op".')
-    if config.protocol not in (None, "grpc", "grpc+verbs"):
-        raise ValueError("protocol should be grpc or grpc+verbs")

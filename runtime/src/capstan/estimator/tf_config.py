@@ -36,8 +36,10 @@ class Place:
     service: dict[str, Any] | None
 
 
-def place(tf_config: Mapping[str, Any]) -> Place:
+def place(tf_config: Mapping[str, Any], *, has_equal_workers: bool = False) -> Place:
     """Return the place of the task that TF_CONFIG, as a dictionary, describes.
+
+    With `has_equal_workers`, a cluster needs no chief: worker 0 does the work of the chief.
 
     Raises:
         TypeError: `service` is no dictionary.
@@ -52,6 +54,8 @@ def place(tf_config: Mapping[str, Any]) -> Place:
     if not cluster:
         return _alone(tf_config, service)
     chief = TaskType.MASTER if TaskType.MASTER in cluster.jobs else TaskType.CHIEF
+    if has_equal_workers and chief not in cluster.jobs:
+        chief = TaskType.WORKER
     if chief == TaskType.MASTER and TaskType.CHIEF in cluster.jobs:
         raise ValueError("If `master` node exists in `cluster`, job `chief` is not supported.")
     task_type, task_id = _task(cluster, tf_config.get("task", {}), chief)
@@ -73,8 +77,8 @@ def place(tf_config: Mapping[str, Any]) -> Place:
         master=_master(cluster, task_type, task_id, tf_config),
         evaluation_master=evaluation_master,
         num_ps_replicas=sizes.get(TaskType.PS, 0),
-        num_worker_replicas=sizes.get(TaskType.WORKER, 0) + sizes.get(chief, 0),
-        is_chief=task_type == chief,
+        num_worker_replicas=sum(sizes.get(job, 0) for job in {TaskType.WORKER, chief}),
+        is_chief=task_type == chief and (chief != TaskType.WORKER or task_id == 0),
         service=service,
     )
 
@@ -107,7 +111,7 @@ def _task(cluster: clusters.ClusterSpec, task: Mapping[str, Any], chief: str) ->
             f'If "cluster" is set in TF_CONFIG, it must have one "{chief}" node. In a TrainingJob, '
             f"add {chief} to spec.replicaSpecs."
         )
-    if cluster.num_tasks(chief) > 1:
+    if chief != TaskType.WORKER and cluster.num_tasks(chief) > 1:
         raise ValueError(f'The "cluster" in TF_CONFIG must have only one "{chief}" node.')
     task_type, index = task.get("type"), task.get("index")
     if not task_type:

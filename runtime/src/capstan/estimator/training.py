@@ -18,7 +18,7 @@ from tensorboard.compat.proto import config_pb2
 
 from capstan.api import logging
 from capstan.estimator import estimator as estimators
-from capstan.estimator import evaluator, run_config, specs
+from capstan.estimator import evaluator, run_config, run_config_checks, specs
 from capstan.services import server as servers
 from capstan.train import checkpointing
 
@@ -148,8 +148,14 @@ class TrainingExecutor:
         self._train()
 
     def run_worker(self) -> None:
-        """Start a server, wait until the chief has had time to start, and train."""
+        """Start a server, wait until the chief has had time to start, and train.
+
+        Workers that train in step with the chief do not wait.
+        """
         self._start_server()
+        if run_config_checks.has_equal_workers(self._config.train_distribute):
+            self._train()
+            return
         longest = self._config.experimental_max_worker_delay_secs
         delay = min(
             _MAX_DELAY_SECS if longest is None else int(longest),
@@ -233,6 +239,8 @@ class TrainingExecutor:
                 "TF_CONFIG environment variable."
             )
         settings = config_pb2.ConfigProto(gpu_options=config.session_config.gpu_options)
+        if run_config_checks.has_equal_workers(config.train_distribute):
+            settings = config.train_distribute.update_config_proto(settings)
         logging.info("Start Tensorflow server.")
         self._server = servers.Server(
             config.cluster_spec,

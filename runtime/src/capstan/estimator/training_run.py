@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import logging, summary_ops
-from capstan.estimator import estimator_spec, run_config
+from capstan.estimator import estimator_spec, run_config, run_config_checks
 from capstan.framework import collections
 from capstan.framework import graph as graphs
 from capstan.train import (
@@ -74,17 +74,19 @@ def train(
         worker_hooks += _reports_of_first_worker(spec, config)
     if savers and config.is_chief:
         worker_hooks.append(preemption.SaveOnSigtermHook(savers[0]))
+    is_equal = run_config_checks.has_equal_workers(config.train_distribute) and not config.is_chief
     session = training_session.MonitoredTrainingSession(
         master=config.master,
-        is_chief=config.is_chief,
+        # Each of several equal workers restores or initialises its own variables.
+        is_chief=config.is_chief or is_equal,
         checkpoint_dir=config.model_dir,
         scaffold=spec.scaffold,
         hooks=worker_hooks,
-        chief_only_hooks=[*own, *spec.training_chief_hooks],
+        chief_only_hooks=[] if is_equal else [*own, *spec.training_chief_hooks],
         save_checkpoint_secs=0,
-        save_summaries_steps=0 if has_master else config.save_summary_steps,
+        save_summaries_steps=0 if has_master or is_equal else config.save_summary_steps,
         config=config.session_config,
-        log_step_count_steps=None if has_master else config.log_step_count_steps,
+        log_step_count_steps=None if has_master or is_equal else config.log_step_count_steps,
         max_wait_secs=config.session_creation_timeout_secs,
     )
     return _run(session, spec)

@@ -13,7 +13,7 @@ from typing import Any
 from capstan import errors
 from capstan.core import cancellation, function
 from capstan.core import node as ir
-from capstan.executor import bind, blocks, emit, faults, listing, loops
+from capstan.executor import bind, blocks, emit, faults, frames, listing, loops
 from capstan.framework import facts, opdef
 from capstan.partition import parts
 from capstan.resources import containers
@@ -93,7 +93,8 @@ class Callee:
         code = emit.write_function(part, resources, Callee, cancelled)
         filename = f"capstan function {next(_serial)} of {self._part.task}"
         module = listing.module(code.source)
-        exec(compile(code.source, filename, "exec"), module)
+        written = compile(code.source, filename, "exec")
+        exec(frames.with_room(written, has_loops=code.loops), module)
 
         def build(cancelled: cancellation.Cancellation) -> Call:
             bound = code.bound

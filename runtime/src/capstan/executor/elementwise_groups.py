@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core import elementwise, recording, shapes
+from capstan import errors
+from capstan.core import dtypes, elementwise, recording, shapes
 from capstan.core import node as ir
 from capstan.executor import bind, fusion, state
 from capstan.framework.ops import elementwise_groups as rows
@@ -19,8 +20,8 @@ from capstan.graph import guards, infer, order, schedule
 from capstan.partition import parts
 from capstan.resources import containers
 
-_FEWEST_ELEMENTS = 256
-"""A CPU computes smaller arrays node by node, which takes hardly longer than one call. A guess."""
+_FEWEST_ELEMENTS = 16
+"""A CPU computes smaller arrays node by node. They are rare, apart from scalars. A guess."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,8 @@ class _Members:
         self._changes: dict[str, int] = {}
         """The changes of resources for which each node waits, and the node's own, as bits."""
         self._last_change = 1
+        self._kinds: dict[Any, tuple[Any, int] | None] = {}
+        """The function and the number of calls of nodes that are alike, or None."""
         self.members = {member.node.name: member for member in self._found()}
 
     def candidate(self, member: _Member) -> fusion.Candidate:
@@ -90,7 +93,7 @@ class _Members:
         key = (
             self._changes[node.name],
             node.device,
-            node.attrs["T"],
+            rows.number_type(node),
             state.segment_key(self._part, node.name),
             shape,
             self._guards.of(ir.Edge(node.name)),
@@ -132,14 +135,19 @@ class _Members:
         self, members: Sequence[_Member], results: Sequence[str]
     ) -> tuple[list[ir.Edge], elementwise.Program] | None:
         """Return the inputs and the program of a group, or None if it cannot be recorded."""
-        dtype = np.dtype(members[0].node.attrs["T"].as_numpy_dtype)
+        number = rows.number_type(members[0].node)
+        assert number is not None
+        dtype = np.dtype(number.as_numpy_dtype)
         recorder = recording.Recorder(elementwise.computed(dtype))
         made = {member.node.name for member in members}
         inputs = [edge for edge in self.inputs(members) if edge.node not in made]
         if not inputs:
             return None
         shapes_of = self._part.tensor_shapes
-        traced = {edge: recorder.input(shapes_of.get(edge), dtype) for edge in inputs}
+        traced = {
+            edge: recorder.input(shapes_of.get(edge), self.dtype(edge).as_numpy_dtype)
+            for edge in inputs
+        }
         try:
             for member in members:
                 values = [
@@ -148,21 +156,45 @@ class _Members:
                 ]
                 traced[ir.Edge(member.node.name)] = member.run(*values)
             return inputs, recorder.program([traced[ir.Edge(name)] for name in results])
-        except recording.Unrecordable:
+        except (recording.Unrecordable, errors.OpError):  # the step reports the error, if it must
             return None
+
+    def dtype(self, edge: ir.Edge) -> dtypes.DType:
+        """Return the dtype of a tensor."""
+        return self._part.tensor_dtypes[edge]
 
     def _found(self) -> Iterator[_Member]:
         for node in self._part.nodes:
             self._learn(node)
-            if self._is_eligible(node):
-                bound = bind.bind(node, self._part.tensor_shapes, {}, self._resources)
-                constants = [self._numbers.get(edge.node) for edge in node.inputs]
-                member = _Member(node, bound.function, constants)
-                recorded = self.program([member], [node.name])
-                home = self._resources.devices.of(node.device)
-                if recorded is not None and home.fuses(recorded[1]):
-                    self._calls[node.name] = len(recorded[1].calls)
-                    yield member
+            if not self._is_eligible(node):
+                continue
+            constants = tuple(self._numbers.get(edge.node) for edge in node.inputs)
+            kind = self._kind(node, constants)
+            if kind not in self._kinds:
+                self._kinds[kind] = self._recorded(node, constants)
+            if (recorded := self._kinds[kind]) is not None:
+                function, self._calls[node.name] = recorded
+                yield _Member(node, function, constants)
+
+    def _kind(self, node: ir.Node, constants: Sequence[float | None]) -> Any:
+        """Return a key of the nodes that have equal functions, and can be recorded if one can."""
+        sizes = [self._part.tensor_shapes.get(edge) for edge in node.inputs]
+        return (
+            node.op,
+            node.device,
+            tuple(pair for pair in node.attrs.items() if not pair[0].startswith("_")),
+            tuple(None if shape is None else tuple(shape) for shape in sizes),
+            repr(constants),  # 0.0 equals -0.0
+        )
+
+    def _recorded(self, node: ir.Node, constants: Sequence[float | None]) -> tuple[Any, int] | None:
+        """Return the function of a node and the number of its calls, if it may be in a group."""
+        function = bind.bind(node, self._part.tensor_shapes, {}, self._resources).function
+        recorded = self.program([_Member(node, function, constants)], [node.name])
+        home = self._resources.devices.of(node.device)
+        if recorded is None or not home.fuses(recorded[1]):
+            return None
+        return function, len(recorded[1].calls)
 
     def _learn(self, node: ir.Node) -> None:
         self._guards.learn(node)
@@ -177,13 +209,12 @@ class _Members:
     def _is_eligible(self, node: ir.Node) -> bool:
         edge = ir.Edge(node.name)
         shape = self._part.tensor_shapes.get(edge)
-        return (
-            node.op in rows.MEMBERS
-            and node.attrs["T"].is_floating
-            and edge not in self._part.feeds
-            and shape is not None
-            and (not self._resources.devices.of(node.device).is_host or _is_large(shape))
-        )
+        number = rows.number_type(node)
+        if number is None or not number.is_floating or edge in self._part.feeds or shape is None:
+            return False
+        if self._resources.devices.of(node.device).is_host:
+            return _is_large(shape)
+        return node.op in rows.MEMBERS
 
 
 class _Rewriting:
@@ -209,13 +240,21 @@ class _Rewriting:
         sizes = [self._part.tensor_shapes.get(edge) for edge in inputs]
         alike = fusion.alike(shape, sizes) if len(results) > 1 else []
         control = [name for name in self._found.control(members) if name not in names]
-        self._made[names[0]] = rows.node(first, inputs, control, program, alike)
+        dtypes_of = [self._found.dtype(ir.Edge(name)) for name in results]
+        self._made[names[0]] = rows.node(
+            first,
+            {edge: self._found.dtype(edge) for edge in inputs},
+            dtypes_of,
+            control,
+            program,
+            alike,
+        )
         self._names.update(dict.fromkeys(names, results[0]))
         for index, name in enumerate(results):
             edge = ir.Edge(results[0], index)
             self._edges[ir.Edge(name)] = edge
             self._shapes[edge] = shape
-            self._dtypes[edge] = first.attrs["T"]
+            self._dtypes[edge] = dtypes_of[index]
 
     def part(self) -> parts.Part:
         """Return the part, in which each group has the place of its first node."""

@@ -23,7 +23,7 @@ _MOST_RESULTS = 8
 """The outputs of a group. Many of them would keep memory in use for long."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Candidate:
     """A node that may be in a group.
 
@@ -40,14 +40,22 @@ class Candidate:
     calls: int
 
 
+@dataclass(slots=True, eq=False)
 class _Group:
-    """Some nodes, in topological order, and the places of the first and of the last one."""
+    """Some nodes, in topological order, and the places of the first and of the last one.
 
-    def __init__(self, members: Sequence[Candidate], places: Mapping[str, int]) -> None:
-        self.members = sorted(members, key=lambda member: places[member.name])
-        self.names = frozenset(member.name for member in members)
-        self.first = places[self.members[0].name]
-        self.last = places[self.members[-1].name]
+    `inputs` and `waits` are those of the members that come from outside. `read` are the members
+    that others read or know. `calls` is the number of functions of all members.
+    """
+
+    members: Sequence[Candidate]
+    names: Set[str]
+    first: int
+    last: int
+    inputs: Mapping[ir.Edge, shapes.Shape]
+    waits: Set[str]
+    read: Sequence[str]
+    calls: int
 
 
 class Fusion:
@@ -81,48 +89,65 @@ class Fusion:
 
         A member that leaves the part comes first. If nobody needs an output, return the last.
         """
-        found = [
-            name
-            for name in names
-            if name in self._leaving or not self._readers.get(name, set()) <= names
-        ]
+        found = [name for name in names if self._is_read(name, names)]
         found = found or [max(names, key=self._places.__getitem__)]
         return sorted(found, key=lambda name: (name not in self._leaving, self._places[name]))
 
+    def _is_read(self, name: str, names: Set[str]) -> bool:
+        """Return whether others than the nodes `names` need the output of a node."""
+        return name in self._leaving or not self._readers.get(name, set()) <= names
+
+    def _alone(self, candidate: Candidate) -> _Group:
+        name = candidate.name
+        place, names = self._places[name], frozenset([name])
+        read = [name] if self._is_read(name, names) else []
+        inputs, waits = candidate.inputs, candidate.waits
+        return _Group([candidate], names, place, place, inputs, waits, read, candidate.calls)
+
+    def _joined(self, one: _Group, other: _Group) -> _Group:
+        members = [*one.members, *other.members]
+        if one.last > other.first:
+            members.sort(key=lambda member: self._places[member.name])
+        names = one.names | other.names
+        return _Group(
+            members,
+            names,
+            min(one.first, other.first),
+            max(one.last, other.last),
+            {
+                edge: shape
+                for edge, shape in (*one.inputs.items(), *other.inputs.items())
+                if edge.node not in names
+            },
+            (one.waits | other.waits) - names,
+            [name for name in (*one.read, *other.read) if self._is_read(name, names)],
+            one.calls + other.calls,
+        )
+
     def _add(self, candidate: Candidate) -> None:
         """Put a candidate into a group. All candidates before it are in groups."""
-        group = _Group([candidate], self._places)
+        group = self._alone(candidate)
         near = {
             self._groups[edge.node]: None for edge in candidate.inputs if edge.node in self._groups
         }
         for other in sorted(near, key=lambda each: each.first, reverse=True):
-            if other.members[0].key == candidate.key:
-                both = _Group([*other.members, *group.members], self._places)
+            is_small = other.calls + group.calls <= _MOST_CALLS
+            if is_small and other.members[0].key == candidate.key:
+                both = self._joined(other, group)
                 if self._is_possible(both):
                     group = both
         for name in group.names:
             self._groups[name] = group
 
     def _is_possible(self, group: _Group) -> bool:
-        inputs = {
-            edge: shape
-            for member in group.members
-            for edge, shape in member.inputs.items()
-            if edge.node not in group.names
-        }
-        results = self.results(group.names)
+        inputs = group.inputs
         return (
-            sum(member.calls for member in group.members) <= _MOST_CALLS
-            and 0 < len(inputs) <= _MOST_INPUTS
-            and len(results) <= _MOST_RESULTS
-            and sum(name in self._leaving for name in results) <= 1
-            and (len(results) < 2 or _is_uniform(group.members[0].shape, inputs.values()))
-            and all(self._last(name) < group.first for name in self._outside(group))
+            0 < len(inputs) <= _MOST_INPUTS
+            and len(group.read) <= _MOST_RESULTS
+            and sum(name in self._leaving for name in group.read) <= 1
+            and (len(group.read) < 2 or _is_uniform(group.members[0].shape, inputs.values()))
+            and all(self._last(name) < group.first for name in group.waits)
         )
-
-    def _outside(self, group: _Group) -> Set[str]:
-        """Return the nodes that a group waits for."""
-        return frozenset().union(*(member.waits for member in group.members)) - group.names
 
     def _last(self, name: str) -> int:
         """Return the last place of the nodes that run together with a node."""

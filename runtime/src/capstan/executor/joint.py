@@ -1,5 +1,6 @@
 """One function for several nodes of an op that do not depend on each other (`registry.Join`)."""
 
+import operator
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,6 +13,8 @@ _LARGE: Final = 1 << 24
 
 The number is a guess.
 """
+
+_NBYTES: Final = operator.attrgetter("nbytes")
 
 
 def join(bounds: Sequence[bind.Bound]) -> "Joint | None":
@@ -62,7 +65,8 @@ class Joint:
 
     def _copied_bytes(self, calls: registry.Calls) -> int:
         """Return the size of the tensors without variables, of which the function reads rows."""
-        return sum([call[number].nbytes for call in calls for number in self._copied])
+        columns = [*zip(*calls, strict=True)]
+        return sum([sum(map(_NBYTES, columns[number])) for number in self._copied])
 
     def _one_by_one(self, calls: registry.Calls) -> list[Any]:
         found: list[Any] = []

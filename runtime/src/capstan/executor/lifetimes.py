@@ -2,7 +2,7 @@
 
 The inputs and outputs of a node that passes memory on may lie in the same memory, so they have the
 same last use. A tensor keeps its buffer if it is used outside its segment: by a
-fetch, another segment, a message, a node that waits, or an op with an effect.
+fetch, another segment, a message, a node that waits, or an op with an effect that may keep it.
 """
 
 from collections import defaultdict
@@ -51,7 +51,8 @@ class _Lives:
             self._segments[edge] = segment
         for edge in (*node.inputs, *outputs):
             self._last[edge] = self._time, node.name
-        may_keep = opdef.lookup(node.op).effect != facts.PURE
+        effect = opdef.lookup(node.op).effect
+        may_keep = effect != facts.PURE and not effect.copies
         for edge in node.inputs:
             if may_keep or self._segments.get(edge) != segment:
                 self.keep(edge)

@@ -20,7 +20,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation
 from capstan.core.arrays import Array
-from capstan.executor import bind, callee, elementwise_groups, emit, faults, listing, state
+from capstan.executor import bind, callee, elementwise_groups, emit, faults, frames, listing, state
 from capstan.framework import facts, opdef
 from capstan.graph import infer
 from capstan.kernels import registry
@@ -117,6 +117,9 @@ class Program:
         )
         """The waiting nodes that run in inter-op threads."""
         ran = (node.device for node in part.nodes if not infer.is_constant(node))
+        functions = (function for _, function in self._starts)
+        self.aborts = tuple(each.abort for each in functions if hasattr(each, "abort"))
+        """Functions that tell other tasks that the part has failed."""
         self.is_parallel = len(set(ran)) > 1
         """Whether several devices run the part, so that segments may run at the same time."""
         self.waits = bool(self._starts) or self.is_parallel
@@ -239,7 +242,8 @@ class Program:
 
     def _compile(self) -> Callable[..., tuple[Any, ...]]:
         text = self.code.source
-        compiled = compile(text, self._filename, "exec")
+        written = compile(text, self._filename, "exec")
+        compiled = frames.with_room(written, has_loops=self.code.loops)
         module = listing.module(text)
         if self.code.is_flat:
             return functools.partial(_run_module, compiled, module)

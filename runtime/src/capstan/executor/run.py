@@ -126,6 +126,8 @@ class PartRun:
         try:
             if self._waits is not None:
                 self._waits.flight.cancel(error)
+            for abort in self._program.aborts:
+                abort(error)
         finally:
             self._report()
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
-from capstan.framework import defaults, func_graph
+from capstan.framework import auto_control_deps, defaults, func_graph
 from capstan.framework import graph as graphs
 
 
@@ -23,6 +23,16 @@ class BodyGraph(func_graph.FuncGraph):
         self._scopes.gradients = outer._scopes.gradients
         self._scopes.container = outer._scopes.container
         self._awaited: dict[graphs.Operation, None] = {}
+        self.orders_effects: bool = getattr(outer, "orders_effects", False)
+        """Whether operations with effects run in the order in which the program adds them."""
+
+    def order_effects(self) -> None:
+        """Order the operations with effects if the body is in a `tf.function`.
+
+        All results must be in `outputs`. No operations may be added later.
+        """
+        if self.orders_effects:
+            self.control_outputs = auto_control_deps.add(self.get_operations())
 
     @property
     def awaited(self) -> list[graphs.Operation]:
@@ -115,7 +125,12 @@ def outside(make: Callable[..., Any]) -> Callable[..., Any]:
         around: graphs.Graph = graph
         while isinstance(around, BodyGraph):
             around = around.outer_graph
-        with around.as_default(), around.name_scope(None), around.control_dependencies(None):
-            return make(*args, **kwargs)
+        creators = around._scopes.creators
+        around._scopes.creators = graph._scopes.creators
+        try:
+            with around.as_default(), around.name_scope(None), around.control_dependencies(None):
+                return make(*args, **kwargs)
+        finally:
+            around._scopes.creators = creators
 
     return made

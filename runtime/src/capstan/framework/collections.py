@@ -1,6 +1,7 @@
 """Collections of a graph, and the standard names for them (`tf.GraphKeys`)."""
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 
@@ -53,6 +54,14 @@ class Collections:
     def add(self, name: Any, value: Any) -> None:
         self._lists.setdefault(name, []).append(value)
 
+    def __getitem__(self, name: Any) -> list[Any]:
+        """Return the live list of a collection. Programs read `Graph._collections[name]`.
+
+        Raises:
+            KeyError: the graph has no collection of this name.
+        """
+        return self._lists[name]
+
     def reference(self, name: Any) -> list[Any]:
         """Return the live list of a collection. A missing collection is created."""
         return self._lists.setdefault(name, [])
@@ -64,6 +73,13 @@ class Collections:
             return values
         pattern = re.compile(scope)
         return [value for value in values if hasattr(value, "name") and pattern.match(value.name)]
+
+    def inner(self, shared: Iterable[Any]) -> "Collections":
+        """Return copies of the collections. Those called `shared` are the same lists."""
+        made = Collections()
+        made._lists = {name: list(values) for name, values in self._lists.items()}
+        made._lists.update((name, self.reference(name)) for name in shared)
+        return made
 
     def clear(self, name: Any) -> None:
         self._lists.pop(name, None)

@@ -186,6 +186,11 @@ def _shape_constant(
     if wanted is not None and wanted not in (dtypes.int32, dtypes.int64):
         raise TypeError(f"Cannot convert a TensorShape to dtype: {wanted.name}")
     fits = np.all(np.abs(plain) <= dtypes.int32.max)
+    if wanted is dtypes.int32 and not fits:
+        raise ValueError(
+            f"Cannot convert TensorShape {value} to dtype int32; a dimension is too large. "
+            "Consider using tf.int64."
+        )
     natural = dtypes.int32 if fits else dtypes.int64
     return constant(plain, wanted or natural, name=name or "shape_as_tensor")
 

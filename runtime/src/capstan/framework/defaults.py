@@ -6,10 +6,12 @@ TensorFlow. It enters `graph.as_default()` to build in another graph.
 """
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+from capstan.core import config
 
 
 class DefaultStack(threading.local):
@@ -53,7 +55,12 @@ class Behaviour:
 
     resource_variables: bool = False
     control_flow_v2: bool = False
-    log_device_placement: bool = False
+    settings: config.SessionConfig = field(default_factory=config.SessionConfig)
+    """The settings of a session that is created without a ConfigProto."""
+    uses_jit: bool = False
+    optimizer_options: Mapping[str, Any] = field(default_factory=dict)
+    calls_python_functions: bool = False
+    """Whether a call of a `tf.function` calls its Python function."""
 
 
 GRAPHS = DefaultStack()

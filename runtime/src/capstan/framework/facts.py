@@ -23,7 +23,8 @@ class Effect:
     step or session, so its kernel has `start` instead of `make`. `random`: the outputs differ
     between runs. `external`: the op acts on files, the screen or a program, or raises an error on
     purpose. `calls`: the op runs functions, which may do anything with the handles and references
-    that the op takes. Effects are combined with `|`.
+    that the op takes. `copies`: the op keeps no input after it has run, so the memory of its inputs
+    may be used again. Effects are combined with `|`.
     """
 
     reads: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class Effect:
     random: bool = False
     external: bool = False
     calls: bool = False
+    copies: bool = False
 
     def __or__(self, other: "Effect") -> "Effect":
         return Effect(
@@ -43,6 +45,7 @@ class Effect:
             self.random or other.random,
             self.external or other.external,
             self.calls or other.calls,
+            self.copies and other.copies,
         )
 
 
@@ -62,6 +65,14 @@ def reads(*arguments: str) -> Effect:
 def changes(*arguments: str) -> Effect:
     """Return the effect of changing the state behind the named arguments."""
     return Effect(changes=arguments)
+
+
+def changes_values(*arguments: str) -> Effect:
+    """Return the effect of changing the values of the variables that the arguments refer to.
+
+    The variables keep copies of the other inputs, or what is computed from them.
+    """
+    return Effect(changes=arguments, copies=True)
 
 
 class Role(enum.Enum):
@@ -96,6 +107,7 @@ class Role(enum.Enum):
     CALL = "the node calls a function"
     GRADIENT = "the node calls the gradient of a function"
     KEEPS = "the output keeps functions, which other nodes call later"
+    COLLECTIVE = "the node computes its output together with nodes of other devices"
 
 
 CONTROL_FLOW = frozenset(

@@ -28,6 +28,8 @@ class FuncGraph(graphs.Graph):
         self.outer_graph = graphs.get_default_graph()
         self.inputs: list[graphs.Tensor] = []
         self.outputs: list[graphs.Tensor] = []
+        self.control_outputs: list[graphs.Operation] = []
+        """The operations that run in every call, also if no result needs them."""
         self.variables: list[Any] = []
         """The variables of the outer graph that the body has asked for."""
         self._captured: dict[graphs.Tensor, graphs.Tensor] = {}
@@ -125,6 +127,7 @@ class FuncGraph(graphs.Graph):
             ),
             results,
             nodes,
+            control_results=tuple(op.name for op in self.control_outputs),
             result_names=tuple(result_names) or _unique(words(edge.node) for edge in results),
             is_stateful=any(_is_stateful(op) for op in self.get_operations()),
             attrs=attrs or {},

@@ -78,7 +78,7 @@ def gradients(
         targets = [convert.convert_to_tensor(y, name="y") for y in ys]
         sources = [convert.convert_to_tensor(x, name="x", as_ref=True) for x in xs]
         if isinstance(graph, body_graph.BodyGraph):
-            sources = [graph.inner(x) for x in sources]
+            sources = [_inner(graph, x, source) for x, source in zip(xs, sources, strict=True)]
         stopped = {
             convert.convert_to_tensor(t, name="stop_gradients", as_ref=True).op
             for t in _as_list([] if stop_gradients is None else stop_gradients)
@@ -105,6 +105,13 @@ def gradients(
                 for x, source, total in zip(xs, sources, totals, strict=True)
             ]
         return totals
+
+
+def _inner(graph: body_graph.BodyGraph, x: Any, source: graphs.Tensor) -> graphs.Tensor:
+    """Return the tensor of a body that stands for an x. A body reads the value of a reference."""
+    if source.dtype.is_ref_dtype and source.graph is not graph:
+        source = convert.convert_to_tensor(x, name="x")
+    return graph.inner(source)
 
 
 def _zeros_like(x: Any, source: graphs.Tensor) -> graphs.Tensor:

@@ -253,6 +253,9 @@ class Graph(graph_state.GraphState):
         """The VersionDef of `as_graph_def`."""
         return graph_def.encode(()).versions
 
+    def switch_to_thread_local(self) -> None:
+        """Do nothing: the scopes of a graph always belong to one thread each."""
+
     @property
     def version(self) -> int:
         """The number of operations. It grows with every operation that is added."""

@@ -1,5 +1,6 @@
 """The state of a graph besides its operations: collections, the seed, and whether it may change."""
 
+import weakref
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Any, Self
@@ -24,6 +25,8 @@ class GraphState(scopes.Scoped):
         self._functions: dict[str, function.Function] = {}
         self._python_gradients: dict[str, Callable[..., Any]] = {}
         self._kept: list[Any] = []
+        self.traces: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        """What each `tf.function` has traced for this graph."""
 
     @property
     def seed(self) -> int | None:

@@ -37,13 +37,18 @@ def to_array(
     if value is None:
         raise ValueError("None values not supported.")
     dtype = None if dtype is None else dtype.base_dtype
-    if isinstance(value, np.ndarray | np.generic):
+    if isinstance(value, np.ndarray | np.generic) or _is_array_like(value):
         array = _from_numpy(value, dtype)
     else:
         array = _from_python(value, dtype)
     if array.dtype == object or array.dtype.kind in "SU":
         array = _as_bytes(array, value)
     return array if shape is None else _fill(array, shape, verify_shape)
+
+
+def _is_array_like(value: Any) -> bool:
+    """Return whether NumPy reads an object of another class, such as a data frame, as an array."""
+    return hasattr(value, "__array__") or hasattr(value, "__array_interface__")
 
 
 def _from_numpy(value: Any, dtype: dtypes.DType | None) -> Array:

@@ -35,6 +35,7 @@ _LISTS = {
     "feature_list_sparse_keys": "string",
     "labels": "string",
     "optimization_configs": "string",
+    "pooling_ratio": "float",
     "row_partition_types": "string",
     "sparse_keys": "string",
     "unigrams": "float",

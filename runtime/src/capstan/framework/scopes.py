@@ -311,6 +311,10 @@ class Scoped:
         """The conditional or loop that this thread builds, or None."""
         return self._scopes.control_flow_context
 
+    def _get_control_flow_context(self) -> Any:
+        # Programs ask for it by this name of TensorFlow's.
+        return self._scopes.control_flow_context
+
     @contextmanager
     def in_control_flow_context(self, context: ControlFlowContext | None) -> Iterator[None]:
         """Build new operations in the conditional or loop `context`. None means outside of all."""

@@ -95,6 +95,11 @@ class SparseTensor:
     def get_shape(self) -> tensor_shape.TensorShape:
         return self.shape
 
+    def consumers(self) -> list[graphs.Operation]:
+        """Return the operations that read one of the three tensors."""
+        parts = (self.indices, self.values, self.dense_shape)
+        return list(dict.fromkeys(op for part in parts for op in part.consumers()))
+
     def eval(self, feed_dict: Any = None, session: Any = None) -> SparseTensorValue:
         """Return the value of the tensor in a step of `session`, by default the default session."""
         parts = (self._indices, self._values, self._dense_shape)
@@ -133,3 +138,8 @@ class SparseTensor:
         )
 
     __repr__ = __str__
+
+
+def is_sparse(x: Any) -> bool:
+    """Return whether `x` is a SparseTensor or a SparseTensorValue."""
+    return isinstance(x, SparseTensor | SparseTensorValue)

@@ -9,7 +9,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation, dtypes, elementwise
 from capstan.core.arrays import Array
-from capstan.hardware import cpu_elementwise, device
+from capstan.hardware import costs, cpu_elementwise, device
 
 _ALIGNMENT = 64
 
@@ -79,11 +79,14 @@ class Cpu(device.Device):
         return cpu_elementwise.fuses(program)
 
     def ufunc(
-        self, program: elementwise.Program, before: Callable[..., Any] | None = None
+        self,
+        program: elementwise.Program,
+        spent: costs.Costs,
+        before: Callable[..., Any] | None = None,
     ) -> Callable[..., Any]:
         if not self.fuses(program):
-            return before or super().ufunc(program)
-        return cpu_elementwise.Ufunc(program, before)
+            return before or super().ufunc(program, spent)
+        return cpu_elementwise.Ufunc(program, spent, before)
 
 
 def exhausted(shape: Sequence[int], dtype: Any, size: int) -> errors.ResourceExhaustedError:

@@ -3,8 +3,9 @@
 A compiled loop reads and writes memory once, and its numbers stay in the registers of the processor
 between the functions. To compile it takes as long as some thousand calls. A program is therefore
 compiled when its calls have cost as much (ski rental): no program then takes more than twice the
-time that it would have taken with the better choice. The moment depends only on the calls and the
-sizes of their arrays, so that two equal runs compute equal numbers.
+time that it would have taken with the better choice. Equal programs of a session share the loop, so
+they share the cost. The moment depends only on the calls and the sizes of their arrays, so that two
+equal runs compute equal numbers.
 """
 
 import functools
@@ -16,6 +17,7 @@ import numpy as np
 
 from capstan.core import elementwise
 from capstan.core.arrays import Array
+from capstan.hardware import costs
 
 if TYPE_CHECKING:
     from capstan.hardware import llvm_ufuncs
@@ -45,29 +47,33 @@ class Ufunc:
     """Runs a program (`Device.ufunc`), and compiles it when it pays. Thread-safe."""
 
     def __init__(
-        self, program: elementwise.Program, before: Callable[..., Any] | None = None
+        self,
+        program: elementwise.Program,
+        spent: costs.Costs,
+        before: Callable[..., Any] | None = None,
     ) -> None:
-        self._program = program
+        self._program, self._spent = program, spent
+        self._inputs = program.inputs
         self._before = before or _one_by_one(program)
         self._loop: llvm_ufuncs.Loop | None = None
         self._call: Any = None
-        self._seconds = 0.0
         self._lock = threading.Lock()
 
     def __call__(self, *arrays: Array) -> Any:
         call = self._call
         if call is None:
-            call = self._compiled(arrays[: self._program.inputs]) or self._before
+            call = self._compiled(arrays[: self._inputs]) or self._before
         return call(*arrays)
 
     def _compiled(self, inputs: Sequence[Array]) -> Any:
         """Note the cost of a call. Return the compiled program if all calls have cost enough."""
         size = max(array.size for array in inputs)
         calls = len(self._program.calls)
-        with self._lock:
-            self._seconds += calls * (_CALL_SECONDS + size * _ELEMENT_SECONDS)
-            if self._seconds < _COMPILE_SECONDS + calls * _FUNCTION_SECONDS:
-                return None
+        seconds = calls * (_CALL_SECONDS + size * _ELEMENT_SECONDS)
+        spent = self._spent.add(self._program, seconds)
+        if spent < _COMPILE_SECONDS + calls * _FUNCTION_SECONDS:
+            return None
+        with self._lock:  # another thread may be in the loop, which must stay
             if self._loop is None:
                 numbers = tuple(array.size == 1 < size for array in inputs)
                 self._loop = _compiler().compile(self._program, numbers)
@@ -86,11 +92,10 @@ def _one_by_one(program: elementwise.Program) -> Callable[..., Any]:
     names = [f"x{index}" for index in range(program.inputs)]
     free: list[str] = []
     lines = [f"def call({', '.join(names)}, *out):"]
-    bound: dict[str, Any] = {"inf": np.inf, "nan": np.nan, "copyto": np.copyto}
     for place, call in enumerate(program.calls):
         operands = ", ".join(
-            names[operand] if isinstance(operand, int) else repr(operand)
-            for operand in call.operands
+            names[operand] if isinstance(operand, int) else constant
+            for operand, constant in zip(call.operands, _constants(call), strict=True)
         )
         ended = [
             names[operand]
@@ -102,7 +107,6 @@ def _one_by_one(program: elementwise.Program) -> Callable[..., Any]:
         ]
         names.append(ended.pop() if ended else free.pop() if free else f"r{place}")
         free += ended
-        bound[call.function] = getattr(np, call.function)
         lines.append(f"    {names[-1]} = {call.function}({operands})")
     results = [names[result] for result in program.results]
     text = ", ".join(results)
@@ -111,7 +115,27 @@ def _one_by_one(program: elementwise.Program) -> Callable[..., Any]:
     lines.append(f"    {places}, = out")
     lines += [f"    copyto(y{index}, {name})" for index, name in enumerate(results)]
     lines.append(f"    return {places}")
-    exec("\n".join(lines), bound)
+    return _function("\n".join(lines), tuple(call.function for call in program.calls))
+
+
+def _constants(call: elementwise.Call) -> list[str]:
+    """Return the text of each operand of a call that is a constant."""
+    texts = [repr(operand) for operand in call.operands]
+    if call.function == elementwise.CHOICE and not any(
+        isinstance(operand, int) for operand in call.operands[1:]
+    ):
+        # NumPy's `where` of two Python numbers would have another dtype.
+        return [texts[0], *(f"{call.dtype.name}({text})" for text in texts[1:])]
+    return texts
+
+
+@functools.lru_cache(maxsize=256)
+def _function(text: str, called: tuple[str, ...]) -> Callable[..., Any]:
+    """Return the function `call` of a text, which calls these functions of NumPy."""
+    bound: dict[str, Any] = {"inf": np.inf, "nan": np.nan, "copyto": np.copyto}
+    bound.update((kind.__name__, kind) for kind in (np.float16, np.float32, np.float64))
+    bound.update((name, getattr(np, name)) for name in called)
+    exec(text, bound)
     function: Callable[..., Any] = bound["call"]
     return function
 

@@ -16,7 +16,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation, devices, elementwise, row_programs
 from capstan.core.arrays import Array
-from capstan.hardware import threads
+from capstan.hardware import costs, threads
 
 Passed = Callable[[errors.OpError | None], None]
 """Receives the first error of the work on a stream, or None."""
@@ -147,13 +147,17 @@ class Device(abc.ABC):
         return True
 
     def ufunc(
-        self, program: elementwise.Program, before: Callable[..., Any] | None = None
+        self,
+        program: elementwise.Program,
+        spent: costs.Costs,
+        before: Callable[..., Any] | None = None,
     ) -> Callable[..., Any]:
         """Return the function that runs a program, and that is called as a ufunc of NumPy.
 
         Its arguments are the inputs, and then perhaps arrays for the results, as those of
         `compile`. It returns the result, or a tuple of several results. `before` is such a
-        function, which a CPU calls as long as it does not pay to compile the program.
+        function, which a CPU calls as long as it does not pay to compile the program. `spent` has
+        the time of the programs of the session, by which a CPU decides.
         """
         run, count = self.compile(program), program.inputs
 

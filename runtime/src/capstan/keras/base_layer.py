@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import variables
+from capstan.api import type_spec, variables
+from capstan.api.autograph.operators import Operators
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import graph as graphs
 from capstan.framework import nest
@@ -164,7 +165,8 @@ class Layer(tracking.Tracker):
         calls.check_inputs(self, inputs)
         with known.calling(training), graphs.get_default_graph().name_scope(self._scope_name()):
             self._build_once(inputs)
-            outputs = self.call(inputs, *args, **options)
+            call = Operators().converted(self.call, warns=False)
+            outputs = call(inputs, *args, **options)
             self._regularize_activity(inputs, outputs)
         outputs = calls.copies(known, inputs, outputs)
         calls.set_masks(self, known, inputs, outputs, masks)
@@ -194,6 +196,27 @@ class Layer(tracking.Tracker):
             for output in nest.flatten(outputs):
                 loss = self.activity_regularizer(output)
                 self.add_loss(loss / calls.batch_size(output, loss.dtype), inputs=inputs)
+
+    def compute_output_signature(self, input_signature: Any) -> Any:
+        """Return the TensorSpecs of the outputs for those of the inputs.
+
+        Their type is that of the layer, or the type of the first input if the layer has none.
+
+        Raises:
+            TypeError: an input is no TensorSpec.
+        """
+        given = nest.flatten(input_signature)
+        for spec in given:
+            if not isinstance(spec, type_spec.TensorSpec):
+                raise TypeError(
+                    "Only TensorSpec signature types are supported, but saw signature signature "
+                    f"entry: {spec}."
+                )
+        shapes = self.compute_output_shape(
+            nest.packed(input_signature, [spec.shape for spec in given])
+        )
+        dtype = given[0].dtype if self._dtype is None else self._dtype
+        return nest.mapped(lambda shape: type_spec.TensorSpec(shape, dtype), shapes)
 
     def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
         """Return the mask of the outputs for the mask of the inputs.

@@ -136,10 +136,23 @@ class ReduceLROnPlateau(Callback):
         min_delta: float = 1e-4,
         cooldown: int = 0,
         min_lr: float = 0,
+        *,
+        epsilon: float | None = None,
     ) -> None:
+        """`epsilon` is the older name of `min_delta`.
+
+        Raises:
+            ValueError: `factor` is not below 1.
+        """
         super().__init__()
         if factor >= 1.0:
             raise ValueError("ReduceLROnPlateau does not support a factor >= 1.0.")
+        if epsilon is not None:
+            logging.warning(
+                "`epsilon` argument is deprecated and will be removed, use `min_delta` instead."
+            )
+            min_delta = epsilon
+        self.min_delta = min_delta
         self.monitor, self.factor, self.patience = monitor, factor, patience
         self.verbose, self.cooldown, self.min_lr = verbose, cooldown, min_lr
         self._compare = _monitor.Monitor(monitor, mode, min_delta)

@@ -11,6 +11,7 @@ from capstan.api import (
     metric_state,
     reduce_ops,
 )
+from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
@@ -41,8 +42,11 @@ _MEANS: Final = (Reduction.AUTO, Reduction.SUM_OVER_BATCH_SIZE)
 
 def _mean(losses: Any) -> Any:
     """Return the mean of losses, or 0 if there are none, as in a replica without examples."""
+    dtype = losses.dtype
+    if dtype.is_integer:
+        losses = math_ops.cast(losses, dtypes.float32)
     count = math_ops.cast(raw.Size(losses), losses.dtype)
-    return raw.DivNoNan(reduce_ops.reduce_sum(losses), count, name="value")
+    return math_ops.cast(raw.DivNoNan(reduce_ops.reduce_sum(losses), count, name="value"), dtype)
 
 
 class Loss:

@@ -205,6 +205,33 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
             )
         return self._function(inputs)
 
+    @property
+    def state_updates(self) -> list[Any]:
+        """The operations that keep the states of stateful layers for the next batch."""
+        return [
+            update
+            for layer in self._stateful_layers()
+            for inputs in (None, self.inputs)
+            for update in layer.get_updates_for(inputs)
+        ]
+
+    def reset_states(self) -> None:
+        """Set the states of stateful layers to zero, in Keras's session."""
+        with self._session().as_default():
+            for layer in self._stateful_layers():
+                if hasattr(layer, "reset_states"):
+                    layer.reset_states()
+
+    def _stateful_layers(self) -> list[Any]:
+        """Return the layers that keep states between batches, also those of models inside."""
+        found: list[Any] = []
+        for layer in self.layers:
+            if isinstance(layer, Model):
+                found += layer._stateful_layers()
+            elif layer.stateful:
+                found.append(layer)
+        return found
+
     def summary(self, print_fn: Callable[[str], Any] = print) -> None:
         """Print a line for each layer: its type, the shape of its outputs, and its parameters.
 

@@ -31,7 +31,8 @@ class Sequential(network.Model):
         self._sequence: list[Any] = []
         self._ends: list[Any] = []
         super().__init__(name=name)
-        for layer in layers or ():
+        given = [layers] if isinstance(layers, base_layer.Layer) else layers or ()
+        for layer in given:
             self.add(layer)
 
     @property

@@ -5,8 +5,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from capstan.api import state_ops
-from capstan.client import session as sessions
+from capstan.api import state_ops, worker_sessions
 from capstan.framework import collections, defaults
 from capstan.framework import graph as graphs
 from capstan.keras import context, settings
@@ -16,7 +15,8 @@ def get_session(op_input_list: Any = ()) -> Any:
     """Return the session of the default graph, after it has initialized new variables and tables.
 
     It is the default session, if the program has one. Otherwise it is the session of `set_session`,
-    or one that the first call makes. Variables that have a value keep it. Blocks until the new
+    or one that the first call makes. This one belongs to the server of the task, if a strategy for
+    several workers has made variables. Variables that have a value keep it. Blocks until the new
     variables are initialized, unless `manual_variable_initialization(True)` leaves that to the
     program.
     """
@@ -25,7 +25,7 @@ def get_session(op_input_list: Any = ()) -> Any:
     found = defaults.get_default_session()
     if found is None or found.graph is not graph:
         if known.session is None:
-            known.session = sessions.Session(graph=graph)
+            known.session = worker_sessions.open_session(graph)
         found = known.session
     if settings.SETTINGS.initializes_variables:
         initialize(found)

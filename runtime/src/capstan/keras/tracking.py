@@ -1,11 +1,11 @@
 """The parts of a Keras layer: its variables and layers, losses and updates."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from capstan.api import variables
-from capstan.api.layers import common
+from capstan.api.layers import common, dependence
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
 from capstan.keras import settings
@@ -140,16 +140,16 @@ class Tracker(common.CommonLayer):
         own = [each.tensor() for each in self._losses if each.has_inputs is (inputs is not None)]
         inner = [each for layer in self._layers for each in layer.get_losses_for(inputs)]
         found = [each for each in own if each is not None] + inner
-        return found if inputs is None else _reached(nest.flatten(inputs), found)
+        return found if inputs is None else dependence.reached(nest.flatten(inputs), found)
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
         """Return the updates that depend on `inputs`, or for None those without inputs."""
         if inputs is not None:
-            return _reached(nest.flatten(inputs), self.updates)
+            return dependence.reached(nest.flatten(inputs), self.updates)
         if not self.trainable and not self.stateful:
             return []
-        dependent = _reached(nest.flatten(self._inputs), self._updates)
-        own = [each for each in self._updates if not any(each is other for other in dependent)]
+        dependent = dependence.reached(nest.flatten(self._inputs), self._updates)
+        own = dependence.rest(self._updates, dependent)
         inner = [each for layer in self._layers for each in layer.get_updates_for(None)]
         return distinct(own + inner)
 
@@ -172,25 +172,3 @@ class Tracker(common.CommonLayer):
                     f"{variable.shape}, and the array has the shape {value.shape}"
                 )
         return list(zip(own, weights, strict=True))
-
-
-def _reached(sources: Iterable[Any], values: Iterable[Any]) -> list[Any]:
-    """Return the values (tensors or operations) that the graph computes from `sources`."""
-    given = {id(source) for source in sources}
-    return [value for value in values if depends(value, given)]
-
-
-def depends(value: Any, sources: Collection[int]) -> bool:
-    """Return whether a tensor or an operation depends on a tensor whose `id` is in `sources`."""
-    if id(value) in sources:
-        return True
-    pending, seen = [getattr(value, "op", value)], set()
-    while pending:
-        op = pending.pop()
-        if op in seen:
-            continue
-        seen.add(op)
-        if any(id(tensor) in sources for tensor in op.inputs):
-            return True
-        pending += [*(tensor.op for tensor in op.inputs), *op.control_inputs]
-    return False

@@ -101,6 +101,11 @@ def _truncated_quotient(x: Array, y: Array, out: Array | None = None) -> Any:
     return np.trunc(quotient, out)
 
 
+def _floored_quotient(x: Array, y: Array, out: Array | None = None) -> Any:
+    # `np.floor_divide` floors the exact quotient: 2.0 // 0.1 is 19, because 0.1 is a little more.
+    return np.floor(np.true_divide(x, y, out), out)
+
+
 def _maximum(x: Array, y: Array, out: Array | None = None) -> Any:
     # np.maximum and np.minimum take `out` only as a keyword.
     return np.maximum(x, y, out=out)
@@ -212,7 +217,7 @@ for _op, _function, _operator in (
 ):
     register(Kernel(_op, constantly(_function), out=True, operator=_operator))
 register(Kernel("Div", division(np.true_divide, truncated), out=True))
-register(Kernel("FloorDiv", division(np.floor_divide, np.floor_divide), out=True))
+register(Kernel("FloorDiv", division(_floored_quotient, np.floor_divide), out=True))
 register(Kernel("FloorMod", division(np.remainder, np.remainder), out=True))
 register(Kernel("TruncateDiv", division(_truncated_quotient, truncated), out=True))
 register(Kernel("TruncateMod", division(np.fmod, np.fmod), out=True))

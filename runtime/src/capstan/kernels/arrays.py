@@ -19,8 +19,10 @@ def _reverse(tensor: Array, axes: Array) -> Array:
     for index, axis in enumerate(places):
         if not -rank <= axis < rank:
             raise invalid(f"'axis'[{index}] = {axis} is out of valid range [0, {rank - 1}")
-    if len({axis % rank for axis in places}) < len(places):
-        raise invalid("axis specified more than once.")
+    wrapped = [axis % rank for axis in places]
+    if len({*wrapped}) < len(wrapped):
+        repeated = next(axis for n, axis in enumerate(wrapped) if axis in wrapped[:n])
+        raise invalid(f"axis {repeated} specified more than once.")
     # A flip of no axes of a scalar is no array but its element.
     return np.flip(tensor, tuple(places)).copy() if places else tensor.copy()
 
@@ -29,6 +31,11 @@ def _reverse_sequence(node: NodeContext) -> Function:
     along, batch = node.attrs["seq_dim"], node.attrs["batch_dim"]
 
     def reverse(x: Array, lengths: Array) -> Array:
+        if batch == along:
+            raise invalid(f"batch_dim == seq_dim == {along}")
+        for name, axis in (("seq_dim", along), ("batch_dim", batch)):
+            if axis >= x.ndim:
+                raise invalid(f"{name} must be < input rank ( {axis} vs. {x.ndim})")
         if lengths.shape != (x.shape[batch],):
             raise invalid(
                 f"Length of seq_lengths != input.dims({batch}), ({lengths.size} vs. "
@@ -40,7 +47,9 @@ def _reverse_sequence(node: NodeContext) -> Function:
             np.moveaxis(made, (batch, along), (0, 1)),
         )
         for at, length in enumerate(on_host(lengths).tolist()):
-            if not 0 <= length <= x.shape[along]:
+            if length < 0:
+                raise invalid(f"seq_lens({at}) < 0")
+            if length > x.shape[along]:
                 raise invalid(f"seq_lens({at}) > input.dims({along})")
             target[at, :length] = source[at, :length][::-1]
         return made
@@ -100,13 +109,25 @@ def _bincount(node: NodeContext) -> Function:
 
 
 def _diagonal_of(matrix: Array) -> Any:
+    _check_matrix(matrix)
     return np.diagonal(matrix, 0, -2, -1).copy()
 
 
 def _matrix_diag(diagonal: Array) -> Array:
+    _check_diagonal(diagonal)
     count = diagonal.shape[-1]
     made = np.zeros_like(diagonal, shape=(*diagonal.shape, count))
     return _with_diagonal(made, diagonal)
+
+
+def _check_matrix(matrix: Array) -> None:
+    if matrix.ndim < 2:
+        raise invalid(f"input must be at least 2-dim, received shape: {show(matrix.shape)}")
+
+
+def _check_diagonal(diagonal: Array) -> None:
+    if not diagonal.ndim:
+        raise invalid(f"diagonal must be at least 1-dim, received shape: {show(diagonal.shape)}")
 
 
 def _with_diagonal(matrix: Array, diagonal: Array) -> Array:
@@ -122,6 +143,8 @@ def _with_diagonal(matrix: Array, diagonal: Array) -> Array:
 
 
 def _set_diag(matrix: Array, diagonal: Array) -> Array:
+    _check_matrix(matrix)
+    _check_diagonal(diagonal)
     return _with_diagonal(matrix.copy(), diagonal)
 
 
@@ -138,8 +161,7 @@ def _diag_part(tensor: Array) -> Any:
 
 
 def _band(matrix: Array, lower: Array, upper: Array) -> Array:
-    if matrix.ndim < 2:
-        raise invalid(f"input must be at least 2-dim, received shape: {show(matrix.shape)}")
+    _check_matrix(matrix)
     rows, columns = matrix.shape[-2:]
     below, above = number(lower, "num_lower"), number(upper, "num_upper")
     if below > rows or above > columns:

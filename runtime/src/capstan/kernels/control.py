@@ -101,13 +101,20 @@ def _word(element: object) -> str:
     return f"{element:g}" if isinstance(element, float) else str(element)
 
 
+def _guaranteed(node: NodeContext) -> Function:
+    if node.input_dtypes[0] is dtypes.resource:
+        raise invalid("Input tensor cannot be a resource variable handle.")
+    return _same
+
+
 register(Kernel("NoOp", constantly(_nothing), emit=lambda inputs: "None"))
 register(Kernel("Placeholder", _placeholder))
 for _op in (
-    *("GuaranteeConst", "Identity", "PlaceholderWithDefault", "PreventGradient", "RefIdentity"),
+    *("Identity", "PlaceholderWithDefault", "PreventGradient", "RefIdentity"),
     "StopGradient",
 ):
     register(Kernel(_op, constantly(_same), alias=True, emit=lambda inputs: inputs[0]))
+register(Kernel("GuaranteeConst", _guaranteed, alias=True))
 register(Kernel("Assert", _assert))
 register(Kernel("Print", _print, alias=True))
 

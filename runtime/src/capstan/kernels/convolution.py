@@ -4,6 +4,7 @@ The copies of the windows of some images form a matrix with one row for each out
 multiplied by the filter. The images are taken in blocks, so that the matrix stays small.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -143,6 +144,11 @@ def _windows(shape: Geometry, images: Array, most_bytes: int) -> Iterator[tuple[
         yield slice(block.start * shape.pixels, block.stop * shape.pixels), matrix
 
 
+def _as_matrix(images: Array) -> Array:
+    """Return a row for each pixel. NumPy finds no size for -1 if there are no channels."""
+    return images.reshape(math.prod(images.shape[:-1]), images.shape[-1])
+
+
 def _by_filter(node: NodeContext) -> Function:
     multiply, most_bytes = node.hardware.matmul, _block_bytes(node)
 
@@ -151,10 +157,10 @@ def _by_filter(node: NodeContext) -> Function:
         kernel_shape = tuple(vector(sizes, "filter_sizes"))
         shape = geometry(node, images.shape, kernel_shape)
         check_slope(shape, len(images), slope, shape.units)
-        slopes = slope.reshape(-1, shape.units)
+        slopes = _as_matrix(slope)
         total = np.zeros_like(slope, shape=(shape.weights, shape.units))
         if shape.is_flat:
-            multiply(images.reshape(-1, shape.depth).T, slopes, total)
+            multiply(_as_matrix(images).T, slopes, total)
             return total.reshape(kernel_shape)
         for rows, matrix in _windows(shape, images, most_bytes):
             np.add(total, multiply(matrix.T, slopes[rows]), total)
@@ -171,7 +177,7 @@ def _by_input(node: NodeContext) -> Function:
         image_shape = last_shape(node, tuple(vector(sizes, "input_sizes")))
         shape = geometry(node, image_shape, kernel.shape)
         check_slope(shape, image_shape[0], slope, shape.units)
-        slopes = slope.reshape(-1, shape.units)
+        slopes = _as_matrix(slope)
         weights = kernel.reshape(shape.weights, shape.units).T
         if shape.is_flat:
             return given_back(node, multiply(slopes, weights).reshape(image_shape))

@@ -7,7 +7,8 @@ import numpy as np
 
 from capstan.core.arrays import Array, strings
 from capstan.core.shapes import show
-from capstan.kernels import runs, stacking
+from capstan.hardware import cpu_loops
+from capstan.kernels import row_loops, runs, stacking
 from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
@@ -81,6 +82,7 @@ def _distinct_by_order(x: Array, order: Array, dtype: Any) -> tuple[Array, Array
 
 def _unique_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Array] | None]:
     dtype = nodes[0].output_dtypes[1].as_numpy_dtype
+    loop = cpu_loops.Loop(row_loops.find_distinct)
 
     def unique(calls: Calls) -> list[Array] | None:
         vectors = [x for (x,) in calls]
@@ -91,6 +93,9 @@ def _unique_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[A
         span = int(numbers.max()) + 1
         if numbers.min() < 0 or span * len(vectors) >= max(_SMALL_TABLE, 64 * len(numbers)):
             return None
+        run = loop.after(len(numbers))
+        if run is not None:
+            return _found_by(run, numbers, blocks, span, dtype)
         shifts = np.arange(0, span * len(vectors), span).repeat(blocks.sizes)
         first = _first_places(numbers + shifts)
         is_first = first == np.arange(len(numbers))
@@ -100,6 +105,20 @@ def _unique_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[A
         return [part for pair in zip(values, places, strict=True) for part in pair]
 
     return unique
+
+
+def _found_by(
+    run: cpu_loops.Run, numbers: Array, blocks: stacking.Blocks, span: int, dtype: Any
+) -> list[Array]:
+    """Return the distinct numbers of each block, and the places of its numbers among them.
+
+    The numbers are in [0, span). `run` is `row_loops.find_distinct`.
+    """
+    values, places = np.empty_like(numbers), np.empty(len(numbers), dtype)
+    counts = np.empty(len(blocks.sizes), np.int64)
+    run(numbers, blocks.sizes, span, np.empty(span, np.int64), values, places, counts)
+    pairs = zip(stacking.Blocks(counts).cut(values), blocks.cut(places), strict=True)
+    return [part for pair in pairs for part in pair]
 
 
 def _is_dense(x: Array) -> bool:

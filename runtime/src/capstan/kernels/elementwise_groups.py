@@ -18,7 +18,7 @@ def _elementwise(node: NodeContext) -> Function:
 
 def running(node: NodeContext, program: elementwise.Program) -> Function:
     """Return the function of a node that runs `program`, which has one result."""
-    return node.hardware.ufunc(program)
+    return node.hardware.ufunc(program, node.resources.spent)
 
 
 def _with_results(
@@ -28,7 +28,7 @@ def _with_results(
 
     If the inputs `alike` have several shapes, the results may have several shapes, too.
     """
-    call, count = node.hardware.ufunc(program), program.inputs
+    call, count = node.hardware.ufunc(program, node.resources.spent), program.inputs
     if len(alike) < 2:
         return call
     first, *others = alike

@@ -55,7 +55,7 @@ def erf(x: Array) -> Any:
 
 
 def erf_of_single(x: Array) -> Any:
-    """Return the error function of float32 numbers, to within 2 units in the last place."""
+    """Return the error function of float32 numbers, to within 3 units in the last place."""
     result = _polynomial(_GROWTH, np.minimum(x * x, np.float32(_ONE)))
     result *= x
     result += x

@@ -11,7 +11,7 @@ Source: developers.google.com/protocol-buffers/docs/encoding, core/example/{exam
 """
 
 import contextlib
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ import numpy as np
 from capstan.core import dtypes, packed_strings
 from capstan.core.arrays import Array
 from capstan.core.packed_strings import PackedStrings
-from capstan.kernels import runs
+from capstan.hardware import cpu_loops
+from capstan.kernels import example_loops, runs
 from capstan.kernels.example_columns import Column
 from capstan.kernels.wire import FEW, FIRST, SECOND, THIRD, UnusualError, Wire
 
@@ -31,20 +32,43 @@ _MOST_SCANNED = 1 << 20
 """Larger batches are not searched for features: they have few features, with many values each."""
 
 
+class Loops:
+    """The compiled loops of a node that parses Examples."""
+
+    def __init__(self) -> None:
+        self.find = cpu_loops.Loop(example_loops.find_features)
+        self.take = {
+            dtypes.float32: cpu_loops.Loop(example_loops.take_floats),
+            dtypes.int64: cpu_loops.Loop(example_loops.take_ints),
+            dtypes.string: cpu_loops.Loop(example_loops.take_strings),
+        }
+
+
 def columns(
     texts: Sequence[bytes],
     keys: Sequence[str],
     types: Sequence[dtypes.DType],
     packed: Container[int] = (),
+    loops: Loops | None = None,
 ) -> list[Column]:
     """Return the features with these names.
 
-    `packed` are the numbers of the features of which strings become `PackedStrings`.
+    `packed` are the numbers of the features of which strings become `PackedStrings`. `loops` are
+    those of the node, which pay after some calls.
 
     Raises:
         UnusualError: a message is not as TensorFlow writes it, or it has a feature of another type.
     """
     wire, count = Wire(texts), len(texts)
+    if loops is not None:
+        # For NumPy, two bytes are as much work as an element of other loops.
+        size = len(wire.text) // 2
+        find = loops.find.after(size)
+        runs_of = [(dtype, loop.after(size)) for dtype, loop in loops.take.items()]
+        take = {dtype: run for dtype, run in runs_of if run is not None}
+        if find is not None and len(take) == len(runs_of):
+            sizes = np.array([*map(len, texts)], np.int64)
+            return _looped(find, take, wire, sizes, keys, types, packed)
     places, starts, stops = _features(wire, np.array([*map(len, texts)], np.int64), keys)
     is_there = np.zeros(count * len(keys), np.bool_)
     is_there[places] = True
@@ -62,6 +86,65 @@ def columns(
         _cut(values, found, indices, [totals[index] for index in indices], packed)
     parts = zip(is_there.reshape(-1, count), counts.reshape(-1, count), values, strict=True)
     return [Column(*part) for part in parts]
+
+
+def _looped(
+    find: cpu_loops.Run,
+    take: Mapping[dtypes.DType, cpu_loops.Run],
+    wire: Wire,
+    sizes: Array,
+    keys: Sequence[str],
+    types: Sequence[dtypes.DType],
+    packed: Container[int],
+) -> list[Column]:
+    """Return what `columns` returns, by compiled loops."""
+    wanted = _distinct(keys)
+    ends = np.array([*map(len, wanted)], np.int64).cumsum()
+    tags = np.array([_KINDS[dtype] for dtype in types], np.int64)
+    shape = len(keys), len(sizes)
+    lists = np.zeros((3, *shape), np.int64)
+    starts, stops, counts = lists
+    counts.fill(-1)
+    names = np.frombuffer(b"".join(wanted), np.uint8)
+    if find(wire.bytes, sizes.cumsum(), names, ends, tags, lists.reshape(-1)):
+        raise UnusualError
+    is_there = counts >= 0
+    np.maximum(counts, 0, out=counts)
+    totals = counts.sum(1).tolist()
+    values: list[Any] = [np.empty(0, dtype.as_numpy_dtype) for dtype in types]
+    for dtype, run in take.items():
+        chosen = [index for index, kind in enumerate(types) if kind is dtype]
+        own = [totals[index] for index in chosen]
+        if total := sum(own):
+            found = _taken(run, dtype, wire, starts[chosen].ravel(), stops[chosen].ravel(), total)
+            _cut(values, found, chosen, own, packed)
+    return [Column(*part) for part in zip(is_there, counts, values, strict=True)]
+
+
+def _taken(
+    run: cpu_loops.Run, dtype: dtypes.DType, wire: Wire, starts: Array, stops: Array, total: int
+) -> Array | PackedStrings:
+    """Return the values of lists of one type, of which there are `total`."""
+    if dtype is dtypes.string:
+        begins, sizes = np.empty((2, total), np.int64)
+        run(wire.bytes, starts, stops, begins, sizes)
+        return PackedStrings(wire.padded, begins, sizes)
+    found = np.empty(total, np.uint32 if dtype is dtypes.float32 else np.int64)
+    run(wire.bytes, starts, stops, found)
+    values: Array = found.view(dtype.as_numpy_dtype)
+    return values
+
+
+def _distinct(keys: Sequence[str]) -> list[bytes]:
+    """Return the bytes of the keys.
+
+    Raises:
+        UnusualError: a key is empty, or occurs twice.
+    """
+    wanted = [key.encode() for key in keys]
+    if len(set(wanted)) < len(wanted) or b"" in wanted:
+        raise UnusualError
+    return wanted
 
 
 def _cut(
@@ -134,9 +217,7 @@ def _scanned(wire: Wire, at: Array, ends: Array) -> tuple[Array, Array, Array]:
 
 def _matches(wire: Wire, starts: Array, stops: Array, keys: Sequence[str], examples: int) -> Array:
     """Return for each text the index of the key that is equal to it, or -1."""
-    wanted = [key.encode() for key in keys]
-    if len(set(wanted)) < len(wanted) or b"" in wanted:
-        raise UnusualError
+    wanted = _distinct(keys)
     lengths = stops - starts
     count = len(starts) // max(examples, 1)
     if count and count * examples == len(starts) and wire.repeats(starts, lengths, count):

@@ -41,7 +41,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "ConjugateTranspose EnsureShape ExpandDims Fill Rank RefEnter RefExit RefIdentity RefMerge "
         "RefNextIteration RefSwitch Reshape Shape ShapeN Size Squeeze Transpose",
     ),
-    ({"T": PLAIN}, "OneHot OnesLike Select SelectV2 ZerosLike"),
+    ({"T": PLAIN}, "InplaceUpdate OneHot OnesLike Select SelectV2 ZerosLike"),
     ({"T": PLAIN | {dtypes.uint8}}, "ConcatV2 Unpack"),
     ({"T": PLAIN | {dtypes.int16}}, "Pack Tile"),
     (
@@ -53,8 +53,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     (
         {"T": _NUMBERS},
         "Min Prod ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdUpdate ScatterNd "
-        "ScatterNdAdd ScatterNdSub ScatterNdUpdate SplitV UnsortedSegmentMax UnsortedSegmentMin "
-        "UnsortedSegmentProd UnsortedSegmentSum",
+        "ScatterNdAdd ScatterNdNonAliasingAdd ScatterNdSub ScatterNdUpdate SplitV "
+        "UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd UnsortedSegmentSum",
     ),
     (
         {"T": _SIGNED},
@@ -69,7 +69,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": _WIDE | _INDEX}, "Diag DiagPart"),
     ({"T": _INDEX}, "InTopKV2 InvertPermutation"),
     ({"T": _INTEGERS}, "PopulationCount"),
-    ({"T": _SIGNED}, "Roll"),
+    ({"T": _SIGNED}, "DeepCopy InplaceAdd InplaceSub Roll"),
+    ({"dtype": _SIGNED}, "Empty"),
     ({"T": _WIDE, "dtype": frozenset({dtypes.int32})}, "HistogramFixedWidth"),
     ({"T": _SIGNED | _SMALL}, "Cross LowerBound UpperBound"),
     (
@@ -212,7 +213,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         {"dtype": FLOATS | {dtypes.int64, dtypes.bool_}},
         "AssignVariableOp ReadVariableOp VarHandleOp",
     ),
-    ({"dtype": FLOATS}, "ResourceGather"),
+    ({"dtype": FLOATS}, "ResourceGather ResourceGatherNd"),
     (
         {
             "SrcT": _MOVED | {dtypes.uint32, dtypes.uint64},

@@ -1,5 +1,6 @@
 """Kernels that gather rows of tensors by index, and scatter them."""
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +9,8 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import rows, stacking
+from capstan.hardware import cpu_loops
+from capstan.kernels import row_loops, rows, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, is_on_host, numbers, on_host
 from capstan.kernels.registry import Calls, Function, Join, Joined, Kernel, NodeContext, register
@@ -53,15 +55,13 @@ def _gather_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
 
 def take_from_each(tables: Sequence[Array], indices: Sequence[Array]) -> list[Array] | None:
     """Return the rows of each table at its indices, or None if the arrays do not fit together."""
-    first = tables[0]
-    if not stacking.are_vectors(indices) or any(
-        table.shape[1:] != first.shape[1:] or table.dtype != first.dtype for table in tables
-    ):
+    if not stacking.are_vectors(indices) or not stacking.are_alike(tables):
         return None
     rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
-    if not rows_of.contain(np.concatenate(indices), picked):
+    places = np.concatenate(indices)
+    if not rows_of.contain(places, picked):
         return None
-    return picked.cut(stacking.rows_of_each(tables, indices, picked))
+    return picked.cut(stacking.rows_of_each(tables, places, picked))
 
 
 def _gather_from_each(calls: Calls) -> list[Array] | None:
@@ -172,12 +172,13 @@ def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None
     is_kept = flat >= 0
     if not is_kept.all():
         flat, values = flat[is_kept], values[beside(np.flatnonzero(is_kept), values)]
-    rows.check(flat, segments, "segment_ids", "is out of range")
+    if flat.size and flat.max() >= segments:
+        rows.check(np.maximum(ids, 0), segments, "segment_ids", "= {} is out of range")
     rows.accumulate(out, flat, values, np.add)
     return out
 
 
-def _segment_sums(calls: Calls) -> list[Array] | None:
+def _segment_sums(loop: cpu_loops.Loop, calls: Calls) -> list[Array] | None:
     data, ids, counts = zip(*calls, strict=True)
     if not stacking.are_vectors(ids) or list(map(len, data)) != list(map(len, ids)):
         return None
@@ -185,8 +186,13 @@ def _segment_sums(calls: Calls) -> list[Array] | None:
     segments = np.concatenate(ids)
     if not results.contain(segments, added):
         return None
-    places = results.moved(segments, added)
-    return results.cut(_segment_sum(np.concatenate(data), places, np.array(results.total)))
+    places, values = results.moved(segments, added), np.concatenate(data)
+    run = loop.after(values.size)
+    if run is None or not stacking.suit_loops([values]):
+        return results.cut(_segment_sum(values, places, np.array(results.total)))
+    sums = np.zeros((results.total, *values.shape[1:]), values.dtype)
+    run(sums, places, values, np.arange(len(places)), values[:1].size)
+    return results.cut(sums)
 
 
 def _sums_in_range(out: Array, ids: Array, values: Array) -> Array:
@@ -249,7 +255,9 @@ register(
         "UnsortedSegmentSum",
         constantly(_segment_sum),
         out=True,
-        join=Join(lambda nodes: _segment_sums),
+        join=Join(
+            lambda nodes: functools.partial(_segment_sums, cpu_loops.Loop(row_loops.add_rows))
+        ),
     )
 )
 register(Kernel("DynamicStitch", _stitch))

@@ -1,4 +1,7 @@
-"""The kernel that finds the largest elements of each row (core/kernels/topk_op.cc)."""
+"""Kernels that find elements of each row by their order.
+
+Sources: core/kernels/topk_op.cc, nth_element_op.cc.
+"""
 
 from typing import Any, Final
 
@@ -99,4 +102,24 @@ def _chosen(x: Array, count: int) -> Array | None:
     return places.reshape(*x.shape[:-1], count)
 
 
+def _nth_element(node: NodeContext) -> Function:
+    is_from_largest = bool(node.attrs["reverse"])
+
+    def nth_element(x: Array, n: Array) -> Any:
+        place = number(n, "N")
+        if not x.ndim:
+            raise invalid("Input must be >= 1-D, got shape []")
+        if place < 0:
+            raise invalid(f"Need n >= 0, got {place}")
+        if x.shape[-1] <= place:
+            raise invalid("Input must have at least n+1 columns")
+        if is_from_largest:
+            place = x.shape[-1] - 1 - place
+        # The other elements of the rows are not kept.
+        return np.partition(x, place, -1)[..., place].copy()
+
+    return nth_element
+
+
 register(Kernel("TopKV2", _top_k))
+register(Kernel("NthElement", _nth_element))

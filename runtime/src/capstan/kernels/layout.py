@@ -66,6 +66,9 @@ def _concat_error(parts: Sequence[Array], axis: int) -> Exception:
 
 def _concat_offset(axis: Array, *sizes: Array) -> Any:
     at, start = number(axis, "axis"), 0
+    for index, size in enumerate(sizes):
+        if size.ndim != 1:
+            raise invalid(f"input {index} should be a vector, but got shape {show(size.shape)}")
     rows = [size.tolist() for size in sizes]
     first, rank = rows[0], len(rows[0])
     if not -rank <= at < rank:
@@ -75,17 +78,21 @@ def _concat_offset(axis: Array, *sizes: Array) -> Any:
         if len(row) != rank:
             raise invalid(f"input {index} should contain {rank} elements, but got {len(row)}")
     offsets = []
-    for row in rows:
+    for index, row in enumerate(rows):
         if row[:at] != first[:at] or row[at + 1 :] != first[at + 1 :]:
             raise invalid(
-                f"All dimensions except {number(axis, 'axis')} must match. {show(row)} doesn't "
-                f"match {show(first)}"
+                f"All dimensions except {at} must match. Input {index} has shape "
+                f"{_listed(row)} and doesn't match input 0 with shape {_listed(first)}."
             )
         offset = np.zeros(rank, np.int32)
         offset[at] = start
         start += row[at]
         offsets.append(offset)
     return offsets[0] if len(offsets) == 1 else tuple(offsets)
+
+
+def _listed(sizes: Sequence[int]) -> str:
+    return "[" + " ".join(map(str, sizes)) + "]"
 
 
 def _pack(node: NodeContext) -> Function:
@@ -240,7 +247,7 @@ def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
     sizes = [sum(pair) + size for pair, size in zip(pairs, x.shape, strict=True)]
     out = np.empty_like(x, shape=sizes, order="C") if out is None else out
     if math.prod(out.shape) != x.size:
-        out.fill(0)
+        out.fill(b"" if out.dtype.hasobject else 0)
     inside: list[Any] = [
         slice(before, before + size) for (before, _), size in zip(pairs, x.shape, strict=True)
     ]

@@ -23,16 +23,17 @@ def _select(condition: Array, x: Array, y: Array, out: Array | None = None) -> A
         raise invalid(
             f"Inputs must have the same size and shape, but are {show(x.shape)} and {show(y.shape)}"
         )
-    if condition.ndim == 1 and x.ndim > 1:
-        if len(condition) != len(x):
+    rank = len(condition.shape)
+    if rank == 1 and len(x.shape) > 1:
+        if condition.shape[0] != x.shape[0]:
             raise invalid(
-                f"Number of batches of 'then' must match size of 'cond', but saw: {len(x)} vs. "
-                f"{len(condition)}"
+                f"Number of batches of 'then' must match size of 'cond', but saw: {x.shape[0]} vs. "
+                f"{condition.shape[0]}"
             )
         if is_on_host(x):
             return _select_rows(on_host(condition), x, y, out)
         condition = condition.reshape(-1, *(1,) * (x.ndim - 1))
-    elif condition.ndim and condition.shape != x.shape:
+    elif rank and condition.shape != x.shape:
         raise invalid(
             f"'cond' must have the shape of 'then', but they are {show(condition.shape)} and "
             f"{show(x.shape)}"
@@ -54,10 +55,10 @@ def _select_rows(condition: Array, x: Array, y: Array, out: Array | None) -> Arr
 def _select_of_several(nodes: Sequence[NodeContext]) -> Joined:
     def select(calls: Calls) -> list[Array] | None:
         conditions, xs, ys = zip(*calls, strict=True)
-        if not all(
-            condition.ndim == 1 < x.ndim and len(condition) == len(x) and x.shape == y.shape
-            for condition, x, y in calls
-        ):
+        sizes = [x.shape for x in xs]
+        if sizes != [y.shape for y in ys] or [*map(len, conditions)] != [*map(len, xs)]:
+            return None
+        if min(map(len, sizes)) < 2 or not stacking.are_vectors(conditions):
             return None
         blocks = stacking.Blocks.of(ys)
         parts = blocks.cut(np.concatenate(ys))

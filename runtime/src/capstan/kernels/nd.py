@@ -22,11 +22,13 @@ Change = Callable[[Array, Array, Array], None]
 """Change rows of a table, as `rows.accumulate` does with one ufunc."""
 
 
-def _flat(shape: tuple[int, ...], indices: Array) -> tuple[Array, int, tuple[int, ...]]:
+def _flat(
+    shape: tuple[int, ...], indices: Array, what: str = "shape"
+) -> tuple[Array, int, tuple[int, ...]]:
     """Find the slices of an array of this shape that `indices` names.
 
     Return the position of each of them in row-major order, how many slices the array has, and the
-    shape of a slice.
+    shape of a slice. `what` names the shape in the error.
 
     Raises:
         InvalidArgumentError: `indices` is a scalar, or an index is out of range or has too many
@@ -47,7 +49,7 @@ def _flat(shape: tuple[int, ...], indices: Array) -> tuple[Array, int, tuple[int
         at = np.unravel_index(int(np.flatnonzero(is_out)[0]), is_out.shape)
         place = ",".join(map(str, at))
         wrong = ", ".join(map(str, indices[at].tolist()))
-        raise invalid(f"indices[{place}] = [{wrong}] does not index into param shape {show(shape)}")
+        raise invalid(f"indices[{place}] = [{wrong}] does not index into {what} {show(shape)}")
     steps = np.ones(depth, np.int64)
     steps[:-1] = np.cumprod(bounds[:0:-1])[::-1]
     numbers = np.asarray((indices.astype(np.int64) * steps).sum(-1, dtype=np.int64))
@@ -55,10 +57,20 @@ def _flat(shape: tuple[int, ...], indices: Array) -> tuple[Array, int, tuple[int
 
 
 def _gather(params: Array, indices: Array) -> Any:
-    numbers, count, rest = _flat(params.shape, indices)
+    if indices.size and not params.size:
+        raise invalid(
+            "Requested more than 0 entries, but params is empty.  Params shape: "
+            f"{show(params.shape)}"
+        )
+    numbers, count, rest = _flat(params.shape, indices, "param shape")
     taken: Any = params.reshape(count, *rest)[beside(numbers, params)]
     is_string = params.dtype.hasobject and not is_on_host(taken)
     return np.array(taken, object) if is_string else taken
+
+
+def _gather_from_variable(cell: variable.Variable, indices: Array) -> Any:
+    with cell.lock:
+        return _gather(cell.read(), indices)
 
 
 def _apply(change: Change, array: Array, indices: Array, updates: Array) -> None:
@@ -67,6 +79,8 @@ def _apply(change: Change, array: Array, indices: Array, updates: Array) -> None
     Raises:
         InvalidArgumentError: an index is out of range, or the shapes do not fit.
     """
+    if not array.size and (indices.size or updates.size):
+        raise invalid("Indices and updates specified for empty output shape")
     numbers, count, rest = _flat(array.shape, indices)
     expected = (*indices.shape[:-1], *rest)
     if updates.shape != expected:
@@ -132,7 +146,9 @@ def _changed_resource(change: Change) -> Any:
 
 
 register(Kernel("GatherNd", constantly(_gather)))
+register(Kernel("ResourceGatherNd", constantly(_gather_from_variable)))
 register(Kernel("ScatterNd", _scatter))
+register(Kernel("ScatterNdNonAliasingAdd", _updated(_add)))
 for _kind, _change in (("Update", _replace), ("Add", _add), ("Sub", _subtract)):
     register(Kernel(f"TensorScatter{_kind}", _updated(_change)))
     register(Kernel(f"ScatterNd{_kind}", _changed(_change)))

@@ -67,14 +67,15 @@ def _columns(
     types: Sequence[dtypes.DType],
     fault: Complaint,
     packed: Container[int],
+    loops: example_wire.Loops,
 ) -> list[Column]:
     """Return the features with these names of all examples.
 
-    The features with the numbers `packed` may have `PackedStrings`.
+    The features with the numbers `packed` may have `PackedStrings`. `loops` are those of the node.
     """
     if len(texts) > _FEW:
         try:
-            return example_wire.columns(texts, keys, types, packed)
+            return example_wire.columns(texts, keys, types, packed, loops)
         except wire.UnusualError:
             pass
     rows: list[list[Sequence[Any] | None]] = [[] for _ in keys]
@@ -111,6 +112,7 @@ def _parse_example(node: NodeContext) -> Function:
     # Output n + i has the values of sparse tensor i, if there are n of them.
     numbers = range(len(sparse_types))
     packed = {number for number in numbers if number + len(sparse_types) in node.packed}
+    loops = example_wire.Loops()
 
     def parse(serialized: Array, names: Array, *others: Array) -> Any:
         keys = [attr_value.text(string(key, "key")) for key in others[: len(types)]]
@@ -127,7 +129,7 @@ def _parse_example(node: NodeContext) -> Function:
             return invalid(f"{label(place)}{problem}")
 
         texts = np.asarray(serialized, object).ravel().tolist()
-        columns = _columns(texts, keys, types, fault, packed)
+        columns = _columns(texts, keys, types, fault, packed, loops)
         return outputs(
             example_columns.sparse(columns[: len(sparse_types)]),
             [

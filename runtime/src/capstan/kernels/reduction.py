@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from capstan.core.arrays import Array
+from capstan.core.shapes import show
 from capstan.kernels import sums
 from capstan.kernels.memory import into, is_on_host, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -143,9 +144,14 @@ def _arg(method: str) -> Callable[[NodeContext], Function]:
         dtype = node.output_dtypes[0].as_numpy_dtype
 
         def run(x: Array, axis: Array, out: Array | None = None) -> Any:
-            if not x.ndim:
-                raise invalid(f"Expected dimension in the range [0, 0), but got {axis}")
-            positions = getattr(x, method)(number(axis, "axis"))
+            along = number(axis, "axis")
+            if not -x.ndim <= along < x.ndim:
+                raise invalid(
+                    f"Expected dimension in the range [{-x.ndim}, {x.ndim}), but got {along}"
+                )
+            if not x.shape[along]:
+                raise invalid(f"Reduction axis {along} is empty in shape {show(x.shape)}")
+            positions = getattr(x, method)(along)
             if dtype is np.int32:
                 positions = on_host(positions)
             if out is None:
@@ -158,6 +164,17 @@ def _arg(method: str) -> Callable[[NodeContext], Function]:
     return make
 
 
+def _scan_axis(x: Array, axis: Array) -> int:
+    if axis.ndim:
+        raise invalid(f"ScanOp: axis must be a scalar, not {show(axis.shape)}")
+    along = int(axis) + x.ndim if axis < 0 else int(axis)
+    if not 0 <= along < x.ndim:
+        raise invalid(
+            f"ScanOp: Expected scan axis in the range [{-x.ndim}, {x.ndim}), but got {along}"
+        )
+    return along
+
+
 def _running(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
     start = ufunc.identity
 
@@ -166,11 +183,12 @@ def _running(ufunc: np.ufunc) -> Callable[[NodeContext], Function]:
         exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
 
         def run(x: Array, axis: Array) -> Array:
-            forward = np.moveaxis(x, number(axis, "axis"), 0)
+            along = _scan_axis(x, axis)
+            forward = np.moveaxis(x, along, 0)
             if reverse:
                 forward = forward[::-1]
             result = np.empty_like(x)
-            target = np.moveaxis(result, number(axis, "axis"), 0)
+            target = np.moveaxis(result, along, 0)
             if reverse:
                 target = target[::-1]
             if exclusive:
@@ -207,7 +225,8 @@ def _running_logarithm(node: NodeContext) -> Function:
 
     def run(x: Array, axis: Array) -> Array:
         result = np.empty_like(x)
-        source, target = (np.moveaxis(each, number(axis, "axis"), 0) for each in (x, result))
+        along = _scan_axis(x, axis)
+        source, target = (np.moveaxis(each, along, 0) for each in (x, result))
         if reverse:
             source, target = source[::-1], target[::-1]
         if exclusive:

@@ -102,7 +102,9 @@ class Kernel:
     returns. `done` only hands the outputs over: it runs nothing of the step itself, never blocks
     and never raises. The inputs may change after `done` was called, so the function copies the
     inputs that it keeps. The outputs belong to the step. When the step is cancelled, the function
-    calls `done` with the error of the cancellation.
+    calls `done` with the error of the cancellation. If the function has an attribute `abort`,
+    `abort(error)` is called when the part of the node fails, also before the node has started. It
+    never blocks.
 
     With `out=True` the function also takes one preallocated array per output, by position after the
     inputs. It writes its results there and returns them. The compiler passes the arrays only if the

@@ -16,7 +16,9 @@ _COMPARISONS = (np.maximum, np.minimum)
 _ALL_BUT_SIGN = np.int64(2**63 - 1)
 
 
-def check(indices: Array, count: int, name: str = "indices", refusal: str = "is not in") -> None:
+def check(
+    indices: Array, count: int, name: str = "indices", refusal: str = "= {} is not in"
+) -> None:
     """Check that every index is in [0, count). `name` and `refusal` are for the error message.
 
     Raises:
@@ -32,7 +34,7 @@ def check(indices: Array, count: int, name: str = "indices", refusal: str = "is 
     at = int(np.flatnonzero((flat < 0) | (flat >= count))[0])
     place = ",".join(map(str, np.unravel_index(at, indices.shape)))
     element = f"{name}[{place}]" if indices.ndim else name
-    raise invalid(f"{element} = {flat[at]} {refusal} [0, {count})")
+    raise invalid(f"{element} {refusal.format(flat[at])} [0, {count})")
 
 
 def in_range(indices: Array, count: int) -> Array:

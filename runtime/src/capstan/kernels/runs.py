@@ -20,11 +20,11 @@ _SHORT: Final = 4
 _MANY: Final = 512
 """With fewer runs, `reduceat` is faster, unless all runs are short. The numbers were measured."""
 
-_LARGE: Final = 1 << 19
+LARGE: Final = 1 << 19
 """From this number of elements on, each long run is reduced by itself."""
 
 _LONG: Final = 32
-"""Runs of more rows are long if there are `_LARGE` elements."""
+"""Runs of more rows are long if there are `LARGE` elements."""
 
 _ALONE: Final = 16
 """So few runs are reduced one by one."""
@@ -78,7 +78,7 @@ def reduced(
     The rows are those of `table`, or the rows `picks` of `table`. The caller has checked `picks`,
     and the runs as for `lengths`.
     """
-    if table[:1].size * int(counts.sum()) >= _LARGE and table[:1].size > 1:
+    if table[:1].size * int(counts.sum()) >= LARGE and table[:1].size > 1:
         return _reduced_large(ufunc, table, starts, counts, picks)
     longest = int(counts.max(initial=0))
     if longest > _SHORT and len(starts) < _MANY:

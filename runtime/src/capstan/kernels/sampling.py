@@ -127,6 +127,8 @@ def _integers(node: NodeContext) -> Function:
 
     def sample(sizes: Array, low: Array, high: Array) -> Array:
         first, last = low.item(), high.item()
+        if not np.all(sizes):
+            return draw(sizes, 0, 1)  # No number is drawn, so the bounds do not matter.
         if first >= last:
             raise invalid(f"Need minval < maxval, got {first} >= {last}")
         return draw(sizes, first, last)

@@ -3,6 +3,7 @@
 Sources: core/kernels/segment_reduction_ops_impl.h, dynamic_partition_op.cc.
 """
 
+import itertools
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -10,10 +11,10 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import rows, runs, stacking
+from capstan.kernels import rows, runs
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, is_on_host, on_host, put_rows
-from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
 
@@ -29,14 +30,28 @@ def _starts(ids: Array, count: int) -> Array:
         raise invalid("segment_ids should be the same size as dimension 0 of input.")
     if not count:
         return np.zeros(0, np.intp)
-    if ids[0] < 0:
-        raise invalid("segment ids must be >= 0")
-    if (ids[1:] < ids[:-1]).any():
-        raise invalid("segment ids are not increasing")
+    if ids[0] < 0 or (ids[1:] < ids[:-1]).any():
+        raise _refusal(ids.tolist())
     return runs.first_of_each(ids)
 
 
-def _reduced(
+def _refusal(ids: list[int]) -> Exception:
+    """Return the error for ids that decrease or are negative. The last id gives the rows."""
+    count = ids[-1] + 1
+    if count <= 0:
+        return invalid("segment ids must be >= 0")
+    for current, following in itertools.pairwise(ids):
+        if following < current:
+            break
+        if following > current and not 0 <= current < count:
+            return invalid(
+                f"Segment id {current} out of range [0, {count}), possibly because 'segment_ids' "
+                "input is not sorted."
+            )
+    return invalid("segment ids are not increasing")
+
+
+def reduced(
     data: Array, ids: Array, ufunc: np.ufunc, empty: Any, picks: Array | None = None
 ) -> tuple[Array, Array, Array]:
     """Return one row for each id up to the last, the ids that occur, and their counts of rows.
@@ -51,19 +66,19 @@ def _reduced(
     if not len(starts):
         return np.empty_like(data, shape=(0, *data.shape[1:]), order="C"), found, counts
     if is_on_host(data):
-        reduced = runs.reduced(ufunc, data, starts, counts, picks)
+        parts = runs.reduced(ufunc, data, starts, counts, picks)
     else:
-        reduced = ufunc.reduceat(data, beside(starts, data), 0, data.dtype)
+        parts = ufunc.reduceat(data, beside(starts, data), 0, data.dtype)
     if len(starts) == total:
-        return reduced, found, counts
+        return parts, found, counts
     result = np.full_like(data, empty, shape=(total, *data.shape[1:]), order="C")
-    result[beside(found, data)] = reduced
+    result[beside(found, data)] = parts
     return result, found, counts
 
 
 def _sorted(ufunc: np.ufunc, empty: int) -> Any:
     def reduce(data: Array, ids: Array) -> Array:
-        result, found, _ = _reduced(data, ids, ufunc, empty)
+        result, found, _ = reduced(data, ids, ufunc, empty)
         if ufunc in _IS_BETTER and _has_nan(data):
             starts = _starts(ids, len(data))
             result[found] = data[starts]
@@ -91,7 +106,7 @@ def _compare(result: Array, ids: Array, values: Array, ufunc: np.ufunc) -> None:
         result[at] = np.where(is_better(result[at], row), result[at], row)
 
 
-def _divided(sums: Array, found: Array, divisors: Array) -> Array:
+def divided(sums: Array, found: Array, divisors: Array) -> Array:
     """Divide the rows `found` of `sums` by one number each, in place."""
     if sums.dtype.kind == "f" and is_on_host(sums):
         # Most segments of a feature column have one row.
@@ -105,85 +120,7 @@ def _divided(sums: Array, found: Array, divisors: Array) -> Array:
 
 
 def _mean(data: Array, ids: Array) -> Array:
-    return _divided(*_reduced(data, ids, np.add, 0))
-
-
-def _sparse(scale: Callable[[Array], Array] | None) -> Any:
-    def reduce(data: Array, indices: Array, ids: Array) -> Array:
-        if indices.ndim != 1:
-            raise invalid(f"indices should be a vector, but got shape {show(indices.shape)}")
-        rows.check(indices, len(data))
-        sums, found, counts = _reduced(data, ids, np.add, 0, indices)
-        return sums if scale is None else _divided(sums, found, scale(counts))
-
-    return reduce
-
-
-def _joined(reduce: Callable[..., Array]) -> Join:
-    """Return how one call of `reduce` serves several nodes, whose tables are stacked."""
-
-    def join(calls: Calls) -> list[Array] | None:
-        tables, indices, ids = zip(*calls, strict=True)
-        if not stacking.are_vectors(indices, ids):
-            return None
-        rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
-        reduced = stacking.Blocks([int(each[-1]) + 1 for each in ids])
-        picks, segments = np.concatenate(indices), np.concatenate(ids)
-        if len(segments) != picked.total or segments.min() < 0:
-            return None
-        if not rows_of.contain(picks, picked):
-            return None
-        picks, segments = rows_of.moved(picks, picked), reduced.moved(segments, picked)
-        return reduced.cut(reduce(np.concatenate(tables), picks, segments))
-
-    return Join(lambda nodes: join)
-
-
-def _sparse_grad(scale: Callable[[Array], Array] | None, *, of_unique: bool) -> Any:
-    """Return the function of the gradient by all rows, or by the rows that are looked up."""
-
-    def spread(grad: Array, indices: Array, ids: Array, rows_count: Array) -> Any:
-        count = number(rows_count, "output_dim0")
-        rows.check(indices, count)
-        rows.check(ids, len(grad), "segment_ids")
-        parts = grad if scale is None else _scaled(grad, np.bincount(ids, None, len(grad)), scale)
-        if not of_unique:
-            return rows.sums(indices, parts, count, ids)
-        found, places = np.unique(indices, return_inverse=True)
-        return rows.sums(places, parts, len(found), ids), found
-
-    return spread
-
-
-def _scaled(grad: Array, counts: Array, scale: Callable[[Array], Array]) -> Array:
-    """Return the rows of `grad`, each divided by the scale of its count."""
-    shared = (counts > 1).nonzero()[0]
-    divisors = scale(counts.take(shared)).astype(grad.dtype)
-    parts = grad.copy()
-    column = (len(shared), *(1,) * (grad.ndim - 1))
-    put_rows(parts, shared, rows.taken(grad, shared) / divisors.reshape(column))
-    return parts
-
-
-def _joined_grad(spread: Callable[..., Array]) -> Join:
-    """Return how one call of `spread` serves several nodes, whose gradients are stacked."""
-
-    def join(calls: Calls) -> list[Array] | None:
-        grads, indices, ids, counts = zip(*calls, strict=True)
-        if not stacking.are_vectors(indices, ids):
-            return None
-        rows_of, looked_up = stacking.Blocks.of(grads), stacking.Blocks.of(indices)
-        results = stacking.Blocks([number(count, "output_dim0") for count in counts])
-        places, segments = np.concatenate(indices), np.concatenate(ids)
-        if len(segments) != looked_up.total:
-            return None
-        if not results.contain(places, looked_up) or not rows_of.contain(segments, looked_up):
-            return None
-        places, segments = results.moved(places, looked_up), rows_of.moved(segments, looked_up)
-        total = np.array(results.total)
-        return results.cut(spread(np.concatenate(grads), places, segments, total))
-
-    return Join(lambda nodes: join)
+    return divided(*reduced(data, ids, np.add, 0))
 
 
 def _unsorted(ufunc: np.ufunc, bound: Callable[[Any], Any]) -> Callable[[NodeContext], Function]:
@@ -202,7 +139,9 @@ def _unsorted(ufunc: np.ufunc, bound: Callable[[Any], Any]) -> Callable[[NodeCon
             shape = data.shape[ids.ndim :]
             values = data.reshape(ids.size, *shape)[beside(kept, data)]
             result = np.full_like(data, empty, shape=(segments, *shape), order="C")
-            rows.check(flat[kept], segments, "segment_ids", "is out of range")
+            if flat.size and flat.max() >= segments:
+                places = np.maximum(on_host(ids), 0)
+                rows.check(places, segments, "segment_ids", "= {} is out of range")
             if ufunc in _IS_BETTER and is_on_host(values) and _has_nan(values):
                 _compare(result, flat[kept], values, ufunc)
             elif ufunc is np.multiply and not is_on_host(values):
@@ -243,13 +182,6 @@ register(Kernel("SegmentProd", _sorted(np.multiply, 1)))
 register(Kernel("SegmentMax", _sorted(np.maximum, 0)))
 register(Kernel("SegmentMin", _sorted(np.minimum, 0)))
 register(Kernel("SegmentMean", constantly(_mean)))
-for _name, _scale in (("Sum", None), ("Mean", np.positive), ("SqrtN", np.sqrt)):
-    _reduce = _sparse(_scale)
-    register(Kernel(f"SparseSegment{_name}", constantly(_reduce), join=_joined(_reduce)))
-    _spread = _sparse_grad(_scale, of_unique=False)
-    register(Kernel(f"SparseSegment{_name}Grad", constantly(_spread), join=_joined_grad(_spread)))
-    _spread = _sparse_grad(_scale, of_unique=True)
-    register(Kernel(f"SparseSegment{_name}GradV2", constantly(_spread)))
 register(Kernel("UnsortedSegmentMax", _unsorted(np.maximum, lambda dtype: dtype.min)))
 register(Kernel("UnsortedSegmentMin", _unsorted(np.minimum, lambda dtype: dtype.max)))
 register(Kernel("UnsortedSegmentProd", _unsorted(np.multiply, lambda dtype: 1)))

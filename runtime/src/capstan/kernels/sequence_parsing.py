@@ -193,10 +193,12 @@ class _Sequence:
         return row
 
     def rows(self, key: str, dtype: dtypes.DType) -> Sequence[Sequence[Any]]:
-        """Return the values of each feature of a list."""
+        """Return the values of each feature of a list. A feature of no type has none."""
         features = self._lists[key].feature if key in self._lists else ()
         return [
-            self._values(feature, dtype, f"Feature list: {key}, Index: {index}")
+            ()
+            if feature.WhichOneof("kind") is None
+            else self._values(feature, dtype, f"Feature list: {key}, Index: {index}")
             for index, feature in enumerate(features)
         ]
 

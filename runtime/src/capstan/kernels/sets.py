@@ -33,7 +33,7 @@ def _sparse(indices: Array, values: Array, shape: Array) -> tuple[dict[int, set[
     sizes = tuple(shape.tolist())[:-1]
     groups = np.zeros(len(indices), np.int64)
     for axis, size in enumerate(sizes):
-        rows.check(indices[:, axis], size, f"indices of axis {axis}", "is out of bounds")
+        rows.check(indices[:, axis], size, f"indices of axis {axis}", "= {} is out of bounds")
         groups = groups * size + indices[:, axis]
     found: dict[int, set[Any]] = {}
     for group, value in zip(groups.tolist(), values.tolist(), strict=True):

@@ -1,5 +1,6 @@
 """Kernels that compute shapes, and kernels that change the shape of a tensor."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,15 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.creation import sizes_in
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.registry import (
+    Calls,
+    Function,
+    Join,
+    Joined,
+    Kernel,
+    NodeContext,
+    register,
+)
 from capstan.kernels.rejection import invalid, vector
 
 
@@ -20,6 +29,16 @@ def _shape(node: NodeContext) -> Function:
         return np.array(x.shape, dtype)
 
     return shape
+
+
+def _shapes_of_several(nodes: Sequence[NodeContext]) -> Joined:
+    dtype = nodes[0].output_dtypes[0].as_numpy_dtype
+
+    def shapes_of(calls: Calls) -> list[Array]:
+        # NumPy refuses shapes of several ranks.
+        return list(np.array([x.shape for (x,) in calls], dtype))
+
+    return shapes_of
 
 
 def _shape_n(node: NodeContext) -> Function:
@@ -149,7 +168,7 @@ def _broadcast_args(x: Array, y: Array) -> Array:
     return np.array(known, x.dtype)
 
 
-register(Kernel("Shape", _shape))
+register(Kernel("Shape", _shape, join=Join(_shapes_of_several, tables=(0,))))
 register(Kernel("ShapeN", _shape_n))
 register(Kernel("Size", _size))
 register(Kernel("Rank", _rank))

@@ -3,6 +3,7 @@
 The slices are views, made by NumPy's basic indexing.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,15 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.framework.ops import strides
 from capstan.kernels.creation import sizes_in
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.registry import (
+    Calls,
+    Function,
+    Join,
+    Joined,
+    Kernel,
+    NodeContext,
+    register,
+)
 from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
@@ -65,6 +74,15 @@ def _strided_slice(node: NodeContext) -> Function:
         return view
 
     return strided_slice
+
+
+def _slices_of_several(nodes: Sequence[NodeContext]) -> Joined:
+    readers = [_index_reader(node) for node in nodes]
+
+    def slices_of(calls: Calls) -> list[Array]:
+        return [x[index_of(*bounds)] for index_of, (x, *bounds) in zip(readers, calls, strict=True)]
+
+    return slices_of
 
 
 def _strided_slice_grad(node: NodeContext) -> Function:
@@ -179,7 +197,9 @@ def _outside(fault: IndexError) -> Exception:
 
 
 register(Kernel("Slice", _slice, alias=True))
-register(Kernel("StridedSlice", _strided_slice, alias=True))
+register(
+    Kernel("StridedSlice", _strided_slice, alias=True, join=Join(_slices_of_several, tables=(0,)))
+)
 register(Kernel("StridedSliceGrad", _strided_slice_grad, out=True))
 register(Kernel("StridedSliceAssign", _assign))
 register(Kernel("ResourceStridedSliceAssign", _assign_resource))

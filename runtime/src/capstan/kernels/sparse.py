@@ -4,13 +4,15 @@ Sources: core/kernels/sparse_to_dense_op.cc, sparse_tensor_dense_matmul_op.cc,
 sparse_fill_empty_rows_op.cc, sparse_reorder_op.cc.
 """
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import rows, runs, stacking
+from capstan.hardware import cpu_loops
+from capstan.kernels import row_loops, rows, runs, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside
 from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
@@ -121,7 +123,7 @@ def _fill_empty_rows(
     return all_places[order], all_values[order], is_empty, went[: len(values)]
 
 
-def _fill_empty_rows_of_several(calls: Calls) -> list[Array] | None:
+def _fill_empty_rows_of_several(loop: cpu_loops.Loop, calls: Calls) -> list[Array] | None:
     indices, values, shapes, defaults = zip(*calls, strict=True)
     if not stacking.are_vectors(values, shapes) or any(
         each.shape != (len(part), len(shape)) or default.ndim
@@ -130,7 +132,16 @@ def _fill_empty_rows_of_several(calls: Calls) -> list[Array] | None:
         return None
     given = stacking.Blocks.of(values)
     results = stacking.Blocks([int(shape[0]) for shape in shapes])
-    places, numbers = np.concatenate(indices), np.concatenate(values)
+    places = np.ascontiguousarray(np.concatenate(indices))  # those of transposed ones are not
+    numbers = np.concatenate(values)
+    run = loop.after(len(places))
+    if run is not None:
+        is_empty = np.ones(results.total, np.uint8)
+        if run(places, places.shape[1], given.sizes, results.sizes, is_empty) == 0:
+            went = np.arange(given.total) - given.starts.repeat(given.sizes)
+            columns = (given.cut(places), given.cut(numbers), results.cut(is_empty.view(np.bool_)),
+                       given.cut(went))  # fmt: skip
+            return [part for parts in zip(*columns, strict=True) for part in parts]
     if not results.contain(np.ascontiguousarray(places[:, 0]), given):
         return None
     moved = results.moved(places[:, 0], given)
@@ -198,7 +209,11 @@ register(
     Kernel(
         "SparseFillEmptyRows",
         constantly(_fill_empty_rows),
-        join=Join(lambda nodes: _fill_empty_rows_of_several),
+        join=Join(
+            lambda nodes: functools.partial(
+                _fill_empty_rows_of_several, cpu_loops.Loop(row_loops.find_empty)
+            )
+        ),
     )
 )
 register(Kernel("SparseFillEmptyRowsGrad", constantly(_fill_empty_rows_grad)))

@@ -14,7 +14,8 @@ from capstan import errors
 from capstan.core import arrays, attr_value, farmhash, fingerprint, packed_strings, siphash
 from capstan.core.arrays import Array
 from capstan.core.packed_strings import PackedStrings
-from capstan.kernels import stacking
+from capstan.hardware import cpu_loops
+from capstan.kernels import hash_loops, stacking
 from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -143,13 +144,14 @@ def _fast(node: NodeContext) -> Function:
 def _fast_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Array]]:
     counts = np.array([node.attrs["num_buckets"] for node in nodes], np.uint64)
     is_same = bool((counts == counts[0]).all())
+    loop = cpu_loops.Loop(hash_loops.hash_strings)
 
     def buckets(calls: Calls) -> list[Array]:
         vectors = [strings for (strings,) in calls]
         shapes = [strings.shape for strings in vectors]
         blocks = stacking.Blocks([math.prod(shape) for shape in shapes])
         if all(isinstance(strings, PackedStrings) for strings in vectors):
-            hashes = farmhash.farm64_of_packed(packed_strings.join(vectors))
+            hashes = _hashes(loop, packed_strings.join(vectors))
         else:
             arrays = map(packed_strings.unpacked, vectors)
             texts = itertools.chain.from_iterable(array.ravel().tolist() for array in arrays)
@@ -163,6 +165,19 @@ def _fast_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Arr
         return [part.reshape(shape) for part, shape in zip(cut, shapes, strict=True)]
 
     return buckets
+
+
+def _hashes(loop: cpu_loops.Loop, strings: PackedStrings) -> Array:
+    """Return farmhash's fingerprints. `loop` is `hash_loops.hash_strings`."""
+    run = loop.after(len(strings))
+    if run is None:
+        return farmhash.farm64_of_packed(strings)
+    hashes = np.empty(len(strings), np.uint64)
+    data = np.frombuffer(strings.data, np.uint8)
+    if run(data, strings.starts, strings.sizes, hashes):
+        for number in (strings.sizes > hash_loops.LONGEST).nonzero()[0].tolist():
+            hashes[number] = farmhash.farm64(strings.text(number))
+    return hashes
 
 
 def _strong(node: NodeContext) -> Function:

@@ -27,19 +27,26 @@ def _formatter(attrs: Any, dtype: dtypes.DType) -> Callable[[Any], bytes]:
     It takes a number, or a text if the dtype is that of strings or of booleans.
     """
     fill = attr_value.text(attrs["fill"])
+    if len(fill) > 1:
+        raise invalid("Fill string must be one or fewer characters")
     if fill not in ("", " ", "+", "-", "0", "#"):
         raise invalid(f'Fill argument not supported: "{fill}"')
     width, precision = attrs["width"], attrs["precision"]
     if attrs["scientific"] and attrs["shortest"]:
         raise invalid("Cannot select both scientific and shortest notation")
-    if not dtype.is_floating and (attrs["scientific"] or attrs["shortest"] or precision >= 0):
-        raise invalid("scientific, shortest and precision are for floating point numbers only")
+    if not (dtype.is_floating or dtype.is_complex):
+        if attrs["scientific"] or attrs["shortest"]:
+            raise invalid(f"scientific and shortest format not supported for datatype {dtype.name}")
+        if precision >= 0:
+            raise invalid(f"precision not supported for datatype {dtype.name}")
     head = "%" + fill + (str(width) if width > -1 else "")
     head += f".{precision}" if precision > -1 else ""
     letter = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
 
     if dtype in (dtypes.string, dtypes.bool_):
         return lambda text: (f"{head}s" % text).encode()
+    if dtype.is_complex:
+        return lambda value: f"({head}{letter},{head}{letter})".encode() % (value.real, value.imag)
     # Without a function of Python around it, a format takes half the time.
     return f"{head}{letter if dtype.is_floating else 'd'}".encode().__mod__
 

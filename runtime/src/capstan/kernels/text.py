@@ -14,6 +14,7 @@ import numpy as np
 from capstan.core import arrays, attr_value, packed_strings
 from capstan.core.arrays import Array
 from capstan.core.packed_strings import PackedStrings
+from capstan.core.shapes import show
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
 
@@ -81,6 +82,8 @@ def _string_split(node: NodeContext) -> Function:
     skips_empty = bool(node.attrs["skip_empty"])
 
     def split(strings: Array, delimiter: Array) -> Any:
+        if np.ndim(delimiter):
+            raise invalid(f"delimiter must be a scalar, got shape: {show(np.shape(delimiter))}")
         separators = string(delimiter, "delimiter")
         # Each byte of the delimiter separates.
         cut: Callable[[bytes], list[bytes]]

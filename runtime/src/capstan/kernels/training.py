@@ -121,7 +121,9 @@ def _compiled(
     the value of a number. If it is no constant, a CPU runs them block by block.
     """
     if not node.hardware.is_host:
-        return node.hardware.ufunc(_recorded(node, formula, count, at, scratch, {}))
+        return node.hardware.ufunc(
+            _recorded(node, formula, count, at, scratch, {}), node.resources.spent
+        )
     before = _in_blocks(node, formula, count, at, scratch)
     numbers = {
         index: float(value)
@@ -133,7 +135,7 @@ def _compiled(
             program = _recorded(node, formula, count, at, scratch, constants)
         except recording.Unrecordable:
             continue
-        return node.hardware.ufunc(program, before)
+        return node.hardware.ufunc(program, node.resources.spent, before)
     return before
 
 

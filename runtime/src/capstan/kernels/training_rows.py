@@ -9,9 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from capstan.core import elementwise, recording
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import rows, stacking, training_cells
+from capstan.hardware import cpu_loops
+from capstan.kernels import row_loops, rows, stacking, training_cells
 from capstan.kernels import training_formulas as formulas
 from capstan.kernels.memory import is_on_host, put_rows
 from capstan.kernels.registry import Calls, Function, Join, NodeContext
@@ -97,62 +99,93 @@ def joined(formula: formulas.Formula, targets: str, gradient: int, scratch: int)
             nodes[0].attrs,
             training_cells.precision(nodes[0]),
         )
+        loop = cpu_loops.Loop(row_loops.put_rows)
+        compiled = _compiled(nodes[0], formula, count, gradient, scratch)
 
         def apply(calls: Calls) -> list[Cell] | None:
-            numbers = [list(call[count:]) for call in calls]
-            grads, indices = zip(
-                *[(n.pop(gradient), n.pop(gradient)) for n in numbers], strict=True
-            )
-            if not _are_same(numbers) or not stacking.are_vectors(indices):
+            given = [*zip(*calls, strict=True)]
+            groups, numbers = [*zip(*given[:count], strict=True)], given[count:]
+            grads, indices = numbers.pop(gradient), numbers.pop(gradient)
+            if not all(map(_are_same, numbers)) or not stacking.are_vectors(indices):
                 return None
-            groups = [call[:count] for call in calls]
-            blocks = stacking.Blocks.of(indices)
+            blocks, named = stacking.Blocks.of(indices), np.concatenate(indices)
             with training_cells.Locked([cell for group in groups for cell in group]):
-                tables = [[cell.writable() for cell in group] for group in groups]
-                if not _fit(tables, grads, indices, blocks):
+                columns = [[cell.writable() for cell in cells] for cells in given[:count]]
+                if not all(map(stacking.are_alike, columns)):
                     return None
-                update = formula(attrs, *widen(numbers[0]))
-                stacked = [
-                    stacking.rows_of_each(columns, indices, blocks)
-                    for columns in zip(*tables, strict=True)
-                ]
+                if not _fit(columns, grads, named, blocks):
+                    return None
+                stacked = [stacking.rows_of_each(each, named, blocks) for each in columns]
                 *parts, slope = widen((*stacked, np.concatenate(grads)))
-                update(*parts, slope, *(allocate(slope.shape, slope.dtype) for _ in range(scratch)))
-                for columns, part in zip(zip(*tables, strict=True), parts, strict=True):
-                    stacking.put_rows_of_each(columns, indices, part, blocks)
-            return [group[0] for group in groups]
+                first = [each[0] for each in numbers]
+                if compiled is not None and slope.dtype == parts[0].dtype:
+                    compiled(*parts, slope, *first, *parts)
+                else:
+                    update = formula(attrs, *widen(first))
+                    spaces = (allocate(slope.shape, slope.dtype) for _ in range(scratch))
+                    update(*parts, slope, *spaces)
+                put = loop.after(slope.size)
+                put = put if all(map(stacking.suit_loops, columns)) else None
+                for column, part in zip(columns, parts, strict=True):
+                    stacking.put_rows_of_each(column, named, part, blocks, put)
+            return list(given[0])
 
         return apply
 
     return Join(make)
 
 
-def _are_same(numbers: Sequence[Sequence[Array]]) -> bool:
-    """Return whether all nodes have the same hyperparameters."""
+def _compiled(
+    node: NodeContext, formula: formulas.Formula, count: int, gradient: int, scratch: int
+) -> Callable[..., Any] | None:
+    """Return the function that runs an update of rows as a program (`Device.ufunc`), or None.
+
+    Its inputs are rows of the variables and of the gradient, and the hyperparameters. The results
+    are new rows of the variables.
+    """
+    dtype = np.dtype(node.attrs["T"].as_numpy_dtype)
+    if elementwise.computed(dtype) != dtype:
+        return None
+    others = list(range(count, len(node.input_dtypes)))
+    del others[gradient : gradient + 2]
+    for constants in ({}, node.constants):
+        recorder = recording.Recorder(dtype)
+        changed = [recorder.input() for _ in range(count)]
+        slope = recorder.input()
+        numbers = [
+            recorder.constant(float(constants[index])) if index in constants else given
+            for index, given in ((index, recorder.input()) for index in others)
+        ]
+        try:
+            update = formula(node.attrs, *numbers)
+            update(*changed, slope, *(recorder.scratch() for _ in range(scratch)))
+            return node.hardware.ufunc(recorder.program(changed), node.resources.spent)
+        except recording.Unrecordable:
+            continue
+    return None
+
+
+def _are_same(numbers: Sequence[Array]) -> bool:
+    """Return whether all nodes have the same hyperparameter."""
     first = numbers[0]
-    return all(
-        own is other or own == other
-        for each in numbers[1:]
-        for own, other in zip(each, first, strict=True)
-    )
+    return all(own is first or own == first for own in numbers)
 
 
 def _fit(
-    tables: Sequence[Sequence[Array]],
+    columns: Sequence[Sequence[Array]],
     grads: Sequence[Array],
-    indices: Sequence[Array],
+    named: Array,
     blocks: stacking.Blocks,
 ) -> bool:
     """Return whether the tables have the rows that the gradients name, each named once."""
-    for each, grad, index in zip(tables, grads, indices, strict=True):
-        count, *shape = each[0].shape
-        if grad.shape != (len(index), *shape):
+    firsts = columns[0]
+    shape = firsts[0].shape[1:]
+    if [grad.shape for grad in grads] != [(count, *shape) for count in blocks.sizes.tolist()]:
+        return False
+    rows_of = stacking.Blocks.of(firsts)
+    for column in columns[1:]:
+        if [*map(len, column)] != rows_of.sizes.tolist() or column[0].shape[1:] != shape:
             return False
-        for table in each[1:]:
-            if table.shape != (count, *shape):
-                return False
-    rows_of = stacking.Blocks.of([each[0] for each in tables])
-    named = np.concatenate(indices)
     return rows_of.contain(named, blocks) and _are_distinct(
         rows_of.moved(named, blocks), rows_of.total
     )

@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.framework.ops import unary
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
@@ -89,6 +91,11 @@ def _as_shaped(y: Array, dy: Array) -> Array:
 
 
 def _cast(node: NodeContext) -> Function:
+    kinds = (node.input_dtypes[0], node.output_dtypes[0])
+    if not unary.CASTABLE.issuperset(kinds):
+        source, wanted = (each.name for each in kinds)
+        message = f"Cast {source} to {wanted} is not supported"
+        raise errors.UnimplementedError(None, None, message)
     target = node.output_dtypes[0].as_numpy_dtype
     # NumPy warns when it discards imaginary parts.
     takes_real_part = node.input_dtypes[0].is_complex and not node.output_dtypes[0].is_complex

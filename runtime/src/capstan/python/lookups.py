@@ -1,17 +1,17 @@
-"""The names of `tf.python` that Capstan's modules have by another name.
+"""The names of `tf.python` that a table of names cannot give: computed names, and results of calls.
 
 A lookup takes a name in a module of TensorFlow. It returns what Capstan has for this name, or
 raises AttributeError. It imports a module only when it is asked for a name.
 """
 
+import functools
 import importlib
 import re
 from collections.abc import Callable
 from typing import Any
 
 from capstan.core import dtypes
-from capstan.framework import opdef
-from capstan.framework.raw import raw
+from capstan.framework import generated, opdef
 
 COLUMNS = tuple(
     f"capstan.api.feature_column.{name}"
@@ -19,37 +19,30 @@ COLUMNS = tuple(
 )
 """The modules of the classes of feature columns."""
 
+_OLD_COLUMNS = (
+    *("capstan.api.feature_column.custom", *COLUMNS),
+    *("capstan.api.feature_column.models", "capstan.api.feature_column"),
+)
+
 
 def op(name: str) -> Any:
-    """Return the function that adds an op, such as `BroadcastGradientArgs` for its snake case."""
+    """Return the function that adds an op, such as `BroadcastGradientArgs` for its snake case.
+
+    As in TensorFlow's modules of such functions, attributes may follow the inputs by position:
+    first those without a default. The last argument is the name.
+    """
     wanted = name.replace("_", "").lower()
     for row in opdef.all_rows():
         if row.name.lower() == wanted:
-            return getattr(raw, row.name)
+            return generated.function(row)
     raise AttributeError(name)
 
 
+@functools.cache
 def tree_op(name: str) -> Any:
     """Return the function that adds an op of boosted trees, by its name without this prefix."""
     whole = re.sub("^quantile_(add|flush)", r"quantile_stream_resource_\1", name)
     return op(f"boosted_trees_{whole}")
-
-
-def old_tensor_util(name: str) -> Any:
-    """Return the function that had this name before TensorFlow 1.0."""
-    from capstan.api import tensor_messages
-
-    if name == "MakeNdarray":
-        return tensor_messages.make_ndarray
-    raise AttributeError(name)
-
-
-def test_case(name: str) -> Any:
-    from capstan.api import testing_case
-
-    if name == "TensorFlowTestCase":
-        return testing_case.TestCase
-    raise AttributeError(name)
 
 
 def logger(name: str) -> Any:
@@ -58,15 +51,6 @@ def logger(name: str) -> Any:
 
     if name == "_logger":
         return logging.get_logger()
-    raise AttributeError(name)
-
-
-def summary_writer_cache(name: str) -> Any:
-    """Return the class of the writers of summaries by its name from before TensorFlow 1.0."""
-    from capstan.train import summary_writer
-
-    if name == "SummaryWriterCache":
-        return summary_writer.FileWriterCache
     raise AttributeError(name)
 
 
@@ -79,15 +63,6 @@ def executor(name: str) -> Any:
     raise AttributeError(name)
 
 
-def coordinator(name: str) -> Any:
-    """Return the function that tells whether `train_and_evaluate` needs a coordinator."""
-    from capstan.estimator import training
-
-    if name == "should_run_distribute_coordinator":
-        return training.should_run_distribute_coordinator
-    raise AttributeError(name)
-
-
 def ref_dtype(name: str) -> Any:
     """Return the dtype of a reference to a variable, such as `float32_ref`."""
     if not name.endswith("_ref"):
@@ -96,24 +71,6 @@ def ref_dtype(name: str) -> Any:
         return dtypes.as_dtype(name)
     except TypeError:
         raise AttributeError(name) from None
-
-
-def new_variable(name: str) -> Any:
-    """Return the class of variables by the name that it has had since TensorFlow 1.12."""
-    from capstan.api import variables
-
-    if name == "VariableV1":
-        return variables.Variable
-    raise AttributeError(name)
-
-
-def partition_info(name: str) -> Any:
-    """Return the class of `partition_info`, whose name begins with an underscore in TensorFlow."""
-    from capstan.api import partitions
-
-    if name == "_PartitionInfo":
-        return partitions.PartitionInfo
-    raise AttributeError(name)
 
 
 def hidden(module: str) -> Callable[[str], Any]:
@@ -128,19 +85,21 @@ def hidden(module: str) -> Callable[[str], Any]:
     return find
 
 
-def python_functions(name: str) -> Any:
-    """Return the functions that `py_func` has registered in this process."""
-    from capstan.resources import python_functions
+def ragged_conversion(name: str) -> Any:
+    """Return a function that converts a RaggedTensor, or a tensor to one. They are its methods."""
+    from capstan.api.ragged import tensor
 
-    if name == "_py_funcs":
-        return python_functions.FUNCTIONS
+    if name in ("from_sparse", "from_tensor", "to_sparse", "to_tensor"):
+        return getattr(tensor.RaggedTensor, name)
     raise AttributeError(name)
 
 
 def old_column(name: str) -> Any:
-    """Return a class of columns by its older name, such as `_EmbeddingColumn`."""
+    """Return a class or function of columns by its older name, such as `_EmbeddingColumn`."""
+    if name == "_LazyBuilder":
+        return importlib.import_module("capstan.api.feature_column.columns").Features
     if name.startswith("_"):
-        for module in COLUMNS:
+        for module in _OLD_COLUMNS:
             found = getattr(importlib.import_module(module), name[1:], None)
             if found is not None:
                 return found

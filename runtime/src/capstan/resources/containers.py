@@ -11,8 +11,8 @@ from typing import Any
 
 from capstan import errors
 from capstan.core import dtypes, resource_name
-from capstan.hardware import cpu, device
-from capstan.resources import alarms, handles, resource, variable
+from capstan.hardware import costs, cpu, device
+from capstan.resources import alarms, collective_member, handles, resource, variable
 
 _Key = tuple[resource_name.ResourceName, str]
 """The name of a resource and its device."""
@@ -35,6 +35,8 @@ class ResourceManager:
         self.alarms = alarms.Alarms()
         self.iterate: Callable[..., None] = _refuse_loops
         """Runs a loop whose iterations are steps. The services of the task set it."""
+        self.collectives: collective_member.Runner = collective_member.NoRunner()
+        """Runs collective operations. The services of the task set it."""
         self._lock = threading.Lock()
         self._variables: dict[_Key, tuple[variable.Variable, dtypes.DType]] = {}
         self._cleared: set[_Key] = set()
@@ -95,19 +97,26 @@ class SessionResources:
     random op therefore continues its stream, whichever other nodes a step fetches. Thread-safe.
     """
 
-    def __init__(self, task: ResourceManager) -> None:
+    def __init__(self, task: ResourceManager, spent: costs.Costs | None = None) -> None:
         self._task = task
         self._lock = threading.Lock()
         self._kept: dict[str, Any] = {}
+        self.spent = spent or costs.Costs()
+        """The time that the elementwise programs of the session have taken."""
 
     def apart(self) -> "SessionResources":
         """Return the resources of the task for nodes that keep other objects than the session's."""
-        return SessionResources(self._task)
+        return SessionResources(self._task, self.spent)
 
     @property
     def iterate(self) -> Callable[..., None]:
         """Runs a loop whose iterations are steps, as `services.iterations` does."""
         return self._task.iterate
+
+    @property
+    def collectives(self) -> collective_member.Runner:
+        """Runs collective operations, as `services.collectives` does."""
+        return self._task.collectives
 
     @property
     def handles(self) -> handles.Handles:

@@ -5,15 +5,40 @@ placed graph -> prune -> inline -> verify -> lift -> simplify -> relieve -> prun
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from capstan import errors
-from capstan.core import devices, function, node
+from capstan.core import collector, devices, function, node
 from capstan.executor import bind, fold
-from capstan.graph import idle, infer, inline, lift, order, prune, simplify, specialise, verify
+from capstan.graph import (
+    collective_keys,
+    idle,
+    infer,
+    inline,
+    lift,
+    order,
+    prune,
+    simplify,
+    specialise,
+    verify,
+)
 from capstan.partition import copies, loop_memories, partition, parts
 from capstan.placement import bodies, place
 from capstan.services import loop_parts, registrations, session_graph, signature, step_run
+
+
+@dataclass(frozen=True, slots=True)
+class _Simplified:
+    """The nodes of a step, its fetches that are not fed, and what the passes know about them.
+
+    `copied` are the nodes that copy fetches to the host.
+    """
+
+    nodes: dict[str, node.Node]
+    fetches: list[node.Edge]
+    known: infer.Knowledge
+    special: specialise.Specialiser
+    copied: Mapping[node.Edge, node.Edge]
 
 
 class Compiler:
@@ -45,22 +70,10 @@ class Compiler:
             OpError: the nodes do not fit together, or a task refuses its part or does not answer.
                 The other tasks then forget their parts of the step.
         """
-        _, edges = requested.edges()
-        fetches = [edge for edge in edges if edge not in facts]
-        placed = graph.needed(nodes, list(facts), edges, requested.targets)
-        roots = [*(edge.node for edge in fetches), *requested.targets]
-        placed = inline.inline(placed, functions, roots, self.place_bodies)
-        verify.verify(placed, facts)
-        lifted, loops = lift.lift(placed, facts, roots)
-        special = specialise.Specialiser(functions, loops, fold.evaluate, self.place_bodies)
-        simple, known = simplify.simplify(lifted, facts, frozenset(roots), fold.evaluate, special)
-        simple = idle.relieve(simple, frozenset(facts), frozenset(roots), known)
-        _check_fetches(fetches, known)
-        fed = [edge for edge in facts if edge.node in simple]
-        needed = prune.prune(simple, fed, fetches, requested.targets)
-        needed = loop_memories.assign(needed, special.made, facts.keys())
-        needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
-        fetches = [copied.get(edge, edge) for edge in fetches]
+        with collector.paused(len(nodes)):
+            ready = self._simplified(graph, nodes, functions, requested, facts)
+        needed, known, special, copied = ready.nodes, ready.known, ready.special, ready.copied
+        fetches = [copied.get(edge, edge) for edge in ready.fetches]
         with self._registrations.attempt(deadline) as attempt:
             loop_steps = loop_parts.LoopParts(
                 special,
@@ -71,9 +84,10 @@ class Compiler:
             needed = loop_steps.replaced(needed, fetches)
             tasks = {name: devices.task_of(found.device) for name, found in needed.items()}
             waiting = _waiting(needed)
-            cut = partition.partition(
-                needed, tasks, list(facts), fetches, known, self._home, waiting
-            )
+            with collector.paused(len(needed)):
+                cut = partition.partition(
+                    needed, tasks, list(facts), fetches, known, self._home, waiting
+                )
             if special.made:
                 cut = {
                     task: replace(part, functions=special.called(part.nodes))
@@ -81,6 +95,33 @@ class Compiler:
                 }
             compiled = attempt.register(parts.traced(cut) if requested.traced else cut)
         return replace(compiled, copies=copied) if copied else compiled
+
+    def _simplified(
+        self,
+        graph: session_graph.SessionGraph,
+        nodes: Mapping[str, node.Node],
+        functions: function.Library,
+        requested: signature.Signature,
+        facts: Mapping[node.Edge, infer.Fed],
+    ) -> "_Simplified":
+        """Return the nodes that a step runs, before they are cut into parts."""
+        _, edges = requested.edges()
+        fetches = [edge for edge in edges if edge not in facts]
+        placed = graph.needed(nodes, list(facts), edges, requested.targets)
+        roots = [*(edge.node for edge in fetches), *requested.targets]
+        placed = inline.inline(placed, functions, roots, self.place_bodies)
+        placed = collective_keys.assign(placed, requested.collective_graph_key)
+        verify.verify(placed, facts)
+        lifted, loops = lift.lift(placed, facts, roots)
+        special = specialise.Specialiser(functions, loops, fold.evaluate, self.place_bodies)
+        simple, known = simplify.simplify(lifted, facts, frozenset(roots), fold.evaluate, special)
+        simple = idle.relieve(simple, frozenset(facts), frozenset(roots), known)
+        _check_fetches(fetches, known)
+        fed = [edge for edge in facts if edge.node in simple]
+        needed = prune.prune(simple, fed, fetches, requested.targets)
+        needed = loop_memories.assign(needed, special.made, facts.keys())
+        needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
+        return _Simplified(needed, fetches, known, special, copied)
 
     def place_bodies(
         self, nodes: Mapping[str, node.Node], callers: Mapping[str, str]

@@ -10,7 +10,7 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -118,7 +118,7 @@ class Master:
             OpError: as `master_session.MasterSession.run`.
         """
         session = self._session(handle)
-        requested = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
+        requested = _signature(feeds, fetches, targets, options)
         deadline = _deadline(session, options)
         if options.is_repeated and session.repeat(requested, deadline, cancellation):
             return []
@@ -135,7 +135,7 @@ class Master:
     ) -> tuple[list[Array], Any]:
         """Run a step, as `master_session.MasterSession.run_with_metadata`."""
         session = self._session(handle)
-        requested = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
+        requested = _signature(feeds, fetches, targets, options)
         deadline = _deadline(session, options)
         return session.run_with_metadata(
             requested, list(feeds.values()), options, deadline, cancellation
@@ -150,7 +150,7 @@ class Master:
         options: interfaces.StepOptions,
     ) -> int:
         """Remember a signature of a session, as `master_session.MasterSession.make_callable`."""
-        requested = signature.Signature(tuple(feeds), tuple(fetches), tuple(targets))
+        requested = _signature(feeds, fetches, targets, options)
         return self._session(handle).make_callable(requested, options)
 
     def run_callable(
@@ -313,6 +313,16 @@ def _deadline(
     asked, usual = options.timeout_ms, session.settings.operation_timeout_ms
     limit = asked if asked > 0 else usual
     return time.monotonic() + limit / 1000 if limit else None
+
+
+def _signature(
+    feeds: Iterable[str],
+    fetches: Iterable[str],
+    targets: Iterable[str],
+    options: interfaces.StepOptions,
+) -> signature.Signature:
+    names = tuple(feeds), tuple(fetches), tuple(targets)
+    return signature.Signature(*names, collective_graph_key=options.collective_graph_key)
 
 
 def _unknown(handle: str) -> errors.AbortedError:

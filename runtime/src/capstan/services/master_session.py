@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, function, node
+from capstan.core import collector, config, function, node
 from capstan.graph import infer, portion, prune
 from capstan.placement import available, place
 from capstan.services import (
@@ -85,7 +85,7 @@ class MasterSession:
         Raises:
             InvalidArgumentError: two nodes, or two different functions, have one name.
         """
-        with self._lock:
+        with self._lock, collector.paused(len(nodes)):
             self._graph = self._graph.extended(nodes, self._placer, 0, functions)
 
     def extend(
@@ -113,7 +113,8 @@ class MasterSession:
                     f"Session {self.handle} is at graph version {self._graph.version}, not "
                     f"{version}: another client extended it; create a new session",
                 )
-            extended = self._graph.extended(nodes, self._placer, version + 1, functions)
+            with collector.paused(len(nodes)):
+                extended = self._graph.extended(nodes, self._placer, version + 1, functions)
             resizes_more = extended.resized != self._graph.resized
             self._graph = extended
             if resizes_more:

@@ -1,6 +1,7 @@
 """The parts of one step in flight that other tasks run."""
 
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ from capstan import errors
 from capstan.core import node
 from capstan.core.arrays import Array
 from capstan.partition import parts
-from capstan.services import restarts
+from capstan.services import inbox, restarts
 from capstan.transport import api
 
 WITHDRAW_SECONDS = 0.5
@@ -55,18 +56,26 @@ class RemoteParts:
         self.waiting: set[str] = set()
         """The tasks that have a link and have not reported the end of their part."""
 
-    def connect(self, limit: float, check: Callable[[], None]) -> None:
-        """Take a link to each task, until `limit`. Call `check`, which may raise, after each link.
+    def connect(self, deadline: float | None, patience_s: float, check: Callable[[], None]) -> None:
+        """Take a link to each task. Call `check`, which may raise, after each link.
 
         Raises:
+            DeadlineExceededError: a task, which may be slow, did not answer before the deadline of
+                the step.
+            UnavailableError: a task could not be reached, or did not answer within `patience_s`.
             AbortedError: a task was restarted, and has lost its part.
             OpError: as `api.Links.take`.
         """
+        patience = time.monotonic() + patience_s
+        limit = patience if deadline is None else min(patience, deadline)
         for remote in self._remotes:
             try:
                 link = self._pool.take(remote.task, remote.incarnation, limit)
             except errors.AbortedError as restarted:
                 raise restarts.graph_not_found(remote.handle, remote.task) from restarted
+            except errors.DeadlineExceededError as late:
+                inbox.require_before(deadline)
+                raise errors.UnavailableError(None, None, late.message) from None
             self.waiting.add(remote.task)
             with self._lock:
                 self.links[remote.task] = link

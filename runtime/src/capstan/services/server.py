@@ -19,8 +19,10 @@ from capstan.core import devices
 from capstan.hardware import factories
 from capstan.resources import containers
 from capstan.services import (
+    collectives,
     cores,
     first_process,
+    group_leader,
     identity,
     iterations,
     master,
@@ -32,7 +34,7 @@ from capstan.services import (
     worker,
 )
 from capstan.transport import dialer, limits, listener, pool
-from capstan.transport.grpc import client, server
+from capstan.transport.grpc import remote_worker, server
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1"})
 
@@ -132,6 +134,7 @@ class Server:
         targets.withdraw(self.target)
         self._masters.close()
         self.master.close()
+        self._collectives.close()
         self._control.stop()
         self._listener.close()
         self._steps.close()
@@ -150,14 +153,18 @@ class Server:
         usable = cores.usable()
         cores.sleep_when_idle()
         cores.limit(cores.threads_for(self.settings, self._task, addresses, usable))
-        self._peers = peers = client.Peers(
+        self._peers = peers = remote_worker.Peers(
             addresses, identity.of_task(self._task), self._tls, self._task
         )
         self._links = links = pool.Pool(
             dialer.LinkDialer(self._task, addresses, peers.worker, planes=self._planes)
         )
         held.iterate = iterations.Iterations(home, links).start
-        self._steps = step_server.StepServer(home, links, peers.worker)
+        leader = group_leader.GroupLeader()
+        self._collectives = held.collectives = self._runner(leader)
+        self._steps = step_server.StepServer(
+            home, links, peers.worker, collectives=self._collectives.serve
+        )
         self._masters = masters.Masters(home, peers.worker)
         reachable = host if listener.TCP in self._planes else None
         self._listener = listener.Listener(reachable, incarnation, self._steps.serve)
@@ -173,10 +180,44 @@ class Server:
                 limits.request_bytes(),
                 self._tls,
                 addresses,
+                leader,
             )
         except errors.UnknownError:
             self._listener.close()
             raise
+
+    def _runner(self, here: group_leader.GroupLeader) -> collectives.Collectives:
+        """Return the runner of the collective operations of this task.
+
+        `here` is the leader of their groups if this task leads.
+        """
+        chosen, peers = self._leader(), self._peers
+        return collectives.Collectives(
+            self._task,
+            lambda: here if chosen == self._task else peers.worker(chosen).leader,
+            here.forget_step,
+            peers.worker,
+            self._links,
+        )
+
+    def _leader(self) -> str:
+        """Return the task that knows the groups of collective operations. By default, this one.
+
+        Raises:
+            InvalidArgumentError: the cluster has no such task.
+        """
+        named = self.settings.collective_group_leader
+        if not named:
+            return self._task
+        leader = devices.task_of(named)
+        if leader not in self._def.cluster.tasks():
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"experimental.collective_group_leader is {named!r}, which is no task of the "
+                f"cluster: {_described(self._def.cluster)}",
+            )
+        return leader
 
 
 def _definition(

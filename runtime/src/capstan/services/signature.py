@@ -31,7 +31,8 @@ MAX_VARIANTS = 8
 class Signature(NamedTuple):
     """The names of a run: tensor names of feeds and fetches, op names of targets.
 
-    A run that is `traced` returns the times of its nodes too. The names are a tuple because every
+    A run that is `traced` returns the times of its nodes too. `collective_graph_key` is that of
+    RunOptions. The names are a tuple because every
     step looks up its signature, and tuples are hashed fast.
     """
 
@@ -39,17 +40,18 @@ class Signature(NamedTuple):
     fetches: tuple[str, ...]
     targets: tuple[str, ...]
     traced: bool = False
+    collective_graph_key: int = 0
 
     def in_order(self) -> "Signature":
         """Return this signature with its names sorted, and each name once.
 
-        >>> Signature(("y:0", "x:0"), ("a:0", "a:0"), ()).in_order()
-        Signature(feeds=('x:0', 'y:0'), fetches=('a:0',), targets=(), traced=False)
+        >>> Signature(("y:0", "x:0"), ("a:0", "a:0"), ()).in_order()[:3]
+        (('x:0', 'y:0'), ('a:0',), ())
         """
         feeds, fetches, targets = (
             tuple(sorted(set(names))) for names in (self.feeds, self.fetches, self.targets)
         )
-        return Signature(feeds, fetches, targets, self.traced)
+        return self._replace(feeds=feeds, fetches=fetches, targets=targets)
 
     def edges(self) -> tuple[tuple[node.Edge, ...], tuple[node.Edge, ...]]:
         """Return the feeds and the fetches as edges.

@@ -178,11 +178,13 @@ class StepRun:
             self._local.fail(inbox.timed_out())
 
     def _begin(self, feeds: Feeds) -> None:
-        """Take a link to each remote task. Start the remote parts, and then the local part."""
+        """Take a link to each remote task. Start the remote parts, and then the local part.
+
+        Raises DeadlineExceededError if the deadline has passed, perhaps during the compilation.
+        """
+        inbox.require_before(self._deadline)
         if self._step.remotes:
-            patience = time.monotonic() + RECONNECT_SECONDS
-            limit = patience if self._deadline is None else min(patience, self._deadline)
-            self._remotes.connect(limit, self._require_alive)
+            self._remotes.connect(self._deadline, RECONNECT_SECONDS, self._require_alive)
             self._is_started = True
             self._remotes.start(feeds)
         self._is_started = True
@@ -201,7 +203,6 @@ class StepRun:
         )
         if self._cancelled is not None:
             return  # `cancel` may not have seen the local part
-        inbox.require_before(self._deadline)
         self._local.start([feeds[edge] for edge in self._step.local.part.feeds])
 
     def _run(self, feeds: Feeds) -> None:

@@ -29,6 +29,8 @@ from capstan.services import early, worker
 from capstan.transport import api, frames, interfaces, listener
 
 Peers = Callable[[str], interfaces.WorkerApi]
+ServeCollectives = Callable[[api.Frame, api.Link], Callable[[], None]]
+"""Takes a RECV_BUF frame and its link. Returns a function that withdraws the request."""
 Unread = dict[int, Sequence[waiters.GiveBack]]
 """How to give back what the last step of a link has taken, by step.
 
@@ -59,8 +61,13 @@ class StepServer:
         links: api.Links,
         peers: Peers,
         max_early_bytes: int = _EARLY_BYTES,
+        collectives: ServeCollectives | None = None,
     ) -> None:
-        """`max_early_bytes` bounds the messages that are kept for steps before their start."""
+        """`max_early_bytes` bounds the messages that are kept for steps before their start.
+
+        `collectives` answers the requests for tensors of collective operations.
+        """
+        self._collectives = collectives or _refuse_collectives
         self._home = home
         self._links = links
         self._peers = peers
@@ -81,6 +88,7 @@ class StepServer:
         peer = hello.task
         current: int | None = None
         unread: Unread = {}
+        withdraw = _nothing
         cause: errors.OpError | None = None
         try:
             while True:
@@ -92,6 +100,8 @@ class StepServer:
                 elif frame.kind in (api.Kind.CANCEL, api.Kind.UNDO):
                     if frame.step == current:
                         self._end(frame, unread)
+                elif frame.kind is api.Kind.RECV_BUF:
+                    withdraw = self._collectives(frame, link)
                 elif frame.step == current:
                     self._deliver(frame)
                 else:
@@ -102,6 +112,7 @@ class StepServer:
             logging.getLogger("capstan").warning("link from %s closed: %r", peer, fault)
             cause = errors.from_exception(fault)
         finally:
+            withdraw()
             if current is not None:
                 self._fail(current, cause or _cancelled())
             link.close()
@@ -183,7 +194,10 @@ class StepServer:
 
         If the third task was restarted during the step, the master of the step detects this.
         """
-        incarnation, link = self._link_to(task, time.monotonic() + _PUSH_SECONDS)
+        try:
+            incarnation, link = self._link_to(task, time.monotonic() + _PUSH_SECONDS)
+        except errors.DeadlineExceededError as late:  # The deadline is not that of the step.
+            raise errors.UnavailableError(None, None, late.message) from None
         try:
             link.send(frame)
         except BaseException:
@@ -238,6 +252,14 @@ class StepServer:
             part_run = self._runs.get(step)
         if part_run is not None:
             part_run.fail(cause)
+
+
+def _nothing() -> None:
+    pass
+
+
+def _refuse_collectives(frame: api.Frame, link: api.Link) -> Callable[[], None]:
+    raise errors.UnimplementedError(None, None, "This task runs no collective operations")
 
 
 def _give_back(unread: Unread, step: int) -> None:

@@ -13,7 +13,9 @@ from capstan.core import config
 from capstan.hardware import factories
 from capstan.resources import containers
 from capstan.services import (
+    collectives,
     cores,
+    group_leader,
     host_memory,
     identity,
     iterations,
@@ -54,6 +56,11 @@ def publish(target: str, owner: Owner) -> None:
     _TARGETS[target] = owner
 
 
+def is_here(target: str) -> bool:
+    """Return whether a server of this process has the target."""
+    return target in _TARGETS
+
+
 def withdraw(target: str) -> None:
     """Remove a target from the table, if it is there."""
     _TARGETS.pop(target, None)
@@ -84,9 +91,9 @@ def find(
     if target.startswith("grpc://") and clusters.is_address(target.removeprefix("grpc://")):
         # The import of gRPC takes longer than any other import. Programs without servers skip this
         # import.
-        from capstan.transport.grpc import client
+        from capstan.transport.grpc import remote_master
 
-        return client.GrpcMaster(target, identity.of_process(), identity.tls()), chosen
+        return remote_master.GrpcMaster(target, identity.of_process(), identity.tls()), chosen
     raise errors.NotFoundError(
         None,
         None,
@@ -123,6 +130,10 @@ def _direct(settings: config.SessionConfig) -> master.Master:
     home = worker.Worker(LOCALHOST, incarnation, held)
     links = NoLinks()
     held.iterate = iterations.Iterations(home, links).start
+    leader = group_leader.GroupLeader()
+    held.collectives = collectives.Collectives(
+        LOCALHOST, lambda: leader, leader.forget_step, _no_peer, links
+    )
     return master.Master(home, lambda: (LOCALHOST,), _no_peer, links, _LATE)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from capstan import errors
+from capstan.core import collector
 from capstan.executor import program, traced_program
 from capstan.hardware import device
 from capstan.kernels import registry
@@ -180,7 +181,8 @@ def _compiled(part: parts.Part, resources: containers.SessionResources) -> progr
     try:
         if parts.is_traced(part):
             return traced_program.TracedProgram(part, resources)
-        return program.Program(part, resources)
+        with collector.paused(len(part.nodes)):
+            return program.Program(part, resources)
     except errors.OpError:
         raise
     except Exception as fault:

@@ -278,6 +278,8 @@ _LATE = {
 
 def __getattr__(name: str) -> Any:
     """Import a name of `_LATE` at its first use and keep it in the module."""
+    if name == "experimental":
+        return importlib.import_module("capstan.train.experimental")
     if name not in _LATE:
         raise _absent("tf.train", name)
     value = getattr(importlib.import_module(_LATE[name]), name)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import logging, resources
-from capstan.framework import collections, control_context
+from capstan.framework import collection_protos, collections, control_context
 from capstan.framework import graph as graphs
 
 _Keys = collections.GraphKeys
@@ -64,12 +64,16 @@ def add_collection_def(
     if not members:
         return
     try:
-        kind = "bytes_list" if key in _WITH_PROTOS else _kind(members[0])
+        kind = "bytes_list" if _has_messages(key) else _kind(members[0])
         values = _values(key, kind, members, export_scope)
         getattr(meta_graph_def.collection_def[key], kind).value.extend(values)
     except (AttributeError, TypeError, ValueError) as error:
         logging.warning(_UNSUPPORTED, key, error)
         meta_graph_def.collection_def.pop(key, None)
+
+
+def _has_messages(key: str) -> bool:
+    return key in _WITH_PROTOS or collection_protos.conversion_of(key).to_proto is not None
 
 
 def _kind(member: Any) -> str:
@@ -83,8 +87,9 @@ def _kind(member: Any) -> str:
 
 
 def _values(key: str, kind: str, members: Sequence[Any], scope: str | None) -> list[Any]:
-    if key in _WITH_PROTOS:
-        messages = [member.to_proto(export_scope=scope) for member in members]
+    if _has_messages(key):
+        to_proto = collection_protos.conversion_of(key).to_proto or _own_message
+        messages = [to_proto(member, export_scope=scope) for member in members]
         return [message.SerializeToString() for message in messages if message is not None]
     if kind == "node_list":
         return [
@@ -95,3 +100,7 @@ def _values(key: str, kind: str, members: Sequence[Any], scope: str | None) -> l
     if kind == "bytes_list":
         return [member.encode() if isinstance(member, str) else member for member in members]
     return list(members)
+
+
+def _own_message(member: Any, export_scope: str | None) -> Any:
+    return member.to_proto(export_scope=export_scope)

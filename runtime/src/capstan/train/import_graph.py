@@ -9,7 +9,7 @@ from typing import Any
 
 from capstan.api import importer, logging, variable_collections, variables
 from capstan.core import attr_value, control_flow_messages, queue_runner_messages
-from capstan.framework import collections, context_defs, names
+from capstan.framework import collection_protos, collections, context_defs, names
 from capstan.framework import graph as graphs
 from capstan.resources import files
 from capstan.train import collection_defs, meta_graph, queue_runner
@@ -217,7 +217,10 @@ def _members(
         return [_queue_runner(value, prefix) for value in values]
     if key == _Keys.SAVERS:
         return [_saver(value, prefix) for value in values]
-    return values
+    proto_type, _, from_proto = collection_protos.conversion_of(key)
+    if proto_type is None or from_proto is None:
+        return values
+    return [from_proto(proto_type.FromString(value), import_scope=prefix.scope) for value in values]
 
 
 def _variable(

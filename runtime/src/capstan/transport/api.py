@@ -29,6 +29,10 @@ class Kind(enum.IntEnum):
     DONE if the part had ended before. UNDO tells a task that the step has failed. The task ends its
     part. If the part has succeeded, the task gives back the elements that the part took, unless a
     segment has read them. An UNDO has no answer.
+
+    RECV_BUF asks for a tensor of a collective operation. The answer is a BUF, as soon as the peer
+    has the tensor. These two frames have the fields of RecvBuf in TensorFlow's worker.proto, and
+    belong to no part of a step.
     """
 
     HELLO = 1
@@ -37,6 +41,8 @@ class Kind(enum.IntEnum):
     DONE = 4
     CANCEL = 5
     UNDO = 6
+    RECV_BUF = 7
+    BUF = 8
 
 
 class Frame(NamedTuple):
@@ -45,7 +51,9 @@ class Frame(NamedTuple):
     In START, `subject` is the handle of the registered part, and the values are its feeds. In LEG,
     `subject` is the number of a `partition.parts.Message`, and the values are those of the message.
     In DONE, `subject` is a status code. If the code is 0, the values are the fetches of the part.
-    Otherwise the only value is the error message as bytes.
+    Otherwise the only value is the error message as bytes. In RECV_BUF, `step` is the number that
+    the leader gave to the steps, and the only value is the name of the tensor as bytes. In BUF,
+    `subject` is a status code, and the only value is the tensor or the error message.
     """
 
     kind: Kind
@@ -121,6 +129,8 @@ class Dialer(Protocol):
 
         Raises:
             UnavailableError: the task could not be reached before the deadline.
+            DeadlineExceededError: the deadline passed, and no attempt had failed before. The task
+                may be slow.
             AbortedError: the task has another incarnation, because it was restarted.
         """
 

@@ -52,23 +52,25 @@ class LinkDialer(api.Dialer):
 
         Raises:
             UnavailableError: the task could not be reached before the deadline.
+            DeadlineExceededError: the deadline passed, and no attempt had failed before.
             AbortedError: the task has another incarnation.
             UnimplementedError: the task offers none of our planes.
         """
         pause = threading.Event()
         why = ""
+        kind: type[errors.OpError] = errors.DeadlineExceededError
         while True:
             try:
                 return self._dial(task, incarnation, deadline)
             except errors.UnavailableError as error:
-                why = error.message
+                why, kind = error.message, errors.UnavailableError
             except errors.DeadlineExceededError as error:
                 # The deadline passed during an attempt. The error of an earlier attempt is more
                 # useful.
                 why = why or error.message
             left = _RETRY_S if deadline is None else deadline - time.monotonic()
             if left <= 0:
-                raise errors.UnavailableError(
+                raise kind(
                     None, None, f"{task} at {self._addresses[task]} cannot be reached: {why}"
                 )
             pause.wait(min(left, _RETRY_S))

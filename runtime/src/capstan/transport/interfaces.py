@@ -74,17 +74,25 @@ class StepOptions:
     trace_level: int = 0
     output_partition_graphs: bool = False
     is_repeated: bool = False
+    collective_graph_key: int = 0
 
     @classmethod
     def from_proto(cls, proto: Any) -> "StepOptions":
         """Read a RunOptions. Its other fields have no effect."""
-        return cls(proto.timeout_in_ms, proto.trace_level, proto.output_partition_graphs)
+        return cls(
+            proto.timeout_in_ms,
+            proto.trace_level,
+            proto.output_partition_graphs,
+            collective_graph_key=proto.experimental.collective_graph_key,
+        )
 
     def fill(self, proto: Any) -> None:
         """Write the options into a RunOptions."""
         proto.timeout_in_ms = self.timeout_ms
         proto.trace_level = self.trace_level
         proto.output_partition_graphs = self.output_partition_graphs
+        if self.collective_graph_key:
+            proto.experimental.collective_graph_key = self.collective_graph_key
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,17 +215,19 @@ def greet(
     """Send the token of `offer` over `sock`. Return the link, which owns `sock`.
 
     Raises:
-        UnavailableError: the peer did not accept the link before `deadline` or within ten seconds.
+        UnavailableError: the peer did not accept the link within ten seconds.
+        DeadlineExceededError: `deadline` passed before.
     """
     latest = time.monotonic() + _HELLO_S
+    limit = latest if deadline is None else min(deadline, latest)
     try:
         link = stream.StreamLink(sock, task, max_message_bytes)
         link.send(api.Frame(api.Kind.HELLO, 0, 0, (np.frombuffer(offer.token, np.uint8),)))
-        link.recv(latest if deadline is None else min(deadline, latest))
+        link.recv(limit)
     except (errors.OpError, OSError) as error:
         sock.close()
         where = f" at port {offer.address}" if offer.address else ""
-        raise errors.UnavailableError(
-            None, None, f"{task}{where} did not accept the link: {error}"
-        ) from None
+        is_late = isinstance(error, errors.DeadlineExceededError) and limit == deadline
+        kind = errors.DeadlineExceededError if is_late else errors.UnavailableError
+        raise kind(None, None, f"{task}{where} did not accept the link: {error}") from None
     return link

@@ -20,6 +20,7 @@ class Pool(api.Links):
 
         Raises:
             UnavailableError: `task` cannot be reached before `deadline`, or the pool is closed.
+            DeadlineExceededError: `task` does not answer before `deadline`.
             AbortedError: `task` was restarted.
         """
         while (link := self._idle_link(task, incarnation)) is not None:

@@ -128,7 +128,6 @@ class _Kill(tf.train.SessionRunHook):
 
 
 @pytest.mark.e2e
-@pytest.mark.timeout(120)
 def test_trees_grow_on_after_their_ps_was_killed(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 import recording
 
-from capstan.transport.grpc import client, server
+from capstan.transport.grpc import remote_master, remote_worker, server
 
 
 @pytest.fixture
@@ -23,12 +23,12 @@ def address(task: recording.Recorder) -> Iterator[str]:
 
 
 @pytest.fixture
-def master(address: str) -> Iterator[client.GrpcMaster]:
-    with contextlib.closing(client.GrpcMaster(f"grpc://{address}")) as made:
+def master(address: str) -> Iterator[remote_master.GrpcMaster]:
+    with contextlib.closing(remote_master.GrpcMaster(f"grpc://{address}")) as made:
         yield made
 
 
 @pytest.fixture
-def worker(address: str) -> Iterator[client.GrpcWorker]:
-    with contextlib.closing(client.GrpcWorker(address)) as made:
+def worker(address: str) -> Iterator[remote_worker.GrpcWorker]:
+    with contextlib.closing(remote_worker.GrpcWorker(address)) as made:
         yield made

@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from capstan import errors
-from capstan.transport.grpc import client
+from capstan.transport.grpc import remote_worker
 
 Connection = socket.socket
 
@@ -77,7 +77,7 @@ def listening(serve: Callable[[Connection], None]) -> Iterator[str]:
 
 
 def fault_at(address: str) -> errors.OpError:
-    worker = client.GrpcWorker(address)
+    worker = remote_worker.GrpcWorker(address)
     try:
         with pytest.raises(errors.OpError) as caught:
             worker.get_status()

@@ -13,7 +13,7 @@ import recording
 
 from capstan import errors
 from capstan.transport import interfaces, limits
-from capstan.transport.grpc import channels, client, health, server, wire
+from capstan.transport.grpc import channels, health, remote_master, server, wire
 
 LIMIT = 4 << 20
 ONE = {"x:0": np.arange(3 << 18, dtype=np.int32)}
@@ -30,13 +30,16 @@ def address(task: recording.Recorder) -> Iterator[str]:
     control.stop()
 
 
-def run(master: client.GrpcMaster, feeds: Any) -> Any:
+def run(master: remote_master.GrpcMaster, feeds: Any) -> Any:
     return master.run_step("h", feeds, ["y:0"], [], interfaces.StepOptions())
 
 
 @contextlib.contextmanager
 def one_request_in_progress(
-    master: client.GrpcMaster, task: recording.Recorder, aside: futures.Executor, eventually: Any
+    master: remote_master.GrpcMaster,
+    task: recording.Recorder,
+    aside: futures.Executor,
+    eventually: Any,
 ) -> Iterator[None]:
     task.answer = [np.float32(1)]
     task.gate = threading.Event()
@@ -49,7 +52,7 @@ def one_request_in_progress(
 
 def test_a_request_that_does_not_fit_beside_others_is_refused_and_fits_later(
     address: str,
-    master: client.GrpcMaster,
+    master: remote_master.GrpcMaster,
     task: recording.Recorder,
     aside: futures.Executor,
     eventually: Any,
@@ -65,7 +68,7 @@ def test_a_request_that_does_not_fit_beside_others_is_refused_and_fits_later(
 
 def test_a_client_that_declares_no_sizes_is_counted_when_its_request_has_arrived(
     address: str,
-    master: client.GrpcMaster,
+    master: remote_master.GrpcMaster,
     task: recording.Recorder,
     aside: futures.Executor,
     eventually: Any,
@@ -81,7 +84,7 @@ def test_a_client_that_declares_no_sizes_is_counted_when_its_request_has_arrived
 
 
 def test_a_request_that_exceeds_the_bound_alone_is_refused(
-    address: str, master: client.GrpcMaster, task: recording.Recorder
+    address: str, master: remote_master.GrpcMaster, task: recording.Recorder
 ) -> None:
     with pytest.raises(errors.ResourceExhaustedError, match=REFUSED):
         run(master, TOO_MANY)
@@ -111,7 +114,7 @@ def test_a_request_that_does_not_fit_is_refused_unread(address: str) -> None:
 
 
 def test_failed_requests_release_their_memory(
-    master: client.GrpcMaster, task: recording.Recorder
+    master: remote_master.GrpcMaster, task: recording.Recorder
 ) -> None:
     for answer in (errors.NotFoundError(None, None, "no session"), ValueError("inconsistent")):
         task.answer = answer

@@ -14,7 +14,7 @@ import pytest
 
 import capstan as tf
 from capstan import errors
-from capstan.transport.grpc import connections, leases, master_service, wire
+from capstan.transport.grpc import connections, intake, leases, master_service, wire
 
 SOURCES = pathlib.Path(__file__).parents[3] / "src"
 PEER = "ipv4:10.0.0.1:5000"
@@ -28,15 +28,19 @@ sys.stdin.read()
 
 
 class Call:
-    """The context of a call in progress."""
+    """The context of a call in progress, whose request declares `size` bytes."""
 
-    def __init__(self, peer: str = PEER) -> None:
+    def __init__(self, peer: str = PEER, size: int = 0) -> None:
         self._peer = peer
+        self._size = size
         self._callbacks: list[Any] = []
         self.is_over = False
 
     def peer(self) -> str:
         return self._peer
+
+    def invocation_metadata(self) -> tuple[tuple[str, str], ...]:
+        return intake.declare(self._size)
 
     def add_callback(self, callback: Any) -> bool:
         self._callbacks.append(callback)
@@ -96,7 +100,7 @@ class Sessions:
 
     def after(self, seconds: float, connected: bool | None) -> list[str]:
         self.now += seconds
-        self.leases.sweep(self.now, lambda peer: connected)
+        self.leases.sweep(self.now, lambda peer: connected if peer else None)
         return self.closed
 
 
@@ -159,6 +163,20 @@ def test_a_call_that_ended_before_it_was_recorded_does_not_keep_its_session(
     late: Any = Call()
     late.is_over = True
     sessions.leases.renew("a", late)
+    assert sessions.after(61, connected=False) == ["a"]
+
+
+def test_the_connection_of_a_large_request_does_not_tell_that_a_client_is_gone(
+    sessions: Sessions,
+) -> None:
+    sessions.created("a")
+    large: Any = Call(size=intake.LARGE_BYTES)
+    sessions.leases.renew("a", large)
+    large.end()
+    assert sessions.after(23 * 3600, connected=False) == []
+    small: Any = Call(size=intake.LARGE_BYTES - 1)
+    sessions.leases.renew("a", small)
+    small.end()
     assert sessions.after(61, connected=False) == ["a"]
 
 

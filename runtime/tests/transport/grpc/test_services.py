@@ -1,10 +1,12 @@
 """The two services, called by real clients of a real server over a port."""
 
 import contextlib
+import dataclasses
 import logging
 import pathlib
 import socket
 import threading
+import time
 from concurrent import futures
 from typing import Any
 
@@ -12,6 +14,7 @@ import authority
 import clusters
 import grpc
 import numpy as np
+import psutil
 import pytest
 import recording
 
@@ -20,7 +23,15 @@ from capstan.core import config, dtypes, function, node, tensor_proto
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 from capstan.transport import certificates, interfaces
-from capstan.transport.grpc import calls, channels, client, server, wire
+from capstan.transport.grpc import (
+    calls,
+    channels,
+    intake,
+    remote_master,
+    remote_worker,
+    server,
+    wire,
+)
 
 NODES = (
     node.Node("x", "Placeholder", attrs={"dtype": dtypes.float32}),
@@ -53,7 +64,7 @@ PART = parts.Part(
 
 
 def test_sessions_are_created_extended_and_closed(
-    master: client.GrpcMaster, task: recording.Recorder
+    master: remote_master.GrpcMaster, task: recording.Recorder
 ) -> None:
     settings = config.SessionConfig(allow_soft_placement=True, device_filters=("/job:ps",))
     task.answer = "00ff"
@@ -72,7 +83,7 @@ def test_sessions_are_created_extended_and_closed(
 
 
 def test_a_step_carries_feeds_and_fetches(
-    master: client.GrpcMaster, task: recording.Recorder
+    master: remote_master.GrpcMaster, task: recording.Recorder
 ) -> None:
     task.answer = [np.float32(2), np.array([[b"s", b""]], object)]
     feeds = {"x:0": np.arange(3), "s:0": np.array(b"bytes", object)}
@@ -87,7 +98,7 @@ def test_a_step_carries_feeds_and_fetches(
 
 
 def test_a_callable_is_made_run_and_released(
-    master: client.GrpcMaster, task: recording.Recorder
+    master: remote_master.GrpcMaster, task: recording.Recorder
 ) -> None:
     options = interfaces.StepOptions(700, 3, output_partition_graphs=True)
     task.answer = 2**40
@@ -104,7 +115,7 @@ def test_a_callable_is_made_run_and_released(
 
 
 def test_a_step_is_fed_and_fetched_in_portions(
-    master: client.GrpcMaster, task: recording.Recorder
+    master: remote_master.GrpcMaster, task: recording.Recorder
 ) -> None:
     task.answer = "17"
     assert master.partial_run_setup("h", ["x:0"], ["y:0"], ["train"]) == "17"
@@ -152,32 +163,91 @@ def test_a_repeated_request_gets_the_same_error(address: str, task: recording.Re
 
 @pytest.mark.e2e
 def test_large_tensors_travel_in_a_step(
-    master: client.GrpcMaster, task: recording.Recorder
+    master: remote_master.GrpcMaster, task: recording.Recorder
 ) -> None:
     task.answer = [np.zeros(20 << 20, np.uint8)]
     (value,) = master.run_step("h", {"x:0": np.array(1)}, ["y:0"], [], interfaces.StepOptions())
     assert value.nbytes == 20 << 20
 
 
-def test_devices_are_listed(master: client.GrpcMaster, task: recording.Recorder) -> None:
+LARGE = {"x:0": np.array(b"x" * intake.LARGE_BYTES, object)}
+
+
+def open_connections(address: str) -> set[int]:
+    """Return the ports of this process that are connected to `address`."""
+    port = int(address.rpartition(":")[2])
+    return {
+        each.laddr.port
+        for each in psutil.Process().net_connections("tcp")
+        if each.status == psutil.CONN_ESTABLISHED and each.raddr.port == port
+    }
+
+
+@pytest.mark.e2e
+def test_a_large_request_has_a_connection_of_its_own(
+    master: remote_master.GrpcMaster,
+    address: str,
+    task: recording.Recorder,
+    aside: futures.Executor,
+    eventually: Any,
+) -> None:
+    """gRPC keeps the buffers of a connection, which are as large as its largest request."""
+    step = ([], ["t"], interfaces.StepOptions())
+    task.answer = []
+    master.run_step("h", {}, *step)
+    before = open_connections(address)
+    assert len(before) == 1
+    task.gate = threading.Event()
+    large = aside.submit(master.run_step, "h", LARGE, *step)
+    eventually(lambda: len(task.asked) == 2)
+    assert len(open_connections(address) - before) == 1
+    task.gate.set()
+    assert large.result(50) == []
+    eventually(lambda: open_connections(address) == before)
+
+
+@pytest.mark.e2e
+def test_a_large_request_ends_when_its_client_closes(
+    master: remote_master.GrpcMaster,
+    task: recording.Recorder,
+    aside: futures.Executor,
+    eventually: Any,
+) -> None:
+    task.answer = []
+    task.gate = threading.Event()
+    large = aside.submit(master.run_step, "h", LARGE, [], ["t"], interfaces.StepOptions())
+    eventually(lambda: task.asked)
+    master.close()
+    with pytest.raises(errors.OpError):
+        large.result(50)
+    task.gate.set()
+    with pytest.raises(errors.UnavailableError, match="was closed"):
+        master.run_step("h", LARGE, [], ["t"], interfaces.StepOptions())
+
+
+def test_devices_are_listed(master: remote_master.GrpcMaster, task: recording.Recorder) -> None:
     task.answer = DEVICES
     assert master.list_devices("h") == DEVICES
 
 
-def test_a_worker_reports_its_identity(worker: client.GrpcWorker, task: recording.Recorder) -> None:
+def test_a_worker_reports_its_identity(
+    worker: remote_worker.GrpcWorker, task: recording.Recorder
+) -> None:
     task.answer = interfaces.WorkerStatus(2**63 + 5, DEVICES)
     assert worker.get_status() == task.answer
 
 
 def test_a_worker_of_another_version_is_refused(
-    worker: client.GrpcWorker, task: recording.Recorder
+    worker: remote_worker.GrpcWorker, task: recording.Recorder
 ) -> None:
     task.answer = interfaces.WorkerStatus(1, (), protocol_version=99)
     with pytest.raises(errors.FailedPreconditionError, match=r"speaks version 99 .* same release"):
         worker.get_status()
 
 
-def test_a_part_arrives_as_it_was_sent(worker: client.GrpcWorker, task: recording.Recorder) -> None:
+def test_a_part_arrives_as_it_was_sent(
+    worker: remote_worker.GrpcWorker, task: recording.Recorder
+) -> None:
     task.answer = 12
     master = interfaces.Incarnation("/job:worker/replica:0/task:0", 2**63 + 5)
     assert worker.register_graph("s", PART, master) == 12
@@ -185,8 +255,22 @@ def test_a_part_arrives_as_it_was_sent(worker: client.GrpcWorker, task: recordin
     assert task.asked == [("register", "s", PART, master), ("register", "t", PART, None)]
 
 
+@pytest.mark.parametrize("size", [1, intake.LARGE_BYTES], ids=["small", "large"])
+def test_a_part_that_is_registered_too_late_is_deregistered(
+    worker: remote_worker.GrpcWorker, task: recording.Recorder, eventually: Any, size: int
+) -> None:
+    """Its master does not know the handle, and could never deregister the part."""
+    task.answer = 12
+    task.gate = threading.Event()
+    part = dataclasses.replace(PART, nodes=(node.Node("x", "NoOp", attrs={"_a": b"b" * size}),))
+    with pytest.raises(errors.DeadlineExceededError, match="RegisterGraph: no answer from"):
+        worker.register_graph("s", part, deadline=time.monotonic())
+    task.gate.set()
+    eventually(lambda: task.asked[1:] == [("deregister", "s", 12)])
+
+
 def test_the_other_worker_calls_arrive_as_they_were_sent(
-    worker: client.GrpcWorker, task: recording.Recorder
+    worker: remote_worker.GrpcWorker, task: recording.Recorder
 ) -> None:
     worker.deregister_graph("s")
     worker.deregister_graph("s", [7, 8])
@@ -203,7 +287,10 @@ def test_the_other_worker_calls_arrive_as_they_were_sent(
 
 @pytest.mark.parametrize("code", range(1, 17))
 def test_every_error_keeps_its_class_on_the_way(
-    master: client.GrpcMaster, worker: client.GrpcWorker, task: recording.Recorder, code: int
+    master: remote_master.GrpcMaster,
+    worker: remote_worker.GrpcWorker,
+    task: recording.Recorder,
+    code: int,
 ) -> None:
     task.answer = errors.from_code(code, "why: ü {{node y}}")
     for call in (
@@ -216,7 +303,7 @@ def test_every_error_keeps_its_class_on_the_way(
 
 
 def test_a_long_message_keeps_its_beginning(
-    worker: client.GrpcWorker, task: recording.Recorder
+    worker: remote_worker.GrpcWorker, task: recording.Recorder
 ) -> None:
     task.answer = errors.NotFoundError(None, None, "No kernel" + "ü" * 100_000)
     with pytest.raises(errors.NotFoundError, match=r"^No kernelü+ \.\.\.$"):
@@ -317,7 +404,7 @@ def test_a_step_that_feeds_a_tensor_twice_is_an_invalid_argument(
 
 @pytest.mark.e2e
 def test_many_blocked_calls_do_not_delay_the_next_one(
-    worker: client.GrpcWorker, task: recording.Recorder, eventually: Any
+    worker: remote_worker.GrpcWorker, task: recording.Recorder, eventually: Any
 ) -> None:
     task.gate = gate = threading.Event()
     with futures.ThreadPoolExecutor(40) as callers:
@@ -343,7 +430,7 @@ def test_a_port_in_use_is_an_unknown_error_that_names_it(
 
 
 def test_an_address_without_a_server_is_unavailable_at_once() -> None:
-    unreachable = client.GrpcWorker("127.0.0.1:1")
+    unreachable = remote_worker.GrpcWorker("127.0.0.1:1")
     with pytest.raises(errors.UnavailableError, match=r"From 127\.0\.0\.1:1: "):
         unreachable.get_status()
     unreachable.close()
@@ -351,7 +438,7 @@ def test_an_address_without_a_server_is_unavailable_at_once() -> None:
 
 def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
     settings = config.SessionConfig(operation_timeout_ms=300)
-    unreachable = client.GrpcMaster("grpc://127.0.0.1:1")
+    unreachable = remote_master.GrpcMaster("grpc://127.0.0.1:1")
     late = (
         r"CreateSession: no answer from 127\.0\.0\.1:1 within 0\.3 s\. From 127\.0\.0\.1:1: .*"
         "Connection refused"
@@ -364,9 +451,9 @@ def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
 def test_a_session_warns_while_its_master_does_not_answer(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, eventually: Any
 ) -> None:
-    monkeypatch.setattr(client, "_COMPLAIN_S", 0.001)
+    monkeypatch.setattr(remote_master, "_COMPLAIN_S", 0.001)
     cancellation = cancellations.Cancellation()
-    unreachable = client.GrpcMaster("grpc://127.0.0.1:1")
+    unreachable = remote_master.GrpcMaster("grpc://127.0.0.1:1")
     with futures.ThreadPoolExecutor(1) as callers, caplog.at_level(logging.WARNING, "capstan"):
         create = unreachable.create_session
         creation = callers.submit(create, (), config.SessionConfig(), cancellation)
@@ -379,16 +466,16 @@ def test_a_session_warns_while_its_master_does_not_answer(
 
 
 @pytest.mark.parametrize(
-    "greeting, trouble",
+    "greeting, probe_s, trouble",
     [
-        (b"SSH-2.0-OpenSSH_9.2\r\n", "is probably not a task of Capstan, but for example a web"),
-        (b"", "Check that a server runs at this address"),
+        (b"SSH-2.0-OpenSSH_9.2\r\n", 50.0, "is probably not a task of Capstan, but for example a"),
+        (b"", 0.3, "Check that a server runs at this address"),
     ],
 )
 def test_a_session_says_what_answers_at_the_address_of_its_master(
-    greeting: bytes, trouble: str, monkeypatch: pytest.MonkeyPatch
+    greeting: bytes, probe_s: float, trouble: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calls, "_PROBE_S", 0.3)
+    monkeypatch.setattr(calls, "_PROBE_S", probe_s)
     with socket.create_server(("127.0.0.1", 0)) as foreign, contextlib.ExitStack() as accepted:
 
         def greet() -> None:
@@ -397,7 +484,7 @@ def test_a_session_says_what_answers_at_the_address_of_its_master(
                     accepted.enter_context(foreign.accept()[0]).sendall(greeting)
 
         threading.Thread(target=greet, daemon=True).start()
-        master = client.GrpcMaster(f"grpc://127.0.0.1:{foreign.getsockname()[1]}")
+        master = remote_master.GrpcMaster(f"grpc://127.0.0.1:{foreign.getsockname()[1]}")
         with pytest.raises(errors.DeadlineExceededError, match=trouble):
             master.create_session((), config.SessionConfig(operation_timeout_ms=300))
         master.close()
@@ -405,7 +492,7 @@ def test_a_session_says_what_answers_at_the_address_of_its_master(
 
 
 def test_a_session_says_that_its_master_runs_and_waits(
-    master: client.GrpcMaster, task: recording.Recorder
+    master: remote_master.GrpcMaster, task: recording.Recorder
 ) -> None:
     task.gate = threading.Event()
     try:
@@ -416,7 +503,7 @@ def test_a_session_says_that_its_master_runs_and_waits(
 
 
 def test_a_cancelled_creation_of_a_session_ends_on_both_sides(
-    master: client.GrpcMaster, task: recording.Recorder, eventually: Any
+    master: remote_master.GrpcMaster, task: recording.Recorder, eventually: Any
 ) -> None:
     task.gate = threading.Event()
     cancellation = cancellations.Cancellation()
@@ -438,14 +525,14 @@ def test_a_cancelled_creation_of_a_session_ends_on_both_sides(
 def test_a_creation_that_was_cancelled_before_it_began_ends_at_once() -> None:
     cancellation = cancellations.Cancellation()
     cancellation.cancel()
-    unreachable = client.GrpcMaster("grpc://127.0.0.1:1")
+    unreachable = remote_master.GrpcMaster("grpc://127.0.0.1:1")
     with pytest.raises(errors.CancelledError):
         unreachable.create_session((), config.SessionConfig(), cancellation)
     unreachable.close()
 
 
 def test_a_closed_connection_is_unavailable(
-    worker: client.GrpcWorker, task: recording.Recorder
+    worker: remote_worker.GrpcWorker, task: recording.Recorder
 ) -> None:
     worker.close()
     with pytest.raises(errors.UnavailableError, match="was closed"):
@@ -453,7 +540,7 @@ def test_a_closed_connection_is_unavailable(
 
 
 def test_peers_have_one_channel_each_and_only_those_of_the_cluster(address: str) -> None:
-    peers = client.Peers({"/job:ps/replica:0/task:0": address})
+    peers = remote_worker.Peers({"/job:ps/replica:0/task:0": address})
     assert peers.worker("/job:ps/replica:0/task:0") is peers.worker("/job:ps/replica:0/task:0")
     with pytest.raises(errors.InvalidArgumentError, match="task:1 is not in the cluster: /job:ps"):
         peers.worker("/job:ps/replica:0/task:1")
@@ -467,7 +554,7 @@ def test_a_client_reaches_a_server_that_was_restarted(task: recording.Recorder) 
     port = int(address.rpartition(":")[2])
     first = server.ControlServer("127.0.0.1", port, task, task, task, bytes, 1 << 29)
     first.start()
-    with contextlib.closing(client.GrpcMaster(f"grpc://{address}")) as master:
+    with contextlib.closing(remote_master.GrpcMaster(f"grpc://{address}")) as master:
         task.answer = "1"
         assert master.create_session((), config.SessionConfig()) == "1"
         first.stop()

@@ -11,16 +11,21 @@ from capstan.transport.grpc import trimming
 PAUSES = (0.01, 0.02, 0.03)
 
 
+def has_ended() -> bool:
+    """Return whether no memory will be returned any more."""
+    return "capstan-trimming" not in [each.name for each in threading.enumerate()]
+
+
 @pytest.fixture
 def trims(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     """The names of the threads that have returned memory."""
+    # The memory of large requests of earlier tests is returned for another 15 seconds.
+    background.until(has_ended)
     threads: list[str] = []
     monkeypatch.setattr(trimming, "_PAUSES_S", PAUSES)
     monkeypatch.setattr(trimming, "trim", lambda: threads.append(threading.current_thread().name))
     yield threads
-    background.until(
-        lambda: "capstan-trimming" not in [each.name for each in threading.enumerate()]
-    )
+    background.until(has_ended)
 
 
 def test_memory_is_returned_at_once_and_after_each_pause(trims: list[str]) -> None:

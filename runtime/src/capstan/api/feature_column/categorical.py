@@ -7,10 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import example_ops, gather_ops, gfile, math_ops, string_ops
+from capstan.api import (
+    array_ops,
+    check_ops,
+    example_ops,
+    gather_ops,
+    gfile,
+    math_ops,
+    string_ops,
+)
 from capstan.api.feature_column import columns
 from capstan.api.lookup import factories
 from capstan.core import dtypes
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
 
@@ -69,7 +78,9 @@ def categorical_column_with_hash_bucket(
     Raises:
         ValueError: the size is below 1, or the dtype is neither a string nor an integer.
     """
-    if not hash_bucket_size or hash_bucket_size < 1:
+    if hash_bucket_size is None:
+        raise ValueError(f"hash_bucket_size must be set. key: {key}")
+    if hash_bucket_size < 1:
         raise ValueError(
             f"hash_bucket_size must be at least 1. hash_bucket_size: {hash_bucket_size}, key: {key}"
         )
@@ -176,7 +187,7 @@ def categorical_column_with_vocabulary_file(
 
 def categorical_column_with_vocabulary_list(
     key: str,
-    vocabulary_list: Sequence[Any],
+    vocabulary_list: Sequence[Any] | None,
     dtype: Any = None,
     default_value: int = -1,
     num_oov_buckets: int = 0,
@@ -189,7 +200,7 @@ def categorical_column_with_vocabulary_list(
     Raises:
         ValueError: the list is empty or has equal words, or a number or dtype does not fit.
     """
-    if not len(vocabulary_list):
+    if vocabulary_list is None or not len(vocabulary_list):
         raise ValueError(f"vocabulary_list {vocabulary_list} must be non-empty, column_name: {key}")
     if len(set(vocabulary_list)) != len(vocabulary_list):
         raise ValueError(f"Duplicate keys in vocabulary_list {vocabulary_list}, column_name: {key}")
@@ -230,11 +241,30 @@ class IdentityCategoricalColumn(_KeyColumn):
         if not found.dtype.is_integer:
             raise ValueError(f"Invalid input, not integer. key: {self.key} dtype: {found.dtype}")
         ids = math_ops.cast(found.values, dtypes.int64)
-        if self.default_value is not None:
+        if self.default_value is None:
+            ids = self._checked(ids)
+        else:
             is_strange = raw.LogicalOr(raw.Less(ids, 0), raw.GreaterEqual(ids, self.num_buckets))
             default = math_ops.cast(self.default_value, dtypes.int64)
             ids = gather_ops.where(is_strange, raw.Fill(raw.Shape(ids), default), ids)
         return SparseTensor(found.indices, ids, found.dense_shape)
+
+    def _checked(self, ids: Any) -> Any:
+        """Return the ids. The step fails with InvalidArgumentError if one is out of range."""
+        size = math_ops.cast(self.num_buckets, dtypes.int64)
+        zero = math_ops.cast(0, dtypes.int64)
+        too_large = f'Bucket index for categorical column "{self.name}" exceeds number of buckets'
+        negative = f'Negative bucket index for categorical column "{self.name}"'
+        checks = [
+            check_ops.assert_less(
+                ids, size, (ids, size), message=too_large, name="assert_less_than_num_buckets"
+            ),
+            check_ops.assert_greater_equal(
+                ids, zero, (ids,), message=negative, name="assert_greater_or_equal_0"
+            ),
+        ]
+        with graphs.get_default_graph().control_dependencies(checks):
+            return array_ops.identity(ids)
 
 
 def categorical_column_with_identity(

@@ -1,14 +1,28 @@
 """What all feature columns have in common: the features of a batch, and the kinds of columns.
 
+Programs that work with columns also call their methods by TensorFlow's names, which begin with an
+underscore in TensorFlow 1.4 to 1.12. `capstan.api.feature_column.custom` has the bases of columns
+that programs define by these names.
+
 Source: tensorflow/python/feature_column/feature_column.py.
 """
 
 import abc
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
 
-from capstan.api import cond_ops, math_ops, nd_ops, sparse_math_ops, sparse_ops
+from capstan.api import (
+    array_ops,
+    check_ops,
+    cond_ops,
+    math_ops,
+    nd_ops,
+    sparse_math_ops,
+    sparse_ops,
+)
 from capstan.core import dtypes
+from capstan.framework import graph as graphs
+from capstan.framework import nest
 from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
 
@@ -25,6 +39,21 @@ class FeatureColumn(abc.ABC):
     def scope_name(self) -> str:
         """The name of the scope of the variables in an `input_layer`."""
         return self.name
+
+    @property
+    def _var_scope_name(self) -> str:
+        return self.scope_name
+
+    @property
+    def _parse_example_spec(self) -> dict[str, Any]:
+        return self.parse_example_spec
+
+    def _transform_feature(self, inputs: "Features") -> Any:
+        return self.transformed(inputs)
+
+    def transform_feature(self, transformation_cache: "Features", state_manager: Any = None) -> Any:
+        """Return the tensor of the column, as TensorFlow 1.13 and newer call it."""
+        return self.transformed(transformation_cache)
 
     @property
     @abc.abstractmethod
@@ -44,6 +73,15 @@ class DenseColumn(FeatureColumn):
     def variable_shape(self) -> tuple[int, ...]:
         """The shape of the numbers of one example."""
 
+    @property
+    def _variable_shape(self) -> tuple[int, ...]:
+        return self.variable_shape
+
+    def _get_dense_tensor(
+        self, inputs: "Features", weight_collections: Any = None, trainable: bool | None = None
+    ) -> Any:
+        return self.dense_tensor(inputs, weight_collections, trainable is not False)
+
     @abc.abstractmethod
     def dense_tensor(self, features: "Features", collections: Any, trainable: bool) -> Any:
         """Return the numbers, and make the variables of the column in the current scope."""
@@ -59,6 +97,8 @@ class SequencePair(NamedTuple):
 class SequenceDenseColumn(FeatureColumn):
     """A column that has numbers of the shape `variable_shape` for each step of an example."""
 
+    TensorSequenceLengthPair: ClassVar = SequencePair
+
     @property
     @abc.abstractmethod
     def variable_shape(self) -> tuple[int, ...]:
@@ -70,6 +110,11 @@ class SequenceDenseColumn(FeatureColumn):
     ) -> SequencePair:
         """Return the numbers, and make the variables of the column in the current scope."""
 
+    def _get_sequence_dense_tensor(
+        self, inputs: "Features", weight_collections: Any = None, trainable: bool | None = None
+    ) -> SequencePair:
+        return self.sequence_dense_tensor(inputs, weight_collections, trainable is not False)
+
 
 class IdWeightPair(NamedTuple):
     """The ids of each example, and their weights or None."""
@@ -78,16 +123,36 @@ class IdWeightPair(NamedTuple):
     weight_tensor: SparseTensor | None
 
 
+_IdsAndWeights = IdWeightPair
+
+
 class CategoricalColumn(FeatureColumn):
     """A column that has ids below `num_buckets` for each example."""
+
+    IdWeightPair: ClassVar = IdWeightPair
 
     @property
     @abc.abstractmethod
     def num_buckets(self) -> int:
         """The number of ids."""
 
-    def sparse_tensors(self, features: "Features") -> IdWeightPair:
-        return IdWeightPair(features.get(self), None)
+    def sparse_tensors(self, features: "Features") -> _IdsAndWeights:
+        return _IdsAndWeights(features.get(self), None)
+
+    @property
+    def _num_buckets(self) -> int:
+        return self.num_buckets
+
+    def _get_sparse_tensors(
+        self, inputs: "Features", weight_collections: Any = None, trainable: bool | None = None
+    ) -> _IdsAndWeights:
+        return self.sparse_tensors(inputs)
+
+    def get_sparse_tensors(
+        self, transformation_cache: "Features", state_manager: Any = None
+    ) -> _IdsAndWeights:
+        """Return the ids and weights, as TensorFlow 1.13 and newer call it."""
+        return self.sparse_tensors(transformation_cache)
 
 
 class Features:
@@ -97,8 +162,10 @@ class Features:
         self._given = features
         self._made: dict[Any, Any] = {}
 
-    def get(self, key: Any) -> Any:
+    def get(self, key: Any, state_manager: Any = None) -> Any:
         """Return the tensor of a feature or of a column. A vector becomes a matrix.
+
+        Columns of programs may pass TensorFlow's second argument, which has no effect.
 
         Raises:
             ValueError: there is no such feature, or it is a scalar.
@@ -114,19 +181,30 @@ class Features:
         rank = tensor.get_shape().ndims
         if rank == 0:
             raise ValueError(f"Feature (key: {key}) cannot have rank 0. Given: {tensor}")
-        if isinstance(tensor, SparseTensor):
-            return _as_matrix(tensor) if rank == 1 else tensor
         if rank is None:
-            return cond_ops.cond(
-                raw.Equal(raw.Rank(tensor), 1),
-                lambda: raw.ExpandDims(tensor, -1),
-                lambda: raw.Identity(tensor),
-            )
-        return raw.ExpandDims(tensor, -1) if rank == 1 else tensor
+            return _with_known_rank(tensor, key)
+        return _as_matrix(tensor) if rank == 1 else tensor
 
 
-def _as_matrix(vector: SparseTensor) -> SparseTensor:
-    return sparse_math_ops.sparse_reshape(vector, [-1, 1])
+def _with_known_rank(tensor: Any, key: str) -> Any:
+    """Return a tensor whose rank is not known, or the matrix of a vector.
+
+    The step fails with InvalidArgumentError if the tensor is a scalar.
+    """
+    rank = array_ops.rank(tensor)
+    message = f"Feature (key: {key}) cannot have rank 0. Given: {tensor}"
+    with graphs.get_default_graph().control_dependencies(
+        [check_ops.assert_positive(rank, message=message)]
+    ):
+        return cond_ops.cond(
+            raw.Equal(rank, 1), lambda: _as_matrix(tensor), lambda: array_ops.identity(tensor)
+        )
+
+
+def _as_matrix(vector: Any) -> Any:
+    if isinstance(vector, SparseTensor):
+        return sparse_math_ops.sparse_reshape(vector, [-1, 1])
+    return raw.ExpandDims(vector, -1)
 
 
 def sparse(value: Any, ignored: Any = None) -> SparseTensor:
@@ -149,9 +227,12 @@ def sizes_of(shape: Any, key: str) -> tuple[int, ...]:
     """Return the shape of a feature of numbers as a tuple.
 
     Raises:
+        TypeError: a size is no integer.
         ValueError: a size is below 1.
     """
-    sizes = tuple(int(size) for size in (shape if isinstance(shape, Sequence) else [shape]))
+    sizes = tuple(nest.flatten(shape))
+    if not all(isinstance(size, int) for size in sizes):
+        raise TypeError(f"shape dimensions must be integer. shape: {sizes}, key: {key}")
     if not all(size > 0 for size in sizes):
         raise ValueError(f"shape dimensions must be greater than 0. shape: {sizes}, key: {key}")
     return sizes

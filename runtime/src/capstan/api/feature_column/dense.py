@@ -83,13 +83,12 @@ def _default(value: Any, shape: tuple[int, ...], dtype: dtypes.DType, key: str) 
     if value is None:
         return None
     array = np.asarray(value)
-    is_float = array.dtype.kind == "f"
-    if array.shape not in ((), shape) or array.dtype.kind not in "iuf":
+    if array.shape not in ((), shape):
         raise ValueError(
             f"The shape of default_value must be equal to given shape. default_value: {value}, "
             f"shape: {shape}, key: {key}"
         )
-    if is_float and dtype.is_integer:
+    if array.dtype.kind not in "iuf" or (array.dtype.kind == "f" and dtype.is_integer):
         raise TypeError(
             f"default_value must be compatible with dtype. default_value: {value}, dtype: "
             f"{dtype}, key: {key}"

@@ -33,6 +33,16 @@ class EmbeddingColumn(columns.DenseColumn, columns.SequenceDenseColumn):
     def variable_shape(self) -> tuple[int, ...]:
         return (self.dimension,)
 
+    @property
+    def ckpt_to_load_from(self) -> str | None:
+        """The checkpoint that has the initial vectors, or None."""
+        return getattr(self.initializer, "checkpoint", None)
+
+    @property
+    def tensor_name_in_ckpt(self) -> str | None:
+        """The tensor of the initial vectors in the checkpoint, or None."""
+        return getattr(self.initializer, "tensor", None)
+
     def transformed(self, features: columns.Features) -> Any:
         return features.get(self.categorical_column)
 
@@ -85,6 +95,11 @@ class SharedEmbeddingColumn(EmbeddingColumn):
 
     @property
     def scope_name(self) -> str:
+        return self.collection
+
+    @property
+    def shared_embedding_collection_name(self) -> str:
+        """The collection and the scope of the table."""
         return self.collection
 
     def _table(self, collections: Any, trainable: bool) -> Any:

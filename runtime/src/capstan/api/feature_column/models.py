@@ -82,6 +82,7 @@ def input_layer(
                     cols_to_vars[column] = _variables(scope)
                 if cols_to_output_tensors is not None:
                     cols_to_output_tensors[column] = part
+        check_batch_sizes(chosen, parts)
         return array_ops.concat(parts, 1)
 
 
@@ -107,10 +108,11 @@ def linear_model(
     batch, sums = columns.Features(features), []
     with scope_block.variable_scope(None, "linear_model", list(features.values())) as model:
         for column in chosen:
-            with scope_block.variable_scope(None, column.name) as scope:
+            with scope_block.variable_scope(None, column.scope_name) as scope:
                 sums.append(_weighted_sum(column, batch, units, sparse_combiner, groups, trainable))
                 if cols_to_vars is not None:
                     cols_to_vars[column] = _variables(scope)
+        check_batch_sizes(chosen, sums)
         bias = _weights("bias_weights", [units], groups, trainable)
         if cols_to_vars is not None:
             cols_to_vars["bias"] = [
@@ -128,6 +130,11 @@ def _weighted_sum(
     groups: list[str],
     trainable: bool,
 ) -> Any:
+    if not isinstance(column, columns.DenseColumn | columns.CategoricalColumn):
+        raise ValueError(  # noqa: TRY004 - TensorFlow's
+            "Items of feature_columns must be either a _DenseColumn or _CategoricalColumn. Given: "
+            f"{column}"
+        )
     if not isinstance(column, columns.CategoricalColumn):
         size = size_of(column)
         weights = _weights("weights", [size, units], groups, trainable)
@@ -164,6 +171,22 @@ def dense_matrix(column: Any, batch: columns.Features, groups: list[str], traina
     return flat
 
 
+def check_batch_sizes(chosen: list[Any], tensors: list[Any]) -> None:
+    """Raise ValueError if the tensors of two columns have different numbers of examples."""
+    known = [
+        (column, tensor.shape.as_list()[0])
+        for column, tensor in zip(chosen, tensors, strict=True)
+        if tensor.shape.ndims is not None and tensor.shape.as_list()[0] is not None
+    ]
+    for column, size in known:
+        first, expected = known[0]
+        if size != expected:
+            raise ValueError(
+                "Batch size (first dimension) of each feature must be same. Batch size of columns "
+                f"({first.name}, {column.name}): ({expected}, {size})"
+            )
+
+
 def size_of(column: Any) -> int:
     """Return the number of numbers that a column has for one example, or for one step."""
     size = 1
@@ -189,6 +212,13 @@ def weight_groups(weight_collections: Any) -> list[str]:
     return list(dict.fromkeys(wanted))
 
 
+def transform_features(features: Mapping[str, Any], feature_columns: Any) -> dict[Any, Any]:
+    """Return the tensor that each column makes of the features, before any variable."""
+    batch, chosen = columns.Features(features), in_order(feature_columns)
+    with graphs.get_default_graph().name_scope("transform_features"):
+        return {column: batch.get(column) for column in chosen}
+
+
 def _variables(scope: variable_scopes.VariableScope) -> list[Any]:
     graph = graphs.get_default_graph()
     return graph.get_collection(_Keys.GLOBAL_VARIABLES, f"{scope.name}/")
@@ -202,6 +232,7 @@ def in_order(feature_columns: Any) -> list[Any]:
         feature_columns = list(feature_columns)
     if isinstance(feature_columns, dict):
         raise ValueError("Expected feature_columns to be iterable, found dict.")  # noqa: TRY004 - TensorFlow's
+    feature_columns = list(feature_columns)
     if not feature_columns:
         raise ValueError("feature_columns must not be empty.")
     by_name: dict[str, Any] = {}

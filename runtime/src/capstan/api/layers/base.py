@@ -4,11 +4,18 @@ A layer owns variables. They are created at its first call, in the variable scop
 names of the variables and operations are TensorFlow's, so checkpoints of TensorFlow can be loaded.
 """
 
+import copy
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
-from capstan.api import scope_block, variable_collections, variable_scope
+from capstan.api import (
+    partitioned_variables,
+    scope_block,
+    variable_collections,
+    variable_replicas,
+    variable_scope,
+)
 from capstan.api.layers import common, input_spec
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import collections, convert, nest
@@ -40,6 +47,9 @@ class Layer(common.CommonLayer):
         if scope:
             with scope_block.variable_scope(scope) as self._scope:
                 pass
+
+    def _unique(self, base: str) -> str:
+        return f"{base}_{self._count(base)}"
 
     @property
     def scope_name(self) -> str:
@@ -83,12 +93,16 @@ class Layer(common.CommonLayer):
     ) -> Any:
         """Return the variable `name` of the layer's scope, or create it.
 
-        The loss of `regularizer` is added to the layer and to REGULARIZATION_LOSSES.
+        The loss of `regularizer` is added to the layer and to REGULARIZATION_LOSSES. If the
+        variable is split, each part has its loss.
+
+        Raises:
+            ValueError: the variable is summed when it is read, and trainable.
         """
+        trainable = variable_replicas.checked(synchronization, aggregation, trainable, name)[2]
         self._open(None)
         existing = {id(variable) for variable in variable_collections.global_variables()}
         kind = dtypes.as_dtype(dtype or self._dtype or dtypes.float32)
-        trainable = True if trainable is None else trainable
         more = {} if partitioner is None else {"partitioner": partitioner}
         with self._entered(self.built or self._reuse):
             variable = variable_scope.get_variable(
@@ -103,15 +117,39 @@ class Layer(common.CommonLayer):
                 aggregation=aggregation,
                 **more,
             )
-            if regularizer is not None and id(variable) not in existing:
-                with graphs.get_default_graph().name_scope(f"{name}/Regularizer"):
-                    self.add_loss(regularizer(variable))
+            if regularizer is not None:
+                self._regularize(name, variable, regularizer, existing)
         # A custom getter may have made a variable that is not trainable.
         is_trainable = trainable and (not self.trainable or getattr(variable, "trainable", True))
         (self._trainable_weights if is_trainable else self._non_trainable_weights).append(variable)
         return variable
 
     add_variable = add_weight
+
+    def _regularize(
+        self, name: str, variable: Any, regularizer: Callable[[Any], Any], existing: set[int]
+    ) -> None:
+        """Add the loss of a new variable, or one loss for each of its parts."""
+        is_parted = isinstance(variable, partitioned_variables.PartitionedVariable)
+        parts = list(variable) if is_parted else [variable]
+        if any(id(part) in existing for part in parts):
+            return
+        for part in parts:
+            with graphs.get_default_graph().name_scope(f"{name}/Regularizer"):
+                self.add_loss(regularizer(part))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Layer":
+        """Return a copy in the same graph, with the same tensors and variables."""
+        memo[id(self)] = copied = object.__new__(type(self))
+        for name, value in vars(self).items():
+            first = next(iter(nest.flatten(value)), None)
+            if name == "_graph" or hasattr(first, "op") or hasattr(first, "_as_graph_element"):
+                vars(copied)[name] = value
+            elif name in ("_scope", "_current_scope"):
+                vars(copied)[name] = copy.copy(value)
+            else:
+                vars(copied)[name] = copy.deepcopy(value, memo)
+        return copied
 
     def _open(self, scope: Any) -> None:
         """Choose the scope of the layer: a new one, unless the layer reuses variables."""

@@ -9,9 +9,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from capstan.api import trackable
+from capstan.api.layers import dependence
 from capstan.api.layers import input_spec as input_specs
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
+from capstan.framework import nest
 
 _NAMES = ("__layer_names",)
 NOT_PARTS = frozenset(
@@ -52,11 +54,17 @@ class CommonLayer:
         self._name = name or self._unique(snake_case(type(self).__name__))
 
     def _unique(self, base: str) -> str:
+        number = self._count(base)
+        return base if number == 1 else f"{base}_{number - 1}"
+
+    def _count(self, base: str) -> int:
+        """Return how many layers of the graph have got a name that begins with `base`."""
         counts = self._graph.get_collection_ref(_NAMES)
         if not counts:
             counts.append({})
-        number = counts[0][base] = counts[0].get(base, 0) + 1
-        return base if number == 1 else f"{base}_{number - 1}"
+        number: int = counts[0].get(base, 0) + 1
+        counts[0][base] = number
+        return number
 
     @property
     def name(self) -> str:
@@ -122,10 +130,17 @@ class CommonLayer:
         return _only(self._outputs, self.name, "output")
 
     def get_losses_for(self, inputs: Any) -> list[Any]:
-        return list(self._losses)
+        """Return the losses that depend on `inputs`, or for None those that need no inputs."""
+        return self._by_inputs(self._losses, inputs)
 
     def get_updates_for(self, inputs: Any) -> list[Any]:
-        return list(self._updates)
+        """Return the updates that depend on `inputs`, or for None those that need no inputs."""
+        return self._by_inputs(self._updates, inputs)
+
+    def _by_inputs(self, values: list[Any], inputs: Any) -> list[Any]:
+        if inputs is not None:
+            return dependence.reached(nest.flatten(inputs), values)
+        return dependence.rest(values, dependence.reached(nest.flatten(self._inputs), values))
 
     def count_params(self) -> int:
         """Return the number of elements of all variables."""
@@ -167,7 +182,7 @@ class CommonLayer:
     def _check(self, tensors: Iterable[Any]) -> None:
         spec = self.input_spec
         for tensor in tensors if spec is not None else ():
-            input_specs.check(self.name, spec, tensor.shape)
+            input_specs.check(self.name, spec, tensor.shape, dtype=tensor.dtype)
 
 
 def _only(values: list[Any], name: str, what: str) -> Any:
@@ -179,8 +194,11 @@ def _only(values: list[Any], name: str, what: str) -> Any:
 def snake_case(name: str) -> str:
     """Return the name of a class as the name of a scope.
 
-    >>> snake_case("MaxPooling2D"), snake_case("BasicLSTMCell")
-    ('max_pooling2d', 'basic_lstm_cell')
+    A scope cannot begin with an underscore, so the name of such a class gets a prefix.
+
+    >>> snake_case("MaxPooling2D"), snake_case("BasicLSTMCell"), snake_case("_Head")
+    ('max_pooling2d', 'basic_lstm_cell', 'private__head')
     """
     partly = re.sub("(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
-    return re.sub("([a-z])([A-Z])", r"\1_\2", partly).lower()
+    words = re.sub("([a-z])([A-Z])", r"\1_\2", partly).lower()
+    return f"private{words}" if words.startswith("_") else words

@@ -3,35 +3,14 @@
 from typing import Any
 
 from capstan.api import init_ops, nn
-from capstan.api.layers import base, common, input_spec
+from capstan.api.layers import base, common, input_spec, plain_arguments
 from capstan.core import tensor_shape
 from capstan.framework.raw import raw
 
 
-def numbers(value: Any, count: int, name: str) -> tuple[int, ...]:
-    """Return `value` once for each of `count` axes, or the numbers that it holds.
-
-    Raises:
-        ValueError: the value holds more or fewer numbers.
-    """
-    if isinstance(value, int):
-        return (value,) * count
-    given = tuple(int(number) for number in value)
-    if len(given) != count:
-        raise ValueError(
-            f"The `{name}` argument must be a tuple of {count} integers. Received: {value}"
-        )
-    return given
-
-
 def is_first(data_format: str) -> bool:
     """Return whether the channels are the first axis of an example."""
-    if data_format not in ("channels_first", "channels_last"):
-        raise ValueError(
-            'The `data_format` argument must be one of "channels_first", "channels_last". '
-            f"Received: {data_format}"
-        )
-    return data_format == "channels_first"
+    return plain_arguments.normalize_data_format(data_format) == "channels_first"
 
 
 class CommonConv(common.CommonLayer):
@@ -62,12 +41,14 @@ class CommonConv(common.CommonLayer):
     ) -> None:
         super().__init__(trainable, name, activity_regularizer=activity_regularizer, **kwargs)
         self.filters = filters
-        self.kernel_size = numbers(kernel_size, self.rank, "kernel_size")
-        self.strides = numbers(strides, self.rank, "strides")
+        self.kernel_size = plain_arguments.normalize_tuple(kernel_size, self.rank, "kernel_size")
+        self.strides = plain_arguments.normalize_tuple(strides, self.rank, "strides")
         self.padding = str(padding).lower()
         self.data_format = data_format
         self.is_first = is_first(data_format)
-        self.dilation_rate = numbers(dilation_rate, self.rank, "dilation_rate")
+        self.dilation_rate = plain_arguments.normalize_tuple(
+            dilation_rate, self.rank, "dilation_rate"
+        )
         self.activation = activation
         self.use_bias = use_bias
         self.kernel_initializer = kernel_initializer

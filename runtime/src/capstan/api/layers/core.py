@@ -80,7 +80,13 @@ class CommonDense(common.CommonLayer):
         return outputs if self.activation is None else self.activation(outputs)
 
     def compute_output_shape(self, input_shape: Any) -> Any:
-        sizes = tensor_shape.as_shape(input_shape).as_list()
+        """Return the shape of the outputs. Raises ValueError without a known last axis."""
+        shape = tensor_shape.as_shape(input_shape).with_rank_at_least(2)
+        sizes = shape.as_list()
+        if sizes[-1] is None:
+            raise ValueError(
+                f"The innermost dimension of input_shape must be defined, but saw: {tuple(sizes)}"
+            )
         return tensor_shape.TensorShape([*sizes[:-1], self.units])
 
 

@@ -4,7 +4,7 @@ import abc
 from typing import Any
 
 from capstan.api import nn
-from capstan.api.layers import base, common, convolutional, input_spec
+from capstan.api.layers import base, common, convolutional, input_spec, plain_arguments
 from capstan.framework.raw import raw
 
 
@@ -19,8 +19,8 @@ class CommonPooling2D(common.CommonLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
-        self.pool_size = convolutional.numbers(pool_size, 2, "pool_size")
-        self.strides = convolutional.numbers(strides, 2, "strides")
+        self.pool_size = plain_arguments.normalize_tuple(pool_size, 2, "pool_size")
+        self.strides = plain_arguments.normalize_tuple(strides, 2, "strides")
         self.padding = str(padding).lower()
         self.data_format = data_format
         self.layout = "NCHW" if convolutional.is_first(data_format) else "NHWC"
@@ -61,8 +61,8 @@ class CommonPooling1D(common.CommonLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
-        (self.pool_size,) = convolutional.numbers(pool_size, 1, "pool_size")
-        (self.strides,) = convolutional.numbers(strides, 1, "strides")
+        (self.pool_size,) = plain_arguments.normalize_tuple(pool_size, 1, "pool_size")
+        (self.strides,) = plain_arguments.normalize_tuple(strides, 1, "strides")
         self.padding = str(padding).lower()
         self.data_format = data_format
         self.is_first = convolutional.is_first(data_format)

@@ -8,7 +8,7 @@ import abc
 from typing import Any
 
 from capstan.api import init_ops, nn
-from capstan.api.layers import base, common, convolutional, input_spec
+from capstan.api.layers import base, common, convolutional, input_spec, plain_arguments
 
 
 def _per_axis(numbers: tuple[int, ...], layout: str) -> list[int]:
@@ -61,8 +61,8 @@ class CommonPooling3D(common.CommonLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(name=name, **kwargs)
-        self.pool_size = convolutional.numbers(pool_size, 3, "pool_size")
-        self.strides = convolutional.numbers(strides, 3, "strides")
+        self.pool_size = plain_arguments.normalize_tuple(pool_size, 3, "pool_size")
+        self.strides = plain_arguments.normalize_tuple(strides, 3, "strides")
         self.padding = str(padding).lower()
         self.data_format = data_format
         self.layout = "NCDHW" if convolutional.is_first(data_format) else "NDHWC"

@@ -3,7 +3,6 @@
 import sys
 from typing import Any
 
-from capstan.api import nest as nest
 from capstan.api.absent import absent
 from capstan.api.check_ops import is_tensor as is_tensor
 from capstan.api.check_types import assert_same_float_dtype as assert_same_float_dtype
@@ -23,6 +22,7 @@ from capstan.api.smart_cond import smart_constant_value as smart_constant_value
 from capstan.api.sparse_ops import (
     convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor,
 )
+from capstan.api.type_spec import TensorSpec as TensorSpec
 from capstan.contrib.framework.argument_scopes import add_arg_scope as add_arg_scope
 from capstan.contrib.framework.argument_scopes import arg_scope as arg_scope
 from capstan.contrib.framework.argument_scopes import arg_scope_func_key as arg_scope_func_key
@@ -77,6 +77,7 @@ from capstan.train.steps import get_or_create_global_step as get_or_create_globa
 alias.grow(
     __name__,
     {
+        "nest": ("capstan.api.nest", "capstan.api.nest_shallow"),
         "python.framework": (__name__,),
         "python.framework.checkpoint_utils": (__name__,),
         "python.framework.graph_util": (__name__,),

@@ -82,7 +82,15 @@ alias.grow(
         "python.layers.normalization": (__name__,),
         "python.layers.regularizers": ("capstan.contrib.layers.regularizers",),
         "python.layers.summaries": (__name__,),
-        "python.layers.utils": ("capstan.contrib.layers.collecting",),
+        "python.layers.optimizers": ("capstan.contrib.layers.optimizers",),
+        "python.layers.utils": (
+            {
+                "collect_named_outputs": "capstan.contrib.layers.collecting.collected",
+                "constant_value": "capstan.api.smart_cond.smart_constant_value",
+                "get_variable_collections": "capstan.contrib.layers.collecting.collections_for",
+            },
+            *("capstan.contrib.layers.collecting", "capstan.api.smart_cond"),
+        ),
     },
 )
 

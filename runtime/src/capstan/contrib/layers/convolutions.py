@@ -7,7 +7,7 @@ import inspect
 from typing import Any, TypeVar
 
 from capstan.api import init_ops, nn, scope_block
-from capstan.api.layers import convolutional, separable, volumes
+from capstan.api.layers import convolutional, plain_arguments, separable, volumes
 from capstan.contrib.framework import argument_scopes, variables
 from capstan.contrib.layers import collecting
 from capstan.contrib.layers.initializers import XAVIER
@@ -236,8 +236,8 @@ def _depthwise(
     """Return the convolution of each channel by itself, with `each` filters, and with biases."""
     dtype, is_first = inputs.dtype.base_dtype, data_format == "NCHW"
     channels = inputs.shape.as_list()[1 if is_first else 3]
-    sides = convolutional.numbers(kernel_size, 2, "kernel_size")
-    strides = convolutional.numbers(stride, 2, "stride")
+    sides = plain_arguments.normalize_tuple(kernel_size, 2, "kernel_size")
+    strides = plain_arguments.normalize_tuple(stride, 2, "stride")
     weights = variables.model_variable(
         "depthwise_weights", [*sides, channels, each], dtype, weights_initializer,
         weights_regularizer, trainable,
@@ -245,7 +245,7 @@ def _depthwise(
     )  # fmt: skip
     outputs = nn.depthwise_conv2d(
         inputs, weights, [1, 1, *strides] if is_first else [1, *strides, 1], padding,
-        rate=convolutional.numbers(rate, 2, "rate"), data_format=data_format,
+        rate=plain_arguments.normalize_tuple(rate, 2, "rate"), data_format=data_format,
     )  # fmt: skip
     if biases_initializer is None:
         return outputs

@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import nn
-from capstan.api.layers import convolutional, volumes
+from capstan.api.layers import plain_arguments, volumes
 from capstan.api.scoped import scoped
 from capstan.contrib.framework import argument_scopes
 from capstan.contrib.layers import collecting
@@ -80,5 +80,5 @@ def _axes(data_format: str | None) -> str:
 
 
 def _window(kernel_size: Any, stride: Any) -> tuple[Any, Any]:
-    sides = convolutional.numbers(kernel_size, 2, "kernel_size")
-    return sides, convolutional.numbers(stride, 2, "stride")
+    sides = plain_arguments.normalize_tuple(kernel_size, 2, "kernel_size")
+    return sides, plain_arguments.normalize_tuple(stride, 2, "stride")

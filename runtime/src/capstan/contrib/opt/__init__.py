@@ -1,9 +1,15 @@
-"""`tf.contrib.opt`: Adam for embeddings, and optimizers with decoupled weight decay."""
+"""`tf.contrib.opt`: kinds of Adam, decoupled weight decay, moving averages and old gradients."""
 
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.contrib.opt.adam_variants import AdaMaxOptimizer as AdaMaxOptimizer
+from capstan.contrib.opt.adam_variants import NadamOptimizer as NadamOptimizer
+from capstan.contrib.opt.drop_stale import (
+    DropStaleGradientOptimizer as DropStaleGradientOptimizer,
+)
 from capstan.contrib.opt.lazy_adam import LazyAdamOptimizer as LazyAdamOptimizer
+from capstan.contrib.opt.moving_average import MovingAverageOptimizer as MovingAverageOptimizer
 from capstan.contrib.opt.weight_decay import AdamWOptimizer as AdamWOptimizer
 from capstan.contrib.opt.weight_decay import (
     DecoupledWeightDecayExtension as DecoupledWeightDecayExtension,
@@ -12,7 +18,18 @@ from capstan.contrib.opt.weight_decay import MomentumWOptimizer as MomentumWOpti
 from capstan.contrib.opt.weight_decay import (
     extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
 )
-from capstan.core import public
+from capstan.core import alias, public
+
+alias.grow(
+    __name__,
+    {
+        f"python.training.{name}": (__name__,)
+        for name in (
+            *("adamax", "drop_stale_gradient_optimizer", "lazy_adam_optimizer"),
+            *("moving_average_optimizer", "nadam_optimizer", "weight_decay_optimizers"),
+        )
+    },
+)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,5 +1,6 @@
 """`tf.contrib.slim`: a training loop, datasets, and the names of `tf.contrib.layers`."""
 
+import importlib
 from typing import Any
 
 from capstan.api.absent import absent
@@ -28,10 +29,11 @@ _DATA = (
     "data_decoder", "data_provider", "dataset", "dataset_data_provider", "parallel_reader",
     "prefetch_queue", "tfexample_decoder",
 )  # fmt: skip
+_NETS = ("alexnet", "overfeat", "resnet_utils", "resnet_v1", "resnet_v2", "vgg")
 __all__ = [
     "data_decoder", "data_provider", "dataset", "dataset_data_provider", "evaluation",
     "initializers", "layers", "learning", "losses", "metrics", "model_analyzer",
-    "parallel_reader", "prefetch_queue", "queues", "regularizers", "summaries",
+    "nets", "parallel_reader", "prefetch_queue", "queues", "regularizers", "summaries",
     "tfexample_decoder", "utils",
 ]  # fmt: skip
 
@@ -46,11 +48,15 @@ alias.grow(
         "python.slim.summaries": ("capstan.contrib.slim.summaries",),
         "python.slim.data": ("capstan.contrib.slim.data",),
         **{f"python.slim.data.{name}": (f"capstan.contrib.slim.data.{name}",) for name in _DATA},
+        "python.slim.nets": ("capstan.contrib.slim.nets",),
+        **{f"python.slim.nets.{name}": (f"capstan.contrib.slim.nets.{name}",) for name in _NETS},
     },
 )
 
 
 def __getattr__(name: str) -> Any:
+    if name == "nets":  # Few programs need the networks.
+        return importlib.import_module(f"{__name__}.nets")
     for home in (layers, _framework):
         if not name.startswith("_") and name in vars(home):
             return vars(home)[name]

@@ -6,13 +6,21 @@ Capstan knows no TPUs. A TPUEstimator with `use_tpu=False` trains on CPUs and GP
 from typing import Any
 
 from capstan.api.absent import absent
+from capstan.contrib.tpu.bfloat16 import bfloat16_scope as bfloat16_scope
 from capstan.contrib.tpu.config import InputPipelineConfig as InputPipelineConfig
 from capstan.contrib.tpu.config import RunConfig as RunConfig
 from capstan.contrib.tpu.config import TPUConfig as TPUConfig
 from capstan.contrib.tpu.estimator import TPUEstimator as TPUEstimator
 from capstan.contrib.tpu.spec import TPUEstimatorSpec as TPUEstimatorSpec
 
-__all__ = ["InputPipelineConfig", "RunConfig", "TPUConfig", "TPUEstimator", "TPUEstimatorSpec"]
+__all__ = [
+    "InputPipelineConfig",
+    "RunConfig",
+    "TPUConfig",
+    "TPUEstimator",
+    "TPUEstimatorSpec",
+    "bfloat16_scope",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,7 @@
-"""Rows of activation functions, and of TopKV2 (core/ops/nn_ops.cc, python/ops/nn_grad.py)."""
+"""Rows of activation functions, and of ops that choose elements of rows by their order.
+
+Sources: core/ops/nn_ops.cc, python/ops/nn_grad.py.
+"""
 
 from typing import Any
 
@@ -138,5 +141,42 @@ define(
         gradient=_top_k,
         types={"T": typesets.NUMERIC},
         host=("k",),
+    )
+)
+
+
+def _nth_shape(ctx: ShapeContext) -> rules.Shapes:
+    shape, given = shapes.with_rank_at_least(ctx.inputs[0], 1), ctx.constant(1)
+    if given is not None:
+        if given.ndim:
+            raise ValueError(f"Input must be scalar but has rank {given.ndim}")
+        n = int(given)
+        if n < 0:
+            raise ValueError(
+                f"Dimension size, given by scalar input 1, must be non-negative but is {n}"
+            )
+        if shape is not None and shape[-1] is not None and shape[-1] <= n:
+            raise ValueError(f"Input must have last dimension > n = {n} but is {shape[-1]}")
+    return (None if shape is None else shape[:-1],)
+
+
+def _nth(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """Divide the gradient of the element among all elements of its row that equal it."""
+    last = np.array([-1], np.int32)
+    found, grad = (raw.ExpandDims(each, -1) for each in (op.outputs[0], grads[0]))
+    is_equal = raw.Cast(raw.Equal(found, op.inputs[0]), DstT=grad.dtype)
+    return raw.Mul(raw.Div(is_equal, raw.Sum(is_equal, last, keep_dims=True)), grad), None
+
+
+define(
+    OpDef(
+        "NthElement",
+        ("input: T", "n: int32"),
+        ("values: T",),
+        attrs={"reverse": False},
+        shape=_nth_shape,
+        gradient=_nth,
+        types={"T": typesets.NUMERIC},
+        host=("n",),
     )
 )

@@ -88,7 +88,7 @@ define(
         ("output: type",),
         attrs={"type": dtypes.DType},
         shape=_bitcast_shape,
-        types={"T": typesets.NUMERIC, "type": typesets.NUMERIC},
+        types=dict.fromkeys(("T", "type"), (*typesets.NUMBERS, *typesets.QUANTIZED)),
     )
 )
 define(

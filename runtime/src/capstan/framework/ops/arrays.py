@@ -94,13 +94,16 @@ def _smaller(rows: int | None, columns: int | None) -> int | None:
 
 def _set_diag(ctx: ShapeContext) -> rules.Shapes:
     matrix = shapes.with_rank_at_least(ctx.inputs[0], 2)
+    shapes.with_rank_at_least(ctx.inputs[1], 1)
     if matrix is not None:
-        shapes.merge(ctx.inputs[1], (*matrix[:-2], _smaller(*matrix[-2:])))
+        shapes.merge(
+            shapes.with_rank(ctx.inputs[1], len(matrix) - 1), (*matrix[:-2], _smaller(*matrix[-2:]))
+        )
     return (matrix,)
 
 
 def _diag(ctx: ShapeContext) -> rules.Shapes:
-    diagonal = ctx.inputs[0]
+    diagonal = shapes.with_rank_at_least(ctx.inputs[0], 1)
     return (None if diagonal is None else diagonal + diagonal,)
 
 
@@ -216,7 +219,7 @@ for _name, _shape, _gradient in _DIAGONALS:
             ("diagonal: T" if _is_part else "output: T",),
             shape=_shape,
             gradient=_gradient,
-            types={"T": _MATRICES if _name.startswith("Matrix") else typesets.SIGNED},
+            types={"T": _MATRICES if _name.startswith("Matrix") else typesets.FIELD},
         )
     )
 define(

@@ -31,7 +31,8 @@ def _drawn(ctx: ShapeContext) -> rules.Shapes:
     return ((rows[0], None if count is None else int(count)),)
 
 
-_SAMPLER = {"num_true": int, "num_sampled": int, "unique": bool, "seed": 0, "seed2": 0}
+_SEEDS = {"seed": 0, "seed2": 0}
+_SAMPLER = {"num_true": int, "num_sampled": int, "unique": bool}
 _RANGE = {**_SAMPLER, "range_max": int}
 _LEAST = {"num_true": 1, "num_sampled": 1}
 for _name, _attrs, _minima in (
@@ -62,7 +63,7 @@ for _name, _attrs, _minima in (
                 "true_expected_count: float32",
                 "sampled_expected_count: float32",
             ),
-            attrs=_attrs,
+            attrs={**_attrs, **_SEEDS},
             shape=_sampled,
             not_differentiable=True,
             effect=facts.RANDOM,
@@ -74,7 +75,7 @@ define(
         "ComputeAccidentalHits",
         ("true_classes: int64", "sampled_candidates: int64"),
         ("indices: int32", "ids: int64", "weights: float32"),
-        attrs={"num_true": int, "seed": 0, "seed2": 0},
+        attrs={"num_true": int, **_SEEDS},
         shape=_hits,
         not_differentiable=True,
     )

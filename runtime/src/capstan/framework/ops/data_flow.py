@@ -13,14 +13,13 @@ _QUEUE = {
     "component_types": list,
     "shapes": [],
     "capacity": -1,
-    "container": b"",
-    "shared_name": b"",
 }
+_NAMES = {"container": b"", "shared_name": b""}
 _QUEUES = {
-    "FIFOQueue": _QUEUE,
-    "PaddingFIFOQueue": _QUEUE,
-    "PriorityQueue": {**_QUEUE, "component_types": [], "shapes": list},
-    "RandomShuffleQueue": {**_QUEUE, "min_after_dequeue": 0, "seed": 0, "seed2": 0},
+    "FIFOQueue": {**_QUEUE, **_NAMES},
+    "PaddingFIFOQueue": {**_QUEUE, **_NAMES},
+    "PriorityQueue": {**_QUEUE, "component_types": [], "shapes": list, **_NAMES},
+    "RandomShuffleQueue": {**_QUEUE, "min_after_dequeue": 0, "seed": 0, "seed2": 0, **_NAMES},
 }
 
 

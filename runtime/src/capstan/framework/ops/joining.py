@@ -13,15 +13,20 @@ from capstan.framework.ops import rules, typesets
 
 
 def _concat_shape(ctx: ShapeContext) -> rules.Shapes:
-    *parts, _ = ctx.inputs
+    *parts, axis_shape = ctx.inputs
+    shapes.with_rank(axis_shape, 0)
     axis = ctx.constant(len(parts))
     rank = next((len(part) for part in parts if part is not None), None)
     if rank is None:
         return (None,)
     if axis is None:
+        if rank == 0:
+            raise ValueError("Can't concatenate scalars (use tf.stack instead)")
         for part in parts:
             shapes.with_rank(part, rank)
         return (shapes.unknown(rank),)
+    for part in parts:
+        shapes.with_rank_at_least(part, int(axis) + 1 if axis >= 0 else -int(axis))
     at = shapes.axis_index(int(axis), rank)
     total: int | None = 0
     known: shapes.Shape = shapes.unknown(rank)
@@ -154,13 +159,11 @@ def _pack_sizes(ctx: facts.SizesContext, _: int) -> shapes.Shape:
     are_scalars = () in ctx.input_shapes
     if ctx.attrs.get("axis", 0) != 0 and not are_scalars:
         return None
-    found: list[int | None] = []
-    for index in range(len(ctx.input_shapes)):
-        part = ctx.sizes_of(index) or ((None,) if are_scalars else None)
-        if part is None:
-            return None
-        found += part
-    return tuple(found)
+    given = [ctx.sizes_of(index) for index in range(len(ctx.input_shapes))]
+    count = 1 if are_scalars else next((len(part) for part in given if part), None)
+    if count is None:
+        return None
+    return tuple(size for part in given for size in part or (None,) * count)
 
 
 def _unpack_sizes(ctx: facts.SizesContext, index: int) -> shapes.Shape:

@@ -113,7 +113,7 @@ define(
         shape=pad_shape,
         copies=rules.copies_same_shape,
         gradient=_pad,
-        types={"T": (*typesets.NUMBERS, dtypes.bool_), "Tpaddings": typesets.INDEX},
+        types={"Tpaddings": typesets.INDEX},
         host=("paddings",),
     )
 )

@@ -9,7 +9,7 @@ from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, def
 from capstan.framework.ops import layout, rules, typesets
 
 _MODES = {"mode": (b"REFLECT", b"SYMMETRIC")}
-_PADDINGS = {"T": typesets.NUMERIC, "Tpaddings": typesets.INDEX}
+_PADDINGS = {"Tpaddings": typesets.INDEX}
 
 
 def _pad(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -141,7 +141,7 @@ define(
         attrs={"Tpaddings": dtypes.int32},
         shape=layout.pad_shape,
         gradient=_pad,
-        types={**_PADDINGS, "T": (*typesets.NUMBERS, dtypes.bool_)},
+        types=_PADDINGS,
         host=("paddings", "constant_values"),
     )
 )

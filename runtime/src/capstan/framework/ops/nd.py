@@ -6,7 +6,7 @@ core/ops/state_ops.cc).
 
 from typing import Any
 
-from capstan.core import shapes
+from capstan.core import dtypes, shapes
 from capstan.framework import facts, indexed_slices
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
@@ -64,7 +64,15 @@ def _check(params: shapes.Shape, indices: shapes.Shape, updates: shapes.Shape) -
 
 def _gather(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     params, indices = op.inputs
-    size = raw.Shape(params, out_type=indices.dtype)
+    return _gathered(indices, grads, raw.Shape(params, out_type=indices.dtype), raw)
+
+
+def _gather_from_handle(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    handle, indices = op.inputs
+    return _gathered(indices, grads, raw.VariableShape(handle, out_type=indices.dtype), raw)
+
+
+def _gathered(indices: Any, grads: Gradients, size: Any, raw: Raw) -> Gradients:
     static = indices.shape.internal
     if static is not None and len(static) == 2 and static[1] == 1:
         rows = raw.Squeeze(indices, squeeze_dims=[-1])
@@ -101,11 +109,33 @@ the kind is the op for a reference, and `ResourceScatterNd` and the kind that fo
 
 define(
     OpDef(
+        "ScatterNdNonAliasingAdd",
+        ("input: T", "indices: Tindices", "updates: T"),
+        ("output: T",),
+        shape=_updated_shape,
+        gradient=_add,
+        types=_INDICES | {"T": (*typesets.NUMBERS, dtypes.bool_)},
+    )
+)
+define(
+    OpDef(
         "GatherNd",
         ("params: Tparams", "indices: Tindices"),
         ("output: Tparams",),
         shape=_gather_shape,
         gradient=_gather,
+        types=_INDICES,
+    )
+)
+define(
+    OpDef(
+        "ResourceGatherNd",
+        ("resource: resource", "indices: Tindices"),
+        ("output: dtype",),
+        attrs={"dtype": dtypes.DType},
+        shape=_gather_shape,
+        gradient=_gather_from_handle,
+        effect=facts.reads("resource"),
         types=_INDICES,
     )
 )

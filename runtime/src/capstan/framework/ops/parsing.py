@@ -60,7 +60,7 @@ define(
             "sparse_shapes: num_sparse * int64",
             "dense_values: Tdense",
         ),
-        attrs={**_ATTRS, "num_sparse": int, "sparse_keys": list, "dense_keys": list},
+        attrs={"num_sparse": int, "sparse_keys": list, "dense_keys": list, **_ATTRS},
         shape=_single,
         not_differentiable=True,
     )

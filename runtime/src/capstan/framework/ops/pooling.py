@@ -213,7 +213,6 @@ _WITH_ARGMAX: dict[str, Any] = {
     "ksize": list,
     "strides": list,
     "padding": bytes,
-    "include_batch_in_index": False,
 }
 _ARGMAX_TYPES = {"T": typesets.NUMERIC, "Targmax": typesets.INDEX}
 define(
@@ -221,7 +220,7 @@ define(
         "MaxPoolWithArgmax",
         ("input: T",),
         ("output: T", "argmax: Targmax"),
-        attrs={**_WITH_ARGMAX, "Targmax": dtypes.int64},
+        attrs={**_WITH_ARGMAX, "Targmax": dtypes.int64, "include_batch_in_index": False},
         choices={"padding": _CHOICES["padding"]},
         shape=_argmax_shape,
         gradient=_argmax,
@@ -233,7 +232,7 @@ define(
         "MaxPoolGradWithArgmax",
         ("input: T", "grad: T", "argmax: Targmax"),
         ("output: T",),
-        attrs=_WITH_ARGMAX,
+        attrs={**_WITH_ARGMAX, "include_batch_in_index": False},
         choices={"padding": _CHOICES["padding"]},
         shape=_by_max_shape,
         types=_ARGMAX_TYPES,

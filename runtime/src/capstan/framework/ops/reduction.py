@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, shapes
+from capstan.core.arrays import Array
 from capstan.framework import facts
 from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
@@ -21,6 +22,22 @@ def reduced(ctx: ShapeContext) -> rules.Shapes:
     if keep:
         return (tuple(1 if axis in reduced else size for axis, size in enumerate(shape)),)
     return (tuple(size for axis, size in enumerate(shape) if axis not in reduced),)
+
+
+def _reduced_value(reduce: np.ufunc) -> facts.ValueRule:
+    """Return the value rule of a reduction. It computes with few integers only, as shapes are."""
+
+    def value(ctx: facts.ValueContext) -> Array | None:
+        values = ctx.values()
+        if values is None:
+            return None
+        x, axes = values
+        if x.dtype.kind != "i" or not 0 < x.size <= rules.MAX_ELEMENTS:
+            return None
+        axis, keep = tuple(axes.ravel().tolist()), bool(ctx.attrs["keep_dims"])
+        return np.asarray(reduce.reduce(x, axis=axis, dtype=x.dtype, keepdims=keep))
+
+    return value
 
 
 def _axis(axis: int, rank: int) -> int:
@@ -172,7 +189,10 @@ def _reduces_nothing(ctx: facts.ValueContext, output: shapes.Shape) -> bool:
 
 
 def _reduction(
-    name: str, gradient: GradientRule | None, types: tuple[dtypes.DType, ...] = typesets.NUMERIC
+    name: str,
+    gradient: GradientRule | None,
+    types: tuple[dtypes.DType, ...] = typesets.NUMERIC,
+    value: facts.ValueRule | None = None,
 ) -> None:
     is_logical = types == (dtypes.bool_,)
     define(
@@ -186,17 +206,18 @@ def _reduction(
             gradient=gradient,
             not_differentiable=gradient is None,
             types={"Tidx": typesets.INDEX} | ({} if is_logical else {"T": types}),
+            value=value,
             host=("reduction_indices",),
         )
     )
 
 
-_reduction("Sum", _sum, typesets.NUMBERS)
+_reduction("Sum", _sum, typesets.NUMBERS, _reduced_value(np.add))
 _reduction("Mean", _mean, typesets.NUMBERS)
-_reduction("Prod", _prod, typesets.NUMBERS)
+_reduction("Prod", _prod, typesets.NUMBERS, _reduced_value(np.multiply))
 _reduction("EuclideanNorm", _euclidean)
-_reduction("Max", _extremum)
-_reduction("Min", _extremum)
+_reduction("Max", _extremum, value=_reduced_value(np.maximum))
+_reduction("Min", _extremum, value=_reduced_value(np.minimum))
 _reduction("All", None, (dtypes.bool_,))
 _reduction("Any", None, (dtypes.bool_,))
 for _name in ("ArgMax", "ArgMin"):

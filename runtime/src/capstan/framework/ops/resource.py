@@ -124,7 +124,7 @@ for _name in ("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp"):
             ("resource: resource", "value: dtype"),
             attrs={"validate_shape": False} if _name == "AssignVariableOp" else {},
             shape=_checked(rules.merged),
-            effect=facts.changes("resource"),
+            effect=facts.changes_values("resource"),
             types={} if _name == "AssignVariableOp" else {"dtype": typesets.NUMBERS},
         )
     )
@@ -146,7 +146,7 @@ for _name in (f"ResourceScatter{_kind}" for _kind in state.SCATTERS):
             _name,
             ("resource: resource", "indices: Tindices", "updates: dtype"),
             shape=_scattered,
-            effect=facts.changes("resource"),
+            effect=facts.changes_values("resource"),
             types={"Tindices": typesets.INDEX}
             | ({} if _name == "ResourceScatterUpdate" else {"dtype": typesets.NUMERIC}),
         )

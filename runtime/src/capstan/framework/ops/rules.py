@@ -139,6 +139,10 @@ def of_integers(step: Callable[[Any, Any], Any]) -> facts.ValueRule:
         x, y = values
         if x.dtype.kind != "i" or x.size > MAX_ELEMENTS or y.size > MAX_ELEMENTS:
             return None
-        return np.asarray(step(x, y))
+        with np.errstate(divide="raise"):
+            try:
+                return np.asarray(step(x, y))
+            except FloatingPointError:
+                return None  # The step reports the division by zero.
 
     return value

@@ -1,5 +1,6 @@
 """Rows of ops that combine the rows of a tensor that have the same id (core/ops/math_ops.cc)."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,16 @@ def _sparse_shape(ctx: ShapeContext) -> rules.Shapes:
     data = shapes.with_rank_at_least(data, 1)
     shapes.merge(rules.with_rank(indices, 1), rules.with_rank(ids, 1))
     return (None if data is None else (None, *data[1:]),)
+
+
+def _counted_shape(ctx: ShapeContext) -> rules.Shapes:
+    (shape,) = _sparse_shape(replace(ctx, inputs=ctx.inputs[:3]))
+    shapes.with_rank(ctx.inputs[3], 0)
+    count = ctx.constant(3)
+    if count is not None and count < 0:
+        raise ValueError("Cannot specify a negative value for num_segments")
+    known = None if count is None else int(count)
+    return (None if shape is None else (known, *shape[1:]),)
 
 
 def _sparse_grad_shape(ctx: ShapeContext) -> rules.Shapes:
@@ -118,12 +129,14 @@ def _counted(data: Any, ids: Any, raw: Raw) -> tuple[Any, Any]:
 
 def _sparse(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """Return the gradient of a sum of looked-up rows, which may be divided by n or sqrt(n)."""
-    data, indices, ids = op.inputs
+    data, indices, ids, *count = op.inputs
     (grad,) = grads
+    rest = [None] * (2 + len(count))
     rows = raw.StridedSlice(raw.Shape(data), [0], [1], [1], shrink_axis_mask=1)
-    if op.type == "SparseSegmentSum":
-        return raw.UnsortedSegmentSum(raw.GatherV2(grad, ids, 0), indices, rows), None, None
-    return getattr(raw, f"{op.type}Grad")(grad, indices, ids, rows), None, None
+    kind = op.type.removesuffix("WithNumSegments")
+    if kind == "SparseSegmentSum":
+        return raw.UnsortedSegmentSum(raw.GatherV2(grad, ids, 0), indices, rows), *rest
+    return getattr(raw, f"{kind}Grad")(grad, indices, ids, rows), *rest
 
 
 def _partition(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -137,8 +150,8 @@ def _partition(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 _SORTED: dict[str, tuple[tuple[dtypes.DType, ...], GradientRule | None]] = {
     "SegmentSum": (typesets.NUMBERS, _sum),
-    "SegmentMean": (typesets.NUMERIC, _mean),
-    "SegmentProd": (typesets.NUMERIC, None),
+    "SegmentMean": (typesets.NUMBERS, _mean),
+    "SegmentProd": (typesets.NUMBERS, None),
     "SegmentMax": (typesets.NUMERIC, _extreme),
     "SegmentMin": (typesets.NUMERIC, _extreme),
 }
@@ -175,19 +188,33 @@ for _name, _gradient in (
         )
     )
 for _name in ("SparseSegmentSum", "SparseSegmentMean", "SparseSegmentSqrtN"):
+    _row = OpDef(
+        _name,
+        ("data: T", "indices: Tidx", "segment_ids: Tsegmentids"),
+        ("output: T",),
+        attrs={"Tidx": dtypes.int32, "Tsegmentids": dtypes.int32},
+        shape=_sparse_shape,
+        gradient=_sparse,
+        types={
+            "T": typesets.NUMERIC if _name.endswith("Sum") else typesets.WIDE,
+            "Tidx": typesets.INDEX,
+            "Tsegmentids": typesets.INDEX,
+        },
+    )
+    define(_row)
     define(
         OpDef(
-            _name,
-            ("data: T", "indices: Tidx", "segment_ids: Tsegmentids"),
+            f"{_name}WithNumSegments",
+            (
+                *("data: T", "indices: Tidx", "segment_ids: Tsegmentids"),
+                "num_segments: Tnumsegments",
+            ),
             ("output: T",),
-            attrs={"Tidx": dtypes.int32, "Tsegmentids": dtypes.int32},
-            shape=_sparse_shape,
+            attrs={**_row.attrs, "Tnumsegments": dtypes.int32},
+            shape=_counted_shape,
             gradient=_sparse,
-            types={
-                "T": typesets.NUMERIC if _name.endswith("Sum") else typesets.WIDE,
-                "Tidx": typesets.INDEX,
-                "Tsegmentids": typesets.INDEX,
-            },
+            types={**_row.types, "Tnumsegments": typesets.INDEX},
+            host=("num_segments",),
         )
     )
     for _version, _rows, _more, _rule in (

@@ -58,6 +58,15 @@ def _keeps_shape(ctx: facts.ValueContext, output: shapes.Shape) -> bool:
     return None not in output or (output.count(None) == 1 and 0 not in output)
 
 
+def _reshape_value(ctx: facts.ValueContext) -> Array | None:
+    values = ctx.values()
+    if values is None or values[0].size > rules.MAX_ELEMENTS:
+        return None
+    x, sizes = values
+    known = shapes.reshaped(x.shape, sizes.ravel().tolist())
+    return None if known is None else x.reshape(known)
+
+
 def _reshape(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return like_input(op, grads[0], raw), None
 
@@ -72,6 +81,8 @@ def like_input(op: Op, grad: Any, raw: Raw) -> Any:
 
 def _expand_dims_shape(ctx: ShapeContext) -> rules.Shapes:
     shape, axis = ctx.inputs[0], ctx.constant(1)
+    if axis is not None and axis.size != 1:
+        raise ValueError(f"'dim' input must be a tensor with a single value, not {axis.tolist()}")
     if shape is None:
         return (None,)
     if axis is None:
@@ -231,6 +242,7 @@ define(
         ("output: T",),
         attrs={"Tshape": dtypes.int32},
         shape=_reshape_shape,
+        value=_reshape_value,
         sizes=rules.sizes_passed_on,
         copies=_keeps_shape,
         gradient=_reshape,

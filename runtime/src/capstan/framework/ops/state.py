@@ -42,8 +42,8 @@ define(
         "VariableV2",
         outputs=("ref: Ref(dtype)",),
         attrs={
-            "dtype": dtypes.DType,
             "shape": tensor_shape.TensorShape,
+            "dtype": dtypes.DType,
             "container": b"",
             "shared_name": b"",
         },
@@ -72,7 +72,7 @@ define(
         attrs={"validate_shape": True, "use_locking": True},
         shape=_assign_shape,
         not_differentiable=True,
-        effect=facts.changes("ref"),
+        effect=facts.changes_values("ref"),
     )
 )
 for _name in ("AssignAdd", "AssignSub"):
@@ -84,7 +84,7 @@ for _name in ("AssignAdd", "AssignSub"):
             attrs={"use_locking": False},
             shape=rules.merged,
             not_differentiable=True,
-            effect=facts.changes("ref"),
+            effect=facts.changes_values("ref"),
             types={"T": typesets.NUMBERS},
         )
     )
@@ -100,7 +100,7 @@ for _name in (f"Scatter{_kind}" for _kind in SCATTERS):
             shape=_scatter_shape,
             # TensorFlow says nothing about the gradient of ScatterUpdate.
             not_differentiable=_name != "ScatterUpdate",
-            effect=facts.changes("ref"),
+            effect=facts.changes_values("ref"),
             types={"Tindices": typesets.INDEX}
             | ({} if _name == "ScatterUpdate" else {"T": typesets.NUMERIC}),
         )

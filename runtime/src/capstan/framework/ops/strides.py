@@ -84,18 +84,18 @@ class Spec:
     def shape_for_any_bounds(self, source: tuple[int | None, ...]) -> shapes.Shape:
         """Return the shape of the result if the integers in the items are not known.
 
-        The size of an axis is known only if the items do not change the axis.
+        The size of an axis is known only if its slice has no bounds.
 
-        >>> Spec((0, slice(None), slice(0, 1))).shape_for_any_bounds((4, 5, 6, 7))
-        (5, None, 7)
+        >>> Spec((0, slice(None, None, -2), slice(0, 1))).shape_for_any_bounds((4, 5, 6, 7))
+        (3, None, 7)
         """
         result: list[int | None] = []
         for axis, item in self._by_axis(len(source)):
             if axis is None:
                 result.append(1)
             elif isinstance(item, slice):
-                is_whole = item.start is None and item.stop is None and item.step in (None, 1)
-                result.append(source[axis] if is_whole else None)
+                is_whole = item.start is None and item.stop is None
+                result.append(_length(item, source[axis]) if is_whole else None)
         return tuple(result)
 
     def _by_axis(self, rank: int) -> Iterator[tuple[int | None, Any]]:

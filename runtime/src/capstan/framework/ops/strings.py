@@ -22,7 +22,9 @@ define(
         attrs={"precision": -1, "scientific": False, "shortest": False, "width": -1, "fill": b""},
         shape=rules.unchanged,
         not_differentiable=True,
-        types={"T": (*typesets.NUMERIC, dtypes.bool_, dtypes.string)},
+        types={
+            "T": (*typesets.NUMERIC, *typesets.COMPLEX, dtypes.bool_, dtypes.string),
+        },
     )
 )
 define(

@@ -57,7 +57,7 @@ def _update(name: str, targets: str, arguments: str, **attrs: bool) -> OpDef:
         ("out: Ref(T)",),
         attrs={"use_locking": False, **attrs},
         shape=_shape(len(variables), others),
-        effect=facts.changes(*variables),
+        effect=facts.changes_values(*variables),
         types={"T": typesets.FLOATING}
         | ({"Tindices": typesets.INDEX} if "indices" in others else {}),
     )

@@ -96,7 +96,7 @@ define(
         ("lu: T", "p: output_idx_type"),
         attrs={"output_idx_type": dtypes.int32},
         shape=_factors,
-        types={**_TYPES, "output_idx_type": typesets.INDEX},
+        types={"T": (*typesets.WIDE, *typesets.COMPLEX), "output_idx_type": typesets.INDEX},
     )
 )
 define(

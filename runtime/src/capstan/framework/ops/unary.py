@@ -1,6 +1,6 @@
 """Rows of elementwise functions of one operand, and of Cast."""
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -132,9 +132,13 @@ def _cast(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Cast(grads[0], DstT=source),)
 
 
+CASTABLE: Final = frozenset((*typesets.NUMBERS, dtypes.bool_))
+"""The types between which `Cast` converts. The op takes all types, and then fails in a step."""
+
+
 def _cast_value(ctx: facts.ValueContext) -> Array | None:
     value, target = ctx.value_of(0), ctx.attrs["DstT"]
-    if value is None:
+    if value is None or not CASTABLE.issuperset((ctx.attrs["SrcT"], target)):
         return None
     value = np.asarray(value)
     if value.dtype.kind == "c" and not target.is_complex:
@@ -209,10 +213,6 @@ define(
         shape=rules.unchanged,
         gradient=_cast,
         role=facts.Role.CAST,
-        types={
-            "SrcT": (*typesets.NUMBERS, dtypes.bool_),
-            "DstT": (*typesets.NUMBERS, dtypes.bool_),
-        },
         value=_cast_value,
         sizes=_cast_sizes,
     )

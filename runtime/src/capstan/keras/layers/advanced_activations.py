@@ -114,7 +114,7 @@ class ReLU(built_in.BuiltIn):
         super().__init__(**kwargs)
         for name, value in (("max_value", max_value), ("negative_slope", negative_slope)):
             if value is not None and value < 0:
-                raise ValueError(f"{name} of ReLU layer cannot be negative value: {value}")
+                raise ValueError(f"{name} of Relu layer cannot be negative value: {value}")
         self.max_value = max_value
         self.negative_slope = negative_slope
         self.threshold = threshold

@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import array_ops, nn
-from capstan.api.layers import convolutional, volumes
+from capstan.api.layers import convolutional, plain_arguments, volumes
 from capstan.keras import built_in, settings
 
 
@@ -97,7 +97,7 @@ class Conv2DTranspose(convolutional.CommonConvTranspose, built_in.BuiltIn):
         """Raises NotImplementedError for an `output_padding`, or a `dilation_rate` above 1."""
         arguments = built_in.resolved(locals())
         self.output_padding = arguments.pop("output_padding")
-        rates = convolutional.numbers(dilation_rate, self.rank, "dilation_rate")
+        rates = plain_arguments.normalize_tuple(dilation_rate, self.rank, "dilation_rate")
         if output_padding is not None or max(rates) > 1:
             raise NotImplementedError(
                 f"{type(self).__name__} has no output_padding and no dilation_rate: omit them"
@@ -136,7 +136,9 @@ class Conv3DTranspose(volumes.CommonConv3DTranspose, built_in.BuiltIn):
         super().__init__(**{**arguments, "data_format": settings.data_format(data_format)})
         self.output_padding = None
         if given is not None:
-            self.output_padding = convolutional.numbers(given, self.rank, "output_padding")
+            self.output_padding = plain_arguments.normalize_tuple(
+                given, self.rank, "output_padding"
+            )
             pairs = zip(self.output_padding, self.strides, strict=True)
             if any(own >= stride for own, stride in pairs):
                 raise ValueError(

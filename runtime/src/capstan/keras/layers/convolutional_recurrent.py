@@ -3,7 +3,7 @@
 from typing import Any
 
 from capstan.api import array_ops, creation_ops, nn
-from capstan.api.layers import convolutional, input_spec
+from capstan.api.layers import input_spec, plain_arguments
 from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
 from capstan.keras import built_in, settings
@@ -50,7 +50,7 @@ class ConvLSTM2DCell(recurrent_cells.LSTMCell):
         """Raises ValueError if the padding or the data format is unknown, or a size is wrong."""
         given = built_in.resolved({**locals(), "kwargs": {}})
         for name in ("kernel_size", "strides", "dilation_rate"):
-            given[name] = convolutional.numbers(given[name], 2, name)
+            given[name] = plain_arguments.normalize_tuple(given[name], 2, name)
         given["padding"] = padding.lower()
         if given["padding"] not in ("valid", "same"):
             raise ValueError(f"The `padding` argument must be valid or same. Received: {padding}")

@@ -43,6 +43,7 @@ class DenseFeatures(base_layer.Layer):
         parts = self._parts(features, models.dense_matrix)
         if cols_to_output_tensors is not None:
             cols_to_output_tensors.update(zip(self._feature_columns, parts, strict=True))
+        models.check_batch_sizes(self._feature_columns, parts)
         return array_ops.concat(parts, -1)
 
     def _parts(self, features: Any, compute: Callable[..., Any]) -> list[Any]:

@@ -10,8 +10,9 @@ from capstan.keras import built_in
 class Embedding(built_in.BuiltIn):
     """Looks up a row of a table for each number: [...] becomes [..., output_dim].
 
-    With `mask_zero`, the number 0 is padding, and the mask of the outputs leaves it out. A number
-    that is not in [0, input_dim) fails the step.
+    As the first layer of a Sequential model, it takes rows of `input_length` numbers, or of any
+    number of them. With `mask_zero`, the number 0 is padding, and the mask of the outputs leaves it
+    out. A number that is not in [0, input_dim) fails the step.
     """
 
     def __init__(
@@ -26,7 +27,7 @@ class Embedding(built_in.BuiltIn):
         input_length: Any = None,
         **kwargs: Any,
     ) -> None:
-        if "input_shape" not in kwargs and "batch_input_shape" not in kwargs and input_length:
+        if "input_shape" not in kwargs and "batch_input_shape" not in kwargs:
             lengths = input_length if isinstance(input_length, list | tuple) else (input_length,)
             kwargs["input_shape"] = tuple(lengths)
         given = built_in.resolved(locals())

@@ -5,7 +5,7 @@ import math
 from typing import Any
 
 from capstan.api import array_ops, math_ops
-from capstan.api.layers import convolutional, input_spec
+from capstan.api.layers import input_spec, plain_arguments
 from capstan.core import tensor_shape
 from capstan.keras import built_in, settings, tensor_layout
 
@@ -53,8 +53,8 @@ class LocallyConnected(built_in.BuiltIn):
         super().__init__(activity_regularizer=arguments.pop("activity_regularizer"), **kwargs)
         for name, value in arguments.items():
             setattr(self, name, value)
-        self.kernel_size = convolutional.numbers(kernel_size, self.rank, "kernel_size")
-        self.strides = convolutional.numbers(strides, self.rank, "strides")
+        self.kernel_size = plain_arguments.normalize_tuple(kernel_size, self.rank, "kernel_size")
+        self.strides = plain_arguments.normalize_tuple(strides, self.rank, "strides")
         self.data_format = settings.data_format(data_format)
         self.padding = padding.lower()
         if self.padding not in ("valid", "same"):

@@ -6,7 +6,7 @@ from typing import Any
 
 from capstan.api import arrangement_ops, array_ops
 from capstan.api.image import ResizeMethod, resize_images
-from capstan.api.layers import convolutional, input_spec
+from capstan.api.layers import input_spec, plain_arguments
 from capstan.keras import built_in, settings
 
 
@@ -18,6 +18,11 @@ def _pairs(value: Any, rank: int, name: str) -> tuple[tuple[int, int], ...]:
     """
     if isinstance(value, int):
         return ((value, value),) * rank
+    if not isinstance(value, list | tuple):
+        raise ValueError(  # noqa: TRY004 - what Keras raises
+            f"`{name}` should be either an int, or a tuple of {rank} ints or pairs of ints. Found: "
+            f"{value}"
+        )
     axes = [value] if rank == 1 else list(value)
     if len(axes) != rank:
         raise ValueError(f"`{name}` should have {rank} elements. Found: {value}")
@@ -25,7 +30,7 @@ def _pairs(value: Any, rank: int, name: str) -> tuple[tuple[int, int], ...]:
 
 
 def _pair(value: Any, name: str) -> tuple[int, int]:
-    before, behind = convolutional.numbers(value, 2, name)
+    before, behind = plain_arguments.normalize_tuple(value, 2, name)
     return before, behind
 
 
@@ -127,7 +132,7 @@ class UpSampling(Spatial):
 
     def __init__(self, size: Any = 2, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        numbers = convolutional.numbers(size, self.rank, "size")
+        numbers = plain_arguments.normalize_tuple(size, self.rank, "size")
         self.size: Any = numbers[0] if self.rank == 1 else numbers
 
     def call(self, inputs: Any) -> Any:

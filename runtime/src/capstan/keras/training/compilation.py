@@ -24,8 +24,11 @@ class Compilation(predictor.Predictor):
         weighted_metrics: Any = None,
         target_tensors: Any = None,
         distribute: Any = None,
+        *,
+        run_eagerly: bool | None = None,
+        experimental_run_tf_function: bool = False,
     ) -> None:
-        """Choose how the model trains.
+        """Choose how the model trains. `experimental_run_tf_function` has no effect.
 
         `optimizer` is a name, or an optimizer of Keras or of `tf.train`. `loss` is a name, a
         function or a Loss: one for all outputs, or a list or dictionary with one for each.
@@ -38,11 +41,14 @@ class Compilation(predictor.Predictor):
         among them.
 
         Raises:
-            ValueError: a name is unknown, or the arguments do not fit the outputs.
+            ValueError: a name is unknown, or the arguments do not fit the outputs, or
+                `run_eagerly` is true.
             TypeError: `metrics` is no list and no dictionary.
             NotImplementedError: the call is in the scope of a strategy with several replicas, and
                 the model has no inputs of its own.
         """
+        if run_eagerly:
+            raise ValueError("You can only set `run_eagerly=True` in eager execution.")
         strategy = distribution_strategy.get_strategy()
         has_replicas = strategy.num_replicas_in_sync > 1
         if has_replicas and not self.outputs:

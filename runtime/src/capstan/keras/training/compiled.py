@@ -149,8 +149,8 @@ def per_output(given: Any, names: Sequence[str], what: str) -> list[Any]:
         unknown = sorted(set(given) - set(names))
         if unknown:
             raise ValueError(
-                f'Unknown entry in {what} dictionary: "{unknown[0]}". Only expected the following '
-                f"keys: {list(names)}"
+                f"Unknown entries in {what} dictionary: {unknown}. Only expected following keys: "
+                f"{list(names)}"
             )
         return [given.get(name) for name in names]
     if isinstance(given, list | tuple):
@@ -193,7 +193,7 @@ class _Function(losses.Loss):
     """A program's own function of labels and predictions as a loss."""
 
     def __init__(self, function: Any) -> None:
-        super().__init__(name=getattr(function, "__name__", None))
+        super().__init__(name=getattr(function, "__name__", type(function).__name__))
         self.function = function
 
     def call(self, y_true: Any, y_pred: Any) -> Any:

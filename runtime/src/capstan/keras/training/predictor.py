@@ -1,5 +1,6 @@
 """`predict` of a model (python/keras/engine/training.py)."""
 
+import abc
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +11,11 @@ from capstan.keras.training import batches, callback, progress, reader, steps
 
 class Predictor(reader.Reader):
     """A model that computes its outputs for data, in the session of Keras."""
+
+    @property
+    @abc.abstractmethod
+    def state_updates(self) -> list[Any]:
+        """The operations that keep the states of stateful layers for the next batch."""
 
     def predict(
         self,
@@ -56,7 +62,8 @@ class Predictor(reader.Reader):
         return self.predict(generator, steps=steps, **kwargs)
 
     def _outputs_of(self, batch: batches.Batch) -> list[Any]:
-        found: list[Any] = self._session().run(
-            list(self.outputs), steps.inputs_of(self, batch, trains=False)
+        found: list[Any]
+        found, _ = self._session().run(
+            [list(self.outputs), self.state_updates], steps.inputs_of(self, batch, trains=False)
         )
         return found

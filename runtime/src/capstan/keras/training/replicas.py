@@ -1,5 +1,7 @@
 """A compiled model in the replicas of a strategy, each of which gets a part of the batch.
 
+Several workers read the same batches, and each worker uses the parts of its own replicas.
+
 Source: python/keras/engine/training_distributed.py.
 """
 
@@ -30,7 +32,7 @@ class Replicas:
         self._strategy, self._model = strategy, model
         given = [list(model.inputs), list(targets), list(weights)]
         count = strategy.num_replicas_in_sync
-        parts = [_parts(given, number, count) for number in range(count)]
+        parts = [_parts(given, number, count) for number in strategy.extended.replica_numbers]
         whole = distributed_values.regroup(strategy.extended.worker_devices, parts)
         self._goals: dict[int, tuple[objective.Objective, Any]] = {}
         with strategy.scope():

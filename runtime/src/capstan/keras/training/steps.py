@@ -58,6 +58,10 @@ class Steps:
                 return self._replicas.train_op()
             return updating.train_op(self._model, self.objective, self._model.inputs)
 
+    @functools.cached_property
+    def _state_updates(self) -> list[Any]:
+        return self._model.state_updates if self._replicas is None else []
+
     def prepare(self, *, trains: bool) -> None:
         """Add all operations to the graph, so that their variables can be initialized."""
         if trains:
@@ -66,7 +70,7 @@ class Steps:
     def run(self, session: Any, batch: batches.Batch, *, trains: bool) -> list[float]:
         """Return the loss of the batch, and the metrics of all batches since the last reset."""
         goal = self.objective
-        extra = [self._train_op] if trains else []
+        extra = [self._train_op] if trains else self._state_updates
         feeds = self._feeds(batch, trains=trains)
         loss, values, *_ = session.run([goal.loss, goal.values, goal.update, *extra], feeds)
         return [float(loss), *map(_number, values)]

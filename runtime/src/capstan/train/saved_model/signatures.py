@@ -6,6 +6,7 @@ Source: tensorflow/python/saved_model/signature_def_utils_impl.py.
 from collections.abc import Mapping
 from typing import Any
 
+from capstan import errors
 from capstan.core import dtypes
 from capstan.framework import graph as graphs
 from capstan.train.saved_model import constants, tensor_infos
@@ -77,6 +78,61 @@ def classification_signature_def(examples: Any, classes: Any, scores: Any) -> An
     return build_signature_def(inputs, outputs, constants.CLASSIFY_METHOD_NAME)
 
 
+def supervised_train_signature_def(
+    inputs: Mapping[str, Any],
+    loss: Mapping[str, Any] | None,
+    predictions: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return the SignatureDef of the training of a model. The mappings hold tensors.
+
+    Raises:
+        ValueError: there are no inputs.
+    """
+    return _supervised(constants.SUPERVISED_TRAIN_METHOD_NAME, inputs, loss, predictions, metrics)
+
+
+def supervised_eval_signature_def(
+    inputs: Mapping[str, Any],
+    loss: Mapping[str, Any] | None,
+    predictions: Mapping[str, Any] | None = None,
+    metrics: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return the SignatureDef of the evaluation of a model. The mappings hold tensors.
+
+    Raises:
+        ValueError: there are no inputs.
+    """
+    return _supervised(constants.SUPERVISED_EVAL_METHOD_NAME, inputs, loss, predictions, metrics)
+
+
+def op_signature_def(op: Any, key: str) -> Any:
+    """Return the SignatureDef whose only output is an operation, under the name `key`."""
+    return build_signature_def(outputs={key: tensor_infos.build_tensor_info_from_op(op)})
+
+
+def load_op_from_signature_def(
+    signature_def: Any, key: str, import_scope: str | None = None
+) -> Any:
+    """Return the operation or tensor of an output of a SignatureDef from the default graph.
+
+    Raises:
+        NotFoundError: the graph lacks it.
+    """
+    try:
+        return tensor_infos.get_element_from_tensor_info(
+            signature_def.outputs[key], import_scope=import_scope
+        )
+    except KeyError:
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"The {key} could not be found in the graph. Please make sure the SavedModel was "
+            "created by the internal _SavedModelBuilder. If you are using the public API, please "
+            f'make sure the SignatureDef in the SavedModel does not contain the key "{key}".',
+        ) from None
+
+
 def is_valid_signature(signature_def: Any) -> bool:
     """Return whether TensorFlow Serving can serve a SignatureDef."""
     if signature_def is None:
@@ -95,6 +151,13 @@ def is_valid_signature(signature_def: Any) -> bool:
         }
         return inputs == examples and bool(outputs) and outputs.items() <= allowed.items()
     return False
+
+
+def _supervised(method_name: str, inputs: Any, *outputs: Mapping[str, Any] | None) -> Any:
+    if not inputs:
+        raise ValueError(f"{method_name} inputs cannot be None or empty.")
+    named = {name: tensor for each in outputs for name, tensor in (each or {}).items()}
+    return build_signature_def(_infos(inputs), _infos(named), method_name)
 
 
 def _infos(tensors: Mapping[str, Any]) -> dict[str, Any]:

@@ -65,3 +65,18 @@ def get_tensor_from_tensor_info(
         f"Invalid TensorInfo.encoding: {encoding}. Write a TensorInfo with `name` for a dense "
         "tensor, or with `coo_sparse` for a SparseTensor"
     )
+
+
+def get_element_from_tensor_info(
+    tensor_info: Any, graph: graphs.Graph | None = None, import_scope: str | None = None
+) -> Any:
+    """Return the operation or tensor of a graph that a TensorInfo names.
+
+    The arguments are those of `get_tensor_from_tensor_info`.
+
+    Raises:
+        KeyError: the graph has no such operation or tensor.
+    """
+    source = graphs.get_default_graph() if graph is None else graph
+    name = tensor_info.name
+    return source.as_graph_element(f"{import_scope}/{name}" if import_scope else name)

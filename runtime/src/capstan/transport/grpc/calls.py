@@ -1,9 +1,10 @@
 """Calls the services of other tasks, and raises failed calls as `capstan.errors`."""
 
+import contextlib
 import functools
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ _PROBE: Final = "/grpc.health.v1.Health/Check"
 _PROBE_S: Final = 2.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Channel:
     """A channel, the certificates that it uses, and the function that returns its methods."""
 
@@ -51,6 +52,7 @@ class Service:
         self._lock = threading.Lock()
         self._is_closed = False
         self._replaced: list[_Channel] = []
+        self._single: set[_Channel] = set()
         self._current = self._open(None if tls is None else tls.current())
 
     def call(
@@ -76,18 +78,38 @@ class Service:
         """
         data = _serialised(name, request)
         metadata = (*self._metadata, *intake.declare(len(data)))
-        try:
-            method = self._channel().method(name)
+        translated = self._translated(name, timeout_s, is_waiting=wait)
+        with translated, self._method(name, len(data)) as method:
             if cancellation is None:
                 return method(data, timeout=timeout_s, metadata=metadata, wait_for_ready=wait)
             call = method.future(data, timeout_s, metadata, wait_for_ready=wait)
             return _result(name, call, cancellation)
-        except grpc.RpcError as error:
-            if status.is_late(error) and timeout_s is not None:
-                raise self._late(name, timeout_s, is_waiting=wait) from None
-            raise status.from_call(error, self.address) from None
-        except ValueError as error:  # grpc raises this if the channel is closed
-            raise self._closed(error) from None
+
+    def call_or_undo(
+        self, name: str, request: Any, timeout_s: float | None, undo: Callable[[Any], None]
+    ) -> Any:
+        """Call a method as `call` does, and call `undo` with a response that comes too late.
+
+        After `timeout_s` seconds, this raises, but the call goes on. `undo` runs in a thread of its
+        own. It may raise OpError, which is ignored.
+
+        Raises: as `call`.
+        """
+        data = _serialised(name, request)
+        metadata = (*self._metadata, *intake.declare(len(data)))
+        with self._translated(name, timeout_s), contextlib.ExitStack() as connection:
+            method = connection.enter_context(self._method(name, len(data)))
+            call = method.future(data, None, metadata)
+            try:
+                return call.result(timeout_s)
+            except grpc.RpcError:
+                raise
+            except BaseException as error:  # The time is up, or the wait was interrupted.
+                late = functools.partial(_undo, call, undo, connection.pop_all())
+                call.add_done_callback(lambda _: threading.Thread(target=late, daemon=True).start())
+                if isinstance(error, grpc.FutureTimeoutError) and timeout_s is not None:
+                    raise self._late(name, timeout_s) from None
+                raise
 
     def trouble(self) -> str:
         """Say in a sentence why a call that waits has no answer. Blocks for two seconds at most."""
@@ -122,9 +144,42 @@ class Service:
         """Close every channel. Calls in progress and later calls fail."""
         with self._lock:
             self._is_closed = True
-            opened = (self._current, *self._replaced)
+            opened = (self._current, *self._replaced, *self._single)
         for each in opened:
             each.channel.close()
+
+    @contextlib.contextmanager
+    def _translated(
+        self, name: str, timeout_s: float | None, *, is_waiting: bool = False
+    ) -> Iterator[None]:
+        """Raise the errors of gRPC as `capstan.errors`."""
+        try:
+            yield
+        except grpc.RpcError as error:
+            if status.is_late(error) and timeout_s is not None:
+                raise self._late(name, timeout_s, is_waiting=is_waiting) from None
+            raise status.from_call(error, self.address) from None
+        except ValueError as error:  # grpc raises this if the channel is closed
+            raise self._closed(error) from None
+
+    @contextlib.contextmanager
+    def _method(self, name: str, size: int) -> Iterator[Any]:
+        """Yield the method for a request of `size` bytes. See `intake.LARGE_BYTES`."""
+        current = self._channel()
+        if size < intake.LARGE_BYTES:
+            yield current.method(name)
+            return
+        single = self._open(current.held, is_shared=False)
+        with self._lock:
+            self._single.add(single)
+            if self._is_closed:
+                single.channel.close()
+        try:
+            yield single.method(name)
+        finally:
+            with self._lock:
+                self._single.remove(single)
+            single.channel.close()
 
     def _channel(self) -> "_Channel":
         """Return the channel with the current certificates, or a closed channel after `close`."""
@@ -137,13 +192,15 @@ class Service:
                 self._current = self._open(held)
             return self._current
 
-    def _open(self, held: certificates.Certificates | None) -> "_Channel":
-        channel = channels.open_channel(self.address, held)
+    def _open(
+        self, held: certificates.Certificates | None, *, is_shared: bool = True
+    ) -> "_Channel":
+        channel = channels.open_channel(self.address, held, is_shared=is_shared)
         method = functools.partial(channels.method, channel, self._service)
         return _Channel(channel, held, functools.cache(method))
 
     def _late(
-        self, name: str, timeout_s: float, *, is_waiting: bool
+        self, name: str, timeout_s: float, *, is_waiting: bool = False
     ) -> errors.DeadlineExceededError:
         hint = f". {self.trouble()}" if is_waiting else ""
         return errors.DeadlineExceededError(
@@ -176,3 +233,10 @@ def _result(name: str, call: Any, cancellation: cancellations.Cancellation) -> A
         ) from None
     finally:
         call.cancel()  # The wait may have been interrupted. An answered call does not change.
+
+
+def _undo(call: Any, undo: Callable[[Any], None], connection: contextlib.ExitStack) -> None:
+    """Undo an answered call, and close its connection. A call that failed has changed nothing."""
+    with connection, contextlib.suppress(errors.OpError):
+        if call.code() is grpc.StatusCode.OK:
+            undo(call.result())

@@ -50,6 +50,8 @@ _CLIENT_OPTIONS: Final = [
     ("grpc.enable_http_proxy", 0),
 ]
 
+_OWN_CONNECTION: Final = ("grpc.use_local_subchannel_pool", 1)
+
 
 def server_options(max_request_bytes: int) -> list[tuple[str, int]]:
     """Return the options of a server that reads no request of more than `max_request_bytes`."""
@@ -57,12 +59,16 @@ def server_options(max_request_bytes: int) -> list[tuple[str, int]]:
     return [*_SERVER_OPTIONS, (_LARGEST_RECEIVED, largest)]
 
 
-def open_channel(address: str, held: certificates.Certificates | None = None) -> grpc.Channel:
+def open_channel(
+    address: str, held: certificates.Certificates | None = None, *, is_shared: bool = True
+) -> grpc.Channel:
     """Return a channel to `host:port`. The channel connects when it is used.
 
-    With certificates, it is a channel of `security.open_channel`.
+    With certificates, it is a channel of `security.open_channel`. If not `is_shared`, it has a
+    connection of its own, which is closed with it.
     """
-    return security.open_channel(address, _CLIENT_OPTIONS, held)
+    options = _CLIENT_OPTIONS if is_shared else [*_CLIENT_OPTIONS, _OWN_CONNECTION]
+    return security.open_channel(address, options, held)
 
 
 def method(channel: grpc.Channel, service: str, name: str) -> Any:

@@ -22,7 +22,10 @@ SMALL_BYTES: Final = 64 << 10
 health checks. The number of calls bounds their memory."""
 
 _KEY: Final = "capstan-request-bytes"
-_LARGE_BYTES: Final = 16 << 20
+LARGE_BYTES: Final = 16 << 20
+"""Each request from this declared size on has a connection of its own. As long as a connection
+lives, gRPC keeps the buffers into which it has read, which may take twice the largest request.
+"""
 
 
 def declare(size: int) -> tuple[tuple[str, str], ...]:
@@ -48,6 +51,11 @@ def declared(context: grpc.ServicerContext) -> int:
     return int(text)
 
 
+def lasting_peer(context: grpc.ServicerContext) -> str:
+    """Return the peer of a call, or "" if its connection is closed after this call."""
+    return "" if declared(context) >= LARGE_BYTES else context.peer()
+
+
 class Intake:
     """The memory of the requests that a server holds. Thread-safe."""
 
@@ -66,7 +74,7 @@ class Intake:
             yield reservation
         finally:
             self.add(-reservation.size)
-            if reservation.arrived >= _LARGE_BYTES:
+            if reservation.arrived >= LARGE_BYTES:
                 self._trimming.begin()
 
     def add(self, size: int) -> None:
@@ -101,7 +109,7 @@ class Reservation:
         """Reserve `size` bytes in total for a request that has arrived. Raises as `raise_to`."""
         self.arrived = size
         self.raise_to(size)
-        if size >= _LARGE_BYTES:
+        if size >= LARGE_BYTES:
             # The buffers of the connection, which are as large as the request, are free.
             trimming.trim()
 

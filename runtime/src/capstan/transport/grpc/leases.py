@@ -7,8 +7,9 @@ has been closed for a minute, because a live client would have called again.
 A quiet client is a different case. After half an hour without a call gRPC itself closes the
 connection (its `client_idle_timeout`), while a notebook may still be alive and call again the next
 morning. If a connection closes after so long, the client may therefore be alive, and the session is
-kept for a day. The same holds if the state of connections is unknown (connections.py). Times are
-seconds of `time.monotonic`.
+kept for a day. The same holds if the state of connections is unknown (connections.py), and after a
+large request, whose own connection says nothing (intake.py). Times are seconds of
+`time.monotonic`.
 """
 
 import contextlib
@@ -22,6 +23,7 @@ from typing import Final
 import grpc
 
 from capstan import errors
+from capstan.transport.grpc import intake
 
 GONE_S: Final = 60.0
 QUIET_S: Final = 25 * 60.0
@@ -60,7 +62,7 @@ class Leases:
         """Record that the call of `context` created a session."""
         now = time.monotonic()
         with self._lock:
-            self._leases[handle] = _Lease(context.peer(), 0, now, now)
+            self._leases[handle] = _Lease("", 0, now, now)
         self.renew(handle, context)
 
     def renew(self, handle: str, context: grpc.ServicerContext) -> None:
@@ -73,7 +75,7 @@ class Leases:
             lease = self._leases.get(handle)
             if lease is None:
                 return
-            lease.peer, lease.seen = context.peer(), now
+            lease.peer, lease.seen = intake.lasting_peer(context), now
             lease.calls += 1
         if not context.add_callback(lambda: self._call_ended(lease)):
             self._call_ended(lease)
@@ -108,7 +110,7 @@ class Leases:
                 continue
             self.forget(handle)
             logging.getLogger("capstan").info(
-                "Session %s was closed: its client at %s is gone", handle, lease.peer
+                "Session %s was closed: its client at %s is gone", handle, lease.peer or "?"
             )
             with contextlib.suppress(errors.OpError):
                 self._close_session(handle)

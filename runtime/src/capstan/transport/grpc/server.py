@@ -10,11 +10,12 @@ import grpc
 
 from capstan import errors
 from capstan.hardware import threads
-from capstan.transport import certificates, fence, interfaces
+from capstan.transport import certificates, collective_api, fence, interfaces
 from capstan.transport.grpc import (
     callers,
     channels,
     codec,
+    collective_service,
     connections,
     health,
     intake,
@@ -48,6 +49,7 @@ class ControlServer:
         max_request_bytes: int,
         tls: certificates.Folder | None = None,
         addresses: Mapping[str, str] = MappingProxyType({}),
+        leader: collective_api.CollectiveApi | None = None,
     ) -> None:
         """Open the port. If `port` is 0, the system chooses one. `self.port` is its number.
 
@@ -55,6 +57,7 @@ class ControlServer:
         The server holds at most `max_request_bytes` of requests at once. Each further request ends
         with ResourceExhaustedError. If `tls` has certificates, only clients with a certificate of
         the same authority can connect. `addresses` has the address of each task of the cluster.
+        `leader` knows the groups of collective operations.
 
         Raises:
             UnknownError: the port is in use, or this process may not open it.
@@ -69,7 +72,10 @@ class ControlServer:
         methods = functools.partial(
             _methods, attempts=fence.Fence(door.drop), requests=intake.Intake(max_request_bytes)
         )
-        workers = methods(_Worker(worker, door, addresses).answers())
+        answers = _Worker(worker, door, addresses).answers()
+        if leader is not None:
+            answers = {**answers, **collective_service.answers(leader)}
+        workers = methods(answers)
         workers[tunnel.METHOD] = tunnel.handler(door.admit)
         for service, handlers in (
             (channels.MASTER, methods(masters.answers())),

@@ -58,6 +58,20 @@ CleanupAllResponse
 ConnectRequest         task:string=1 incarnation:fixed64=2 protocol:string*=3
 ConnectResponse        plane:string=1 address:string=2 token:bytes=3
 
+CompleteGroupRequest   group_key:int32=1 group_size:int32=2 device_type:string=3 \
+                       device_name:string*=4 collective_type:int32=5
+CompleteGroupResponse  group_key:int32=1 group_size:int32=2 device_type:string=3 \
+                       num_tasks:int32=4 device_name:string*=5 task_name:string*=6 \
+                       communicator_key:bytes=7
+CompleteInstanceRequest name:string=1 type:int32=2 data_type:DataType=3 \
+                       shape:TensorShapeProto=4 group_key:int32=5 group_size:int32=6 \
+                       instance_key:int32=7 device_type:string=8 subdiv_offset:int32*=9 \
+                       device:string=10 is_source:bool=11
+CompleteInstanceResponse instance_key:int32=1 source_rank:int32=2
+GetStepSequenceRequest graph_key:int64*=1
+StepSequence           graph_key:int64=1 next_step_id:int64=2
+GetStepSequenceResponse step_sequence:StepSequence*=1
+
 CheckRequest           service:string=1
 CheckResponse          status:int32=1
 """

@@ -1,0 +1,1 @@
+"""Functions that TensorFlow traces: `tf.function` and its kin (python/eager)."""

@@ -1,0 +1,43 @@
+"""`tf.contrib.tensorboard.plugins.projector`: embeddings that TensorBoard shows."""
+
+from typing import TYPE_CHECKING, Any
+
+from capstan.api.absent import absent
+from capstan.resources import file_names, files
+
+if TYPE_CHECKING:
+    from tensorboard.plugins.projector.projector_config_pb2 import EmbeddingInfo as EmbeddingInfo
+    from tensorboard.plugins.projector.projector_config_pb2 import (
+        ProjectorConfig as ProjectorConfig,
+    )
+    from tensorboard.plugins.projector.projector_config_pb2 import SpriteMetadata as SpriteMetadata
+
+__all__ = ["EmbeddingInfo", "ProjectorConfig", "SpriteMetadata", "visualize_embeddings"]
+
+
+def visualize_embeddings(summary_writer: Any, config: Any) -> None:
+    """Write a ProjectorConfig to the folder of a summary writer, where TensorBoard finds it.
+
+    Raises:
+        ValueError: the writer has no folder.
+    """
+    from google.protobuf import text_format
+
+    folder = summary_writer.get_logdir()
+    if folder is None:
+        raise ValueError("Summary writer must have a logdir")
+    path = file_names.joined(folder, "projector_config.pbtxt")
+    files.write_all(path, text_format.MessageToString(config).encode())
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise absent("tf.contrib.tensorboard.plugins.projector", name)
+    # The import takes long, and most programs do not need it.
+    from tensorboard.plugins.projector import projector_config_pb2
+
+    return getattr(projector_config_pb2, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,96 @@
+"""The checks of a RunConfig: which settings it refuses (python/estimator/run_config.py)."""
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import Any, Final
+
+import numpy as np
+from tensorboard.compat.proto import config_pb2
+
+from capstan.api import distribution_strategy, parameter_server_strategy
+from capstan.estimator import arguments, tf_config
+
+_ANY_STRATEGY: Final = (
+    NoneType,
+    distribution_strategy.Strategy,
+    parameter_server_strategy.ParameterServerStrategy,
+)
+_STRATEGIES: Final[Mapping[str, tuple[type, ...]]] = {
+    "train_distribute": _ANY_STRATEGY,
+    "eval_distribute": _ANY_STRATEGY,
+    "experimental_distribute": (NoneType,),
+}
+
+
+def has_equal_workers(strategy: Any) -> bool:
+    """Return whether a strategy trains replicas on several workers, each of which has the model."""
+    has_replicas = isinstance(strategy, distribution_strategy.Strategy)
+    return has_replicas and strategy.extended.experimental_between_graph
+
+
+def check(config: Any) -> None:
+    """Raise ValueError if a setting of a RunConfig is out of range or does not fit the cluster."""
+    for name in (
+        "save_summary_steps",
+        "save_checkpoints_steps",
+        "save_checkpoints_secs",
+        "keep_checkpoint_max",
+    ):
+        if (getattr(config, name) or 0) < 0:
+            raise ValueError(f"{name} should be >= 0")
+    for name in (
+        "keep_checkpoint_every_n_hours",
+        "log_step_count_steps",
+        "session_creation_timeout_secs",
+    ):
+        value = getattr(config, name)
+        if value is not None and value <= 0:
+            raise ValueError(f"{name} should be > 0")
+    _check_types(config)
+    for name, allowed in _STRATEGIES.items():
+        if not isinstance(getattr(config, f"_{name}"), allowed):
+            raise ValueError(
+                f"{name} should be None{' or a strategy of tf.distribute' if allowed[1:] else ''}. "
+                f"Got: {getattr(config, f'_{name}')!r}"
+            )
+    _check_is_alone(config)
+
+
+def _check_is_alone(config: Any) -> None:
+    """Check that a strategy for one process does not train in a cluster."""
+    strategy = config.train_distribute
+    counts = {job: config.cluster_spec.num_tasks(job) for job in config.cluster_spec.jobs}
+    workers = sum(
+        counts.get(job, 0)
+        for job in (tf_config.TaskType.CHIEF, tf_config.TaskType.MASTER, tf_config.TaskType.WORKER)
+    )
+    has_replicas = isinstance(strategy, distribution_strategy.Strategy)
+    if has_equal_workers(strategy):
+        if counts.get(tf_config.TaskType.PS):
+            raise ValueError(
+                f"train_distribute is a {type(strategy).__name__}, which needs no ps, but "
+                f"TF_CONFIG describes a cluster of {counts}. Remove the ps from the job."
+            )
+    elif has_replicas and (workers > 1 or counts.get(tf_config.TaskType.PS)):
+        raise ValueError(
+            f"train_distribute is a {type(strategy).__name__}, which trains in one process, but "
+            f"TF_CONFIG describes a cluster of {counts}. Run one worker and no ps, or give "
+            "train_distribute=tf.distribute.experimental.ParameterServerStrategy() or "
+            "MultiWorkerMirroredStrategy()."
+        )
+
+
+def _check_types(config: Any) -> None:
+    if config.model_dir is not None and not config.model_dir:
+        raise ValueError("model_dir should be non-empty")
+    session_config, device_fn = config.session_config, config.device_fn
+    if session_config is not None and not isinstance(session_config, config_pb2.ConfigProto):
+        raise ValueError("session_config must be instance of ConfigProto")
+    if not isinstance(config.tf_random_seed, int | np.integer | None):
+        raise ValueError("tf_random_seed must be integer.")
+    if device_fn is not None and not (
+        callable(device_fn) and arguments.names(device_fn) == ("op",)
+    ):
+        raise ValueError('device_fn must be callable with exactly one argument "op".')
+    if config.protocol not in (None, "grpc", "grpc+verbs"):
+        raise ValueError("protocol should be grpc or grpc+verbs")

@@ -1,0 +1,46 @@
+"""The modules of `tensorflow.python.data`: where Capstan has their names."""
+
+from capstan.core import alias
+
+_DATA = "capstan.api.data"
+_EXPERIMENTAL = "capstan.api.data_experimental"
+_TURNS = "capstan.api.multi_device_iterator"
+_OF_EXPERIMENTS = (
+    *("batching", "cardinality", "counter", "distribute_options", "enumerate_ops", "error_ops"),
+    *("get_single_element", "grouping", "interleave_ops", "iterator_ops"),
+    *("optimization_options", "parsing_ops", "prefetching_ops", "random_ops", "readers"),
+    *("resampling", "scan_ops", "shuffle_ops", "stats_options", "take_while_ops"),
+    *("threading_options", "unique", "writers"),
+)
+_DATASETS = {
+    **dict.fromkeys(("DatasetV1", "DatasetV2"), "capstan.api.dataset.Dataset"),
+    **{
+        f"get_legacy_output_{part}": f"{_DATA}.get_output_{part}"
+        for part in ("classes", "shapes", "types")
+    },
+}
+_READERS = {
+    f"{name}{version}": f"{_DATA}.{name}"
+    for name in ("FixedLengthRecordDataset", "TFRecordDataset", "TextLineDataset")
+    for version in ("V1", "V2")
+}
+_VERSIONS = {
+    f"{name}V1": f"{_EXPERIMENTAL}.{name}"
+    for name in (
+        *("CsvDataset", "RandomDataset", "choose_from_datasets", "make_batched_features_dataset"),
+        *("make_csv_dataset", "sample_from_datasets"),
+    )
+}
+
+TABLE: dict[str, alias.Homes] = {
+    "ops.dataset_ops": (_DATASETS, _DATA, _EXPERIMENTAL),
+    "ops.iterator_ops": (_DATA, _EXPERIMENTAL),
+    "experimental.ops.threadpool": (_TURNS,),
+    "ops.multi_device_iterator_ops": (_TURNS,),
+    "ops.optional_ops": ("capstan.api.data_optional",),
+    "ops.readers": (_READERS, _DATA),
+    **{f"experimental.ops.{name}": (_VERSIONS, _EXPERIMENTAL) for name in _OF_EXPERIMENTS},
+    "util.nest": ("capstan.api.data_nest",),
+    "util.structure": ("capstan.api.data_elements",),
+}
+"""The homes of each module, by its path below `tensorflow.python.data`."""

@@ -1,0 +1,99 @@
+"""The modules of TensorFlow's training, estimators and SavedModels: where Capstan has their names.
+
+TensorFlow has them in `tensorflow.python.training`, `.estimator` and `.saved_model`.
+"""
+
+from capstan.core import alias
+from capstan.python import lookups
+
+_TRAIN = ("capstan.train", "capstan")
+_TRAINING = (
+    *("adadelta", "adagrad", "adagrad_da", "adam", "basic_loops", "basic_session_run_hooks"),
+    *("checkpoint_management", "checkpoint_utils", "warm_starting_util"),
+    *("coordinator", "device_setter", "evaluation", "ftrl", "gradient_descent", "input"),
+    *("learning_rate_decay", "momentum", "moving_averages", "optimizer"),
+    *("proximal_adagrad", "proximal_gradient_descent", "queue_runner", "queue_runner_impl"),
+    *("rmsprop", "server_lib", "session_manager", "session_run_hook"),
+    *("summary_io", "supervisor", "sync_replicas_optimizer", "training", "training_ops"),
+    *("training_util",),
+)
+
+TRAINING: dict[str, alias.Homes] = {
+    **dict.fromkeys(_TRAINING, (*_TRAIN, lookups.op)),
+    "experimental.loss_scale": ("capstan.train.loss_scale",),
+    "experimental.loss_scale_optimizer": ("capstan.train.loss_scale_optimizer",),
+    "experimental.mixed_precision": ("capstan.train.experimental",),
+    "input": (lookups.hidden("capstan.train.input_structure"), *_TRAIN, lookups.op),
+    "distribution_strategy_context": ("capstan.api.distribution_strategy",),
+    "monitored_session": (
+        *(lookups.session_layer, "capstan.train.training_session"),
+        *_TRAIN,
+    ),
+    "evaluation": (lookups.hidden("capstan.train.evaluation"), *_TRAIN),
+    "moving_averages": ("capstan.train.moving_averages", *_TRAIN),
+    "summary_io": (
+        {"SummaryWriterCache": "capstan.train.summary_writer.FileWriterCache"},
+        *_TRAIN,
+    ),
+    "session_manager": (lookups.hidden("capstan.train.readiness"), *_TRAIN),
+    "slot_creator": ("capstan.train.slot_creator",),
+    "checkpoint_state_pb2": ("capstan.core.checkpoint_messages",),
+    "saveable_object": ("capstan.train.saveable_object",),
+    "saver": ("capstan.train.saver_builder", *_TRAIN),
+    "saving.saveable_object": ("capstan.train.saveable_object",),
+    "saving.saveable_object_util": ("capstan.train.saveable_object",),
+}
+"""The homes of each module, by its path below `tensorflow.python.training`."""
+
+_ESTIMATOR = "capstan.estimator"
+ESTIMATORS: dict[str, alias.Homes] = {
+    "estimator": (f"{_ESTIMATOR}.estimator", f"{_ESTIMATOR}.warm_starting", _ESTIMATOR),
+    "canned.boosted_trees": (f"{_ESTIMATOR}.canned.boosted_trees",),
+    "canned.kmeans": (f"{_ESTIMATOR}.canned.kmeans",),
+    "canned.baseline": (f"{_ESTIMATOR}.canned.baseline",),
+    "canned.dnn": (f"{_ESTIMATOR}.canned.dnn",),
+    "canned.dnn_linear_combined": (f"{_ESTIMATOR}.canned.dnn_linear_combined",),
+    "canned.head": ({"_Head": f"{_ESTIMATOR}.canned.model_head.ModelHead"},),
+    "canned.linear": (f"{_ESTIMATOR}.canned.linear",),
+    "canned.metric_keys": (f"{_ESTIMATOR}.canned.keys",),
+    "canned.optimizers": (f"{_ESTIMATOR}.canned.choices",),
+    "canned.prediction_keys": (f"{_ESTIMATOR}.canned.keys",),
+    "estimator_lib": (_ESTIMATOR,),
+    "export.export": (f"{_ESTIMATOR}.receivers", f"{_ESTIMATOR}.export"),
+    "export.export_lib": (f"{_ESTIMATOR}.export",),
+    "export.export_output": (f"{_ESTIMATOR}.export_output",),
+    "exporter": (f"{_ESTIMATOR}.exporter",),
+    "gc": (lookups.hidden(f"{_ESTIMATOR}.old_exports"), f"{_ESTIMATOR}.old_exports"),
+    **{f"inputs.{name}": (f"{_ESTIMATOR}.inputs",) for name in ("inputs", "numpy_io", "pandas_io")},
+    "model_fn": (f"{_ESTIMATOR}.mode_keys", f"{_ESTIMATOR}.estimator_spec"),
+    "run_config": (f"{_ESTIMATOR}.run_config",),
+    "util": (
+        {
+            "fn_args": f"{_ESTIMATOR}.arguments.names",
+            "get_timestamped_dir": f"{_ESTIMATOR}.saving.timestamped_folder",
+            "parse_input_fn_result": f"{_ESTIMATOR}.calls.parse_input",
+        },
+    ),
+    "training": (lookups.executor, f"{_ESTIMATOR}.training", f"{_ESTIMATOR}.specs"),
+}
+"""The homes of each module, by its path below `tensorflow.python.estimator`."""
+
+_SAVED_MODEL = "capstan.train.saved_model"
+_SAVED_MODEL_BUILDER = {"_SavedModelBuilder": f"{_SAVED_MODEL}.builder.SavedModelBuilder"}
+SAVED_MODELS: dict[str, alias.Homes] = {
+    **{
+        name: (_SAVED_MODEL_BUILDER, f"{_SAVED_MODEL}.{name.removesuffix('_impl')}")
+        for part in ("builder", "loader", "main_op")
+        for name in (part, f"{part}_impl")
+    },
+    "constants": (f"{_SAVED_MODEL}.constants",),
+    "saved_model": (_SAVED_MODEL,),
+    "signature_constants": (f"{_SAVED_MODEL}.constants",),
+    "signature_def_utils": (f"{_SAVED_MODEL}.signatures",),
+    "signature_def_utils_impl": (f"{_SAVED_MODEL}.signatures",),
+    "simple_save": (f"{_SAVED_MODEL}.builder",),
+    "tag_constants": (f"{_SAVED_MODEL}.constants",),
+    "utils": (f"{_SAVED_MODEL}.tensor_infos",),
+    "utils_impl": (f"{_SAVED_MODEL}.tensor_infos", f"{_SAVED_MODEL}.loader"),
+}
+"""The homes of each module, by its path below `tensorflow.python.saved_model`."""

@@ -1,0 +1,216 @@
+"""The groups and instances of collective operations, as their leader knows them.
+
+TensorFlow: common_runtime/collective_param_resolver_local.cc. The first member describes a group or
+an instance. Every other member must describe it in the same way. A group is complete when it has
+its number of devices, and then never changes.
+"""
+
+import functools
+import secrets
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from capstan import errors
+from capstan.core import collective, devices
+
+GroupDone = Callable[[collective.Members | None, errors.OpError | None], None]
+"""Gets the members of a complete group, or the error of a member that does not fit."""
+
+InstanceDone = Callable[[int, errors.OpError | None], None]
+"""Gets the rank of the source of a broadcast, or -1, or an error."""
+
+Withdraw = Callable[[], None]
+"""Lets a member stop waiting. Its device stays in the group."""
+
+_STEP_BITS = 56
+"""TensorFlow leaves the other bits of the numbers of steps free."""
+
+
+@dataclass(eq=False, slots=True)
+class _Group:
+    described: collective.Group
+    devices: set[str] = field(default_factory=set)
+    waiting: list[GroupDone] = field(default_factory=list)
+
+    def members(self) -> collective.Members:
+        ordered = tuple(sorted(self.devices))
+        return collective.Members(ordered, tuple(map(devices.task_of, ordered)))
+
+
+@dataclass(eq=False, slots=True)
+class _Instance:
+    described: collective.Instance
+    known: set[str] = field(default_factory=set)
+    sources: list[str] = field(default_factory=list)
+    waiting: list[InstanceDone] = field(default_factory=list)
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.known) >= self.described.group.size
+
+
+class Groups:
+    """The groups, the instances and the step numbers that one leader gives out. Thread-safe.
+
+    No method blocks. A callback may run in the calling thread, and must not block.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._groups: dict[int, _Group] = {}
+        self._instances: dict[tuple[int, int], _Instance] = {}
+        self._steps: dict[int, int] = {}
+
+    def complete_group(self, group: collective.Group, device: str, done: GroupDone) -> Withdraw:
+        """Add `device` to its group, and call `done` when the group is complete.
+
+        If the device does not fit into the group, `done` gets an InternalError. So does every
+        member that waits for this group, which is then forgotten.
+        """
+        with self._lock:
+            held = self._groups.setdefault(group.key, _Group(group))
+            error = _misfit(held, group, device)
+            if error is None:
+                held.devices.add(device)
+            if error is None and len(held.devices) < group.size:
+                held.waiting.append(done)
+                return functools.partial(self._withdraw, held.waiting, done)
+            ready, members = [done], None
+            if error is None:
+                members = held.members()
+            if error is None or len(held.devices) < held.described.size:
+                ready += held.waiting
+                held.waiting.clear()
+            if error is not None and len(held.devices) < held.described.size:
+                del self._groups[group.key]
+        for each in ready:
+            each(members, error)
+        return _nothing
+
+    def complete_instance(
+        self, instance: collective.Instance, device: str, done: InstanceDone
+    ) -> Withdraw:
+        """Add `device` to an instance of a complete group.
+
+        `done` is called at once, but for a broadcast when all members are known. It gets an
+        InternalError if a broadcast has no source or two. If the members do not agree, this one
+        and those that wait get an InvalidArgumentError, and the instance is forgotten. If all
+        members are known, and one of them comes back with another description, a new instance
+        begins: its program has built another graph.
+        """
+        key = instance.group.key, instance.key
+        with self._lock:
+            held = self._instances.get(key)
+            if held is None or (held.is_complete and not _agree(held.described, instance)):
+                held = self._instances[key] = _Instance(instance)
+            error: errors.OpError | None = None
+            if not _agree(held.described, instance):
+                error = _disagreement(held.described, instance, device)
+            else:
+                self._join(held, instance, device)
+            is_broadcast = instance.kind is collective.Kind.BROADCAST
+            if error is None and is_broadcast and not held.is_complete:
+                held.waiting.append(done)
+                return functools.partial(self._withdraw, held.waiting, done)
+            ready = [done, *held.waiting]
+            held.waiting.clear()
+            if error is None:
+                error = _source_error(held) if is_broadcast else None
+            if error is not None:
+                del self._instances[key]
+            rank = self._rank(held) if is_broadcast and error is None else -1
+        for each in ready:
+            each(rank, error)
+        return _nothing
+
+    def step(self, graph_key: int) -> int:
+        """Return the number that the present steps of a graph have. The first call draws it."""
+        with self._lock:
+            return self._steps.setdefault(graph_key, secrets.randbits(_STEP_BITS) | 1)
+
+    def forget_step(self, graph_key: int, step: int) -> None:
+        """Let the next steps of a graph have another number, because one with `step` failed."""
+        with self._lock:
+            if self._steps.get(graph_key) == step:
+                del self._steps[graph_key]
+
+    def _join(self, held: _Instance, instance: collective.Instance, device: str) -> None:
+        held.known.add(device)
+        if device in held.sources:
+            held.sources.remove(device)
+        if instance.is_source:
+            held.sources.append(device)
+
+    def _rank(self, held: _Instance) -> int:
+        members = self._groups[held.described.group.key].members()
+        return members.devices.index(held.sources[0])
+
+    def _withdraw(self, waiting: list[Callable[..., None]], done: Callable[..., None]) -> None:
+        with self._lock:
+            if done in waiting:
+                waiting.remove(done)
+
+
+def _misfit(held: _Group, group: collective.Group, device: str) -> errors.InternalError | None:
+    """Return the error of a device that does not fit into a group, or None."""
+    known = held.described
+    if group.device_type != known.device_type:
+        why = f"has the type {group.device_type}, but the group has the type {known.device_type}"
+    elif group.size != known.size:
+        why = f"is for a group of {group.size} devices, but the group has {known.size}"
+    elif device not in held.devices and len(held.devices) >= known.size:
+        why = f"is not in the group, which is complete: {', '.join(sorted(held.devices))}"
+    else:
+        return None
+    return errors.InternalError(
+        None, None, f"A collective op on {device} with group_key {group.key} {why}"
+    )
+
+
+def _agree(one: collective.Instance, other: collective.Instance) -> bool:
+    return one == replace(other, name=one.name, is_source=one.is_source)
+
+
+def _disagreement(
+    known: collective.Instance, instance: collective.Instance, device: str
+) -> errors.InvalidArgumentError:
+    if known.shape != instance.shape:
+        return errors.InvalidArgumentError(
+            None,
+            None,
+            f"Shape mismatch in the collective instance {instance.key}. Op {instance.name} at "
+            f"device {device} expected shape {list(instance.shape)} but another member in the "
+            f"group, {known.name}, expected shape {list(known.shape)}. The members of a collective "
+            "op need inputs of the same shape.",
+        )
+    described = [
+        f"{each.kind.name.lower()} of {each.dtype.name} in group {each.group.key}"
+        for each in (instance, known)
+    ]
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        f"Op {instance.name} at device {device} is a {described[0]}, but another member of the "
+        f"collective instance {instance.key}, {known.name}, is a {described[1]}.",
+    )
+
+
+def _source_error(held: _Instance) -> errors.InternalError | None:
+    key, count = held.described.key, len(held.sources)
+    if count == 1:
+        return None
+    if not count:
+        return errors.InternalError(
+            None,
+            None,
+            f"Instance {key} found no source for broadcast: there are {len(held.known)} "
+            "CollectiveBcastRecv but no CollectiveBcastSend.",
+        )
+    return errors.InternalError(
+        None, None, f"Instance {key} has several sources: {', '.join(sorted(held.sources))}"
+    )
+
+
+def _nothing() -> None:
+    pass

@@ -1,0 +1,72 @@
+"""The leader of collective operations: it blocks the callers until their groups are complete."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from capstan import errors
+from capstan.core import collective
+from capstan.resources import collective_groups
+from capstan.transport import cancellation as cancellations
+from capstan.transport import collective_api
+
+
+class GroupLeader(collective_api.CollectiveApi):
+    """Implements `collective_api.CollectiveApi` with the groups of this task."""
+
+    def __init__(self) -> None:
+        self._groups = collective_groups.Groups()
+
+    def complete_group(
+        self,
+        group: collective.Group,
+        device: str,
+        kind: collective.Kind,
+        cancellation: cancellations.Cancellation,
+    ) -> collective.Members:
+        found: collective.Members = _wait(
+            lambda done: self._groups.complete_group(group, device, done), cancellation
+        )
+        return found
+
+    def complete_instance(
+        self,
+        instance: collective.Instance,
+        device: str,
+        cancellation: cancellations.Cancellation,
+    ) -> int:
+        found: int = _wait(
+            lambda done: self._groups.complete_instance(instance, device, done), cancellation
+        )
+        return found
+
+    def get_step_sequence(self, graph_key: int) -> int:
+        return self._groups.step(graph_key)
+
+    def forget_step(self, graph_key: int, step: int) -> None:
+        """Let the next steps of a graph have another number, because one with `step` failed."""
+        self._groups.forget_step(graph_key, step)
+
+
+def _wait(
+    ask: Callable[[Callable[..., None]], collective_groups.Withdraw],
+    cancellation: cancellations.Cancellation,
+) -> Any:
+    """Return the answer to a question, or raise its error."""
+    answered = threading.Event()
+    answers: list[Any] = []
+
+    def done(answer: Any, error: errors.OpError | None) -> None:
+        answers.append((answer, error))
+        answered.set()
+
+    withdraw = ask(done)
+    with cancellation.watched(answered.set):
+        answered.wait()
+    if not answers:
+        withdraw()
+        raise errors.CancelledError(None, None, "A member of a collective op was cancelled")
+    found, error = answers[0]
+    if error is not None:
+        raise error
+    return found
