@@ -17,7 +17,7 @@ from testbed import nodes as real_nodes
 from testbed.chart import Helm
 from testbed.current import Current
 from testbed.kubelet import Kubelet
-from testbed.operator import Operator
+from testbed.operator import LONG_LEASE, Operator
 from testbed.scene import Scenes
 from testbed.shared import SharedOperator
 from testbed.shell import Shell, users_environment
@@ -111,14 +111,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that need a Kubernetes before pytest selects by marks, and run the tests on
-    nodes last.
+    """Mark the tests that need a Kubernetes before pytest selects by marks. Run the tests on nodes
+    last, and before them those with a control plane of their own, so that each starts only once.
     """
     for item in items:
         if PREPARED.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker("cluster")
             item.add_marker("e2e")
-    items.sort(key=lambda item: item.path.is_relative_to(NODES))
+    items.sort(key=lambda item: (item.path.is_relative_to(NODES), has_own_control_plane(item)))
+
+
+def has_own_control_plane(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and hasattr(item.module, "control_plane")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -276,14 +280,15 @@ def start_operator(
 ) -> Iterator[Callable[..., Operator]]:
     """Start operators for the test's namespace: `start_operator("--resync-seconds=1")`.
 
-    Their Lease is in the namespace. They use `kubeconfig`, by default the administrator's.
+    Their Lease is in the namespace, and lasts a minute without a renewal. They use `kubeconfig`, by
+    default the administrator's.
     """
     started: list[Operator] = []
     logs = request.node.stash.setdefault(LOGS, [])
 
     def start(*flags: str, kubeconfig: pathlib.Path | None = None) -> Operator:
         log = tmp_path / f"operator-{len(started)}.log"
-        all_flags = (f"--namespace={namespace}", *flags)
+        all_flags = (f"--namespace={namespace}", LONG_LEASE, *flags)
         operator = Operator(kubeconfig or cluster.kubeconfig, log, all_flags, users_environment())
         started.append(operator)
         logs.append((operator, 0))

@@ -14,7 +14,7 @@ from testbed.api import Api, ApiError
 from testbed.chart import CHART, NAMESPACE, Helm, HelmFailed
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
-from testbed.operator import Operator
+from testbed.operator import LONG_LEASE, Operator
 from testbed.story import JOBS, Story, condition, job, replica
 
 # Each wait of Helm may take four minutes. The first test also waits for the installation.
@@ -157,7 +157,7 @@ def test_no_task_restarts_during_upgrade_rollback_and_reinstallation(
 ) -> None:
     account = site.cluster.service_account(NAMESPACE, NAME)
     log = tmp_path / "operator.log"
-    flags = (f"--lease-namespace={NAMESPACE}",)
+    flags = (f"--lease-namespace={NAMESPACE}", LONG_LEASE)
     operator = Operator(account, log, flags, users_environment())
     try:
         story = Story(site.cluster, site.kubelet, operator, site.cluster.namespace())
@@ -225,7 +225,7 @@ def test_an_encrypted_job_waits_for_the_rights_on_secrets_that_the_chart_left_ou
     values = {"namespaces": [space], "crds__enabled": False}
     site.helm("install", "capstan", CHART, namespace=space, rbac__secrets=False, **values)
     account = site.cluster.service_account(space, NAME)
-    flags = (f"--namespace={space}",)
+    flags = (f"--namespace={space}", LONG_LEASE)
     operator = Operator(account, tmp_path / "operator.log", flags, users_environment())
     try:
         story = Story(site.cluster, site.kubelet, operator, space)

@@ -14,7 +14,7 @@ from testbed import control, tools, wait
 from testbed.chart import CHART, Helm
 from testbed.control import Cluster
 from testbed.kubelet import Kubelet
-from testbed.operator import Operator
+from testbed.operator import LONG_LEASE, Operator
 from testbed.story import Story, job
 
 FILES = ("-f", ROOT / "crds", "-f", ROOT / "deploy")
@@ -77,7 +77,7 @@ def test_the_operator_serves_all_namespaces_with_the_rights_of_the_manifests(
     fresh: Cluster, fresh_kubelet: Kubelet, tmp_path: pathlib.Path
 ) -> None:
     account = fresh.service_account(SYSTEM, "capstan-operator")
-    flags = (f"--lease-namespace={SYSTEM}",)
+    flags = (f"--lease-namespace={SYSTEM}", LONG_LEASE)
     operator = Operator(account, tmp_path / "operator.log", flags, users_environment())
     try:
         for space in (fresh.namespace(), fresh.namespace()):

@@ -17,7 +17,7 @@ SHOWN = dict(
 
 def test_the_gallery_shows_the_output_of_every_small_program() -> None:
     # These are jobs of several processes. The gallery shows their commands.
-    jobs = {"supervisor.py", "wide_deep.py"}
+    jobs = {"multi_worker.py", "supervisor.py", "wide_deep.py"}
     assert SHOWN.keys() == {path.name for path in EXAMPLES.glob("*.py")} - jobs
     for path in [*EXAMPLES.glob("*.py"), *EXAMPLES.rglob("*.yaml")]:
         assert str(path.relative_to(ROOT)) in GALLERY
@@ -39,3 +39,12 @@ def test_a_supervised_job_fits_its_line(shell: Shell) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
     log = (shell.folder / ".capstan/supervisor/worker-0.1.log").read_text()
     assert "y = 2.00 x + 10.00\n" in log
+
+
+@pytest.mark.e2e
+def test_equal_workers_train_without_a_parameter_server(shell: Shell) -> None:
+    for name in ("multi_worker.py", "multi_worker.yaml"):
+        (shell.folder / name).write_bytes((EXAMPLES / name).read_bytes())
+    ran = shell.run(CAPSTANCTL, "run", "multi_worker.yaml")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert re.search(r"multi-worker: Succeeded  loss 0\.0\d+  steps 400  restarts 0", ran.stdout)

@@ -13,7 +13,7 @@ from testbed.control import Cluster
 from testbed.effort import Effort
 from testbed.fates import fail_pod
 from testbed.faults import WRITES, Fault
-from testbed.operator import Operator
+from testbed.operator import LONG_LEASE, Operator
 from testbed.podwatch import PodWatch
 from testbed.proxy import Proxy
 from testbed.scene import Scene, Scenes, side_by_side
@@ -23,8 +23,9 @@ pytestmark = pytest.mark.timeout(900)
 
 Json = dict[str, Any]
 
-AT_ONCE = 6
-"""The number of storms that run in parallel. The operators spend most of a storm in pauses."""
+AT_ONCE = 9
+"""The number of storms that run in parallel, at least that of each group. The operators spend most
+of a storm in pauses."""
 
 PATIENCE_SECONDS = 270.0
 """How long a job may take to end. Several storms run at once, and the machine may be busy."""
@@ -49,7 +50,7 @@ class Storm:
     requests: int = 20
     """The default is enough for the operator to repeat each request several times."""
     ends: int = 0
-    lease_seconds: int = 30
+    lease_seconds: int = 60
     """The default is longer than a storm. A busy machine therefore does not end the operator."""
     afterwards: Callable[[Operator], None] = lambda operator: None
     """Further assertions about the operator, called when the jobs have ended."""
@@ -293,7 +294,7 @@ def test_jobs_end_in_the_same_way_in_every_storm(storms: str, scenes: Scenes) ->
 def test_a_pod_that_was_deleted_while_no_watch_worked_is_replaced(scenes: Scenes) -> None:
     """kopf lists again, finds no pod at all, and calls no handler for the deleted pod."""
     with scenes.open() as scene:
-        story = start_story(scene)
+        story = start_story(scene, LONG_LEASE)
         proxy = scene.proxies[0]
         story.started(job("alone", worker=replica(1)))
         with proxy.fault(Fault(WATCHES, PODS, gone=True)):
@@ -323,12 +324,15 @@ def test_jobs_survive_an_outage_of_the_api_server_that_is_longer_than_the_lease(
         story = start_story(scene, "--lease-duration=6")
         lives, proxy = scene.keep(story.operator), scene.proxies[0]
         submit_all(story)
+        # On a busy machine, the operator may have lost its short Lease before the outage.
+        wait.until(story.operator.leads, else_show=story.operator.tail)
+        ended = len(lives.ended)
         scene.ending.callback(scene.cluster.recover)
         outage(scene.cluster)
-        wait.until(lambda: lives.ended, else_show=story.operator.tail)
+        wait.until(lambda: len(lives.ended) > ended, else_show=story.operator.tail)
         before = count_looks(proxy)
         wait.until(lambda: count_looks(proxy) >= before + looks, else_show=story.operator.tail)
-        assert lives.ended == [1]
+        assert len(lives.ended) == ended + 1
         scene.cluster.recover()
         finish_jobs(story)
         assert set(lives.ended) == {1}

@@ -5,6 +5,7 @@ import json
 import pathlib
 import signal
 import sys
+import types
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -12,13 +13,13 @@ import pytest
 import urllib3
 
 from conftest import ROOT, Shell, users_environment
-from testbed import programs, proxy, wait
+from testbed import process, programs, proxy, wait
 from testbed.api import Api, ApiError
 from testbed.control import Cluster
 from testbed.faults import Fault
 from testbed.kubelet import Kubelet
 from testbed.operator import Operator
-from testbed.process import state_folder
+from testbed.process import NoPorts, free_ports, state_folder
 from testbed.shared import SharedOperator
 from testbed.story import Story, job
 
@@ -52,6 +53,27 @@ def condition(pod: Json, kind: str) -> str:
     """Return the status of a pod's condition, or "" if the pod has no such condition."""
     conditions = pod["status"].get("conditions", [])
     return next((found["status"] for found in conditions if found["type"] == kind), "")
+
+
+def test_no_port_is_chosen_twice_before_a_server_listens_on_it() -> None:
+    """Otherwise two of the operators that start side by side would listen on one port."""
+    chosen = [port for _ in range(600) for port in free_ports(1)]
+    assert len(set(chosen)) == len(chosen)
+
+
+def test_too_few_ports_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a server would get another server's port, or none, far from the cause."""
+    monkeypatch.setattr(process, "_UNUSED", iter(free_ports(2)))
+    with pytest.raises(NoPorts, match=r"3 ports of 127\.0\.0\.1 are needed, and only 2 are left"):
+        free_ports(3)
+
+
+def test_a_wait_looks_once_more_if_the_machine_pauses_until_its_time_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    times, looks = iter([0.0, 0.0, 1000.0]), iter([False, True])
+    monkeypatch.setattr(wait, "time", types.SimpleNamespace(monotonic=lambda: next(times)))
+    assert wait.until(lambda: next(looks))
 
 
 def test_the_api_server_reports_the_pinned_version(cluster: Cluster) -> None:

@@ -10,7 +10,7 @@ import pytest
 from testbed import programs
 from testbed.nodes import Nodes
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
 E2E = pathlib.Path(__file__).parents[1]
 STORY = "nodes/test_stories.py::test_a_failed_task_is_restarted_and_the_job_succeeds"
@@ -33,7 +33,7 @@ def test_stories_run_on_a_cluster_given_by_its_kubeconfig_and_leave_nothing(node
             env={**os.environ, "PATH": f"{programs.folder()}{os.pathsep}{os.environ['PATH']}"},
             capture_output=True,
             text=True,
-            timeout=570,
+            timeout=1400,
         )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     assert "1 passed, 1 skipped" in ran.stdout

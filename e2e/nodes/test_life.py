@@ -11,7 +11,7 @@ from testbed import digits
 from testbed.digits import Story, container, slow_example
 from testbed.nodes import Nodes
 
-pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(1500)]
 
 Json = dict[str, Any]
 NO_FAILURES = {"application": 0, "infrastructure": 0}
@@ -24,7 +24,16 @@ def scale(story: Story, workers: int) -> None:
 
 
 def suspend(story: Story, value: bool) -> None:
-    patch = json.dumps({"spec": {"suspend": value}})
+    change(story, {"suspend": value})
+
+
+def set_progress_deadline(story: Story, seconds: int | None) -> None:
+    change(story, {"runPolicy": {"progressDeadlineSeconds": seconds}})
+
+
+def change(story: Story, fields: Json) -> None:
+    """Change fields of the job's spec."""
+    patch = json.dumps({"spec": fields})
     words = ("patch", "tjob", "digits", "--type=merge", "-p", patch, "-n", story.namespace)
     story.kubernetes.kubectl(*words)
 
@@ -85,11 +94,13 @@ def test_a_job_whose_training_hangs_is_restarted_at_its_chief_and_says_stalled(
     story: Story,
 ) -> None:
     job = slow_example()
-    job["spec"]["runPolicy"]["progressDeadlineSeconds"] = 10
     container(job, "worker")["env"] = [{"name": "SLOW_SECONDS", "value": "86400"}]
     story.submit(job)
     story.until_slow("worker-0", "worker-1")
+    set_progress_deadline(story, 10)
     row = story.until_attempt("worker-0", 2)
+    # On a busy machine, the new attempt may need longer than that for its first step.
+    set_progress_deadline(story, None)
     assert row["reason"] == "Stalled"
     status = story.until_succeeded()
     assert status["restarts"] == {"application": 1, "infrastructure": 0}

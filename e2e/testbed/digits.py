@@ -102,7 +102,7 @@ class Story:
     def until_succeeded(self) -> Json:
         """Wait until the job has succeeded. Return its status."""
         ended = ("Succeeded", "Failed")
-        self.until(lambda: self.status()["phase"] in ended, "the end of the job", within=480)
+        self.until(lambda: self.status()["phase"] in ended, "the end of the job", within=1200)
         status = self.status()
         assert status["phase"] == "Succeeded", json.dumps(status, indent=1)
         accuracy = re.search(r"test accuracy (0\.\d+)", self.log("worker-0"))

@@ -27,6 +27,8 @@ OURS = "capstan/"
 """The beginning of the names of Capstan's images in the manifests of this repository."""
 LABEL = "capstan.dev/e2e"
 """The label of each namespace that the tests make, with the name of the run."""
+_TICK_SECONDS = 0.5
+"""The pause between two looks at a condition. A look is a process of kubectl."""
 
 
 class Existing:
@@ -109,7 +111,9 @@ class Existing:
 
     def until(self, condition: Callable[[], object], goal: str, within: float = 180) -> None:
         """Wait for a condition. Raises AssertionError with `goal` after `within` seconds."""
-        wait.until(lambda: bool(condition()), within, else_show=lambda: f"not yet: {goal}")
+        wait.until(
+            lambda: bool(condition()), within, lambda: f"not yet: {goal}", tick=_TICK_SECONDS
+        )
 
     def clear(self) -> None:
         """Delete everything that this object made, and wait until it is gone."""

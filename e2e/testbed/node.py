@@ -133,12 +133,14 @@ def _kubelet(folder: pathlib.Path, resolver: pathlib.Path) -> dict[str, Any]:
         # Most sandboxes do not allow a process to lower its own score or to raise its limits.
         "oomScoreAdj": 0,
         "maxOpenFiles": 20000,
+        # The disk and the memory are those of the whole machine, and other programs use them, too.
+        # The kubelet may therefore evict no pod, however little is left. It may remove no image
+        # either, because no image can be pulled here.
         "evictionHard": {
-            "nodefs.available": "1%",
-            "imagefs.available": "1%",
-            "memory.available": "100Mi",
+            "nodefs.available": "0%",
+            "imagefs.available": "0%",
+            "memory.available": "0%",
         },
-        # No image can be pulled here, so the kubelet may remove none, however full the disk is.
         "imageGCHighThresholdPercent": 100,
         "nodeStatusUpdateFrequency": "4s",
         "volumePluginDir": str(folder / "plugins"),

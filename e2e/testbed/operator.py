@@ -15,6 +15,12 @@ from testbed.process import Daemon, HasEnded, free_ports
 _REFUSED = re.compile(r"cannot \w+ resource|403 Forbidden")
 """The words in the log when the API server refuses a request because a right is missing."""
 
+LONG_LEASE = "--lease-duration=60"
+"""The flag for a Lease that an operator does not lose if the machine or the API server pauses.
+
+With the default Lease, an operator that cannot renew for 10 s ends, and its story fails.
+"""
+
 
 class Operator:
     """A process of `python -m capstan_operator`. A restarted process appends to the same log."""

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 import psutil
@@ -20,13 +21,18 @@ from testbed.programs import Unavailable
 MARK = "CAPSTAN_TESTBED"
 """A variable in the environment of every process. It names the folder of the process's run."""
 
-_QUIET = range(20_000, 65_536)
-"""The tests of the runtime, which run at the same time, take lower ports."""
+_QUIET = range(4_000, 10_000)
+"""The tests of the runtime and the jobs of `capstanctl run`, which run at the same time, take
+higher ports."""
 _EPHEMERAL = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 class HasEnded(Exception):
     """A process that a test waits for has ended. The message contains its log."""
+
+
+class NoPorts(Exception):
+    """This process has chosen all ports that were free."""
 
 
 class Daemon:
@@ -157,16 +163,34 @@ def marked(folder: pathlib.Path) -> list[psutil.Process]:
 
 
 def free_ports(count: int, host: str = "127.0.0.1") -> list[int]:
-    """Return ports on which a server can listen now.
+    """Return ports on which a server can listen now, and which no earlier call has returned.
 
-    The ports are outside the range that the kernel uses for outgoing connections. A server that is
-    down for a while therefore finds its port free again.
+    An operator binds its port seconds after the call, and until then the port looks free. The ports
+    are outside the range that the kernel uses for outgoing connections. A server that is down for a
+    while therefore finds its port free again. Threads may call this in parallel.
+
+    Raises NoPorts when this process has chosen all ports.
     """
+    with _CHOOSING:
+        free = (port for port in _UNUSED if _is_free(host, port))
+        chosen = list(itertools.islice(free, count))
+    if len(chosen) < count:
+        raise NoPorts(f"{count} ports of {host} are needed, and only {len(chosen)} are left")
+    return chosen
+
+
+def _quiet_ports() -> Iterator[int]:
+    """Yield each quiet port once, in random order."""
     low, high = map(int, _EPHEMERAL.read_text().split())
     quiet = [port for port in _QUIET if not low <= port <= high] or list(_QUIET)
     # The choice is random and independent of the seed, so that parallel runs choose other ports.
     random.Random().shuffle(quiet)
-    return list(itertools.islice((port for port in quiet if _is_free(host, port)), count))
+    yield from quiet
+
+
+_UNUSED = _quiet_ports()
+"""The ports that this process has not chosen yet. The lock `_CHOOSING` guards them."""
+_CHOOSING = threading.Lock()
 
 
 def _is_free(host: str, port: int) -> bool:

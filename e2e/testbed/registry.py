@@ -10,6 +10,7 @@ _SILENT = ("node.kubernetes.io/unreachable", "NoSchedule")
 while after the node fell silent, and removes it a while after the node is ready. The scheduler
 looks only at the taint."""
 
+_NO_ANSWER = ("Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
 _CAPACITY = {"cpu": "10000", "memory": "100Ti", "pods": "20000", "ephemeral-storage": "1Pi"}
 
 
@@ -23,6 +24,12 @@ def register(api: Api, node: str) -> None:
     ready(api, node)
 
 
+def register_silent(api: Api, node: str) -> None:
+    """Register a node that has never answered and that the scheduler never uses."""
+    api.post(NODES, {"metadata": {"name": node}, "spec": {"unschedulable": True}})
+    _report(api, node, *_NO_ANSWER)
+
+
 def ready(api: Api, node: str) -> None:
     """Write the status of a ready node."""
     _report(api, node, "True", "KubeletReady", "kubelet is posting ready status")
@@ -32,7 +39,7 @@ def silence(api: Api, node: str) -> None:
     """Write the status of a node that has been silent for long, as the control plane does. Returns
     when the scheduler places no more pods there.
     """
-    _report(api, node, "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
+    _report(api, node, *_NO_ANSWER)
     wait.until(lambda: _is_silent(api, node), else_show=lambda: f"{node} has no taint")
 
 

@@ -6,7 +6,7 @@ Each function acts on a job and returns the condition that must then become true
 import contextlib
 from collections.abc import Callable, Mapping
 
-from testbed import wait
+from testbed import registry, wait
 from testbed.faults import Fault
 from testbed.rights import Proof
 from testbed.story import LEASE, NAME, Story, condition, job, replica, row
@@ -145,8 +145,15 @@ def a_change_that_no_watch_reports_is_noticed(proof: Proof) -> Condition:
 
 
 def a_lost_node_is_noticed(proof: Proof) -> Condition:
-    """The pod is bound to a node that does not exist, so no kubelet starts it."""
-    proof.story.submit(job(worker=replica(pod={"nodeName": f"gone-{proof.story.namespace}"})))
+    """The pod is bound to a node that does not answer.
+
+    If the node did not exist, Kubernetes would delete the pod after 40 seconds and give the reason.
+    The operator would then know that the node is lost without reading it.
+    """
+    api, node = proof.story.cluster.api, f"silent-{proof.story.namespace}"
+    registry.register_silent(api, node)
+    proof.stack.callback(api.delete, f"{registry.NODES}/{node}")
+    proof.story.submit(job(worker=replica(pod={"nodeName": node})))
     return lambda: row(proof.story.status(), "worker-0").get("reason") == "NodeLost"
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from testbed import wait
 from testbed.control import Cluster
-from testbed.operator import Operator
+from testbed.operator import LONG_LEASE, Operator
 from testbed.story import JOBS
 
 _NAMESPACES = 12
@@ -66,7 +66,7 @@ class SharedOperator:
         self._started += 1
         self._unused = [self._cluster.unused_name() for _ in range(_NAMESPACES)]
         log = self._folder / f"operator-{self._started}.log"
-        flags = [f"--namespace={name}" for name in self._unused]
+        flags = [LONG_LEASE, *(f"--namespace={name}" for name in self._unused)]
         # The namespaces do not exist yet, so the Lease is elsewhere. Each operator has its own.
         flags += ["--lease-namespace=default", f"--lease-name={self._unused[0]}"]
         self._operator = Operator(self._cluster.kubeconfig, log, tuple(flags), self._env)

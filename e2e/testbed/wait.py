@@ -18,24 +18,28 @@ def until(
     condition: Callable[[], Found | None],
     within: float = PATIENCE_SECONDS,
     else_show: Callable[[], object] | None = None,
+    tick: float = _TICK_SECONDS,
 ) -> Found:
-    """Call `condition` until its result is true, and return that result.
+    """Call `condition` until its result is true, with pauses of `tick` seconds, and return that
+    result.
 
     A condition that raises AssertionError does not hold yet. Any other exception ends the wait.
-    After `within` seconds, raises AssertionError with the condition's last result or error, or
-    with the result of `else_show`. Blocks. Threads may call it in parallel.
+    After `within` seconds, looks once more: the machine may have paused. Then raises AssertionError
+    with the condition's last result or error, or with the result of `else_show`. Blocks. Threads
+    may call it in parallel.
     """
     deadline = time.monotonic() + within
     never = threading.Event()
     while True:
         last: object
+        is_over = time.monotonic() >= deadline
         try:
             last = found = condition()
             if found:
                 return found
         except AssertionError as error:
             last = error
-        if time.monotonic() >= deadline:
+        if is_over:
             shown = else_show() if else_show else last
             raise AssertionError(f"not true within {within:g} s; at the end: {shown}")
-        never.wait(_TICK_SECONDS)
+        never.wait(tick)
