@@ -19,7 +19,7 @@ import version
 
 DIST = packages.ROOT / "dist"
 TRIED = {
-    "runtime": ("python", "-c", "import capstan; print(capstan.__version__)"),
+    "runtime": ("python", "-c", "from capstan.core import release; print(release.VERSION)"),
     "operator": ("capstanctl", "version"),
 }
 """The command of each half that must show the version."""

@@ -15,7 +15,7 @@ SOURCE = ROOT / "VERSION"
 _NUMBER = r"\d+\.\d+\.\d+"
 PLACES = {
     "runtime/pyproject.toml": r'(?m)^version = "(N)"$',
-    "runtime/src/capstan/__init__.py": r'(?m)^__version__ = "(N)"$',
+    "runtime/src/capstan/core/release.py": r'(?m)^VERSION: Final = "(N)"$',
     "operator/pyproject.toml": r'(?m)^version = "(N)"$',
     "charts/capstan/Chart.yaml": r'(?m)^(?:version|appVersion): "?(N)"?$',
     "docs/releasing.md": r"capstan(?:_operator)?-(N)\b|/capstan/[a-z]+:(N)\b",
@@ -31,7 +31,7 @@ def current() -> str:
 
 def repeated(path: str, text: str) -> Iterator[tuple[int, int]]:
     """Yield the beginning and the end of each place in a file that repeats the version."""
-    for match in re.finditer(PLACES[path].replace("N", _NUMBER), text):
+    for match in re.finditer(PLACES[path].replace("(N)", f"({_NUMBER})"), text):
         yield from (span for span in match.regs[1:] if span[0] >= 0)
 
 
