@@ -15,7 +15,7 @@ PIP    := $(PY) .ci/install.py $(VENV)/pip.log \
 HALVES := runtime operator
 # Which suites `make test`, `make soak` and `make gpu` run; nothing means all.
 SUITES ?=
-# The seed that orders the tests and draws the examples; nothing means a new one, which is printed.
+# The seed that orders the tests and draws the examples. Nothing means 0, and a new one for `make soak`.
 SEED   ?=
 # Without its bytecode, each of the many processes of a run would compile Capstan's modules again.
 unexport PYTHONDONTWRITEBYTECODE
@@ -79,8 +79,7 @@ layers: $(VENV)/.dev
 	$(BIN)/lint-imports --no-logo
 
 # The runtime's tests run in two processes: tests of tasks that talk to one another, and all others.
-# The workers of pytest-xdist would need half as much processor time again. Without SEED, each run
-# draws the same examples.
+# The workers of pytest-xdist would need half as much processor time again.
 TASKS := $(addprefix tests/,client cluster services train transport)
 UNITS := unit-operator unit-runtime unit-tasks unit-e2e
 FAST  := -m "not e2e and not alone" --hypothesis-profile=fast --hypothesis-seed=$(or $(SEED),0)
