@@ -6,12 +6,13 @@
 
 Without names, all suites of the mode run. First `make` installs what the chosen suites need. If
 `make` fails, no suite runs. If a suite fails, the next one still runs, and the exit status is 1.
-One seed orders the tests and draws the examples. It is 0, except in `soak`, which draws a new seed:
-whether a change is accepted must not depend on the examples of the day. The run prints the seed, and
-`SEED=` in the environment sets it. A suite that runs alone writes to this terminal. Suites that run
-side by side write through this process, which puts the name of the suite before each line. The last
-lines of the run are a table of the suites, the ten slowest tests, the reason of each skipped test,
-and last each failed test with its error, so that the end of a log is enough to know what failed.
+One seed orders the tests and draws the examples. It is 0, except in `soak`, which draws a new one:
+whether a change is accepted must not depend on the examples of the day. The run prints the seed,
+and `SEED=` in the environment sets it. A suite that runs alone writes to this terminal. Suites that
+run side by side write through this process, which puts the name of the suite before each line. The
+last lines of the run are a table of the suites, the ten slowest tests, the reason of each skipped
+test, and last each failed test with its error, so that the end of a log is enough to know what
+failed.
 
 SIGINT and SIGTERM end the current suites, which remove everything that they made. No further suite
 runs, and the table ends with those suites.
