@@ -10,10 +10,13 @@ import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import clusters
 import pytest
+
+import capstan
 
 MARKS = [
     pytest.mark.e2e,
@@ -140,3 +143,16 @@ class Tasks:
         """End every task."""
         for job, index in list(self._processes):
             self.kill(job, index)
+
+
+def three_answers(v1: Any, program: Callable[[Any], Any], target: str) -> tuple[Any, Any, Any]:
+    """Run a program in TensorFlow, by TensorFlow's client on our servers, and with our own API.
+
+    `program` takes a module `tf` and returns a list of fetches. Return the values of each way.
+    """
+    with v1.Graph().as_default():
+        fetches = program(v1)
+        with v1.Session() as local, v1.Session(target) as session:
+            expected, on_servers = local.run(fetches), session.run(fetches)
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        return expected, on_servers, session.run(program(capstan))

@@ -1,4 +1,4 @@
-"""Reductions of tensors of several workers: first within each worker, then over the workers.
+"""`tf.contrib.all_reduce` over several workers: first within each worker, then over the workers.
 
 The arguments and results are those of `reductions`.
 
@@ -117,7 +117,10 @@ def _by_worker(vectors: Sequence[Any]) -> list[list[Any]]:
     for vector in vectors:
         spec = devices.DeviceSpec.from_string(vector.device)
         if spec.task is None:
-            raise ValueError(f"The device of {vector.name} names no task: {vector.device!r}")
+            raise ValueError(
+                f"The device of {vector.name} names no task: {vector.device!r}. Make the "
+                "tensor under a `tf.device` such as /job:worker/task:0"
+            )
         task = (spec.job or "localhost", spec.replica or 0, spec.task)
         workers.setdefault(task, []).append(vector)
     return list(workers.values())
@@ -153,7 +156,10 @@ def _shuffle_hybrid(
     flat = reductions.flat_of(input_tensors)
     workers = _by_worker(flat.vectors)
     if len(gather_devices) != len(workers):
-        raise ValueError("For shuffle hybrid, gather_devices must contain one device per worker. ")
+        raise ValueError(
+            "For shuffle hybrid, gather_devices must contain one device per worker: there are "
+            f"{len(gather_devices)} devices for {len(workers)} workers"
+        )
     firsts = [
         reductions.gathered(vectors, [device], red_op)[0]
         for vectors, device in zip(workers, gather_devices, strict=True)

@@ -1,4 +1,4 @@
-"""Reductions of tensors of several devices, built of operations on each device.
+"""`tf.contrib.all_reduce`: tensors of several devices are reduced by operations on each device.
 
 Each function takes one tensor from each device, all of one type and one static shape, and returns
 the reduced value once on each of these devices. `red_op` combines two tensors, or a list of them
@@ -49,12 +49,15 @@ def flat_of(tensors: Sequence[Any]) -> Flat:
         ValueError: there is no tensor, or their shapes differ or are not known.
     """
     if not tensors:
-        raise ValueError("tensors cannot be empty")
+        raise ValueError("tensors cannot be empty: pass one tensor of each device")
     shape = tensors[0].shape
     for tensor in tensors[1:]:
         shape = shape.merge_with(tensor.shape)
     if not shape.is_fully_defined():
-        raise ValueError("Tensors must have statically known shape.")
+        raise ValueError(
+            f"Tensors must have statically known shape, but {tensors[0].name} has shape {shape}: "
+            "call `set_shape` before"
+        )
     if shape.ndims == 1:
         return Flat(list(tensors), shape)
     return Flat(_on_each(lambda tensor: array_ops.reshape(tensor, [-1]), tensors), shape)
@@ -91,7 +94,10 @@ def build_ring_all_reduce(
             a worker, or the shapes differ or are not known.
     """
     if len(input_tensors) < 2:
-        raise ValueError("input_tensors must be length 2 or longer")
+        raise ValueError(
+            f"input_tensors must be length 2 or longer, not {len(input_tensors)}: a ring has at "
+            "least two devices"
+        )
     flat = flat_of(input_tensors)
     count = len(flat.vectors)
     rings = _rings(num_workers, num_subchunks, gpu_perm)
@@ -181,7 +187,9 @@ def build_recursive_hd_all_reduce(
     flat = flat_of(input_tensors)
     count = len(flat.vectors)
     if count & (count - 1):
-        raise ValueError("num_devices must be a power of 2")
+        raise ValueError(
+            f"num_devices must be a power of 2, not {count}: build_ring_all_reduce takes any number"
+        )
     spans = [1 << hop for hop in range(count.bit_length() - 1)]
     shards = list(flat.vectors)
     for span in spans:
@@ -268,5 +276,5 @@ def build_nccl_all_reduce(
         ValueError: `red_op` is not `tf.add`.
     """
     if inspect.unwrap(red_op) is not math_ops.add:
-        raise ValueError("red_op not supported by NCCL all-reduce: ", red_op)
+        raise ValueError(f"red_op not supported by NCCL all-reduce: {red_op}: pass `tf.add`")
     return finished(un_op, nccl_ops.all_sum(input_tensors))

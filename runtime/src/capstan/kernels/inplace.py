@@ -17,14 +17,17 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 
-def _replaced(_: Array, row: Array) -> Array:
-    return row
+def _replaced(_: Array, rows: Array) -> Array:
+    return rows
 
 
 def _changing(
     change: Callable[[Any, Any], Any], others: frozenset[dtypes.DType]
 ) -> Callable[[NodeContext], Function]:
-    """Return the kernel of an op for numbers, and for the types `others`."""
+    """Return the kernel of an op for numbers, and for the types `others`.
+
+    `change` takes rows and the values for them.
+    """
 
     def make(node: NodeContext) -> Function:
         dtype = node.output_dtypes[0]
@@ -35,9 +38,12 @@ def _changing(
                 raise invalid(f"Unsupported data type: {dtype.name}")
             _check(x, i, v)
             result = x.copy()
-            for place, row in enumerate(i.tolist()):
-                at = row % len(x)  # As in Python, row -1 is the last one.
-                result[at] = change(result[at], v[place])
+            rows = [row % len(x) for row in i.tolist()]  # As in Python, row -1 is the last one.
+            if rows and len(set(rows)) == len(rows):
+                result[rows] = change(result[rows], v)
+                return result
+            for place, row in enumerate(rows):
+                result[row] = change(result[row], v[place])
             return result
 
         return changed
