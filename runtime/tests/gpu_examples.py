@@ -92,9 +92,10 @@ CALLS: Mapping[str, Callable[[Numbers], Call]] = {
     "DeepCopy": lambda n: ([n(2, 3)], {}),
     "Empty": lambda n: ([np.array([2, 3], np.int32)], {"dtype": dtypes.float32, "init": True}),
     **dict.fromkeys(
-        ("InplaceAdd", "InplaceSub", "InplaceUpdate"),
+        ("InplaceAdd", "InplaceSub"),
         lambda n: ([n(4, 3), np.array([2, -1, 2], np.int32), n(3, 3)], {}),
     ),
+    "InplaceUpdate": lambda n: ([n(4, 3), np.array([2, -1], np.int32), n(2, 3)], {}),
     "PreventGradient": lambda n: ([n(3)], {}),
     "Cholesky": lambda n: ([_definite(n)], {}),
     "SelfAdjointEigV2": lambda n: ([_definite(n)], {}),
