@@ -40,9 +40,12 @@ def test_the_collector_runs_again_after_ctrl_c_while_it_was_stopped(
 
     monkeypatch.setattr(gc, "disable", interrupted)
     # A process that a shell starts in the background ignores Ctrl-C until it sets a handler.
-    with signals.raising(signal.SIGINT, KeyboardInterrupt):
-        with pytest.raises(KeyboardInterrupt), collector.paused(MANY):
-            pass
+    with (
+        signals.raising(signal.SIGINT, KeyboardInterrupt),
+        pytest.raises(KeyboardInterrupt),
+        collector.paused(MANY),
+    ):
+        pass
     assert gc.isenabled()
 
 

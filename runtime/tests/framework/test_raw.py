@@ -146,6 +146,10 @@ def test_a_value_without_a_type_takes_the_default_of_the_type_attribute() -> Non
             "Expected bool for argument 'transpose_a' not 3.",
         ),
         (lambda: raw.Pack([1.0], axis="a"), "Expected int for argument 'axis' not 'a'."),
+        (
+            lambda: raw.Bucketize(1.0, boundaries=[1, "a"]),
+            "Expected float for argument 'boundaries' not 'a'.",
+        ),
         (lambda: raw.Cast(1.0, DstT="no"), "Expected DataType for argument 'DstT' not 'no'."),
         (
             lambda: raw.Placeholder(dtype=tf.int32, shape="ab"),
@@ -169,6 +173,18 @@ def test_wrong_arguments_are_type_errors(build: Any, message: str) -> None:
     with pytest.raises(TypeError) as caught:
         build()
     assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "boundaries", [[1, 2.5, 4], [1, 2], (0.5,), np.array([1, 2]).tolist(), [np.int64(3), 4.5], []]
+)
+def test_a_list_of_floats_takes_all_real_numbers(boundaries: Any) -> None:
+    with tf.Graph().as_default() as graph:
+        buckets = raw.Bucketize([0.0, 1.0, 3.0], boundaries=boundaries)
+        (node,) = [each for each in graph.as_graph_def().node if each.op == "Bucketize"]
+        assert node.attr["boundaries"].list.f == list(boundaries)
+        with tf.Session() as session:
+            assert session.run(buckets).tolist() == np.digitize([0, 1, 3], boundaries).tolist()
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def made(v1: Any, folder: str) -> dict[str, Any]:
     tags = fc.categorical_column_with_vocabulary_file("tags", f"{folder}/words")
     hashed = fc.categorical_column_with_hash_bucket("numbers", 5, v1.int64)
     identity = fc.categorical_column_with_identity("n", 5, default_value=4)
-    buckets = fc.bucketized_column(xs, [0.0, 2.5, 8.0])
+    buckets = fc.bucketized_column(xs, [0, 2.5, 8])
     weighted = fc.weighted_categorical_column(tags, "shares")
     crossed = fc.crossed_column(["words", "tags", buckets], 20)
     again = fc.crossed_column([fc.crossed_column(["n", identity], 9), "tags"], 7, hash_key=3)

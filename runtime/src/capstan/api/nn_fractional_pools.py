@@ -39,7 +39,7 @@ def fractional_max_pool(
         ValueError: there are not four ratios, a ratio is below 1, or the rank of `value` is not 4.
     """
     return raw.FractionalMaxPool(
-        value, pooling_ratio=[float(ratio) for ratio in pooling_ratio],
+        value, pooling_ratio=pooling_ratio,
         pseudo_random=pseudo_random, overlapping=overlapping, deterministic=deterministic,
         seed=seed, seed2=seed2, name=name,
     )  # fmt: skip
@@ -60,7 +60,7 @@ def fractional_avg_pool(
     The means of integers are rounded towards 0.
     """
     return raw.FractionalAvgPool(
-        value, pooling_ratio=[float(ratio) for ratio in pooling_ratio],
+        value, pooling_ratio=pooling_ratio,
         pseudo_random=pseudo_random, overlapping=overlapping, deterministic=deterministic,
         seed=seed, seed2=seed2, name=name,
     )  # fmt: skip

@@ -120,8 +120,8 @@ def check_type(parameter: str, dtype: dtypes.DType | None, allowed: Any) -> None
 def _is_kind(value: Any, default: Any) -> bool:
     """Return whether `value` is of the kind of `default`, a class or a value of the class."""
     kind = default if isinstance(default, type) else type(default)
-    if kind in (list, tuple):
-        first = default[0] if isinstance(default, list | tuple) and default else None
+    if issubclass(kind, list | tuple):
+        first = _first(kind, default)
         return isinstance(value, list | tuple) and (
             first is None or all(_is_kind(element, first) for element in value)
         )
@@ -137,8 +137,8 @@ def _is_kind(value: Any, default: Any) -> bool:
 def _read(name: str, value: Any, default: Any) -> Any:
     """Convert `value` to the kind of `default`, a class or a value of the class."""
     kind = default if isinstance(default, type) else type(default)
-    if kind in (list, tuple):
-        return _read_list(name, value, default)
+    if issubclass(kind, list | tuple):
+        return _read_list(name, value, _first(kind, default))
     if isinstance(value, attr_value.Opaque):
         return value
     if kind is dtypes.DType:
@@ -153,12 +153,19 @@ def _read(name: str, value: Any, default: Any) -> Any:
     return _read_plain(name, value, kind)
 
 
-def _read_list(name: str, value: Any, default: Any) -> list[Any]:
+def _first(kind: type[Any], default: Any) -> Any:
+    """Return the kind of the elements of a list, or an element. Return None if it is not known."""
+    if kind is opdef.Floats:
+        return float
+    return default[0] if isinstance(default, list | tuple) and default else None
+
+
+def _read_list(name: str, value: Any, first: Any) -> list[Any]:
     if not isinstance(value, list | tuple | tensor_shape.TensorShape):
         raise TypeError(f"Expected list for attr {name}, obtained {type(value).__name__} instead.")
-    if isinstance(default, list | tuple) and default:
-        return [_read(name, element, type(default[0])) for element in value]
-    return list(value)
+    if first is None:
+        return list(value)
+    return [_read(name, element, first) for element in value]
 
 
 def _read_type(name: str, value: Any) -> dtypes.DType:

@@ -25,7 +25,6 @@ _KINDS: tuple[tuple[type, str], ...] = (
 _TYPE_NAMES = frozenset(dtype.name for dtype in dtypes.BASE_DTYPES)
 _LISTS = {
     "allowed_devices": "string",
-    "boundaries": "float",
     "branches": "func",
     "context_dense_keys": "string",
     "context_sparse_keys": "string",
@@ -35,10 +34,8 @@ _LISTS = {
     "feature_list_sparse_keys": "string",
     "labels": "string",
     "optimization_configs": "string",
-    "pooling_ratio": "float",
     "row_partition_types": "string",
     "sparse_keys": "string",
-    "unigrams": "float",
 }
 """The kinds of the elements of lists whose rows do not tell the kind."""
 
@@ -102,7 +99,8 @@ def _is_attribute(row: opdef.OpDef, name: str) -> bool:
 
 
 def _is_list(default: Any) -> bool:
-    return default is list or isinstance(default, list | tuple)
+    kind = default if isinstance(default, type) else type(default)
+    return issubclass(kind, list | tuple)
 
 
 def _kind(name: str, default: Any) -> str:
@@ -113,6 +111,8 @@ def _kind(name: str, default: Any) -> str:
 
 
 def _element_kind(name: str, default: Any) -> str:
+    if default is opdef.Floats or isinstance(default, opdef.Floats):
+        return "float"
     if default is not list and default:
         return _kind(name, default[0])
     if name in _LISTS:

@@ -139,15 +139,20 @@ GradientRule = Callable[[Op, Gradients, Raw], Gradients]
 _FED_OR_DECIDING = facts.CONTROL_FLOW | {facts.Role.PLACEHOLDER, facts.Role.DEFAULT}
 
 
+class Floats(list[float]):
+    """The kind of an attribute that is a list of floating-point numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class OpDef:
     """One row of the registry.
 
     `attrs` maps the name of an attribute to its default. If the attribute has no default, a class
-    stands in its place: `int`, `dtypes.DType`, `tensor_shape.TensorShape`, `bytes`, `bool` or
-    `np.ndarray`. The attributes that the arguments mention (`T`, `N`) follow from the inputs and
-    need no entry. `types` lists the allowed values of type attributes, and `choices` the allowed
-    values of strings. `minima` has the least values of integers and the least lengths of lists.
+    stands in its place: `int`, `dtypes.DType`, `tensor_shape.TensorShape`, `bytes`, `bool`,
+    `np.ndarray`, `Floats`, or `list` for lists of other kinds. The attributes that the arguments
+    mention (`T`, `N`) follow from the inputs and need no entry. `types` lists the allowed values of
+    type attributes, and `choices` the allowed values of strings. `minima` has the least values of
+    integers and the least lengths of lists.
 
     `shape(ctx)` returns one shape per output, and raises ValueError with TensorFlow's message.
     `gradient(op, grads, raw)` returns a gradient or None per input. Its `grads` hold a gradient or

@@ -5,7 +5,7 @@ Source: core/ops/candidate_sampling_ops.cc, core/ops/random_ops.cc.
 
 from capstan.core import dtypes, shapes
 from capstan.framework import facts
-from capstan.framework.opdef import OpDef, ShapeContext, define
+from capstan.framework.opdef import Floats, OpDef, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 
@@ -48,7 +48,7 @@ for _name, _attrs, _minima in (
             "num_reserved_ids": 0,
             "num_shards": 1,
             "shard": 0,
-            "unigrams": [],
+            "unigrams": Floats(),
         },
         {"range_max": 1, "num_shards": 1, "shard": 0},
     ),

@@ -1,7 +1,7 @@
 """Rows of the ops that feature columns need (core/ops/{math,sparse}_ops.cc)."""
 
 from capstan.core import dtypes, shapes
-from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
+from capstan.framework.opdef import Floats, Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 _CROSSED = (dtypes.int64, dtypes.string)
@@ -43,7 +43,7 @@ define(
         "Bucketize",
         ("input: T",),
         ("output: int32",),
-        attrs={"boundaries": list},
+        attrs={"boundaries": Floats},
         shape=rules.unchanged,
         types={"T": (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64)},
         not_differentiable=True,

@@ -7,7 +7,7 @@ import numpy as np
 
 from capstan.core import dtypes
 from capstan.framework import facts
-from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
+from capstan.framework.opdef import Floats, Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, window_rules
 
 _TYPES = {"T": (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)}
@@ -52,7 +52,7 @@ def _mean(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 _ATTRIBUTES: dict[str, Any] = {
-    "pooling_ratio": list,
+    "pooling_ratio": Floats,
     "pseudo_random": False,
     "overlapping": False,
     "deterministic": False,
