@@ -2,9 +2,13 @@
 `make test`, 300 in `make soak`.
 """
 
+import contextlib
 import os
 
 import hypothesis
+import pytest
+
+import capstan as tf
 
 # By default, TensorFlow uses oneDNN on some processors only. Its results then differ from those of
 # TensorFlow's own kernels, for example the gradient of MaxPool3D if elements are equal.
@@ -19,3 +23,12 @@ hypothesis.settings.register_profile("fast", max_examples=10, deadline=None)
 hypothesis.settings.register_profile("full", max_examples=100, deadline=None)
 hypothesis.settings.register_profile("soak", max_examples=300, deadline=None)
 hypothesis.settings.load_profile("fast")
+
+
+@pytest.fixture(autouse=True)
+def _empty_graph() -> None:
+    """Empty the default graph. A session gets the whole graph, so a wrong node that another test
+    left there would fail its steps.
+    """
+    with contextlib.suppress(AssertionError):  # The graph of a fixture of the module is open.
+        tf.reset_default_graph()
