@@ -40,6 +40,36 @@ def test_a_variable_holds_the_value_assigned_last(machine: interpreter.Interpret
     assert machine.run(tf.exp(v) * 0.0 + v).tolist() == [5, 3]
 
 
+@pytest.mark.parametrize("use_resource", [False, True])
+def test_methods_change_rows_and_slices_of_a_variable(use_resource: bool) -> None:
+    v = tf.get_variable("v", initializer=[[1.0, 2.0], [3.0, 4.0]], use_resource=use_resource)
+    rows = tf.IndexedSlices([[2.0, 4.0]], [1])
+    batch = tf.IndexedSlices([[7.0], [8.0]], [[1], [0]])
+    for change, expected in (
+        (lambda: v.scatter_add(rows), [[1, 2], [5, 8]]),
+        (lambda: v.scatter_sub(rows), [[1, 2], [1, 0]]),
+        (lambda: v.scatter_mul(rows), [[1, 2], [6, 16]]),
+        (lambda: v.scatter_div(rows), [[1, 2], [1.5, 1]]),
+        (lambda: v.scatter_max(rows), [[1, 2], [3, 4]]),
+        (lambda: v.scatter_min(rows), [[1, 2], [2, 4]]),
+        (lambda: v.scatter_update(rows), [[1, 2], [2, 4]]),
+        (lambda: v.scatter_nd_add([[0, 1]], [5.0]), [[1, 7], [3, 4]]),
+        (lambda: v.scatter_nd_sub([[0, 1]], [5.0]), [[1, -3], [3, 4]]),
+        (lambda: v.scatter_nd_update([[0, 1]], [5.0]), [[1, 5], [3, 4]]),
+        (lambda: v.batch_scatter_update(batch), [[1, 7], [8, 4]]),
+    ):
+        changed = change()
+        with tf.Session() as session:
+            session.run(v.initializer)
+            assert session.run(changed).tolist() == session.run(v).tolist() == expected
+    with tf.Session() as session:
+        session.run(v.initializer)
+        assert session.run(v.sparse_read([1])).tolist() == [[3, 4]]
+        assert session.run(v.gather_nd([[1, 0]])).tolist() == [3]
+    with pytest.raises(TypeError, match="sparse_delta is not IndexedSlices"):
+        v.scatter_mul([1.0])
+
+
 def test_a_variable_has_tensorflows_properties(graph: graphs.Graph) -> None:
     v = tf.Variable(np.zeros((2, 3)), name="v")
     assert (v.name, v.op.type, v.dtype.name) == ("v:0", "VariableV2", "float64_ref")
@@ -497,8 +527,10 @@ def test_a_local_variable_is_not_trained() -> None:
 def test_a_scope_lists_its_variables() -> None:
     with tf.variable_scope("a") as scope:
         v = tf.get_variable("v", [1])
+        local = tf.get_local_variable("local", [1])
     tf.get_variable("ab", [1])
     assert scope.trainable_variables() == scope.global_variables() == [v]
+    assert scope.local_variables() == [local]
     assert len(tf.get_variable_scope().global_variables()) == 2
 
 

@@ -1,10 +1,12 @@
 """`tf.gfile` and `tf.io.gfile` do what they do in TensorFlow, with the same errors."""
 
+import operator
 import pathlib
 from collections.abc import Callable
 from typing import Any
 
 import genuine
+import pytest
 
 import capstan
 
@@ -74,10 +76,29 @@ CALLS: list[Call] = [
 ]
 
 
-def outcomes(gfile: Any, folder: pathlib.Path) -> list[Any]:
+NEW_CALLS: list[Call] = [
+    lambda g, at: g.mkdir(path=f"{at}/a"),
+    lambda g, at: g.makedirs(path=f"{at}/b/c"),
+    lambda g, at: written(g, f"{at}/a/1.txt", "w", "one"),
+    lambda g, at: g.copy(src=f"{at}/a/1.txt", dst=f"{at}/a/2.txt"),
+    lambda g, at: g.copy(src=f"{at}/a/1.txt", dst=f"{at}/a/2.txt", overwrite=False),
+    lambda g, at: g.rename(src=f"{at}/a/2.txt", dst=f"{at}/a/3.txt", overwrite=True),
+    lambda g, at: [g.exists(path=f"{at}/a/{name}.txt") for name in (2, 3)],
+    lambda g, at: sorted(g.glob(pattern=f"{at}/*/*.txt")),
+    lambda g, at: [g.isdir(path=f"{at}/{name}") for name in ("b", "a/1.txt")],
+    lambda g, at: sorted(g.listdir(path=f"{at}/a")),
+    lambda g, at: g.stat(path=f"{at}/a/1.txt").length,
+    lambda g, at: g.remove(path=f"{at}/a/1.txt"),
+    lambda g, at: g.remove(path=f"{at}/a/1.txt"),
+    lambda g, at: g.rmtree(path=f"{at}/a"),
+    lambda g, at: [top for top, _, _ in g.walk(top=at, topdown=False)],
+]
+
+
+def outcomes(gfile: Any, calls: list[Call], folder: pathlib.Path) -> list[Any]:
     folder.mkdir()
     found: list[Any] = []
-    for call in CALLS:
+    for call in calls:
         try:
             found.append(repr(call(gfile, str(folder))).replace(str(folder), "AT"))
         except Exception as error:  # noqa: BLE001 - the errors are compared
@@ -86,21 +107,18 @@ def outcomes(gfile: Any, folder: pathlib.Path) -> list[Any]:
     return found
 
 
-def test_files_are_the_same(v1: Any, tmp_path: pathlib.Path) -> None:
-    expected = outcomes(v1.gfile, tmp_path / "theirs")
-    found = outcomes(capstan.gfile, tmp_path / "ours")
+@pytest.mark.parametrize(
+    ("name", "calls"), [("gfile", CALLS), ("io.gfile", NEW_CALLS)], ids=["old", "new"]
+)
+def test_files_are_the_same(v1: Any, name: str, calls: list[Call], tmp_path: pathlib.Path) -> None:
+    find = operator.attrgetter(name)
+    expected = outcomes(find(v1), calls, tmp_path / "theirs")
+    found = outcomes(find(capstan), calls, tmp_path / "ours")
     for number, pair in enumerate(zip(found, expected, strict=True)):
         assert pair[0] == pair[1], f"call {number}"
 
 
-def test_names_of_tensorflow_2_are_the_same_functions() -> None:
-    io, old = capstan.io.gfile, capstan.gfile
-    for name, other in (
-        ("exists", "Exists"),
-        ("makedirs", "MakeDirs"),
-        ("rmtree", "DeleteRecursively"),
-    ):
-        assert getattr(io, name) is getattr(old, other)
+def test_a_walk_tells_its_error() -> None:
     faults: list[Any] = []
-    assert list(io.walk("/none", onerror=faults.append)) == []
+    assert list(capstan.io.gfile.walk("/none", onerror=faults.append)) == []
     assert isinstance(faults[0], capstan.errors.NotFoundError)

@@ -35,6 +35,7 @@ METRICS: list[Callable[[Any, Any, Any], Any]] = [
     lambda v1, y, x: v1.metrics.recall(y, x > 0.5, WEIGHTS),
     lambda v1, y, x: v1.metrics.auc(y, x),
     lambda v1, y, x: v1.metrics.auc(y, x, WEIGHTS, num_thresholds=5),
+    lambda v1, y, x: v1.metrics.auc(y, x, thresholds=[0.8, 0.2, 0.55]),
     *(
         lambda v1, y, x, method=method: v1.metrics.auc(
             y, x, curve="PR", summation_method=method, num_thresholds=20

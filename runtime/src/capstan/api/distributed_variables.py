@@ -132,14 +132,18 @@ class DistributedVariable(resource_variables.ResourceVariable, values_.Distribut
         """Subtract `delta` from the variable."""
         return self._changed(_calling("assign_sub"), (delta, *args), options)
 
-    def _scattered(self, op: str, sparse_delta: Any, name: str | None) -> Any:
+    def _scattered(
+        self, change: str, sparse_delta: Any, use_locking: bool, name: str | None
+    ) -> Any:
         return self._changed(
-            lambda copy, delta: copy._scattered(op, delta, name), (sparse_delta,), {}
+            lambda copy, delta: copy._scattered(change, delta, use_locking, name),
+            (sparse_delta,),
+            {},
         )
 
-    def _scattered_nd(self, op: str, indices: Any, updates: Any, name: str | None) -> Any:
+    def _scattered_nd(self, change: str, indices: Any, updates: Any, name: str | None) -> Any:
         return self._changed(
-            lambda copy, *given: copy._scattered_nd(op, *given, name), (indices, updates), {}
+            lambda copy, *given: copy._scattered_nd(change, *given, name), (indices, updates), {}
         )
 
     def _strided_slice_assign(self, bounds: Any, value: Any, masks: Any, name: str) -> Any:

@@ -1,11 +1,11 @@
 """The area under a curve of predictions at many thresholds (python/ops/metrics_impl.py)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.api import gather_ops, reduce_ops, scope_block
 from capstan.api import metric_state as state
-from capstan.api.metrics_thresholds import KINDS, Counts, between, counts_of
+from capstan.api.metrics_thresholds import KINDS, Counts, between, counts_of, enclosed
 from capstan.framework.raw import raw
 
 __all__ = ["auc"]
@@ -28,10 +28,13 @@ def auc(
     curve: str = "ROC",
     name: str | None = None,
     summation_method: str = "trapezoidal",
+    thresholds: Sequence[float] | None = None,
 ) -> state.Result:
     """Return the area under the curve `ROC` or `PR`, summed over thresholds.
 
-    `summation_method` is `trapezoidal`, `careful_interpolation`, `minoring` or `majoring`.
+    By default there are `num_thresholds` at equal distances. With `thresholds`, there are these,
+    and one below 0 and one above 1. `summation_method` is `trapezoidal`, `careful_interpolation`,
+    `minoring` or `majoring`.
 
     Raises:
         ValueError: the curve or the method is unknown.
@@ -41,7 +44,7 @@ def auc(
     if summation_method not in _HEIGHTS:
         raise ValueError(f"Invalid summation_method: {summation_method}")
     with scope_block.variable_scope(name, "auc", (labels, predictions, weights)):
-        limits = between(num_thresholds)
+        limits = between(num_thresholds) if thresholds is None else enclosed(thresholds)
         read, updates = counts_of(labels, predictions, limits, weights, tuple(KINDS))
         return state.finished(
             lambda: _area(read(), curve, summation_method, "value"),

@@ -68,8 +68,12 @@ def counts_of(
 
 def between(number: int, last: float = 1.0 + _TINY) -> Array:
     """Return `number` thresholds from just below 0 to `last`."""
-    rates = np.arange(1, number - 1, dtype=np.float64) / (number - 1)
-    return np.concatenate([[-_TINY], rates, [last]]).astype(np.float32)
+    return enclosed(np.arange(1, number - 1, dtype=np.float64) / (number - 1), last)
+
+
+def enclosed(rates: Any, last: float = 1.0 + _TINY) -> Array:
+    """Return the sorted rates as thresholds, between one just below 0 and `last`."""
+    return np.concatenate([[-_TINY], np.sort(rates), [last]]).astype(np.float32)
 
 
 _Metric = Callable[..., Result]

@@ -11,6 +11,7 @@ from typing import Any
 
 from capstan.api import (
     initial_dependencies,
+    row_changes,
     state_ops,
     variable_arguments,
     variable_defs,
@@ -21,7 +22,7 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
-class RefVariable(variables.Variable, is_resource=False):
+class RefVariable(row_changes.RowChanges, variables.Variable, is_resource=False):
     """A variable whose readers may see its value before or after a change in the same step."""
 
     __slots__ = ("_ref_tensor", "_snapshot")
@@ -160,18 +161,26 @@ class RefVariable(variables.Variable, is_resource=False):
             raw.AssignSub(self._ref_tensor, delta, use_locking=use_locking, name=name), read_value
         )
 
-    def scatter_sub(
-        self, sparse_delta: Any, use_locking: bool = False, name: str | None = None
-    ) -> graphs.Tensor:
-        """Return a tensor of the new value. A step that computes it subtracts the IndexedSlices."""
-        changed: graphs.Tensor = raw.ScatterSub(
-            self._ref_tensor,
-            sparse_delta.indices,
-            sparse_delta.values,
-            use_locking=use_locking,
-            name=name,
-        )
-        return changed
+    def sparse_read(self, indices: Any, name: str | None = None) -> graphs.Tensor:
+        """Return the rows of the variable that `indices` name."""
+        rows: graphs.Tensor = raw.GatherV2(self._snapshot, indices, 0, name=name)
+        return rows
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> graphs.Tensor:
+        """Return the slices of the variable at multi-dimensional indices."""
+        slices: graphs.Tensor = raw.GatherNd(self._snapshot, indices, name=name)
+        return slices
+
+    def _scattered(
+        self, change: str, sparse_delta: Any, use_locking: bool, name: str | None
+    ) -> Any:
+        op = getattr(raw, f"Scatter{change}")
+        indices, values = row_changes.rows_of(sparse_delta)
+        return op(self._ref_tensor, indices, values, use_locking=use_locking, name=name)
+
+    def _scattered_nd(self, change: str, indices: Any, updates: Any, name: str | None) -> Any:
+        op = getattr(raw, f"ScatterNd{change}")
+        return op(self._ref_tensor, indices, updates, use_locking=True, name=name)
 
     def _strided_slice_assign(
         self, bounds: Sequence[Any], value: Any, masks: Mapping[str, int], name: str

@@ -17,7 +17,7 @@ from capstan.api import (
     variables,
 )
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import convert, defaults, indexed_slices
+from capstan.framework import convert, defaults
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -151,6 +151,13 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
             )
             return rows
 
+    def gather_nd(self, indices: Any, name: str | None = None) -> graphs.Tensor:
+        """Return the slices at multi-dimensional indices. A step reads only these slices."""
+        slices: graphs.Tensor = raw.ResourceGatherNd(
+            self._handle, indices, dtype=self.dtype, name=name
+        )
+        return slices
+
     def is_initialized(self, name: str | None = None) -> graphs.Tensor:
         """Return a boolean scalar, which is true in a step if the variable then has a value."""
         found: graphs.Tensor = raw.VarIsInitializedOp(self._handle, name=name)
@@ -219,15 +226,17 @@ class ResourceVariable(row_changes.RowChanges, variables.Variable, is_resource=T
             change = getattr(raw, op)(self._handle, tensor, name=name)
         return self._after(change, read_value)
 
-    def _scattered(self, op: str, sparse_delta: Any, name: str | None) -> Any:
-        if not isinstance(sparse_delta, indexed_slices.IndexedSlices):
-            raise TypeError(f"sparse_delta is not IndexedSlices: {sparse_delta}")
-        values = convert.convert_to_tensor(sparse_delta.values, self.dtype)
-        change = getattr(raw, op)(self._handle, sparse_delta.indices, values, name=name)
-        return self._after(change, read_value=True)
+    def _scattered(
+        self, change: str, sparse_delta: Any, use_locking: bool, name: str | None
+    ) -> Any:
+        indices, values = row_changes.rows_of(sparse_delta)
+        return self._at_places(f"ResourceScatter{change}", indices, values, name)
 
-    def _scattered_nd(self, op: str, indices: Any, updates: Any, name: str | None) -> Any:
-        values = convert.convert_to_tensor(updates, self.dtype)
+    def _scattered_nd(self, change: str, indices: Any, updates: Any, name: str | None) -> Any:
+        return self._at_places(f"ResourceScatterNd{change}", indices, updates, name)
+
+    def _at_places(self, op: str, indices: Any, values: Any, name: str | None) -> Any:
+        values = convert.convert_to_tensor(values, self.dtype)
         change = getattr(raw, op)(self._handle, indices, values, name=name)
         return self._after(change, read_value=True)
 

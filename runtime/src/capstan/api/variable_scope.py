@@ -102,6 +102,9 @@ class VariableScope:
     def global_variables(self) -> list[Any]:
         return self.get_collection(keys.GraphKeys.GLOBAL_VARIABLES)
 
+    def local_variables(self) -> list[Any]:
+        return self.get_collection(keys.GraphKeys.LOCAL_VARIABLES)
+
     def get_variable(
         self, store: variable_store.Store, name: str, custom_getter: Any = None, **requested: Any
     ) -> Any:
