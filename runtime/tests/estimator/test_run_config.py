@@ -181,15 +181,13 @@ def test_a_strategy_of_parameter_servers_is_a_setting(config, of):
     assert made.train_distribute.num_replicas_in_sync == 1
 
 
-def test_a_strategy_may_have_no_other_cluster_than_tf_config(monkeypatch):
+def test_a_strategy_may_have_no_other_cluster_than_tf_config(config, monkeypatch):
     monkeypatch.setenv("TF_CONFIG", json.dumps(_task(CLUSTER, "chief", 0)))
     resolver = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     strategy = tf.distribute.experimental.ParameterServerStrategy(resolver)
-    with pytest.raises(AttributeError, match=r"'scope'.* tf\.train\.replica_device_setter"):
-        strategy.scope()
-    monkeypatch.setenv("TF_CONFIG", json.dumps(_task(OLD, "ps", 0)))
+    config(_task(CLUSTER, "chief", 0), train_distribute=strategy)
     with pytest.raises(ValueError, match="Set TF_CONFIG to the cluster of"):
-        tf.distribute.experimental.ParameterServerStrategy(resolver)
+        config(_task(OLD, "ps", 0), train_distribute=strategy)
     monkeypatch.delenv("TF_CONFIG")
     alone = tf.distribute.cluster_resolver.TFConfigClusterResolver()
     with pytest.raises(ValueError, match="Cluster spec must be non-empty"):

@@ -1,6 +1,7 @@
 """`fit` and `evaluate` of models of Keras in the replicas of a strategy."""
 
 import contextlib
+import json
 import pathlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -132,3 +133,12 @@ def test_a_model_in_replicas_needs_inputs_of_its_own() -> None:
         model = keras.Sequential([keras.layers.Dense(1)])
         with pytest.raises(NotImplementedError, match="input_shape"):
             model.compile("sgd", "mse")
+
+
+def test_a_strategy_of_parameter_servers_trains_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = {"ps": ["a:1"], "worker": ["b:1"]}
+    task = {"cluster": cluster, "task": {"type": "worker", "index": 0}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(task))
+    strategy = tf.distribute.experimental.ParameterServerStrategy()
+    with pytest.raises(NotImplementedError, match="model_to_estimator"):
+        compiled(strategy, keras.optimizers.SGD, dense)

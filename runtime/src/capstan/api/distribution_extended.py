@@ -35,6 +35,8 @@ class StrategyExtended:
     experimental_should_init = True
     should_checkpoint = True
     should_save_summary = True
+    allows_partitions = False
+    """Whether partitioners cut variables in the scope."""
 
     def __init__(self, container_strategy: Any, device: str | None = None) -> None:
         self._strategy = container_strategy
@@ -146,8 +148,19 @@ class StrategyExtended:
         group: bool = True,
     ) -> Any:
         """Return `fn(*args, **kwargs)`, as `update` does."""
+        return self._run_on(self._device, fn, args, kwargs, group)
+
+    def _run_on(
+        self,
+        device: str | None,
+        fn: Callable[..., Any],
+        args: Arguments,
+        kwargs: Keywords,
+        group: bool,
+    ) -> Any:
+        """Return `fn(*args, **kwargs)`, whose operations are on a device."""
         distribution_modes.require_cross_replica(self._strategy)
-        with self._strategy.scope(), context.device(self._device):
+        with self._strategy.scope(), context.device(device):
             result = fn(*args, **kwargs or {})
         return result if group else nest.map_structure(lambda part: (part,), result)
 

@@ -53,7 +53,8 @@ class Strategy:
         """Make variables as the strategy does, in a `with` block: as resources on its devices.
 
         The block is that of all replicas, where optimizers refuse to apply gradients. Partitioners
-        have no effect. A block inside a block of the same strategy changes nothing.
+        have an effect only with a ParameterServerStrategy. A block inside a block of the same
+        strategy changes nothing.
 
         Raises:
             RuntimeError: the block is inside a replica, or inside the scope of another strategy.
@@ -62,11 +63,10 @@ class Strategy:
             distribution_modes.require_cross_replica(self)
             yield self
             return
+        getter = None if self._extended.allows_partitions else _without_partitioner
         with (
             distribution_modes.entered(distribution_modes.Mode(self)),
-            scope_block.variable_scope(
-                variable_scope.get_variable_scope(), custom_getter=_without_partitioner
-            ),
+            scope_block.variable_scope(variable_scope.get_variable_scope(), custom_getter=getter),
             variable_creation.variable_creator_scope(self._extended.create_variable),
         ):
             yield self

@@ -1,52 +1,219 @@
-"""`tf.distribute.experimental.ParameterServerStrategy`, which estimators take.
+"""`tf.distribute.experimental.ParameterServerStrategy`: workers that train at their own pace.
 
 Source: tensorflow/python/distribute/parameter_server_strategy.py of 2019.
 """
 
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from typing import Any, NamedTuple
 
 from capstan.api import cluster_resolver as resolvers
-from capstan.core import cluster
+from capstan.api import (
+    context,
+    distribution_extended,
+    distribution_inputs,
+    distribution_modes,
+    distribution_strategy,
+    mirrored_strategy,
+    multi_worker,
+)
+from capstan.core import cluster as clusters
+from capstan.framework import graph as graphs
 
 __all__ = ["ParameterServerStrategy"]
 
 
-class ParameterServerStrategy:
-    """Says that an estimator trains on parameter servers, each worker at its own pace.
+class ParameterServerStrategy(distribution_strategy.Strategy):
+    """Puts variables on the ps tasks in turn, and the model on one device of this worker.
 
-    Estimators train so with and without a strategy. Give the strategy to
-    `tf.estimator.RunConfig(train_distribute=...)`. TF_CONFIG must describe the cluster. Variables
-    are spread over the ps tasks in turn. A worker trains on one device: its first GPU, or its CPUs.
-    Start a worker for each GPU. TensorFlow lets a worker use all GPUs of its machine.
+    No worker waits for another worker. `cluster_resolver` gives the cluster and this task. The
+    default is TF_CONFIG. Without a cluster, and in an evaluator, variables and the model are on the
+    same device. `local_device` is the device of the worker, by default its first GPU, or its CPU.
+    Start a worker for each GPU: TensorFlow lets a worker use all GPUs of its machine.
 
-    Nothing else takes a strategy: it has no `scope`. It never changes, and threads may share it.
+    Sessions are those of a server of the task. Their settings are
+    `strategy.update_config_proto(tf.ConfigProto())`, so a session does not wait for other workers.
+    Estimators train so with and without a strategy. They find the cluster in TF_CONFIG.
 
     Raises:
-        ValueError: `cluster_resolver` has another cluster than TF_CONFIG, or no cluster.
+        ValueError: the cluster of `cluster_resolver` is empty, the cluster has no ps, or the task
+            is not known.
     """
 
-    def __init__(self, cluster_resolver: Any = None) -> None:
+    def __init__(self, cluster_resolver: Any = None, local_device: str | None = None) -> None:
         if cluster_resolver is None:
-            return
-        given = cluster.ClusterSpec(cluster_resolver.cluster_spec())
-        if not given:
+            cluster_resolver = resolvers.TFConfigClusterResolver()
+        elif not clusters.ClusterSpec(cluster_resolver.cluster_spec()):
             raise ValueError("Cluster spec must be non-empty in `cluster_resolver`.")
-        found = resolvers.TFConfigClusterResolver().cluster_spec()
-        if given != found:
-            other = f"names {found.as_dict()}" if found else "is not set or names no cluster"
-            raise ValueError(
-                "cluster_resolver must have the cluster of TF_CONFIG, because estimators find the "
-                f"tasks there. It has {given.as_dict()}, and TF_CONFIG {other}. Set TF_CONFIG to "
-                "the cluster of cluster_resolver."
-            )
+        self._local = local_device or mirrored_strategy.local_devices()[0]
+        super().__init__(_extended(self, cluster_resolver, self._local))
 
     @property
-    def num_replicas_in_sync(self) -> int:
-        """1: no worker waits for the gradients of another worker."""
-        return 1
+    def extended(self) -> "ParameterServerExtended":
+        """The parts of the strategy that libraries use."""
+        assert isinstance(self._extended, ParameterServerExtended)
+        return self._extended
 
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(
-            f"'ParameterServerStrategy' has no attribute {name!r}: Capstan's estimators take the "
-            "strategy, and nothing else does. Place variables with tf.train.replica_device_setter."
+    @contextmanager
+    def scope(self) -> Iterator[distribution_strategy.Strategy]:
+        """Be in the scope of the strategy. Operations without a device are on this worker."""
+        with ExitStack() as stack:
+            if distribution_modes.current() is None:
+                stack.enter_context(context.device(self.extended.default_device))
+            yield stack.enter_context(super().scope())
+
+    def configure(
+        self,
+        session_config: Any = None,
+        cluster_spec: Any = None,
+        task_type: str | None = None,
+        task_id: int | None = None,
+    ) -> None:
+        """Be the strategy of a task of a cluster. Change `session_config` as the strategy needs.
+
+        Raises:
+            ValueError: the cluster has no ps, or the task is not known.
+        """
+        if cluster_spec:
+            cluster = multi_worker.normalize_cluster_spec(cluster_spec)
+            resolver = resolvers.SimpleClusterResolver(
+                cluster, task_type=task_type, task_id=task_id
+            )
+            self._extended = _extended(self, resolver, self._local)
+        super().configure(session_config)
+
+
+class Task(NamedTuple):
+    """A task of a cluster."""
+
+    cluster: clusters.ClusterSpec
+    task_type: str
+    task_id: int
+
+    @property
+    def name(self) -> str:
+        return f"/job:{self.task_type}/task:{self.task_id}"
+
+
+def _extended(strategy: Any, resolver: Any, device: str) -> "ParameterServerExtended":
+    cluster = clusters.ClusterSpec(resolver.cluster_spec())
+    task_type, task_id = resolver.task_type, resolver.task_id
+    if not cluster or task_type == "evaluator":
+        return ParameterServerExtended(strategy, device, None)
+    if task_type is None or task_id is None:
+        raise ValueError(
+            "When `cluster_spec` is given, you must also specify `task_type` and `task_id`. Set "
+            "them in TF_CONFIG or in the cluster resolver."
         )
+    if "ps" not in cluster.jobs:
+        raise ValueError(
+            f"The cluster spec needs to have `ps` jobs, but it has {cluster.as_dict()}. Without "
+            "parameter servers, use tf.distribute.experimental.MultiWorkerMirroredStrategy."
+        )
+    task = Task(cluster, task_type, task_id)
+    return ParameterServerExtended(strategy, f"{task.name}{device}", task)
+
+
+class ParameterServerExtended(distribution_extended.StrategyExtended):
+    """The parts of a `ParameterServerStrategy` for libraries. `task` is None without a cluster."""
+
+    experimental_between_graph = True
+    allows_partitions = True
+
+    def __init__(self, container_strategy: Any, device: str, task: Task | None) -> None:
+        super().__init__(container_strategy, device)
+        self.task = task
+        self._numbers = itertools.count()
+
+    @property
+    def default_device(self) -> str | None:
+        """The task of operations without a device, or None without a cluster."""
+        return None if self.task is None else self.task.name
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this worker initializes and saves the variables."""
+        return self.task is None or multi_worker.is_chief(*self.task)
+
+    @property
+    def experimental_should_init(self) -> bool:  # type: ignore[override]
+        return self.is_chief
+
+    @property
+    def should_checkpoint(self) -> bool:  # type: ignore[override]
+        return self.is_chief
+
+    @property
+    def should_save_summary(self) -> bool:  # type: ignore[override]
+        return self.is_chief
+
+    @property
+    def parameter_devices(self) -> tuple[str, ...]:
+        """The tasks that have variables."""
+        if self.task is None:
+            return super().parameter_devices
+        count = self.task.cluster.num_tasks("ps")
+        return tuple(f"/job:ps/task:{number}" for number in range(count))
+
+    def input_context(self) -> distribution_inputs.InputContext:
+        """Return the number of this worker, and the number of workers."""
+        if self.task is None:
+            return super().input_context()
+        return distribution_inputs.InputContext(
+            multi_worker.worker_count(self.task.cluster, self.task.task_type),
+            multi_worker.id_in_cluster(*self.task),
+        )
+
+    def update_config(self, config_proto: Any) -> None:
+        """Let the session see no other tasks than this worker and the ps tasks."""
+        config_proto.isolate_session_state = self.task is None
+        if self.task is not None:
+            del config_proto.device_filters[:]
+            config_proto.device_filters.extend([self.task.name, "/job:ps"])
+
+    def non_slot_devices(self, var_list: Iterable[Any]) -> Any:
+        """Return the variable whose device has an optimizer's own variables."""
+        return min(var_list, key=lambda var: var.name)
+
+    def create_variable(self, next_creator: Callable[..., Any], **options: Any) -> Any:
+        """Make a variable as a resource, on the next ps task.
+
+        In a block of `colocate_with` it is beside another variable, as the slots of optimizers are.
+        """
+        with self._place(options.pop("colocate_with", None)):
+            variable = next_creator(**{**options, "use_resource": True})
+        variable._distribute_strategy = self._strategy
+        return variable
+
+    def _place(self, beside: Any) -> AbstractContextManager[None]:
+        """Return a block that places the next variable."""
+        graph = graphs.get_default_graph()
+        if beside is not None:
+            return context.colocate_with(beside)
+        if graph.is_colocated:
+            return nullcontext()
+        devices = self.parameter_devices
+        return graph.device(devices[next(self._numbers) % len(devices)])
+
+    def update(
+        self,
+        var: Any,
+        fn: Callable[..., Any],
+        args: distribution_extended.Arguments = (),
+        kwargs: distribution_extended.Keywords = None,
+        group: bool = True,
+    ) -> Any:
+        """Return `fn(var, *args, **kwargs)`, beside the variable."""
+        return self.update_non_slot(var, fn, (var, *args), kwargs, group)
+
+    def update_non_slot(
+        self,
+        colocate_with: Any,
+        fn: Callable[..., Any],
+        args: distribution_extended.Arguments = (),
+        kwargs: distribution_extended.Keywords = None,
+        group: bool = True,
+    ) -> Any:
+        """Return `fn(*args, **kwargs)`, on the device of a variable."""
+        return self._run_on(colocate_with.device, fn, args, kwargs, group)

@@ -111,6 +111,8 @@ class CollectiveAllReduceStrategy(collective_all_reduce_strategy.CollectiveAllRe
 class ParameterServerStrategy(parameter_server_strategy.ParameterServerStrategy):
     """The strategy `tf.distribute.experimental.ParameterServerStrategy` with another argument.
 
+    A worker has its model on its first GPU, or on its CPU if `num_gpus_per_worker` is 0.
+
     Raises:
         ValueError: `num_gpus_per_worker` is more than 1.
     """
@@ -121,7 +123,7 @@ class ParameterServerStrategy(parameter_server_strategy.ParameterServerStrategy)
                 f"num_gpus_per_worker is {num_gpus_per_worker}, but a worker of Capstan trains on "
                 "one GPU. Start a worker for each GPU."
             )
-        super().__init__()
+        super().__init__(local_device=_gpus(num_gpus_per_worker)[0])
 
 
 def _gpus(number: int | None) -> tuple[str, ...]:

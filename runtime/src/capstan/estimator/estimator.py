@@ -17,6 +17,7 @@ from capstan.estimator import (
     prediction_run,
     replicated_model,
     run_config,
+    run_config_checks,
     training_run,
     warm_starting,
 )
@@ -150,7 +151,7 @@ class Estimator(exported_model.ExportedModel):
         if steps is not None:
             all_hooks.append(evaluation.StopAfterNEvalsHook(steps))
         strategy = self._config.eval_distribute
-        if replicated_model.has_replicas(strategy):
+        if run_config_checks.has_replicas(strategy):
             with strategy.scope():
                 spec, input_hooks = self._replicated_spec(graph, input_fn, _MODES.EVAL, strategy)
             metric_ops = spec.eval_metric_ops
@@ -209,7 +210,7 @@ class Estimator(exported_model.ExportedModel):
     ) -> Any:
         """Build the training graph, train, and return the last loss."""
         strategy, config = self._config.train_distribute, self._config
-        if replicated_model.has_replicas(strategy):
+        if run_config_checks.has_replicas(strategy):
             config = config.replace(
                 session_config=strategy.update_config_proto(config.session_config)
             )

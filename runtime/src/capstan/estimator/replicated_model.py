@@ -27,11 +27,6 @@ _OPERATIONS = ("init_op", "local_init_op")
 _CONCATENATED = ("ready_op", "ready_for_local_init_op", "summary_op")
 
 
-def has_replicas(strategy: Any) -> bool:
-    """Return whether a strategy calls model functions in replicas."""
-    return isinstance(strategy, distribution_strategy.Strategy)
-
-
 def inputs(
     strategy: distribution_strategy.Strategy,
     input_fn: Callable[[distribution_inputs.InputContext], Any],

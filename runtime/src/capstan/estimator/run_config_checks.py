@@ -10,11 +10,7 @@ from tensorboard.compat.proto import config_pb2
 from capstan.api import distribution_strategy, parameter_server_strategy
 from capstan.estimator import arguments, tf_config
 
-_ANY_STRATEGY: Final = (
-    NoneType,
-    distribution_strategy.Strategy,
-    parameter_server_strategy.ParameterServerStrategy,
-)
+_ANY_STRATEGY: Final = (NoneType, distribution_strategy.Strategy)
 _STRATEGIES: Final[Mapping[str, tuple[type, ...]]] = {
     "train_distribute": _ANY_STRATEGY,
     "eval_distribute": _ANY_STRATEGY,
@@ -22,10 +18,18 @@ _STRATEGIES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
+def has_replicas(strategy: Any) -> bool:
+    """Return whether a strategy trains replicas in step. One of parameter servers does not."""
+    return isinstance(strategy, distribution_strategy.Strategy) and not _has_servers(strategy)
+
+
 def has_equal_workers(strategy: Any) -> bool:
     """Return whether a strategy trains replicas on several workers, each of which has the model."""
-    has_replicas = isinstance(strategy, distribution_strategy.Strategy)
-    return has_replicas and strategy.extended.experimental_between_graph
+    return has_replicas(strategy) and strategy.extended.experimental_between_graph
+
+
+def _has_servers(strategy: Any) -> bool:
+    return isinstance(strategy, parameter_server_strategy.ParameterServerStrategy)
 
 
 def check(config: Any) -> None:
@@ -64,19 +68,32 @@ def _check_is_alone(config: Any) -> None:
         counts.get(job, 0)
         for job in (tf_config.TaskType.CHIEF, tf_config.TaskType.MASTER, tf_config.TaskType.WORKER)
     )
-    has_replicas = isinstance(strategy, distribution_strategy.Strategy)
-    if has_equal_workers(strategy):
+    if _has_servers(strategy):
+        _check_is_of_cluster(strategy, config.cluster_spec)
+    elif has_equal_workers(strategy):
         if counts.get(tf_config.TaskType.PS):
             raise ValueError(
                 f"train_distribute is a {type(strategy).__name__}, which needs no ps, but "
                 f"TF_CONFIG describes a cluster of {counts}. Remove the ps from the job."
             )
-    elif has_replicas and (workers > 1 or counts.get(tf_config.TaskType.PS)):
+    elif has_replicas(strategy) and (workers > 1 or counts.get(tf_config.TaskType.PS)):
         raise ValueError(
             f"train_distribute is a {type(strategy).__name__}, which trains in one process, but "
             f"TF_CONFIG describes a cluster of {counts}. Run one worker and no ps, or give "
             "train_distribute=tf.distribute.experimental.ParameterServerStrategy() or "
             "MultiWorkerMirroredStrategy()."
+        )
+
+
+def _check_is_of_cluster(strategy: Any, cluster: Any) -> None:
+    """Check that a strategy of parameter servers is for the cluster where the estimator trains."""
+    task = strategy.extended.task
+    if task is not None and task.cluster != cluster:
+        found = f"describes {cluster.as_dict()}" if cluster else "is not set or names no cluster"
+        raise ValueError(
+            "train_distribute must have the cluster of TF_CONFIG, because estimators find the "
+            f"tasks there. It has {task.cluster.as_dict()}, and TF_CONFIG {found}. Set TF_CONFIG "
+            "to the cluster of train_distribute."
         )
 
 

@@ -187,6 +187,11 @@ class Scoped:
         finally:
             self._scopes.devices = outer
 
+    @property
+    def is_colocated(self) -> bool:
+        """Whether new operations are placed beside another operation (`colocate_with`)."""
+        return bool(self._scopes.colocated)
+
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Place new operations on the device of `op` and ignore the outer device blocks.

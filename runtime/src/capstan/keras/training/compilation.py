@@ -2,9 +2,18 @@
 
 from typing import Any
 
-from capstan.api import distribution_strategy
+from capstan.api import distribution_strategy, parameter_server_strategy
 from capstan.keras import optimizers
 from capstan.keras.training import compiled, predictor, steps
+
+
+def _check_is_not_of_servers(strategy: distribution_strategy.Strategy) -> None:
+    servers = parameter_server_strategy.ParameterServerStrategy
+    if isinstance(strategy, servers) and strategy.extended.task is not None:
+        raise NotImplementedError(
+            "tf.distribute.experimental.ParameterServerStrategy does not train Keras models. Train "
+            "an estimator that tf.keras.estimator.model_to_estimator makes."
+        )
 
 
 class Compilation(predictor.Predictor):
@@ -45,11 +54,13 @@ class Compilation(predictor.Predictor):
                 `run_eagerly` is true.
             TypeError: `metrics` is no list and no dictionary.
             NotImplementedError: the call is in the scope of a strategy with several replicas, and
-                the model has no inputs of its own.
+                the model has no inputs of its own. Or it is in that of a ParameterServerStrategy
+                of a cluster.
         """
         if run_eagerly:
             raise ValueError("You can only set `run_eagerly=True` in eager execution.")
         strategy = distribution_strategy.get_strategy()
+        _check_is_not_of_servers(strategy)
         has_replicas = strategy.num_replicas_in_sync > 1
         if has_replicas and not self.outputs:
             raise NotImplementedError(
