@@ -48,7 +48,8 @@ def test_the_model_is_on_the_worker_and_slots_and_updates_are_beside_their_varia
     with strategy.scope():
         first, second = tf.get_variable("first", [2]), tf.get_variable("second", [2])
         _, loss = strategy.experimental_run_v2(step, ([1.0, 2.0],))
-    worker = "/job:worker/task:1/device:CPU:0"
+    (worker,) = strategy.extended.worker_devices
+    assert worker.startswith("/job:worker/task:1/device:")
     assert loss.device == worker
     graph = tf.get_default_graph()
     assert graph.get_operation_by_name("gradients/mul_grad/Mul").device == worker

@@ -32,6 +32,14 @@ def softmax(x: Any, axis: int) -> Any:
 
 CASES: dict[str, tuple[Any, Any]] = {
     "abs": (lambda x: K.abs(x), np.abs(X)),
+    "expand_dims": (lambda x: K.expand_dims(x=x), X[..., None]),
+    "pow": (lambda x: K.pow(x=x, a=2.0), X**2),
+    "softplus": (lambda x: K.softplus(x=x), np.log1p(np.exp(X))),
+    "softsign": (lambda x: K.softsign(x=x), X / (np.abs(X) + 1)),
+    "ones_like": (lambda x: K.ones_like(x=x), np.ones_like(X)),
+    "zeros_like": (lambda x: K.zeros_like(x=x), np.zeros_like(X)),
+    "shape": (lambda x: K.shape(x=x), np.array(X.shape)),
+    "stop_gradient": (lambda x: K.stop_gradient(variables=[x])[0], X),
     "sqrt of negative numbers": (lambda x: K.sqrt(x), np.sqrt(np.maximum(X, 0))),
     "clip": (lambda x: K.clip(x, -0.5, 0.25), np.clip(X, -0.5, 0.25)),
     "clip without a top": (lambda x: K.clip(x, 0, None), np.maximum(X, 0)),

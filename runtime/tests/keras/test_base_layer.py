@@ -212,3 +212,21 @@ def test_the_outputs_of_a_layer_have_a_signature() -> None:
     assert (spec.shape.as_list(), spec.dtype) == ([None, 4, 4], tf.float64)
     with pytest.raises(TypeError, match="Only TensorSpec signature types are supported"):
         layer.compute_output_signature((None, 5, 3))
+
+
+def test_the_calls_of_a_layer_are_numbered() -> None:
+    layer = layers.Masking()
+    a, b = tf.keras.Input((4, 3)), tf.keras.Input((None, 3))
+    first, second = layer(a), layer(b)
+    assert [layer.get_input_at(0), layer.get_input_at(1)] == [a, b]
+    assert [layer.get_output_at(0), layer.get_output_at(1)] == [first, second]
+    assert layer.get_input_shape_at(0) == layer.get_output_shape_at(0) == (None, 4, 3)
+    assert layer.get_input_mask_at(0) is None
+    assert layer.get_output_mask_at(1).shape.as_list() == [None, None]
+    with pytest.raises(AttributeError, match=r"different output shapes.*get_output_shape_at"):
+        _ = layer.output_shape
+    with pytest.raises(ValueError, match="Asked to get output at node 2, but the layer masking"):
+        layer.get_output_at(2)
+    same = layers.Dense(2)
+    assert [same(a).shape.as_list(), same(a).shape.as_list()] == [[None, 4, 2]] * 2
+    assert (same.input_shape, same.output_shape) == ((None, 4, 3), (None, 4, 2))

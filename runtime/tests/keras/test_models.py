@@ -101,18 +101,58 @@ def test_a_sequence_without_an_input_shape_is_built_by_its_first_call() -> None:
     assert names(model.weights) == ["sequential/dense/kernel:0", "sequential/dense/bias:0"]
 
 
-def test_a_summary_shows_the_shapes_and_counts_the_parameters() -> None:
-    model = keras.Sequential([layers.Dense(4, input_shape=(3,)), layers.BatchNormalization()])
-    model.layers[1](tf.ones([2, 4]))
+def table(model: Any, **options: Any) -> list[str]:
     lines: list[str] = []
-    model.summary(print_fn=lines.append)
-    assert lines == [
+    model.summary(print_fn=lines.append, **options)
+    return lines
+
+
+def test_a_summary_is_the_table_of_keras() -> None:
+    model = keras.Sequential(
+        [layers.Dense(4, input_shape=(3,)), layers.BatchNormalization(), layers.Dense(1200)]
+    )
+    narrow, wide = "_" * 65, "=" * 65
+    assert table(model) == [
         'Model: "sequential"',
-        "Layer (type)                              Output shape  Parameters",
-        "dense (Dense)                             (None, 4)             16",
-        "batch_normalization (BatchNormalization)  -                     16",
-        "24 trainable and 8 other parameters",
+        narrow,
+        "Layer (type)                 Output Shape              Param #   ",
+        wide,
+        "dense (Dense)                (None, 4)                 16        ",
+        narrow,
+        "batch_normalization (BatchNo (None, 4)                 16        ",
+        narrow,
+        "dense_1 (Dense)              (None, 1200)              6000      ",
+        wide,
+        "Total params: 6,032",
+        "Trainable params: 6,024",
+        "Non-trainable params: 8",
+        narrow,
     ]
+    assert table(model, line_length=40, positions=[0.5, 0.9, 1.0])[4] == (
+        "dense (Dense)       (None, 4)       16  "
+    )
+
+
+def test_the_summary_of_a_branched_model_names_the_inputs_of_each_layer() -> None:
+    shared, a, b = layers.Dense(2), keras.Input((3,)), keras.Input((3,))
+    joined = layers.Concatenate()([shared(a), shared(b)])
+    model = keras.Model([a, b], layers.Dense(1)(joined))
+    rows = [line.split("  ") for line in table(model) if line[0] not in "_="][2:-3]
+    assert [[each.strip() for each in row if each.strip()] for row in rows] == [
+        ["input_1 (InputLayer)", "[(None, 3)]", "0"],
+        ["input_2 (InputLayer)", "[(None, 3)]", "0"],
+        ["dense (Dense)", "(None, 2)", "8", "input_1[0][0]"],
+        ["input_2[0][0]"],
+        ["concatenate (Concatenate)", "(None, 4)", "0", "dense[0][0]"],
+        ["dense[1][0]"],
+        ["dense_1 (Dense)", "(None, 1)", "5", "concatenate[0][0]"],
+    ]
+    assert {len(line) for line in table(model)[1:-4]} == {98}
+
+
+def test_a_model_without_variables_has_no_summary() -> None:
+    with pytest.raises(ValueError, match="has not yet been built"):
+        keras.Sequential([layers.Dense(4)]).summary()
 
 
 @pytest.mark.parametrize(

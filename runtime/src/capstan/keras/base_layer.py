@@ -18,6 +18,7 @@ from capstan.keras import (
     constraints,
     context,
     initializers,
+    layer_calls,
     regularizers,
     settings,
     tracking,
@@ -25,7 +26,7 @@ from capstan.keras import (
 )
 
 
-class Layer(tracking.Tracker):
+class Layer(tracking.Tracker, layer_calls.Calls):
     """A function with variables. Override `build` to create them and `call` to use them.
 
     `call` may have the arguments `training` and `mask`. A layer that is called inside of another
@@ -236,26 +237,6 @@ class Layer(tracking.Tracker):
     def _computes_masks(self) -> bool:
         return self.supports_masking or type(self).compute_mask is not Layer.compute_mask
 
-    @property
-    def input_mask(self) -> Any:
-        """The mask of the inputs of the only call, or None."""
-        return calls.masks_of(context.of(self._graph), self.input)
-
-    @property
-    def output_mask(self) -> Any:
-        """The mask of the outputs of the only call, or None."""
-        return calls.masks_of(context.of(self._graph), self.output)
-
-    @property
-    def input_shape(self) -> Any:
-        """The shape of the inputs of the only call, as a tuple for each tensor."""
-        return _sizes(self.input)
-
-    @property
-    def output_shape(self) -> Any:
-        """The shape of the outputs of the only call, as a tuple for each tensor."""
-        return _sizes(self.output)
-
     def get_weights(self) -> list[np.ndarray]:
         """Return the values of the variables, from Keras's session."""
         return values.batch_get_value(self.weights)
@@ -267,7 +248,3 @@ class Layer(tracking.Tracker):
             ValueError: the number or the shapes of the arrays differ from those of the variables.
         """
         values.batch_set_value(self.pairs(weights))
-
-
-def _sizes(tensors: Any) -> Any:
-    return nest.packed(tensors, [tuple(each.shape.as_list()) for each in nest.flatten(tensors)])

@@ -39,6 +39,11 @@ class InputLayer(base_layer.Layer):
         self._inputs.append(input_tensor)
         self._outputs.append(input_tensor)
 
+    @property
+    def output_shape(self) -> list[tuple[int | None, ...]]:
+        """The shape of the input in a list, as in TensorFlow."""
+        return [self._batch_input_shape]
+
     def get_config(self) -> dict[str, Any]:
         """Return the arguments that create an equal layer. They are values that JSON can hold."""
         shape = {"batch_input_shape": self._batch_input_shape, "dtype": self.dtype}

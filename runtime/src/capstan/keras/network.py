@@ -4,7 +4,7 @@ A model is called in a graph as a layer is, and trains itself in Keras's session
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Never
 
 from capstan.api import creation_ops, trackable
@@ -16,6 +16,7 @@ from capstan.keras import (
     hdf5_models,
     layer_order,
     model_configs,
+    model_summary,
     settings,
     weight_files,
 )
@@ -232,34 +233,27 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
                 found.append(layer)
         return found
 
-    def summary(self, print_fn: Callable[[str], Any] = print) -> None:
-        """Print a line for each layer: its type, the shape of its outputs, and its parameters.
+    def summary(
+        self,
+        line_length: int | None = None,
+        positions: Sequence[float] | None = None,
+        print_fn: Callable[[str], Any] | None = None,
+    ) -> None:
+        """Print a table of the layers with the shapes of their outputs and their parameters.
 
-        A layer that was not called once has no shape of its outputs.
+        If layers share inputs or get several, a column names the inputs of each layer. `print_fn`
+        gets each line. `positions` are the ends of the columns, as parts of the line.
+
+        Raises:
+            ValueError: the model has no variables yet.
         """
-        rows = [("Layer (type)", "Output shape", "Parameters")]
-        for layer in self.layers:
-            count = str(layer.count_params()) if layer.built else "not built"
-            rows.append((f"{layer.name} ({type(layer).__name__})", _shape_of(layer), count))
-        width, wide = (max(map(len, column)) for column in list(zip(*rows, strict=True))[:2])
-        print_fn(f'Model: "{self.name}"')
-        for name, shape, count in rows:
-            print_fn(f"{name:{width}}  {shape:{wide}}  {count:>10}")
-        trained = sum(each.shape.num_elements() for each in self.trainable_weights)
-        fixed = sum(each.shape.num_elements() for each in self.non_trainable_weights)
-        print_fn(f"{trained} trainable and {fixed} other parameters")
+        for line in model_summary.lines(self, line_length, positions):
+            (print_fn or print)(line)
 
     def __getattr__(self, name: str) -> Never:
         if name in _ABSENT:
             raise NotImplementedError(f"Model.{name}: {_ABSENT[name]}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-
-def _shape_of(layer: Any) -> str:
-    try:
-        return str(layer.output_shape)
-    except AttributeError:
-        return "-"
 
 
 def _one_or_all(tensors: list[Any]) -> Any:

@@ -25,11 +25,32 @@ from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
 from capstan.keras import settings
 
-expand_dims = array_ops.expand_dims
-shape = array_ops.shape
-stop_gradient = array_ops.stop_gradient
-ones_like = creation_ops.ones_like
-zeros_like = creation_ops.zeros_like
+
+def expand_dims(x: Any, axis: int = -1) -> Any:
+    """Return the tensor with a new axis of size 1, by default the last one."""
+    return array_ops.expand_dims(x, axis)
+
+
+def shape(x: Any) -> Any:
+    """Return the sizes of the axes of a tensor, in a step."""
+    return array_ops.shape(x)
+
+
+def stop_gradient(variables: Any) -> Any:
+    """Return a tensor, or each of a list, without a gradient."""
+    if isinstance(variables, list | tuple):
+        return [array_ops.stop_gradient(each) for each in variables]
+    return array_ops.stop_gradient(variables)
+
+
+def ones_like(x: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Return ones in the shape of a tensor, and by default of its type."""
+    return creation_ops.ones_like(x, dtype=dtype, name=name)
+
+
+def zeros_like(x: Any, dtype: Any = None, name: str | None = None) -> Any:
+    """Return zeros in the shape of a tensor, and by default of its type."""
+    return creation_ops.zeros_like(x, dtype=dtype, name=name)
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> Any:

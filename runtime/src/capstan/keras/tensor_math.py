@@ -24,7 +24,6 @@ exp = math_ops.exp
 log = math_ops.log
 maximum = math_ops.maximum
 minimum = math_ops.minimum
-pow = math_ops.pow  # noqa: A001
 round = math_ops.round  # noqa: A001
 sigmoid = math_ops.sigmoid
 sign = math_ops.sign
@@ -37,8 +36,21 @@ greater_equal = logic_ops.greater_equal
 less = logic_ops.less
 less_equal = logic_ops.less_equal
 not_equal = logic_ops.not_equal
-softplus = nn.softplus
-softsign = nn.softsign
+
+
+def pow(x: Any, a: Any) -> Any:  # noqa: A001
+    """Return each element to the power `a`."""
+    return math_ops.pow(x, a)
+
+
+def softplus(x: Any) -> Any:
+    """Return `log(exp(x) + 1)` for each element."""
+    return nn.softplus(x)
+
+
+def softsign(x: Any) -> Any:
+    """Return `x / (abs(x) + 1)` for each element."""
+    return nn.softsign(x)
 
 
 def sqrt(x: Any) -> Any:
