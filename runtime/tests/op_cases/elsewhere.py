@@ -200,6 +200,10 @@ ELSEWHERE = {
         "ParseExample", "ParseSequenceExample", "ParseSingleExample",
         "ParseSingleSequenceExample",
     },
+    "oracle/test_ragged_parsing.py": {
+        "ExperimentalParseExampleDataset", "ParseExampleDataset", "ParseExampleDatasetV2",
+        "ParseExampleV2", "ParseSequenceExampleV2",
+    },
     "oracle/test_images.py": {
         "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "DecodeBmp", "DecodeGif",
         "DecodeAndCropJpeg", "DecodeImage", "DecodeJpeg", "DecodePng", "DrawBoundingBoxes",

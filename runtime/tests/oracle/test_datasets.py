@@ -13,7 +13,7 @@ import capstan
 pytestmark = genuine.MARKS
 
 MOST = 60
-FOR_ONE_LIBRARY = ("generator", "tables of CSV", "files of features")
+FOR_ONE_LIBRARY = ("generator", "tables of CSV")
 """The programs whose graph runs only in its own library.
 
 The functions of a generator are in the process of the client. For files, TensorFlow's client makes

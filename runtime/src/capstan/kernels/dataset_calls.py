@@ -39,21 +39,14 @@ def _calling(
 
 
 def _parallel_map(spec: Spec, source: Dataset, call: Captured, calls: Any) -> Dataset:
-    return dataset_threads.ParallelMap(spec, source, call, _parallelism(calls))
-
-
-def _parallelism(value: Any) -> int:
-    count = rejection.number(value, "num_parallel_calls")
-    if count != dataset_threads.AUTOTUNE and count <= 0:
-        raise invalid("num_parallel_calls must be greater than zero.")
-    return count
+    return dataset_threads.ParallelMap(spec, source, call, datasets.parallelism(calls))
 
 
 def _map_and_batch(
     spec: Spec, source: Dataset, call: Captured, size: Any, calls: Any, drop: Any
 ) -> Dataset:
     single = Spec(spec.types, tuple(shape and shape[1:] for shape in spec.shapes))
-    mapped = dataset_threads.ParallelMap(single, source, call, _parallelism(calls))
+    mapped = dataset_threads.ParallelMap(single, source, call, datasets.parallelism(calls))
     return dataset_batch.Batch(spec, mapped, datasets.batch_size(size), bool(drop))
 
 

@@ -109,6 +109,18 @@ def batch_size(value: Any) -> int:
     return size
 
 
+def parallelism(value: Any) -> int:
+    """Return the value of the input `num_parallel_calls`.
+
+    Raises:
+        InvalidArgumentError: it is neither positive nor `AUTOTUNE`.
+    """
+    count = rejection.number(value, "num_parallel_calls")
+    if count != dataset_threads.AUTOTUNE and count <= 0:
+        raise invalid("num_parallel_calls must be greater than zero.")
+    return count
+
+
 def _batch(spec: Spec, source: Any, size: Any, drop: Any = np.False_) -> Dataset:
     return dataset_batch.Batch(spec, dataset_in(source), batch_size(size), bool(drop))
 
