@@ -36,6 +36,7 @@ _LISTS = {
     "labels": "string",
     "optimization_configs": "string",
     "pooling_ratio": "float",
+    "ragged_keys": "string",
     "row_partition_types": "string",
     "sparse_keys": "string",
     "unigrams": "float",
