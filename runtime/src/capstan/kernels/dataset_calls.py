@@ -42,6 +42,11 @@ def _parallel_map(spec: Spec, source: Dataset, call: Captured, calls: Any) -> Da
     return dataset_threads.ParallelMap(spec, source, call, datasets.parallelism(calls))
 
 
+def _parallel_filter(spec: Spec, source: Dataset, call: Captured, calls: Any) -> Dataset:
+    datasets.parallelism(calls)
+    return dataset_functions.Filter(spec, source, call)
+
+
 def _map_and_batch(
     spec: Spec, source: Dataset, call: Captured, size: Any, calls: Any, drop: Any
 ) -> Dataset:
@@ -116,10 +121,12 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "MapAndBatchDataset": _calling(_map_and_batch),
     "ExperimentalMapAndBatchDataset": _calling(_map_and_batch),
     "FilterDataset": _calling(dataset_functions.Filter, "predicate"),
+    "ParallelFilterDataset": _calling(_parallel_filter, "predicate"),
     "TakeWhileDataset": _calling(dataset_functions.TakeWhile, "predicate"),
     "FlatMapDataset": _calling(dataset_functions.FlatMap),
     "InterleaveDataset": _calling(_interleave),
     "ParallelInterleaveDatasetV2": _calling(_interleave),
+    "ParallelInterleaveDatasetV3": _calling(_interleave),
     "ParallelInterleaveDatasetV4": _calling(_interleave),
     "ParallelInterleaveDataset": _calling(_interleave),
     "ExperimentalParallelInterleaveDataset": _calling(_interleave),

@@ -199,13 +199,23 @@ def _zip(spec: Spec, *sources: Any) -> Dataset:
     return dataset_order.Zip(spec, tuple(map(dataset_in, sources)))
 
 
+def shuffle_buffer(value: Any) -> int:
+    """Return the value of the input `buffer_size` of a dataset that shuffles.
+
+    Raises:
+        InvalidArgumentError: it is not positive.
+    """
+    size = rejection.number(value, "buffer_size")
+    if size <= 0:
+        raise invalid("buffer_size must be greater than zero.")
+    return size
+
+
 def _shuffle(node: NodeContext) -> Function:
     spec, reshuffles = spec_of(node), bool(node.attrs["reshuffle_each_iteration"])
 
     def shuffle(source: Any, size: Any, seed: Any, seed2: Any, count: Any = None) -> Any:
-        buffer = rejection.number(size, "buffer_size")
-        if buffer <= 0:
-            raise invalid("buffer_size must be greater than zero.")
+        buffer = shuffle_buffer(size)
         seeds = rejection.number(seed, "seed"), rejection.number(seed2, "seed2")
         times = 1 if count is None else rejection.number(count, "count")
         made = dataset_shuffle.Shuffle(spec, dataset_in(source), buffer, seeds, reshuffles, times)
@@ -214,7 +224,12 @@ def _shuffle(node: NodeContext) -> Function:
     return shuffle
 
 
-def _cache(spec: Spec, source: Any, filename: Any) -> Dataset:
+def cache(spec: Spec, source: Any, filename: Any) -> Dataset:
+    """Return the dataset that keeps its elements in a file, or in memory if the name is empty.
+
+    Raises:
+        InvalidArgumentError: an element for a file holds a variant.
+    """
     name = attr_value.text(rejection.string(filename, "filename"))
     found = dataset_in(source)
     if not name:
@@ -284,7 +299,7 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "ZipDataset": plain(_zip),
     "ShuffleDataset": _shuffle,
     "ShuffleAndRepeatDataset": _shuffle,
-    "CacheDataset": plain(_cache),
+    "CacheDataset": plain(cache),
     "PrefetchDataset": plain(_prefetch),
     "TextLineDataset": _files,
     "TFRecordDataset": _files,

@@ -9,7 +9,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import attr_value, dtypes, tfrecord
-from capstan.kernels import datasets, resources
+from capstan.kernels import datasets, lookup, resources
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
@@ -231,6 +231,31 @@ def _write_records(node: NodeContext) -> Function:
     return write
 
 
+def _initialize_table(_: NodeContext) -> Function:
+    def initialize(handle: Any, tensor: Any, *, done: Any, cancellation: Any) -> None:
+        table, plan, run = lookup.behind(handle), datasets.dataset_in(tensor), dataset.Run()
+        wanted = table.key_dtype, table.value_dtype
+
+        def compute() -> Sequence[Any]:
+            if plan.spec.types != wanted:
+                raise invalid(
+                    f"The dataset of a table must have elements of the types {wanted}, but has "
+                    f"{plan.spec.types}"
+                )
+            keys: list[Any] = []
+            values: list[Any] = [np.empty(0, table.value_dtype.as_numpy_dtype)]
+            for key, value in plan.start(run):
+                run.check()
+                keys += np.asarray(key).reshape(-1).tolist()
+                values.append(np.asarray(value).reshape(-1))
+            table.initialize(keys, np.concatenate(values))
+            return ()
+
+        _in_thread(run, compute, done, cancellation)
+
+    return initialize
+
+
 register(Kernel("Iterator", _iterator))
 register(Kernel("IteratorV2", _iterator))
 register(Kernel("OneShotIterator", _one_shot))
@@ -246,6 +271,7 @@ register(Kernel("DeserializeIterator", constantly(_deserialize)))
 for _op in ("DatasetCardinality", "ExperimentalDatasetCardinality"):
     register(Kernel(_op, constantly(_cardinality)))
 register(Kernel("DatasetToSingleElement", start=_single_element))
+register(Kernel("InitializeTableFromDataset", start=_initialize_table))
 register(Kernel("ReduceDataset", start=_reduce))
 for _op in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
     register(Kernel(_op, start=_write_records))
