@@ -104,7 +104,7 @@ def _reductions(tf: Any, _: Path) -> Any:
     numbers = tf.data.Dataset.range(11)
     texts = tf.data.Dataset.from_tensor_slices(["a", "b"])
     counted = [
-        numbers, numbers.batch(3), numbers.batch(3, drop_remainder=True).map(lambda x: x + 1),
+        numbers, numbers.batch(3), numbers.batch(3, drop_remainder=True),
         numbers.skip(2).shard(4, 1), numbers.take(20), numbers.repeat(), numbers.repeat(2),
         numbers.filter(lambda x: x > 1), tf.data.Dataset.zip((numbers, texts.repeat())),
         texts.concatenate(texts), texts.repeat(0), numbers.window(3, 2, 2, drop_remainder=True),
@@ -221,8 +221,12 @@ PROGRAMS: dict[str, Program] = {
     "shuffle once": lambda tf, _: (
         tf.data.Dataset.range(9).shuffle(20, seed=3, reshuffle_each_iteration=False).repeat(2)
     ),
-    "shuffle and repeat": lambda tf, _: tf.data.Dataset.range(9).apply(
-        tf.data.experimental.shuffle_and_repeat(5, 3, seed=2)
+    # TensorFlow 2 has another order in the later epochs than TensorFlow 1.
+    "shuffle and repeat": lambda tf, _: (
+        tf.data.Dataset.range(9)
+        .apply(tf.data.experimental.shuffle_and_repeat(5, 3, seed=2))
+        .batch(9)
+        .map(tf.sort)
     ),
     "zip": lambda tf, _: tf.data.Dataset.zip((_numbers(tf), {"b": _numbers(tf).skip(7)})),
     "filter": lambda tf, _: _numbers(tf).filter(lambda x: tf.equal(x % 3, 0)).prefetch(2).batch(3),

@@ -5,7 +5,6 @@ from typing import Any
 
 from capstan.core import resource_name
 from capstan.kernels import datasets, rejection, resources
-from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.resources import (
     dataset_choice,
@@ -87,10 +86,6 @@ def _anonymous_seeds(node: NodeContext) -> Function:
     return make
 
 
-def _delete(handle: Any, deleter: Any) -> None:
-    """Do nothing: the resource goes when nothing refers to it any more."""
-
-
 _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "ShuffleDatasetV2": _shuffle,
     "ShuffleDatasetV3": _shuffle,
@@ -102,10 +97,6 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "AnonymousMemoryCache": _anonymous_cache,
     "AnonymousRandomSeedGenerator": _anonymous_seeds,
     "AnonymousSeedGenerator": _anonymous_seeds,
-    **dict.fromkeys(
-        ("DeleteSeedGenerator", "DeleteRandomSeedGenerator", "DeleteMemoryCache"),
-        constantly(_delete),
-    ),
 }
 for _op, _make in _KERNELS.items():
     register(Kernel(_op, _make))

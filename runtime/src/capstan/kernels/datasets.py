@@ -246,19 +246,37 @@ def _prefetch(spec: Spec, source: Any, size: Any) -> Dataset:
     return dataset_threads.Prefetch(spec, dataset_in(source), buffer)
 
 
+def compression_in(value: Any) -> str:
+    """Return the value of the input `compression_type`.
+
+    Raises:
+        InvalidArgumentError: there is no such compression.
+    """
+    compression = rejection.string(value, "compression_type").decode(errors="replace")
+    if compression not in ("", "ZLIB", "GZIP"):
+        raise invalid("Unsupported compression_type.")
+    return compression
+
+
+def names_in(filenames: Any) -> tuple[bytes, ...]:
+    """Return the names of files in a scalar or a vector.
+
+    Raises:
+        InvalidArgumentError: the tensor has more axes.
+    """
+    if filenames.ndim > 1:
+        raise invalid("`filenames` must be a scalar or a vector.")
+    return tuple(filenames.reshape(-1).tolist())
+
+
 def _files(node: NodeContext) -> Function:
     """Return the kernel of the datasets that read the lines or the records of files."""
     kind, spec = node.op, Spec((dtypes.string,), ((),))
 
     def read(filenames: Any, *inputs: Any) -> Any:
         numbers = [rejection.number(value, "bytes") for value in inputs if value.dtype != object]
-        compression = b"".join(
-            rejection.string(value, "compression_type") for value in inputs if value.dtype == object
-        ).decode(errors="replace")
-        if compression not in ("", "ZLIB", "GZIP"):
-            raise invalid("Unsupported compression_type.")
-        if filenames.ndim > 1:
-            raise invalid("`filenames` must be a scalar or a vector.")
+        texts = [value for value in inputs if value.dtype == object]
+        compression = compression_in(texts[0]) if texts else ""
         if kind == "TextLineDataset":
             open_file = functools.partial(dataset_files.lines, compression)
         elif kind == "TFRecordDataset":
@@ -268,8 +286,7 @@ def _files(node: NodeContext) -> Function:
             if record <= 0:
                 raise invalid("`record_bytes` must be > 0")
             open_file = functools.partial(dataset_files.fixed, header, record, footer, compression)
-        names = tuple(filenames.reshape(-1).tolist())
-        return variant.scalar(dataset_files.Files(spec, names, open_file))
+        return variant.scalar(dataset_files.Files(spec, names_in(filenames), open_file))
 
     return read
 

@@ -54,13 +54,3 @@ for _name, _inputs, _outputs in (
             host=tuple(text.split(":")[0] for text in _inputs),
         )
     )
-for _name in ("DeleteSeedGenerator", "DeleteRandomSeedGenerator", "DeleteMemoryCache"):
-    define(
-        OpDef(
-            _name,
-            ("handle: resource", "deleter: variant"),
-            shape=rules.nothing,
-            not_differentiable=True,
-            effect=facts.changes("handle"),
-        )
-    )
