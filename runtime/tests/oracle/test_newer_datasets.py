@@ -112,21 +112,18 @@ def _csv(tf: Any, folder: Path) -> Any:
     others = tf.data.experimental.CsvDataset(
         names, [["none"], tf.int64], header=True, exclude_cols=[2]
     )
-    return v1.data.Dataset.zip((table, some, others, _old_csv(tf, "CSVDataset", names)))
+    return v1.data.Dataset.zip((table, some, others))
 
 
-def _old_csv(tf: Any, op: str, names: Any) -> Any:
+def _old_csv(tf: Any, op: str, folder: Path) -> Any:
+    (folder / "a.csv").write_text("n,x\na,1\nb,2\n")
     handle = getattr(tf.raw_ops, op)(
-        filenames=names, compression_type="", buffer_size=0, header=True, field_delim=",",
+        filenames=str(folder / "a.csv"), compression_type="", buffer_size=0, header=True,
+        field_delim=",",
         use_quote_delim=True, na_value="", select_cols=np.int64([1]), record_defaults=[[0]],
         output_shapes=[[]],
     )  # fmt: skip
     return _made(tf, handle, tf.int32)
-
-
-def _oldest_csv(tf: Any, folder: Path) -> Any:
-    (folder / "a.csv").write_text("n,x\na,1\nb,2\n")
-    return _old_csv(tf, "ExperimentalCSVDataset", str(folder / "a.csv"))
 
 
 def _table(tf: Any, folder: Path) -> Any:
@@ -386,7 +383,8 @@ def _places(tf: Any, folder: Path) -> Any:
     [
         (_generators, [list("01234")] * 3),
         (_parallel, [["10", "30", "11", "31", "50", "70", "51", "71"]]),
-        (_oldest_csv, [["1", "2"]]),
+        (lambda tf, folder: _old_csv(tf, "CSVDataset", folder), [["1", "2"]]),
+        (lambda tf, folder: _old_csv(tf, "ExperimentalCSVDataset", folder), [["1", "2"]]),
         (_places, [["b'second'", "b'first'", "b'second'"]]),
     ],
 )

@@ -38,7 +38,8 @@ def _sliding(node: NodeContext) -> Function:
             if value <= 0:
                 raise invalid(f"{name} must be greater than zero.")
         found = datasets.dataset_in(source)
-        return variant.scalar(dataset_slices.Sliding(spec, found, *numbers.values(), drops))
+        width, step, gap = numbers.values()
+        return variant.scalar(dataset_slices.Sliding(spec, found, width, step, gap, drops))
 
     return sliding
 
