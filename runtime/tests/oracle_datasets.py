@@ -4,6 +4,7 @@ Each program takes `tf` (version 1) and a folder, and returns a dataset.
 """
 
 import gzip
+import sqlite3
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -162,7 +163,7 @@ def _sparse(tf: Any, _: Path) -> Any:
 
 
 def _csv(tf: Any, folder: Path) -> Any:
-    (folder / "a.csv").write_text('name,x,y,z\nab,1,2.5,\n"c,d",3,4,70000000000\n')
+    (folder / "a.csv").write_text('name,x,y,z\nab,1,2.5,\n"c,\nd",3,4,70000000000\n')
     (folder / "b.csv").write_text("name,x,y,z\n,5,nan,7\n")
     table = tf.data.experimental.make_csv_dataset(
         str(folder / "*.csv"), 2, label_name="x", select_columns=["x", "z", "name"],
@@ -172,6 +173,18 @@ def _csv(tf: Any, folder: Path) -> Any:
         [str(folder / "b.csv")], ["none", tf.int32, [0.5], tf.int64], header=True
     )
     return tf.data.Dataset.zip((table, records.repeat()))
+
+
+def _rows(tf: Any, folder: Path) -> Any:
+    name = str(folder / "rows.sqlite")
+    if not (folder / "rows.sqlite").exists():
+        with sqlite3.connect(name) as connection:
+            connection.execute("create table t (id integer, name text, x real)")
+            connection.executemany("insert into t values (?, ?, ?)", [(1, "a", 1.5), (2, "b", 3)])
+        connection.close()
+    types = (tf.string, tf.int32, tf.float64, tf.bool)
+    query = "select name, id, x, id - 1 from t order by id desc"
+    return tf.data.experimental.SqlDataset("sqlite", name, query, types).repeat(2)
 
 
 def _features(tf: Any, folder: Path) -> Any:
@@ -282,6 +295,7 @@ PROGRAMS: dict[str, Program] = {
     ),
     "sparse tensors": _sparse,
     "tables of CSV": _csv,
+    "rows of a query": _rows,
     "files of features": _features,
     "lines": _lines,
     "compressed files": _compressed,

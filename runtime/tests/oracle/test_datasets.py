@@ -13,11 +13,10 @@ import capstan
 pytestmark = genuine.MARKS
 
 MOST = 60
-FOR_ONE_LIBRARY = ("generator", "tables of CSV")
+FOR_ONE_LIBRARY = ("generator",)
 """The programs whose graph runs only in its own library.
 
-The functions of a generator are in the process of the client. For files, TensorFlow's client makes
-operations that Capstan lacks.
+The functions of a generator are in the process of the client.
 """
 
 
