@@ -72,6 +72,7 @@ ELSEWHERE = {
         "TensorSliceDataset", "TextLineDataset", "UnbatchDataset", "UniqueDataset", "WindowDataset",
         "ZipDataset",
     },
+    "oracle/test_protos.py": {"DecodeProtoV2", "EncodeProto"},
     "oracle/test_crosses.py": {"RaggedCross", "SparseCrossHashed", "SparseCrossV2"},
     "oracle/test_newer_datasets.py": {
         "AnonymousMemoryCache", "AnonymousRandomSeedGenerator", "AnonymousSeedGenerator",
