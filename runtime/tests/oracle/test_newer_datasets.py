@@ -246,6 +246,11 @@ PROGRAMS: dict[str, Program] = {
     "batches of tables": _table,
     "rows of a query": _sql,
     "tuned": _tuned,
+    "copied": lambda tf, _: (
+        _numbers(tf, 4)
+        .apply(tf.data.experimental.copy_to_device("/cpu:0"))
+        .apply(tf.data.experimental.prefetch_to_device("/cpu:0"))
+    ),
     "snapshots": _stored,
 }  # fmt: skip
 
@@ -421,3 +426,28 @@ def test_a_dataset_is_saved_as_it_is_read(
         tasks.target(),
     )
     assert [each[0][1] for each in loaded[:3]] == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("version", ["", "V2", "V3"])
+def test_an_iterator_without_a_name_begins_in_each_step(
+    tf: Any, v1: Any, tasks: genuine.Tasks, version: str
+) -> None:
+    """A function of TensorFlow 2 makes such an iterator, and deletes it."""
+    raw, types = tf.raw_ops, {"output_types": [tf.int64], "output_shapes": [[]]}
+    with v1.Graph().as_default(), v1.device("/job:worker/task:0"):
+        made = getattr(raw, f"AnonymousIterator{version}")(**types)
+        handle = made[0] if version == "V2" else made
+        source = _numbers(tf, 3)._variant_tensor
+        values: list[Any] = []
+        for _ in range(2):
+            after = values or [raw.MakeIterator(dataset=source, iterator=handle)]
+            with v1.control_dependencies(after):
+                values.append(raw.IteratorGetNext(iterator=handle, **types)[0])
+        fetches = list(values)
+        if version == "V2":
+            with v1.control_dependencies(values):
+                ends = raw.DeleteIterator(handle=handle, deleter=made[1])
+            with v1.control_dependencies([ends]):
+                fetches = [v1.identity(value) for value in values]
+        with v1.Session(tasks.target()) as session:
+            assert [session.run(fetches) for _ in range(2)] == [[0, 1]] * 2

@@ -84,6 +84,23 @@ def batched(v1: Any, kind: str) -> Any:
     return v1.train.maybe_batch([tensor], step > 0, 2)
 
 
+def test_a_sparse_tensor_is_taken_once(tf: Any, v1: Any, tasks: genuine.Tasks) -> None:
+    with v1.Graph().as_default(), v1.device("/job:worker/task:0"):
+        kept = tf.raw_ops.AddSparseToTensorsMap(
+            sparse_indices=np.int64([[0]]), sparse_values=[5], sparse_shape=np.int64([1]),
+            shared_name="once",
+        )  # fmt: skip
+        handles = v1.placeholder(v1.int64, [None])
+        taken = tf.raw_ops.TakeManySparseFromTensorsMap(
+            sparse_handles=handles, dtype=v1.int32, shared_name="once"
+        )
+        with v1.Session(tasks.target()) as session:
+            number = session.run(kept)
+            assert session.run(taken[1], {handles: [number]}).tolist() == [5]
+            with pytest.raises(v1.errors.InvalidArgumentError, match="Unable to find SparseTensor"):
+                session.run(taken[1], {handles: [number]})
+
+
 @pytest.mark.parametrize("kind", ["batch", "rows", "some"])
 def test_sparse_tensors_are_batched(v1: Any, tasks: genuine.Tasks, kind: str) -> None:
     def found(target: str) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import attr_value, dtypes, tfrecord
+from capstan.core import attr_value, dtypes, resource_name, tfrecord
 from capstan.kernels import datasets, lookup, resources
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -16,6 +16,7 @@ from capstan.kernels.rejection import invalid, string
 from capstan.resources import (
     cardinality,
     dataset,
+    dataset_seeds,
     elements,
     iterator,
     iterator_state,
@@ -51,6 +52,38 @@ def _one_shot(node: NodeContext) -> Function:
         return resources.named(node, _KIND, make, _verify(spec))
 
     return find
+
+
+class _Anonymous(iterator.Iterator):
+    """An iterator that only its handle names. The node that made it holds it until its end."""
+
+    def __init__(self, name: Any, spec: Spec, held: "set[_Anonymous]") -> None:
+        super().__init__(name, spec)
+        self._held = held
+        held.add(self)
+
+    def clear(self) -> None:
+        """End the iterator."""
+        self._held.discard(self)
+        self.abandon(errors.NotFoundError(None, None, "The iterator was destroyed"))
+
+
+def _anonymous(node: NodeContext) -> Function:
+    spec, held = datasets.spec_of(node), set[_Anonymous]()
+    name = resource_name.of_node(node.name, {}, node.resources.default_container)
+    has_deleter = node.op == "AnonymousIteratorV2"
+
+    def make() -> Any:
+        made = _Anonymous(name, spec, held)
+        return (made, variant.scalar(dataset_seeds.Deleter())) if has_deleter else made
+
+    return make
+
+
+def _delete(handle: Any, deleter: Any) -> None:
+    found = iterator_in(handle)
+    if isinstance(found, _Anonymous):
+        found.clear()
 
 
 def iterator_in(handle: Any) -> iterator.Iterator:
@@ -259,6 +292,9 @@ def _initialize_table(_: NodeContext) -> Function:
 register(Kernel("Iterator", _iterator))
 register(Kernel("IteratorV2", _iterator))
 register(Kernel("OneShotIterator", _one_shot))
+for _op in ("AnonymousIterator", "AnonymousIteratorV2", "AnonymousIteratorV3"):
+    register(Kernel(_op, _anonymous))
+register(Kernel("DeleteIterator", constantly(_delete)))
 register(Kernel("MakeIterator", constantly(_make_iterator)))
 register(Kernel("IteratorGetNext", start=_get_next))
 register(Kernel("IteratorGetNextSync", start=_get_next))
