@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import attr_value, cancellation, dtypes
-from capstan.kernels import datasets, example_columns, parsing, ragged
+from capstan.kernels import datasets, example_columns, example_wire, parsing, ragged
 from capstan.kernels.example_columns import Column, Dense
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.resources import dataset_threads, ragged_variant, tensor_variant, variant
@@ -32,6 +32,7 @@ class _Parser:
         self._types = [*attrs["sparse_types"], *attrs.get("ragged_value_types", ())]
         self._split_types: Sequence[dtypes.DType] = attrs.get("ragged_split_types", ())
         self._specs: Sequence[Dense] = parsing.dense_specs(node, dense, defaults)
+        self._loops = example_wire.Loops()
         keys = [*self._sparse, *self._ragged, *dense]
         self._order = sorted(range(len(keys)), key=lambda number: keys[number].encode())
 
@@ -43,7 +44,7 @@ class _Parser:
     def _parse(self, serialized: Any) -> Element:
         keys = [*self._sparse, *self._ragged]
         texts = parsing.texts_of(serialized)
-        columns, dense = parsing.batch(texts, (), keys, self._types, self._specs)
+        columns, dense = parsing.batch(texts, (), keys, self._types, self._specs, loops=self._loops)
         count = len(self._sparse)
         found = [
             *map(_sparse, example_columns.sparse(columns[:count])),
