@@ -76,7 +76,8 @@ ELSEWHERE = {
     "oracle/test_crosses.py": {"RaggedCross", "SparseCrossHashed", "SparseCrossV2"},
     "oracle/test_newer_datasets.py": {
         "AnonymousIterator", "AnonymousIteratorV2", "AnonymousIteratorV3", "DeleteIterator",
-        "RemoteCall",
+        "RemoteCall", "ExperimentalGroupByWindowDataset", "ExperimentalMapDataset",
+        "ExperimentalScanDataset", "ExperimentalTakeWhileDataset",
         "AnonymousMemoryCache", "AnonymousRandomSeedGenerator", "AnonymousSeedGenerator",
         "AssertCardinalityDataset", "BytesProducedStatsDataset", "CSVDataset", "CSVDatasetV2",
         "CacheDatasetV2", "ChooseFastestDataset", "DummyMemoryCache", "DummySeedGenerator",

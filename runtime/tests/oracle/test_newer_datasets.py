@@ -206,6 +206,41 @@ def _parallel(tf: Any, _: Path) -> Any:
     )  # fmt: skip
 
 
+def _older(tf: Any, _: Path) -> Any:
+    """The functions of TensorFlow 1.13 make these operations."""
+
+    def function(body: Any, *types: Any) -> Any:
+        specs = [
+            each if isinstance(each, tf.TensorSpec) else tf.TensorSpec([], each) for each in types
+        ]
+        return tf.function(body).get_concrete_function(*specs)
+
+    number = tf.int64
+    double = function(lambda x: x * 2, number)
+    add = function(lambda state, x: (state + x, state * 10 + x), number, number)
+    small = function(lambda x: x < 9, number)
+    key = function(lambda x: x % 2, number)
+    size = function(lambda key: tf.constant(2, number), number)
+    group = function(
+        lambda key, window: tf.raw_ops.BatchDatasetV2(
+            input_dataset=window, batch_size=2, drop_remainder=False,
+            output_types=[number], output_shapes=[[None]],
+        ),
+        number, tf.variant,
+    )  # fmt: skip
+    nothing: dict[str, Any] = {"other_arguments": []}
+    source = _single(tf, "ExperimentalMapDataset", _numbers(tf, 8), f=double, **nothing)
+    source = _single(tf, "ExperimentalTakeWhileDataset", source, predicate=small, **nothing)
+    source = _single(
+        tf, "ExperimentalScanDataset", source, initial_state=[np.int64(0)], f=add, **nothing
+    )
+    return _single(
+        tf, "ExperimentalGroupByWindowDataset", source, [None], key_func=key, reduce_func=group,
+        window_size_func=size, key_func_other_arguments=[], reduce_func_other_arguments=[],
+        window_size_func_other_arguments=[],
+    )  # fmt: skip
+
+
 def _sliding(tf: Any, _: Path) -> Any:
     windows = {"window_size": 3, "window_shift": 2, "window_stride": 2}
     every, full = (
@@ -390,6 +425,8 @@ def _places(tf: Any, folder: Path) -> Any:
         (_parallel, [["10", "30", "11", "31", "50", "70", "51", "71"]]),
         (lambda tf, folder: _old_csv(tf, "CSVDataset", folder), [["1", "2"]]),
         (lambda tf, folder: _old_csv(tf, "ExperimentalCSVDataset", folder), [["1", "2"]]),
+        # numbers, doubled and below 9: 0 2 4 6 8; each after ten times the sum of those before it
+        (_older, [["[0 2]", "[24 66]", "[128]"]]),
         (_places, [["b'second'", "b'first'", "b'second'"]]),
     ],
 )

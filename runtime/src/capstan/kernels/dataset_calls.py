@@ -148,6 +148,7 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
         1,
     ),
 }
-_KERNELS["ExperimentalGroupByReducerDataset"] = _KERNELS["GroupByReducerDataset"]
+for _op in ("GroupByReducer", "GroupByWindow", "Map", "Scan", "TakeWhile"):
+    _KERNELS[f"Experimental{_op}Dataset"] = _KERNELS[f"{_op}Dataset"]
 for _op, _make in _KERNELS.items():
     register(Kernel(_op, _make))

@@ -200,6 +200,22 @@ calling(
     (SOURCE, "initial_state: Tstate", ARGUMENTS),
     {**FUNCTION, "Tstate": list, "preserve_cardinality": False, "use_default_device": True},
 )
+_OLD = {"f": function.Reference, "Targuments": list, **TYPED}
+calling(
+    "ExperimentalMapDataset",
+    (SOURCE, ARGUMENTS),
+    {**_OLD, "use_inter_op_parallelism": True, "preserve_cardinality": False},
+)
+calling(
+    "ExperimentalScanDataset",
+    (SOURCE, "initial_state: Tstate", ARGUMENTS),
+    {**_OLD, "Tstate": list, "preserve_cardinality": False},
+)
+calling(
+    "ExperimentalTakeWhileDataset",
+    (SOURCE, ARGUMENTS),
+    {"predicate": function.Reference, "Targuments": list, **TYPED},
+)
 _PHASES = ("init_func", "next_func", "finalize_func")
 calling(
     "GeneratorDataset",
@@ -224,7 +240,11 @@ def _grouping(name: str, functions: tuple[str, ...], attrs: dict[str, Any]) -> N
     )
 
 
-_grouping("GroupByWindowDataset", ("key_func", "reduce_func", "window_size_func"), NAMED)
+for _op, _attrs in (
+    ("GroupByWindowDataset", NAMED),
+    ("ExperimentalGroupByWindowDataset", TYPED),
+):
+    _grouping(_op, ("key_func", "reduce_func", "window_size_func"), _attrs)
 for _op in ("GroupByReducerDataset", "ExperimentalGroupByReducerDataset"):
     _grouping(_op, ("key_func", "init_func", "reduce_func", "finalize_func"), TYPED)
 FILES = ("filenames: string", "compression_type: string", "buffer_size: int64")
