@@ -29,6 +29,51 @@ _SQL_TYPES = (
 )
 
 
+def _compression_in(value: Any) -> str:
+    """Return the value of the input `compression_type`.
+
+    Raises:
+        InvalidArgumentError: there is no such compression.
+    """
+    compression = string(value, "compression_type").decode(errors="replace")
+    if compression not in ("", "ZLIB", "GZIP"):
+        raise invalid("Unsupported compression_type.")
+    return compression
+
+
+def _names_in(filenames: Any) -> tuple[bytes, ...]:
+    """Return the names of files in a scalar or a vector.
+
+    Raises:
+        InvalidArgumentError: the tensor has more axes.
+    """
+    if filenames.ndim > 1:
+        raise invalid("`filenames` must be a scalar or a vector.")
+    return tuple(filenames.reshape(-1).tolist())
+
+
+def _files(node: NodeContext) -> Function:
+    """Return the kernel of the datasets that read the lines or the records of files."""
+    kind = node.op
+
+    def read(filenames: Any, *inputs: Any) -> Any:
+        numbers = [rejection.number(value, "bytes") for value in inputs if value.dtype != object]
+        texts = [value for value in inputs if value.dtype == object]
+        compression = _compression_in(texts[0]) if texts else ""
+        if kind == "TextLineDataset":
+            open_file = functools.partial(dataset_files.lines, compression)
+        elif kind == "TFRecordDataset":
+            open_file = functools.partial(dataset_files.records, compression)
+        else:
+            header, record, footer = numbers[:3]
+            if record <= 0:
+                raise invalid("`record_bytes` must be > 0")
+            open_file = functools.partial(dataset_files.fixed, header, record, footer, compression)
+        return variant.scalar(dataset_files.Files(_STRINGS, _names_in(filenames), open_file))
+
+    return read
+
+
 class _Fields:
     """Reads CSV records, as the function of a dataset. Thread-safe."""
 
@@ -100,9 +145,9 @@ def _csv(node: NodeContext) -> Function:
             dataset_files.csv_records,
             bool(quotes),
             bool(header),
-            datasets.compression_in(compression),
+            _compression_in(compression),
         )
-        files = dataset_files.Files(_STRINGS, datasets.names_in(filenames), open_file)
+        files = dataset_files.Files(_STRINGS, _names_in(filenames), open_file)
         return variant.scalar(dataset_functions.Map(spec, files, Captured(parser)))
 
     return read
@@ -136,11 +181,11 @@ def _matching(_: NodeContext) -> Function:
 
 def _records(_: NodeContext) -> Function:
     def read(filenames: Any, compression: Any, buffer_size: Any, offsets: Any) -> Any:
-        names = datasets.names_in(filenames)
+        names = _names_in(filenames)
         starts: list[int] = np.asarray(offsets).reshape(-1).tolist() or [0] * len(names)
         if len(starts) != len(names):
             raise invalid("filenames and byte_offsets must have same size")
-        open_file = functools.partial(dataset_files.records, datasets.compression_in(compression))
+        open_file = functools.partial(dataset_files.records, _compression_in(compression))
         if not any(starts):
             return variant.scalar(dataset_files.Files(_STRINGS, names, open_file))
         parts: list[Dataset] = [
@@ -160,3 +205,10 @@ for _prefix in ("", "Experimental"):
     register(Kernel(f"{_prefix}CSVDataset", _csv))
 register(Kernel("CSVDatasetV2", _csv))
 register(Kernel("TFRecordDatasetV2", _records))
+for _op in (
+    "TextLineDataset",
+    "TFRecordDataset",
+    "FixedLengthRecordDataset",
+    "FixedLengthRecordDatasetV2",
+):
+    register(Kernel(_op, _files))

@@ -1,6 +1,5 @@
 """Kernels of the ops that make datasets (core/kernels/data/*_dataset_op.cc)."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from capstan.kernels.rejection import invalid
 from capstan.resources import (
     dataset_batch,
     dataset_cache,
-    dataset_files,
     dataset_functions,
     dataset_order,
     dataset_shuffle,
@@ -246,51 +244,6 @@ def _prefetch(spec: Spec, source: Any, size: Any) -> Dataset:
     return dataset_threads.Prefetch(spec, dataset_in(source), buffer)
 
 
-def compression_in(value: Any) -> str:
-    """Return the value of the input `compression_type`.
-
-    Raises:
-        InvalidArgumentError: there is no such compression.
-    """
-    compression = rejection.string(value, "compression_type").decode(errors="replace")
-    if compression not in ("", "ZLIB", "GZIP"):
-        raise invalid("Unsupported compression_type.")
-    return compression
-
-
-def names_in(filenames: Any) -> tuple[bytes, ...]:
-    """Return the names of files in a scalar or a vector.
-
-    Raises:
-        InvalidArgumentError: the tensor has more axes.
-    """
-    if filenames.ndim > 1:
-        raise invalid("`filenames` must be a scalar or a vector.")
-    return tuple(filenames.reshape(-1).tolist())
-
-
-def _files(node: NodeContext) -> Function:
-    """Return the kernel of the datasets that read the lines or the records of files."""
-    kind, spec = node.op, Spec((dtypes.string,), ((),))
-
-    def read(filenames: Any, *inputs: Any) -> Any:
-        numbers = [rejection.number(value, "bytes") for value in inputs if value.dtype != object]
-        texts = [value for value in inputs if value.dtype == object]
-        compression = compression_in(texts[0]) if texts else ""
-        if kind == "TextLineDataset":
-            open_file = functools.partial(dataset_files.lines, compression)
-        elif kind == "TFRecordDataset":
-            open_file = functools.partial(dataset_files.records, compression)
-        else:
-            header, record, footer = numbers[:3]
-            if record <= 0:
-                raise invalid("`record_bytes` must be > 0")
-            open_file = functools.partial(dataset_files.fixed, header, record, footer, compression)
-        return variant.scalar(dataset_files.Files(spec, names_in(filenames), open_file))
-
-    return read
-
-
 def _ignore_errors(spec: Spec, source: Any) -> Dataset:
     return dataset_functions.IgnoreErrors(spec, dataset_in(source))
 
@@ -318,10 +271,6 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "ShuffleAndRepeatDataset": _shuffle,
     "CacheDataset": plain(cache),
     "PrefetchDataset": plain(_prefetch),
-    "TextLineDataset": _files,
-    "TFRecordDataset": _files,
-    "FixedLengthRecordDataset": _files,
-    "FixedLengthRecordDatasetV2": _files,
     "IgnoreErrorsDataset": plain(_ignore_errors),
     "ExperimentalIgnoreErrorsDataset": plain(_ignore_errors),
     "ModelDataset": plain(_same),

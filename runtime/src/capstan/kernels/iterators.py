@@ -8,15 +8,14 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.core import attr_value, dtypes, resource_name, tfrecord
-from capstan.kernels import datasets, lookup, resources
+from capstan.core import attr_value, dtypes, tfrecord
+from capstan.kernels import datasets, resources
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
 from capstan.resources import (
     cardinality,
     dataset,
-    dataset_seeds,
     elements,
     iterator,
     iterator_state,
@@ -52,38 +51,6 @@ def _one_shot(node: NodeContext) -> Function:
         return resources.named(node, _KIND, make, _verify(spec))
 
     return find
-
-
-class _Anonymous(iterator.Iterator):
-    """An iterator that only its handle names. The node that made it holds it until its end."""
-
-    def __init__(self, name: Any, spec: Spec, held: "set[_Anonymous]") -> None:
-        super().__init__(name, spec)
-        self._held = held
-        held.add(self)
-
-    def clear(self) -> None:
-        """End the iterator."""
-        self._held.discard(self)
-        self.abandon(errors.NotFoundError(None, None, "The iterator was destroyed"))
-
-
-def _anonymous(node: NodeContext) -> Function:
-    spec, held = datasets.spec_of(node), set[_Anonymous]()
-    name = resource_name.of_node(node.name, {}, node.resources.default_container)
-    has_deleter = node.op == "AnonymousIteratorV2"
-
-    def make() -> Any:
-        made = _Anonymous(name, spec, held)
-        return (made, variant.scalar(dataset_seeds.Deleter())) if has_deleter else made
-
-    return make
-
-
-def _delete(handle: Any, deleter: Any) -> None:
-    found = iterator_in(handle)
-    if isinstance(found, _Anonymous):
-        found.clear()
 
 
 def iterator_in(handle: Any) -> iterator.Iterator:
@@ -264,37 +231,9 @@ def _write_records(node: NodeContext) -> Function:
     return write
 
 
-def _initialize_table(_: NodeContext) -> Function:
-    def initialize(handle: Any, tensor: Any, *, done: Any, cancellation: Any) -> None:
-        table, plan, run = lookup.behind(handle), datasets.dataset_in(tensor), dataset.Run()
-        wanted = table.key_dtype, table.value_dtype
-
-        def compute() -> Sequence[Any]:
-            if plan.spec.types != wanted:
-                raise invalid(
-                    f"The dataset of a table must have elements of the types {wanted}, but has "
-                    f"{plan.spec.types}"
-                )
-            keys: list[Any] = []
-            values: list[Any] = [np.empty(0, table.value_dtype.as_numpy_dtype)]
-            for key, value in plan.start(run):
-                run.check()
-                keys += np.asarray(key).reshape(-1).tolist()
-                values.append(np.asarray(value).reshape(-1))
-            table.initialize(keys, np.concatenate(values))
-            return ()
-
-        in_thread(run, compute, done, cancellation)
-
-    return initialize
-
-
 register(Kernel("Iterator", _iterator))
 register(Kernel("IteratorV2", _iterator))
 register(Kernel("OneShotIterator", _one_shot))
-for _op in ("AnonymousIterator", "AnonymousIteratorV2", "AnonymousIteratorV3"):
-    register(Kernel(_op, _anonymous))
-register(Kernel("DeleteIterator", constantly(_delete)))
 register(Kernel("MakeIterator", constantly(_make_iterator)))
 register(Kernel("IteratorGetNext", start=_get_next))
 register(Kernel("IteratorGetNextSync", start=_get_next))
@@ -307,7 +246,6 @@ register(Kernel("DeserializeIterator", constantly(_deserialize)))
 for _op in ("DatasetCardinality", "ExperimentalDatasetCardinality"):
     register(Kernel(_op, constantly(_cardinality)))
 register(Kernel("DatasetToSingleElement", start=_single_element))
-register(Kernel("InitializeTableFromDataset", start=_initialize_table))
 register(Kernel("ReduceDataset", start=_reduce))
 for _op in ("DatasetToTFRecord", "ExperimentalDatasetToTFRecord"):
     register(Kernel(_op, start=_write_records))
