@@ -178,7 +178,8 @@ def test_a_dataset_is_saved_as_it_is_read(
 
     def build(tf: Any, folder: Path) -> Any:
         return programs.single(
-            tf, "SaveDatasetV2", programs.numbers(tf, 3), path=str(folder), shard_func_other_args=[],
+            tf, "SaveDatasetV2", programs.numbers(tf, 3), path=str(folder),
+            shard_func_other_args=[],
             shard_func=shard.get_concrete_function(tf.TensorSpec([], tf.int64)),
         )  # fmt: skip
 
