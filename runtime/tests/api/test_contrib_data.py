@@ -34,8 +34,8 @@ def drained(dataset: Any) -> list[Any]:
 def test_the_transformations_of_data_experimental_have_their_old_names() -> None:
     for name in ("map_and_batch", "parallel_interleave", "shuffle_and_repeat", "AUTOTUNE"):
         assert getattr(data, name) is getattr(tf.data.experimental, name)
-    with pytest.raises(AttributeError, match=r"'capstan\.contrib\.data' .* 'SqlDataset'"):
-        _ = data.SqlDataset
+    with pytest.raises(AttributeError, match=r"'capstan\.contrib\.data' .* 'LMDBDataset'"):
+        _ = data.LMDBDataset
 
 
 @given(

@@ -69,9 +69,10 @@ FEWER_TYPES = {
 }
 """Types that kernels of GPUs serve less often than TensorFlow's, with the reason."""
 _OF_DATASETS = (
-    "GeneratorDataset", "IteratorFromStringHandleV2", "IteratorGetNext",
+    "AnonymousIterator", "AnonymousIteratorV2", "DeleteIterator", "ExperimentalMapDataset",
+    "ExperimentalSleepDataset", "GeneratorDataset", "IteratorFromStringHandleV2", "IteratorGetNext",
     "IteratorGetNextAsOptional", "IteratorGetNextSync", "IteratorToStringHandle", "IteratorV2",
-    "MakeIterator", "PrefetchDataset",
+    "MakeIterator", "PrefetchDataset", "SleepDataset", "UnwrapDatasetVariant", "WrapDatasetVariant",
 )  # fmt: skip
 _OF_COMPLEX_NUMBERS = (
     *("Angle", "Complex", "ComplexAbs", "Conj", "Imag", "Real"),

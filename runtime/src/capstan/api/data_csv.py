@@ -5,21 +5,24 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import data_csv_columns, parsing_ops
+from capstan.api import data_base, data_csv_columns, data_structure
 from capstan.api.data_files import input_files, shuffled_and_repeated
-from capstan.api.data_readers import TextLineDataset
 from capstan.api.dataset import Dataset
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
+from capstan.framework.raw import raw
 
 __all__ = ["CsvDataset", "make_csv_dataset"]
+
+
+_BUFFER_BYTES = 4 * 1024 * 1024
 
 
 class CsvDataset(Dataset):
     """The records of CSV files, as tuples of scalars, one for each column.
 
-    A quoted field cannot hold a line break.
+    A quoted field may hold line breaks.
     """
 
     def __init__(
@@ -39,25 +42,25 @@ class CsvDataset(Dataset):
         `header` says whether each file begins with a line of names. The other arguments are as for
         `tf.decode_csv`.
         """
-        defaults = [_default(value) for value in record_defaults]
-        skipped = 1 if header else 0
+        defaults = [
+            convert.convert_to_tensor(_default(value), name="record_defaults")
+            for value in record_defaults
+        ]
+        spec = tuple(data_structure.TensorSpec([], value.dtype.base_dtype) for value in defaults)
         names = convert.convert_to_tensor(filenames, dtypes.string, name="filenames")
-        of_names = Dataset.from_tensor_slices if names.shape.ndims else Dataset.from_tensors
-
-        def parsed(line: Any) -> tuple[Any, ...]:
-            columns = parsing_ops.decode_csv(
-                line, defaults, field_delim, use_quote_delim, None, na_value, select_cols
-            )
-            return tuple(columns)
-
-        records = (
-            of_names(names)
-            .flat_map(
-                lambda name: TextLineDataset(name, compression_type, buffer_size).skip(skipped)
-            )
-            .map(parsed)
+        made = raw.CSVDataset(
+            names,
+            compression_type or "",
+            _BUFFER_BYTES if buffer_size is None else buffer_size,
+            header,
+            field_delim,
+            use_quote_delim,
+            na_value,
+            data_base.int64(list(select_cols or ()), "select_cols"),
+            defaults,
+            **data_structure.flat(spec),
         )
-        super().__init__(records._variant_tensor, records._spec)
+        super().__init__(made, spec)
 
 
 def _default(value: Any) -> Any:

@@ -24,6 +24,7 @@ from capstan.api.data_options import (
     StatsOptions,
     ThreadingOptions,
 )
+from capstan.api.data_readers import SqlDataset
 from capstan.api.data_resampling import rejection_resample
 from capstan.api.data_saveable import make_saveable_from_iterator
 from capstan.api.data_specs import (
@@ -54,6 +55,7 @@ __all__ = [
     "RandomDataset",
     "Reducer",
     "SparseTensorStructure",
+    "SqlDataset",
     "StatsOptions",
     "Structure",
     "TFRecordWriter",

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import data_structure, example_ops, file_io
+from capstan.api import data_base, data_structure, example_ops, file_io
 from capstan.api.data_readers import TFRecordDataset
 from capstan.api.dataset import Dataset
-from capstan.core import dtypes
+from capstan.core import dtypes, tensor_shape
 
 __all__ = ["make_batched_features_dataset", "parse_example_dataset"]
 
@@ -42,23 +42,48 @@ def parse_example_dataset(
     `features` is as for `tf.parse_example`. `num_parallel_calls` vectors are parsed at a time.
 
     Raises:
-        ValueError: `features` is missing.
+        ValueError: `features` is missing, or a SparseFeature is invalid.
         TypeError (when it is applied): the elements are not vectors of strings.
     """
     if not features:
         raise ValueError("Missing: `features` was `None`.")
+    stored = example_ops.stored(features)
 
     def apply(dataset: Dataset) -> Dataset:
         spec = dataset._spec
         is_strings = isinstance(spec, data_structure.TensorSpec) and spec.dtype is dtypes.string
         if not is_strings or not spec.shape.is_compatible_with([None]):
             raise TypeError("Input dataset should be a dataset of vectors of strings.")
-        parsed: Dataset = dataset.map(
-            lambda records: example_ops.parse_example(records, features), num_parallel_calls
+        columns = example_ops.columns_of(stored)
+        parsed: Dataset = dataset._unary(
+            "ParseExampleDataset",
+            data_base.int64(num_parallel_calls, "num_parallel_calls"),
+            example_ops.default_tensors(columns),
+            spec=_parsed_spec(columns, spec.shape),
+            sparse_keys=columns.sparse_keys,
+            dense_keys=columns.keys,
+            sparse_types=columns.sparse_types,
+            Tdense=columns.types,
+            dense_shapes=columns.shapes,
         )
-        return parsed
+        if stored == features:
+            return parsed
+        composed: Dataset = parsed.map(lambda found: example_ops.composed(features, found))
+        return composed
 
     return apply
+
+
+def _parsed_spec(columns: example_ops.Columns, batch: tensor_shape.TensorShape) -> dict[str, Any]:
+    """Return the structure of the features of a vector of Examples. `batch` is its shape."""
+    batch = batch.merge_with([None])
+    spec: dict[str, Any] = {
+        key: data_structure.SparseTensorSpec(batch.concatenate([None]), dtype)
+        for key, dtype in zip(columns.sparse_keys, columns.sparse_types, strict=True)
+    }
+    for key, dtype, shape in zip(columns.keys, columns.types, columns.shapes, strict=True):
+        spec[key] = data_structure.TensorSpec(batch.concatenate(shape), dtype)
+    return {key: spec[key] for key in sorted(spec)}
 
 
 def make_batched_features_dataset(

@@ -103,5 +103,32 @@ class FixedLengthRecordDataset(_Reader):
         )
 
 
+class SqlDataset(Dataset):
+    """The rows of a query on a database, as scalars.
+
+    Each pass runs the query. It ends with UnknownError if the database refuses the query, and with
+    InvalidArgumentError if the rows have another number of columns than `output_types`.
+    """
+
+    def __init__(
+        self, driver_name: Any, data_source_name: Any, query: Any, output_types: Any
+    ) -> None:
+        """`driver_name` is "sqlite", and `data_source_name` the name of the file.
+
+        `output_types` is a tuple with the type of each column: string, bool, float64, or a type of
+        integers.
+        """
+        spec = data_structure.from_legacy(
+            output_types, data_structure.mapped(lambda _: [], output_types)
+        )
+        made = raw.SqlDataset(
+            convert.convert_to_tensor(driver_name, dtypes.string, name="driver_name"),
+            convert.convert_to_tensor(data_source_name, dtypes.string, name="data_source_name"),
+            convert.convert_to_tensor(query, dtypes.string, name="query"),
+            **data_structure.flat(spec),
+        )
+        super().__init__(made, spec)
+
+
 def _size(buffer_size: Any) -> Any:
     return _BUFFER_BYTES if buffer_size is None else buffer_size

@@ -101,7 +101,7 @@ def parse_example(
     """
     if not features:
         raise ValueError(f"Missing: features was {features}.")
-    columns = columns_of(_stored(features))
+    columns = columns_of(stored(features))
     with scoped(name, "ParseExample", [serialized, example_names]) as scope:
         names: Any = convert.constant([], dtypes.string)
         outputs = raw.ParseExample(
@@ -117,7 +117,7 @@ def parse_example(
             dense_shapes=columns.shapes,
             name=scope,
         )
-        return _composed(features, columns.results(outputs))
+        return composed(features, columns.results(outputs))
 
 
 def parse_single_example(
@@ -139,7 +139,7 @@ def parse_single_example(
         strings = [array_ops.expand_dims(value, 0) for value in (serialized, example_names)]
         batch = parse_example(strings[0], features, name, strings[1])
         return {key: _first_row(tensor) for key, tensor in batch.items()}
-    columns = columns_of(_stored(features))
+    columns = columns_of(stored(features))
     with scoped(name, "ParseSingleExample", [serialized]) as scope:
         outputs = raw.ParseSingleExample(
             serialized,
@@ -152,16 +152,16 @@ def parse_single_example(
             dense_shapes=columns.shapes,
             name=scope,
         )
-        return _composed(features, columns.results(outputs))
+        return composed(features, columns.results(outputs))
 
 
-def _stored(features: Mapping[str, Any]) -> dict[str, Any]:
+def stored(features: Mapping[str, Any]) -> dict[str, Any]:
     """Return the features that an Example holds, with the parts of each SparseFeature.
 
     Raises:
         ValueError: a SparseFeature is invalid, or two features have one key and differ.
     """
-    stored = {
+    found = {
         key: feature for key, feature in features.items() if not isinstance(feature, SparseFeature)
     }
     for key, feature in features.items():
@@ -173,35 +173,35 @@ def _stored(features: Mapping[str, Any]) -> dict[str, Any]:
         parts = [(each, dtypes.int64) for each in _index_keys(feature)]
         for part, dtype in [*parts, (feature.value_key, feature.dtype)]:
             wanted = VarLenFeature(dtypes.as_dtype(dtype))
-            other = stored.setdefault(part, wanted)
+            other = found.setdefault(part, wanted)
             if not isinstance(other, VarLenFeature) or dtypes.as_dtype(other.dtype) != wanted.dtype:
                 raise ValueError(
                     f"Feature {part} of SparseFeature {key} is {wanted} here and {other} elsewhere"
                 )
-    return stored
+    return found
 
 
 def _index_keys(feature: SparseFeature) -> list[str]:
     return [feature.index_key] if isinstance(feature.index_key, str) else list(feature.index_key)
 
 
-def _composed(features: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tensors of `features`, for which `found` has the tensors of `_stored`."""
-    composed = {}
+def composed(features: Mapping[str, Any], found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tensors of `features`, for which `found` has the tensors of `stored`."""
+    results = {}
     for key in sorted(features):
         feature = features[key]
         if isinstance(feature, SparseFeature):
             places = [found[each] for each in _index_keys(feature)]
             is_list = not isinstance(feature.index_key, str)
-            composed[key] = sparse_math_ops.sparse_merge(
+            results[key] = sparse_math_ops.sparse_merge(
                 places if is_list else places[0],
                 found[feature.value_key],
                 feature.size,
                 already_sorted=feature.already_sorted,
             )
         else:
-            composed[key] = found[key]
-    return composed
+            results[key] = found[key]
+    return results
 
 
 def columns_of(features: Mapping[str, Any]) -> Columns:

@@ -35,6 +35,7 @@ from capstan.api.parsing_ops import (
     parse_tensor,
     serialize_tensor,
 )
+from capstan.api.proto_ops import decode_proto, encode_proto
 from capstan.api.python_io import (
     TFRecordCompressionType,
     TFRecordOptions,
@@ -75,11 +76,13 @@ __all__ = [
     "decode_jpeg",
     "decode_json_example",
     "decode_png",
+    "decode_proto",
     "decode_raw",
     "deserialize_many_sparse",
     "encode_base64",
     "encode_jpeg",
     "encode_png",
+    "encode_proto",
     "extract_jpeg_shape",
     "gfile",
     "is_jpeg",

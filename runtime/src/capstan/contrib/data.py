@@ -43,7 +43,7 @@ from capstan.api.data_experimental import (
     unbatch,
     unique,
 )
-from capstan.api.data_readers import TFRecordDataset
+from capstan.api.data_readers import SqlDataset, TFRecordDataset
 from capstan.api.dataset import Dataset
 from capstan.core import public
 
@@ -54,6 +54,7 @@ __all__ = [
     "Optional",
     "RandomDataset",
     "Reducer",
+    "SqlDataset",
     "assert_element_shape",
     "batch_and_drop_remainder",
     "bucket_by_sequence_length",

@@ -32,8 +32,10 @@ _LISTS = {
     "feature_list_dense_keys": "string",
     "feature_list_dense_missing_assumed_empty": "string",
     "feature_list_sparse_keys": "string",
+    "field_names": "string",
     "labels": "string",
     "optimization_configs": "string",
+    "ragged_keys": "string",
     "row_partition_types": "string",
     "sparse_keys": "string",
 }

@@ -1,15 +1,21 @@
-"""Splits a CSV record into fields (core/kernels/decode_csv_op.cc)."""
+"""Splits a CSV record into fields, and reads the fields (core/kernels/decode_csv_op.cc)."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+
+import numpy as np
 
 from capstan import errors
-from capstan.core import attr_value
+from capstan.core import attr_value, dtypes
+from capstan.kernels import numbers
 from capstan.kernels.rejection import invalid
 
 _QUOTE = ord('"')
 _BREAKS = frozenset(b"\r\n")
+
+MISSING: Final = object()
+"""The default of a field that each record must have."""
 
 Splitter = Callable[[bytes], list[bytes]]
 
@@ -47,6 +53,48 @@ def splitter(attrs: Mapping[str, Any], outputs: int) -> Splitter:
         return [fields[at] for at in columns if at < len(fields)] if columns else fields
 
     return split
+
+
+def default(position: int, value: Any) -> Any:
+    """Return the default of a field, or `MISSING` if the field is required.
+
+    Raises:
+        InvalidArgumentError: the tensor holds several values.
+    """
+    array = np.asarray(value)
+    if array.ndim > 1:
+        raise invalid("Each record default should be at most rank 1")
+    if array.size > 1:
+        raise invalid(
+            f"There should only be 1 default per field but field {position} has {array.size}"
+        )
+    return array.item() if array.size else MISSING
+
+
+def converter(position: int, dtype: dtypes.DType) -> Callable[[bytes, str], Any]:
+    """Return the function that reads the value of a field.
+
+    It takes the text and the name of the record, and raises InvalidArgumentError if the text is not
+    of the type.
+
+    Raises:
+        InvalidArgumentError: no field can have this type.
+    """
+    if dtype is dtypes.string:
+        return lambda field, record: field
+    parse = numbers.PARSERS.get(dtype)
+    if parse is None:
+        raise invalid(f"csv: data type {dtype.name} not supported in field {position}")
+    kind = {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+
+    def convert(field: bytes, record: str) -> Any:
+        try:
+            return parse(field)
+        except ValueError:
+            text = field.decode(errors="replace")
+            raise invalid(f"Field {position} in {record} is not a valid {kind}: {text}") from None
+
+    return convert
 
 
 def table(

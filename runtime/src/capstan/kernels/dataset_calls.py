@@ -39,21 +39,19 @@ def _calling(
 
 
 def _parallel_map(spec: Spec, source: Dataset, call: Captured, calls: Any) -> Dataset:
-    return dataset_threads.ParallelMap(spec, source, call, _parallelism(calls))
+    return dataset_threads.ParallelMap(spec, source, call, datasets.parallelism(calls))
 
 
-def _parallelism(value: Any) -> int:
-    count = rejection.number(value, "num_parallel_calls")
-    if count != dataset_threads.AUTOTUNE and count <= 0:
-        raise invalid("num_parallel_calls must be greater than zero.")
-    return count
+def _parallel_filter(spec: Spec, source: Dataset, call: Captured, calls: Any) -> Dataset:
+    datasets.parallelism(calls)
+    return dataset_functions.Filter(spec, source, call)
 
 
 def _map_and_batch(
     spec: Spec, source: Dataset, call: Captured, size: Any, calls: Any, drop: Any
 ) -> Dataset:
     single = Spec(spec.types, tuple(shape and shape[1:] for shape in spec.shapes))
-    mapped = dataset_threads.ParallelMap(single, source, call, _parallelism(calls))
+    mapped = dataset_threads.ParallelMap(single, source, call, datasets.parallelism(calls))
     return dataset_batch.Batch(spec, mapped, datasets.batch_size(size), bool(drop))
 
 
@@ -123,10 +121,12 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "MapAndBatchDataset": _calling(_map_and_batch),
     "ExperimentalMapAndBatchDataset": _calling(_map_and_batch),
     "FilterDataset": _calling(dataset_functions.Filter, "predicate"),
+    "ParallelFilterDataset": _calling(_parallel_filter, "predicate"),
     "TakeWhileDataset": _calling(dataset_functions.TakeWhile, "predicate"),
     "FlatMapDataset": _calling(dataset_functions.FlatMap),
     "InterleaveDataset": _calling(_interleave),
     "ParallelInterleaveDatasetV2": _calling(_interleave),
+    "ParallelInterleaveDatasetV3": _calling(_interleave),
     "ParallelInterleaveDatasetV4": _calling(_interleave),
     "ParallelInterleaveDataset": _calling(_interleave),
     "ExperimentalParallelInterleaveDataset": _calling(_interleave),
@@ -148,6 +148,7 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
         1,
     ),
 }
-_KERNELS["ExperimentalGroupByReducerDataset"] = _KERNELS["GroupByReducerDataset"]
+for _op in ("GroupByReducer", "GroupByWindow", "Map", "Scan", "TakeWhile"):
+    _KERNELS[f"Experimental{_op}Dataset"] = _KERNELS[f"{_op}Dataset"]
 for _op, _make in _KERNELS.items():
     register(Kernel(_op, _make))

@@ -1,6 +1,5 @@
 """Kernels of the ops that make datasets (core/kernels/data/*_dataset_op.cc)."""
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +12,6 @@ from capstan.kernels.rejection import invalid
 from capstan.resources import (
     dataset_batch,
     dataset_cache,
-    dataset_files,
     dataset_functions,
     dataset_order,
     dataset_shuffle,
@@ -109,6 +107,18 @@ def batch_size(value: Any) -> int:
     return size
 
 
+def parallelism(value: Any) -> int:
+    """Return the value of the input `num_parallel_calls`.
+
+    Raises:
+        InvalidArgumentError: it is neither positive nor `AUTOTUNE`.
+    """
+    count = rejection.number(value, "num_parallel_calls")
+    if count != dataset_threads.AUTOTUNE and count <= 0:
+        raise invalid("num_parallel_calls must be greater than zero.")
+    return count
+
+
 def _batch(spec: Spec, source: Any, size: Any, drop: Any = np.False_) -> Dataset:
     return dataset_batch.Batch(spec, dataset_in(source), batch_size(size), bool(drop))
 
@@ -187,13 +197,23 @@ def _zip(spec: Spec, *sources: Any) -> Dataset:
     return dataset_order.Zip(spec, tuple(map(dataset_in, sources)))
 
 
+def shuffle_buffer(value: Any) -> int:
+    """Return the value of the input `buffer_size` of a dataset that shuffles.
+
+    Raises:
+        InvalidArgumentError: it is not positive.
+    """
+    size = rejection.number(value, "buffer_size")
+    if size <= 0:
+        raise invalid("buffer_size must be greater than zero.")
+    return size
+
+
 def _shuffle(node: NodeContext) -> Function:
     spec, reshuffles = spec_of(node), bool(node.attrs["reshuffle_each_iteration"])
 
     def shuffle(source: Any, size: Any, seed: Any, seed2: Any, count: Any = None) -> Any:
-        buffer = rejection.number(size, "buffer_size")
-        if buffer <= 0:
-            raise invalid("buffer_size must be greater than zero.")
+        buffer = shuffle_buffer(size)
         seeds = rejection.number(seed, "seed"), rejection.number(seed2, "seed2")
         times = 1 if count is None else rejection.number(count, "count")
         made = dataset_shuffle.Shuffle(spec, dataset_in(source), buffer, seeds, reshuffles, times)
@@ -202,7 +222,12 @@ def _shuffle(node: NodeContext) -> Function:
     return shuffle
 
 
-def _cache(spec: Spec, source: Any, filename: Any) -> Dataset:
+def cache(spec: Spec, source: Any, filename: Any) -> Dataset:
+    """Return the dataset that keeps its elements in a file, or in memory if the name is empty.
+
+    Raises:
+        InvalidArgumentError: an element for a file holds a variant.
+    """
     name = attr_value.text(rejection.string(filename, "filename"))
     found = dataset_in(source)
     if not name:
@@ -217,34 +242,6 @@ def _prefetch(spec: Spec, source: Any, size: Any) -> Dataset:
     if buffer < dataset_threads.AUTOTUNE:
         raise invalid("buffer_size must be >= 0 or set buffer_size to be -1 for auto-tuning")
     return dataset_threads.Prefetch(spec, dataset_in(source), buffer)
-
-
-def _files(node: NodeContext) -> Function:
-    """Return the kernel of the datasets that read the lines or the records of files."""
-    kind, spec = node.op, Spec((dtypes.string,), ((),))
-
-    def read(filenames: Any, *inputs: Any) -> Any:
-        numbers = [rejection.number(value, "bytes") for value in inputs if value.dtype != object]
-        compression = b"".join(
-            rejection.string(value, "compression_type") for value in inputs if value.dtype == object
-        ).decode(errors="replace")
-        if compression not in ("", "ZLIB", "GZIP"):
-            raise invalid("Unsupported compression_type.")
-        if filenames.ndim > 1:
-            raise invalid("`filenames` must be a scalar or a vector.")
-        if kind == "TextLineDataset":
-            open_file = functools.partial(dataset_files.lines, compression)
-        elif kind == "TFRecordDataset":
-            open_file = functools.partial(dataset_files.records, compression)
-        else:
-            header, record, footer = numbers[:3]
-            if record <= 0:
-                raise invalid("`record_bytes` must be > 0")
-            open_file = functools.partial(dataset_files.fixed, header, record, footer, compression)
-        names = tuple(filenames.reshape(-1).tolist())
-        return variant.scalar(dataset_files.Files(spec, names, open_file))
-
-    return read
 
 
 def _ignore_errors(spec: Spec, source: Any) -> Dataset:
@@ -272,12 +269,8 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "ZipDataset": plain(_zip),
     "ShuffleDataset": _shuffle,
     "ShuffleAndRepeatDataset": _shuffle,
-    "CacheDataset": plain(_cache),
+    "CacheDataset": plain(cache),
     "PrefetchDataset": plain(_prefetch),
-    "TextLineDataset": _files,
-    "TFRecordDataset": _files,
-    "FixedLengthRecordDataset": _files,
-    "FixedLengthRecordDatasetV2": _files,
     "IgnoreErrorsDataset": plain(_ignore_errors),
     "ExperimentalIgnoreErrorsDataset": plain(_ignore_errors),
     "ModelDataset": plain(_same),

@@ -4,7 +4,7 @@ Sources: core/kernels/{decode_csv,decode_raw,decode_padded_raw,string_to_number,
 """
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,18 +16,16 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number, string
 from capstan.resources import elements
 
-_MISSING = object()
-
 
 def _decode_csv(node: NodeContext) -> Function:
     types: Sequence[dtypes.DType] = node.attrs["OUT_TYPE"]
     fields = csv.splitter(node.attrs, len(types))
     na_value = attr_value.text(node.attrs["na_value"]).encode(errors="surrogateescape")
     missing = frozenset((b"", na_value))
-    converters = [_converter(position, dtype) for position, dtype in enumerate(types)]
+    converters = [csv.converter(position, dtype) for position, dtype in enumerate(types)]
 
     def decode(records: Array, *defaults: Array) -> Any:
-        values = [_default(position, value) for position, value in enumerate(defaults)]
+        values = [csv.default(position, value) for position, value in enumerate(defaults)]
         strings = np.asarray(records, object)
         texts = strings.ravel().tolist()
         columns = _all_columns(texts, fields, types, values, missing) if len(texts) > 1 else None
@@ -48,8 +46,8 @@ def _decode_csv(node: NodeContext) -> Function:
                 raise invalid(f"Expect {len(types)} fields but have {len(found)} in record {row}")
             for position, field in enumerate(found):
                 if field not in missing:
-                    columns[position].append(converters[position](field, row))
-                elif values[position] is _MISSING:
+                    columns[position].append(converters[position](field, f"record {row}"))
+                elif values[position] is csv.MISSING:
                     raise invalid(f"Field {position} is required but missing in record {row}!")
                 else:
                     columns[position].append(values[position])
@@ -76,45 +74,13 @@ def _all_columns(
     for texts, dtype, default in zip(table, types, defaults, strict=True):
         given = [text for text in texts if text not in missing]
         found = given if dtype is dtypes.string else numbers.all_of(dtype, given)
-        if found is None or (len(given) < len(texts) and default is _MISSING):
+        if found is None or (len(given) < len(texts) and default is csv.MISSING):
             return None
         if len(given) < len(texts):
             rest = iter(found)
             found = [default if text in missing else next(rest) for text in texts]
         columns.append(found)
     return columns
-
-
-def _default(position: int, value: Any) -> Any:
-    """Return the default of a field, or `_MISSING` if the field is required."""
-    array = np.asarray(value)
-    if array.ndim > 1:
-        raise invalid("Each record default should be at most rank 1")
-    if array.size > 1:
-        raise invalid(
-            f"There should only be 1 default per field but field {position} has {array.size}"
-        )
-    return array.item() if array.size else _MISSING
-
-
-def _converter(position: int, dtype: dtypes.DType) -> Callable[[bytes, int], Any]:
-    if dtype is dtypes.string:
-        return lambda field, row: field
-    parse = numbers.PARSERS.get(dtype)
-    if parse is None:
-        raise invalid(f"csv: data type {dtype.name} not supported in field {position}")
-    kind = {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
-
-    def convert(field: bytes, row: int) -> Any:
-        try:
-            return parse(field)
-        except ValueError:
-            text = field.decode(errors="replace")
-            raise invalid(
-                f"Field {position} in record {row} is not a valid {kind}: {text}"
-            ) from None
-
-    return convert
 
 
 def _column(values: Sequence[Any], dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:

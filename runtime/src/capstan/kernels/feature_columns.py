@@ -1,26 +1,19 @@
 """Kernels that feature columns need.
 
-Sources: core/kernels/{bucketize,sparse_cross,sparse_reshape}_op.cc.
+Sources: core/kernels/{bucketize,sparse_reshape,sparse_slice}_op.cc.
 """
 
-import itertools
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
-from capstan.core import arrays, farmhash, shapes
+from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-
-_BITS: Final = 2**64 - 1
-_MULTIPLIER: Final = 0xC6A4A7935BD1E995
-_MOST: Final = 2**63 - 1
 
 
 def _bucketize(node: NodeContext) -> Function:
@@ -35,108 +28,6 @@ def _bucketize(node: NodeContext) -> Function:
         return on_host(places.astype(np.int32))
 
     return bucketize
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """The features of a column, and for each example that has any, the places of its features."""
-
-    features: Array
-    places: dict[int, list[int]]
-
-
-def _features(node: NodeContext, inputs: Sequence[Array]) -> tuple[list[_Column], int]:
-    """Return the columns, and the size of the batch."""
-    count = node.attrs["N"]
-    columns: list[_Column] = []
-    sizes = []
-    for at in range(count):
-        indices, values, shape = inputs[at], inputs[count + at], inputs[2 * count + at]
-        if indices.ndim != 2 or indices.shape[1] != 2 or shape.shape != (2,):
-            raise invalid(
-                f"Input indices should be a matrix with 2 columns but received shape "
-                f"{shapes.show(indices.shape)} at position {at}"
-            )
-        if values.shape != indices.shape[:1]:
-            raise invalid(
-                f"Expected {len(indices)} values at position {at}, got {shapes.show(values.shape)}"
-            )
-        places: dict[int, list[int]] = {}
-        for place, example in enumerate(indices[:, 0].tolist()):
-            places.setdefault(example, []).append(place)
-        columns.append(_Column(values, places))
-        sizes.append(int(shape[0]))
-    for value in inputs[3 * count :]:
-        if value.ndim != 2:
-            raise invalid(
-                f"Dense inputs should be a matrix but received shape {shapes.show(value.shape)}"
-            )
-        of_each: Any = np.arange(value.size).reshape(value.shape).tolist()
-        columns.append(_Column(value.reshape(-1), dict(enumerate(of_each))))
-        sizes.append(len(value))
-    if len(set(sizes)) > 1:
-        raise invalid(f"Expected batch sizes that agree, got {sizes}")
-    return columns, sizes[0] if sizes else 0
-
-
-def _cross(node: NodeContext) -> Function:
-    is_hashed, buckets = node.attrs["hashed_output"], int(node.attrs["num_buckets"]) or _MOST
-    key = node.attrs["hash_key"] & _BITS
-
-    def cross(*inputs: Array) -> tuple[Array, Array, Array]:
-        columns, size = _features(node, inputs)
-        in_each = [set(column.places) for column in columns]
-        examples = sorted(set.intersection(*in_each)) if columns else []
-        rows = [[*itertools.product(*(column.places[at] for column in columns))] for at in examples]
-        counts = [len(row) for row in rows]
-        chosen = np.array([each for row in rows for each in row], np.int64)
-        chosen = chosen.reshape(sum(counts), len(columns)).T
-        values = _hashed(columns, chosen, key, buckets) if is_hashed else _joined(columns, chosen)
-        places = [place for count in counts for place in range(count)]
-        indices = np.stack([np.repeat(examples, counts), places], 1).astype(np.int64)
-        return indices, values, np.array([size, max(counts, default=0)], np.int64)
-
-    return cross
-
-
-def _hashed(columns: Sequence[_Column], chosen: Array, key: int, buckets: int) -> Array:
-    """Return the fingerprint of each combination of features, modulo `buckets`.
-
-    `chosen` has for each column the places of the features (FingerprintCat64 of core/platform).
-    """
-    result = np.full(chosen.shape[1], key, np.uint64)
-    for column, places in zip(columns, chosen, strict=True):
-        second = _shifted(_numbers(column.features)[places] * _MULTIPLIER) * _MULTIPLIER
-        result = (result ^ _MULTIPLIER ^ second) * _MULTIPLIER
-        result = _shifted(_shifted(result) * _MULTIPLIER)
-    return (result % buckets).astype(np.int64)
-
-
-def _numbers(features: Array) -> Array:
-    """Return strings as fingerprints, and integers as their bits."""
-    if features.dtype.hasobject:
-        words: list[bytes] = features.tolist()
-        return farmhash.farm64_of_each(words)
-    numbers: Array = features.astype(np.int64).view(np.uint64)
-    return numbers
-
-
-def _joined(columns: Sequence[_Column], chosen: Array) -> Array:
-    texts = [
-        [_text(column.features[place]) for place in places.tolist()]
-        for column, places in zip(columns, chosen, strict=True)
-    ]
-    crossed = [b"_X_".join(each) for each in zip(*texts, strict=True)]
-    return arrays.strings(crossed, (len(crossed),))
-
-
-def _text(feature: Any) -> bytes:
-    return feature if isinstance(feature, bytes) else str(feature).encode()
-
-
-def _shifted(value: Array) -> Array:
-    mixed: Array = value ^ (value >> 47)
-    return mixed
 
 
 def _reshape(indices: Array, shape: Array, wanted: Array) -> tuple[Array, Array]:
@@ -222,5 +113,4 @@ def _slice_gradient(grad: Array, indices: Array, start: Array, found: Array) -> 
 register(Kernel("SparseSlice", constantly(_slice)))
 register(Kernel("SparseSliceGrad", constantly(_slice_gradient)))
 register(Kernel("Bucketize", _bucketize))
-register(Kernel("SparseCross", _cross))
 register(Kernel("SparseReshape", constantly(_reshape)))

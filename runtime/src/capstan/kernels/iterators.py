@@ -136,7 +136,7 @@ def _deserialize(handle: Any, tensor: Any) -> None:
     iterator_in(handle).restore(state.position)
 
 
-def _in_thread(
+def in_thread(
     run: dataset.Run, compute: Callable[[], Sequence[Any]], done: Any, cancellation: Any
 ) -> None:
     """Answer `done` with the results of `compute`, from a thread of its own."""
@@ -181,7 +181,7 @@ def _single_element(node: NodeContext) -> Function:
                 raise invalid(f"Dataset {reason}.")
             return elements.writeable(found[0])
 
-        _in_thread(run, compute, done, cancellation)
+        in_thread(run, compute, done, cancellation)
 
     return single
 
@@ -206,7 +206,7 @@ def _reduce(node: NodeContext) -> Function:
                     raise invalid("Function invocation produced OutOfRangeError") from end
             return elements.writeable(state)
 
-        _in_thread(run, compute, done, cancellation)
+        in_thread(run, compute, done, cancellation)
 
     return reduce
 
@@ -226,7 +226,7 @@ def _write_records(node: NodeContext) -> Function:
                     append(tfrecord.encode(element[0].item()))
             return ()
 
-        _in_thread(run, compute, done, cancellation)
+        in_thread(run, compute, done, cancellation)
 
     return write
 

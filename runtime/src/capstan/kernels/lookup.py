@@ -67,7 +67,12 @@ def _value_shape(node: NodeContext) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _behind(handle: Any) -> lookup_table.LookupTable:
+def behind(handle: Any) -> lookup_table.LookupTable:
+    """Return the table behind a handle.
+
+    Raises:
+        InvalidArgumentError: the handle is that of another resource.
+    """
     table = resources.behind(handle)
     if not isinstance(table, lookup_table.LookupTable):
         raise invalid(f"The handle is that of a {type(table).__name__}, not of a lookup table")
@@ -84,7 +89,7 @@ def _with_table(
 
     def make(node: NodeContext) -> Function:
         def call(handle: Any, *inputs: Array) -> Any:
-            table = _behind(handle)
+            table = behind(handle)
             resources.check_signature(node, *types(table))
             return run(table, *inputs)
 
@@ -127,7 +132,7 @@ def _initialize_from_file(node: NodeContext) -> Function:
     count = int(node.attrs["vocab_size"])
 
     def initialize(handle: Any, filename: Any) -> None:
-        table = _behind(handle)
+        table = behind(handle)
         name = np.asarray(filename, object)
         if name.ndim:
             raise invalid(f"filename should be a single string, but got {shapes.show(name.shape)}")

@@ -106,46 +106,81 @@ def dense_specs(node: NodeContext, keys: Sequence[str], defaults: Sequence[Any])
     return specs
 
 
-def _parse_example(node: NodeContext) -> Function:
-    sparse_types: Sequence[dtypes.DType] = node.attrs["sparse_types"]
-    types = [*sparse_types, *node.attrs["Tdense"]]
+def batch(
+    texts: Sequence[bytes],
+    labels: Sequence[bytes],
+    keys: Sequence[str],
+    types: Sequence[dtypes.DType],
+    specs: Sequence[Dense],
+    packed: Container[int] = (),
+    loops: example_wire.Loops | None = None,
+) -> tuple[list[Column], list[Array]]:
+    """Return the features of a batch of Examples: the columns of `keys`, and dense tensors.
+
+    `labels` are the names of the examples in the messages of errors, or none. `packed` are the
+    numbers of the columns that may have `PackedStrings`. `loops` are those of the node.
+
+    Raises:
+        InvalidArgumentError: an example is damaged, or lacks a feature that it must have, or a
+            feature has a wrong type or a wrong number of values.
+    """
+
+    def label(place: int) -> str:
+        return f"Name: {attr_value.text(labels[place]) if labels else '<unknown>'}, "
+
+    def fault(place: int, key: str, problem: str) -> Exception:
+        return invalid(f"{label(place)}Key: {key}, Index: {place}.  {problem}")
+
+    def lack(place: int, problem: str) -> Exception:
+        return invalid(f"{label(place)}{problem}")
+
+    all_keys = [*keys, *(spec.key for spec in specs)]
+    all_types = [*types, *(spec.dtype for spec in specs)]
+    columns = _columns(texts, all_keys, all_types, fault, packed, loops or example_wire.Loops())
+    count = len(keys)
+    dense = [
+        example_columns.dense(spec, column, fault, lack)
+        for spec, column in zip(specs, columns[count:], strict=True)
+    ]
+    return columns[:count], dense
+
+
+def packed_columns(node: NodeContext, count: int) -> set[int]:
+    """Return which of the `count` sparse tensors, the first outputs, may have `PackedStrings`."""
     # Output n + i has the values of sparse tensor i, if there are n of them.
-    numbers = range(len(sparse_types))
-    packed = {number for number in numbers if number + len(sparse_types) in node.packed}
-    loops = example_wire.Loops()
+    return {number for number in range(count) if number + count in node.packed}
+
+
+def texts_of(tensor: Array) -> list[bytes]:
+    """Return the strings of a tensor."""
+    texts: list[bytes] = np.asarray(tensor, object).ravel().tolist()
+    return texts
+
+
+def _parse_example(node: NodeContext) -> Function:
+    types: Sequence[dtypes.DType] = node.attrs["sparse_types"]
+    count, total = len(types), len(types) + len(node.attrs["Tdense"])
+    packed, loops = packed_columns(node, count), example_wire.Loops()
 
     def parse(serialized: Array, names: Array, *others: Array) -> Any:
-        keys = [attr_value.text(string(key, "key")) for key in others[: len(types)]]
-        specs = dense_specs(node, keys[len(sparse_types) :], others[len(types) :])
-        labels = np.asarray(names, object).ravel().tolist()
-
-        def label(place: int) -> str:
-            return f"Name: {attr_value.text(labels[place]) if labels else '<unknown>'}, "
-
-        def fault(place: int, key: str, problem: str) -> Exception:
-            return invalid(f"{label(place)}Key: {key}, Index: {place}.  {problem}")
-
-        def lack(place: int, problem: str) -> Exception:
-            return invalid(f"{label(place)}{problem}")
-
-        texts = np.asarray(serialized, object).ravel().tolist()
-        columns = _columns(texts, keys, types, fault, packed, loops)
-        return outputs(
-            example_columns.sparse(columns[: len(sparse_types)]),
-            [
-                example_columns.dense(spec, column, fault, lack)
-                for spec, column in zip(specs, columns[len(sparse_types) :], strict=True)
-            ],
-        )
+        keys = [attr_value.text(string(key, "key")) for key in others[:total]]
+        specs = dense_specs(node, keys[count:], others[total:])
+        texts, labels = texts_of(serialized), texts_of(names)
+        columns, dense = batch(texts, labels, keys[:count], types, specs, packed, loops)
+        return outputs(example_columns.sparse(columns), dense)
 
     return parse
 
 
 def outputs(sparse: Sequence[tuple[Array, Array, Array]], dense: Sequence[Array]) -> Any:
     """Return all indices, then all values, then all shapes, then the dense values."""
-    parts = [column for columns in zip(*sparse, strict=True) for column in columns]
-    results = (*parts, *dense)
+    results = (*by_part(sparse), *dense)
     return results[0] if len(results) == 1 else results
+
+
+def by_part(tensors: Sequence[tuple[Any, ...]]) -> list[Any]:
+    """Return the first parts of all tensors, then their second parts, and so on."""
+    return [part for parts in zip(*tensors, strict=True) for part in parts]
 
 
 register(Kernel("ParseExample", _parse_example, gives_packed=True))

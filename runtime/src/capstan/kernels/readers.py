@@ -148,6 +148,16 @@ def _name(value: Array) -> str:
 
 
 def _matching_files(patterns: Array) -> Array:
+    found = matching(patterns)
+    return arrays.strings(found, (len(found),))
+
+
+def matching(patterns: Array) -> list[bytes]:
+    """Return the names of the files that match one of the patterns, in order.
+
+    Raises:
+        InvalidArgumentError: the patterns are neither a scalar nor a vector.
+    """
     array = np.asarray(patterns, object)
     if array.ndim > 1:
         raise invalid(
@@ -157,8 +167,7 @@ def _matching_files(patterns: Array) -> Array:
     names: list[str] = []
     for pattern in map(attr_value.text, array.ravel().tolist()):
         names += files.of(pattern).matching(pattern)
-    found = sorted(name.encode(errors="surrogateescape") for name in names)
-    return arrays.strings(found, (len(found),))
+    return sorted(name.encode(errors="surrogateescape") for name in names)
 
 
 def _record_input(node: NodeContext) -> Function:

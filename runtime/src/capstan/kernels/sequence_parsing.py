@@ -31,14 +31,16 @@ def _parse_single_sequence_example(node: NodeContext) -> Function:
         ]
         defaults = list(itertools.islice(rest, len(dense_context)))
         names = np.asarray(next(rest), object).ravel().tolist()
-        found = _Sequence(
+        found = SequenceExample(
             string(serialized, "serialized"), attr_value.text(names[0]) if names else "<unknown>"
         )
         may_lack = set(map(attr_value.text, np.asarray(missing, object).ravel().tolist()))
         outputs = [
-            *_columns(map(found.context_values, keys[0], context_types), context_types, rank=1),
+            *sparse_columns(
+                map(found.context_values, keys[0], context_types), context_types, rank=1
+            ),
             *map(found.dense, keys[1], attrs["Tcontext_dense"], dense_context, defaults),
-            *_columns(map(found.rows, keys[2], list_types), list_types, rank=2),
+            *sparse_columns(map(found.rows, keys[2], list_types), list_types, rank=2),
         ]
         for key, dtype, shape in zip(
             keys[3], attrs["feature_list_dense_types"], dense_lists, strict=True
@@ -68,24 +70,24 @@ def _parse_sequence_example(node: NodeContext) -> Function:
         shown = list(map(attr_value.text, names.tolist())) or ["<unknown>"] * len(texts)
         if len(shown) != len(texts):
             raise invalid(f"Expected {len(texts)} names of examples, but got {len(shown)}")
-        batch = [_Sequence(*pair) for pair in zip(texts, shown, strict=True)]
+        batch = [SequenceExample(*pair) for pair in zip(texts, shown, strict=True)]
         sparse = [
             [row for found in batch for row in found.context_values(key, dtype)]
             for key, dtype in zip(keys["context_sparse"], context_types, strict=True)
         ]
-        outputs = [*_columns(iter(sparse), context_types, rank=2)]
+        outputs = [*sparse_columns(iter(sparse), context_types, rank=2)]
         for key, dtype, shape, default in zip(
             keys["context_dense"], attrs["Tcontext_dense"], dense_context, defaults, strict=True
         ):
             rows = [found.dense(key, dtype, shape, default).reshape(shape) for found in batch]
-            outputs.append(_stacked(rows, shape, dtype))
+            outputs.append(stacked(rows, shape, dtype))
         lists = [
             [found.rows(key, dtype) for found in batch]
             for key, dtype in zip(keys["feature_list_sparse"], list_types, strict=True)
         ]
-        outputs += _sparse_lists(lists, list_types)
+        outputs += sparse_lists(lists, list_types)
         dense = [
-            _padded(
+            padded(
                 [found.dense_rows(key, dtype, shape, may_lack=key in may_lack) for found in batch],
                 shape,
                 dtype,
@@ -103,14 +105,15 @@ def _parse_sequence_example(node: NodeContext) -> Function:
     return parse
 
 
-def _stacked(rows: Sequence[Array], shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
+def stacked(rows: Sequence[Array], shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
+    """Return rows of the same shape as one tensor."""
     result = np.empty((len(rows), *shape), dtype.as_numpy_dtype)
     for index, row in enumerate(rows):
         result[index] = row
     return result
 
 
-def _padded(
+def padded(
     lists: Sequence[Array], shape: tuple[int, ...], dtype: dtypes.DType
 ) -> tuple[Array, Array]:
     """Return lists of rows as one tensor, in which zeros or "" follow a short list."""
@@ -122,7 +125,7 @@ def _padded(
     return result, lengths
 
 
-def _sparse_lists(
+def sparse_lists(
     lists: Sequence[Sequence[Sequence[Sequence[Any]]]], types: Sequence[dtypes.DType]
 ) -> list[Array]:
     """Return the indices, values and shapes of sparse tensors by example, time and place."""
@@ -140,7 +143,7 @@ def _sparse_lists(
     return [part[index] for index in range(3) for part in parts]
 
 
-def _columns(
+def sparse_columns(
     rows: Iterator[Sequence[Sequence[Any]]], types: Sequence[dtypes.DType], *, rank: int
 ) -> list[Array]:
     """Return the indices, the values and the shapes of sparse tensors of this rank."""
@@ -156,7 +159,7 @@ def _columns(
     ]
 
 
-class _Sequence:
+class SequenceExample:
     """A SequenceExample. `name` is its name in the messages of errors."""
 
     def __init__(self, serialized: bytes, name: str) -> None:

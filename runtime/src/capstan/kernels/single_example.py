@@ -31,8 +31,8 @@ def _parse(node: NodeContext) -> Function:
         features = parsing.features_of(string(serialized, "serialized"))
         own_specs = specs or parsing.dense_specs(node, dense_keys, defaults)
         return parsing.outputs(
-            [_sparse(features, key, dtype) for key, dtype in zip(keys, types, strict=True)],
-            [_dense(features, spec) for spec in own_specs],
+            [sparse(features, key, dtype) for key, dtype in zip(keys, types, strict=True)],
+            [dense(features, spec) for spec in own_specs],
         )
 
     return parse
@@ -49,14 +49,20 @@ def _lack(_: int, problem: str) -> Exception:
     return invalid(problem)
 
 
-def _sparse(features: Features, key: str, dtype: dtypes.DType) -> tuple[Array, Array, Array]:
+def sparse(features: Features, key: str, dtype: dtypes.DType) -> tuple[Array, Array, Array]:
+    """Return the values of a feature as the parts of a sparse vector."""
     found = parsing.feature_values(features, key, dtype, _fault, 0) or ()
     count = len(found)
     indices = np.arange(count, dtype=np.int64).reshape(count, 1)
     return indices, _tensor(found, dtype, (count,)), np.array([count], np.int64)
 
 
-def _dense(features: Features, spec: Dense) -> Array:
+def dense(features: Features, spec: Dense) -> Array:
+    """Return a feature as a tensor, or its default.
+
+    Raises:
+        InvalidArgumentError: the values do not fit `spec`, or there is no value and no default.
+    """
     found = parsing.feature_values(features, spec.key, spec.dtype, _fault, 0)
     if found is not None and len(found) == spec.stride and not spec.is_variable:
         return _tensor(found, spec.dtype, spec.shape)

@@ -6,7 +6,7 @@ A sparse tensor is a vector of three elements: its indices, values and shape. An
 variant, or a string with the bytes of a TensorProto.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from capstan.kernels.rejection import invalid
 from capstan.resources import tensor_variant
 
 
-def _check(indices: Array, values: Array | PackedStrings, shape: Array) -> None:
+def check(indices: Array, values: Array | PackedStrings, shape: Array) -> None:
+    """Raise InvalidArgumentError unless the parts of a sparse tensor fit together."""
     if values.ndim == shape.ndim == 1 and indices.shape == (len(values), len(shape)):
         return
     for part, name, kind, rank in (
@@ -96,7 +97,7 @@ def _serialize(node: NodeContext) -> Function:
     stored = _elements(node)
 
     def serialize(indices: Array, values: Array | PackedStrings, shape: Array) -> Array:
-        _check(indices, values, shape)
+        check(indices, values, shape)
         return _array(stored(indices, values, shape), (3,))
 
     return serialize
@@ -106,17 +107,26 @@ def _serialize_many(node: NodeContext) -> Function:
     stored = _elements(node)
 
     def serialize(indices: Array, values: Array, shape: Array) -> Array:
-        _check(indices, values, shape)
-        if len(shape) < 2:
-            raise invalid(f"Rank of input SparseTensor should be > 1, but saw rank: {len(shape)}")
-        count = int(shape[0])
         rows: list[Any] = []
-        for number in range(count):
-            in_row = indices[:, 0] == number
-            rows += stored(indices[in_row, 1:], values[in_row], shape[1:])
-        return _array(rows, (count, 3))
+        for row, row_values in rows_of(indices, values, shape):
+            rows += stored(row, row_values, shape[1:])
+        return _array(rows, (len(rows) // 3, 3))
 
     return serialize
+
+
+def rows_of(indices: Array, values: Array, shape: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield the indices and the values of each slice of a sparse tensor along axis 0.
+
+    Raises:
+        InvalidArgumentError: the parts do not fit together, or there are fewer than two axes.
+    """
+    check(indices, values, shape)
+    if len(shape) < 2:
+        raise invalid(f"Rank of input SparseTensor should be > 1, but saw rank: {len(shape)}")
+    for number in range(int(shape[0])):
+        in_row = indices[:, 0] == number
+        yield indices[in_row, 1:], values[in_row]
 
 
 def _array(elements: list[Any], shape: tuple[int, ...]) -> Array:
@@ -160,16 +170,22 @@ def _deserialize(node: NodeContext) -> Function:
         for number, (indices, values, shape) in enumerate(rows):
             check_type(number, values)
             _check_restored(number, indices, values, shape, rows[0][2].size)
-        values = np.concatenate([_array_of(values) for _, values, _ in rows])
-        places = [
-            np.hstack([np.tile(np.unravel_index(number, outer), (len(indices), 1)), indices])
-            for number, (indices, _, _) in enumerate(rows)
-        ]
-        sizes = np.max([shape for _, _, shape in rows], 0)
-        shape = np.array([*outer, *sizes], np.int64)
-        return np.concatenate(places).astype(np.int64), values, shape
+        return joined(
+            [(indices, _array_of(values), shape) for indices, values, shape in rows], outer
+        )
 
     return deserialize
+
+
+def joined(rows: Sequence[tuple[Array, Array, Array]], outer: tuple[int, ...]) -> Any:
+    """Return sparse tensors of one rank as one, which has the axes `outer` before theirs."""
+    values = np.concatenate([values for _, values, _ in rows])
+    places = [
+        np.hstack([np.tile(np.unravel_index(number, outer), (len(indices), 1)), indices])
+        for number, (indices, _, _) in enumerate(rows)
+    ]
+    sizes = np.max([shape for _, _, shape in rows], 0)
+    return np.concatenate(places).astype(np.int64), values, np.array([*outer, *sizes], np.int64)
 
 
 def _parsed(text: Any) -> Any:

@@ -27,8 +27,8 @@ _READERS = {
 _VERSIONS = {
     f"{name}V1": f"{_EXPERIMENTAL}.{name}"
     for name in (
-        *("CsvDataset", "RandomDataset", "choose_from_datasets", "make_batched_features_dataset"),
-        *("make_csv_dataset", "sample_from_datasets"),
+        *("CsvDataset", "RandomDataset", "SqlDataset", "choose_from_datasets"),
+        *("make_batched_features_dataset", "make_csv_dataset", "sample_from_datasets"),
     )
 }
 

@@ -33,11 +33,20 @@ class Batch(dataset.Unary):
         return Batches(source, self.size, self._stacked, run, drops_remainder=drops)
 
     def _stacked(self, rows: Sequence[Element]) -> Element:
-        columns = zip(*rows, strict=True)
-        return tuple(
-            _stack(index, column, dtype)
-            for index, (column, dtype) in enumerate(zip(columns, self.spec.types, strict=True))
-        )
+        return stacked(rows, self.spec.types)
+
+
+def stacked(rows: Sequence[Element], types: Sequence[dtypes.DType]) -> Element:
+    """Return elements of these types as one element, with an axis more.
+
+    Raises:
+        InvalidArgumentError: a component has different shapes.
+    """
+    columns = zip(*rows, strict=True)
+    return tuple(
+        _stack(index, column, dtype)
+        for index, (column, dtype) in enumerate(zip(columns, types, strict=True))
+    )
 
 
 class Batches(Iterator[Element]):
@@ -220,7 +229,7 @@ class Window(dataset.Unary):
         return self.source.may_block or self.size * self.stride > dataset.MANY_ELEMENTS
 
     def start(self, run: Run) -> Iterator[Element]:
-        return map(self._windows, _Rows(self.source.start(run), self, run))
+        return map(self._windows, window_rows(self, run))
 
     def _windows(self, rows: Sequence[Element]) -> Element:
         return tuple(
@@ -229,6 +238,11 @@ class Window(dataset.Unary):
             )
             for index in range(len(self.source.spec.types))
         )
+
+
+def window_rows(window: Window, run: Run) -> Iterator[Sequence[Element]]:
+    """Begin a pass over the lists of the elements of each window."""
+    return _Rows(window.source.start(run), window, run)
 
 
 class _Rows(Iterator[Sequence[Element]]):

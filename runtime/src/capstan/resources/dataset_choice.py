@@ -3,6 +3,7 @@
 Sources: core/kernels/data/experimental/{directed_interleave,unique,random}_dataset_op.cc.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -95,13 +96,20 @@ class _Unique(Iterator[Element]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Random(dataset.Dataset):
-    """Endless random numbers of 32 bits, as int64. Two seeds of zero stand for random seeds."""
+    """Endless random numbers of 32 bits, as int64. Two seeds of zero stand for random seeds.
+
+    If it `changes`, each pass within a `Run` has other numbers.
+    """
 
     spec: Spec
     seeds: tuple[int, int]
+    changes: bool = False
 
     def start(self, run: Run) -> Iterator[Element]:
-        seeds = self.seeds
+        seeds: Sequence[int] = self.seeds
         if seeds == (0, 0):
             seeds = run.keep(self, "seeds", lambda: (run.seed(), run.seed()))
+        if self.changes:
+            parent = run.keep(self, "generator", functools.partial(philox.numbers, *seeds))
+            seeds = run.draw(parent, 2)
         return ((np.int64(number),) for number in philox.numbers(*seeds))

@@ -10,21 +10,25 @@ from capstan.framework import facts
 from capstan.framework.opdef import OpDef, define
 from capstan.framework.ops import rules
 
-_TYPED: dict[str, Any] = {"output_types": list, "output_shapes": list}
-_NAMED: dict[str, Any] = {**_TYPED, "metadata": b""}
-_MINIMA = {"output_types": 1, "output_shapes": 1}
-_CALLS: dict[str, Any] = {"Targuments": list, **_NAMED}
-_SOURCE = "input_dataset: variant"
-_ARGUMENTS = "other_arguments: Targuments"
+TYPED: dict[str, Any] = {"output_types": list, "output_shapes": list}
+NAMED: dict[str, Any] = {**TYPED, "metadata": b""}
+_HANDLES = ("variant", "resource")
+CALLS: dict[str, Any] = {"Targuments": list, **NAMED}
+SOURCE = "input_dataset: variant"
+ARGUMENTS = "other_arguments: Targuments"
 
 
-def _dataset(
+def dataset(
     name: str,
     inputs: tuple[str, ...],
     attrs: dict[str, Any],
     effect: facts.Effect = facts.PURE,
     role: facts.Role | None = None,
 ) -> None:
+    """Add the row of an op that makes a dataset. Its inputs, except for datasets, are on the host.
+
+    The types and the shapes in `attrs` are those of the elements.
+    """
     define(
         OpDef(
             name,
@@ -36,117 +40,116 @@ def _dataset(
             not_differentiable=True,
             effect=effect,
             role=role,
-            host=tuple(text.split(":")[0] for text in inputs if "variant" not in text),
+            host=tuple(text.split(":")[0] for text in inputs if text.split()[-1] not in _HANDLES),
         )
     )
 
 
-def _calling(name: str, inputs: tuple[str, ...], attrs: dict[str, Any]) -> None:
-    _dataset(name, inputs, attrs, role=facts.Role.KEEPS)
+def calling(name: str, inputs: tuple[str, ...], attrs: dict[str, Any]) -> None:
+    """Add the row of an op that makes a dataset which calls functions."""
+    dataset(name, inputs, attrs, role=facts.Role.KEEPS)
 
 
 _COMPONENTS = {"Toutput_types": list, "output_shapes": list, "metadata": b""}
-_dataset("TensorDataset", ("components: Toutput_types",), _COMPONENTS)
-_dataset(
+dataset("TensorDataset", ("components: Toutput_types",), _COMPONENTS)
+dataset(
     "TensorSliceDataset",
     ("components: Toutput_types",),
     {**_COMPONENTS, "is_files": False, "replicate_on_split": False},
 )
-_dataset(
+dataset(
     "RangeDataset",
     ("start: int64", "stop: int64", "step: int64"),
-    {**_NAMED, "replicate_on_split": False},
+    {**NAMED, "replicate_on_split": False},
 )
-_dataset("BatchDataset", (_SOURCE, "batch_size: int64"), _NAMED)
-_dataset(
+dataset("BatchDataset", (SOURCE, "batch_size: int64"), NAMED)
+dataset(
     "BatchDatasetV2",
-    (_SOURCE, "batch_size: int64", "drop_remainder: bool"),
-    {"parallel_copy": False, **_NAMED},
+    (SOURCE, "batch_size: int64", "drop_remainder: bool"),
+    {"parallel_copy": False, **NAMED},
 )
-_dataset(
+dataset(
     "ParallelBatchDataset",
-    (_SOURCE, "batch_size: int64", "num_parallel_calls: int64", "drop_remainder: bool"),
-    {"parallel_copy": False, **_NAMED, "deterministic": b"default"},
+    (SOURCE, "batch_size: int64", "num_parallel_calls: int64", "drop_remainder: bool"),
+    {"parallel_copy": False, **NAMED, "deterministic": b"default"},
 )
 _PADDED = (
-    _SOURCE,
+    SOURCE,
     "batch_size: int64",
     "padded_shapes: N * int64",
     "padding_values: Toutput_types",
 )
-_dataset("PaddedBatchDataset", _PADDED, {**_COMPONENTS, "N": int})
-_dataset(
+dataset("PaddedBatchDataset", _PADDED, {**_COMPONENTS, "N": int})
+dataset(
     "PaddedBatchDatasetV2",
     (*_PADDED, "drop_remainder: bool"),
     {"parallel_copy": False, **_COMPONENTS, "N": int},
 )
-_dataset("UnbatchDataset", (_SOURCE,), _NAMED)
-_dataset("ExperimentalUnbatchDataset", (_SOURCE,), _TYPED)
-_dataset(
+dataset("UnbatchDataset", (SOURCE,), NAMED)
+dataset("ExperimentalUnbatchDataset", (SOURCE,), TYPED)
+dataset(
     "WindowDataset",
-    (_SOURCE, "size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"),
-    _NAMED,
+    (SOURCE, "size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"),
+    NAMED,
 )
 for _op in ("RepeatDataset", "TakeDataset", "SkipDataset"):
-    _dataset(_op, (_SOURCE, "count: int64"), _NAMED)
-_dataset(
+    dataset(_op, (SOURCE, "count: int64"), NAMED)
+dataset(
     "ShardDataset",
-    (_SOURCE, "num_shards: int64", "index: int64"),
-    {"require_non_empty": False, **_NAMED},
+    (SOURCE, "num_shards: int64", "index: int64"),
+    {"require_non_empty": False, **NAMED},
 )
-_dataset("ConcatenateDataset", (_SOURCE, "another_dataset: variant"), _NAMED)
-_dataset("ZipDataset", ("input_datasets: N * variant",), {**_NAMED, "N": int})
-_SHUFFLE = (_SOURCE, "buffer_size: int64", "seed: int64", "seed2: int64")
-_dataset("ShuffleDataset", _SHUFFLE, {"reshuffle_each_iteration": True, **_NAMED})
-_dataset(
+dataset("ConcatenateDataset", (SOURCE, "another_dataset: variant"), NAMED)
+dataset("ZipDataset", ("input_datasets: N * variant",), {**NAMED, "N": int})
+SHUFFLE = (SOURCE, "buffer_size: int64", "seed: int64", "seed2: int64")
+dataset("ShuffleDataset", SHUFFLE, {"reshuffle_each_iteration": True, **NAMED})
+dataset(
     "ShuffleAndRepeatDataset",
-    (*_SHUFFLE, "count: int64"),
-    {"reshuffle_each_iteration": True, **_NAMED},
+    (*SHUFFLE, "count: int64"),
+    {"reshuffle_each_iteration": True, **NAMED},
 )
 for _prefix in ("", "Experimental"):
     _extra = {} if _prefix else {"metadata": b""}
-    _dataset(
+    dataset(
         f"{_prefix}DirectedInterleaveDataset",
         ("selector_input_dataset: variant", "data_input_datasets: N * variant"),
-        {**_TYPED, "N": int, **({} if _prefix else {"stop_on_empty_dataset": False})},
+        {**TYPED, "N": int, **({} if _prefix else {"stop_on_empty_dataset": False})},
     )
-    _dataset(f"{_prefix}UniqueDataset", (_SOURCE,), {**_TYPED, **_extra})
-    _dataset(f"{_prefix}RandomDataset", ("seed: int64", "seed2: int64"), {**_TYPED, **_extra})
-    _dataset(
+    dataset(f"{_prefix}UniqueDataset", (SOURCE,), {**TYPED, **_extra})
+    dataset(f"{_prefix}RandomDataset", ("seed: int64", "seed2: int64"), {**TYPED, **_extra})
+    dataset(
         f"{_prefix}DenseToSparseBatchDataset",
-        (_SOURCE, "batch_size: int64", "row_shape: int64"),
-        _TYPED,
+        (SOURCE, "batch_size: int64", "row_shape: int64"),
+        TYPED,
     )
-_dataset("CacheDataset", (_SOURCE, "filename: string"), _NAMED)
-_dataset(
+dataset("CacheDataset", (SOURCE, "filename: string"), NAMED)
+dataset(
     "PrefetchDataset",
-    (_SOURCE, "buffer_size: int64"),
-    {"slack_period": 0, "legacy_autotune": True, "buffer_size_min": 0, **_NAMED},
+    (SOURCE, "buffer_size: int64"),
+    {"slack_period": 0, "legacy_autotune": True, "buffer_size_min": 0, **NAMED},
 )
 for _op in ("IgnoreErrorsDataset", "ExperimentalIgnoreErrorsDataset"):
-    _dataset(_op, (_SOURCE,), {**_TYPED, "log_warning": False})
-_dataset("ModelDataset", (_SOURCE,), {"algorithm": 0, "cpu_budget": 0, "ram_budget": 0, **_TYPED})
-_dataset("OptionsDataset", (_SOURCE,), {"serialized_options": bytes, **_NAMED})
-_dataset(
-    "OptimizeDataset", (_SOURCE, "optimizations: string"), {**_TYPED, "optimization_configs": []}
-)
-_dataset("RewriteDataset", (_SOURCE, "rewrite_name: string"), _TYPED)
-_dataset("FinalizeDataset", (_SOURCE,), {"has_captured_ref": False, **_TYPED})
+    dataset(_op, (SOURCE,), {**TYPED, "log_warning": False})
+dataset("ModelDataset", (SOURCE,), {"algorithm": 0, "cpu_budget": 0, "ram_budget": 0, **TYPED})
+dataset("OptionsDataset", (SOURCE,), {"serialized_options": bytes, **NAMED})
+dataset("OptimizeDataset", (SOURCE, "optimizations: string"), {**TYPED, "optimization_configs": []})
+dataset("RewriteDataset", (SOURCE, "rewrite_name: string"), TYPED)
+dataset("FinalizeDataset", (SOURCE,), {"has_captured_ref": False, **TYPED})
 
-_MAP = {"f": function.Reference, **_CALLS, "use_inter_op_parallelism": True}
-_calling(
+_MAP = {"f": function.Reference, **CALLS, "use_inter_op_parallelism": True}
+calling(
     "MapDataset",
-    (_SOURCE, _ARGUMENTS),
+    (SOURCE, ARGUMENTS),
     {**_MAP, "preserve_cardinality": False, "force_synchronous": False},
 )
-_calling(
+calling(
     "ParallelMapDataset",
-    (_SOURCE, _ARGUMENTS, "num_parallel_calls: int32"),
+    (SOURCE, ARGUMENTS, "num_parallel_calls: int32"),
     {**_MAP, "sloppy": False, "preserve_cardinality": False},
 )
-_calling(
+calling(
     "ParallelMapDatasetV2",
-    (_SOURCE, _ARGUMENTS, "num_parallel_calls: int64"),
+    (SOURCE, ARGUMENTS, "num_parallel_calls: int64"),
     {
         **_MAP,
         "deterministic": b"default",
@@ -155,59 +158,80 @@ _calling(
     },
 )
 _BATCHED = (
-    _SOURCE,
-    _ARGUMENTS,
+    SOURCE,
+    ARGUMENTS,
     "batch_size: int64",
     "num_parallel_calls: int64",
     "drop_remainder: bool",
 )
-_FUNCTION = {"f": function.Reference, **_CALLS}
+FUNCTION = {"f": function.Reference, **CALLS}
 for _op in ("MapAndBatchDataset", "ExperimentalMapAndBatchDataset"):
-    _calling(_op, _BATCHED, {**_FUNCTION, "preserve_cardinality": False})
+    calling(_op, _BATCHED, {**FUNCTION, "preserve_cardinality": False})
 for _op in ("FilterDataset", "TakeWhileDataset"):
-    _calling(_op, (_SOURCE, _ARGUMENTS), {"predicate": function.Reference, **_CALLS})
-_calling("FlatMapDataset", (_SOURCE, _ARGUMENTS), _FUNCTION)
-_CYCLE = (_SOURCE, _ARGUMENTS, "cycle_length: int64", "block_length: int64")
-_calling("InterleaveDataset", _CYCLE, _FUNCTION)
-_calling(
+    calling(_op, (SOURCE, ARGUMENTS), {"predicate": function.Reference, **CALLS})
+calling("FlatMapDataset", (SOURCE, ARGUMENTS), FUNCTION)
+CYCLE = (SOURCE, ARGUMENTS, "cycle_length: int64", "block_length: int64")
+calling("InterleaveDataset", CYCLE, FUNCTION)
+calling(
+    "ParallelInterleaveDatasetV3",
+    (*CYCLE, "num_parallel_calls: int64"),
+    {**FUNCTION, "deterministic": b"default"},
+)
+calling(
     "ParallelInterleaveDatasetV2",
-    (*_CYCLE, "num_parallel_calls: int64"),
-    {**_FUNCTION, "sloppy": False},
+    (*CYCLE, "num_parallel_calls: int64"),
+    {**FUNCTION, "sloppy": False},
 )
 _AHEAD = ("buffer_output_elements: int64", "prefetch_input_elements: int64")
-_calling(
+calling(
     "ParallelInterleaveDatasetV4",
-    (*_CYCLE, *_AHEAD, "num_parallel_calls: int64"),
-    {**_FUNCTION, "deterministic": b"default"},
+    (*CYCLE, *_AHEAD, "num_parallel_calls: int64"),
+    {**FUNCTION, "deterministic": b"default"},
 )
 for _op in ("ParallelInterleaveDataset", "ExperimentalParallelInterleaveDataset"):
-    _calling(_op, (*_CYCLE, "sloppy: bool", *_AHEAD), _FUNCTION)
-_calling(
+    calling(_op, (*CYCLE, "sloppy: bool", *_AHEAD), FUNCTION)
+calling(
     "LegacyParallelInterleaveDatasetV2",
-    (*_CYCLE, *_AHEAD),
-    {**_FUNCTION, "deterministic": b"default"},
+    (*CYCLE, *_AHEAD),
+    {**FUNCTION, "deterministic": b"default"},
 )
-_calling(
+calling(
     "ScanDataset",
-    (_SOURCE, "initial_state: Tstate", _ARGUMENTS),
-    {**_FUNCTION, "Tstate": list, "preserve_cardinality": False, "use_default_device": True},
+    (SOURCE, "initial_state: Tstate", ARGUMENTS),
+    {**FUNCTION, "Tstate": list, "preserve_cardinality": False, "use_default_device": True},
+)
+_OLD = {"f": function.Reference, "Targuments": list, **TYPED}
+calling(
+    "ExperimentalMapDataset",
+    (SOURCE, ARGUMENTS),
+    {**_OLD, "use_inter_op_parallelism": True, "preserve_cardinality": False},
+)
+calling(
+    "ExperimentalScanDataset",
+    (SOURCE, "initial_state: Tstate", ARGUMENTS),
+    {**_OLD, "Tstate": list, "preserve_cardinality": False},
+)
+calling(
+    "ExperimentalTakeWhileDataset",
+    (SOURCE, ARGUMENTS),
+    {"predicate": function.Reference, "Targuments": list, **TYPED},
 )
 _PHASES = ("init_func", "next_func", "finalize_func")
-_calling(
+calling(
     "GeneratorDataset",
     tuple(f"{phase}_other_args: T{phase}_args" for phase in _PHASES),
     {
         **dict.fromkeys(_PHASES, function.Reference),
         **{f"T{phase}_args": list for phase in _PHASES},
-        **_NAMED,
+        **NAMED,
     },
 )
 
 
 def _grouping(name: str, functions: tuple[str, ...], attrs: dict[str, Any]) -> None:
-    _calling(
+    calling(
         name,
-        (_SOURCE, *(f"{each}_other_arguments: T{each}_other_arguments" for each in functions)),
+        (SOURCE, *(f"{each}_other_arguments: T{each}_other_arguments" for each in functions)),
         {
             **dict.fromkeys(functions, function.Reference),
             **{f"T{each}_other_arguments": list for each in functions},
@@ -216,12 +240,16 @@ def _grouping(name: str, functions: tuple[str, ...], attrs: dict[str, Any]) -> N
     )
 
 
-_grouping("GroupByWindowDataset", ("key_func", "reduce_func", "window_size_func"), _NAMED)
+for _op, _attrs in (
+    ("GroupByWindowDataset", NAMED),
+    ("ExperimentalGroupByWindowDataset", TYPED),
+):
+    _grouping(_op, ("key_func", "reduce_func", "window_size_func"), _attrs)
 for _op in ("GroupByReducerDataset", "ExperimentalGroupByReducerDataset"):
-    _grouping(_op, ("key_func", "init_func", "reduce_func", "finalize_func"), _TYPED)
-_FILES = ("filenames: string", "compression_type: string", "buffer_size: int64")
-_dataset("TextLineDataset", _FILES, {"metadata": b""}, facts.EXTERNAL)
-_dataset("TFRecordDataset", _FILES, {"metadata": b""}, facts.EXTERNAL)
+    _grouping(_op, ("key_func", "init_func", "reduce_func", "finalize_func"), TYPED)
+FILES = ("filenames: string", "compression_type: string", "buffer_size: int64")
+dataset("TextLineDataset", FILES, {"metadata": b""}, facts.EXTERNAL)
+dataset("TFRecordDataset", FILES, {"metadata": b""}, facts.EXTERNAL)
 _RECORDS = (
     "filenames: string",
     "header_bytes: int64",
@@ -229,8 +257,8 @@ _RECORDS = (
     "footer_bytes: int64",
     "buffer_size: int64",
 )
-_dataset("FixedLengthRecordDataset", _RECORDS, {"metadata": b""}, facts.EXTERNAL)
-_dataset(
+dataset("FixedLengthRecordDataset", _RECORDS, {"metadata": b""}, facts.EXTERNAL)
+dataset(
     "FixedLengthRecordDatasetV2",
     (*_RECORDS, "compression_type: string"),
     {"metadata": b""},

@@ -11,6 +11,20 @@ def _crossed(ctx: ShapeContext) -> rules.Shapes:
     return ((None, 2), (None,), (2,))
 
 
+def _ragged_crossed(ctx: ShapeContext) -> rules.Shapes:
+    """The first known number of rows decides the size of the splits."""
+    attrs = ctx.attrs
+    ragged, sparse = len(attrs["ragged_values_types"]), attrs["Nsparse"]
+    rows: int | None = None
+    for splits in ctx.inputs[ragged : 2 * ragged]:
+        (count,) = rules.with_rank(splits, 1)
+        rows = rows if count is None else count
+    for dense in ctx.inputs[2 * ragged + 3 * sparse :]:
+        count, _ = rules.with_rank(dense, 2)
+        rows = rows if count is None else count + 1
+    return ((None,), (rows,))
+
+
 def _reshaped(ctx: ShapeContext) -> rules.Shapes:
     indices = rules.with_rank(ctx.inputs[0], 2)
     shapes.with_rank(ctx.inputs[1], 1)
@@ -72,6 +86,67 @@ define(
         shape=_crossed,
         types={"out_type": _CROSSED, "internal_type": _CROSSED},
         minima={"N": 0, "num_buckets": 0},
+        not_differentiable=True,
+    )
+)
+_SPARSE_INPUTS = (
+    "indices: N * int64",
+    "values: sparse_types",
+    "shapes: N * int64",
+    "dense_inputs: dense_types",
+)
+for _name, _more, _value in (
+    ("SparseCrossV2", ("sep: string",), "string"),
+    (
+        "SparseCrossHashed",
+        ("num_buckets: int64", "strong_hash: bool", "salt: int64"),
+        "int64",
+    ),
+):
+    define(
+        OpDef(
+            _name,
+            (*_SPARSE_INPUTS, *_more),
+            ("output_indices: int64", f"output_values: {_value}", "output_shape: int64"),
+            attrs={"N": int, "sparse_types": list, "dense_types": list},
+            shape=_crossed,
+            types={"sparse_types": _CROSSED, "dense_types": _CROSSED},
+            minima={"N": 0},
+            not_differentiable=True,
+        )
+    )
+define(
+    OpDef(
+        "RaggedCross",
+        (
+            "ragged_values: ragged_values_types",
+            "ragged_row_splits: ragged_splits_types",
+            "sparse_indices: Nsparse * int64",
+            "sparse_values: sparse_values_types",
+            "sparse_shape: Nsparse * int64",
+            "dense_inputs: dense_types",
+        ),
+        ("output_values: out_values_type", "output_row_splits: out_row_splits_type"),
+        attrs={
+            "Nsparse": int,
+            "input_order": bytes,
+            "hashed_output": bool,
+            "num_buckets": int,
+            "hash_key": int,
+            **dict.fromkeys(("ragged_values_types", "ragged_splits_types"), list),
+            **dict.fromkeys(("sparse_values_types", "dense_types"), list),
+            **dict.fromkeys(("out_values_type", "out_row_splits_type"), dtypes.DType),
+        },
+        shape=_ragged_crossed,
+        types={
+            **dict.fromkeys(
+                ("ragged_values_types", "sparse_values_types", "dense_types", "out_values_type"),
+                _CROSSED,
+            ),
+            "ragged_splits_types": typesets.INDEX,
+            "out_row_splits_type": typesets.INDEX,
+        },
+        minima={"Nsparse": 0, "num_buckets": 0},
         not_differentiable=True,
     )
 )

@@ -140,6 +140,18 @@ for _op in ("PartitionedCall", "StatefulPartitionedCall"):
         )
     )
 define(
+    # The nodes of the function run on the device of the call, unless they name a device themselves.
+    OpDef(
+        "RemoteCall",
+        ("target: string", "args: Tin"),
+        ("output: Tout",),
+        attrs={"Tin": list, "Tout": list, "f": function.Reference},
+        shape=_undeclared,
+        effect=facts.CALLS,
+        role=facts.Role.CALL,
+    )
+)
+define(
     # A number is true if it is not 0, and a string if it is not empty. A tensor with axes is true
     # if it has elements.
     OpDef(

@@ -21,6 +21,10 @@ def _declared(ctx: ShapeContext) -> rules.Shapes:
     return tuple(shape.internal for shape in declared)
 
 
+def _with_deleter(ctx: ShapeContext) -> rules.Shapes:
+    return ((), ())
+
+
 for _op in ("Iterator", "IteratorV2"):
     define(
         OpDef(
@@ -34,6 +38,31 @@ for _op in ("Iterator", "IteratorV2"):
             role=facts.Role.HANDLE,
         )
     )
+for _op, _outputs in (
+    ("AnonymousIterator", ("handle: resource",)),
+    ("AnonymousIteratorV2", ("handle: resource", "deleter: variant")),
+    ("AnonymousIteratorV3", ("handle: resource",)),
+):
+    define(
+        OpDef(
+            _op,
+            outputs=_outputs,
+            attrs=_TYPED,
+            minima=_MINIMA,
+            shape=rules.scalar if len(_outputs) == 1 else _with_deleter,
+            not_differentiable=True,
+            effect=facts.MAKES,
+        )
+    )
+define(
+    OpDef(
+        "DeleteIterator",
+        ("handle: resource", "deleter: variant"),
+        shape=rules.nothing,
+        not_differentiable=True,
+        effect=facts.changes("handle"),
+    )
+)
 define(
     # The function begins the pass when a step first asks for an element.
     OpDef(

@@ -121,6 +121,13 @@ for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resourc
         },
         minima={"key_index": -2, "value_index": -2, "vocab_size": -1},
     )
+_define(
+    "InitializeTableFromDataset",
+    ("table_handle: resource", "dataset: variant"),
+    (),
+    rules.nothing,
+    _changes | facts.EXTERNAL | facts.BLOCKS,
+)
 _define("LookupTableRemoveV2", ("table_handle: resource", "keys: Tin"), (), rules.nothing, _changes)
 define(
     OpDef(
