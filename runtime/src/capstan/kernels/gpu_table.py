@@ -97,6 +97,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "BatchMatMul BatchMatMulV2 BatchToSpaceND BiasAdd BiasAddGrad Ceil CheckNumerics Conv2D "
         "Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "
         "Conv3DBackpropInputV2 Cos DepthwiseConv2dNative DepthwiseConv2dNativeBackpropFilter "
+        "Einsum "
         "DepthwiseConv2dNativeBackpropInput Digamma Dilation2D Dilation2DBackpropFilter "
         "Dilation2DBackpropInput DivNoNan DynamicPartition Elu EluGrad Erf Erfc "
         "Exp Expm1 ExtractImagePatches ExtractVolumePatches Floor InvGrad IsFinite IsInf IsNan "
