@@ -304,6 +304,17 @@ ELSEWHERE = {
         "StatelessMultinomial", "StatelessRandomNormal", "StatelessRandomUniform",
         "StatelessRandomUniformInt", "StatelessTruncatedNormal",
     },
+    "oracle/test_stateless_keys.py": {
+        "NonDeterministicInts", "RandomPoisson", "RngReadAndSkip", "RngSkip",
+        "StatefulRandomBinomial", "StatefulStandardNormalV2", "StatefulTruncatedNormal",
+        "StatefulUniform", "StatefulUniformFullInt", "StatefulUniformInt",
+        "StatelessParameterizedTruncatedNormal", "StatelessRandomBinomial",
+        "StatelessRandomGammaV2", "StatelessRandomGammaV3", "StatelessRandomGetAlg",
+        "StatelessRandomGetKeyCounter", "StatelessRandomGetKeyCounterAlg",
+        "StatelessRandomNormalV2", "StatelessRandomPoisson", "StatelessRandomUniformFullInt",
+        "StatelessRandomUniformFullIntV2", "StatelessRandomUniformIntV2",
+        "StatelessRandomUniformV2", "StatelessTruncatedNormalV2",
+    },
     "kernels/test_sampling.py": {
         "RandomUniform", "RandomStandardNormal", "TruncatedNormal", "RandomUniformInt",
     },

@@ -167,9 +167,18 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": FLOATS, "output_dtype": _INDEX}, "Multinomial StatelessMultinomial"),
     (
         {"dtype": FLOATS},
-        "StatelessRandomNormal StatelessRandomUniform StatelessTruncatedNormal",
+        "StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomUniform "
+        "StatelessRandomUniformV2 StatelessTruncatedNormal StatelessTruncatedNormalV2",
     ),
-    ({"dtype": _INDEX}, "StatelessRandomUniformInt"),
+    ({"dtype": _INDEX}, "StatelessRandomUniformInt StatelessRandomUniformIntV2"),
+    (
+        {"dtype": _INDEX | {dtypes.uint32, dtypes.uint64}},
+        "StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2",
+    ),
+    (
+        {},
+        "StatelessRandomGetAlg StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg",
+    ),
     (
         {"dtype": _WIDE},
         "ResourceScatterAdd ResourceScatterDiv ResourceScatterMax ResourceScatterMin "

@@ -23,7 +23,8 @@ _AS_THEY_ARE = frozenset(
     {
         "AsString", "Bitcast", "Cast", "Cross", "DecodePaddedRaw", "DecodeRaw", "HistogramSummary",
         "OnesLike", "RandomStandardNormal", "RandomUniform", "ScalarSummary", "TruncatedNormal",
-        "StatelessRandomNormal", "StatelessRandomUniform", "StatelessTruncatedNormal",
+        "StatelessRandomNormal", "StatelessRandomNormalV2", "StatelessRandomUniform",
+        "StatelessRandomUniformV2", "StatelessTruncatedNormal", "StatelessTruncatedNormalV2",
     }
 )  # fmt: skip
 """Ops whose rows list types, and whose kernels convert to or from bfloat16 themselves.
