@@ -85,6 +85,16 @@ def i1e(x: Any) -> Any:
     return _scaled(_NEAR_1, _FAR_1, x) * factor
 
 
+def i0(x: Any) -> Any:
+    """Return I0 of float64 numbers."""
+    return i0e(x) * np.exp(np.abs(x))
+
+
+def i1(x: Any) -> Any:
+    """Return I1 of float64 numbers. Its sign is that of x."""
+    return i1e(x) * np.exp(np.abs(x))
+
+
 def _kernel(function: Function) -> Any:
     def make(node: NodeContext) -> Function:
         target = node.output_dtypes[0].as_numpy_dtype
@@ -98,5 +108,7 @@ def _kernel(function: Function) -> Any:
     return make
 
 
+register(Kernel("BesselI0", _kernel(i0)))
+register(Kernel("BesselI1", _kernel(i1)))
 register(Kernel("BesselI0e", _kernel(i0e)))
 register(Kernel("BesselI1e", _kernel(i1e)))

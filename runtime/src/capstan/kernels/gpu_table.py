@@ -46,7 +46,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": PLAIN | {dtypes.int16}}, "Pack Tile"),
     (
         {"T": PLAIN | {dtypes.int8}},
-        "ResourceStridedSliceAssign Slice StridedSlice StridedSliceAssign StridedSliceGrad",
+        "ResourceStridedSliceAssign Slice StridedSlice StridedSliceAssign StridedSliceGrad "
+        "TensorStridedSliceUpdate",
     ),
     ({"T": _NUMBERS | {dtypes.bool_}}, "BroadcastTo"),
     ({"T": _NUMBERS | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Pad PadV2 ReverseV2"),
@@ -91,7 +92,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": FLOATS | {dtypes.int64} | _SMALL}, "PreventGradient"),
     (
         {"T": FLOATS},
-        "ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam ApplyCenteredRMSProp "
+        "ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam ApplyAddSign "
+        "ApplyCenteredRMSProp ApplyPowerSign "
         "ApplyGradientDescent "
         "ApplyMomentum ApplyRMSProp ArgMax ArgMin AvgPool AvgPoolGrad "
         "BatchMatMul BatchMatMulV2 BatchToSpaceND BiasAdd BiasAddGrad Ceil CheckNumerics Conv2D "
@@ -107,11 +109,13 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "RealDiv ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad ResizeNearestNeighbor "
         "ResizeNearestNeighborGrad ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad "
         "ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad "
+        "ResourceApplyAddSign ResourceApplyPowerSign "
         "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyKerasMomentum "
         "ResourceApplyMomentum ResourceApplyRMSProp Rsqrt RsqrtGrad "
         "ScatterMax ScatterMin SegmentSum Selu SeluGrad Sigmoid SigmoidGrad Sin Softmax "
         "SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad Softsign SoftsignGrad SpaceToBatchND "
-        "Split Sqrt SqrtGrad Tan Tanh TanhGrad Xdivy Xlogy",
+        "Split Sqrt SqrtGrad Tan Tanh TanhGrad Xdivy "
+        "Xlog1py Xlogy",
     ),
     (
         {"T": _NARROW},
@@ -137,8 +141,13 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "MaxPoolGradWithArgmax MaxPoolWithArgmax",
     ),
     ({"T": _WIDE | _INDEX | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Where"),
-    ({"T": FLOATS}, "BesselI0e BesselI1e CumulativeLogsumexp EuclideanNorm Lgamma"),
+    (
+        {"T": FLOATS},
+        "BesselI0 BesselI0e BesselI1 BesselI1e CumulativeLogsumexp Erfinv EuclideanNorm "
+        "Lgamma Ndtri",
+    ),
     ({"T": _WIDE}, "NextAfter Polygamma Zeta"),
+    ({"Ta": FLOATS, "Tb": FLOATS, "Tout": FLOATS}, "BatchMatMulV3"),
     ({"T": _SINGLE | {dtypes.int32}}, "Bincount"),
     ({"T": _SINGLE}, "SparseTensorDenseMatMul"),
     ({"T": _WIDE | _INDEX}, "Bucketize"),

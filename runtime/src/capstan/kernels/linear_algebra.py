@@ -217,6 +217,17 @@ def _eigen(node: NodeContext) -> Function:
     return decompose
 
 
+def self_adjoint_eigen(matrix: Array) -> tuple[Any, Any]:
+    """Return the eigenvalues and the eigenvectors of self-adjoint matrices in host memory.
+
+    Raises:
+        InvalidArgumentError: the matrices are not square, or have no eigenvectors.
+    """
+    _check_square(matrix)
+    values, vectors = _checked(np.linalg.eigh, _NO_EIGENVECTORS, matrix)
+    return values, vectors
+
+
 register(Kernel("Cholesky", _cholesky))
 register(Kernel("CholeskyGrad", constantly(_cholesky_grad)))
 register(Kernel("LogMatrixDeterminant", constantly(_log_determinant)))

@@ -32,7 +32,7 @@ _AS_THEY_ARE = frozenset(
 The kernel of Bitcast reads its bits, and that of Cross rounds each step as TensorFlow does.
 """
 
-_PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "MatMul"})
+_PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "MatMul"})
 """Ops whose kernels compute bfloat16 on devices, which have fast products of it."""
 
 _MOVES = frozenset({"OneHot", "ScatterNd", "Select", "SelectV2"})
