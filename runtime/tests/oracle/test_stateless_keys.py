@@ -109,6 +109,64 @@ def test_old_ops_of_a_generator_draw_its_stream(
     assert_close(*both(v1, tasks, program))
 
 
+def test_a_generator_of_capstan_draws_what_that_of_a_newer_client_draws(
+    v1: Any, tasks: genuine.Tasks
+) -> None:
+    def program(tf: Any) -> list[Any]:
+        module = tf.random.experimental
+        first = module.Generator.from_key_counter(5, [2**62 + 7, -1], 1)
+        second = module.Generator.from_seed(2**70 + 3, 1)
+        drawn: list[Any] = [first.key]
+        for draw in (
+            lambda: first.normal([3], 1.0, 2.0),
+            lambda: first.uniform([2, 2], -1, dtype=tf.float64),
+            lambda: first.truncated_normal([9]),
+            lambda: second.uniform([4], 3, 9, dtype=tf.int32),
+            lambda: second.uniform_full_int([4]),
+            lambda: second.make_seeds(2),
+            lambda: second.state.read_value(),
+            lambda: first.state.read_value(),
+        ):
+            with tf.control_dependencies(drawn):
+                drawn.append(draw())
+        return drawn
+
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        fetches = program(capstan)
+        session.run(capstan.global_variables_initializer())
+        ours = session.run(fetches)
+    with v1.Graph().as_default(), v1.Session() as session:
+        fetches = program(v1)
+        session.run(v1.global_variables_initializer())
+        assert_close(ours, session.run(fetches))
+
+
+def test_generators_are_copied_split_reset_and_shared_by_a_graph() -> None:
+    module = capstan.random.experimental
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        source = module.Generator.from_state([1, 2, 3], 1)
+        copy = module.Generator(copy_from=source)
+        session.run([source.state.initializer, copy.state.initializer])
+        one, two = source.split(2)
+        assert module.get_global_generator() is module.get_global_generator()
+        module.set_global_generator(one)
+        assert module.get_global_generator() is one
+        session.run([one.state.initializer, two.state.initializer])
+        states = session.run([one.state, two.state])
+        assert [list(state[:2]) for state in states] == [[0, 0], [0, 0]]
+        assert states[0][2] != states[1][2]
+        session.run(copy.skip(1))
+        assert session.run(copy.state).tolist() == [257, 2, 3]
+        session.run(copy.reset([4, 5, 6]))
+        assert session.run(copy.state).tolist() == [4, 5, 6]
+        session.run(copy.reset_from_seed(-1))
+        assert session.run(copy.state).tolist() == module.create_rng_state(-1, 1).tolist()
+        with pytest.raises(ValueError, match="Unsupported algorithm id: 9"):
+            module.Generator.from_seed(1, 9)
+        with pytest.raises(ValueError, match="either copy_from, or both state and alg"):
+            module.Generator(state=[1, 2, 3])
+
+
 def test_numbers_with_parameters_have_their_means(v1: Any, tasks: genuine.Tasks) -> None:
     count = 4000
 

@@ -53,7 +53,8 @@ def drawn(
     with np.errstate(all="ignore"):
         bounds = (least - mean) / deviation, (most - mean) / deviation
         found = mean + deviation * _standard(generator, *bounds)
-        return np.clip(found, least, most)
+        result: Array = np.clip(found, least, most)
+        return result
 
 
 def _for_rows(values: Array, shape: tuple[int, ...], name: str) -> Array:

@@ -47,7 +47,7 @@ def _permute(node: NodeContext) -> Function:
     def permuted(x: Array) -> Array:
         if x.ndim not in (1, 2):
             raise invalid(f"input must be a vector or 2D tensor, but got shape {show(x.shape)}")
-        letters = source, target
+        letters: tuple[str, ...] = (source, target)
         if len(x) == len(source) - _SPATIAL:
             letters = tuple("".join(a for a in text if a not in "NC") for text in letters)
         if len(x) != len(letters[0]):

@@ -102,6 +102,7 @@ def _plan(equation: Equation, known: tuple[tuple[int, ...], ...]) -> _Plan:
     # An operand may lack the first axes of an ellipsis, or have the size 1 there.
     batches = [_own(shared, labels, shape) for labels, shape in zip((x, y), known, strict=True)]
     ends = _sizes(of_x, sizes), _sizes(of_y, sizes)
+    pair: tuple[tuple[int, ...], ...]
     if summed:
         inner, rows, columns = (
             math.prod(each) for each in (_sizes(summed, sizes), ends[0], ends[1])
@@ -194,7 +195,7 @@ def _einsum(node: NodeContext) -> Function:
         elif plan.is_matmul:
             result = multiply(*factors, place)
         else:
-            result = np.multiply(*factors, place)
+            result = np.multiply(factors[0], factors[1], place)
         if count == 2 and place is not None:
             return out
         return _placed(plan.finished(result), inputs, out)

@@ -26,7 +26,7 @@ def _reverse(x: Array, is_turned: Array) -> Array:
         raise invalid(
             f"'dims' must be a vector of {x.ndim} elements, but has shape {show(is_turned.shape)}"
         )
-    steps = tuple(slice(None, None, -1 if turns else 1) for turns in is_turned.tolist())
+    steps: Any = [slice(None, None, -1 if turns else 1) for turns in is_turned.tolist()]
     return x[(*steps, ...)].copy()
 
 

@@ -225,7 +225,8 @@ def integers_between(
     drawn = whole(words, count, unsigned)
     rest = drawn % unsigned.type(high - low) if count else drawn
     # The sum wraps around, as low may be negative.
-    return (rest + unsigned.type(low % (1 << 8 * dtype.itemsize))).astype(dtype)
+    shifted: Array = rest + unsigned.type(low % (1 << 8 * dtype.itemsize))
+    return shifted.astype(dtype)
 
 
 def _integers(source: Callable[[NodeContext], Source]) -> Callable[[NodeContext], Function]:

@@ -5,6 +5,14 @@ from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
 
+def _resized(ctx: ShapeContext) -> rules.Shapes:
+    return _transformed(ctx, is_halved=False)
+
+
+def _halved(ctx: ShapeContext) -> rules.Shapes:
+    return _transformed(ctx, is_halved=True)
+
+
 def _transformed(ctx: ShapeContext, *, is_halved: bool) -> rules.Shapes:
     shape, lengths, axes = ctx.inputs[0], ctx.constant(1), ctx.constant(2)
     shapes.merge(rules.with_rank(ctx.inputs[1], 1), rules.with_rank(ctx.inputs[2], 1))
@@ -35,7 +43,7 @@ for _name, _input, _output in (
                 **({"Treal": dtypes.float32} if _has_real else {}),
                 "Tcomplex": dtypes.complex64,
             },
-            shape=lambda ctx, is_halved=_name == "RFFTND": _transformed(ctx, is_halved=is_halved),
+            shape=_halved if _name == "RFFTND" else _resized,
             types={
                 **({"Treal": typesets.WIDE} if _has_real else {}),
                 "Tcomplex": typesets.COMPLEX,
