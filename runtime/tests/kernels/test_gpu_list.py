@@ -25,6 +25,8 @@ OTHERS = {
     **dict.fromkeys(
         (
             *("BatchMatMulV3", "BesselI0", "BesselI1", "Erfinv", "Ndtri", "Xlog1py"),
+            *("BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e"),
+            *("BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence"),
             *("StatelessRandomGetAlg", "StatelessRandomGetKeyCounter"),
             *("StatelessRandomGetKeyCounterAlg", "StatelessRandomNormalV2"),
             *("StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2"),

@@ -198,6 +198,14 @@ CASES: dict[str, Strategy] = {
     ),
     "LogicalNot": lambda row, dtype=None: unary(row, dtypes.bool_),
     **dict.fromkeys(("Log", "Log1p", "Sqrt", "Rsqrt"), positive),
+    **dict.fromkeys(("BesselJ0", "BesselJ1", "Dawsn", "FresnelCos", "FresnelSin"), unary),
+    **dict.fromkeys(
+        (
+            *("BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1"),
+            *("Expint", "Spence"),
+        ),
+        positive,
+    ),
     **dict.fromkeys(("Acos", "Acosh", "Asin", "Atanh", "Tan"), between),
     **dict.fromkeys(("Digamma", "Lgamma"), off_integers),
     **dict.fromkeys(("Invert", "PopulationCount"), signed),

@@ -58,7 +58,7 @@ _FAR_1: Final = (
 )  # fmt: skip
 
 
-def _series(coefficients: Sequence[float], t: Any) -> Any:
+def series(coefficients: Sequence[float], t: Any) -> Any:
     """Return a Chebyshev series by Clenshaw's recurrence."""
     last, total = np.zeros_like(t), np.zeros_like(t)
     for coefficient in coefficients[:0:-1]:
@@ -70,8 +70,8 @@ def _scaled(near: Sequence[float], far: Sequence[float], x: Any) -> Any:
     """Return the function of |x|. That of order 1 is divided by |x| up to the limit."""
     size = np.abs(x)
     small, large = np.minimum(size, _LIMIT), np.maximum(size, _LIMIT)
-    beyond = _series(far, 2 * _LIMIT / large - 1) / np.sqrt(large)
-    return np.where(size <= _LIMIT, _series(near, small * (2 / _LIMIT) - 1), beyond)
+    beyond = series(far, 2 * _LIMIT / large - 1) / np.sqrt(large)
+    return np.where(size <= _LIMIT, series(near, small * (2 / _LIMIT) - 1), beyond)
 
 
 def i0e(x: Any) -> Any:

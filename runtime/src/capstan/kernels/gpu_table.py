@@ -143,6 +143,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": _WIDE | _INDEX | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Where"),
     (
         {"T": FLOATS},
+        "BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Dawsn Expint "
+        "FresnelCos FresnelSin Spence "
         "BesselI0 BesselI0e BesselI1 BesselI1e CumulativeLogsumexp Erfinv EuclideanNorm "
         "Lgamma Ndtri",
     ),
