@@ -118,11 +118,31 @@ def test_einsum_and_its_gradients(v1: Any, tasks: genuine.Tasks, equation: str) 
         lambda v1: [
             v1.math.erfinv([-1.0, 1.0, 0.0, 1e-9, 2.0]), v1.math.ndtri([0.0, 1.0, 0.5, -1.0]),
         ],
+        lambda v1: [
+            getattr(v1.math.special, name)(np.float64([-np.inf, -3, -0.5, 0, 700, 1e5, np.nan]))
+            for name in (
+                *("bessel_i0", "bessel_j0", "bessel_j1", "bessel_k0", "bessel_k1e", "bessel_y0"),
+                *("bessel_y1", "dawsn", "expint", "fresnel_cos", "fresnel_sin", "spence"),
+            )
+        ],
+        lambda v1: [
+            v1.random.experimental.stateless_shuffle(np.arange(9), [3, seed]) for seed in range(3)
+        ],
+        lambda v1: v1.math.approx_max_k(np.float32(SIGNAL[0, 0]), 2),
         lambda v1: v1.raw_ops.ApproximateEqual(x=[1.0, 2.0], y=[1.1, 2.5], tolerance=0.2),
     ],
 )  # fmt: skip
 def test_newer_array_ops(v1: Any, tasks: genuine.Tasks, program: Any) -> None:
     assert_alike(v1, tasks, program)
+
+
+def test_the_smallest_elements_along_any_axis(v1: Any, tasks: genuine.Tasks) -> None:
+    """TensorFlow finds on a CPU only the largest elements of the last axis."""
+    signal = np.float32(SIGNAL)
+    with v1.Graph().as_default(), v1.Session(tasks.target()) as session:
+        values, places = session.run(v1.math.approx_min_k(signal, 2, reduction_dimension=1))
+    np.testing.assert_array_equal(values, np.sort(signal, 1)[:, :2])
+    np.testing.assert_array_equal(places, np.argsort(signal, 1)[:, :2])
 
 
 def test_transforms_along_any_axes(v1: Any, tasks: genuine.Tasks) -> None:

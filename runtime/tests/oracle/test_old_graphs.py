@@ -88,6 +88,19 @@ def _listed(values: Any) -> Any:
     return values if isinstance(values, tuple) else [values]
 
 
+def test_images_are_cut_at_random_places() -> None:
+    image = np.arange(5 * 4 * 2, dtype=np.float32).reshape(5, 4, 2)
+    with tf.Graph().as_default(), tf.Session() as session:
+        cut = raw.RandomCrop(image, np.int64([2, 3]), seed=3, seed2=4)
+        assert cut.shape == (2, 3, 2)
+        corners = {session.run(cut)[0, 0, 0] for _ in range(40)}
+        places = {image[top, left, 0] for top in range(4) for left in range(2)}
+        assert len(corners) > 4
+        assert corners <= places
+        with pytest.raises(tf.errors.InvalidArgumentError, match="size must be within the image"):
+            session.run(raw.RandomCrop(image, tf.placeholder_with_default(np.int64([6, 3]), None)))
+
+
 def test_old_rows_without_a_kernel_in_tensorflow_are_right() -> None:
     with tf.Graph().as_default(), tf.Session() as session:
         x, mean, wide, beta, gamma = map(tf.constant, (X, *np.float32(np.ones((4, 3)) * 2)))
