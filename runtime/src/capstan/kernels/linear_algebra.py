@@ -210,9 +210,9 @@ def _eigen(node: NodeContext) -> Function:
         _check_square(matrix)
         if not has_vectors:
             values = _checked(call, _NO_EIGENVECTORS, np.linalg.eigvalsh, matrix)
-            return values, np.zeros_like(matrix, shape=(0,))
+            return values.astype(matrix.dtype, copy=False), np.zeros_like(matrix, shape=(0,))
         values, vectors = _checked(call, _NO_EIGENVECTORS, np.linalg.eigh, matrix)
-        return values, vectors
+        return values.astype(matrix.dtype, copy=False), vectors
 
     return decompose
 

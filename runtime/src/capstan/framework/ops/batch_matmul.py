@@ -79,7 +79,7 @@ for _op, _rule, _of_operands in (
             attrs={"adj_x": False, "adj_y": False, "grad_x": False, "grad_y": False},
             shape=_rule,
             gradient=_of_operands,
-            types={"T": typesets.FIELD},
+            types={"T": (*typesets.FIELD, dtypes.int16)},
         )
     )
 define(
