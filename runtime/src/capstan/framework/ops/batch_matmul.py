@@ -67,9 +67,9 @@ def _as(tensor: Any, kind: dtypes.DType, raw: Raw) -> Any:
     return tensor if tensor.dtype == kind else raw.Cast(tensor, DstT=kind)
 
 
-for _op, _rule, _of_operands in (
-    ("BatchMatMul", _shape, _gradient),
-    ("BatchMatMulV2", _broadcast_shape, _broadcast_gradient),
+for _op, _rule, _of_operands, _types in (
+    ("BatchMatMul", _shape, _gradient, typesets.FIELD),
+    ("BatchMatMulV2", _broadcast_shape, _broadcast_gradient, (*typesets.FIELD, dtypes.int16)),
 ):
     define(
         OpDef(
@@ -79,7 +79,7 @@ for _op, _rule, _of_operands in (
             attrs={"adj_x": False, "adj_y": False, "grad_x": False, "grad_y": False},
             shape=_rule,
             gradient=_of_operands,
-            types={"T": (*typesets.FIELD, dtypes.int16)},
+            types={"T": _types},
         )
     )
 define(
