@@ -62,8 +62,8 @@ class _Plan:
         """Whether the product has the elements of the output in their order."""
         return not self.repeats and self.order == tuple(range(len(self.order)))
 
-    def finished(self, product: Array) -> Array:
-        """Return the output, which may be a view of the product."""
+    def finished(self, product: Array, module: Any) -> Array:
+        """Return the output, which may be a view of the product. `module` is that of its array."""
         result = product if product.shape == self.split else product.reshape(self.split)
         if self.order != tuple(range(len(self.order))):
             result = result.transpose(self.order)
@@ -71,8 +71,8 @@ class _Plan:
             count = result.shape[axis]
             shape = [1] * (result.ndim + 1)
             shape[axis] = shape[-1] = count
-            is_diagonal = np.eye(count, dtype=bool).reshape(shape)
-            result = np.where(is_diagonal, result[..., None], np.zeros((), result.dtype))
+            is_diagonal = module.eye(count, dtype=bool).reshape(shape)
+            result = np.where(is_diagonal, result[..., None], result.dtype.type(0))
         return result.transpose(self.places) if self.repeats else result
 
 
@@ -178,7 +178,7 @@ def _einsum(node: NodeContext) -> Function:
         equation = einsum_equation.parse(node.attrs["equation"])
     except ValueError as error:
         raise invalid(str(error)) from None
-    multiply = integer_products.multiply_of(node)
+    multiply, module = integer_products.multiply_of(node), node.hardware.arrays
     plan_of = functools.lru_cache(maxsize=16)(functools.partial(_plan, equation))
     count = int(node.attrs["N"])
 
@@ -198,7 +198,7 @@ def _einsum(node: NodeContext) -> Function:
             result = np.multiply(factors[0], factors[1], place)
         if count == 2 and place is not None:
             return out
-        return _placed(plan.finished(result), inputs, out)
+        return _placed(plan.finished(result, module), inputs, out)
 
     return einsum
 
@@ -208,7 +208,8 @@ def _placed(result: Array, inputs: Sequence[Array], out: Array | None) -> Array:
     if out is not None:
         np.copyto(out, result)
         return out
-    return result.copy() if len(inputs) == 1 else np.ascontiguousarray(result)
+    is_fresh = len(inputs) > 1 and result.flags.c_contiguous
+    return result if is_fresh else result.copy()
 
 
 register(Kernel("Einsum", _einsum, out=True))
