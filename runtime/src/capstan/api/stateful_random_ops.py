@@ -89,6 +89,7 @@ class Generator(trackable.Trackable):
         """
         if (copy_from is None) == (state is None) or (state is None) != (alg is None):
             raise ValueError("Generator needs either copy_from, or both state and alg")
+        self._alg: int
         if copy_from is not None:
             first, self._alg = copy_from.state.initialized_value(), copy_from.algorithm
         else:
