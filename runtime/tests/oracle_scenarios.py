@@ -202,7 +202,7 @@ SCENARIOS: dict[str, tuple[Scenario, frozenset[str]]] = {
     **{
         kind: (_updating(kind), frozenset({kind, f"Resource{kind}"}))
         for kind in (
-            "ApplyGradientDescent", "ApplyAdam", "ApplyAdaMax",
+            "ApplyGradientDescent", "ApplyAdam", "ApplyAdaMax", "ApplyAddSign", "ApplyPowerSign",
             *(prefix + name for prefix in ("Apply", "SparseApply") for name in ALGORITHMS),
         )
     },

@@ -127,6 +127,55 @@ def test_the_variants_of_adam_compute_their_formulas(is_resource: bool, is_large
     np.testing.assert_allclose(found, variant(SUMMED, [0, 2], is_largest), rtol=1e-5)
 
 
+def signed(grads: Any, *, is_power: bool) -> Any:
+    """AddSign or PowerSign with a rate of 0.1 and half the signs, by its formula."""
+    values, mean, found = START.astype(np.float64), np.zeros((3, 2)), []
+    for _ in range(3):
+        mean = 0.9 * mean + 0.1 * grads
+        signs = 0.5 * np.sign(grads) * np.sign(mean)
+        values = values - 0.1 * (3.0**signs if is_power else 2 + signs) * grads
+        found.append(values.copy())
+    return found
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+@pytest.mark.parametrize("is_power", [False, True])
+def test_optimizers_by_signs_compute_their_formulas(is_power: bool, is_resource: bool) -> None:
+    def made() -> Any:
+        if is_power:
+            return opt.PowerSignOptimizer(0.1, base=3.0, sign_decay_fn=lambda step: 0.5)
+        return opt.AddSignOptimizer(0.1, alpha=2.0, sign_decay_fn=lambda step: 0.5)
+
+    for is_sparse in (False, True):
+        found = trained(made, is_resource, is_sparse)
+        grads = SUMMED if is_sparse else GRADS
+        np.testing.assert_allclose(found, signed(grads, is_power=is_power), rtol=1e-5)
+
+
+def test_signs_fade_with_the_global_step() -> None:
+    decay = opt.python.training.sign_decay
+    with tf.Graph().as_default(), tf.Session() as session:
+        step = tf.placeholder(tf.int64, [])
+        fetches = [
+            decay.get_linear_decay_fn(8)(step),
+            decay.get_cosine_decay_fn(8)(step),
+            decay.get_cosine_decay_fn(8, 2, zero_after=1)(step),
+            decay.get_restart_decay_fn(8, 2)(step),
+            decay.get_restart_decay_fn(8, 2, zero_after=0.5)(step),
+        ]
+        found = np.array([session.run(fetches, {step: at}) for at in (0, 2, 3, 9)])
+    half = 0.5 + 0.5 * np.cos(np.pi / 4)
+    wanted = [
+        [1, 1, 1, 1, 1],
+        [0.75, half, 0, 0.5, 0],
+        [0.625, 0.5 + 0.5 * np.cos(3 * np.pi / 8), 0.5, 1 - half, 0],
+        [0, 0, 0, 1, 0],
+    ]
+    np.testing.assert_allclose(found, wanted, atol=1e-6)
+    with pytest.raises(ValueError, match="global_step is required"):
+        decay.get_linear_decay_fn(8)(None)
+
+
 @pytest.mark.parametrize("parts", [None, 2])
 def test_moving_averages_are_saved_under_the_names_of_the_variables(
     parts: int | None, tmp_path: pathlib.Path

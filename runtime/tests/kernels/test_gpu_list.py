@@ -22,6 +22,19 @@ OTHERS = {
     **dict.fromkeys(
         ("MatrixDiagPartV3", "MatrixDiagV3", "MatrixSetDiagV3"), "TensorFlow 1.15 has only V2"
     ),
+    **dict.fromkeys(
+        (
+            *("BatchMatMulV3", "BesselI0", "BesselI1", "Erfinv", "Ndtri", "Xlog1py"),
+            *("BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e"),
+            *("BesselY0", "BesselY1", "Dawsn", "Expint", "FresnelCos", "FresnelSin", "Spence"),
+            *("StatelessRandomGetAlg", "StatelessRandomGetKeyCounter"),
+            *("StatelessRandomGetKeyCounterAlg", "StatelessRandomNormalV2"),
+            *("StatelessRandomUniformFullInt", "StatelessRandomUniformFullIntV2"),
+            *("StatelessRandomUniformIntV2", "StatelessRandomUniformV2"),
+            "StatelessTruncatedNormalV2",
+        ),
+        "TensorFlow 2 has kernels of GPUs of it",
+    ),
     "AccumulateNV2": "TensorFlow replaces it by operations with kernels of GPUs",
     "GatherTree": "TensorFlow's list leaves out the kernels of contrib",
     "StatelessCase": "TensorFlow 1.15 has only Case",
@@ -39,6 +52,7 @@ _ARRAYS = (
 )  # fmt: skip
 MORE_TYPES = {
     **dict.fromkeys(_ARRAYS, "elements of these types are in host memory, or need no arithmetic"),
+    "Einsum": "TensorFlow 2 has the kernel of float16",
     "TensorListSetItem": "TensorFlow has the other kernels of lists of truth values",
 }
 """Operations whose kernels serve more types than TensorFlow's, with the reason."""
@@ -94,6 +108,24 @@ ONLY_ON_CPU = {
     ),
     **dict.fromkeys(
         ("NonMaxSuppressionV2", "NonMaxSuppressionV3"), "the host chooses one box after another"
+    ),
+    **dict.fromkeys(
+        (
+            *("BatchFFT", "BatchFFT2D", "BatchFFT3D", "BatchIFFT", "BatchIFFT2D", "BatchIFFT3D"),
+            *("BatchMatrixBandPart", "BatchMatrixDiag", "BatchMatrixDiagPart"),
+            *("BatchMatrixSetDiag", "BatchMatrixTriangularSolve", "BatchSvd"),
+            *("BatchNormWithGlobalNormalization", "BatchNormWithGlobalNormalizationGrad"),
+            *("BatchToSpace", "BiasAddV1", "Concat", "Mod", "Reverse", "SpaceToBatch", "TileGrad"),
+            *("ApproximateEqual", "DataFormatDimMap", "DataFormatVecPermute", "TopK"),
+        ),
+        "only old graphs have it, or few, and the operations of today have kernels",
+    ),
+    **dict.fromkeys(
+        (
+            *("RngSkip", "StatefulStandardNormalV2", "StatefulTruncatedNormal"),
+            *("StatefulUniform", "StatefulUniformFullInt", "StatefulUniformInt"),
+        ),
+        "the host moves the counter of a generator, and draws on the device only without a state",
     ),
     "EagerPyFunc": "a Python function gets arrays of NumPy",
     "ParameterizedTruncatedNormal": "the host draws again until each number is between its bounds",

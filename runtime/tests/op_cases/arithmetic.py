@@ -141,6 +141,13 @@ def between(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 
 @st.composite
+def probabilities(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw one operand between 0 and 1."""
+    value = np.asarray(draw(numbers(row, dtype)).array(draw(small_shapes)) / 21)
+    return Case([np.asarray(value + value.dtype.type(0.5))])
+
+
+@st.composite
 def off_integers(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
     """Draw one operand that is no integer, because Digamma and Lgamma have poles there."""
     value = draw(numbers(row, dtype)).array(draw(small_shapes))
@@ -184,13 +191,21 @@ CASES: dict[str, Strategy] = {
             "Neg", "Abs", "Sign", "Square", "Exp", "Tanh", "Cos", "Sin", "Sigmoid", "Reciprocal",
             "Inv", "Floor", "Ceil", "Round", "IsFinite", "IsInf", "IsNan", "Relu", "L2Loss",
             "Relu6", "Elu", "Selu", "LeakyRelu", "Softplus", "Softsign", "ZerosLike", "OnesLike",
-            "Asinh", "Atan", "BesselI0e", "BesselI1e", "Cosh", "Erf", "Erfc", "Expm1", "Rint",
-            "Sinh",
+            "Asinh", "Atan", "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "Cosh", "Erf",
+            "Erfc", "Expm1", "Rint", "Sinh",
         ),
         unary,
     ),
     "LogicalNot": lambda row, dtype=None: unary(row, dtypes.bool_),
     **dict.fromkeys(("Log", "Log1p", "Sqrt", "Rsqrt"), positive),
+    **dict.fromkeys(("BesselJ0", "BesselJ1", "Dawsn", "FresnelCos", "FresnelSin"), unary),
+    **dict.fromkeys(
+        (
+            *("BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1"),
+            *("Expint", "Spence"),
+        ),
+        positive,
+    ),
     **dict.fromkeys(("Acos", "Acosh", "Asin", "Atanh", "Tan"), between),
     **dict.fromkeys(("Digamma", "Lgamma"), off_integers),
     **dict.fromkeys(("Invert", "PopulationCount"), signed),
@@ -206,7 +221,8 @@ CASES: dict[str, Strategy] = {
     ),
     **dict.fromkeys(("FloorMod", "TruncateMod"), modulo),
     **dict.fromkeys(("LeftShift", "RightShift"), shifted),
-    "Xlogy": times_logarithm, "Pow": power, "Cross": vectors,
+    "Erfinv": between, "Ndtri": probabilities,
+    **dict.fromkeys(("Xlogy", "Xlog1py"), times_logarithm), "Pow": power, "Cross": vectors,
     **dict.fromkeys(("Polygamma", "Zeta"), orders),
     **dict.fromkeys(("Igamma", "Igammac"), gamma_operands), "Betainc": beta_operands,
     **dict.fromkeys(

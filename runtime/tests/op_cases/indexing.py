@@ -229,7 +229,7 @@ CASES: dict[str, Strategy] = {
     **dict.fromkeys(
         (
             *("ScatterNdNonAliasingAdd", "TensorScatterUpdate", "TensorScatterAdd"),
-            "TensorScatterSub",
+            *("TensorScatterSub", "TensorScatterMax", "TensorScatterMin"),
         ),
         changed_nd,
     ),

@@ -6,6 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
+from capstan.core import dtypes
 from capstan.framework import opdef
 from op_cases.drawing import Case, Draw, Strategy, numbers, ranked
 
@@ -22,16 +23,53 @@ def matmul(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 @st.composite
 def batch_matmul(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
-    give = draw(numbers(row, dtype))
+    give = draw(numbers(row, dtype, "Tout" if row.name == "BatchMatMulV3" else "T"))
     rows, inner, columns, size = (draw(st.integers(0, 3)) for _ in range(4))
     turn_x, turn_y = draw(st.booleans()), draw(st.booleans())
     batches = [((size,), (size,)), ((), ())]
-    if row.name == "BatchMatMulV2":
+    if row.name != "BatchMatMul":
         batches += [((size,), ()), ((1,), (2, size)), ((size, 1), (1, 2))]
     first, second = draw(st.sampled_from(batches))
     x = give.array((*first, *((inner, rows) if turn_x else (rows, inner))))
     y = give.array((*second, *((columns, inner) if turn_y else (inner, columns))))
-    return Case([x, y], {"adj_x": turn_x, "adj_y": turn_y})
+    attrs: dict[str, Any] = {"adj_x": turn_x, "adj_y": turn_y}
+    if row.name == "BatchMatMulV3":
+        attrs["Tout"] = dtypes.as_dtype(give.dtype)
+    return Case([x, y], attrs)
+
+
+EQUATIONS = (
+    "ij,jk->ik", "ij->ji", "ii->i", "ij->", "iij->j", "bqnh,bknh->bnqk", "abc,cd->abd",
+    "i,j->ij", "ij,ij->ij", "ij,j->i", "...ij,...jk->...ik", "...ij,jk->...ik", "i...,...j->j...i",
+    "aab,bcc->ac", "ij,k->k", ",ij->ij", "ab,bc->cca", "...->...", "...,a->a...",
+)  # fmt: skip
+"""Products, sums, transpositions, traces and broadcasts."""
+
+
+@st.composite
+def einsum(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
+    """Draw an equation, and a size from 1 to 3 for each label. An ellipsis may be broadcast."""
+    give = draw(numbers(row, dtype))
+    equation = draw(st.sampled_from(EQUATIONS))
+    sizes = {label: draw(st.integers(1, 3)) for label in sorted(set(equation) - set(".->,"))}
+    batches = draw(
+        arrays.mutually_broadcastable_shapes(num_shapes=2, max_dims=2, min_side=1, max_side=2)
+    )
+    shapes = [
+        [
+            size
+            for label in part.replace("...", ".")
+            for size in (batch if label == "." else (sizes[label],))
+        ]
+        for part, batch in zip(
+            equation.split("->")[0].split(","), batches.input_shapes, strict=False
+        )
+    ]
+    operands = [give.array(shape) for shape in shapes]
+    if give.dtype.itemsize == 2:
+        # Small integers, because TensorFlow rounds each step of these sums.
+        operands = [np.asarray(np.rint(each) % 4).astype(give.dtype) for each in operands]
+    return Case([operands], {"equation": equation})
 
 
 @st.composite
@@ -109,6 +147,7 @@ def doubled(draw: Draw, row: opdef.OpDef, dtype: Any = None) -> Case:
 
 CASES: dict[str, Strategy] = {
     "MatMul": matmul, "BatchMatMul": batch_matmul, "BatchMatMulV2": batch_matmul,
+    "BatchMatMulV3": batch_matmul, "Einsum": einsum,
     **dict.fromkeys(("MatrixDiagPart", "MatrixSetDiag", "MatrixBandPart"), matrices),
     **dict.fromkeys(
         (

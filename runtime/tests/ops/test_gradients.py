@@ -150,6 +150,9 @@ def test_few_ops_have_no_gradient_rule() -> None:
     trees = {name for name in no_gradient if "BoostedTrees" in name}
     others = set(no_gradient) - on_handles - calls - made_by_the_compiler - updates - images - trees
     assert others - lookups <= {
+        "ApproxTopK", "BatchCholeskyGrad", "BatchNormWithGlobalNormalizationGrad",
+        "BatchSelfAdjointEig", "Eig", "FFTND", "IFFTND", "IRFFTND", "MatrixExponential", "Mod",
+        "RFFTND", "SelfAdjointEig", "TileGrad",
         "Assign", "AssignAdd", "AssignSub", "AudioSpectrogram", "Bitcast", "CholeskyGrad",
         "CollectiveBcastRecv", "CollectiveBcastSend", "CollectiveGather", "CollectiveReduce",
         "DecodeWav", "DeepCopy", "Empty", "EncodeWav", "Fingerprint", "InplaceAdd", "InplaceSub",
@@ -233,3 +236,33 @@ def test_the_gradient_of_softmax_losses_can_be_differentiated_again() -> None:
                     ends.append((runner.run(first, {x: moved}) ** 2).sum())
                 expected[place] = (ends[0] - ends[1]) / (2 * STEP)
             np.testing.assert_allclose(runner.run(second, {x: logits}), expected, atol=1e-6)
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("shape", [(2, 2), (1, 2), (2,)])
+def test_an_updated_slice_passes_its_gradient_to_the_value(shape: tuple[int, ...]) -> None:
+    with graphs.Graph().as_default():
+        x = convert.constant(np.arange(12.0).reshape(3, 4))
+        value = convert.constant(np.ones(shape))
+        y = raw.TensorStridedSliceUpdate(x, [0, 1], [2, 4], [1, 2], value)
+        weights = np.arange(1.0, 13).reshape(3, 4)
+        by_x, by_value = gradients.gradients(raw.Mul(y, weights), [x, value])
+        runner = interpreter.Interpreter()
+        part = weights[0:2, 1:4:2]
+        kept = weights.copy()
+        kept[0:2, 1:4:2] = 0
+        np.testing.assert_array_equal(runner.run(by_x), kept)
+        expected = part if shape == (2, 2) else part.sum(0).reshape(shape)
+        np.testing.assert_array_equal(runner.run(by_value), expected)
+
+
+@pytest.mark.e2e
+def test_gamma_numbers_without_a_state_have_a_gradient_for_each_parameter() -> None:
+    with graphs.Graph().as_default():
+        alpha = convert.constant(np.array([0.5, 3.0]))
+        drawn = raw.StatelessRandomGammaV2([7, 2], [1, 2], alpha)
+        (slope,) = gradients.gradients(drawn, alpha)
+        each = raw.RandomGammaGrad(alpha, drawn)
+        runner = interpreter.Interpreter()
+        found, expected = runner.run(slope), runner.run(each)
+    np.testing.assert_allclose(found, expected.sum(0))

@@ -17,6 +17,12 @@ GRAD = np.array([[1 - 1j, 0.5j], [2 + 0.5j, -1 + 0j]])
 KINDS = pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 
 Function = Callable[[Any, Any, Any], Any]
+
+
+def restored(tf: Any, values: Any, vectors: Any) -> Any:
+    return tf.matmul(vectors * tf.exp(values), vectors, adjoint_b=True)
+
+
 SMOOTH: dict[str, Function] = {
     "add": lambda tf, z, w: z + w,
     "sub": lambda tf, z, w: z - w,
@@ -40,6 +46,21 @@ SMOOTH: dict[str, Function] = {
     "cos": lambda tf, z, w: tf.cos(z),
     "tanh": lambda tf, z, w: tf.tanh(z),
     "sigmoid": lambda tf, z, w: tf.sigmoid(z),
+    **{
+        name: lambda tf, z, w, name=name: getattr(tf, name)(z)
+        for name in (
+            *("acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh", "tan"),
+            "expm1",
+        )
+    },
+    "euclidean norm": lambda tf, z, w: tf.math.reduce_euclidean_norm(z, 0, True),
+    "eigenvalues": lambda tf, z, w: tf.linalg.eigvalsh([z + tf.transpose(z, conjugate=True)]),
+    "the matrix of eigenvalues and eigenvectors": lambda tf, z, w: restored(
+        tf, *tf.linalg.eigh(z + tf.transpose(z, conjugate=True))
+    ),
+    "xlogy": lambda tf, z, w: tf.math.xlogy(z, w),
+    "xdivy": lambda tf, z, w: tf.math.xdivy(z, w),
+    "multiply_no_nan": lambda tf, z, w: tf.math.multiply_no_nan(z, w),
     "add_n": lambda tf, z, w: tf.add_n([z, w, z]),
     "accumulate_n": lambda tf, z, w: tf.math.accumulate_n([z, w]),
     "reduce_sum": lambda tf, z, w: tf.reduce_sum(z, 0, keepdims=True),

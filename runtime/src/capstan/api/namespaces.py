@@ -255,6 +255,17 @@ _NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
+_INNER: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
+    "random": {
+        "experimental": _homes(
+            "stateful_random_ops",
+            "Generator create_rng_state get_global_generator set_global_generator",
+        )
+    }
+}
+"""The namespaces in namespaces."""
+
+
 def _paths(names: Mapping[str, str]) -> dict[str, str]:
     """Return the path of each name of a namespace."""
     return {
@@ -268,4 +279,6 @@ def __getattr__(name: str) -> Any:
     if name not in _NAMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     alias.grow("capstan", {name: (_paths(_NAMES[name]),)})
+    for inner, names in _INNER.get(name, {}).items():
+        alias.grow(f"capstan.{name}", {inner: (_paths(names),)})
     return sys.modules[f"capstan.{name}"]

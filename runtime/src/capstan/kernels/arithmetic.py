@@ -83,6 +83,10 @@ def _xlogy(x: Array, y: Array, out: Array | None = None) -> Any:
     return _zero_where(np.equal(x, 0), np.multiply(x, np.log(y), out))
 
 
+def _xlog1py(x: Array, y: Array, out: Array | None = None) -> Any:
+    return _zero_where(np.equal(x, 0), np.multiply(x, np.log1p(y), out))
+
+
 def _xdivy(x: Array, y: Array, out: Array | None = None) -> Any:
     return _zero_where(np.equal(x, 0), np.true_divide(x, y, out))
 
@@ -208,6 +212,7 @@ for _op, _function, _operator in (
     ("DivNoNan", _div_no_nan, ""),
     ("MulNoNan", _mul_no_nan, ""),
     ("Xlogy", _xlogy, ""),
+    ("Xlog1py", _xlog1py, ""),
     ("Xdivy", _xdivy, ""),
     ("Maximum", _maximum, ""),
     ("Minimum", _minimum, ""),

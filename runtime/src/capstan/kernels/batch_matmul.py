@@ -12,7 +12,8 @@ from capstan.kernels.rejection import invalid
 def _batch_matmul(node: NodeContext) -> Function:
     transpose_x, transpose_y = bool(node.attrs["adj_x"]), bool(node.attrs["adj_y"])
     is_complex = node.output_dtypes[0].is_complex
-    is_broadcasting = node.op == "BatchMatMulV2"
+    is_broadcasting = node.op != "BatchMatMul"
+    target = node.output_dtypes[0].as_numpy_dtype
 
     multiply = integer_products.multiply_of(node)
 
@@ -33,6 +34,7 @@ def _batch_matmul(node: NodeContext) -> Function:
             raise invalid(
                 f"Matrix size-incompatible: In[0]: {show(x.shape)}, In[1]: {show(y.shape)}"
             )
+        left, right = (each.astype(target, copy=False) for each in (left, right))
         try:
             product: Array = multiply(left, right, out)
         except ValueError:
@@ -50,5 +52,5 @@ def _adjoint(x: Array, is_complex: bool) -> Array:
     return np.conjugate(turned) if is_complex else turned
 
 
-for _op in ("BatchMatMul", "BatchMatMulV2"):
+for _op in ("BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"):
     register(Kernel(_op, _batch_matmul, out=True))

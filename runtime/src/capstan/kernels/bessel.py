@@ -58,7 +58,7 @@ _FAR_1: Final = (
 )  # fmt: skip
 
 
-def _series(coefficients: Sequence[float], t: Any) -> Any:
+def series(coefficients: Sequence[float], t: Any) -> Any:
     """Return a Chebyshev series by Clenshaw's recurrence."""
     last, total = np.zeros_like(t), np.zeros_like(t)
     for coefficient in coefficients[:0:-1]:
@@ -70,8 +70,8 @@ def _scaled(near: Sequence[float], far: Sequence[float], x: Any) -> Any:
     """Return the function of |x|. That of order 1 is divided by |x| up to the limit."""
     size = np.abs(x)
     small, large = np.minimum(size, _LIMIT), np.maximum(size, _LIMIT)
-    beyond = _series(far, 2 * _LIMIT / large - 1) / np.sqrt(large)
-    return np.where(size <= _LIMIT, _series(near, small * (2 / _LIMIT) - 1), beyond)
+    beyond = series(far, 2 * _LIMIT / large - 1) / np.sqrt(large)
+    return np.where(size <= _LIMIT, series(near, small * (2 / _LIMIT) - 1), beyond)
 
 
 def i0e(x: Any) -> Any:
@@ -83,6 +83,16 @@ def i1e(x: Any) -> Any:
     """Return I1(x) * exp(-|x|) of float64 numbers. Its sign is that of x."""
     factor = np.where(np.abs(x) <= _LIMIT, x, np.sign(x))
     return _scaled(_NEAR_1, _FAR_1, x) * factor
+
+
+def i0(x: Any) -> Any:
+    """Return I0 of float64 numbers."""
+    return i0e(x) * np.exp(np.abs(x))
+
+
+def i1(x: Any) -> Any:
+    """Return I1 of float64 numbers. Its sign is that of x."""
+    return i1e(x) * np.exp(np.abs(x))
 
 
 def _kernel(function: Function) -> Any:
@@ -98,5 +108,7 @@ def _kernel(function: Function) -> Any:
     return make
 
 
+register(Kernel("BesselI0", _kernel(i0)))
+register(Kernel("BesselI1", _kernel(i1)))
 register(Kernel("BesselI0e", _kernel(i0e)))
 register(Kernel("BesselI1e", _kernel(i1e)))

@@ -35,13 +35,26 @@ def _bounded_normal(node: NodeContext) -> Function:
         if not np.prod(shape):
             return np.empty(shape, dtype)
         mean, deviation, least, most = (np.broadcast_to(row, shape).reshape(-1) for row in rows)
-        _check(mean, deviation, least, most)
-        with np.errstate(all="ignore"):
-            bounds = (least - mean) / deviation, (most - mean) / deviation
-            drawn = mean + deviation * _standard(generator, *bounds)
-            return np.clip(drawn, least, most).reshape(shape).astype(dtype)
+        return drawn(generator, mean, deviation, least, most).reshape(shape).astype(dtype)
 
     return sample
+
+
+def drawn(
+    generator: np.random.Generator, mean: Array, deviation: Array, least: Array, most: Array
+) -> Array:
+    """Draw one number for each element of the parameters, which are vectors of one length.
+
+    Raises:
+        InvalidArgumentError: a mean is not finite, a deviation is not above 0, or bounds exclude
+            all numbers.
+    """
+    _check(mean, deviation, least, most)
+    with np.errstate(all="ignore"):
+        bounds = (least - mean) / deviation, (most - mean) / deviation
+        found = mean + deviation * _standard(generator, *bounds)
+        result: Array = np.clip(found, least, most)
+        return result
 
 
 def _for_rows(values: Array, shape: tuple[int, ...], name: str) -> Array:

@@ -135,5 +135,53 @@ def _first_places(x: Array) -> Array:
     return table[x]
 
 
+def _unique_rows(node: NodeContext) -> Function:
+    dtype, has_counts = node.output_dtypes[1].as_numpy_dtype, len(node.output_dtypes) == 3
+
+    def unique(x: Array, axis: Array) -> tuple[Array, ...]:
+        values, places = _distinct_along(x, axis, dtype)
+        if not has_counts:
+            return values, places
+        at = int(axis.reshape(-1)[0]) if axis.size else 0
+        counts = np.bincount(places, minlength=values.shape[at]).astype(dtype)
+        return values, places, counts
+
+    return unique
+
+
+def _distinct_along(x: Array, axis: Array, dtype: Any) -> tuple[Array, Array]:
+    """Return the distinct slices along an axis in the order of their first appearance.
+
+    Raises:
+        InvalidArgumentError: there is no axis and `x` is no vector, or there is no such axis.
+    """
+    if not axis.size:
+        return distinct(x, dtype)
+    if axis.shape not in ((), (1,)):
+        raise invalid(f"axis expects a 1D vector with one element, but got {show(axis.shape)}")
+    at = int(axis.reshape(-1)[0])
+    if not -x.ndim <= at < x.ndim:
+        raise invalid(f"axis expects to be between {-x.ndim} and {x.ndim}, but got {at}")
+    rows = np.moveaxis(x, at, 0)
+    flat = rows.reshape(len(rows), -1)
+    if flat.shape[1] == 1:
+        values, places = distinct(flat[:, 0], dtype)
+        return np.moveaxis(values.reshape(-1, *rows.shape[1:]), 0, at).copy(), places
+    if x.dtype.hasobject or not flat.size:
+        keys = list(map(tuple, flat.tolist()))
+        ranks = {key: rank for rank, key in enumerate(dict.fromkeys(keys))}
+        places = np.fromiter(map(ranks.__getitem__, keys), dtype, len(keys))
+        first = np.array([keys.index(key) for key in ranks], np.intp)
+    else:
+        _, first, place = np.unique(flat, True, True, axis=0)
+        order = np.argsort(first)
+        rank = np.empty(len(order), dtype)
+        rank[order] = np.arange(len(order))
+        first, places = first[order], rank[place.reshape(-1)]
+    return np.moveaxis(rows[first], 0, at).copy(), places
+
+
+register(Kernel("UniqueV2", _unique_rows))
+register(Kernel("UniqueWithCountsV2", _unique_rows))
 register(Kernel("Unique", _unique, join=Join(_unique_of_several)))
 register(Kernel("UniqueWithCounts", _unique_with_counts))

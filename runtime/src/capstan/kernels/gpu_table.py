@@ -46,7 +46,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": PLAIN | {dtypes.int16}}, "Pack Tile"),
     (
         {"T": PLAIN | {dtypes.int8}},
-        "ResourceStridedSliceAssign Slice StridedSlice StridedSliceAssign StridedSliceGrad",
+        "ResourceStridedSliceAssign Slice StridedSlice StridedSliceAssign StridedSliceGrad "
+        "TensorStridedSliceUpdate",
     ),
     ({"T": _NUMBERS | {dtypes.bool_}}, "BroadcastTo"),
     ({"T": _NUMBERS | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Pad PadV2 ReverseV2"),
@@ -91,12 +92,14 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": FLOATS | {dtypes.int64} | _SMALL}, "PreventGradient"),
     (
         {"T": FLOATS},
-        "ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam ApplyCenteredRMSProp "
+        "ApplyAdaMax ApplyAdadelta ApplyAdagrad ApplyAdagradV2 ApplyAdam ApplyAddSign "
+        "ApplyCenteredRMSProp ApplyPowerSign "
         "ApplyGradientDescent "
         "ApplyMomentum ApplyRMSProp ArgMax ArgMin AvgPool AvgPoolGrad "
         "BatchMatMul BatchMatMulV2 BatchToSpaceND BiasAdd BiasAddGrad Ceil CheckNumerics Conv2D "
         "Conv2DBackpropFilter Conv2DBackpropInput Conv3D Conv3DBackpropFilterV2 "
         "Conv3DBackpropInputV2 Cos DepthwiseConv2dNative DepthwiseConv2dNativeBackpropFilter "
+        "Einsum "
         "DepthwiseConv2dNativeBackpropInput Digamma Dilation2D Dilation2DBackpropFilter "
         "Dilation2DBackpropInput DivNoNan DynamicPartition Elu EluGrad Erf Erfc "
         "Exp Expm1 ExtractImagePatches ExtractVolumePatches Floor InvGrad IsFinite IsInf IsNan "
@@ -106,11 +109,13 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "RealDiv ReciprocalGrad Relu Relu6 Relu6Grad ReluGrad ResizeNearestNeighbor "
         "ResizeNearestNeighborGrad ResourceApplyAdaMax ResourceApplyAdadelta ResourceApplyAdagrad "
         "ResourceApplyAdagradV2 ResourceApplyAdam ResourceApplyAdamWithAmsgrad "
+        "ResourceApplyAddSign ResourceApplyPowerSign "
         "ResourceApplyCenteredRMSProp ResourceApplyGradientDescent ResourceApplyKerasMomentum "
         "ResourceApplyMomentum ResourceApplyRMSProp Rsqrt RsqrtGrad "
         "ScatterMax ScatterMin SegmentSum Selu SeluGrad Sigmoid SigmoidGrad Sin Softmax "
         "SoftmaxCrossEntropyWithLogits Softplus SoftplusGrad Softsign SoftsignGrad SpaceToBatchND "
-        "Split Sqrt SqrtGrad Tan Tanh TanhGrad Xdivy Xlogy",
+        "Split Sqrt SqrtGrad Tan Tanh TanhGrad Xdivy "
+        "Xlog1py Xlogy",
     ),
     (
         {"T": _NARROW},
@@ -136,8 +141,15 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "MaxPoolGradWithArgmax MaxPoolWithArgmax",
     ),
     ({"T": _WIDE | _INDEX | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Where"),
-    ({"T": FLOATS}, "BesselI0e BesselI1e CumulativeLogsumexp EuclideanNorm Lgamma"),
+    (
+        {"T": FLOATS},
+        "BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e BesselY0 BesselY1 Dawsn Expint "
+        "FresnelCos FresnelSin Spence "
+        "BesselI0 BesselI0e BesselI1 BesselI1e CumulativeLogsumexp Erfinv EuclideanNorm "
+        "Lgamma Ndtri",
+    ),
     ({"T": _WIDE}, "NextAfter Polygamma Zeta"),
+    ({"Ta": FLOATS, "Tb": FLOATS, "Tout": FLOATS}, "BatchMatMulV3"),
     ({"T": _SINGLE | {dtypes.int32}}, "Bincount"),
     ({"T": _SINGLE}, "SparseTensorDenseMatMul"),
     ({"T": _WIDE | _INDEX}, "Bucketize"),
@@ -166,9 +178,18 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": FLOATS, "output_dtype": _INDEX}, "Multinomial StatelessMultinomial"),
     (
         {"dtype": FLOATS},
-        "StatelessRandomNormal StatelessRandomUniform StatelessTruncatedNormal",
+        "StatelessRandomNormal StatelessRandomNormalV2 StatelessRandomUniform "
+        "StatelessRandomUniformV2 StatelessTruncatedNormal StatelessTruncatedNormalV2",
     ),
-    ({"dtype": _INDEX}, "StatelessRandomUniformInt"),
+    ({"dtype": _INDEX}, "StatelessRandomUniformInt StatelessRandomUniformIntV2"),
+    (
+        {"dtype": _INDEX | {dtypes.uint32, dtypes.uint64}},
+        "StatelessRandomUniformFullInt StatelessRandomUniformFullIntV2",
+    ),
+    (
+        {},
+        "StatelessRandomGetAlg StatelessRandomGetKeyCounter StatelessRandomGetKeyCounterAlg",
+    ),
     (
         {"dtype": _WIDE},
         "ResourceScatterAdd ResourceScatterDiv ResourceScatterMax ResourceScatterMin "

@@ -19,11 +19,11 @@ _FEW: Final = 16
 """Up to this number, the largest elements are found faster one after another."""
 
 
-def _top_k(node: NodeContext) -> Function:
+def top_k(node: NodeContext) -> Function:
     # Unlike its negation, the complement of an integer never overflows.
     reverse = np.negative if node.output_dtypes[0].is_floating else np.invert
 
-    def top_k(x: Array, k: Array) -> tuple[Any, Any]:
+    def found_in(x: Array, k: Array) -> tuple[Any, Any]:
         count = number(k, "k")
         if not x.ndim:
             raise invalid("input must be >= 1-D, got shape []")
@@ -38,7 +38,7 @@ def _top_k(node: NodeContext) -> Function:
             values = np.take_along_axis(x, places, -1)
         return values, on_host(places.astype(np.int32))
 
-    return top_k
+    return found_in
 
 
 def _places(x: Array, count: int, reverse: Function) -> Array:
@@ -121,5 +121,5 @@ def _nth_element(node: NodeContext) -> Function:
     return nth_element
 
 
-register(Kernel("TopKV2", _top_k))
+register(Kernel("TopKV2", top_k))
 register(Kernel("NthElement", _nth_element))

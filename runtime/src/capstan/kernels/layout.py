@@ -32,10 +32,10 @@ def _conjugate_transpose(node: NodeContext) -> Function:
     return lambda x, order: np.conjugate(_transpose(x, order))
 
 
-def _concat(node: NodeContext) -> Function:
+def concat(node: NodeContext) -> Function:
     count = node.attrs["N"]
 
-    def concat(*arrays: Array) -> Array:
+    def joined(*arrays: Array) -> Array:
         parts, axis = arrays[:count], int(arrays[count].item())
         out = arrays[count + 1] if len(arrays) > count + 1 else None
         try:
@@ -43,7 +43,7 @@ def _concat(node: NodeContext) -> Function:
         except (ValueError, np.exceptions.AxisError):
             raise _concat_error(parts, axis) from None
 
-    return concat
+    return joined
 
 
 def _concat_error(parts: Sequence[Array], axis: int) -> Exception:
@@ -257,7 +257,7 @@ def _pad(x: Array, margins: Array, out: Array | None = None) -> Array:
 
 register(Kernel("Transpose", constantly(_transpose), alias=True))
 register(Kernel("ConjugateTranspose", _conjugate_transpose, alias=True))
-register(Kernel("ConcatV2", _concat, out=True))
+register(Kernel("ConcatV2", concat, out=True))
 register(Kernel("ConcatOffset", constantly(_concat_offset)))
 register(Kernel("Pack", _pack, out=True))
 register(Kernel("Unpack", _unpack, out=True))

@@ -210,11 +210,22 @@ def _eigen(node: NodeContext) -> Function:
         _check_square(matrix)
         if not has_vectors:
             values = _checked(call, _NO_EIGENVECTORS, np.linalg.eigvalsh, matrix)
-            return values, np.zeros_like(matrix, shape=(0,))
+            return values.astype(matrix.dtype, copy=False), np.zeros_like(matrix, shape=(0,))
         values, vectors = _checked(call, _NO_EIGENVECTORS, np.linalg.eigh, matrix)
-        return values, vectors
+        return values.astype(matrix.dtype, copy=False), vectors
 
     return decompose
+
+
+def self_adjoint_eigen(matrix: Array) -> tuple[Any, Any]:
+    """Return the eigenvalues and the eigenvectors of self-adjoint matrices in host memory.
+
+    Raises:
+        InvalidArgumentError: the matrices are not square, or have no eigenvectors.
+    """
+    _check_square(matrix)
+    values, vectors = _checked(np.linalg.eigh, _NO_EIGENVECTORS, matrix)
+    return values, vectors
 
 
 register(Kernel("Cholesky", _cholesky))

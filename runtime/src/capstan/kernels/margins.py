@@ -84,7 +84,7 @@ def _block(x: Array, block_shape: Array, margins: Array, name: str) -> tuple[lis
     return block, pairs
 
 
-def _space_to_batch(x: Array, block_shape: Array, paddings: Array) -> Array:
+def space_to_batch(x: Array, block_shape: Array, paddings: Array) -> Array:
     block, pairs = _block(x, block_shape, paddings, "paddings")
     rest = x.shape[1 + len(block) :]
     padded = np.pad(x, [(0, 0), *pairs, *((0, 0) for _ in rest)])
@@ -102,7 +102,7 @@ def _space_to_batch(x: Array, block_shape: Array, paddings: Array) -> Array:
     return parts.transpose(order).reshape(x.shape[0] * math.prod(block), *split[::2], *rest)
 
 
-def _batch_to_space(x: Array, block_shape: Array, crops: Array) -> Array:
+def batch_to_space(x: Array, block_shape: Array, crops: Array) -> Array:
     block, pairs = _block(x, block_shape, crops, "crops")
     count, rest = math.prod(block), x.shape[1 + len(block) :]
     if x.shape[0] % count:
@@ -174,7 +174,7 @@ def _image(x: Array) -> tuple[int, ...]:
 register(Kernel("PadV2", constantly(_pad)))
 register(Kernel("MirrorPad", _mirror_pad))
 register(Kernel("MirrorPadGrad", _mirror_pad_grad))
-register(Kernel("SpaceToBatchND", constantly(_space_to_batch)))
-register(Kernel("BatchToSpaceND", constantly(_batch_to_space)))
+register(Kernel("SpaceToBatchND", constantly(space_to_batch)))
+register(Kernel("BatchToSpaceND", constantly(batch_to_space)))
 register(Kernel("SpaceToDepth", _space_to_depth))
 register(Kernel("DepthToSpace", _depth_to_space))

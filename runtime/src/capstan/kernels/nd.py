@@ -104,6 +104,14 @@ def _replace(table: Array, indices: Array, values: Array) -> None:
     table[indices] = values
 
 
+def _raise(table: Array, indices: Array, values: Array) -> None:
+    rows.at(np.maximum, table, indices, values)
+
+
+def _lower(table: Array, indices: Array, values: Array) -> None:
+    rows.at(np.minimum, table, indices, values)
+
+
 def _scatter(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
     empty: Any = b"" if dtype is object else 0
@@ -149,7 +157,13 @@ register(Kernel("GatherNd", constantly(_gather)))
 register(Kernel("ResourceGatherNd", constantly(_gather_from_variable)))
 register(Kernel("ScatterNd", _scatter))
 register(Kernel("ScatterNdNonAliasingAdd", _updated(_add)))
-for _kind, _change in (("Update", _replace), ("Add", _add), ("Sub", _subtract)):
+for _kind, _change in (
+    ("Update", _replace),
+    ("Add", _add),
+    ("Sub", _subtract),
+    ("Max", _raise),
+    ("Min", _lower),
+):
     register(Kernel(f"TensorScatter{_kind}", _updated(_change)))
     register(Kernel(f"ScatterNd{_kind}", _changed(_change)))
     register(Kernel(f"ResourceScatterNd{_kind}", _changed_resource(_change)))

@@ -70,7 +70,7 @@ def normal(words: Array, dtype: np.dtype[Any]) -> Any:
     bits, rest = 8 * words.dtype.itemsize, words >> 1
     from_end = (rest.astype(_computed(dtype)) + 0.5) * 2.0**-bits
     from_middle = ((rest ^ (1 << bits - 1) - 1).astype(_computed(dtype)) + 0.5) * 2.0**-bits
-    return _signed(words, _quantile(from_middle, from_end, dtype))
+    return _signed(words, quantile(from_middle, from_end, dtype))
 
 
 BOUND = 2.0
@@ -88,7 +88,7 @@ def truncated(words: Array, dtype: np.dtype[Any]) -> Any:
     bits = 8 * words.dtype.itemsize
     part = ((words >> 1).astype(_computed(dtype)) + 0.5) * 2.0 ** (1 - bits)
     from_middle = part * _WITHIN_BOUND
-    size = _quantile(from_middle, 0.5 - from_middle, dtype)
+    size = quantile(from_middle, 0.5 - from_middle, dtype)
     return _signed(words, np.minimum(size, BOUND))
 
 
@@ -122,7 +122,7 @@ def _signed(words: Array, sizes: Array) -> Any:
     return np.where((words & 1) == 0, sizes, -sizes)
 
 
-def _quantile(from_middle: Array, from_end: Array, dtype: np.dtype[Any]) -> Any:
+def quantile(from_middle: Array, from_end: Array, dtype: np.dtype[Any]) -> Any:
     """Return the normally distributed number that is larger than 0.5 + `from_middle` of all.
 
     `from_end` is 0.5 - `from_middle`. The caller gives both, because one is exact where the

@@ -30,20 +30,20 @@ def _for_each(draw: Draw) -> Callable[[NodeContext], Function]:
             shape = (*sizes_in(sizes), *parameter.shape)
             with np.errstate(over="ignore"):
                 drawn = draw(generator, parameter.astype(np.float64), shape)
-                return _integers(drawn, dtype) if dtype.kind == "i" else drawn.astype(dtype)
+                return integers(drawn, dtype) if dtype.kind == "i" else drawn.astype(dtype)
 
         return sample
 
     return make
 
 
-def _gamma(generator: np.random.Generator, alpha: Array, shape: tuple[int, ...]) -> Array:
+def gamma(generator: np.random.Generator, alpha: Array, shape: tuple[int, ...]) -> Array:
     is_sound = (alpha >= 0) & (alpha < np.inf)
     drawn = generator.standard_gamma(np.where(is_sound, alpha, 1.0), shape)
     return np.where(is_sound, drawn, np.where(alpha > 0, np.inf, np.nan))
 
 
-def _poisson(generator: np.random.Generator, rate: Array, shape: tuple[int, ...]) -> Array:
+def poisson(generator: np.random.Generator, rate: Array, shape: tuple[int, ...]) -> Array:
     is_large = rate > _LARGE_RATE
     drawn = generator.poisson(np.where((rate > 0) & ~is_large, rate, 0.0), shape)
     drawn = np.where(np.isnan(rate), np.nan, drawn.astype(np.float64))
@@ -54,11 +54,12 @@ def _poisson(generator: np.random.Generator, rate: Array, shape: tuple[int, ...]
     return drawn
 
 
-def _integers(values: Array, dtype: np.dtype[Any]) -> Array:
+def integers(values: Array, dtype: np.dtype[Any]) -> Array:
     """Convert whole numbers. NaN becomes 0, and a number too large the largest float that fits."""
     most = np.nextafter(2.0 ** (8 * dtype.itemsize - 1), 0)
     return np.nan_to_num(np.minimum(values, most)).astype(dtype)
 
 
-register(Kernel("RandomGamma", _for_each(_gamma)))
-register(Kernel("RandomPoissonV2", _for_each(_poisson)))
+register(Kernel("RandomGamma", _for_each(gamma)))
+register(Kernel("RandomPoissonV2", _for_each(poisson)))
+register(Kernel("RandomPoisson", _for_each(poisson)))

@@ -208,8 +208,9 @@ def _euclidean_norm(node: NodeContext) -> Function:
     reduce: Function = sums.total
 
     def norm(x: Array, axes: Array) -> Any:
-        total = reduce(np.multiply(x, x), axes_in(axes), target, None, keep)
-        if dtype.is_floating:
+        square = np.multiply(x, np.conjugate(x) if dtype.is_complex else x)
+        total = reduce(square, axes_in(axes), target, None, keep)
+        if dtype.is_floating or dtype.is_complex:
             return np.sqrt(total)
         return np.sqrt(np.asarray(total).astype(np.float64)).astype(target)
 

@@ -23,7 +23,8 @@ _AS_THEY_ARE = frozenset(
     {
         "AsString", "Bitcast", "Cast", "Cross", "DecodePaddedRaw", "DecodeRaw", "HistogramSummary",
         "OnesLike", "RandomStandardNormal", "RandomUniform", "ScalarSummary", "TruncatedNormal",
-        "StatelessRandomNormal", "StatelessRandomUniform", "StatelessTruncatedNormal",
+        "StatelessRandomNormal", "StatelessRandomNormalV2", "StatelessRandomUniform",
+        "StatelessRandomUniformV2", "StatelessTruncatedNormal", "StatelessTruncatedNormalV2",
     }
 )  # fmt: skip
 """Ops whose rows list types, and whose kernels convert to or from bfloat16 themselves.
@@ -31,7 +32,7 @@ _AS_THEY_ARE = frozenset(
 The kernel of Bitcast reads its bits, and that of Cross rounds each step as TensorFlow does.
 """
 
-_PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "MatMul"})
+_PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "MatMul"})
 """Ops whose kernels compute bfloat16 on devices, which have fast products of it."""
 
 _MOVES = frozenset({"OneHot", "ScatterNd", "Select", "SelectV2"})

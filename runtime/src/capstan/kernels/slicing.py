@@ -14,6 +14,7 @@ from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.framework.ops import strides
 from capstan.kernels.creation import sizes_in
+from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import (
     Calls,
     Function,
@@ -196,6 +197,23 @@ def _outside(fault: IndexError) -> Exception:
     return invalid(f"Index out of range: {fault}")
 
 
+def _update(node: NodeContext) -> Function:
+    index_of = _index_reader(node)
+
+    def update(x: Array, begin: Array, end: Array, steps: Array, value: Array) -> Array:
+        made = np.array(x, order="C") if is_on_host(x) else x.copy()
+        try:
+            part = made[index_of(begin, end, steps)]
+        except IndexError as fault:
+            raise _outside(fault) from None
+        if part.size:
+            part[...] = _fitting(value, part.shape)
+        return made
+
+    return update
+
+
+register(Kernel("TensorStridedSliceUpdate", _update))
 register(Kernel("Slice", _slice, alias=True))
 register(
     Kernel("StridedSlice", _strided_slice, alias=True, join=Join(_slices_of_several, tables=(0,)))

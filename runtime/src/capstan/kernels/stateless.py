@@ -33,32 +33,41 @@ _FRACTION: Final = {"float16": 10, "bfloat16": 7, "float32": 23, "float64": 52}
 """The number of binary digits of a number of a type, after the first one."""
 
 
+PHILOX: Final = 1
+"""TensorFlow's number of the algorithm of Philox (core/framework/rng_alg.h)."""
+
+AUTOMATIC: Final = 3
+"""The algorithm of the device, which is Philox here."""
+
+
 class Words:
-    """The words of Philox for two seeds, in the memory of a device, by counter value."""
+    """The words of Philox for a key, in the memory of a device, by counter value."""
 
-    def __init__(self, seed: Array, home: device.Device, draw: device.Compiled) -> None:
-        """`seed` holds two integers. It is in host memory. `draw` runs `random_formulas.words()`.
-
-        Raises:
-            InvalidArgumentError: the seed does not hold two integers.
+    def __init__(
+        self,
+        key: tuple[Array, Array],
+        home: device.Device,
+        draw: device.Compiled,
+        start: np.uint64 | None = None,
+    ) -> None:
+        """`key` holds the key, and the upper half of the counter, in host memory. `draw` runs
+        `random_formulas.words()`. `start` is added to the counter values.
         """
-        if seed.shape != (2,):
-            raise invalid(f"seed must have shape [2], not {shapes.show(seed.shape)}")
-        first, second = seed.astype(np.int64).view(np.uint64).reshape(2, 1)
-        words = random_formulas.philox(np.array([_SCRAMBLER], np.uint64), first, second)
-        a, b, c, d = (word.astype(np.uint64) for word in words)
-        self._key, self._stream = a | b << np.uint64(32), c | d << np.uint64(32)
+        self.key, self.stream = key
         self.arrays = home.arrays
+        self.start = np.uint64(0) if start is None else start
         self._draw = None if home.is_host else draw
 
     def at(self, counts: Array) -> Array:
         """Return four words of 32 bits for each value of the counter, in a row."""
         counts = counts.astype(np.uint64)
+        if self.start:
+            counts = counts + self.start
         words: tuple[Array, ...]
         if self._draw is None:  # Keeps fewer arrays alive than the program.
-            words = random_formulas.philox(self._key, counts, self._stream)
+            words = random_formulas.philox(self.key, counts, self.stream)
         else:
-            words = self._draw([counts, self._key[0], self._stream[0]])
+            words = self._draw([counts, self.key[0], self.stream[0]])
         return np.stack(words, 1)
 
     def first(self, count: int) -> Array:
@@ -66,11 +75,50 @@ class Words:
         return self.at(self.arrays.arange(-(-count // 4))).reshape(-1)
 
 
-def _words(node: NodeContext) -> Callable[[Array], Words]:
+def scrambled(seed: Array) -> tuple[Array, Array]:
+    """Return the key of two seeds, and the upper half of their counter, as vectors of one word.
+
+    Raises:
+        InvalidArgumentError: the seed does not hold two integers.
+    """
+    if seed.shape != (2,):
+        raise invalid(f"seed must have shape [2], not {shapes.show(seed.shape)}")
+    first, second = seed.astype(np.int64).view(np.uint64).reshape(2, 1)
+    words = random_formulas.philox(np.array([_SCRAMBLER], np.uint64), first, second)
+    a, b, c, d = (word.astype(np.uint64) for word in words)
+    return a | b << np.uint64(32), c | d << np.uint64(32)
+
+
+Source = Callable[..., Words]
+"""Returns the words for a seed, or for a key, a counter and an algorithm."""
+
+
+def of_seed(node: NodeContext) -> Source:
     """Return the function that makes the words of a seed."""
     home = node.hardware
     draw = home.compile(random_formulas.words())
-    return lambda seed: Words(seed, home, draw)
+    return lambda seed: Words(scrambled(seed), home, draw)
+
+
+def of_key(node: NodeContext) -> Source:
+    """Return the function that makes the words of a key, a counter and an algorithm."""
+    home = node.hardware
+    draw = home.compile(random_formulas.words())
+
+    def words_of(key: Array, counter: Array, algorithm: Array) -> Words:
+        if algorithm.ndim:
+            raise invalid(f"algorithm must be of shape [], not {shapes.show(algorithm.shape)}")
+        if algorithm.item() not in (PHILOX, AUTOMATIC):
+            raise invalid(f"Unsupported algorithm id: {algorithm.item()}")
+        for values, least, name in ((key, 1, "key"), (counter, 2, "counter")):
+            if values.ndim != 1 or len(values) < least:
+                raise invalid(
+                    f"{name} must be a vector of {least} elements at least, not of shape "
+                    f"{shapes.show(values.shape)}"
+                )
+        return Words((key[:1], counter[1:2]), home, draw, counter[0])
+
+    return words_of
 
 
 def _uniform_of(words: Array, dtype: np.dtype[Any]) -> Array:
@@ -98,11 +146,11 @@ def _normal_of(words: Array, dtype: np.dtype[Any]) -> Array:
     return np.stack(pair, 1).reshape(-1)
 
 
-def _uniform(words: Words, count: int, dtype: np.dtype[Any]) -> Array:
+def uniform(words: Words, count: int, dtype: np.dtype[Any]) -> Array:
     return _uniform_of(words.first(count * _width(dtype)), dtype)
 
 
-def _normal(words: Words, count: int, dtype: np.dtype[Any]) -> Array:
+def normal(words: Words, count: int, dtype: np.dtype[Any]) -> Array:
     return _normal_of(words.first(count * _width(dtype)), dtype)
 
 
@@ -111,7 +159,7 @@ def _width(dtype: np.dtype[Any]) -> int:
     return 2 if dtype.itemsize == 8 else 1
 
 
-def _truncated(words: Words, count: int, dtype: np.dtype[Any]) -> Array:
+def truncated(words: Words, count: int, dtype: np.dtype[Any]) -> Array:
     """Draw groups of numbers, each from words of its own. Drop the numbers beyond the bound."""
     size = 4 // _width(dtype)
     groups = -(-count // size)
@@ -133,44 +181,78 @@ def _truncated(words: Words, count: int, dtype: np.dtype[Any]) -> Array:
     return found.reshape(-1)
 
 
-def _sampler(
-    draw: Callable[[Words, int, np.dtype[Any]], Array],
+def sampler(
+    draw: Callable[[Words, int, np.dtype[Any]], Array], source: Callable[[NodeContext], Source]
 ) -> Callable[[NodeContext], Function]:
-    def make(node: NodeContext) -> Function:
-        dtype, words_of = np.dtype(node.output_dtypes[0].as_numpy_dtype), _words(node)
+    """Return a kernel that takes a shape, and what its source of words takes."""
 
-        def sample(shape: Array, seed: Array) -> Array:
+    def make(node: NodeContext) -> Function:
+        dtype, words_of = np.dtype(node.output_dtypes[0].as_numpy_dtype), source(node)
+
+        def sample(shape: Array, *key: Array) -> Array:
             sizes = sizes_in(shape)
             count = math.prod(sizes)
-            return draw(words_of(seed), count, dtype)[:count].astype(dtype).reshape(sizes)
+            return draw(words_of(*key), count, dtype)[:count].astype(dtype).reshape(sizes)
 
         return sample
 
     return make
 
 
-def _integers(node: NodeContext) -> Function:
-    dtype = np.dtype(node.output_dtypes[0].as_numpy_dtype)
+def whole(words: Words, count: int, dtype: np.dtype[Any]) -> Array:
+    """Return integers from the whole range of an unsigned type of 32 or 64 bits."""
+    found = words.first(count * _width(dtype))
+    if dtype.itemsize == 8:
+        found = found[::2].astype(np.uint64) | found[1::2].astype(np.uint64) << np.uint64(32)
+    return found[:count]
+
+
+def integers_between(
+    words: Words, count: int, dtype: np.dtype[Any], minval: Array, maxval: Array
+) -> Array:
+    """Return integers from `minval` to below `maxval`.
+
+    Raises:
+        InvalidArgumentError: a bound is not a scalar, or there is no such integer.
+    """
+    for bound, name in ((minval, "minval"), (maxval, "maxval")):
+        if bound.ndim:
+            raise invalid(f"{name} must be 0-D, got shape {shapes.show(bound.shape)}")
+    low, high = minval.item(), maxval.item()
+    if count and low >= high:
+        raise invalid(f"Need minval < maxval, got {low} >= {high}")
     unsigned = np.dtype(f"u{dtype.itemsize}")
-    words_of = _words(node)
+    drawn = whole(words, count, unsigned)
+    rest = drawn % unsigned.type(high - low) if count else drawn
+    # The sum wraps around, as low may be negative.
+    shifted: Array = rest + unsigned.type(low % (1 << 8 * dtype.itemsize))
+    return shifted.astype(dtype)
 
-    def sample(shape: Array, seed: Array, minval: Array, maxval: Array) -> Array:
-        sizes = sizes_in(shape)
-        for bound, name in ((minval, "minval"), (maxval, "maxval")):
-            if bound.ndim:
-                raise invalid(f"{name} must be 0-D, got shape {shapes.show(bound.shape)}")
-        low, high, count = minval.item(), maxval.item(), math.prod(sizes)
-        if count and low >= high:
-            raise invalid(f"Need minval < maxval, got {low} >= {high}")
-        words = words_of(seed).first(count * _width(dtype))
-        if dtype.itemsize == 8:
-            words = words[::2].astype(np.uint64) | words[1::2].astype(np.uint64) << np.uint64(32)
-        rest = words[:count] % unsigned.type(high - low) if count else words[:0]
-        # The sum wraps around, as low may be negative.
-        drawn = (rest + unsigned.type(low % (1 << 8 * dtype.itemsize))).astype(dtype)
-        return _placed(drawn.reshape(sizes))
 
-    return sample
+def _integers(source: Callable[[NodeContext], Source]) -> Callable[[NodeContext], Function]:
+    def make(node: NodeContext) -> Function:
+        dtype, words_of = np.dtype(node.output_dtypes[0].as_numpy_dtype), source(node)
+
+        def sample(shape: Array, *arguments: Array) -> Array:
+            *key, minval, maxval = arguments
+            sizes = sizes_in(shape)
+            words = words_of(*key)
+            drawn = integers_between(words, math.prod(sizes), dtype, minval, maxval)
+            return _placed(drawn.reshape(sizes))
+
+        return sample
+
+    return make
+
+
+def _whole(source: Callable[[NodeContext], Source]) -> Callable[[NodeContext], Function]:
+    make_all = sampler(whole, source)
+
+    def make(node: NodeContext) -> Function:
+        draw = make_all(node)
+        return lambda *arguments: _placed(draw(*arguments))
+
+    return make
 
 
 def _placed(drawn: Array) -> Array:
@@ -180,7 +262,7 @@ def _placed(drawn: Array) -> Array:
 
 def _multinomial(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
-    home, words_of = node.hardware, _words(node)
+    home, words_of = node.hardware, of_seed(node)
 
     def sample(logits: Array, num_samples: Array, seed: Array) -> Array:
         count = multinomial.checked_count(logits, num_samples)
@@ -199,8 +281,29 @@ def _multinomial(node: NodeContext) -> Function:
     return sample
 
 
-register(Kernel("StatelessRandomUniform", _sampler(_uniform)))
-register(Kernel("StatelessRandomNormal", _sampler(_normal)))
-register(Kernel("StatelessTruncatedNormal", _sampler(_truncated)))
-register(Kernel("StatelessRandomUniformInt", _integers))
+def _key_of(node: NodeContext) -> Function:
+    has_algorithm = len(node.output_dtypes) == 3
+
+    def key_of(seed: Array) -> tuple[Array, ...]:
+        key, stream = scrambled(seed)
+        counter = np.append(np.zeros(1, np.uint64), stream)
+        return (key, counter, np.array(PHILOX, np.int32)) if has_algorithm else (key, counter)
+
+    return key_of
+
+
+for _name, _draw in (
+    ("RandomUniform", uniform),
+    ("RandomNormal", normal),
+    ("TruncatedNormal", truncated),
+):
+    register(Kernel(f"Stateless{_name}", sampler(_draw, of_seed)))
+    register(Kernel(f"Stateless{_name}V2", sampler(_draw, of_key)))
+register(Kernel("StatelessRandomUniformInt", _integers(of_seed)))
+register(Kernel("StatelessRandomUniformIntV2", _integers(of_key)))
+register(Kernel("StatelessRandomUniformFullInt", _whole(of_seed)))
+register(Kernel("StatelessRandomUniformFullIntV2", _whole(of_key)))
 register(Kernel("StatelessMultinomial", _multinomial))
+register(Kernel("StatelessRandomGetKeyCounter", _key_of))
+register(Kernel("StatelessRandomGetKeyCounterAlg", _key_of))
+register(Kernel("StatelessRandomGetAlg", lambda _: lambda: np.array(PHILOX, np.int32)))

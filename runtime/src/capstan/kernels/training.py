@@ -15,7 +15,12 @@ import numpy as np
 
 from capstan.core import elementwise, recording
 from capstan.core.arrays import Array
-from capstan.kernels import regularized_formulas, training_cells, training_rows
+from capstan.kernels import (
+    regularized_formulas,
+    sign_formulas,
+    training_cells,
+    training_rows,
+)
 from capstan.kernels import training_formulas as formulas
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.resources import variable
@@ -215,6 +220,8 @@ UPDATES = {
     "ApplyGradientDescent": _dense(formulas.gradient_descent, "var", 1, 1, "delta"),
     "ApplyAdam": _dense(formulas.adam, "var m v", 6, 2),
     "ApplyAdaMax": _dense(formulas.ada_max, "var m v", 5, 2),
+    "ApplyAddSign": _dense(sign_formulas.add_sign, "var m", 4, 2),
+    "ApplyPowerSign": _dense(sign_formulas.power_sign, "var m", 4, 2),
     **{f"Apply{name}": _dense(*arguments) for name, arguments in _ARGUMENTS.items()},
     **{
         f"SparseApply{name}": training_rows.update(*arguments)

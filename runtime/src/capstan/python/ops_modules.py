@@ -174,6 +174,7 @@ OPS: dict[str, alias.Homes] = {
     "resource_variable_ops": (_TF, "capstan.api.resource_variables", lookups.op),
     "spectral_ops": ("capstan.api.spectral_ops", lookups.op),
     **{f"signal.{name}": homes for name, homes in _SIGNAL.items()},
+    "stateful_random_ops": ("capstan.api.stateful_random_ops", lookups.op),
     "stateless_random_ops": ("capstan.api.stateless_random_ops", lookups.op),
     "map_fn": ("capstan.api.functional_ops",),
     "template": ("capstan.api.template",),

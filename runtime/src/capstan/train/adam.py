@@ -9,10 +9,9 @@ var -= rate * m / (sqrt(v) + epsilon)
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import control_flow_ops, math_ops, resource_variables, state_ops
+from capstan.api import control_flow_ops, math_ops, state_ops
 from capstan.framework import graph as graphs
 from capstan.framework import indexed_slices
-from capstan.framework.raw import raw
 from capstan.train import optimizer, updates
 
 
@@ -95,14 +94,7 @@ class AdamOptimizer(optimizer.Optimizer):
 
     def _averaged(self, slot: Any, beta: Any, values: Any, indices: Any) -> Any:
         """Return `slot` after it was multiplied by `beta`, and `values` were added to rows."""
-        graph = graphs.get_default_graph()
-        faded = state_ops.assign(slot, slot * beta, use_locking=self._use_locking)
-        with graph.control_dependencies([faded]):
-            if not resource_variables.is_resource_variable(slot):
-                return state_ops.scatter_add(slot, indices, values, use_locking=self._use_locking)
-            added = raw.ResourceScatterAdd(slot.handle, indices, values)
-        with graph.control_dependencies([added]):
-            return slot.value()
+        return updates.averaged(slot, beta, values, indices, self._use_locking)
 
     def _finish(self, update_ops: list[Any], name_scope: str) -> Any:
         _, beta1, beta2, _ = self._numbers

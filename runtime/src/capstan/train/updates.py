@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from capstan.api import array_ops, math_ops, resource_variables
+from capstan.api import array_ops, math_ops, resource_variables, state_ops
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.ops import indexing
@@ -45,6 +45,18 @@ def like(value: Any, var: Any) -> Any:
     if resource_variables.is_resource_variable(value) and value.dtype == dtype:
         return value
     return math_ops.cast(value, dtype)
+
+
+def averaged(slot: Any, beta: Any, values: Any, indices: Any, use_locking: bool) -> Any:
+    """Return `slot` after it was multiplied by `beta`, and `values` were added to rows."""
+    graph = graphs.get_default_graph()
+    faded = state_ops.assign(slot, slot * beta, use_locking=use_locking)
+    with graph.control_dependencies([faded]):
+        if not resource_variables.is_resource_variable(slot):
+            return state_ops.scatter_add(slot, indices, values, use_locking=use_locking)
+        added = raw.ResourceScatterAdd(slot.handle, indices, values)
+    with graph.control_dependencies([added]):
+        return slot.value()
 
 
 def without_repeats(values: Any, indices: Any) -> tuple[graphs.Tensor, graphs.Tensor]:

@@ -1,4 +1,4 @@
-"""`tf.contrib.opt`: kinds of Adam, decoupled weight decay, moving averages and old gradients."""
+"""`tf.contrib.opt`: kinds of Adam, optimizers by signs, weight decay, averages, old gradients."""
 
 from typing import Any
 
@@ -10,6 +10,8 @@ from capstan.contrib.opt.drop_stale import (
 )
 from capstan.contrib.opt.lazy_adam import LazyAdamOptimizer as LazyAdamOptimizer
 from capstan.contrib.opt.moving_average import MovingAverageOptimizer as MovingAverageOptimizer
+from capstan.contrib.opt.sign_optimizers import AddSignOptimizer as AddSignOptimizer
+from capstan.contrib.opt.sign_optimizers import PowerSignOptimizer as PowerSignOptimizer
 from capstan.contrib.opt.weight_decay import AdamWOptimizer as AdamWOptimizer
 from capstan.contrib.opt.weight_decay import (
     DecoupledWeightDecayExtension as DecoupledWeightDecayExtension,
@@ -25,10 +27,17 @@ alias.grow(
     {
         f"python.training.{name}": (__name__,)
         for name in (
-            *("adamax", "drop_stale_gradient_optimizer", "lazy_adam_optimizer"),
+            *(
+                "adamax",
+                "addsign",
+                "powersign",
+                "drop_stale_gradient_optimizer",
+                "lazy_adam_optimizer",
+            ),
             *("moving_average_optimizer", "nadam_optimizer", "weight_decay_optimizers"),
         )
-    },
+    }
+    | {"python.training.sign_decay": ("capstan.contrib.opt.sign_decay",)},
 )
 
 

@@ -91,6 +91,13 @@ def _xlogy(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return summed(op, (raw.Mul(by_x, grad), raw.Mul(raw.Xdivy(x, y), grad)), raw)
 
 
+def _xlog1py(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    (grad,), (x, y) = grads, op.inputs
+    by_x = raw.Xlog1py(_not_zero(x, raw), y)
+    by_y = raw.Xdivy(x, raw.Add(y, 1))
+    return summed(op, (raw.Mul(by_x, grad), raw.Mul(by_y, grad)), raw)
+
+
 def _xdivy(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (x, y) = grads, op.inputs
     by_x = raw.Xdivy(_not_zero(x, raw), y)
@@ -173,12 +180,13 @@ _binary("FloorDiv", None, value=rules.of_integers(np.floor_divide))
 _binary("FloorMod", _floor_mod, value=rules.of_integers(np.mod))
 _binary("TruncateDiv", None)
 _binary("TruncateMod", _truncate_mod, typesets.SIGNED)
-_binary("MulNoNan", _mul_no_nan, typesets.FLOATING)
-_binary("Xlogy", _xlogy, typesets.FLOATING)
-_binary("Xdivy", _xdivy, typesets.FLOATING)
+_binary("MulNoNan", _mul_no_nan, typesets.ANALYTIC)
+_binary("Xlogy", _xlogy, typesets.ANALYTIC)
+_binary("Xlog1py", _xlog1py, typesets.ANALYTIC)
+_binary("Xdivy", _xdivy, typesets.ANALYTIC)
 _binary("Maximum", _chosen_by("GreaterEqual"), value=rules.of_integers(np.maximum))
 _binary("Minimum", _chosen_by("LessEqual"), value=rules.of_integers(np.minimum))
-_binary("Pow", _pow, typesets.FIELD)
+_binary("Pow", _pow, (*typesets.FIELD, dtypes.int8, dtypes.int16))
 _binary("SquaredDifference", _squared_difference, typesets.FIELD)
 define(
     OpDef(

@@ -228,6 +228,6 @@ define(
         attrs={"compute_v": True},
         shape=_eigen,
         gradient=gradients.eigen,
-        types=_REAL,
+        types=_TYPES,
     )
 )

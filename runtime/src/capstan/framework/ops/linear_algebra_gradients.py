@@ -3,7 +3,7 @@
 import numpy as np
 
 from capstan.framework.opdef import Gradients, Op, Raw, Tensor
-from capstan.framework.ops import unbroadcast
+from capstan.framework.ops import rules, unbroadcast
 
 
 def _sizes(matrix: Tensor) -> tuple[int, int] | None:
@@ -204,10 +204,9 @@ def eigen(op: Op, grads: Gradients, raw: Raw) -> Gradients:
         _, vectors = raw.SelfAdjointEigV2(op.inputs[0])
         middle = raw.MatrixDiag(grads[0])
     unsymmetric = raw.BatchMatMul(_product(vectors, middle, raw=raw), vectors, adj_y=True)
+    adjoint = rules.conjugate(_turned(unsymmetric, raw), raw)
     # The op reads the lower triangle only.
-    lower = raw.MatrixBandPart(
-        raw.Add(unsymmetric, _turned(unsymmetric, raw)), np.int64(-1), np.int64(0)
-    )
+    lower = raw.MatrixBandPart(raw.Add(unsymmetric, adjoint), np.int64(-1), np.int64(0))
     half = raw.Div(raw.MatrixDiagPart(lower), raw.Cast(2, DstT=lower.dtype))
     return (raw.MatrixSetDiag(lower, half),)
 

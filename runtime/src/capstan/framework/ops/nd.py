@@ -98,11 +98,24 @@ def _subtract(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return grads[0], None, raw.Neg(raw.GatherNd(grads[0], op.inputs[1]))
 
 
+def _extreme(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """Share the gradient of each element between the values that are equal to the result."""
+    tensor, indices, updates = op.inputs
+    result, kind = op.outputs[0], tensor.dtype.base_dtype
+    is_kept = raw.Cast(raw.Equal(tensor, result), DstT=kind)
+    is_taken = raw.Cast(raw.Equal(updates, raw.GatherNd(result, indices)), DstT=kind)
+    count = raw.TensorScatterAdd(is_kept, indices, is_taken)
+    share = raw.RealDiv(grads[0], count)
+    return raw.Mul(share, is_kept), None, raw.Mul(raw.GatherNd(share, indices), is_taken)
+
+
 _INDICES = {"Tindices": typesets.INDEX}
 KINDS: dict[str, tuple[str, GradientRule]] = {
     "Update": ("TensorScatterUpdate", _update),
     "Add": ("TensorScatterAdd", _add),
     "Sub": ("TensorScatterSub", _subtract),
+    "Max": ("TensorScatterMax", _extreme),
+    "Min": ("TensorScatterMin", _extreme),
 }
 """The kinds of changes: the op that changes a copy of a tensor, and its gradient. `ScatterNd` and
 the kind is the op for a reference, and `ResourceScatterNd` and the kind that for a handle."""

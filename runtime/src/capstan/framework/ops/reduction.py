@@ -215,7 +215,7 @@ def _reduction(
 _reduction("Sum", _sum, typesets.NUMBERS, _reduced_value(np.add))
 _reduction("Mean", _mean, typesets.NUMBERS)
 _reduction("Prod", _prod, typesets.NUMBERS, _reduced_value(np.multiply))
-_reduction("EuclideanNorm", _euclidean)
+_reduction("EuclideanNorm", _euclidean, typesets.NUMBERS)
 _reduction("Max", _extremum, value=_reduced_value(np.maximum))
 _reduction("Min", _extremum, value=_reduced_value(np.minimum))
 _reduction("All", None, (dtypes.bool_,))

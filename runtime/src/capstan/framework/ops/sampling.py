@@ -88,3 +88,15 @@ define(
         host=("shape",),
     )
 )
+define(
+    OpDef(
+        "RandomPoisson",
+        ("shape: S", "rate: dtype"),
+        ("output: dtype",),
+        attrs={"seed": 0, "seed2": 0},
+        shape=_for_each,
+        not_differentiable=True,
+        effect=facts.RANDOM,
+        types={"S": typesets.INDEX, "dtype": _CLASSIC},
+    )
+)

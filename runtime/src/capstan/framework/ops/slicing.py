@@ -137,6 +137,16 @@ def _place(ctx: facts.ValueContext) -> int | slice | None:
     return slice(None if masks["begin_mask"] else begin, None if masks["end_mask"] else end, step)
 
 
+def _updated(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """The value is broadcast to the slice, so its gradient is summed to its shape."""
+    (grad,), (_, *bounds, value) = grads, op.inputs
+    masks = {name: op.get_attr(name) for name in _MASKS}
+    kept = raw.TensorStridedSliceUpdate(grad, *bounds, raw.ZerosLike(value), **masks)
+    part, size = raw.StridedSlice(grad, *bounds, **masks), raw.Shape(value)
+    axes = raw.BroadcastGradientArgs(raw.Shape(part), size)[1]
+    return kept, None, None, None, raw.Reshape(raw.Sum(part, axes), size)
+
+
 define(
     OpDef(
         "StridedSlice",
@@ -161,6 +171,18 @@ define(
         gradient=_strided_grad,
         types={"T": (*typesets.NUMBERS, dtypes.bool_), "Index": typesets.INDEX},
         host=("shape", "begin", "end", "strides"),
+    )
+)
+define(
+    OpDef(
+        "TensorStridedSliceUpdate",
+        ("input: T", "begin: Index", "end: Index", "strides: Index", "value: T"),
+        ("output: T",),
+        attrs=_MASKS,
+        shape=rules.unchanged,
+        gradient=_updated,
+        types={"Index": typesets.INDEX},
+        host=("begin", "end", "strides"),
     )
 )
 define(

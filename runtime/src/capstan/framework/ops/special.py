@@ -7,6 +7,10 @@ from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, def
 from capstan.framework.ops import rules, typesets, unbroadcast
 
 
+def _input(op: Op, raw: Raw) -> object:
+    return rules.conjugate(op.inputs[0], raw)
+
+
 def _acos(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.Neg(raw.RealDiv(grads[0], _root(op, raw, -1, 1))),)
 
@@ -20,37 +24,40 @@ def _asinh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _acosh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    if op.inputs[0].dtype.is_complex:
+        # The root of x * x - 1 is on the other branch for some x.
+        return (raw.RealDiv(grads[0], raw.Sinh(raw.Conj(op.outputs[0]))),)
     return (raw.RealDiv(grads[0], _root(op, raw, 1, -1)),)
 
 
 def _root(op: Op, raw: Raw, factor: int, constant: int) -> object:
     """Return the square root of factor * x * x + constant."""
-    square = raw.Square(op.inputs[0])
+    square = raw.Square(_input(op, raw))
     return raw.Sqrt(raw.Add(square if factor > 0 else raw.Neg(square), constant))
 
 
 def _atan(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.RealDiv(grads[0], raw.Add(raw.Square(op.inputs[0]), 1)),)
+    return (raw.RealDiv(grads[0], raw.Add(raw.Square(_input(op, raw)), 1)),)
 
 
 def _atanh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.RealDiv(grads[0], raw.Sub(1, raw.Square(op.inputs[0]))),)
+    return (raw.RealDiv(grads[0], raw.Sub(1, raw.Square(_input(op, raw)))),)
 
 
 def _cosh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.Mul(grads[0], raw.Sinh(op.inputs[0])),)
+    return (raw.Mul(grads[0], raw.Sinh(_input(op, raw))),)
 
 
 def _sinh(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.Mul(grads[0], raw.Cosh(op.inputs[0])),)
+    return (raw.Mul(grads[0], raw.Cosh(_input(op, raw))),)
 
 
 def _tan(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.RealDiv(grads[0], raw.Square(raw.Cos(op.inputs[0]))),)
+    return (raw.RealDiv(grads[0], raw.Square(raw.Cos(_input(op, raw)))),)
 
 
 def _expm1(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return (raw.Mul(grads[0], raw.Exp(op.inputs[0])),)
+    return (raw.Mul(grads[0], raw.Exp(_input(op, raw))),)
 
 
 def _erf(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -116,6 +123,13 @@ _GRADIENTS: dict[str, GradientRule | None] = {
     "Expm1": _expm1, "Lgamma": _lgamma, "Rint": None, "Sinh": _sinh, "Tan": _tan,
 }  # fmt: skip
 
+_ANALYTIC = frozenset(
+    {
+        "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "Cosh", "Expm1", "Sinh", "Tan",
+    }
+)  # fmt: skip
+"""The functions that take complex numbers too."""
+
 for _name, _gradient in _GRADIENTS.items():
     define(
         OpDef(
@@ -125,7 +139,7 @@ for _name, _gradient in _GRADIENTS.items():
             shape=rules.unchanged,
             gradient=_gradient,
             not_differentiable=_name == "Rint",
-            types={"T": typesets.FLOATING},
+            types={"T": typesets.ANALYTIC if _name in _ANALYTIC else typesets.FLOATING},
         )
     )
 

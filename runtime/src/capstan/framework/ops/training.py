@@ -79,6 +79,8 @@ UPDATES = (
         use_nesterov=False,
     ),
     _update("ApplyAdaMax", "var m v", "beta1_power lr beta1 beta2 epsilon grad"),
+    _update("ApplyAddSign", "var m", "lr alpha sign_decay beta grad"),
+    _update("ApplyPowerSign", "var m", "lr logbase sign_decay beta grad"),
     _update("ApplyAdagrad", "var accum", "lr grad", update_slots=True),
     _update("SparseApplyAdagrad", "var accum", "lr grad indices", update_slots=True),
     _update("ApplyAdagradV2", "var accum", "lr epsilon grad", update_slots=True),

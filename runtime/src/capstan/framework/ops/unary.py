@@ -154,10 +154,13 @@ def _cast_sizes(ctx: facts.SizesContext, _: int) -> shapes.Shape:
     return tuple(None if size is None else int(np.asarray(size).astype(target)) for size in sizes)
 
 
-_unary("Neg", _neg, typesets.FIELD)
+_SMALL: Final = (dtypes.int8, dtypes.int16)
+_UNSIGNED: Final = (dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64)
+
+_unary("Neg", _neg, (*typesets.FIELD, *_SMALL))
 _unary("Abs", _abs, (*typesets.SIGNED, dtypes.int8, dtypes.int16))
-_unary("Sign", _zero, typesets.FIELD)
-_unary("Square", _square, typesets.FIELD)
+_unary("Sign", _zero, (*typesets.FIELD, *_SMALL))
+_unary("Square", _square, (*typesets.FIELD, *_SMALL, *_UNSIGNED))
 _unary("Sqrt", _sqrt, typesets.ANALYTIC)
 _unary("Rsqrt", _rsqrt, typesets.ANALYTIC)
 _unary("Exp", _exp, typesets.ANALYTIC)
