@@ -75,6 +75,10 @@ ELSEWHERE = {
     "api/test_beam_search.py": {"GatherTree"},
     "oracle/test_critical_section.py": {"ConsumeMutexLock", "MutexLock", "MutexV2"},
     "oracle/test_tridiagonal.py": {"Lu", "TridiagonalMatMul", "TridiagonalSolve"},
+    "oracle/test_recurrent_blocks.py": {
+        "BlockLSTM", "BlockLSTMGrad", "BlockLSTMGradV2", "BlockLSTMV2", "GRUBlockCell",
+        "GRUBlockCellGrad", "LSTMBlockCell", "LSTMBlockCellGrad",
+    },
     "oracle/test_glimpses.py": {"ExtractGlimpse"},
     "oracle/test_inplace.py": {
         "DeepCopy", "Empty", "InplaceAdd", "InplaceSub", "InplaceUpdate",

@@ -22,7 +22,7 @@ _CELLS = {
     "rnn_attention": ("AttentionCellWrapper",),
     "rnn_blocks": (
         *("FusedRNNCell", "FusedRNNCellAdaptor", "GRUBlockCell", "GRUBlockCellV2"),
-        *("LSTMBlockCell", "LSTMBlockFusedCell", "TimeReversedFusedRNN"),
+        *("LSTMBlockCell", "LSTMBlockFusedCell", "LSTMBlockWrapper", "TimeReversedFusedRNN"),
     ),
     "rnn_cells": ("LayerNormBasicLSTMCell", "NASCell"),
     "rnn_convolutions": ("Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell"),

@@ -118,7 +118,11 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "FusedBatchNormV2 FusedBatchNormV3 LogSoftmax MaxPool3D MaxPool3DGrad MaxPool3DGradGrad "
         "SparseSoftmaxCrossEntropyWithLogits",
     ),
-    ({"T": _NARROW - {dtypes.bfloat16}}, "AdjustContrastv2 AdjustHue AdjustSaturation"),
+    (
+        {"T": _NARROW - {dtypes.bfloat16}},
+        "AdjustContrastv2 AdjustHue AdjustSaturation BlockLSTM BlockLSTMGrad BlockLSTMGradV2 "
+        "BlockLSTMV2 LSTMBlockCell LSTMBlockCellGrad",
+    ),
     ({"T": _NARROW | {dtypes.uint8}}, "SpaceToDepth"),
     (
         {"T": _WIDE},
@@ -139,7 +143,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": FLOATS}, "BesselI0e BesselI1e CumulativeLogsumexp EuclideanNorm Lgamma"),
     ({"T": _WIDE}, "NextAfter Polygamma Zeta"),
     ({"T": _SINGLE | {dtypes.int32}}, "Bincount"),
-    ({"T": _SINGLE}, "SparseTensorDenseMatMul"),
+    ({"T": _SINGLE}, "GRUBlockCell GRUBlockCellGrad SparseTensorDenseMatMul"),
     ({"T": _WIDE | _INDEX}, "Bucketize"),
     ({"T": _INDEX}, "Unique"),
     (
