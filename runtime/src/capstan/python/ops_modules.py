@@ -227,6 +227,7 @@ OPS: dict[str, alias.Homes] = {
     ),
     "sets": ("capstan.api.sets",),
     "summary_ops": ("capstan.api.summary_ops",),
+    "summary_ops_v2": ("capstan.train.graph_writers", "capstan.train.graph_summaries"),
     "parallel_for": ("capstan.api.parallel_for", "capstan.api.parallel_gradients"),
     "parallel_for.control_flow_ops": ("capstan.api.parallel_for",),
     "parallel_for.gradients": ("capstan.api.parallel_gradients",),
