@@ -203,6 +203,7 @@ _PACKAGES = frozenset(
         "framework",
         "layers",
         "learn",
+        "image",
         "legacy_seq2seq",
         "losses",
         "metrics",

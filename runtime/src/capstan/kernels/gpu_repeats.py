@@ -50,6 +50,7 @@ _NEEDS_HOST: Final = (
     "ScatterUpdate SegmentSum TensorScatterAdd TensorScatterSub TensorScatterUpdate "
     "UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd "
     # These compute with numbers in host memory.
+    "BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 "
     "FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel "
     "FakeQuantWithMinMaxVarsPerChannelGradient QuantizeAndDequantizeV2 QuantizeAndDequantizeV3"
 )

@@ -143,6 +143,10 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": FLOATS}, "BesselI0e BesselI1e CumulativeLogsumexp EuclideanNorm Lgamma"),
     ({"T": _WIDE}, "NextAfter Polygamma Zeta"),
     ({"T": _SINGLE | {dtypes.int32}}, "Bincount"),
+    (
+        {"T": _WIDE | {dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32}},
+        "AdjustContrast",
+    ),
     ({"T": _SINGLE}, "GRUBlockCell GRUBlockCellGrad SparseTensorDenseMatMul"),
     ({"T": _WIDE | _INDEX}, "Bucketize"),
     ({"T": _INDEX}, "Unique"),
