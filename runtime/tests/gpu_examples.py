@@ -78,6 +78,12 @@ CALLS: Mapping[str, Callable[[Numbers], Call]] = {
         [_volume(n), np.array([2, 2, 2, 2, 3], np.int32), n(1, 4, 4, 4, 3)],
         _CONV,
     ),
+    "Conv3DBackpropFilter": lambda n: ([_volume(n), n(2, 2, 2, 2, 3), n(1, 4, 4, 4, 3)], _CONV),
+    "Conv3DBackpropInput": lambda n: ([_volume(n), n(2, 2, 2, 2, 3), n(1, 4, 4, 4, 3)], _CONV),
+    "MaxPoolGradGradWithArgmax": lambda n: (
+        [n(2, 2, 2, 1), n(2, 2, 2, 1), np.array([3, 1]).reshape(2, 1, 1, 1)],
+        {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": b"SAME"},
+    ),
     "Conv3DBackpropInputV2": lambda n: (
         [_volume_sizes(), n(2, 2, 2, 2, 3), n(1, 4, 4, 4, 3)],
         _CONV,

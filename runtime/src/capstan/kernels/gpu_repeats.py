@@ -32,7 +32,7 @@ _NEEDS_HOST: Final = (
     # These wait for the device.
     "Bincount Bucketize CheckNumerics Cholesky HistogramFixedWidth Lu MatrixDiagPartV2 "
     "MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixInverse MatrixSolve MatrixTriangularSolve "
-    "MaxPoolGradWithArgmax "
+    "MaxPoolGradGradWithArgmax MaxPoolGradWithArgmax "
     "SelfAdjointEigV2 SparseTensorDenseMatMul Svd TopKV2 Where "
     # The shapes of its results differ from step to step.
     "Unique "

@@ -137,12 +137,13 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ),
     (
         {"T": FLOATS, "Targmax": frozenset({dtypes.int64})},
-        "MaxPoolGradWithArgmax MaxPoolWithArgmax",
+        "MaxPoolGradGradWithArgmax MaxPoolGradWithArgmax MaxPoolWithArgmax",
     ),
     ({"T": _WIDE | _INDEX | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Where"),
     ({"T": FLOATS}, "BesselI0e BesselI1e CumulativeLogsumexp EuclideanNorm Lgamma"),
     ({"T": _WIDE}, "NextAfter Polygamma Zeta"),
     ({"T": _SINGLE | {dtypes.int32}}, "Bincount"),
+    ({"T": _WIDE | {dtypes.float16}}, "Conv3DBackpropFilter Conv3DBackpropInput"),
     (
         {"T": _WIDE | {dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32}},
         "AdjustContrast",
