@@ -12,6 +12,7 @@ from capstan.kernels import gpu_table
 _NEEDS_HOST: Final = (
     # These decide what runs, or keep something between calls.
     "Case DeleteSessionTensor DestroyResourceOp Enter Exit GetSessionHandle GetSessionTensor If "
+    "DebugNanCount DestroyTemporaryVariable TemporaryVariable "
     "IsVariableInitialized LoopCond Merge NextIteration "
     "ConsumeMutexLock MutexLock MutexV2 "
     "PartitionedCall RefEnter RefExit RefMerge RefNextIteration RefSwitch StackCloseV2 "

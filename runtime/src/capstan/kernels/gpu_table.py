@@ -186,7 +186,9 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"dtype": _WIDE | {dtypes.bool_}}, "ResourceScatterUpdate"),
     ({"dtype": _MOVED | {dtypes.uint32, dtypes.uint64}}, "Const"),
     ({"dtype": _MOVED}, "GetSessionTensor PlaceholderWithDefault"),
-    ({"T": _MOVED}, "GetSessionHandle"),
+    ({"T": _MOVED}, "Copy CopyHost DebugIdentity GetSessionHandle"),
+    ({"T": FLOATS | {dtypes.int64}}, "DestroyTemporaryVariable"),
+    ({"T": FLOATS}, "DebugNanCount"),
     # The elements of stacks and TensorArrays are in the memory of the device.
     ({"T": _MOVED | _VARIANT}, "StackPushV2"),
     ({"elem_type": _MOVED | _VARIANT}, "StackPopV2 StackV2"),
@@ -216,7 +218,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"Tidx": _WIDE | _INDEX}, "Range"),
     (
         {"dtype": FLOATS | {dtypes.int64}},
-        "AssignAddVariableOp AssignSubVariableOp IsVariableInitialized VariableV2",
+        "AssignAddVariableOp AssignSubVariableOp IsVariableInitialized TemporaryVariable Variable "
+        "VariableV2",
     ),
     (
         {"dtype": FLOATS | {dtypes.int64, dtypes.bool_}},
