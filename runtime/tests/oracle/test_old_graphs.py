@@ -10,6 +10,9 @@ import genuine
 import numpy as np
 import pytest
 
+import capstan
+from capstan.core import function as functions
+
 pytestmark = genuine.MARKS
 
 
@@ -162,3 +165,49 @@ def test_a_program_ends_at_an_abort(is_quiet: bool, status: int) -> None:
     )
     assert ended.returncode == status
     assert ("Abort_op intentional failure; now" in ended.stderr) is not is_quiet
+
+
+def test_functions_are_called_by_branches_loops_and_other_devices() -> None:
+    ops, defun = capstan.python.ops.functional_ops, capstan.python.framework.function.Defun
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        outside = capstan.constant(3.0)
+
+        @defun(capstan.float32)
+        def doubled(x: Any) -> Any:
+            return x * 2
+
+        @defun(capstan.float32)
+        def squared(x: Any) -> Any:
+            return x * x
+
+        @defun(capstan.float32)
+        def is_small(x: Any) -> Any:
+            return x < 50
+
+        @defun(capstan.int32, capstan.float32)
+        def added(i: Any, x: Any) -> Any:
+            return x + capstan.cast(i, capstan.float32)
+
+        @defun(capstan.float32)
+        def reads(x: Any) -> Any:
+            return x + outside
+
+        flag = capstan.placeholder(capstan.bool, [])
+        results = [
+            *ops.If(flag, [5.0], doubled, squared),
+            *ops.While([5.0], is_small, doubled),
+            *ops.For(1, 4, 1, [5.0], added),
+            *ops.Gradient([capstan.constant(5.0), capstan.constant(1.0)], squared),
+            *ops.remote_call("/cpu:0", [capstan.constant(5.0)], [capstan.float32], squared),
+        ]
+        assert session.run(results, {flag: True}) == [10, 80, 11, 10, 25]
+        assert session.run(results[0], {flag: False}) == 25
+        with pytest.raises(ValueError, match="captured inputs"):
+            ops.While([5.0], is_small, reads)
+        with pytest.raises(ValueError, match="signatures do not match"):
+            ops.While([5.0], is_small, added)
+        wrong = capstan.raw_ops.For(
+            start=0, limit=1, delta=1, input=[1.0, 2.0], body=functions.Reference(added.name)
+        )
+        with pytest.raises(capstan.errors.InvalidArgumentError, match="must take an int32"):
+            session.run(wrong)

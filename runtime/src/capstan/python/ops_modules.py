@@ -8,7 +8,6 @@ _NODES = "capstan.api.control_flow_nodes"
 _OPS = (
     *("array_ops", "check_ops", "clip_ops", "control_flow_ops", "data_flow_ops"),
     *(
-        "functional_ops",
         "gradients",
         "gradients_impl",
         "histogram_ops",
@@ -175,6 +174,7 @@ OPS: dict[str, alias.Homes] = {
     "spectral_ops": ("capstan.api.spectral_ops", lookups.op),
     **{f"signal.{name}": homes for name, homes in _SIGNAL.items()},
     "stateless_random_ops": ("capstan.api.stateless_random_ops", lookups.op),
+    "functional_ops": ("capstan.api.functional_calls", _TF, lookups.op),
     "map_fn": ("capstan.api.functional_ops",),
     "template": ("capstan.api.template",),
     "nccl_ops": ("capstan.contrib.nccl_ops",),
