@@ -45,10 +45,22 @@ def _normalized(numbers: Numbers) -> list[Any]:
     return [_image(numbers), *(numbers(3) for _ in range(3)), np.abs(numbers(3))]
 
 
+def _lstm(numbers: Numbers) -> list[Any]:
+    """Return the states, weights, peepholes and biases of an LSTM for inputs of size 3."""
+    states = [numbers(2, 2) for _ in range(2)]
+    return [*states, numbers(5, 8), *(numbers(2) for _ in range(3)), numbers(8)]
+
+
+def _gru(numbers: Numbers) -> list[Any]:
+    """Return the state, weights and biases of a GRU for inputs of size 3."""
+    return [numbers(2, 2), numbers(5, 4), numbers(5, 2), numbers(4), numbers(2)]
+
+
 _SEED = np.array([3, -(2**40)])
 _LOGITS = np.float32([[0, 1, 2, -3], [np.inf, 0, -np.inf, 1], [np.nan] * 4])
 
 CALLS: Mapping[str, Callable[[Numbers], Call]] = {
+    "AdjustContrast": lambda n: ([_image(n), np.float32(2), *_LIMITS], {}),
     "AdjustContrastv2": lambda n: ([_image(n), np.float32(2)], {}),
     "AdjustHue": lambda n: ([_image(n), np.float32(0.2)], {}),
     "AdjustSaturation": lambda n: ([_image(n), np.float32(0.5)], {}),
@@ -65,6 +77,12 @@ CALLS: Mapping[str, Callable[[Numbers], Call]] = {
     "Conv3DBackpropFilterV2": lambda n: (
         [_volume(n), np.array([2, 2, 2, 2, 3], np.int32), n(1, 4, 4, 4, 3)],
         _CONV,
+    ),
+    "Conv3DBackpropFilter": lambda n: ([_volume(n), n(2, 2, 2, 2, 3), n(1, 4, 4, 4, 3)], _CONV),
+    "Conv3DBackpropInput": lambda n: ([_volume(n), n(2, 2, 2, 2, 3), n(1, 4, 4, 4, 3)], _CONV),
+    "MaxPoolGradGradWithArgmax": lambda n: (
+        [n(2, 2, 2, 1), n(2, 2, 2, 1), np.array([3, 1]).reshape(2, 1, 1, 1)],
+        {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": b"SAME"},
     ),
     "Conv3DBackpropInputV2": lambda n: (
         [_volume_sizes(), n(2, 2, 2, 2, 3), n(1, 4, 4, 4, 3)],
@@ -122,6 +140,24 @@ CALLS: Mapping[str, Callable[[Numbers], Call]] = {
         {},
     ),
     "StatelessMultinomial": lambda _: ([_LOGITS, np.int32(5), _SEED], {}),
+    "GRUBlockCell": lambda n: ([n(2, 3), *_gru(n)], {}),
+    "GRUBlockCellGrad": lambda n: ([n(2, 3), *_gru(n), *(n(2, 2) for _ in range(4))], {}),
+    "LSTMBlockCell": lambda n: ([n(2, 3), *_lstm(n)], {"use_peephole": True}),
+    "LSTMBlockCellGrad": lambda n: (
+        [n(2, 3), *_lstm(n), *(n(2, 2) for _ in range(8))],
+        {"use_peephole": True},
+    ),
+    **{
+        f"BlockLSTM{version}": lambda n: ([np.int64(3), n(4, 2, 3), *_lstm(n)], {"cell_clip": 0.5})
+        for version in ("", "V2")
+    },
+    **{
+        f"BlockLSTMGrad{version}": lambda n: (
+            [np.int64(3), n(4, 2, 3), *_lstm(n), *(n(4, 2, 2) for _ in range(9))],
+            {"use_peephole": False},
+        )
+        for version in ("", "V2")
+    },
     "Xdivy": lambda n: ([n(3, 4), n(4)], {}),
     "Xlogy": lambda n: ([n(3, 4), np.abs(n(4))], {}),
 }

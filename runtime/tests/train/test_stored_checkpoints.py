@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.train import checkpoint_fence, event_file
+from capstan.resources import event_file
+from capstan.train import checkpoint_fence
 from capstan.transport import fence
 
 # The package has no types.

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import capstan as tf
-from capstan.train import event_file
+from capstan.resources import event_file
 
 
 @pytest.fixture(autouse=True)

@@ -58,7 +58,7 @@ def scalar(
 
     The step raises InvalidArgumentError if `tensor` is not a scalar.
     """
-    with _scope(name, family, [tensor]) as (tag, scope):
+    with scope_of(name, family, [tensor]) as (tag, scope):
         summary = raw.ScalarSummary(tag, tensor, name=scope)
     return _collected(summary, collections)
 
@@ -71,7 +71,7 @@ def histogram(
 
     The step raises InvalidArgumentError if a value is not finite.
     """
-    with _scope(name, family, [values], "HistogramSummary") as (tag, scope):
+    with scope_of(name, family, [values], "HistogramSummary") as (tag, scope):
         summary = raw.HistogramSummary(tag, values, name=scope)
     return _collected(summary, collections)
 
@@ -93,7 +93,7 @@ def image(
 
     The step raises InvalidArgumentError if the shape does not fit.
     """
-    with _scope(name, family, [tensor]) as (tag, scope):
+    with scope_of(name, family, [tensor]) as (tag, scope):
         summary = raw.ImageSummary(tag, tensor, max_images=max_outputs, name=scope)
     return _collected(summary, collections)
 
@@ -115,7 +115,7 @@ def audio(
 
     The step raises InvalidArgumentError if the shape does not fit or the rate is not positive.
     """
-    with _scope(name, family, [tensor]) as (tag, scope):
+    with scope_of(name, family, [tensor]) as (tag, scope):
         rate = convert.convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
         summary = raw.AudioSummaryV2(tag, tensor, rate, max_outputs=max_outputs, name=scope)
     return _collected(summary, collections)
@@ -159,7 +159,7 @@ def tensor_summary(
         metadata.summary_description = summary_description
     if display_name is not None:
         metadata.display_name = display_name
-    with _scope(name, family, [tensor]) as (tag, scope):
+    with scope_of(name, family, [tensor]) as (tag, scope):
         summary = raw.TensorSummaryV2(tag, tensor, metadata.SerializeToString(), name=scope)
     return _collected(summary, collections)
 
@@ -207,7 +207,7 @@ def get_summary_description(node_def: Any) -> Any:
 
 
 @contextmanager
-def _scope(
+def scope_of(
     name: str, family: str | None, values: Iterable[Any], default: str | None = None
 ) -> Iterator[tuple[str, str]]:
     """Enter the name scope of a summary. The value of the block is the tag and the scope."""

@@ -22,7 +22,7 @@ _CELLS = {
     "rnn_attention": ("AttentionCellWrapper",),
     "rnn_blocks": (
         *("FusedRNNCell", "FusedRNNCellAdaptor", "GRUBlockCell", "GRUBlockCellV2"),
-        *("LSTMBlockCell", "LSTMBlockFusedCell", "TimeReversedFusedRNN"),
+        *("LSTMBlockCell", "LSTMBlockFusedCell", "LSTMBlockWrapper", "TimeReversedFusedRNN"),
     ),
     "rnn_cells": ("LayerNormBasicLSTMCell", "NASCell"),
     "rnn_convolutions": ("Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell"),
@@ -51,6 +51,25 @@ _RNN: alias.Homes = (
 _RNN_MODULES = ("core_rnn_cell", "fused_rnn_cell", "gru_ops", "lstm_ops", "rnn", "rnn_cell")
 _REDUCTIONS: alias.Homes = ("capstan.contrib.reductions", "capstan.contrib.hybrid_reductions")
 _MESSAGES = "capstan.api.tensor_messages"
+
+_SUMMARY: alias.Homes = (
+    {"all_summary_ops": "capstan.train.graph_writers.all_v2_summary_ops"},
+    _only(
+        **dict.fromkeys(
+            (
+                *("SummaryWriter", "always_record_summaries", "create_file_writer"),
+                *("create_summary_file_writer", "eval_dir", "flush", "initialize"),
+                *("never_record_summaries", "record_summaries_every_n_global_steps"),
+                *("should_record_summaries", "summary_writer_initializer_op"),
+            ),
+            "capstan.train.graph_writers",
+        ),
+        **dict.fromkeys(
+            ("audio", "generic", "graph", "histogram", "image", "import_event", "scalar"),
+            "capstan.train.graph_summaries",
+        ),
+    ),
+)
 
 alias.grow(
     __name__,
@@ -104,6 +123,8 @@ alias.grow(
                 )
             ),
         ),
+        "summary": _SUMMARY,
+        "summary.summary": _SUMMARY,
         "tensorboard.plugins.projector": ("capstan.contrib.projector",),
         "testing": (
             _only(
@@ -182,6 +203,7 @@ _PACKAGES = frozenset(
         "framework",
         "layers",
         "learn",
+        "image",
         "legacy_seq2seq",
         "losses",
         "metrics",

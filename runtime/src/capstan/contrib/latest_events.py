@@ -4,7 +4,7 @@ import os
 from collections.abc import Container, Iterable
 from typing import Any
 
-from capstan.train import event_file
+from capstan.resources import event_file
 
 
 def latest_event_file(base_dir: str | os.PathLike[str]) -> str | None:

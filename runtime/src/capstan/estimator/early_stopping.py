@@ -13,7 +13,8 @@ from capstan.api import file_io, init_ops, logging, scope_block, state_ops, vari
 from capstan.core import dtypes
 from capstan.estimator import estimator as estimators
 from capstan.framework import collections
-from capstan.train import event_file, hook, steps, timer
+from capstan.resources import event_file
+from capstan.train import hook, steps, timer
 
 
 def make_early_stopping_hook(

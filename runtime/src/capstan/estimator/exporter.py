@@ -11,7 +11,7 @@ from typing import Any
 from capstan import errors
 from capstan.api import file_io, logging
 from capstan.estimator import arguments, mode_keys, old_exports
-from capstan.train import event_file
+from capstan.resources import event_file
 
 _COMPARED = ("best_eval_result", "current_eval_result")
 

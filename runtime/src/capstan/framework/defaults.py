@@ -1,5 +1,5 @@
-"""The default graph and the default session: a stack of each for every thread. The choices that
-hold for the whole process.
+"""The default graph and the default session: a stack of each for every thread. The default writer
+of summaries of each thread. The choices that hold for the whole process.
 
 A new thread starts with an empty default graph of its own and without a default session, as in
 TensorFlow. It enters `graph.as_default()` to build in another graph.
@@ -49,6 +49,16 @@ class DefaultStack(threading.local):
                 )
 
 
+class SummaryDefaults(threading.local):
+    """What the functions that write summaries in a step use, if they are not told otherwise."""
+
+    def __init__(self) -> None:
+        self.writer: Any = None
+        self.recording: Any = None
+        """Whether summaries are written: a boolean, a tensor, or a function that returns one."""
+        self.step: Any = None
+
+
 @dataclass(slots=True)
 class Behaviour:
     """What TensorFlow's functions `enable_*`, `disable_*` and `set_*` choose for the process."""
@@ -65,6 +75,7 @@ class Behaviour:
 
 GRAPHS = DefaultStack()
 SESSIONS = DefaultStack()
+SUMMARIES = SummaryDefaults()
 BEHAVIOUR = Behaviour()
 
 

@@ -106,6 +106,8 @@ class Role(enum.Enum):
     CASE = "the node calls one of several functions"
     CALL = "the node calls a function"
     GRADIENT = "the node calls the gradient of a function"
+    FOR = "the node calls `body` for each number of a range, on its own results"
+    REMOTE_CALL = "the node calls a function on the device that input 0 names"
     KEEPS = "the output keeps functions, which other nodes call later"
     COLLECTIVE = "the node computes its output together with nodes of other devices"
 

@@ -14,6 +14,7 @@ from capstan.core import function
 from capstan.core import node as ir
 from capstan.framework import facts, function_def, function_template, opdef
 from capstan.framework.ops import nodes as build
+from capstan.graph import old_calls
 
 Symbolic = Callable[[function.Function, function.Library], Sequence[function.Function]]
 """Takes a function and a library. Returns the functions that the gradient of the function calls,
@@ -55,9 +56,16 @@ def explicit(
         InvalidArgumentError: a function whose gradient is needed has none.
     """
     found: list[ir.Node] = []
+    by_name = {node.name: node for node in nodes}
     for node in nodes:
         node, library = _instantiated(node, library, symbolic)
         call = node
+        if opdef.role(node.op) is facts.Role.FOR:
+            replaced, library = old_calls.loop(node, library)
+            found += replaced
+            continue
+        if opdef.role(node.op) is facts.Role.REMOTE_CALL:
+            call = node = old_calls.remote(node, by_name)
         if opdef.role(node.op) is facts.Role.GRADIENT:
             name, library = _gradient(node, library, symbolic)
             private = {key: value for key, value in node.attrs.items() if key.startswith("_")}
@@ -114,11 +122,11 @@ def _gradient(
     name = node.attrs["f"].name if "f" in node.attrs else ""
     source = library.get(name)
     if source is None:
-        raise _invalid(node, f"its function '{name}' is not in the library of the graph")
+        raise old_calls.refused(node, f"its function '{name}' is not in the library of the graph")
     if source.gradient in library:
         expected, actual = len(node.attrs["Tout"]), len(library[source.gradient].results)
         if expected != actual:
-            raise _invalid(
+            raise old_calls.refused(
                 node,
                 f"SymGrad expects to return {expected} tensor(s), but get {actual} tensor(s) "
                 "instead.",
@@ -129,11 +137,7 @@ def _gradient(
     try:
         *called, gradient = symbolic(source, library)
     except (LookupError, TypeError, ValueError) as fault:
-        raise _invalid(node, f"the gradient of '{name}' cannot be built: {fault}") from None
+        raise old_calls.refused(
+            node, f"the gradient of '{name}' cannot be built: {fault}"
+        ) from None
     return gradient.name, merged(library, [*called, gradient], symbolic)
-
-
-def _invalid(node: ir.Node, reason: str) -> errors.InvalidArgumentError:
-    return errors.InvalidArgumentError(
-        None, None, f"Node '{node.name}' ({node.op}): {reason}\n\t [[{{{{node {node.name}}}}}]]"
-    )

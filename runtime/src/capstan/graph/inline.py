@@ -75,9 +75,7 @@ class _Inlining:
         infer.arguments(node)
         if role is facts.Role.CALL:
             called = self._function(node, node.attrs["f"], around)
-            # The first input of a call on another device names the device.
-            inputs = node.inputs[len(node.inputs) - len(node.attrs["Tin"]) :]
-            results, done = self._body(node, called, inputs, node.control, around)
+            results, done = self._body(node, called, node.inputs, node.control, around)
             self._outputs(node, results, done, around)
         elif role is facts.Role.IF:
             branches = [node.attrs["then_branch"], node.attrs["else_branch"]]

@@ -109,6 +109,7 @@ def _guaranteed(node: NodeContext) -> Function:
 
 register(Kernel("NoOp", constantly(_nothing), emit=lambda inputs: "None"))
 register(Kernel("Placeholder", _placeholder))
+register(Kernel("PlaceholderV2", _placeholder))
 for _op in (
     *("Identity", "PlaceholderWithDefault", "PreventGradient", "RefIdentity"),
     "StopGradient",

@@ -221,6 +221,21 @@ def _loss(node: NodeContext) -> Function:
     return loss
 
 
+def _loss_of_first_blank(node: NodeContext) -> Function:
+    """Return the function of the loss whose blank is the first class, and not the last."""
+    loss = _loss(node)
+
+    def of_first_blank(
+        inputs: Array, indices: Array, values: Array, lengths: Array
+    ) -> tuple[Array, Array]:
+        # A scalar has no last axis to roll, and `loss` refuses it.
+        turned = np.roll(inputs, -1, -1) if inputs.ndim else inputs
+        losses, slopes = loss(turned, indices, values - 1, lengths)
+        return losses, np.roll(slopes, 1, -1)
+
+    return of_first_blank
+
+
 def _decode(node: NodeContext) -> Function:
     merges = node.attrs["merge_repeated"]
 
@@ -252,4 +267,5 @@ def _decode(node: NodeContext) -> Function:
 
 
 register(Kernel("CTCLoss", _loss))
+register(Kernel("CTCLossV2", _loss_of_first_blank))
 register(Kernel("CTCGreedyDecoder", _decode))

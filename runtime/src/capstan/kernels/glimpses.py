@@ -56,6 +56,7 @@ def _noise_of(node: NodeContext) -> Noise:
 
 def _extract(node: NodeContext) -> Function:
     noise = _noise_of(node)
+    is_first = node.op == "ExtractGlimpse"
     is_centered, is_normalized = node.attrs["centered"], node.attrs["normalized"]
 
     def extract(images: Array, size: Array, offsets: Array) -> Array:
@@ -65,8 +66,12 @@ def _extract(node: NodeContext) -> Function:
         whole = np.array(images.shape[1:3], np.float32)
         places = offsets * whole if is_normalized else offsets
         if is_centered:
-            places = places / np.float32(2) + whole / np.float32(2)
-        corners = np.trunc(places - sizes / np.float32(2)).astype(np.intp)
+            # The second version takes offsets in pixels as they are.
+            halved = places / np.float32(2) if is_normalized or is_first else places
+            places = halved + whole / np.float32(2)
+        if is_first or (is_centered and is_normalized):
+            places = places - sizes / np.float32(2)
+        corners = np.trunc(places).astype(np.intp)
         glimpses = np.empty((len(images), *size.tolist(), images.shape[3]), np.float32)
         if glimpses.size:
             for image, corner, window in zip(images, corners.tolist(), glimpses, strict=True):
@@ -109,3 +114,4 @@ def _check(images: Array, size: Array, offsets: Array) -> None:
 
 
 register(Kernel("ExtractGlimpse", _extract))
+register(Kernel("ExtractGlimpseV2", _extract))

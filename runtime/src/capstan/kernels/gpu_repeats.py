@@ -12,6 +12,7 @@ from capstan.kernels import gpu_table
 _NEEDS_HOST: Final = (
     # These decide what runs, or keep something between calls.
     "Case DeleteSessionTensor DestroyResourceOp Enter Exit GetSessionHandle GetSessionTensor If "
+    "DebugNanCount DestroyTemporaryVariable TemporaryVariable "
     "IsVariableInitialized LoopCond Merge NextIteration "
     "ConsumeMutexLock MutexLock MutexV2 "
     "PartitionedCall RefEnter RefExit RefMerge RefNextIteration RefSwitch StackCloseV2 "
@@ -32,7 +33,7 @@ _NEEDS_HOST: Final = (
     # These wait for the device.
     "Bincount Bucketize CheckNumerics Cholesky HistogramFixedWidth Lu MatrixDiagPartV2 "
     "MatrixDiagPartV3 MatrixDiagV2 MatrixDiagV3 MatrixInverse MatrixSolve MatrixTriangularSolve "
-    "MaxPoolGradWithArgmax "
+    "MaxPoolGradGradWithArgmax MaxPoolGradWithArgmax "
     "SelfAdjointEigV2 SparseTensorDenseMatMul Svd TopKV2 Where "
     # The shapes of its results differ from step to step.
     "Unique "
@@ -50,6 +51,7 @@ _NEEDS_HOST: Final = (
     "ScatterUpdate SegmentSum TensorScatterAdd TensorScatterSub TensorScatterUpdate "
     "UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd "
     # These compute with numbers in host memory.
+    "BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 "
     "FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel "
     "FakeQuantWithMinMaxVarsPerChannelGradient QuantizeAndDequantizeV2 QuantizeAndDequantizeV3"
 )

@@ -123,7 +123,11 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
         "FusedBatchNormV2 FusedBatchNormV3 LogSoftmax MaxPool3D MaxPool3DGrad MaxPool3DGradGrad "
         "SparseSoftmaxCrossEntropyWithLogits",
     ),
-    ({"T": _NARROW - {dtypes.bfloat16}}, "AdjustContrastv2 AdjustHue AdjustSaturation"),
+    (
+        {"T": _NARROW - {dtypes.bfloat16}},
+        "AdjustContrastv2 AdjustHue AdjustSaturation BlockLSTM BlockLSTMGrad BlockLSTMGradV2 "
+        "BlockLSTMV2 LSTMBlockCell LSTMBlockCellGrad",
+    ),
     ({"T": _NARROW | {dtypes.uint8}}, "SpaceToDepth"),
     (
         {"T": _WIDE},
@@ -138,7 +142,7 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ),
     (
         {"T": FLOATS, "Targmax": frozenset({dtypes.int64})},
-        "MaxPoolGradWithArgmax MaxPoolWithArgmax",
+        "MaxPoolGradGradWithArgmax MaxPoolGradWithArgmax MaxPoolWithArgmax",
     ),
     ({"T": _WIDE | _INDEX | {dtypes.bool_, dtypes.int8, dtypes.uint8}}, "Where"),
     (
@@ -151,7 +155,12 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"T": _WIDE}, "NextAfter Polygamma Zeta"),
     ({"Ta": FLOATS, "Tb": FLOATS, "Tout": FLOATS}, "BatchMatMulV3"),
     ({"T": _SINGLE | {dtypes.int32}}, "Bincount"),
-    ({"T": _SINGLE}, "SparseTensorDenseMatMul"),
+    ({"T": _WIDE | {dtypes.float16}}, "Conv3DBackpropFilter Conv3DBackpropInput"),
+    (
+        {"T": _WIDE | {dtypes.uint8, dtypes.int8, dtypes.int16, dtypes.int32}},
+        "AdjustContrast",
+    ),
+    ({"T": _SINGLE}, "GRUBlockCell GRUBlockCellGrad SparseTensorDenseMatMul"),
     ({"T": _WIDE | _INDEX}, "Bucketize"),
     ({"T": _INDEX}, "Unique"),
     (
@@ -198,7 +207,9 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"dtype": _WIDE | {dtypes.bool_}}, "ResourceScatterUpdate"),
     ({"dtype": _MOVED | {dtypes.uint32, dtypes.uint64}}, "Const"),
     ({"dtype": _MOVED}, "GetSessionTensor PlaceholderWithDefault"),
-    ({"T": _MOVED}, "GetSessionHandle"),
+    ({"T": _MOVED}, "Copy CopyHost DebugIdentity GetSessionHandle"),
+    ({"T": FLOATS | {dtypes.int64}}, "DestroyTemporaryVariable"),
+    ({"T": FLOATS}, "DebugNanCount"),
     # The elements of stacks and TensorArrays are in the memory of the device.
     ({"T": _MOVED | _VARIANT}, "StackPushV2"),
     ({"elem_type": _MOVED | _VARIANT}, "StackPopV2 StackV2"),
@@ -228,7 +239,8 @@ TABLE: Final[tuple[tuple[Types, str], ...]] = (
     ({"Tidx": _WIDE | _INDEX}, "Range"),
     (
         {"dtype": FLOATS | {dtypes.int64}},
-        "AssignAddVariableOp AssignSubVariableOp IsVariableInitialized VariableV2",
+        "AssignAddVariableOp AssignSubVariableOp IsVariableInitialized TemporaryVariable Variable "
+        "VariableV2",
     ),
     (
         {"dtype": FLOATS | {dtypes.int64, dtypes.bool_}},

@@ -194,6 +194,12 @@ def _covers(window: _Box, objects: list[_Box], least: float) -> bool:
     return any(each.area and window.common_area(each) >= least * each.area for each in objects)
 
 
+def _sample_by_attribute(node: NodeContext) -> Function:
+    sample, least = _sample(node), np.float32(node.attrs["min_object_covered"])
+    return lambda size, boxes: sample(size, boxes, least)
+
+
 register(Kernel("DrawBoundingBoxes", _draw))
 register(Kernel("DrawBoundingBoxesV2", _draw))
 register(Kernel("SampleDistortedBoundingBoxV2", _sample))
+register(Kernel("SampleDistortedBoundingBox", _sample_by_attribute))

@@ -62,8 +62,14 @@ def _adjust_contrast(images: Array, factor: Any) -> Array:
     return adjusted.astype(images.dtype, copy=False)
 
 
+def _adjust_bounded_contrast(images: Array, factor: Any, least: Any, most: Any) -> Array:
+    adjusted = _adjust_contrast(images.astype(np.float32), factor)
+    return np.clip(adjusted, least, most)
+
+
 register(Kernel("RGBToHSV", constantly(_to_hsv)))
 register(Kernel("HSVToRGB", constantly(_to_rgb)))
 register(Kernel("AdjustHue", constantly(_adjust_hue)))
 register(Kernel("AdjustSaturation", constantly(_adjust_saturation)))
 register(Kernel("AdjustContrastv2", constantly(_adjust_contrast)))
+register(Kernel("AdjustContrast", constantly(_adjust_bounded_contrast)))

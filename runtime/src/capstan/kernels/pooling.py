@@ -246,24 +246,44 @@ def _max_with_argmax(node: NodeContext) -> Function:
     return max_with_argmax
 
 
-def _grad_with_argmax(node: NodeContext) -> Function:
-    in_batch = bool(node.attrs["include_batch_in_index"])
+def _in_batch(node: NodeContext, x: Array, argmax: Array) -> Array:
+    """Return the number in the batch of each element that `argmax` names, one row for each image.
 
+    Raises:
+        InvalidArgumentError: a number is not that of an element.
+    """
+    places = argmax.reshape(len(x), -1) if len(x) else argmax.reshape(0, 0)
+    if not node.attrs["include_batch_in_index"]:
+        size = int(np.prod(x.shape[1:]))
+        places = np.add(places, numbers(len(x), places)[:, np.newaxis] * size)
+    if places.size and not bool(np.all((places >= 0) & (places < x.size))):
+        raise invalid(f"argmax must be the numbers of elements of the input {show(x.shape)}")
+    return places
+
+
+def _grad_with_argmax(node: NodeContext) -> Function:
     def grad_with_argmax(x: Array, grad: Array, argmax: Array) -> Array:
         shape = _counts(_windows(node, x.shape))
         for name, value in (("grad", grad), ("argmax", argmax)):
             _check_like(name, value, shape)
-        places = argmax.reshape(len(x), -1) if len(x) else argmax.reshape(0, 0)
-        if not in_batch:
-            size = int(np.prod(x.shape[1:]))
-            places = np.add(places, numbers(len(x), places)[:, np.newaxis] * size)
-        if places.size and not bool(np.all((places >= 0) & (places < x.size))):
-            raise invalid(f"argmax must be the numbers of elements of the input {show(x.shape)}")
+        places = _in_batch(node, x, argmax)
         result = np.zeros_like(x)
         np.add.at(result.reshape(-1), places.reshape(-1), grad.reshape(-1))
         return result
 
     return grad_with_argmax
+
+
+def _grad_grad_with_argmax(node: NodeContext) -> Function:
+    def grad_grad_with_argmax(x: Array, grad: Array, argmax: Array) -> Array:
+        shape = _counts(_windows(node, x.shape))
+        for name, value, wanted in (("grad", grad, x.shape), ("argmax", argmax, shape)):
+            _check_like(name, value, wanted)
+        places = _in_batch(node, x, argmax)
+        chosen: Array = np.take(grad.reshape(-1), places).reshape(shape)
+        return chosen
+
+    return grad_grad_with_argmax
 
 
 def _sizes_given(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
@@ -301,3 +321,4 @@ for _op, _make in (
     register(Kernel(_op, _sizes_given(_make)))
 register(Kernel("MaxPoolWithArgmax", _within_images(_max_with_argmax)))
 register(Kernel("MaxPoolGradWithArgmax", _within_images(_grad_with_argmax)))
+register(Kernel("MaxPoolGradGradWithArgmax", _within_images(_grad_grad_with_argmax)))

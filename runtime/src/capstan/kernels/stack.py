@@ -38,7 +38,8 @@ def keeper(node: NodeContext) -> Callable[[Any], Any]:
     return keep
 
 
-def _push(node: NodeContext) -> Function:
+def make_push(node: NodeContext) -> Function:
+    """Return the function that puts a value on a stack and returns the value."""
     keep = keeper(node)
 
     def push(handle: Stack, value: Any) -> Any:
@@ -53,6 +54,6 @@ def _pop(handle: Stack) -> Any:
 
 
 register(Kernel("StackV2", _make))
-register(Kernel("StackPushV2", _push))
+register(Kernel("StackPushV2", make_push))
 register(Kernel("StackPopV2", constantly(_pop)))
 register(Kernel("StackCloseV2", constantly(Stack.close)))

@@ -20,7 +20,8 @@ from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
 
-def _variable(node: NodeContext) -> Function:
+def make_variable(node: NodeContext) -> Function:
+    """Return the function that returns the variable of a node."""
     dtype = node.output_dtypes[0]
     cell = cell_of(node, dtype)
     sizes = node.attrs["shape"].internal
@@ -144,7 +145,7 @@ def _divide(table: Array, indices: Array, values: Array) -> None:
         table[row] = (table[row] - remainder) // rest[place]
 
 
-register(Kernel("VariableV2", _variable))
+register(Kernel("VariableV2", make_variable))
 register(Kernel("IsVariableInitialized", constantly(is_initialized)))
 register(Kernel("Assign", _assign))
 register(Kernel("AssignAdd", _update(np.add)))

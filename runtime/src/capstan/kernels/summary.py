@@ -20,7 +20,8 @@ from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 
-def _scalar(tags: Array, values: Array) -> Array:
+def of_scalars(tags: Array, values: Array) -> Array:
+    """Return the summary of numbers: a tag and a value for each."""
     tags, values = np.asarray(tags), np.asarray(values)
     if tags.shape != values.shape:
         tag = f" (tag '{_tag(tags, 'tags')}')" if tags.size == 1 else ""
@@ -34,7 +35,9 @@ def _scalar(tags: Array, values: Array) -> Array:
     return _serialized(summary)
 
 
-def _histogram(node: NodeContext) -> Function:
+def histogram(node: NodeContext) -> Function:
+    """Return the function that makes the summary of a histogram: of a tag and the values."""
+
     def run(tag: Array, values: Array) -> Array:
         name = _tag(tag, "tags")
         flat = np.asarray(values).ravel().astype(np.float64)
@@ -50,7 +53,7 @@ def _histogram(node: NodeContext) -> Function:
     return run
 
 
-def _count(values: Array, histogram: Any) -> None:
+def _count(values: Array, found: Any) -> None:
     """Fill in a HistogramProto. `values` are finite."""
     limits = _limits()
     # The upper limit of the last bucket is the largest float. `searchsorted` puts this float behind
@@ -58,13 +61,13 @@ def _count(values: Array, histogram: Any) -> None:
     indices = np.minimum(np.searchsorted(limits, values, side="right"), len(limits) - 1)
     counts = np.bincount(indices, minlength=len(limits))
     buckets = list(_without_gaps(limits.tolist(), counts.tolist()))
-    histogram.min = values.min() if values.size else sys.float_info.max
-    histogram.max = values.max() if values.size else -sys.float_info.max
-    histogram.num = float(values.size)
-    histogram.sum = values.sum()
-    histogram.sum_squares = np.dot(values, values)
-    histogram.bucket_limit.extend(limit for limit, _ in buckets)
-    histogram.bucket.extend(count for _, count in buckets)
+    found.min = values.min() if values.size else sys.float_info.max
+    found.max = values.max() if values.size else -sys.float_info.max
+    found.num = float(values.size)
+    found.sum = values.sum()
+    found.sum_squares = np.dot(values, values)
+    found.bucket_limit.extend(limit for limit, _ in buckets)
+    found.bucket.extend(count for _, count in buckets)
 
 
 def _without_gaps(limits: list[float], counts: list[int]) -> Iterator[tuple[float, float]]:
@@ -88,7 +91,8 @@ def _limits() -> Array:
     return np.array([-end for end in reversed(positive)] + [0.0] + positive)
 
 
-def _tensor(tag: Array, tensor: Array, metadata: Array) -> Array:
+def of_tensor(tag: Array, tensor: Array, metadata: Array) -> Array:
+    """Return the summary of a tensor. `metadata` is a serialized SummaryMetadata."""
     name = _tag(tag, "tag")
     summary = _summary()
     value = summary.value.add(tag=name, tensor=tensor_proto.make(tensor))
@@ -159,8 +163,8 @@ def _serialized(summary: Any) -> Array:
     return value
 
 
-register(Kernel("ScalarSummary", constantly(_scalar)))
-register(Kernel("HistogramSummary", _histogram))
+register(Kernel("ScalarSummary", constantly(of_scalars)))
+register(Kernel("HistogramSummary", histogram))
 register(Kernel("TensorSummary", _untagged_tensor))
-register(Kernel("TensorSummaryV2", constantly(_tensor)))
+register(Kernel("TensorSummaryV2", constantly(of_tensor)))
 register(Kernel("MergeSummary", constantly(_merge)))

@@ -24,28 +24,33 @@ def _image(node: NodeContext) -> Function:
     limit, bad_color = node.attrs["max_images"], node.attrs["bad_color"]
     if bad_color.dtype != np.uint8:
         raise invalid(f"bad_color must be uint8, got {bad_color.dtype}")
+    return lambda tag, tensor: of_images(tag, tensor, limit, bad_color)
+
+
+def of_images(tag: Array, tensor: Array, limit: int, bad_color: Array) -> Any:
+    """Return the summary of the first `limit` images. `bad_color` stands for bad pixels.
+
+    Raises:
+        InvalidArgumentError: a shape does not fit.
+    """
     if bad_color.ndim != 1:
         raise invalid(f"bad_color must be a vector, got shape {show(bad_color.shape)}")
-
-    def run(tag: Array, tensor: Array) -> Array:
-        base = _base(tag, "Tags must be a scalar")
-        _check_images(tensor.shape)
-        depth = tensor.shape[3]
-        if tensor.dtype != np.uint8 and bad_color.size < depth:
-            raise invalid(
-                f"expected depth <= bad_color.size, got depth = {depth}, "
-                f"bad_color.size = {bad_color.size}"
-            )
-        summary = _summary()
-        for index, pixels in enumerate(tensor[:limit]):
-            if pixels.dtype != np.uint8:
-                pixels = normalized(pixels, bad_color[:depth])
-            value = summary.value.add(tag=f"{base}/image" + (f"/{index}" if limit > 1 else ""))
-            value.image.height, value.image.width, value.image.colorspace = pixels.shape
-            value.image.encoded_image_string = _png(pixels)
-        return _serialized(summary)
-
-    return run
+    base = _base(tag, "Tags must be a scalar")
+    _check_images(tensor.shape)
+    depth = tensor.shape[3]
+    if tensor.dtype != np.uint8 and bad_color.size < depth:
+        raise invalid(
+            f"expected depth <= bad_color.size, got depth = {depth}, "
+            f"bad_color.size = {bad_color.size}"
+        )
+    summary = _summary()
+    for index, pixels in enumerate(tensor[:limit]):
+        if pixels.dtype != np.uint8:
+            pixels = normalized(pixels, bad_color[:depth])
+        value = summary.value.add(tag=f"{base}/image" + (f"/{index}" if limit > 1 else ""))
+        value.image.height, value.image.width, value.image.colorspace = pixels.shape
+        value.image.encoded_image_string = _png(pixels)
+    return _serialized(summary)
 
 
 def _check_images(shape: tuple[int, ...]) -> None:
@@ -88,7 +93,8 @@ def _png(pixels: Array) -> bytes:
     return file.getvalue()
 
 
-def _audio(node: NodeContext) -> Function:
+def audio(node: NodeContext) -> Function:
+    """Return the function that makes the summary of sounds: of a tag, a tensor and a rate."""
     limit = node.attrs["max_outputs"]
 
     def run(tag: Array, tensor: Array, sample_rate: Array) -> Array:
@@ -114,7 +120,7 @@ def _audio(node: NodeContext) -> Function:
 
 
 def _audio_of_fixed_rate(node: NodeContext) -> Function:
-    run, rate = _audio(node), np.float32(node.attrs["sample_rate"])
+    run, rate = audio(node), np.float32(node.attrs["sample_rate"])
     return lambda tag, tensor: run(tag, tensor, rate)
 
 
@@ -168,5 +174,5 @@ def _serialized(summary: Any) -> Array:
 
 
 register(Kernel("ImageSummary", _image))
-register(Kernel("AudioSummaryV2", _audio))
+register(Kernel("AudioSummaryV2", audio))
 register(Kernel("AudioSummary", _audio_of_fixed_rate))

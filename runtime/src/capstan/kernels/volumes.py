@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -177,8 +177,29 @@ def _by_input(node: NodeContext) -> Function:
     return by_input
 
 
+def _sized_by(index: int, make: Callable[[NodeContext], Function]) -> Any:
+    """Return the kernel of the first version of a gradient.
+
+    It takes the tensor at `index` in the place of its shape, and channels are last.
+    """
+
+    def make_sized(node: NodeContext) -> Function:
+        run = make(replace(node, attrs={**node.attrs, "data_format": b"NDHWC"}))
+
+        def sized(*inputs: Array) -> Any:
+            given = list(inputs)
+            given[index] = np.array(inputs[index].shape)
+            return run(*given)
+
+        return sized
+
+    return make_sized
+
+
 for _op, _make in (
     ("Conv3D", _conv),
+    ("Conv3DBackpropFilter", _sized_by(1, _by_filter)),
+    ("Conv3DBackpropInput", _sized_by(0, _by_input)),
     ("Conv3DBackpropFilterV2", _by_filter),
     ("Conv3DBackpropInputV2", _by_input),
 ):

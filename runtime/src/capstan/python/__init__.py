@@ -103,7 +103,7 @@ alias.grow(
         "platform.tf_logging": (lookups.logger, "capstan.api.logging"),
         "summary.summary": ("capstan.train.summary",),
         "summary.summary_iterator": _TRAIN,
-        "summary.writer.event_file_writer": ("capstan.train.event_file",),
+        "summary.writer.event_file_writer": ("capstan.resources.event_file",),
         "summary.writer.writer": ("capstan.train.summary_writer",),
         "summary.writer.writer_cache": ("capstan.train.summary_writer",),
         "tools.optimize_for_inference_lib": ("capstan.api.inference_graphs",),

@@ -8,7 +8,6 @@ _NODES = "capstan.api.control_flow_nodes"
 _OPS = (
     *("array_ops", "check_ops", "clip_ops", "control_flow_ops", "data_flow_ops"),
     *(
-        "functional_ops",
         "gradients",
         "gradients_impl",
         "histogram_ops",
@@ -176,6 +175,7 @@ OPS: dict[str, alias.Homes] = {
     **{f"signal.{name}": homes for name, homes in _SIGNAL.items()},
     "stateful_random_ops": ("capstan.api.stateful_random_ops", lookups.op),
     "stateless_random_ops": ("capstan.api.stateless_random_ops", lookups.op),
+    "functional_ops": ("capstan.api.functional_calls", _TF, lookups.op),
     "map_fn": ("capstan.api.functional_ops",),
     "template": ("capstan.api.template",),
     "nccl_ops": ("capstan.contrib.nccl_ops",),
@@ -228,6 +228,7 @@ OPS: dict[str, alias.Homes] = {
     ),
     "sets": ("capstan.api.sets",),
     "summary_ops": ("capstan.api.summary_ops",),
+    "summary_ops_v2": ("capstan.train.graph_writers", "capstan.train.graph_summaries"),
     "parallel_for": ("capstan.api.parallel_for", "capstan.api.parallel_gradients"),
     "parallel_for.control_flow_ops": ("capstan.api.parallel_for",),
     "parallel_for.gradients": ("capstan.api.parallel_gradients",),

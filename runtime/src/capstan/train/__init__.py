@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from capstan.api.absent import absent as _absent
 from capstan.api.queue_saveable import make_saveable_from_queue
 from capstan.core.cluster import ClusterSpec
+from capstan.resources.event_file import summary_iterator
 from capstan.train.adadelta import AdadeltaOptimizer
 from capstan.train.adagrad import AdagradOptimizer
 from capstan.train.adagrad_da import AdagradDAOptimizer
@@ -37,7 +38,6 @@ from capstan.train.cosine_decay import (
     noisy_linear_cosine_decay,
 )
 from capstan.train.device_setter import replica_device_setter
-from capstan.train.event_file import summary_iterator
 from capstan.train.ftrl import FtrlOptimizer
 from capstan.train.gradient_descent import GradientDescentOptimizer
 from capstan.train.hook import (

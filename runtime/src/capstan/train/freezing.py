@@ -1,5 +1,6 @@
 """GraphDefs whose variables have the values of a checkpoint (tools/freeze_graph.py)."""
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -151,7 +152,7 @@ def _restorer(saver_def: Any, meta: Any, checkpoint: str | None) -> saver.Saver:
 
 
 def _is_variable(op: graphs.Operation) -> bool:
-    return op.type.startswith("Variable") or op.type.endswith("VariableOp")
+    return re.fullmatch("Variable.*|.*VariableOp", op.type) is not None
 
 
 def _names(listed: str) -> list[str]:

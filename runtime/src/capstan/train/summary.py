@@ -23,6 +23,7 @@ from capstan.api.summary_ops import (
     tensor_summary,
     text,
 )
+from capstan.train.graph_writers import all_v2_summary_ops, initialize
 from capstan.train.summary_writer import FileWriter, FileWriterCache
 
 __all__ = [
@@ -33,10 +34,12 @@ __all__ = [
     "Summary",
     "SummaryDescription",
     "TaggedRunMetadata",
+    "all_v2_summary_ops",
     "audio",
     "get_summary_description",
     "histogram",
     "image",
+    "initialize",
     "merge",
     "merge_all",
     "scalar",

@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Self
 
 from capstan.api import logging
 from capstan.framework import graph as graphs
-from capstan.train import event_file, meta_graph
+from capstan.resources import event_file
+from capstan.train import meta_graph
 
 
 class SummaryToEventTransformer:

@@ -23,6 +23,16 @@ define(
 )
 define(
     OpDef(
+        "PlaceholderV2",
+        outputs=("output: dtype",),
+        attrs={"dtype": dtypes.DType, "shape": tensor_shape.TensorShape},
+        shape=rules.from_attribute,
+        role=facts.Role.PLACEHOLDER,
+        not_differentiable=True,
+    )
+)
+define(
+    OpDef(
         "PlaceholderWithDefault",
         ("input: dtype",),
         ("output: dtype",),

@@ -61,6 +61,23 @@ define(
 )
 define(
     OpDef(
+        "CTCLossV2",
+        (
+            *("inputs: float32", "labels_indices: int64", "labels_values: int32"),
+            "sequence_length: int32",
+        ),
+        ("loss: float32", "gradient: float32"),
+        attrs={
+            "preprocess_collapse_repeated": False,
+            "ctc_merge_repeated": True,
+            "ignore_longer_outputs_than_inputs": False,
+        },
+        shape=_loss_shape,
+        gradient=_loss,
+    )
+)
+define(
+    OpDef(
         "CTCGreedyDecoder",
         ("inputs: T", "sequence_length: int32"),
         (

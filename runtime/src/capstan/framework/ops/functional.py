@@ -32,6 +32,11 @@ def _undeclared(ctx: ShapeContext) -> rules.Shapes:
     return (None,) * len(ctx.attrs["Tout"])
 
 
+def _as_many(types: str) -> Any:
+    """Return the shape rule of outputs of unknown shapes. `types` is the attribute of the types."""
+    return lambda ctx: (None,) * len(ctx.attrs[types])
+
+
 def _all_unchanged(ctx: ShapeContext) -> rules.Shapes:
     return tuple(ctx.inputs)
 
@@ -140,15 +145,28 @@ for _op in ("PartitionedCall", "StatefulPartitionedCall"):
         )
     )
 define(
-    # The nodes of the function run on the device of the call, unless they name a device themselves.
+    # `graph.calls` replaces this node by a While.
+    OpDef(
+        "For",
+        ("start: int32", "limit: int32", "delta: int32", "input: T"),
+        ("output: T",),
+        attrs={"T": list, "body": function.Reference},
+        shape=_as_many("T"),
+        effect=facts.CALLS,
+        role=facts.Role.FOR,
+    )
+)
+define(
+    # `graph.calls` replaces this node by a call on the device.
     OpDef(
         "RemoteCall",
         ("target: string", "args: Tin"),
         ("output: Tout",),
         attrs={"Tin": list, "Tout": list, "f": function.Reference},
+        minima={"Tin": 1, "Tout": 1},
         shape=_undeclared,
         effect=facts.CALLS,
-        role=facts.Role.CALL,
+        role=facts.Role.REMOTE_CALL,
     )
 )
 define(

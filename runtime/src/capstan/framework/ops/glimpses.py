@@ -17,15 +17,21 @@ def _glimpse(ctx: ShapeContext) -> rules.Shapes:
     return ((shapes.merge_dimension(batch, count), height, width, channels),)
 
 
-define(
-    OpDef(
-        "ExtractGlimpse",
-        ("input: float32", "size: int32", "offsets: float32"),
-        ("glimpse: float32",),
-        attrs={"centered": True, "normalized": True, "uniform_noise": True, "noise": b"uniform"},
-        shape=_glimpse,
-        not_differentiable=True,
-        effect=facts.RANDOM,
-        host=("size",),
+for _version in ("", "V2"):
+    define(
+        OpDef(
+            f"ExtractGlimpse{_version}",
+            ("input: float32", "size: int32", "offsets: float32"),
+            ("glimpse: float32",),
+            attrs={
+                "centered": True,
+                "normalized": True,
+                "uniform_noise": True,
+                "noise": b"uniform",
+            },
+            shape=_glimpse,
+            not_differentiable=True,
+            effect=facts.RANDOM,
+            host=("size",),
+        )
     )
-)

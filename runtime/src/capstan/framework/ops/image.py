@@ -272,3 +272,12 @@ define(
         types={"T": (dtypes.float16, dtypes.float32)},
     )
 )
+define(
+    OpDef(
+        "AdjustContrast",
+        ("images: T", "contrast_factor: float32", "min_value: float32", "max_value: float32"),
+        ("output: float32",),
+        shape=rules.unchanged,
+        types={"T": (dtypes.uint8, dtypes.int8, dtypes.int16, *typesets.INDEX, *typesets.WIDE)},
+    )
+)

@@ -45,17 +45,21 @@ _ATTRS: dict[str, Any] = {
     "max_attempts": 100,
     "use_image_if_no_bounding_boxes": False,
 }
-define(
-    OpDef(
-        "SampleDistortedBoundingBoxV2",
-        ("image_size: T", "bounding_boxes: float32", "min_object_covered: float32"),
-        ("begin: T", "size: T", "bboxes: float32"),
-        attrs=_ATTRS,
-        shape=_window,
-        not_differentiable=True,
-        effect=facts.RANDOM,
-        types={
-            "T": (dtypes.uint8, dtypes.int8, dtypes.int16, *typesets.INDEX),
-        },
+for _version, _inputs, _attrs in (
+    ("", (), {**_ATTRS, "min_object_covered": 0.1}),
+    ("V2", ("min_object_covered: float32",), _ATTRS),
+):
+    define(
+        OpDef(
+            f"SampleDistortedBoundingBox{_version}",
+            ("image_size: T", "bounding_boxes: float32", *_inputs),
+            ("begin: T", "size: T", "bboxes: float32"),
+            attrs=_attrs,
+            shape=_window,
+            not_differentiable=True,
+            effect=facts.RANDOM,
+            types={
+                "T": (dtypes.uint8, dtypes.int8, dtypes.int16, *typesets.INDEX),
+            },
+        )
     )
-)

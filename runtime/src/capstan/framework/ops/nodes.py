@@ -63,6 +63,26 @@ def equal(name: str, x: ir.Edge, y: ir.Edge, dtype: dtypes.DType, device: str) -
     return ir.Node(name, "Equal", (x, y), (), device, {"T": dtype})
 
 
+def less(name: str, x: ir.Edge, y: ir.Edge, dtype: dtypes.DType, device: str) -> ir.Node:
+    """Return a node that tells where x is less than y."""
+    return ir.Node(name, "Less", (x, y), (), device, {"T": dtype})
+
+
+def both(name: str, x: ir.Edge, y: ir.Edge, device: str) -> ir.Node:
+    """Return a node that tells whether two booleans are true."""
+    return ir.Node(name, "LogicalAnd", (x, y), (), device)
+
+
+def either(name: str, x: ir.Edge, y: ir.Edge, device: str) -> ir.Node:
+    """Return a node that tells whether one of two booleans is true."""
+    return ir.Node(name, "LogicalOr", (x, y), (), device)
+
+
+def total(name: str, x: ir.Edge, y: ir.Edge, dtype: dtypes.DType, device: str) -> ir.Node:
+    """Return a node that adds two tensors."""
+    return ir.Node(name, "AddV2", (x, y), (), device, {"T": dtype})
+
+
 def to_bool(name: str, source: ir.Edge, dtype: dtypes.DType, device: str) -> ir.Node:
     """Return a node whose output says whether the value of `source` counts as true."""
     return ir.Node(name, "ToBool", (source,), (), device, {"T": dtype})

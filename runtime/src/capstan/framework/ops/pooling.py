@@ -238,3 +238,14 @@ define(
         types=_ARGMAX_TYPES,
     )
 )
+define(
+    OpDef(
+        "MaxPoolGradGradWithArgmax",
+        ("input: T", "grad: T", "argmax: Targmax"),
+        ("output: T",),
+        attrs={**_WITH_ARGMAX, "include_batch_in_index": False},
+        choices={"padding": _CHOICES["padding"]},
+        shape=_pool_shape,
+        types=_ARGMAX_TYPES,
+    )
+)

@@ -172,3 +172,16 @@ for _name, _inputs, _attrs, _shape, _gradient, _types, _host in (
             host=_host,
         )
     )
+for _index, _which in enumerate(("Input", "Filter")):
+    define(
+        OpDef(
+            f"Conv3DBackprop{_which}",
+            ("input: T", "filter: T", "out_backprop: T"),
+            ("output: T",),
+            attrs={"strides": list, "padding": bytes, "dilations": [1, 1, 1, 1, 1]},
+            choices={"padding": _CHOICES["padding"]},
+            shape=_like(_index),
+            types={"T": (dtypes.float16, *typesets.WIDE)},
+            minima={"strides": 5},
+        )
+    )

@@ -1,0 +1,73 @@
+"""The writers of event files that nodes share by name (core/summary/summary_file_writer.cc)."""
+
+import threading
+import time
+from typing import Any
+
+from capstan import errors
+from capstan.core import resource_name
+from capstan.resources import event_file, resource
+
+
+class SummaryWriter(resource.Resource):
+    """A writer of an event file, which `open` opens. Thread-safe.
+
+    `flush` and `close` block until the events are in the file.
+    """
+
+    def __init__(self, name: resource_name.ResourceName) -> None:
+        super().__init__(name)
+        self._lock = threading.Lock()
+        self._file: event_file.EventFileWriter | None = None
+
+    def open(self, logdir: str, max_queue: int, flush_seconds: float, suffix: str) -> None:
+        """Open a file in the folder `logdir`. Does nothing if a file is open."""
+        with self._lock:
+            if self._file is None:
+                self._file = event_file.EventFileWriter(logdir, max_queue, flush_seconds, suffix)
+
+    def write(self, event: Any) -> None:
+        """Write an `Event`. The wall time is the present if the event has none.
+
+        Raises:
+            NotFoundError: no file is open.
+        """
+        if not event.wall_time:
+            event.wall_time = time.time()
+        self._opened().add_event(event)
+
+    def flush(self) -> None:
+        """Block until all events are in the file.
+
+        Raises:
+            NotFoundError: no file is open.
+        """
+        self._opened().flush()
+
+    def close(self) -> None:
+        """Write all events and close the file. `open` may then open another file.
+
+        Raises:
+            NotFoundError: no file is open.
+        """
+        opened = self._opened()
+        with self._lock:
+            self._file = None
+        opened.close()
+
+    def abandon(self, error: errors.OpError) -> None:
+        with self._lock:
+            opened, self._file = self._file, None
+        if opened is not None:
+            opened.close()
+
+    def _opened(self) -> event_file.EventFileWriter:
+        opened = self._file
+        if opened is None:
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"Resource {self.container}/{self.name}/SummaryWriterInterface does not exist. Run "
+                "the initializer of the summary writer first",
+            )
+        return opened
