@@ -38,6 +38,17 @@ def test_the_transformations_of_data_experimental_have_their_old_names() -> None
         _ = data.LMDBDataset
 
 
+def test_a_legacy_function_is_mapped_and_batched_like_another() -> None:
+    mapping = tf.data.experimental.map_and_batch_with_legacy_function
+    numbers = tf.data.Dataset.range(5)
+    batches = numbers.apply(mapping(lambda x: 2 * x, 2, num_parallel_batches=1))
+    whole = numbers.apply(mapping(lambda x: 2 * x, 2, None, True, num_parallel_calls=1))
+    assert drained(batches) == [[0, 2], [4, 6], [8]]
+    assert drained(whole) == [[0, 2], [4, 6]]
+    with pytest.raises(ValueError, match="mutually exclusive"):
+        mapping(lambda x: x, 2, num_parallel_batches=1, num_parallel_calls=1)
+
+
 @given(
     count=st.integers(0, 12),
     size=st.integers(1, 4),

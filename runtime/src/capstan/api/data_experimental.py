@@ -78,6 +78,7 @@ __all__ = [
     "make_csv_dataset",
     "make_saveable_from_iterator",
     "map_and_batch",
+    "map_and_batch_with_legacy_function",
     "parallel_interleave",
     "parse_example_dataset",
     "prefetch_to_device",
@@ -129,6 +130,25 @@ def map_and_batch(
         return batches
 
     return apply
+
+
+def map_and_batch_with_legacy_function(
+    map_func: Callable[..., Any],
+    batch_size: Any,
+    num_parallel_batches: Any = None,
+    drop_remainder: bool = False,
+    num_parallel_calls: Any = None,
+) -> Transformation:
+    """Return `map_and_batch` with the same arguments.
+
+    Capstan has one kind of function, so `map_func` is traced as `map_and_batch` traces it.
+
+    Raises:
+        ValueError: both numbers are given.
+    """
+    return map_and_batch(
+        map_func, batch_size, num_parallel_batches, drop_remainder, num_parallel_calls
+    )
 
 
 def shuffle_and_repeat(buffer_size: Any, count: Any = None, seed: Any = None) -> Transformation:

@@ -77,7 +77,7 @@ from capstan.train.steps import get_or_create_global_step as get_or_create_globa
 alias.grow(
     __name__,
     {
-        "nest": ("capstan.api.nest", "capstan.api.nest_shallow"),
+        "nest": ("capstan.api.nest", "capstan.api.nest_paths", "capstan.api.nest_shallow"),
         "python.framework": (__name__,),
         "python.framework.checkpoint_utils": (__name__,),
         "python.framework.graph_util": (__name__,),
