@@ -37,6 +37,17 @@ def test_variables_and_their_parts_are_on_the_ps_tasks_in_turn() -> None:
     assert strategy.extended.parameter_devices == ("/job:ps/task:0", "/job:ps/task:1")
 
 
+def test_a_variable_that_a_replica_makes_is_on_no_gpu_of_a_ps() -> None:
+    config = tf.train.ClusterSpec(SPEC)
+    resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(
+        config, task_type="worker", task_id=0
+    )
+    strategy = Strategy(resolver, local_device="/gpu:0")
+    with strategy.scope():
+        made_inside = strategy.experimental_run_v2(lambda: tf.get_variable("v", [2]))
+    assert made_inside.device == "/job:ps/task:0"
+
+
 def test_the_model_is_on_the_worker_and_slots_and_updates_are_beside_their_variables() -> None:
     strategy = made("worker", 1)
     optimizer = tf.train.AdamOptimizer(0.1)

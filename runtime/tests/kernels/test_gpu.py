@@ -127,14 +127,14 @@ def test_gradients_of_linear_algebra_run_on_a_gpu(function: Any) -> None:
 
 
 def repeating(op: str) -> list[dtypes.DType]:
-    """Return the types of the attribute T with which a device can repeat an op."""
-    every = (dtypes.float32, dtypes.float64, dtypes.int64, dtypes.int32)
-    found = {dtype: registry.find(op, "GPU", {"T": dtype}) for dtype in every}
-    return [
-        dtype
-        for dtype, kernel in found.items()
-        if kernel is not None and kernel.can_repeat({"T": dtype})
-    ]
+    """Return the types with which a device can repeat an op."""
+    found = []
+    for dtype in (dtypes.float32, dtypes.float64, dtypes.int64, dtypes.int32):
+        attrs = dict.fromkeys(("T", "Ta", "Tb", "Tout"), dtype)
+        kernel = registry.find(op, "GPU", attrs)
+        if kernel is not None and kernel.can_repeat(attrs):
+            found.append(dtype)
+    return found
 
 
 @contextlib.contextmanager

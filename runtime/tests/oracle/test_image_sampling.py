@@ -23,7 +23,7 @@ KERNEL = RANDOM.uniform(-1, 1, (3, 2, 3, 4)).astype(np.float32)
 
 def scaled(tf: Any, x: Any, kind: str, is_wide: bool) -> Any:
     return tf.raw_ops.ScaleAndTranslate(
-        images=x, size=[4, 9], scale=[0.55, 1.9], translation=[0.4, -1.3], kernel_type=kind,
+        images=x, size=[4, 9], scale=[0.55, 1.9], translation=[0.43, -1.27], kernel_type=kind,
         antialias=is_wide,
     )  # fmt: skip
 

@@ -1,5 +1,6 @@
 """The datasets that TensorFlow's own client makes run on Capstan's tasks."""
 
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,8 @@ import genuine
 import numpy as np
 import oracle_newer_datasets as programs
 import pytest
+
+import capstan
 
 pytestmark = genuine.MARKS
 
@@ -216,3 +219,22 @@ def test_an_iterator_without_a_name_begins_in_each_step(
                 fetches = [v1.identity(value) for value in values]
         with v1.Session(tasks.target()) as session:
             assert [session.run(fetches) for _ in range(2)] == [[0, 1]] * 2
+
+
+def test_a_query_may_not_write(tmp_path: Path) -> None:
+    """Statements such as ATTACH write other files even if the database is only read."""
+    name, copy = str(tmp_path / "rows"), tmp_path / "copy"
+    with sqlite3.connect(name) as connection:
+        connection.execute("create table t (x text)")
+        connection.executemany("insert into t values (?)", [("12abc",), ("1_0",), ("inf",)])
+    for query in (f"vacuum into '{copy}'", f"attach database '{copy}' as other"):
+        rows = capstan.data.experimental.SqlDataset("sqlite", name, query, (capstan.int64,))
+        with capstan.Session() as session, pytest.raises(capstan.errors.UnknownError):
+            session.run(rows.make_one_shot_iterator().get_next())
+    assert not copy.exists()
+    types = (capstan.int64, capstan.float64, capstan.bool)
+    rows = capstan.data.experimental.SqlDataset("sqlite", name, "select x, x, x from t", types)
+    element = rows.make_one_shot_iterator().get_next()
+    with capstan.Session() as session:
+        found = [session.run(element) for _ in range(3)]
+    assert found == [(12, 12.0, True), (1, 1.0, True), (0, 0.0, False)]

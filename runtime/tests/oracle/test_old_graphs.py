@@ -69,7 +69,15 @@ def _outcome(module: Any, case: Any) -> Any:
         ("BatchMatrixSetDiag", "MatrixSetDiag", [SQUARE, SQUARE[:, 0]]),
         ("BatchSelfAdjointEigV2", "SelfAdjointEigV2", [SQUARE]),
         ("BatchSvd", "Svd", [SQUARE]),
-        *((f"Batch{name}", name, [SQUARE + 1j]) for name in ("FFT", "IFFT", "FFT2D", "IFFT2D")),
+        *(
+            (f"Batch{name}", name, [SQUARE + 1j])
+            for name in ("FFT", "IFFT", "FFT2D", "IFFT2D", "FFT3D", "IFFT3D")
+        ),
+        (
+            "BatchCholeskyGrad",
+            "CholeskyGrad",
+            [np.tril(SQUARE) + 2 * np.eye(SQUARE.shape[-1], dtype=SQUARE.dtype), SQUARE],
+        ),
     ],
 )
 def test_an_old_name_does_what_the_present_name_does(

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from typing import Any
 
+import background
 import genuine
 import numpy as np
 import pytest
@@ -71,12 +72,14 @@ def copies(definition: Any) -> None:
     node(definition, "host", "CopyHost", "copy", T=1)
     node(definition, "seen", "DebugIdentity", "host", T=1, tensor_name=b"host:0")
     node(definition, "count", "DebugNanCount", "seen", T=1, tensor_name=b"seen:0")
+    node(definition, "second", "DebugIdentityV2", "seen", T=1)
+    node(definition, "third", "DebugIdentityV3", "second", T=1, tensor_name=b"second:0")
 
 
 CASES: list[Any] = [
     (variables, "start:0", "read:0", "end:0", "end:0"),
     (stacks, ["last:0", "first:0", "close"]),
-    (copies, ["seen:0", "count:0"]),
+    (copies, ["seen:0", "count:0", "third:0"]),
 ]
 
 
@@ -153,15 +156,21 @@ def test_a_function_runs_on_the_device_that_its_call_names(tf: Any, tasks: genui
 
 
 @pytest.mark.parametrize(("is_quiet", "status"), [(True, 0), (False, -signal.SIGABRT)])
-def test_a_program_ends_at_an_abort(is_quiet: bool, status: int) -> None:
+def test_a_program_ends_at_an_abort(is_quiet: bool, status: int, tmp_path: pathlib.Path) -> None:
     program = (
-        "import capstan as tf\n"
+        "import capstan as tf, resource\n"
+        "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
         f"end = tf.raw_ops.Abort(error_msg='now', exit_without_error={is_quiet})\n"
         "tf.Session().run(end)\n"
         "raise SystemExit(7)\n"
     )
     ended = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=background.PATIENCE_S,
+        check=False,
+        cwd=tmp_path,
     )
     assert ended.returncode == status
     assert ("Abort_op intentional failure; now" in ended.stderr) is not is_quiet

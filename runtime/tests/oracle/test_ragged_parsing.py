@@ -218,10 +218,13 @@ def test_datasets_of_examples_are_parsed(
         assert elements(v1, tasks.target(), build) == elements(v1, "", build)
 
 
-def test_the_old_dataset_of_examples_is_parsed(tf: Any, v1: Any, tasks: genuine.Tasks) -> None:
+@pytest.mark.parametrize("op", ["ExperimentalParseExampleDataset", "ParseExampleDataset"])
+def test_the_old_dataset_of_examples_is_parsed(
+    tf: Any, v1: Any, tasks: genuine.Tasks, op: str
+) -> None:
     def build() -> Any:
         source = v1.data.Dataset.from_tensor_slices(examples(v1)).batch(2)
-        handle = tf.raw_ops.ExperimentalParseExampleDataset(
+        handle = getattr(tf.raw_ops, op)(
             input_dataset=source._variant_tensor,
             num_parallel_calls=1,
             dense_defaults=[v1.constant([5.0, 6.0])],

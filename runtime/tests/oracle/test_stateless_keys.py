@@ -218,3 +218,24 @@ def test_wrong_keys_and_parameters_are_refused(
         wrong = pytest.raises((v1.errors.InvalidArgumentError, ValueError))
         with v1.Graph().as_default(), v1.Session(target) as session, wrong:
             session.run(call(v1))
+
+
+def test_the_operations_behind_a_newer_client_draw(v1: Any, tasks: genuine.Tasks) -> None:
+    import tensorflow as tf
+
+    ops, seed = tf.raw_ops, [3, -7]
+
+    def program(v1: Any) -> Any:
+        key, counter, alg = ops.StatelessRandomGetKeyCounterAlg(seed=seed)
+        full = ops.StatelessRandomUniformFullInt(shape=[5], seed=np.int32(seed), dtype=v1.int64)
+        return [key, counter, alg, full]
+
+    assert_close(*both(v1, tasks, program))
+    with v1.Graph().as_default(), v1.Session(tasks.target()) as session:
+        drawn = ops.NonDeterministicInts(shape=[4, 3], dtype=v1.int64)
+        alg = ops.StatelessRandomGetAlg()
+        gammas = ops.StatelessRandomGammaV2(shape=[200, 2], seed=seed, alpha=[0.5, 40.0])
+        values, number, found = session.run([drawn, alg, gammas])
+    assert (values.shape, values.dtype, number.dtype) == ((4, 3), np.int64, np.int32)
+    assert len(np.unique(values)) == 12
+    np.testing.assert_allclose(found.mean(0), [0.5, 40.0], rtol=0.3)

@@ -1,8 +1,10 @@
 """The operations that write event files write what TensorFlow writes, and its reader reads it."""
 
+import gc
 import pathlib
 from typing import Any
 
+import background
 import genuine
 import numpy as np
 import pytest
@@ -65,17 +67,15 @@ def test_each_operation_writes_the_event_of_tensorflow(
     runs = ((tf, v1, ""), (tf, v1, tasks.target()), (capstan, capstan, ""))
     for number, (library, namespace, target) in enumerate(runs):
         folder = tmp_path / str(number)
-        with namespace.Graph().as_default() as graph, namespace.Session(target) as session:
+        with namespace.Graph().as_default(), namespace.Session(target) as session:
             handle = library.raw_ops.SummaryWriter(shared_name=f"own {number}")
             make = library.raw_ops.CreateSummaryFileWriter(
                 writer=handle, logdir=str(folder), max_queue=10, flush_millis=1000,
                 filename_suffix=".end",
             )  # fmt: skip
             session.run(make)
-            previous: list[Any] = []
             for operation in written(library, v1, handle):
-                with graph.control_dependencies(previous):
-                    session.run(operation)
+                session.run(operation)
             session.run(library.raw_ops.FlushSummaryWriter(writer=handle))
             found.append(events(v1, folder))
             session.run(library.raw_ops.CloseSummaryWriter(writer=handle))
@@ -202,3 +202,26 @@ def test_other_forms_of_writers_have_the_steps_and_tags_that_are_set(
     assert {(event.step, event.summary.value[0].tag) for event in found} == {
         (12, "a/b c"), (12, "own"),
     }  # fmt: skip
+
+
+def test_the_writer_of_a_session_ends_with_the_session(tmp_path: pathlib.Path) -> None:
+    with capstan.Graph().as_default():
+        writer = capstan.raw_ops.SummaryWriter(shared_name="ends")
+        make = capstan.raw_ops.CreateSummaryFileWriter(
+            writer=writer, logdir=str(tmp_path), max_queue=10, flush_millis=100_000,
+            filename_suffix="",
+        )  # fmt: skip
+        write = capstan.raw_ops.WriteScalarSummary(
+            writer=writer, step=capstan.constant(3, capstan.int64), tag="loss", value=2.5
+        )
+        with capstan.Session() as session:
+            session.run(make)
+            session.run(write)
+        del session
+
+    def count() -> int:
+        gc.collect()
+        (path,) = tmp_path.iterdir()
+        return len(list(capstan.train.summary_iterator(str(path))))
+
+    background.until(lambda: count() == 2)

@@ -5,7 +5,7 @@ Source: tensorflow/python/distribute/parameter_server_strategy.py of 2019.
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import Any, NamedTuple
 
 from capstan.api import cluster_resolver as resolvers
@@ -186,15 +186,19 @@ class ParameterServerExtended(distribution_extended.StrategyExtended):
         variable._distribute_strategy = self._strategy
         return variable
 
-    def _place(self, beside: Any) -> AbstractContextManager[None]:
-        """Return a block that places the next variable."""
+    @contextmanager
+    def _place(self, beside: Any) -> Iterator[None]:
+        """Place the next variable, in a `with` block."""
         graph = graphs.get_default_graph()
-        if beside is not None:
-            return context.colocate_with(beside)
-        if graph.is_colocated:
-            return nullcontext()
-        devices = self.parameter_devices
-        return graph.device(devices[next(self._numbers) % len(devices)])
+        with ExitStack() as blocks:
+            if beside is not None:
+                blocks.enter_context(context.colocate_with(beside))
+            elif not graph.is_colocated:
+                devices = self.parameter_devices
+                # Around it is the device of the replica. A ps may have no GPU.
+                blocks.enter_context(graph.device(None))
+                blocks.enter_context(graph.device(devices[next(self._numbers) % len(devices)]))
+            yield
 
     def update(
         self,

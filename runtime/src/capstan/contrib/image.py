@@ -11,10 +11,17 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, check_ops, counting_ops, creation_ops, math_ops
+from capstan.api.absent import absent
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
+
+__all__ = [
+    "angles_to_projective_transforms", "compose_transforms", "dense_image_warp",
+    "flat_transforms_to_matrices", "matrices_to_flat_transforms", "rotate", "transform",
+    "translate", "translations_to_projective_transforms",
+]  # fmt: skip
 
 _IMAGE_DTYPES = frozenset(
     {
@@ -236,3 +243,11 @@ def _floor(places: Any, size: Any, dtype: Any) -> tuple[Any, Any]:
         math_ops.maximum(convert.constant(0, dtype), share), convert.constant(1, dtype)
     )
     return math_ops.cast(floor, dtypes.int32), raw.ExpandDims(share, -1)
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.contrib.image", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

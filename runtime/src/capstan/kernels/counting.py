@@ -133,19 +133,21 @@ def _listed(reader: Reader) -> Callable[[NodeContext], Function]:
             values, weights = reader(*inputs[:-1]), inputs[-1]
             _check_weights(weights, values.numbers)
             is_kept = values.numbers >= 0
-            if most > 0:
+            if most >= 0:
                 is_kept &= values.numbers < most
             numbers = values.numbers[is_kept].astype(np.int64)
-            span = int(numbers.max()) + 1 if numbers.size else 1
             row = values.rows if isinstance(values.rows, int) else values.rows[is_kept]
-            keys, places = np.unique(numbers + row * span, return_inverse=True)
+            # The ranks of numbers are small. A number with its row might not fit in an integer.
+            different, ranks = np.unique(numbers, return_inverse=True)
+            span = len(different)
+            keys, places = np.unique(ranks + row * span, return_inverse=True)
             given = weights.reshape(-1)[is_kept] if weights.size else None
             sums = _sums(places, len(keys), given, is_binary, dtype)
-            width = most if most > 0 else max(span, least)
-            found = keys % span
+            width = most if most >= 0 else max(int(different[-1]) + 1 if span else 1, least)
+            found = different[keys % span] if span else different
             if values.count is None:
                 return found[:, None], sums, np.array([width], np.int64)
-            indices = np.stack([keys // span, found], 1)
+            indices = np.stack([keys // max(span, 1), found], 1)
             return indices, sums, np.array([values.count, width], np.int64)
 
         return count

@@ -90,10 +90,16 @@ def _plan(equation: Equation, known: tuple[tuple[int, ...], ...]) -> _Plan:
         operand = _operand(expanded.operands[0], output, shape)
         return _finished(expanded.output, (operand,), False, shape, output, sizes)
     x, y = expanded.operands
+    # An operand may lack axes of an ellipsis, which stand before the others then.
     shared = tuple(
-        label
-        for label in output
-        if einsum_equation.is_broadcast(label) or (label in x and label in y)
+        sorted(
+            (
+                label
+                for label in output
+                if einsum_equation.is_broadcast(label) or (label in x and label in y)
+            ),
+            key=lambda label: label in x and label in y,
+        )
     )
     of_x, of_y = (
         tuple(label for label in output if label in mine and label not in shared) for mine in (x, y)

@@ -105,6 +105,8 @@ def _places(transform: Array, size: list[int]) -> tuple[Array, Array, Array]:
 def _pixels(image: Array, rows: Array, columns: Array, fill: Array) -> Array:
     """Return the pixels at whole places, and the fill value outside of the image."""
     height, width = image.shape[:2]
+    if not height or not width:
+        return np.broadcast_to(fill.astype(image.dtype), (*rows.shape, image.shape[2]))
     is_inside = (rows >= 0) & (rows < height) & (columns >= 0) & (columns < width)
     chosen = image[
         np.clip(rows, 0, height - 1).astype(np.intp), np.clip(columns, 0, width - 1).astype(np.intp)

@@ -1,10 +1,12 @@
 """The dataset of the rows of a query (core/kernels/data/experimental/sql_dataset_op.cc)."""
 
+import math
+import re
 import sqlite3
 import urllib.parse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -60,6 +62,8 @@ class _Rows(Iterator[Element]):
             f"file:{urllib.parse.quote(path)}?mode=ro", uri=True, check_same_thread=False
         )
         self._run.close_with(self, connection.close)
+        # `mode=ro` does not stop statements that write other files, such as ATTACH and VACUUM INTO.
+        connection.set_authorizer(_allowed)
         connection.text_factory = bytes
         cursor = connection.execute(self._plan.query)
         columns, wanted = len(cursor.description or ()), len(self._plan.spec.types)
@@ -73,6 +77,22 @@ class _Rows(Iterator[Element]):
         return cursor
 
 
+_INTEGER: Final = re.compile(rb"\s*[+-]?[0-9]+")
+_NUMBER: Final = re.compile(rb"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_MOST: Final = 2**63 - 1
+_READS: Final = frozenset(
+    (
+        *(sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ),
+        *(sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE),
+    )
+)
+"""The actions of a query."""
+
+
+def _allowed(action: int, *_: Any) -> int:
+    return sqlite3.SQLITE_OK if action in _READS else sqlite3.SQLITE_DENY
+
+
 def _reader(dtype: dtypes.DType) -> Callable[[Any], Any]:
     """Return the function that turns a value of SQLite into a scalar of a type."""
     if dtype is dtypes.string:
@@ -80,9 +100,9 @@ def _reader(dtype: dtypes.DType) -> Callable[[Any], Any]:
     if dtype is dtypes.float64:
         return lambda value: np.float64(_number(value))
     if dtype is dtypes.bool_:
-        return lambda value: np.bool_(int(_number(value)) != 0)
+        return lambda value: np.bool_(_integer(value) != 0)
     kind = np.dtype(dtype.as_numpy_dtype)
-    return lambda value: np.int64(int(_number(value))).astype(kind)
+    return lambda value: np.int64(_integer(value)).astype(kind)
 
 
 def _text(value: Any) -> bytes:
@@ -92,11 +112,19 @@ def _text(value: Any) -> bytes:
 
 
 def _number(value: Any) -> int | float:
-    """Return the number that SQLite would read: 0 for no value, or for other text."""
+    """Return the number with which a text begins, as SQLite reads it, or 0 if there is none."""
     if isinstance(value, bytes):
-        try:
-            return float(value)
-        except ValueError:
-            return 0
+        found = _NUMBER.match(value)
+        return 0 if found is None else float(found[0])
     number: int | float = value or 0
     return number
+
+
+def _integer(value: Any) -> int:
+    """Return the integer with which a text begins, or a number without its fraction, in 64 bits."""
+    if isinstance(value, bytes):
+        found = _INTEGER.match(value)
+        value = 0 if found is None else int(found[0])
+    elif isinstance(value, float) and math.isinf(value):
+        value = math.copysign(_MOST, value)
+    return min(max(int(value or 0), -_MOST - 1), _MOST)

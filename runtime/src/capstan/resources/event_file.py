@@ -60,6 +60,11 @@ class EventFileWriter:
         """Return the folder of the file."""
         return self._logdir
 
+    @property
+    def is_open(self) -> bool:
+        """Whether events are written."""
+        return self._is_open
+
     def add_event(self, event: Any) -> None:
         """Write an `Event`. Does nothing if the writer is closed."""
         record = tfrecord.encode(event.SerializeToString())

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import weakref
 from typing import Any
 
 from capstan import errors
@@ -25,6 +26,8 @@ class SummaryWriter(resource.Resource):
         with self._lock:
             if self._file is None:
                 self._file = event_file.EventFileWriter(logdir, max_queue, flush_seconds, suffix)
+                # The writer goes with the session of its process, which nobody need close.
+                weakref.finalize(self, _close_aside, self._file)
 
     def write(self, event: Any) -> None:
         """Write an `Event`. The wall time is the present if the event has none.
@@ -71,3 +74,9 @@ class SummaryWriter(resource.Resource):
                 "the initializer of the summary writer first",
             )
         return opened
+
+
+def _close_aside(file: event_file.EventFileWriter) -> None:
+    """Close a file in a thread of its own: the collector of garbage may run in any thread."""
+    if file.is_open:
+        threading.Thread(target=file.close, name="event-file-end", daemon=True).start()

@@ -29,10 +29,12 @@ _COPIES: dict[str, dict[str, Any]] = {
         "tfdbg_run_id": b"",
     },
     "DebugIdentityV3": {
-        **_TENSOR,
+        "device_name": b"",
+        "tensor_name": b"",
         "io_of_node": b"",
         "is_input": False,
         "io_index": -1,
+        "debug_urls": [],
         "gated_grpc": False,
     },
 }
