@@ -40,8 +40,8 @@ calling(
     ),
     {
         **NAMED,
-        **_SHARDED,
         **_READ,
+        **_SHARDED,
         **dict.fromkeys(("reader_prefix", "writer_prefix"), b""),
         "hash_valid": False,
         "hash": 0,

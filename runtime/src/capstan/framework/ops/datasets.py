@@ -204,7 +204,12 @@ _OLD = {"f": function.Reference, "Targuments": list, **TYPED}
 calling(
     "ExperimentalMapDataset",
     (SOURCE, ARGUMENTS),
-    {**_OLD, "use_inter_op_parallelism": True, "preserve_cardinality": False},
+    {
+        **_OLD,
+        "use_inter_op_parallelism": True,
+        "preserve_cardinality": False,
+        "force_synchronous": False,
+    },
 )
 calling(
     "ExperimentalScanDataset",

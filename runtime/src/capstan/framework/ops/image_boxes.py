@@ -37,17 +37,16 @@ for _version, _more in (("", ()), ("V2", ("colors: float32",))):
             types={"T": (dtypes.float32, dtypes.float16)},
         )
     )
+_SEEDS: dict[str, Any] = {"seed": 0, "seed2": 0}
 _ATTRS: dict[str, Any] = {
-    "seed": 0,
-    "seed2": 0,
     "aspect_ratio_range": [0.75, 1.33],
     "area_range": [0.05, 1.0],
     "max_attempts": 100,
     "use_image_if_no_bounding_boxes": False,
 }
 for _version, _inputs, _attrs in (
-    ("", (), {**_ATTRS, "min_object_covered": 0.1}),
-    ("V2", ("min_object_covered: float32",), _ATTRS),
+    ("", (), {**_SEEDS, "min_object_covered": 0.1, **_ATTRS}),
+    ("V2", ("min_object_covered: float32",), {**_SEEDS, **_ATTRS}),
 ):
     define(
         OpDef(

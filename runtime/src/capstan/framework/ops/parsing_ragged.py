@@ -138,6 +138,7 @@ _KEYS = tuple(
     for part in ("context", "feature_list")
     for kind in ("sparse", "dense", "ragged")
 )
+_VARYING = ("sparse_types", "ragged_value_types", "ragged_split_types")
 define(
     OpDef(
         "ParseSequenceExampleV2",
@@ -165,16 +166,14 @@ define(
             "feature_list_ragged_inner_splits: feature_list_ragged_split_types",
         ),
         attrs={
-            **{f"N{each}": 0 for each in ("context_sparse", "feature_list_sparse")},
-            "Nfeature_list_dense": 0,
+            "Ncontext_sparse": 0,
             "Tcontext_dense": [],
-            **{
-                f"{part}_{rest}": []
-                for part in ("context", "feature_list")
-                for rest in ("sparse_types", "ragged_value_types", "ragged_split_types")
-            },
+            **{f"context_{rest}": [] for rest in _VARYING},
             "context_dense_shapes": [],
+            "Nfeature_list_sparse": 0,
+            "Nfeature_list_dense": 0,
             "feature_list_dense_types": [],
+            **{f"feature_list_{rest}": [] for rest in _VARYING},
             "feature_list_dense_shapes": [],
         },
         types={
