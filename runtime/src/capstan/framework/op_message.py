@@ -28,6 +28,8 @@ _LISTS = {
     "branches": "func",
     "context_dense_keys": "string",
     "context_sparse_keys": "string",
+    "debug_ops_spec": "string",
+    "debug_urls": "string",
     "dense_keys": "string",
     "feature_list_dense_keys": "string",
     "feature_list_dense_missing_assumed_empty": "string",
