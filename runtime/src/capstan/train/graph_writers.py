@@ -10,6 +10,7 @@
 The default writer, and whether summaries are written, hold for the current thread.
 """
 
+import abc
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,28 +31,28 @@ _INITIALIZERS: Final = "_SUMMARY_WRITER_V2"
 _HOST: Final = "cpu:0"
 
 
-class SummaryWriter:
+class SummaryWriter(abc.ABC):
     """A writer of summaries. The functions of `tf.contrib.summary` write to the default writer."""
 
+    @abc.abstractmethod
     def set_as_default(self) -> None:
         """Make this the default writer of the current thread."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def as_default(self) -> Any:
         """Return a context in which this is the default writer."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def init(self) -> Any:
         """Return an operation that opens the file."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def flush(self) -> Any:
         """Return an operation that blocks until the summaries are in the file."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def close(self) -> Any:
         """Return an operation that writes all summaries and closes the file."""
-        raise NotImplementedError
 
 
 class ResourceSummaryWriter(SummaryWriter):

@@ -4,6 +4,7 @@ Source: contrib/opt/python/training/{addsign,powersign}.py. Both compare the sig
 the sign of the moving average m of gradients (Bello and others, 2017).
 """
 
+import abc
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -82,9 +83,9 @@ class _SignOptimizer(optimizer.Optimizer):
         changed = state_ops.scatter_sub(var, rows, step, use_locking=self._use_locking)
         return control_flow_ops.group(changed, mean)
 
+    @abc.abstractmethod
     def _factor(self, constant: Any, signs: Any) -> Any:
         """Return the factor of a step, for the product of both signs and of their factor."""
-        raise NotImplementedError
 
 
 class AddSignOptimizer(_SignOptimizer):
