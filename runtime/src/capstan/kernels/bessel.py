@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from capstan.core.arrays import Array
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.in_float64 import in_float64
+from capstan.kernels.registry import Kernel, register
 
 _LIMIT: Final = 8.0
 _NEAR_0: Final = (
@@ -95,20 +95,7 @@ def i1(x: Any) -> Any:
     return i1e(x) * np.exp(np.abs(x))
 
 
-def _kernel(function: Function) -> Any:
-    def make(node: NodeContext) -> Function:
-        target = node.output_dtypes[0].as_numpy_dtype
-
-        def compute(x: Array) -> Any:
-            with np.errstate(all="ignore"):
-                return function(x.astype(np.float64)).astype(target)
-
-        return compute
-
-    return make
-
-
-register(Kernel("BesselI0", _kernel(i0)))
-register(Kernel("BesselI1", _kernel(i1)))
-register(Kernel("BesselI0e", _kernel(i0e)))
-register(Kernel("BesselI1e", _kernel(i1e)))
+register(Kernel("BesselI0", in_float64(i0)))
+register(Kernel("BesselI1", in_float64(i1)))
+register(Kernel("BesselI0e", in_float64(i0e)))
+register(Kernel("BesselI1e", in_float64(i1e)))

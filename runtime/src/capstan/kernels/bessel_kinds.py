@@ -10,9 +10,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from capstan.core.arrays import Array
 from capstan.kernels.bessel import i0e, i1e, series
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.in_float64 import in_float64
+from capstan.kernels.registry import Kernel, register
 
 _NEAR: Final = 8.0
 _NEAR_K: Final = 2.0
@@ -167,24 +167,11 @@ def _above_zero(x: Any, values: Any, below: float) -> Any:
     return np.where(x <= 0, below, values)
 
 
-def _kernel(function: Function) -> Any:
-    def make(node: NodeContext) -> Function:
-        target = node.output_dtypes[0].as_numpy_dtype
-
-        def compute(x: Array) -> Any:
-            with np.errstate(all="ignore"):
-                return function(x.astype(np.float64)).astype(target)
-
-        return compute
-
-    return make
-
-
-register(Kernel("BesselJ0", _kernel(j0)))
-register(Kernel("BesselJ1", _kernel(j1)))
-register(Kernel("BesselY0", _kernel(y0)))
-register(Kernel("BesselY1", _kernel(y1)))
-register(Kernel("BesselK0", _kernel(lambda x: k0e(x) * np.exp(-x))))
-register(Kernel("BesselK0e", _kernel(k0e)))
-register(Kernel("BesselK1", _kernel(lambda x: k1e(x) * np.exp(-x))))
-register(Kernel("BesselK1e", _kernel(k1e)))
+register(Kernel("BesselJ0", in_float64(j0)))
+register(Kernel("BesselJ1", in_float64(j1)))
+register(Kernel("BesselY0", in_float64(y0)))
+register(Kernel("BesselY1", in_float64(y1)))
+register(Kernel("BesselK0", in_float64(lambda x: k0e(x) * np.exp(-x))))
+register(Kernel("BesselK0e", in_float64(k0e)))
+register(Kernel("BesselK1", in_float64(lambda x: k1e(x) * np.exp(-x))))
+register(Kernel("BesselK1e", in_float64(k1e)))

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from capstan.core.arrays import Array
 from capstan.kernels import random_formulas
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.in_float64 import in_float64
+from capstan.kernels.registry import Kernel, register
 
 
 def ndtri(p: Any) -> Any:
@@ -30,18 +30,5 @@ def _quantile(from_middle: Any, from_end: Any, is_above: Any) -> Any:
     return np.where(is_above, size, -size)
 
 
-def _kernel(function: Function) -> Any:
-    def make(node: NodeContext) -> Function:
-        target = node.output_dtypes[0].as_numpy_dtype
-
-        def compute(x: Array) -> Any:
-            with np.errstate(all="ignore"):
-                return function(x.astype(np.float64)).astype(target)
-
-        return compute
-
-    return make
-
-
-register(Kernel("Erfinv", _kernel(erfinv)))
-register(Kernel("Ndtri", _kernel(ndtri)))
+register(Kernel("Erfinv", in_float64(erfinv)))
+register(Kernel("Ndtri", in_float64(ndtri)))

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from capstan.core.arrays import Array
 from capstan.kernels.bessel import series
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.in_float64 import in_float64
+from capstan.kernels.registry import Kernel, register
 
 _DAWSON_NEAR: Final = (
     0.44104069538121093, -0.39123921020678876, 0.12750248104023804, -0.032265394234431075,
@@ -210,21 +210,8 @@ def _spence(x: Any) -> Any:
     return (1 - x) * series(_SPENCE, 2 * x - 2)
 
 
-def _kernel(function: Function) -> Any:
-    def make(node: NodeContext) -> Function:
-        target = node.output_dtypes[0].as_numpy_dtype
-
-        def compute(x: Array) -> Any:
-            with np.errstate(all="ignore"):
-                return function(x.astype(np.float64)).astype(target)
-
-        return compute
-
-    return make
-
-
-register(Kernel("Dawsn", _kernel(dawson)))
-register(Kernel("Expint", _kernel(exponential_integral)))
-register(Kernel("FresnelCos", _kernel(fresnel_cosine)))
-register(Kernel("FresnelSin", _kernel(fresnel_sine)))
-register(Kernel("Spence", _kernel(spence)))
+register(Kernel("Dawsn", in_float64(dawson)))
+register(Kernel("Expint", in_float64(exponential_integral)))
+register(Kernel("FresnelCos", in_float64(fresnel_cosine)))
+register(Kernel("FresnelSin", in_float64(fresnel_sine)))
+register(Kernel("Spence", in_float64(spence)))
