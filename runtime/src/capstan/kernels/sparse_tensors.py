@@ -34,7 +34,9 @@ def _add_many(node: NodeContext) -> Function:
 
     def add(indices: Array, values: Array, shape: Array) -> Any:
         if indices.ndim == 2 and indices.size and (np.diff(indices[:, 0]) < 0).any():
-            raise invalid("The rows of sparse_indices must not decrease")
+            raise invalid(
+                "The rows of sparse_indices must not decrease: sort them with tf.sparse.reorder"
+            )
         rows = sparse_strings.rows_of(indices, values, shape)
         parts = ((row, np.array(each), np.array(shape[1:])) for row, each in rows)
         return np.array(held.add(parts), np.int64)
