@@ -38,7 +38,7 @@ def ceil(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Any], Any]], No
 
     def replace(function: Callable[[Any], Any]) -> None:
         kernel = registry.Kernel("Ceil", lambda node: function)
-        monkeypatch.setitem(registry._ROWS, ("Ceil", "CPU"), [kernel])
+        monkeypatch.setitem(registry._ROWS["Ceil"], "CPU", [kernel])
 
     return replace
 

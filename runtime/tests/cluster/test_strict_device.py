@@ -225,7 +225,7 @@ def test_a_kernel_that_takes_its_values_for_numpy_arrays_fails(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     kernel = registry.Kernel("Ceil", lambda node: lambda x: np.ceil(np.asarray(x)), device="GPU")
-    monkeypatch.setitem(registry._ROWS, ("Ceil", "GPU"), [kernel])
+    monkeypatch.setitem(registry._ROWS["Ceil"], "GPU", [kernel])
     registry.listed.cache_clear()
     with tf.device("/gpu:0"):
         x = tf.placeholder(tf.float32, [1])

@@ -187,7 +187,7 @@ def test_a_part_that_fails_ends_after_the_segments_that_run(
         return x
 
     kernel = registry.Kernel("Ceil", lambda node: block)
-    monkeypatch.setitem(registry._ROWS, ("Ceil", "CPU"), [kernel])
+    monkeypatch.setitem(registry._ROWS["Ceil"], "CPU", [kernel])
     with tf.Graph().as_default() as graph:
         for index in range(cpus):
             with tf.device(f"{HERE}/cpu:{index}"):
@@ -223,7 +223,7 @@ def test_a_part_ends_if_a_kernel_raises_an_exception_that_is_no_error(
         raise SystemExit
 
     kernel = registry.Kernel("Ceil", lambda node: leave)
-    monkeypatch.setitem(registry._ROWS, ("Ceil", "CPU"), [kernel])
+    monkeypatch.setitem(registry._ROWS["Ceil"], "CPU", [kernel])
     with tf.Graph().as_default() as graph:
         for index in range(cpus):
             with tf.device(f"{HERE}/cpu:{index}"):

@@ -19,8 +19,12 @@ def test_a_row_has_either_make_or_start() -> None:
         registry.Kernel("Both", lambda node: lambda: None, start=lambda node: lambda: None)
 
 
+def _rows() -> list[registry.Kernel]:
+    return [row for devices in registry._ROWS.values() for rows in devices.values() for row in rows]
+
+
 def _rows_with_a_template() -> list[registry.Kernel]:
-    return [row for rows in registry._ROWS.values() for row in rows if row.emit is not None]
+    return [row for row in _rows() if row.emit is not None]
 
 
 @pytest.mark.parametrize("row", _rows_with_a_template(), ids=lambda row: f"{row.op}-{row.device}")
@@ -47,7 +51,7 @@ def test_an_expression_uses_only_its_arguments_and_a_constant_template(
 
 
 def test_an_operator_of_a_row_is_an_operator_of_python() -> None:
-    rows = [row for rows in registry._ROWS.values() for row in rows if row.operator]
+    rows = [row for row in _rows() if row.operator]
     for row in rows:
         expression = ast.parse(f"first {row.operator} second", mode="eval").body
         assert isinstance(expression, ast.BinOp | ast.Compare), row

@@ -167,27 +167,31 @@ class Kernel:
         return build(node)
 
 
-_ROWS: dict[tuple[str, str], list[Kernel]] = {}
+_ROWS: dict[str, dict[str, list[Kernel]]] = {}
+"""The rows of each op, by device type."""
 
 
 def register(kernel: Kernel) -> Kernel:
     """Add a row. If several rows serve a node, the row that was added first is used."""
-    _ROWS.setdefault((kernel.op, kernel.device), []).append(kernel)
+    _ROWS.setdefault(kernel.op, {}).setdefault(kernel.device, []).append(kernel)
     listed.cache_clear()
     return kernel
 
 
 def amend(op: str, change: Callable[[Kernel], Kernel]) -> None:
     """Replace each row of `op`, on all device types, by the row that `change` returns for it."""
-    for (name, _), kernels in _ROWS.items():
-        if name == op:
-            kernels[:] = map(change, kernels)
+    for kernels in _ROWS.get(op, {}).values():
+        kernels[:] = map(change, kernels)
     listed.cache_clear()
 
 
 def rows(op: str, device: str) -> Sequence[Kernel]:
     """Return the rows of `op` on a device type, in the order in which they are tried."""
-    return tuple(_ROWS.get((op, device), ()))
+    return tuple(_of(op, device))
+
+
+def _of(op: str, device: str) -> Sequence[Kernel]:
+    return _ROWS.get(op, {}).get(device, ())
 
 
 @functools.cache
@@ -195,14 +199,15 @@ def listed() -> kernel_list.KernelList:
     """Return the kernels of this process, for the placers of all masters."""
     return kernel_list.KernelList(
         kernel_list.KernelDef(kernel.op, kernel.device, kernel.types)
-        for kernels in _ROWS.values()
+        for devices in _ROWS.values()
+        for kernels in devices.values()
         for kernel in kernels
     )
 
 
 def find(op: str, device: str, attrs: Mapping[str, Any]) -> Kernel | None:
     """Return the kernel for `op` with `attrs` on a device type, or None."""
-    for kernel in _ROWS.get((op, device), ()):
+    for kernel in _of(op, device):
         if kernel_list.serves(kernel.types, attrs):
             return kernel
     return None
@@ -210,27 +215,27 @@ def find(op: str, device: str, attrs: Mapping[str, Any]) -> Kernel | None:
 
 def has_asynchronous(op: str, device: str) -> bool:
     """Return whether any row of `op` for a device type may wait."""
-    return any(kernel.is_asynchronous for kernel in _ROWS.get((op, device), ()))
+    return any(kernel.is_asynchronous for kernel in _of(op, device))
 
 
 def has_alias(op: str, device: str) -> bool:
     """Return whether any row of `op` for a device type may return the memory of an input."""
-    return any(kernel.alias for kernel in _ROWS.get((op, device), ()))
+    return any(kernel.alias for kernel in _of(op, device))
 
 
 def has_joining(op: str, device: str) -> bool:
     """Return whether a call of any row of `op` for a device type may run several nodes."""
-    return any(kernel.join is not None for kernel in _ROWS.get((op, device), ()))
+    return any(kernel.join is not None for kernel in _of(op, device))
 
 
 def gives_packed(op: str) -> bool:
     """Return whether a row of `op` for CPUs may return `PackedStrings`."""
-    return any(kernel.gives_packed for kernel in _ROWS.get((op, "CPU"), ()))
+    return any(kernel.gives_packed for kernel in _of(op, "CPU"))
 
 
 def holds_thread(op: str, device: str) -> bool:
     """Return whether any row of `op` for a device type may block its thread."""
-    return any(kernel.holds_thread for kernel in _ROWS.get((op, device), ()))
+    return any(kernel.holds_thread for kernel in _of(op, device))
 
 
 def supports(op: str, device: str, attrs: Mapping[str, Any]) -> bool:
