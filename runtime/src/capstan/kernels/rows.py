@@ -101,7 +101,7 @@ def sums(indices: Array, values: Array, count: int, picks: Array) -> Array:
     return result
 
 
-def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> None:
+def accumulate(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:
     """Apply `ufunc`, add or subtract, to rows of `table`. The caller has checked the indices."""
     flat = indices.reshape(-1)
     if not flat.size:
