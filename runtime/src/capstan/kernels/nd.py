@@ -6,7 +6,6 @@ and an update keeps the last one.
 
 from collections.abc import Callable
 from functools import partial
-from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -104,7 +103,7 @@ def _scatter(node: NodeContext) -> Function:
         if (shape < 0).any():
             raise invalid(f"shape must have no negative size, got {shape.tolist()}")
         made = np.full_like(updates, empty, dtype, "C", shape=tuple(shape.tolist()))
-        _apply(setitem if dtype is object else _add, made, indices, updates)
+        _apply(rows.replace if dtype is object else _add, made, indices, updates)
         return made
 
     return scatter
@@ -142,7 +141,7 @@ register(Kernel("ResourceGatherNd", constantly(_gather_from_variable)))
 register(Kernel("ScatterNd", _scatter))
 register(Kernel("ScatterNdNonAliasingAdd", _updated(_add)))
 for _kind, _change in (
-    ("Update", setitem),
+    ("Update", rows.replace),
     ("Add", _add),
     ("Sub", partial(rows.accumulate, np.subtract)),
     ("Max", partial(rows.at, np.maximum)),

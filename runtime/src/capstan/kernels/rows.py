@@ -118,6 +118,11 @@ def accumulate(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> 
     put_rows(table, distinct, ufunc(taken(table, distinct), totals))
 
 
+def replace(table: Array, indices: Array, values: Array) -> None:
+    """Write values to rows of `table`. The caller has checked the indices."""
+    table[indices] = values
+
+
 def at(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:
     """Call `ufunc.at`, also where CuPy has no such method.
 

@@ -5,7 +5,6 @@ Every change is made under the variable's lock, also if the attribute `use_locki
 
 from collections.abc import Callable
 from functools import partial
-from operator import setitem
 from typing import Any
 
 import numpy as np
@@ -146,7 +145,7 @@ SCATTERS = {
     "ScatterDiv": _scatter(_divide),
     "ScatterMin": _scatter(partial(rows.at, np.minimum)),
     "ScatterMax": _scatter(partial(rows.at, np.maximum)),
-    "ScatterUpdate": _scatter(setitem),
+    "ScatterUpdate": _scatter(rows.replace),
 }
 """The `make` of each op. Each op exists for resource variables too."""
 for _op, _make in SCATTERS.items():
