@@ -3,19 +3,17 @@
 Source: tensorflow/python/distribute/collective_all_reduce_strategy.py of 2019.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.api import (
     array_ops,
     cluster_resolver,
+    cluster_strategy,
     collective_all_reduce,
     collective_ops,
     context,
     distribution_inputs,
-    distribution_modes,
-    distribution_strategy,
     logging,
     mirrored_strategy,
     multi_worker,
@@ -31,7 +29,7 @@ _BROADCAST = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtyp
 """The types of variables that get the initial value of the chief. Others have no random values."""
 
 
-class CollectiveAllReduceStrategy(distribution_strategy.Strategy):
+class CollectiveAllReduceStrategy(cluster_strategy.ClusterStrategy):
     """Trains replicas in step on the devices of several workers, each of which has all variables.
 
     TF_CONFIG gives the cluster, which has workers, perhaps with a chief, and no ps. Each worker
@@ -61,9 +59,8 @@ class CollectiveAllReduceStrategy(distribution_strategy.Strategy):
             raise AssertionError(  # noqa: TRY004 - what TensorFlow raises
                 f"communication must be a CollectiveCommunication, not {communication!r}"
             )
-        resolver = cluster_resolver.TFConfigClusterResolver()
         self._local = tuple(local_devices or mirrored_strategy.local_devices())
-        super().__init__(_extended(self, resolver, self._local))
+        super().__init__(cluster_resolver.TFConfigClusterResolver())
 
     def __deepcopy__(self, memo: Any) -> "CollectiveAllReduceStrategy":
         """Return this strategy: a copy of a RunConfig must not draw the same keys again."""
@@ -75,34 +72,8 @@ class CollectiveAllReduceStrategy(distribution_strategy.Strategy):
         assert isinstance(self._extended, CollectiveExtended)
         return self._extended
 
-    @contextmanager
-    def scope(self) -> Iterator[distribution_strategy.Strategy]:
-        """Be in the scope of the strategy. Operations without a device are on this worker."""
-        with ExitStack() as stack:
-            if distribution_modes.current() is None:
-                stack.enter_context(context.device(self.extended.default_device))
-            yield stack.enter_context(super().scope())
-
-    def configure(
-        self,
-        session_config: Any = None,
-        cluster_spec: Any = None,
-        task_type: str | None = None,
-        task_id: int | None = None,
-    ) -> None:
-        """Be the strategy of a task of a cluster. Change `session_config` as the strategy needs.
-
-        Raises:
-            ValueError: the cluster does not have the task.
-        """
-        if cluster_spec:
-            resolver = cluster_resolver.SimpleClusterResolver(
-                multi_worker.normalize_cluster_spec(cluster_spec),
-                task_type=task_type,
-                task_id=task_id,
-            )
-            self._extended = _extended(self, resolver, self._local)
-        super().configure(session_config)
+    def _extended_for(self, resolver: Any) -> "CollectiveExtended":
+        return _extended(self, resolver, self._local)
 
 
 def _extended(strategy: Any, resolver: Any, local: tuple[str, ...]) -> "CollectiveExtended":

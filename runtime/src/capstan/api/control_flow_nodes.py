@@ -48,35 +48,27 @@ def enter(
 
 def exit(data: Any, name: str | None = None) -> Any:
     """Return `data`, a loop variable, after the loop."""
-
-    def left(tensor: graphs.Tensor) -> graphs.Tensor:
-        make = raw.RefExit if tensor.dtype.is_ref_dtype else raw.Exit
-        result: graphs.Tensor = make(tensor, name=name)
-        return result
-
-    return _each(left, data)
+    return _passed(data, raw.Exit, raw.RefExit, name)
 
 
 def next_iteration(data: Any, name: str | None = None) -> Any:
     """Return `data` in the next iteration of its loop."""
-
-    def passed_on(tensor: graphs.Tensor) -> graphs.Tensor:
-        make = raw.RefNextIteration if tensor.dtype.is_ref_dtype else raw.NextIteration
-        result: graphs.Tensor = make(tensor, name=name)
-        return result
-
-    return _each(passed_on, data)
+    return _passed(data, raw.NextIteration, raw.RefNextIteration, name)
 
 
 def identity(data: Any, name: str | None = None) -> Any:
     """Return `data`."""
+    return _passed(data, raw.Identity, raw.RefIdentity, name)
 
-    def same(tensor: graphs.Tensor) -> graphs.Tensor:
-        make = raw.RefIdentity if tensor.dtype.is_ref_dtype else raw.Identity
-        result: graphs.Tensor = make(tensor, name=name)
-        return result
 
-    return _each(same, data)
+def _passed(
+    data: Any, of_value: Callable[..., Any], of_reference: Callable[..., Any], name: str | None
+) -> Any:
+    """Return `data` behind an operation, which depends on whether a tensor is a reference."""
+    return _each(
+        lambda tensor: (of_reference if tensor.dtype.is_ref_dtype else of_value)(tensor, name=name),
+        data,
+    )
 
 
 def switch(data: Any, pred: Any, dtype: Any = None, name: str | None = None) -> tuple[Any, Any]:

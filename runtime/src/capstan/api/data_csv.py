@@ -109,18 +109,9 @@ def make_csv_dataset(
     table = data_csv_columns.Table(
         tuple(files), field_delim, use_quote_delim, na_value, header, compression_type
     )
-    if column_names is None:
-        column_names = table.names()
-    places = data_csv_columns.places(select_columns, column_names)
-    defaults = column_defaults
-    if defaults is None:
-        defaults = table.defaults(len(column_names), places, num_rows_for_inference)
-    if len(defaults) != len(places):
-        raise ValueError(
-            "If specified, `column_defaults` and `select_columns` must have the same length: "
-            f"{len(defaults)} and {len(places)}."
-        )
-    names = [column_names[place] for place in places]
+    places, names, defaults = data_csv_columns.selected(
+        table, column_names, column_defaults, select_columns, num_rows_for_inference
+    )
     if label_name is not None and label_name not in names:
         raise ValueError(
             f"`label_name` provided must be one of the columns: {names}. Received: {label_name}."

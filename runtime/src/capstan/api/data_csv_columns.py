@@ -98,12 +98,36 @@ class Table:
         return content.decode()
 
 
-def places(select_columns: Sequence[Any] | None, names: Sequence[str]) -> list[int]:
-    """Return the indices of the selected columns, in rising order.
+def selected(
+    table: Table,
+    names: Sequence[str] | None,
+    defaults: Sequence[Any] | None,
+    select_columns: Sequence[Any] | None,
+    limit: int | None,
+) -> tuple[list[int], list[str], Sequence[Any]]:
+    """Return the indices, the names and the defaults of the selected columns.
+
+    Names and defaults that are None come from the files, as `Table` says.
 
     Raises:
-        ValueError: a column is unknown, or a name or a selected column is repeated.
+        ValueError: a column is unknown, a name or a selected column is repeated, or the number of
+            defaults is another.
     """
+    if names is None:
+        names = table.names()
+    places = _places(select_columns, names)
+    if defaults is None:
+        defaults = table.defaults(len(names), places, limit)
+    if len(defaults) != len(places):
+        raise ValueError(
+            "If specified, `column_defaults` and `select_columns` must have the same length: "
+            f"{len(defaults)} and {len(places)}."
+        )
+    return places, [names[place] for place in places], defaults
+
+
+def _places(select_columns: Sequence[Any] | None, names: Sequence[str]) -> list[int]:
+    """Return the indices of the selected columns, in rising order."""
     if len(set(names)) != len(names):
         repeated = sorted({name for name in names if list(names).count(name) > 1})
         raise ValueError(

@@ -43,6 +43,11 @@ class StrategyExtended:
         self._device = device
 
     @property
+    def default_device(self) -> str | None:
+        """The device of operations without one in the scope of the strategy, or None for any."""
+        return None
+
+    @property
     def num_replicas_in_sync(self) -> int:
         """The number of replicas that train in step."""
         return 1

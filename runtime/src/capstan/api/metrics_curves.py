@@ -3,9 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from capstan.api import gather_ops, reduce_ops, scope_block
-from capstan.api import metric_state as state
-from capstan.api.metrics_thresholds import KINDS, Counts, between, counts_of, enclosed
+from capstan.api import gather_ops, reduce_ops
+from capstan.api.metrics_thresholds import KINDS, Counts, Result, between, enclosed, of_counts
 from capstan.framework.raw import raw
 
 __all__ = ["auc"]
@@ -29,7 +28,7 @@ def auc(
     name: str | None = None,
     summation_method: str = "trapezoidal",
     thresholds: Sequence[float] | None = None,
-) -> state.Result:
+) -> Result:
     """Return the area under the curve `ROC` or `PR`, summed over thresholds.
 
     By default there are `num_thresholds` at equal distances. With `thresholds`, there are these,
@@ -43,15 +42,14 @@ def auc(
         raise ValueError(f"curve must be either ROC or PR, {curve} unknown")
     if summation_method not in _HEIGHTS:
         raise ValueError(f"Invalid summation_method: {summation_method}")
-    with scope_block.variable_scope(name, "auc", (labels, predictions, weights)):
-        limits = between(num_thresholds) if thresholds is None else enclosed(thresholds)
-        read, updates = counts_of(labels, predictions, limits, weights, tuple(KINDS))
-        return state.finished(
-            lambda: _area(read(), curve, summation_method, "value"),
-            _area(updates, curve, summation_method, "update_op"),
-            metrics_collections,
-            updates_collections,
-        )
+    return of_counts(
+        lambda counts, part: _area(counts, curve, summation_method, part),
+        (labels, predictions, weights),
+        between(num_thresholds) if thresholds is None else enclosed(thresholds),
+        tuple(KINDS),
+        (name, "auc"),
+        (metrics_collections, updates_collections),
+    )
 
 
 def _area(counts: Counts, curve: str, method: str, name: str) -> Any:

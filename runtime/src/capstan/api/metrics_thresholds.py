@@ -36,7 +36,28 @@ KINDS: Final[Mapping[str, Callable[[Any, Any], Any]]] = {
 """The elements that a kind counts, from whether labels are true and predictions are above."""
 
 
-def counts_of(
+def of_counts(
+    compute: Callable[[Counts, str], Any],
+    given: tuple[Any, Any, Any],
+    thresholds: Any,
+    kinds: Sequence[str],
+    scope: tuple[str | None, str],
+    collections: tuple[Any, Any],
+) -> Result:
+    """Return the metric `compute(counts, "value" or "update_op")` of the counts of some kinds.
+
+    `given` has the labels, the predictions and the weights. `scope` has the name that the program
+    chose, and the default. `collections` are those of the value and of the update.
+    """
+    labels, predictions, weights = given
+    with scope_block.variable_scope(*scope, (predictions, labels, weights)):
+        read, updates = _counts(labels, predictions, thresholds, weights, kinds)
+        return state.finished(
+            lambda: compute(read(), "value"), compute(updates, "update_op"), *collections
+        )
+
+
+def _counts(
     labels: Any, predictions: Any, thresholds: Any, weights: Any, kinds: Sequence[str]
 ) -> tuple[Callable[[], Counts], Counts]:
     """Return a function that reads the counts of all batches, and the counts with a new batch."""
@@ -93,14 +114,14 @@ def _at_thresholds(
         updates_collections: Any = None,
         name: str | None = None,
     ) -> Result:
-        with scope_block.variable_scope(name, scope, (predictions, labels, weights)):
-            read, updates = counts_of(labels, predictions, thresholds, weights, kinds)
-            return state.finished(
-                lambda: metric(read(), "value"),
-                metric(updates, "update_op"),
-                metrics_collections,
-                updates_collections,
-            )
+        return of_counts(
+            metric,
+            (labels, predictions, weights),
+            thresholds,
+            kinds,
+            (name, scope),
+            (metrics_collections, updates_collections),
+        )
 
     at_thresholds.__name__ = at_thresholds.__qualname__ = name
     at_thresholds.__doc__ = purpose
@@ -185,23 +206,19 @@ def sensitivity_at_specificity(
         ValueError: `specificity` is not in [0, 1].
     """
     _check_share("specificity", specificity)
-    with scope_block.variable_scope(
-        name, "sensitivity_at_specificity", (predictions, labels, weights)
-    ):
-        limits = between(num_thresholds)
 
-        def at_closest(counts: Counts) -> Any:
-            distances = raw.Abs(_share(counts, _SPECIFICITY) - specificity)
-            place = raw.ArgMin(distances, 0)
-            return gather_ops.gather(_share(counts, _SENSITIVITY), place)
+    def at_closest(counts: Counts, _: str) -> Any:
+        distances = raw.Abs(_share(counts, _SPECIFICITY) - specificity)
+        return gather_ops.gather(_share(counts, _SENSITIVITY), raw.ArgMin(distances, 0))
 
-        read, updates = counts_of(labels, predictions, limits, weights, tuple(KINDS))
-        return state.finished(
-            lambda: at_closest(read()),
-            at_closest(updates),
-            metrics_collections,
-            updates_collections,
-        )
+    return of_counts(
+        at_closest,
+        (labels, predictions, weights),
+        between(num_thresholds),
+        tuple(KINDS),
+        (name, "sensitivity_at_specificity"),
+        (metrics_collections, updates_collections),
+    )
 
 
 def specificity_at_sensitivity(
@@ -220,22 +237,19 @@ def specificity_at_sensitivity(
         ValueError: `sensitivity` is not in [0, 1].
     """
     _check_share("sensitivity", sensitivity)
-    with scope_block.variable_scope(
-        name, "specificity_at_sensitivity", (predictions, labels, weights)
-    ):
-        limits = between(num_thresholds, 1.0 - _TINY)
 
-        def at_closest(counts: Counts) -> Any:
-            distances = raw.Abs(_share(counts, _SENSITIVITY) - sensitivity)
-            # Of several equally good thresholds, the last one counts.
-            from_end = raw.ArgMin(raw.ReverseV2(distances, [0]), 0)
-            place = num_thresholds - 1 - from_end
-            return gather_ops.gather(_share(counts, _SPECIFICITY), place)
+    def at_closest(counts: Counts, _: str) -> Any:
+        distances = raw.Abs(_share(counts, _SENSITIVITY) - sensitivity)
+        # Of several equally good thresholds, the last one counts.
+        from_end = raw.ArgMin(raw.ReverseV2(distances, [0]), 0)
+        place = num_thresholds - 1 - from_end
+        return gather_ops.gather(_share(counts, _SPECIFICITY), place)
 
-        read, updates = counts_of(labels, predictions, limits, weights, tuple(KINDS))
-        return state.finished(
-            lambda: at_closest(read()),
-            at_closest(updates),
-            metrics_collections,
-            updates_collections,
-        )
+    return of_counts(
+        at_closest,
+        (labels, predictions, weights),
+        between(num_thresholds, 1.0 - _TINY),
+        tuple(KINDS),
+        (name, "specificity_at_sensitivity"),
+        (metrics_collections, updates_collections),
+    )

@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 
 from capstan.api import cluster_resolver as resolvers
 from capstan.api import (
+    cluster_strategy,
     context,
     distribution_extended,
     distribution_inputs,
-    distribution_modes,
-    distribution_strategy,
     mirrored_strategy,
     multi_worker,
 )
@@ -24,7 +23,7 @@ from capstan.framework import graph as graphs
 __all__ = ["ParameterServerStrategy"]
 
 
-class ParameterServerStrategy(distribution_strategy.Strategy):
+class ParameterServerStrategy(cluster_strategy.ClusterStrategy):
     """Puts variables on the ps tasks in turn, and the model on one device of this worker.
 
     No worker waits for another worker. `cluster_resolver` gives the cluster and this task. The
@@ -47,7 +46,7 @@ class ParameterServerStrategy(distribution_strategy.Strategy):
         elif not clusters.ClusterSpec(cluster_resolver.cluster_spec()):
             raise ValueError("Cluster spec must be non-empty in `cluster_resolver`.")
         self._local = local_device or mirrored_strategy.local_devices()[0]
-        super().__init__(_extended(self, cluster_resolver, self._local))
+        super().__init__(cluster_resolver)
 
     @property
     def extended(self) -> "ParameterServerExtended":
@@ -55,33 +54,8 @@ class ParameterServerStrategy(distribution_strategy.Strategy):
         assert isinstance(self._extended, ParameterServerExtended)
         return self._extended
 
-    @contextmanager
-    def scope(self) -> Iterator[distribution_strategy.Strategy]:
-        """Be in the scope of the strategy. Operations without a device are on this worker."""
-        with ExitStack() as stack:
-            if distribution_modes.current() is None:
-                stack.enter_context(context.device(self.extended.default_device))
-            yield stack.enter_context(super().scope())
-
-    def configure(
-        self,
-        session_config: Any = None,
-        cluster_spec: Any = None,
-        task_type: str | None = None,
-        task_id: int | None = None,
-    ) -> None:
-        """Be the strategy of a task of a cluster. Change `session_config` as the strategy needs.
-
-        Raises:
-            ValueError: the cluster has no ps, or the task is not known.
-        """
-        if cluster_spec:
-            cluster = multi_worker.normalize_cluster_spec(cluster_spec)
-            resolver = resolvers.SimpleClusterResolver(
-                cluster, task_type=task_type, task_id=task_id
-            )
-            self._extended = _extended(self, resolver, self._local)
-        super().configure(session_config)
+    def _extended_for(self, resolver: Any) -> "ParameterServerExtended":
+        return _extended(self, resolver, self._local)
 
 
 class Task(NamedTuple):

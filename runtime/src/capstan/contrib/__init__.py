@@ -21,11 +21,12 @@ def _only(**homes: str) -> dict[str, str]:
 _CELLS = {
     "rnn_attention": ("AttentionCellWrapper",),
     "rnn_blocks": (
-        *("FusedRNNCell", "FusedRNNCellAdaptor", "GRUBlockCell", "GRUBlockCellV2"),
-        *("LSTMBlockCell", "LSTMBlockFusedCell", "LSTMBlockWrapper", "TimeReversedFusedRNN"),
+        *("GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell", "LSTMBlockFusedCell"),
+        "LSTMBlockWrapper",
     ),
     "rnn_cells": ("LayerNormBasicLSTMCell", "NASCell"),
     "rnn_convolutions": ("Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell"),
+    "rnn_fused": ("FusedRNNCell", "FusedRNNCellAdaptor", "TimeReversedFusedRNN"),
     "rnn_gated": (
         *("IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "IntersectionRNNCell", "SRUCell"),
         "UGRNNCell",

@@ -53,7 +53,15 @@ __all__ = [
 ]
 
 
-class MirroredStrategy(mirrored_strategy.MirroredStrategy):
+class _WholeBatches(DistributionStrategy):
+    """A strategy whose replicas get the batches of a dataset in turn, undivided."""
+
+    def make_dataset_iterator(self, dataset: Any) -> replicated_inputs.TurnsIterator:
+        """Return an iterator over a dataset, whose next element each replica gets in turn."""
+        return replicated_inputs.TurnsIterator(dataset, self.extended.worker_devices)
+
+
+class MirroredStrategy(_WholeBatches, mirrored_strategy.MirroredStrategy):
     """The strategy `tf.distribute.MirroredStrategy`, for datasets with batches of one replica.
 
     `devices`, or the number of GPUs, says where replicas are. By default they are on all GPUs of
@@ -84,12 +92,10 @@ class MirroredStrategy(mirrored_strategy.MirroredStrategy):
             raise ValueError("Must only specify one of `cross_device_ops` and `cross_tower_ops`.")
         super().__init__(devices or _gpus(number), cross_device_ops or cross_tower_ops)
 
-    def make_dataset_iterator(self, dataset: Any) -> replicated_inputs.TurnsIterator:
-        """Return an iterator over a dataset, whose next element each replica gets in turn."""
-        return replicated_inputs.TurnsIterator(dataset, self.extended.worker_devices)
 
-
-class CollectiveAllReduceStrategy(collective_all_reduce_strategy.CollectiveAllReduceStrategy):
+class CollectiveAllReduceStrategy(
+    _WholeBatches, collective_all_reduce_strategy.CollectiveAllReduceStrategy
+):
     """The strategy `tf.distribute.experimental.MultiWorkerMirroredStrategy` with other arguments.
 
     A worker has a replica on each of its first `num_gpus_per_worker` GPUs, or one on its CPU if the
@@ -102,10 +108,6 @@ class CollectiveAllReduceStrategy(collective_all_reduce_strategy.CollectiveAllRe
         communication: CollectiveCommunication = CollectiveCommunication.AUTO,
     ) -> None:
         super().__init__(communication, _gpus(num_gpus_per_worker))
-
-    def make_dataset_iterator(self, dataset: Any) -> replicated_inputs.TurnsIterator:
-        """Return an iterator over a dataset, whose next element each replica gets in turn."""
-        return replicated_inputs.TurnsIterator(dataset, self.extended.worker_devices)
 
 
 class ParameterServerStrategy(parameter_server_strategy.ParameterServerStrategy):

@@ -112,38 +112,27 @@ streaming_false_negative_rate_at_thresholds = _rate_at_thresholds(
 
 
 def _best(
-    scope: str,
+    scope: tuple[str | None, str],
     given: tuple[Any, Any, Any],
     num_thresholds: int,
     compute: Callable[[Any, Any, Any, str], Any],
     collections: tuple[Any, Any],
-    names: tuple[str | None, str],
     *others: str,
 ) -> Result:
     """Return the metric `compute(true positives, false positives, false negatives, name)`.
 
-    The counts are vectors with an element for each threshold. `given` has the labels, the
-    predictions and the weights. `names` has the scope that the program chose, and the name of the
-    update. TensorFlow also counts the `others`.
+    The counts are vectors with an element for each threshold. TensorFlow also counts the `others`.
+    The other arguments are those of `metrics_thresholds.of_counts`.
     """
-    labels, predictions, weights = given
-    chosen, updated = names
-    with scope_block.variable_scope(chosen, scope, (predictions, labels, weights)):
-        thresholds = metrics_thresholds.between(num_thresholds)
-        read, updates = metrics_thresholds.counts_of(
-            labels, predictions, thresholds, weights, (*_PARTS, *others)
-        )
+    thresholds = metrics_thresholds.between(num_thresholds)
 
-        def value() -> Any:
-            right, wrong, missed = _parts(read())
-            return compute(right, wrong, missed, "value")
+    def computed(counts: metrics_thresholds.Counts, part: str) -> Any:
+        right, wrong, missed = (counts[kind] for kind in _PARTS)
+        return compute(right, wrong, missed, part)
 
-        right, wrong, missed = _parts(updates)
-        return state.finished(value, compute(right, wrong, missed, updated), *collections)
-
-
-def _parts(counts: metrics_thresholds.Counts) -> tuple[Any, Any, Any]:
-    return counts["true_positives"], counts["false_positives"], counts["false_negatives"]
+    return metrics_thresholds.of_counts(
+        computed, given, thresholds, (*_PARTS, *others), scope, collections
+    )
 
 
 def f1_score(
@@ -158,17 +147,17 @@ def f1_score(
     """Return the best harmonic mean of precision and recall of all thresholds."""
 
     def compute(right: Any, wrong: Any, missed: Any, part: str) -> Any:
+        part = part.removesuffix("_op")  # As TensorFlow names them.
         precision = raw.RealDiv(right, _TINY + right + wrong, name=f"precision_{part}")
         recall = raw.RealDiv(right, _TINY + right + missed, name=f"recall_{part}")
         return reduce_ops.reduce_max(2.0 * precision * recall / (precision + recall + _TINY))
 
     return _best(
-        "f1",
+        (name, "f1"),
         (labels, predictions, weights),
         num_thresholds,
         compute,
         (metrics_collections, updates_collections),
-        (name, "update"),
     )
 
 
@@ -211,12 +200,11 @@ def recall_at_precision(
         )
 
     return _best(
-        "recall_at_precision",
+        (name, "recall_at_precision"),
         (labels, predictions, weights),
         num_thresholds,
         compute,
         (metrics_collections, updates_collections),
-        (name, "update_op"),
         "true_negatives",
     )
 
@@ -246,11 +234,10 @@ def precision_at_recall(
         return raw.RealDiv(right[at] + _TINY, right[at] + wrong[at] + _TINY, name=part)
 
     return _best(
-        "precision_at_recall",
+        (name, "precision_at_recall"),
         (labels, predictions, weights),
         num_thresholds,
         compute,
         (metrics_collections, updates_collections),
-        (name, "update_op"),
         "true_negatives",
     )

@@ -1,11 +1,10 @@
-"""Cells that are one operation, and networks over whole sequences.
+"""Cells that are one operation, and LSTMs over whole sequences that are one.
 
-The variables have TensorFlow's names. The behaviour follows contrib/rnn/python/ops/lstm_ops.py,
-gru_ops.py and fused_rnn_cell.py.
+The variables have TensorFlow's names. The behaviour follows contrib/rnn/python/ops/lstm_ops.py and
+gru_ops.py.
 """
 
-import abc
-from typing import Any
+from typing import Any, NamedTuple
 
 from capstan.api import (
     array_ops,
@@ -14,14 +13,45 @@ from capstan.api import (
     init_ops,
     math_ops,
     nd_ops,
-    ordering_ops,
     reduce_ops,
 )
 from capstan.api.layers import base
-from capstan.api.rnn import cells, loops
+from capstan.api.rnn import cells
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert
 from capstan.framework.raw import raw
+
+
+class _Block(NamedTuple):
+    """What the operations of a step and of whole sequences have in common."""
+
+    num_units: int
+    forget_bias: float
+    cell_clip: float | None
+    use_peephole: bool
+
+    def attributes(self) -> dict[str, Any]:
+        return {
+            "forget_bias": self.forget_bias,
+            "cell_clip": -1 if self.cell_clip is None else self.cell_clip,
+            "use_peephole": self.use_peephole,
+        }
+
+    def weights(self, layer: Any, inputs_shape: Any) -> list[Any]:
+        """Create the variables: the kernel, the bias, and the weights of the peepholes."""
+        size, units = tensor_shape.as_shape(inputs_shape).as_list()[-1], self.num_units
+        if not size:
+            raise ValueError(f"Expecting the last size of the inputs to be set: {inputs_shape}")
+        kernel = layer.add_weight("kernel", [size + units, 4 * units])
+        bias = layer.add_weight("bias", [4 * units], initializer=init_ops.Constant(0.0))
+        gates = "ifo" if self.use_peephole else ""
+        return [kernel, bias, *(layer.add_weight(f"w_{gate}_diag", [units]) for gate in gates)]
+
+    def inputs(self, weights: list[Any], dtype: Any) -> list[Any]:
+        """Return the weights in the order of the operations, with zeros for missing peepholes."""
+        kernel, bias, *peepholes = weights
+        zeros = [] if peepholes else [creation_ops.zeros([self.num_units], dtype)] * 3
+        return [kernel, *peepholes, *zeros, bias]
 
 
 class LSTMBlockCell(cells.RNNCell):
@@ -35,50 +65,29 @@ class LSTMBlockCell(cells.RNNCell):
         use_peephole: bool = False, dtype: Any = None, reuse: Any = None, name: str = "lstm_cell",
     ) -> None:  # fmt: skip
         super().__init__(_reuse=reuse, name=name, dtype=dtype)
-        self._num_units = num_units
-        self._forget_bias = forget_bias
-        self._cell_clip = -1 if cell_clip is None else cell_clip
-        self._use_peephole = use_peephole
+        self._block = _Block(num_units, forget_bias, cell_clip, use_peephole)
         self.input_spec = base.InputSpec(ndim=2)
 
     @property
     def state_size(self) -> Any:
-        return cells.LSTMStateTuple(self._num_units, self._num_units)
+        return cells.LSTMStateTuple(self._block.num_units, self._block.num_units)
 
     @property
     def output_size(self) -> int:
-        return self._num_units
+        return self._block.num_units
 
     def build(self, inputs_shape: Any) -> None:
-        self._weights = _lstm_weights(self, inputs_shape, self._num_units, self._use_peephole)
+        self._weights = self._block.weights(self, inputs_shape)
         self.built = True
 
     def call(self, inputs: Any, state: Any) -> Any:
         if len(state) != 2:
             raise ValueError("Expecting state to be a tuple with length 2.")
         _, memory, *_, output = raw.LSTMBlockCell(
-            inputs, *state, *_lstm_inputs(self._weights, self._num_units, self.dtype),
-            forget_bias=self._forget_bias, cell_clip=self._cell_clip,
-            use_peephole=self._use_peephole,
+            inputs, *state, *self._block.inputs(self._weights, self.dtype),
+            **self._block.attributes(),
         )  # fmt: skip
         return output, cells.LSTMStateTuple(memory, output)
-
-
-def _lstm_weights(layer: Any, inputs_shape: Any, units: int, has_peepholes: bool) -> list[Any]:
-    """Create the variables of an LSTM: the kernel, the bias, and the weights of the peepholes."""
-    size = tensor_shape.as_shape(inputs_shape).as_list()[-1]
-    if not size:
-        raise ValueError(f"Expecting the last size of the inputs to be set: {inputs_shape}")
-    kernel = layer.add_weight("kernel", [size + units, 4 * units])
-    bias = layer.add_weight("bias", [4 * units], initializer=init_ops.Constant(0.0))
-    gates = "ifo" if has_peepholes else ""
-    return [kernel, bias, *(layer.add_weight(f"w_{gate}_diag", [units]) for gate in gates)]
-
-
-def _lstm_inputs(weights: list[Any], units: int, dtype: Any) -> list[Any]:
-    """Return the weights in the order of the operations, with zeros for missing peepholes."""
-    kernel, bias, *peepholes = weights
-    return [kernel, *(peepholes or [creation_ops.zeros([units], dtype)] * 3), bias]
 
 
 class GRUBlockCell(cells.RNNCell):
@@ -138,75 +147,6 @@ class GRUBlockCellV2(GRUBlockCell):
     """A GRUBlockCell with the variables of GRUCell."""
 
     _NAMES = ("gates/kernel", "gates/bias", "candidate/kernel", "candidate/bias")
-
-
-class FusedRNNCell(abc.ABC):
-    """A network that takes the inputs of all time steps: a tensor [time, batch, size], or a list.
-
-    A call returns the outputs, of the same kind, and the last state. After the end of an example
-    (`sequence_length`), its outputs are 0 and its state stays the same.
-    """
-
-    @abc.abstractmethod
-    def __call__(
-        self, inputs: Any, initial_state: Any = None, dtype: Any = None,
-        sequence_length: Any = None, scope: Any = None,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        """Return the outputs and the last state."""
-
-
-class FusedRNNCellAdaptor(FusedRNNCell):
-    """A cell as a network over whole sequences, in a loop if `use_dynamic_rnn`."""
-
-    def __init__(self, cell: Any, use_dynamic_rnn: bool = False) -> None:
-        self._cell = cell
-        self._use_dynamic_rnn = use_dynamic_rnn
-
-    def __call__(
-        self, inputs: Any, initial_state: Any = None, dtype: Any = None,
-        sequence_length: Any = None, scope: Any = None,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        is_list = isinstance(inputs, list)
-        if self._use_dynamic_rnn:
-            whole = raw.Pack(inputs) if is_list else inputs
-            outputs, state = loops.dynamic_rnn(
-                self._cell, whole, sequence_length, initial_state, dtype, time_major=True,
-                scope=scope,
-            )  # fmt: skip
-            return array_ops.unstack(outputs) if is_list else outputs, state
-        steps = inputs if is_list else array_ops.unstack(inputs)
-        outputs, state = loops.static_rnn(
-            self._cell, steps, initial_state, dtype, sequence_length, scope
-        )
-        return outputs if is_list else raw.Pack(outputs), state
-
-
-class TimeReversedFusedRNN(FusedRNNCell):
-    """A network that goes through its inputs backwards. The outputs have the order of the inputs.
-
-    The inputs of an example are reversed within its `sequence_length`, if they are a tensor.
-    """
-
-    def __init__(self, cell: Any) -> None:
-        self._cell = cell
-
-    def __call__(
-        self, inputs: Any, initial_state: Any = None, dtype: Any = None,
-        sequence_length: Any = None, scope: Any = None,
-    ) -> tuple[Any, Any]:  # fmt: skip
-        outputs, state = self._cell(
-            _reversed(inputs, sequence_length), initial_state=initial_state, dtype=dtype,
-            sequence_length=sequence_length, scope=scope,
-        )  # fmt: skip
-        return _reversed(outputs, sequence_length), state
-
-
-def _reversed(values: Any, lengths: Any) -> Any:
-    if isinstance(values, list):
-        return list(reversed(values))
-    if lengths is None:
-        return raw.ReverseV2(values, [0])
-    return ordering_ops.reverse_sequence(values, lengths, seq_axis=0, batch_axis=1)
 
 
 class LSTMBlockWrapper(base.Layer):
@@ -289,18 +229,15 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
         name: str = "lstm_fused_cell",
     ) -> None:  # fmt: skip
         super().__init__(_reuse=reuse, name=name, dtype=dtype)
-        self._num_units = num_units
-        self._forget_bias = forget_bias
-        self._cell_clip = -1 if cell_clip is None else cell_clip
-        self._use_peephole = use_peephole
+        self._block = _Block(num_units, forget_bias, cell_clip, use_peephole)
         self.input_spec = base.InputSpec(ndim=3)
 
     @property
     def num_units(self) -> int:
-        return self._num_units
+        return self._block.num_units
 
     def build(self, inputs_shape: Any) -> None:
-        self._weights = _lstm_weights(self, inputs_shape, self._num_units, self._use_peephole)
+        self._weights = self._block.weights(self, inputs_shape)
         self.built = True
 
     def _call_cell(
@@ -312,7 +249,6 @@ class LSTMBlockFusedCell(LSTMBlockWrapper):
             longest = reduce_ops.reduce_max(sequence_length)
         _, memories, *_, outputs = raw.BlockLSTM(
             math_ops.cast(longest, dtypes.int64), inputs, initial_cell_state, initial_output,
-            *_lstm_inputs(self._weights, self._num_units, dtype), forget_bias=self._forget_bias,
-            cell_clip=self._cell_clip, use_peephole=self._use_peephole,
+            *self._block.inputs(self._weights, dtype), **self._block.attributes(),
         )  # fmt: skip
         return memories, outputs

@@ -184,24 +184,7 @@ class _Inlining:
                 name = self.graph.free_name(f"{node.name}/{argument.name}")
                 copy = build.identity(name, edge, argument.dtype, node.device, waits)
                 names[argument.name] = self.graph.add(copy, around)
-        # A constant without control dependencies may run in any branch, at any time.
-        free = {
-            inner.name
-            for inner in called.nodes.values()
-            if self._is_free(inner) and ir.Edge(inner.name) not in called.results
-        }
-        # The nodes that nothing in the body holds back, and whether they read an argument.
-        sources = {
-            inner.name: any(edge in arguments for edge in inner.inputs)
-            for inner in called.nodes.values()
-            if inner.name not in free
-            and free.issuperset(inner.control)
-            and all(edge in arguments or edge.node in free for edge in inner.inputs)
-        }
-        gate = waits
-        if inputs and not waits and not all(sources.values()):
-            gate = (self.graph.first_argument(node, called, inputs[0], around),)
-        waiting = {name: waits if reads else gate for name, reads in sources.items()}
+        waiting = self._waiting(node, called, inputs, waits, around)
         for inner in called.nodes.values():
             control = tuple(names.get(name, name) for name in inner.control)
             self.add(
@@ -216,6 +199,35 @@ class _Inlining:
             )
         done = tuple(names[name] for name in called.control_results)
         return list(map(moved, called.results)), done
+
+    def _waiting(
+        self,
+        node: ir.Node,
+        called: function.Function,
+        inputs: Sequence[ir.Edge],
+        waits: tuple[str, ...],
+        around: Around,
+    ) -> dict[str, tuple[str, ...]]:
+        """Return what the nodes wait for that nothing in the body of a function holds back."""
+        arguments = {argument.edge for argument in called.arguments}
+        # A constant without control dependencies may run in any branch, at any time.
+        free = {
+            inner.name
+            for inner in called.nodes.values()
+            if self._is_free(inner) and ir.Edge(inner.name) not in called.results
+        }
+        # Whether these nodes read an argument.
+        sources = {
+            inner.name: any(edge in arguments for edge in inner.inputs)
+            for inner in called.nodes.values()
+            if inner.name not in free
+            and free.issuperset(inner.control)
+            and all(edge in arguments or edge.node in free for edge in inner.inputs)
+        }
+        gate = waits
+        if inputs and not waits and not all(sources.values()):
+            gate = (self.graph.first_argument(node, called, inputs[0], around),)
+        return {name: waits if reads else gate for name, reads in sources.items()}
 
     def _is_free(self, inner: ir.Node) -> bool:
         """Return whether a node of a body may run outside of the iteration that calls the body."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from capstan import errors
-from capstan.core import devices, dtypes, function, shapes, tensor_shape
+from capstan.core import dtypes, function, shapes, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import facts, opdef
 from capstan.framework.ops import nodes as build
@@ -18,6 +18,7 @@ from capstan.graph import (
     idle,
     infer,
     inline,
+    kept_callees,
     lift,
     loop_callees,
     loop_copies,
@@ -52,17 +53,20 @@ class Specialiser:
             NotFoundError: the library lacks the function, or an op in it is not registered.
             InvalidArgumentError: a function does not fit the node, or is malformed.
         """
-        role = opdef.role(node.op)
-        if role is facts.Role.POP:
-            return _with_element(node, known)
-        if role is facts.Role.KEEPS:
-            return self._with_kept_functions(node, known)
-        if role is not facts.Role.WHILE:
-            return node
-        cond, body = (
-            loop_callees.deciding(self._function(node, "cond")),
-            self._function(node, "body"),
-        )
+        match opdef.role(node.op):
+            case facts.Role.POP:
+                return _with_element(node, known)
+            case facts.Role.KEEPS:
+                return self._with_kept_functions(node, known)
+            case facts.Role.WHILE:
+                return self._with_loop_functions(node, known)
+            case _:
+                return node
+
+    def _with_loop_functions(self, node: ir.Node, known: infer.Knowledge) -> ir.Node:
+        """Return a loop with its functions compiled."""
+        cond = loop_callees.deciding(self._function(node, "cond"))
+        body = self._function(node, "body")
         kinds: Sequence[dtypes.DType] = node.attrs["T"]
         for called, results in ((cond, (dtypes.bool_,)), (body, kinds)):
             loop_callees.check_fit(node, called, kinds, results)
@@ -71,36 +75,21 @@ class Specialiser:
             for index, edge in enumerate(node.inputs)
             if body.results[index] == body.arguments[index].edge
         }
-        found_copies = (
-            (
-                index,
-                loop_copies.copy_of(
-                    edge, loop_copies.copy_name(index, body, cond), (cond, body), known
-                ),
+        copies = {}
+        for index, edge in invariant.items():
+            name = loop_copies.copy_name(index, body, cond)
+            copy = loop_copies.copy_of(edge, name, (cond, body), known)
+            if copy is not None:
+                copies[index] = copy
+        given = [
+            _Given(
+                known.tensor_shapes.get(edge),
+                known.elements.get(known.first_handle(edge)) if index in invariant else None,
             )
-            for index, edge in invariant.items()
-        )
-        copies = {index: copy for index, copy in found_copies if copy is not None}
-        sizes = [known.tensor_shapes.get(edge) for edge in node.inputs]
-        elements = [
-            known.elements.get(known.first_handle(edge)) if index in invariant else None
             for index, edge in enumerate(node.inputs)
         ]
-        while True:
-            given = list(map(_Given, sizes, elements))
-            special, found = self._compiled(node, "body", body, given, copies)
-            returned = [found.tensor_shapes.get(edge) for edge in special.results]
-            common = list(map(shapes.most_general, sizes, returned))
-            pushed = [found.elements.get(argument.edge) for argument in special.arguments]
-            is_stable = not any(
-                argument.edge in found.popped and _differ(before, after)
-                for argument, before, after in zip(special.arguments, elements, pushed, strict=True)
-            )
-            elements = pushed
-            if common == sizes and is_stable:
-                break
-            sizes = common
-        for index, (edge, after) in enumerate(zip(node.inputs, elements, strict=True)):
+        special, given, pushed = self._stable_body(node, body, given, copies)
+        for index, (edge, after) in enumerate(zip(node.inputs, pushed, strict=True)):
             if known.tensor_dtypes.get(edge) is dtypes.resource and (
                 after is not None or index not in invariant
             ):
@@ -116,16 +105,43 @@ class Specialiser:
                 **node.attrs,
                 "cond": function.Reference(condition.name),
                 "body": function.Reference(special.name),
-                "output_shapes": list(map(tensor_shape.TensorShape, sizes)),
+                "output_shapes": [tensor_shape.TensorShape(fact.shape) for fact in given],
             },
         )
+
+    def _stable_body(
+        self,
+        node: ir.Node,
+        body: function.Function,
+        given: list["_Given"],
+        copies: Mapping[int, ir.Node],
+    ) -> tuple[function.Function, list["_Given"], list[infer.Elements | None]]:
+        """Compile the body of a loop for facts about its arguments that fit all iterations.
+
+        `given` fits the first iteration. Return the body, these facts, and the elements of the
+        stacks after an iteration.
+        """
+        while True:
+            special, found = self._compiled(node, "body", body, given, copies)
+            pushed = [found.elements.get(argument.edge) for argument in special.arguments]
+            is_stable = not any(
+                argument.edge in found.popped and _differ(fact.elements, after)
+                for argument, fact, after in zip(special.arguments, given, pushed, strict=True)
+            )
+            sizes = [
+                shapes.most_general(fact.shape, found.tensor_shapes.get(edge))
+                for fact, edge in zip(given, special.results, strict=True)
+            ]
+            if is_stable and sizes == [fact.shape for fact in given]:
+                return special, given, pushed
+            given = list(map(_Given, sizes, pushed))
 
     def _with_kept_functions(self, node: ir.Node, known: infer.Knowledge) -> ir.Node:
         """Return a node that keeps functions with its functions compiled.
 
         The last arguments of each function are the inputs that the function captures.
         """
-        inputs = _captured(node)
+        inputs = kept_callees.captured(node)
         compiled: dict[str, function.Reference] = {}
         for attribute, value in node.attrs.items():
             if not isinstance(value, function.Reference) or not value.name:
@@ -149,7 +165,7 @@ class Specialiser:
                 if copy is not None and infer.is_constant(copy):
                     copies[index] = copy
             special, _ = self._compiled(node, attribute, called, given, copies)
-            _check_places(node, special)
+            kept_callees.check_places(node, special)
             self.made[special.name] = special
             compiled[attribute] = function.Reference(special.name)
         return replace(node, attrs={**node.attrs, **compiled})
@@ -225,42 +241,6 @@ class _Given:
 
     shape: shapes.Shape
     elements: infer.Elements | None
-
-
-def _check_places(node: ir.Node, called: function.Function) -> None:
-    """Check that a function that `node` keeps can run beside it, on a CPU of its task."""
-    home = devices.task_of(node.device)
-    for each in called.nodes.values():
-        if infer.is_constant(each):
-            continue
-        if devices.task_of(each.device) != home or devices.parse(each.device).device_type != "CPU":
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                f"{{{{node {each.name}}}}} of a function of {{{{node {node.name}}}}} is on "
-                f"{each.device}, but the functions of datasets run on the CPUs of their task, "
-                f"{home}. Place the dataset on the task of the resources that its functions use",
-            )
-
-
-def _captured(node: ir.Node) -> dict[str, list[ir.Edge]]:
-    """Return the inputs that each function attribute of `node` captures.
-
-    As in TensorFlow, they are the input argument `other_arguments`, or the argument that begins
-    with the name of the attribute and `_other_arg`.
-    """
-    row, attrs = opdef.lookup(node.op), infer.attributes(node)
-    names = [
-        argument.name for argument in row.input_arguments for _ in opdef.expand([argument], attrs)
-    ]
-    functions = [name for name, kind in row.attrs.items() if kind is function.Reference]
-    found: dict[str, list[ir.Edge]] = {}
-    for attribute in functions:
-        prefixes = ("other_arguments", f"{attribute}_other_arg")
-        found[attribute] = [
-            edge for name, edge in zip(names, node.inputs, strict=True) if name.startswith(prefixes)
-        ]
-    return found
 
 
 def _differ(before: infer.Elements | None, after: infer.Elements | None) -> bool:

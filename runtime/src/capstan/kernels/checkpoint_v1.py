@@ -8,7 +8,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.kernels import io
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.resources import checkpoints, slice_files
+from capstan.resources import checkpoints, elements, slice_files
 
 
 def _save(node: NodeContext) -> Function:
@@ -39,7 +39,7 @@ def _restore(node: NodeContext) -> Function:
 
 def _sharded_filespec(node: NodeContext) -> Function:
     def sharded_filespec(basename: Array, shards: Array) -> Array:
-        return io.string(f"{io.file_name(basename)}-?????-of-{int(shards):05d}".encode())
+        return elements.scalar(f"{io.file_name(basename)}-?????-of-{int(shards):05d}".encode())
 
     return sharded_filespec
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.core.shapes import show
+from capstan.kernels.linear_algebra import check_square
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -14,16 +14,11 @@ _TERMS: Final = 18
 """The terms of the series of exp(x), for matrices of a norm up to 1/2, up to 1e-18."""
 
 
-def _check_square(matrix: Array) -> None:
-    if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
-        raise invalid(f"Input matrix must be square, got shape {show(matrix.shape)}")
-
-
 def _eigen(node: NodeContext) -> Function:
     has_vectors, dtype = node.attrs["compute_v"], node.output_dtypes[0].as_numpy_dtype
 
     def decompose(matrix: Array) -> tuple[Any, Any]:
-        _check_square(matrix)
+        check_square(matrix)
         try:
             if not has_vectors:
                 return np.linalg.eigvals(matrix).astype(dtype), np.zeros(0, dtype)
@@ -39,7 +34,7 @@ def _eigen(node: NodeContext) -> Function:
 
 def _exponential(matrix: Array) -> Array:
     """Halve the matrices until the series converges fast, and square its sum as often."""
-    _check_square(matrix)
+    check_square(matrix)
     if not matrix.size:
         return matrix.copy()
     wide = matrix.astype(np.result_type(matrix.dtype, np.float64))

@@ -170,7 +170,7 @@ def _image_grad(node: NodeContext) -> Function:
         for y, height, x, width in taps:
             weights = _crossed(height, width, np.multiply)[..., np.newaxis]
             at = _crossed(y, x, lambda y, x: (where.images * size[1] + y) * size[2] + x)
-            rows_of.accumulate(pixels, at, slopes * weights, np.add)
+            rows_of.accumulate(np.add, pixels, at, slopes * weights)
         return sums.astype(dtype, copy=False)
 
     return gradient

@@ -174,7 +174,7 @@ def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None
         flat, values = flat[is_kept], values[beside(np.flatnonzero(is_kept), values)]
     if flat.size and flat.max() >= segments:
         rows.check(np.maximum(ids, 0), segments, "segment_ids", "= {} is out of range")
-    rows.accumulate(out, flat, values, np.add)
+    rows.accumulate(np.add, out, flat, values)
     return out
 
 

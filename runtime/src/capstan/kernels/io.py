@@ -13,7 +13,7 @@ from capstan.core import attr_value, bundle_entry, dtypes, shapes
 from capstan.core.arrays import Array
 from capstan.kernels import rejection
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
-from capstan.resources import bundle_writer, checkpoints
+from capstan.resources import bundle_writer, checkpoints, elements
 
 
 def _save(node: NodeContext) -> Function:
@@ -150,7 +150,9 @@ def _merge(node: NodeContext) -> Function:
 
 def _sharded_filename(node: NodeContext) -> Function:
     def sharded_filename(basename: Array, shard: Array, shards: Array) -> Array:
-        return string(f"{file_name(basename)}-{int(shard):05d}-of-{int(shards):05d}".encode())
+        return elements.scalar(
+            f"{file_name(basename)}-{int(shard):05d}-of-{int(shards):05d}".encode()
+        )
 
     return sharded_filename
 
@@ -177,13 +179,6 @@ def file_name(value: Array) -> str:
 def texts(value: Array) -> list[str]:
     """Return the elements of a tensor of strings."""
     return [attr_value.text(text) for text in np.asarray(value, object).ravel()]
-
-
-def string(text: bytes) -> Array:
-    """Return a scalar string tensor."""
-    value = np.empty((), object)
-    value[()] = text
-    return value
 
 
 for _op, _make in (

@@ -36,7 +36,12 @@ def _checked(function: Callable[..., Any], message: str, *arguments: Any, **opti
         raise invalid(message) from None
 
 
-def _check_square(matrix: Array) -> None:
+def check_square(matrix: Array) -> None:
+    """Require square matrices.
+
+    Raises:
+        InvalidArgumentError: the matrices have less than two axes, or are not square.
+    """
     _check_matrix(matrix)
     if matrix.shape[-1] != matrix.shape[-2]:
         raise invalid(f"Input matrix must be square, got shape {show(matrix.shape)}")
@@ -76,7 +81,7 @@ def _inverse(node: NodeContext) -> Function:
     is_adjoint, call = node.attrs["adjoint"], node.hardware.checked
 
     def invert(matrix: Array) -> Any:
-        _check_square(matrix)
+        check_square(matrix)
         inverse = _checked(call, "Input is not invertible.", np.linalg.inv, matrix)
         return _turned(inverse).copy() if is_adjoint else inverse
 
@@ -84,12 +89,12 @@ def _inverse(node: NodeContext) -> Function:
 
 
 def _determinant(matrix: Array) -> Any:
-    _check_square(matrix)
+    check_square(matrix)
     return np.linalg.det(matrix)
 
 
 def _log_determinant(matrix: Array) -> tuple[Any, Any]:
-    _check_square(matrix)
+    check_square(matrix)
     sign, logarithm = np.linalg.slogdet(matrix)
     return sign, logarithm.astype(matrix.dtype, copy=False)
 
@@ -98,7 +103,7 @@ def _cholesky(node: NodeContext) -> Function:
     call = node.hardware.checked
 
     def decompose(matrix: Array) -> Any:
-        _check_square(matrix)
+        check_square(matrix)
         return _checked(call, _NO_CHOLESKY, np.linalg.cholesky, matrix)
 
     return decompose
@@ -106,7 +111,7 @@ def _cholesky(node: NodeContext) -> Function:
 
 def _cholesky_grad(lower: Array, grad: Array) -> Any:
     """Return the symmetric gradient of the decomposed matrix (Murray, arXiv:1602.07527)."""
-    _check_square(lower)
+    check_square(lower)
     if lower.shape != grad.shape:
         raise invalid(f"l and grad must have one shape: {show(lower.shape)} {show(grad.shape)}")
     lower, half = np.tril(lower), np.tril(np.matmul(_turned(np.tril(lower)), np.tril(grad)))
@@ -121,7 +126,7 @@ def _solve(node: NodeContext) -> Function:
     is_adjoint, call = node.attrs["adjoint"], node.hardware.checked
 
     def solve(matrix: Array, rhs: Array) -> Any:
-        _check_square(matrix)
+        check_square(matrix)
         _check_system(matrix, rhs)
         _check_batches(matrix, rhs)
         return _solution(call, _turned(matrix) if is_adjoint else matrix, rhs)
@@ -134,7 +139,7 @@ def _solve_triangular(node: NodeContext) -> Function:
     triangle = np.tril if node.attrs["lower"] else np.triu
 
     def solve(matrix: Array, rhs: Array) -> Any:
-        _check_square(matrix)
+        check_square(matrix)
         _check_system(matrix, rhs)
         matrix = triangle(matrix)
         if matrix.shape[:-2] != rhs.shape[:-2]:  # CuPy's solver does not broadcast.
@@ -207,7 +212,7 @@ def _eigen(node: NodeContext) -> Function:
     has_vectors, call = node.attrs["compute_v"], node.hardware.checked
 
     def decompose(matrix: Array) -> tuple[Any, Any]:
-        _check_square(matrix)
+        check_square(matrix)
         if not has_vectors:
             values = _checked(call, _NO_EIGENVECTORS, np.linalg.eigvalsh, matrix)
             return values.astype(matrix.dtype, copy=False), np.zeros_like(matrix, shape=(0,))
@@ -223,7 +228,7 @@ def self_adjoint_eigen(matrix: Array) -> tuple[Any, Any]:
     Raises:
         InvalidArgumentError: the matrices are not square, or have no eigenvectors.
     """
-    _check_square(matrix)
+    check_square(matrix)
     values, vectors = _checked(np.linalg.eigh, _NO_EIGENVECTORS, matrix)
     return values, vectors
 

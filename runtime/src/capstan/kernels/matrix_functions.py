@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.linear_algebra import check_square
 from capstan.kernels.registry import Kernel, register
-from capstan.kernels.rejection import invalid
 
 _NEAR = 0.25
 """The quotients of degree 7 are exact to double precision if T - 1 is not larger than this."""
@@ -26,8 +25,7 @@ def _applied(function: Callable[[Any], Any], matrices: Array) -> Array:
     A matrix for which the function has no finite value, or no real value in a real type, becomes
     NaN.
     """
-    if matrices.ndim < 2 or matrices.shape[-1] != matrices.shape[-2]:
-        raise invalid(f"Input matrix must be square, got shape {show(matrices.shape)}")
+    check_square(matrices)
     result = np.empty_like(matrices)
     for place in np.ndindex(matrices.shape[:-2]):
         result[place] = _of_one(function, matrices[place])

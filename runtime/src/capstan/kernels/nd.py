@@ -5,6 +5,7 @@ and an update keeps the last one.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,9 @@ from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
 Change = Callable[[Array, Array, Array], None]
-"""Change rows of a table, as `rows.accumulate` does with one ufunc."""
+"""Change rows of a table by index: `change(table, indices, values)`."""
+
+_add: Change = partial(rows.accumulate, np.add)
 
 
 def _flat(
@@ -92,26 +95,6 @@ def _apply(change: Change, array: Array, indices: Array, updates: Array) -> None
     change(array.reshape(count, *rest), flat, updates.reshape(flat.size, *rest))
 
 
-def _add(table: Array, indices: Array, values: Array) -> None:
-    rows.accumulate(table, indices, values, np.add)
-
-
-def _subtract(table: Array, indices: Array, values: Array) -> None:
-    rows.accumulate(table, indices, values, np.subtract)
-
-
-def _replace(table: Array, indices: Array, values: Array) -> None:
-    table[indices] = values
-
-
-def _raise(table: Array, indices: Array, values: Array) -> None:
-    rows.at(np.maximum, table, indices, values)
-
-
-def _lower(table: Array, indices: Array, values: Array) -> None:
-    rows.at(np.minimum, table, indices, values)
-
-
 def _scatter(node: NodeContext) -> Function:
     dtype = node.output_dtypes[0].as_numpy_dtype
     empty: Any = b"" if dtype is object else 0
@@ -120,7 +103,7 @@ def _scatter(node: NodeContext) -> Function:
         if (shape < 0).any():
             raise invalid(f"shape must have no negative size, got {shape.tolist()}")
         made = np.full_like(updates, empty, dtype, "C", shape=tuple(shape.tolist()))
-        _apply(_replace if dtype is object else _add, made, indices, updates)
+        _apply(rows.replace if dtype is object else _add, made, indices, updates)
         return made
 
     return scatter
@@ -158,11 +141,11 @@ register(Kernel("ResourceGatherNd", constantly(_gather_from_variable)))
 register(Kernel("ScatterNd", _scatter))
 register(Kernel("ScatterNdNonAliasingAdd", _updated(_add)))
 for _kind, _change in (
-    ("Update", _replace),
+    ("Update", rows.replace),
     ("Add", _add),
-    ("Sub", _subtract),
-    ("Max", _raise),
-    ("Min", _lower),
+    ("Sub", partial(rows.accumulate, np.subtract)),
+    ("Max", partial(rows.at, np.maximum)),
+    ("Min", partial(rows.at, np.minimum)),
 ):
     register(Kernel(f"TensorScatter{_kind}", _updated(_change)))
     register(Kernel(f"ScatterNd{_kind}", _changed(_change)))

@@ -101,7 +101,7 @@ def sums(indices: Array, values: Array, count: int, picks: Array) -> Array:
     return result
 
 
-def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> None:
+def accumulate(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:
     """Apply `ufunc`, add or subtract, to rows of `table`. The caller has checked the indices."""
     flat = indices.reshape(-1)
     if not flat.size:
@@ -116,6 +116,11 @@ def accumulate(table: Array, indices: Array, values: Array, ufunc: np.ufunc) -> 
         return
     distinct, totals = merged(flat, values.reshape(len(flat), *table.shape[1:]))
     put_rows(table, distinct, ufunc(taken(table, distinct), totals))
+
+
+def replace(table: Array, indices: Array, values: Array) -> None:
+    """Write values to rows of `table`. The caller has checked the indices."""
+    table[indices] = values
 
 
 def at(ufunc: np.ufunc, table: Array, indices: Array, values: Array) -> None:

@@ -94,7 +94,7 @@ def _matmul(node: NodeContext) -> Function:
         rows.check(across, inner)
         product: Array = node.hardware.arrays.zeros((count, dense.shape[1]), values.dtype)
         parts = dense[beside(across, dense)] * values[:, None]
-        rows.accumulate(product, at, parts, np.add)
+        rows.accumulate(np.add, product, at, parts)
         return product
 
     return multiply

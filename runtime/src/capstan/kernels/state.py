@@ -3,8 +3,8 @@
 Every change is made under the variable's lock, also if the attribute `use_locking` is false.
 """
 
-import functools
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -103,18 +103,6 @@ def _scatter(change: Callable[[Array, Array, Array], None]) -> Callable[[NodeCon
     return constantly(scatter)  # type: ignore[no-any-return]
 
 
-def _add(table: Array, indices: Array, values: Array) -> None:
-    rows.accumulate(table, indices, values, np.add)
-
-
-def _subtract(table: Array, indices: Array, values: Array) -> None:
-    rows.accumulate(table, indices, values, np.subtract)
-
-
-def _replace(table: Array, indices: Array, values: Array) -> None:
-    table[indices] = values
-
-
 def _multiply(table: Array, indices: Array, values: Array) -> None:
     if is_on_host(table):
         np.multiply.at(table, indices, values)
@@ -151,13 +139,13 @@ register(Kernel("Assign", _assign))
 register(Kernel("AssignAdd", _update(np.add)))
 register(Kernel("AssignSub", _update(np.subtract)))
 SCATTERS = {
-    "ScatterAdd": _scatter(_add),
-    "ScatterSub": _scatter(_subtract),
+    "ScatterAdd": _scatter(partial(rows.accumulate, np.add)),
+    "ScatterSub": _scatter(partial(rows.accumulate, np.subtract)),
     "ScatterMul": _scatter(_multiply),
     "ScatterDiv": _scatter(_divide),
-    "ScatterMin": _scatter(functools.partial(rows.at, np.minimum)),
-    "ScatterMax": _scatter(functools.partial(rows.at, np.maximum)),
-    "ScatterUpdate": _scatter(_replace),
+    "ScatterMin": _scatter(partial(rows.at, np.minimum)),
+    "ScatterMax": _scatter(partial(rows.at, np.maximum)),
+    "ScatterUpdate": _scatter(rows.replace),
 }
 """The `make` of each op. Each op exists for resource variables too."""
 for _op, _make in SCATTERS.items():

@@ -18,6 +18,7 @@ from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
+from capstan.resources import elements
 
 
 def of_scalars(tags: Array, values: Array) -> Array:
@@ -29,10 +30,10 @@ def of_scalars(tags: Array, values: Array) -> Array:
             f"tags and values are not the same shape: {show(tags.shape)} != {show(values.shape)}"
             f"{tag}"
         )
-    summary = _summary()
+    summary = empty()
     for tag, value in zip(tags.flat, values.flat, strict=True):
         summary.value.add(tag=tag.decode(errors="replace"), simple_value=float(value))
-    return _serialized(summary)
+    return serialized(summary)
 
 
 def histogram(node: NodeContext) -> Function:
@@ -46,9 +47,9 @@ def histogram(node: NodeContext) -> Function:
             first = flat[int(np.argmin(finite))]
             kind = "Nan" if math.isnan(first) else "Infinity"
             raise invalid(f"{kind} in summary histogram for: {node.name}")
-        summary = _summary()
+        summary = empty()
         _count(flat, summary.value.add(tag=name).histo)
-        return _serialized(summary)
+        return serialized(summary)
 
     return run
 
@@ -94,29 +95,29 @@ def _limits() -> Array:
 def of_tensor(tag: Array, tensor: Array, metadata: Array) -> Array:
     """Return the summary of a tensor. `metadata` is a serialized SummaryMetadata."""
     name = _tag(tag, "tag")
-    summary = _summary()
+    summary = empty()
     value = summary.value.add(tag=name, tensor=tensor_proto.make(tensor))
     text = _single(metadata)
     if text is None:
         raise invalid("serialized_summary_metadata must be scalar")
     with contextlib.suppress(_decode_error()):
         value.metadata.ParseFromString(text)
-    return _serialized(summary)
+    return serialized(summary)
 
 
 def _untagged_tensor(node: NodeContext) -> Function:
     def run(tensor: Array) -> Array:
-        summary = _summary()
+        summary = empty()
         summary.value.add(node_name=node.name, tensor=tensor_proto.make(tensor))
-        return _serialized(summary)
+        return serialized(summary)
 
     return run
 
 
 def _merge(*inputs: Array) -> Array:
-    merged, seen = _summary(), set()
+    merged, seen = empty(), set()
     for text in (text for texts in inputs for text in np.asarray(texts, object).flat):
-        part = _summary()
+        part = empty()
         try:
             part.ParseFromString(text)
         except _decode_error():
@@ -127,13 +128,19 @@ def _merge(*inputs: Array) -> Array:
                 raise invalid(f"Duplicate tag {value.tag} found in summary inputs")
             seen.add(value.tag)
         merged.MergeFrom(part)
-    return _serialized(merged)
+    return serialized(merged)
 
 
-def _summary() -> Any:
+def empty() -> Any:
+    """Return a Summary without values."""
     from tensorboard.compat.proto import summary_pb2
 
     return summary_pb2.Summary()
+
+
+def serialized(summary: Any) -> Array:
+    """Return a Summary as a scalar string tensor."""
+    return elements.scalar(summary.SerializeToString())
 
 
 def _decode_error() -> type[Exception]:
@@ -155,12 +162,6 @@ def _single(value: Array) -> bytes | None:
     array = np.asarray(value, object)
     text: bytes | None = array.item() if array.size == 1 else None
     return text
-
-
-def _serialized(summary: Any) -> Array:
-    value = np.empty((), object)
-    value[()] = summary.SerializeToString()
-    return value
 
 
 register(Kernel("ScalarSummary", constantly(of_scalars)))

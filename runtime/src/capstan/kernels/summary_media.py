@@ -12,6 +12,7 @@ import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import summary
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -43,14 +44,14 @@ def of_images(tag: Array, tensor: Array, limit: int, bad_color: Array) -> Any:
             f"expected depth <= bad_color.size, got depth = {depth}, "
             f"bad_color.size = {bad_color.size}"
         )
-    summary = _summary()
+    found = summary.empty()
     for index, pixels in enumerate(tensor[:limit]):
         if pixels.dtype != np.uint8:
             pixels = normalized(pixels, bad_color[:depth])
-        value = summary.value.add(tag=f"{base}/image" + (f"/{index}" if limit > 1 else ""))
+        value = found.value.add(tag=f"{base}/image" + (f"/{index}" if limit > 1 else ""))
         value.image.height, value.image.width, value.image.colorspace = pixels.shape
         value.image.encoded_image_string = _png(pixels)
-    return _serialized(summary)
+    return summary.serialized(found)
 
 
 def _check_images(shape: tuple[int, ...]) -> None:
@@ -106,15 +107,15 @@ def audio(node: NodeContext) -> Function:
         rate = float(np.asarray(sample_rate).item())
         if not rate > 0:
             raise invalid("sample_rate must be > 0")
-        summary = _summary()
+        found = summary.empty()
         for index, sound in enumerate(tensor[:limit]):
             samples = sound[:, None] if sound.ndim == 1 else sound
-            value = summary.value.add(tag=f"{base}/audio" + (f"/{index}" if limit > 1 else ""))
+            value = found.value.add(tag=f"{base}/audio" + (f"/{index}" if limit > 1 else ""))
             value.audio.sample_rate = rate
             value.audio.length_frames, value.audio.num_channels = samples.shape
             value.audio.encoded_audio_string = wav(samples, max(1, round(rate)))
             value.audio.content_type = "audio/wav"
-        return _serialized(summary)
+        return summary.serialized(found)
 
     return run
 
@@ -159,18 +160,6 @@ def _base(tag: Array, refusal: str) -> str:
         raise invalid(refusal)
     text: bytes = array.item()
     return text.decode(errors="replace")
-
-
-def _summary() -> Any:
-    from tensorboard.compat.proto import summary_pb2
-
-    return summary_pb2.Summary()
-
-
-def _serialized(summary: Any) -> Array:
-    value = np.empty((), object)
-    value[()] = summary.SerializeToString()
-    return value
 
 
 register(Kernel("ImageSummary", _image))

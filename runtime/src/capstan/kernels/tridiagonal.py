@@ -14,6 +14,7 @@ from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.linear_algebra import check_square
 from capstan.kernels.memory import is_on_host, numbers, on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
@@ -23,8 +24,7 @@ def _lu(node: NodeContext) -> Function:
     is_short = node.attrs["output_idx_type"] is dtypes.int32
 
     def decompose(matrix: Array) -> tuple[Any, Any]:
-        if matrix.ndim < 2 or matrix.shape[-1] != matrix.shape[-2]:
-            raise invalid(f"Input matrix must be square, got shape {show(matrix.shape)}")
+        check_square(matrix)
         count, size = math.prod(matrix.shape[:-2]), matrix.shape[-1]
         factors, order = _factors(matrix.reshape(count, size, size).copy())
         if is_short:  # These are in host memory on every device.

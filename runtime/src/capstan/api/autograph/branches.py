@@ -7,19 +7,17 @@ from typing import Any
 from capstan.api import cond_ops
 from capstan.api.autograph import containers, state
 from capstan.api.autograph.jumps import RETURNED
+from capstan.api.autograph.state import GetState, SetState, Variables
 from capstan.api.autograph.undefined import Undefined, is_undefined
 from capstan.framework import convert, nest
-
-_GetState = Callable[[], tuple[Any, ...]]
-_SetState = Callable[[Sequence[Any]], None]
 
 
 def if_stmt(
     test: Any,
     body: Callable[[], None],
     orelse: Callable[[], None],
-    get_state: _GetState,
-    set_state: _SetState,
+    get_state: GetState,
+    set_state: SetState,
     names: Sequence[str],
     outputs: int,
 ) -> None:
@@ -36,7 +34,7 @@ def if_stmt(
         return
     before = get_state()
     ends: list[Sequence[Any]] = []
-    branch = _branches(before, ends, get_state, set_state, names[:outputs])
+    branch = _branches(before, ends, Variables(get_state, set_state, names[:outputs]))
     results = cond_ops.cond(
         convert.convert_to_tensor(test), lambda: branch(body), lambda: branch(orelse), strict=True
     )
@@ -48,22 +46,18 @@ def if_stmt(
 
 
 def _branches(
-    before: Sequence[Any],
-    ends: list[Sequence[Any]],
-    get_state: _GetState,
-    set_state: _SetState,
-    names: Sequence[str],
+    before: Sequence[Any], ends: list[Sequence[Any]], variables: Variables
 ) -> Callable[[Callable[[], None]], list[Any]]:
-    """Return a function that builds one branch, and notes the values of `names` in `ends`."""
+    """Return a function that builds one branch, and notes the values of the variables in `ends`."""
 
     def built(run: Callable[[], None]) -> list[Any]:
-        set_state(before)
+        variables.set(before)
         run()
-        end = containers.known(names, before, get_state())
-        set_state(before)
+        end = containers.known(variables.names, before, variables.get())
+        variables.set(before)
         ends.append(end)
         if len(ends) == 2:
-            _check_defined(names, ends)
+            _check_defined(variables.names, ends)
         # A conditional has at least one result.
         return [convert.constant(0), *state.Packing(end).passed()]
 

@@ -5,7 +5,8 @@ from typing import Any
 
 from capstan.api import data_structure
 from capstan.api.autograph import branches, loops, state
-from capstan.api.autograph.loops import GetState, Options, SetState
+from capstan.api.autograph.loops import Options
+from capstan.api.autograph.state import GetState, SetState, Variables
 from capstan.api.ragged import tensor as ragged_tensor
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -30,7 +31,7 @@ def for_stmt(
     Raises:
         as `loops.while_stmt`.
     """
-    arguments = body, get_state, set_state, names, options
+    arguments = body, Variables(get_state, set_state, names), options
     if state.is_tensor(iterated):
         _over_tensor(convert.convert_to_tensor(iterated), test, *arguments)
     elif isinstance(iterated, ragged_tensor.RaggedTensor):
@@ -78,9 +79,7 @@ def _counted(
     item: Callable[[Any], Any],
     test: Callable[[], Any] | None,
     body: Callable[[Any], None],
-    get_state: GetState,
-    set_state: SetState,
-    names: Sequence[str],
+    variables: Variables,
     options: Options,
 ) -> None:
     """Add a loop over the items of the numbers below `count`."""
@@ -98,9 +97,7 @@ def _counted(
     loops.tensor_loop(
         goes_on,
         lambda: body(item(current[0])),
-        get_state,
-        set_state,
-        names,
+        variables,
         options,
         extra=[convert.constant(0, limit.dtype.base_dtype)],
         advance=advance,
@@ -111,9 +108,7 @@ def _over_iterator(
     iterator: Any,
     test: Callable[[], Any] | None,
     body: Callable[[Any], None],
-    get_state: GetState,
-    set_state: SetState,
-    names: Sequence[str],
+    variables: Variables,
     options: Options,
 ) -> None:
     """Add a loop that takes elements of an iterator until it has none.
@@ -138,32 +133,26 @@ def _over_iterator(
 
     def step() -> None:
         branches.if_stmt(
-            taken[1], with_element, lambda: None, get_state, set_state, names, len(names)
+            taken[1], with_element, lambda: None, *variables, outputs=len(variables.names)
         )
 
     start = [convert.constant(True)]
-    loops.tensor_loop(
-        goes_on, step, get_state, set_state, names, options, extra=start, advance=advance
-    )
+    loops.tensor_loop(goes_on, step, variables, options, extra=start, advance=advance)
 
 
 def _over_dataset(
     dataset: Any,
     test: Callable[[], Any] | None,
     body: Callable[[Any], None],
-    get_state: GetState,
-    set_state: SetState,
-    names: Sequence[str],
+    variables: Variables,
     options: Options,
 ) -> None:
     """Reduce the dataset to the variables. With `test`, stop before the element that fails it."""
-    before = get_state()
-    loops.check_defined(names, before)
-    packing = state.Packing(before)
+    packing = loops.packed_state(variables)
     # A reduction has at least one tensor as its state.
     start = (convert.constant(True), *packing.passed())
 
-    iteration = loops.Iteration(names, packing, get_state, set_state)
+    iteration = loops.Iteration(variables, packing)
 
     def reduced(values: Any, element: Any) -> Any:
         goes_on, *passed = values
@@ -174,7 +163,7 @@ def _over_dataset(
     if test is None:
         results = dataset.reduce(start, reduced)
     else:
-        results = _stopped(dataset, test, start, reduced, packing, set_state)
+        results = _stopped(dataset, test, start, reduced, packing, variables.set)
     iteration.leave(results[1:])
 
 

@@ -6,12 +6,11 @@ from typing import Any
 from capstan.api import while_ops
 from capstan.api.autograph import containers, state
 from capstan.api.autograph.jumps import RETURNED
+from capstan.api.autograph.state import GetState, SetState, Variables
 from capstan.core import tensor_shape
 from capstan.framework import composite, convert, nest, portable_graph
 from capstan.framework.tensor_array import TensorArray
 
-GetState = Callable[[], tuple[Any, ...]]
-SetState = Callable[[Sequence[Any]], None]
 Options = Mapping[str, Any] | None
 
 
@@ -36,6 +35,7 @@ def while_stmt(
         ValueError: a variable has no value before a loop over tensors.
         TypeError: a variable that is no tensor changes in a loop over tensors.
     """
+    variables = Variables(get_state, set_state, names)
     while True:
         before = get_state()
         # The operations of a condition that becomes a part of the loop belong nowhere else.
@@ -43,7 +43,7 @@ def while_stmt(
             goes_on = test()
         if state.is_tensor(goes_on):
             set_state(before)
-            tensor_loop(lambda _: test(), body, get_state, set_state, names, options)
+            tensor_loop(lambda _: test(), body, variables, options)
             return
         if not goes_on:
             return
@@ -53,9 +53,7 @@ def while_stmt(
 def tensor_loop(
     test: Callable[[Any], Any],
     body: Callable[[], None],
-    get_state: GetState,
-    set_state: SetState,
-    names: Sequence[str],
+    variables: Variables,
     options: Options,
     *,
     extra: Sequence[Any] = (),
@@ -66,9 +64,7 @@ def tensor_loop(
     `test(extra)` returns the condition. `advance(extra)` is called before `body`, and returns the
     next `extra`.
     """
-    before = get_state()
-    check_defined(names, before)
-    packing = state.Packing(before)
+    packing = packed_state(variables)
     # A loop has at least one variable.
     starts = [list(extra) or [convert.constant(0)], packing.passed()]
     passed_options = dict(options or {})
@@ -80,10 +76,10 @@ def tensor_loop(
         ]
 
     def cond(extras: Any, values: Any) -> Any:
-        set_state(packing.packed(values))
+        variables.set(packing.packed(values))
         return convert.convert_to_tensor(test(extras))
 
-    iteration = Iteration(names, packing, get_state, set_state)
+    iteration = Iteration(variables, packing)
 
     def step(extras: Any, values: Any) -> Any:
         iteration.begin(values)
@@ -100,11 +96,8 @@ def tensor_loop(
 class Iteration:
     """The iteration of a loop over tensors, which is built once, and the variables around it."""
 
-    def __init__(
-        self, names: Sequence[str], packing: state.Packing, get_state: GetState, set_state: SetState
-    ) -> None:
-        self._names, self._packing = names, packing
-        self._get_state, self._set_state = get_state, set_state
+    def __init__(self, variables: Variables, packing: state.Packing) -> None:
+        self._variables, self._packing = variables, packing
         self._start: Sequence[Any] = ()
         self._kept: list[list[bool]] = []
         self._grown: set[int] = set()
@@ -112,22 +105,22 @@ class Iteration:
     def begin(self, passed: Sequence[Any]) -> None:
         """Give the variables the tensors of an iteration."""
         self._start = self._packing.packed(passed)
-        self._set_state(self._start)
+        self._variables.set(self._start)
 
     def end(self) -> list[Any]:
         """Return the tensors that the next iteration gets."""
-        before = self._packing.values
-        after = containers.known(self._names, before, self._get_state())
-        after, self._grown = containers.without_growth(self._names, self._start, after)
-        check_same(self._names, before, after)
-        self._kept = containers.kept(self._names, self._start, after)
+        before, names = self._packing.values, self._variables.names
+        after = containers.known(names, before, self._variables.get())
+        after, self._grown = containers.without_growth(names, self._start, after)
+        check_same(names, before, after)
+        self._kept = containers.kept(names, self._start, after)
         return leaves_of(self._packing, after)
 
     def leave(self, results: Sequence[Any]) -> None:
         """Give the variables their values after the loop."""
         values = self._packing.packed(results)
         values = list(map(containers.restored, values, self._packing.values, self._kept))
-        self._set_state(
+        self._variables.set(
             [None if place in self._grown else value for place, value in enumerate(values)]
         )
 
@@ -151,8 +144,15 @@ def _cast(end: Any, start: Any) -> Any:
     return convert.convert_to_tensor(end, preferred_dtype=kind)
 
 
-def check_defined(names: Sequence[str], values: Sequence[Any]) -> None:
-    missing = state.undefined(names, values)
+def packed_state(variables: Variables) -> state.Packing:
+    """Return the values of the variables before a loop.
+
+    Raises:
+        ValueError: a variable has no value.
+        NotImplementedError: the loop returns from its function.
+    """
+    before = variables.get()
+    missing = state.undefined(variables.names, before)
     if RETURNED in missing:
         raise NotImplementedError("return statements are not supported within a TensorFlow loop.")
     if missing:
@@ -160,6 +160,7 @@ def check_defined(names: Sequence[str], values: Sequence[Any]) -> None:
             f"'{missing[0]}' must be defined before the loop: a loop over tensors needs the value "
             "and the type of each variable that it passes on"
         )
+    return state.Packing(before)
 
 
 def check_same(names: Sequence[str], before: Sequence[Any], after: Sequence[Any]) -> None:

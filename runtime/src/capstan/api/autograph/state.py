@@ -1,8 +1,8 @@
 """The variables of a converted block, as tensors that a conditional or a loop passes on."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,18 @@ from capstan.framework import composite, convert, nest
 from capstan.framework import graph as graphs
 from capstan.framework.tensor_array import TensorArray
 
+GetState = Callable[[], tuple[Any, ...]]
+SetState = Callable[[Sequence[Any]], None]
+
 _PLAIN = (bool, int, float, complex, str, bytes, np.ndarray, np.generic)
+
+
+class Variables(NamedTuple):
+    """The variables that a converted block shares with the function around it."""
+
+    get: GetState
+    set: SetState
+    names: Sequence[str]
 
 
 def is_tensor(value: Any) -> bool:

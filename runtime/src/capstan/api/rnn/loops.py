@@ -88,17 +88,7 @@ def dynamic_rnn(
         kind = fed[0].dtype.base_dtype if dtype is None else dtypes.as_dtype(dtype)
         if dtype is None:
             kind = nest.flatten(state)[0].dtype.base_dtype
-        with graphs.get_default_graph().name_scope("dynamic_rnn"):
-            rows = [
-                tensor_array_ops.TensorArray(
-                    leaf.dtype.base_dtype, size=steps, tensor_array_name=f"input_{number}"
-                ).unstack(leaf)
-                for number, leaf in enumerate(fed)
-            ]
-            given = [
-                tensor_array_ops.TensorArray(kind, size=steps, tensor_array_name=f"output_{number}")
-                for number in range(len(sizes))
-            ]
+        rows, given = _arrays(fed, [kind] * len(sizes), steps)
 
         def body(time: Any, results: Any, *leaves: Any) -> Any:
             old = nest.packed(state, list(leaves))
@@ -132,6 +122,20 @@ def dynamic_rnn(
         if not time_major:
             outputs = [_turned(leaf) for leaf in outputs]
         return nest.packed(size, outputs), nest.packed(state, last)
+
+
+def _arrays(fed: list[Any], kinds: list[Any], steps: Any) -> tuple[list[Any], list[Any]]:
+    """Return the arrays of the inputs of all time steps, and empty arrays of the outputs."""
+
+    def array(kind: Any, name: str) -> Any:
+        return tensor_array_ops.TensorArray(kind, size=steps, tensor_array_name=name)
+
+    with graphs.get_default_graph().name_scope("dynamic_rnn"):
+        rows = [
+            array(leaf.dtype.base_dtype, f"input_{number}").unstack(leaf)
+            for number, leaf in enumerate(fed)
+        ]
+        return rows, [array(kind, f"output_{number}") for number, kind in enumerate(kinds)]
 
 
 def _stacked(results: Any, size: Any, shape: list[Any]) -> Any:

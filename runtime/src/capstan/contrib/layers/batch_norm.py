@@ -78,32 +78,40 @@ def batch_norm(
     with scope_block.variable_scope(
         scope, "BatchNorm", [inputs], reuse=reuse, custom_getter=collecting.renaming()
     ) as block:
+        parameters = param_initializers or {}, param_regularizers or {}, variables_collections
         if is_special or (is_fused and inputs.shape.ndims == 2 and not is_corrected):
-            layer: Any = _Normalizer(
-                inputs, center, scale, epsilon, data_format, param_initializers or {},
-                param_regularizers or {}, variables_collections, trainable,
-            )  # fmt: skip
+            layer = _Normalizer(inputs, center, scale, epsilon, data_format, *parameters, trainable)
             normalize = layer.fused if is_fused else layer.plain
             outputs = normalize(
                 is_training, decay, updates_collections, zero_debias_moving_mean, batch_weights
             )
         else:
-            start = {**_START, **(param_initializers or {})}
-            regularizers = param_regularizers or {}
-            layer = normalization.BatchNormalization(
-                1 if data_format == "NCHW" else -1, decay, epsilon, center, scale, start["beta"],
-                start["gamma"], start["moving_mean"], start["moving_variance"],
-                regularizers.get("beta"), regularizers.get("gamma"), fused=fused,
-                renorm=renorm, renorm_clipping=renorm_clipping, renorm_momentum=renorm_decay,
+            outputs = _by_layer(
+                inputs, is_training, data_format, *parameters, momentum=decay, epsilon=epsilon,
+                center=center, scale=scale, fused=fused, renorm=renorm,
+                renorm_clipping=renorm_clipping, renorm_momentum=renorm_decay,
                 adjustment=adjustment, trainable=trainable, name=block.name, _scope=block,
                 _reuse=reuse,
             )  # fmt: skip
-            outputs = layer.apply(inputs, training=is_training)
-            collecting.collect_variables(
-                variables_collections, beta=layer.beta, gamma=layer.gamma,
-                moving_mean=layer.moving_mean, moving_variance=layer.moving_variance,
-            )  # fmt: skip
         return collecting.finished(outputs, activation_fn, outputs_collections, block.name)
+
+
+def _by_layer(
+    inputs: Any, is_training: Any, layout: str, initializers: Mapping[str, Any],
+    regularizers: Mapping[str, Any], keys: Any, **options: Any,
+) -> Any:  # fmt: skip
+    """Normalize with a layer of `tf.layers`, and collect its variables."""
+    starts = {f"{name}_initializer": initializers.get(name, _START[name]) for name in _START}
+    layer = normalization.BatchNormalization(
+        1 if layout == "NCHW" else -1, **starts, beta_regularizer=regularizers.get("beta"),
+        gamma_regularizer=regularizers.get("gamma"), **options,
+    )  # fmt: skip
+    outputs = layer.apply(inputs, training=is_training)
+    collecting.collect_variables(
+        keys, beta=layer.beta, gamma=layer.gamma, moving_mean=layer.moving_mean,
+        moving_variance=layer.moving_variance,
+    )  # fmt: skip
+    return outputs
 
 
 class _Normalizer:

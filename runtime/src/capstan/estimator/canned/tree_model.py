@@ -3,7 +3,7 @@
 Source: tensorflow_estimator/python/estimator/canned/boosted_trees.py.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -13,12 +13,10 @@ from capstan.api import (
     cond_ops,
     context,
     control_flow_ops,
-    variables,
 )
-from capstan.core import tensor_shape
 from capstan.estimator import estimator_spec, mode_keys
-from capstan.estimator.canned import tree_features, tree_growers
-from capstan.framework import collections, gradients
+from capstan.estimator.canned import tree_cache, tree_features, tree_growers
+from capstan.framework import gradients
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.train import hook, steps, summary
@@ -74,24 +72,28 @@ class TreeModel:
     def _num_quantiles(self) -> int:
         return int(1.0 / self.options.quantile_sketch_epsilon)
 
+    @property
+    def groups(self) -> tuple[list[int], list[list[int]]]:
+        """The numbers of buckets of the groups of features, and the features of each group."""
+        return self.columns.groups(self._num_quantiles)
+
     def _training(
         self, parts: "Parts", features: Any, labels: Any, config: Any, scope: str
     ) -> estimator_spec.EstimatorSpec:
         self._check(config)
         dimension, options = self.head.logits_dimension, self.options
-        ready = _variable(parts.quantiles is None, "are_boundaries_ready")
+        ready = tree_cache.variable(parts.quantiles is None, "are_boundaries_ready")
         batch_size = raw.Shape(labels)[0]
         no_states = (
             raw.Fill([batch_size], 0),
             raw.Fill([batch_size], _NO_NODE),
             raw.Fill([batch_size, dimension], 0.0),
         )
-        cache = _Cache(dimension) if self.train_in_memory else None
+        cache = tree_cache.Cache(dimension) if self.train_in_memory else None
         cached = cache.read(no_states) if cache else no_states
         seen, loaded = _copied(parts.ensemble, config, scope)
         with context.control_dependencies(loaded):
-            states = seen.get_states()
-            stamp, trees, finalized, layers, nodes_of_layer = states
+            stamp, trees, finalized, layers, nodes_of_layer = seen.get_states()
             partial, tree_ids, node_ids = raw.BoostedTreesTrainingPredict(
                 seen.resource_handle,
                 *cached[:2],
@@ -105,40 +107,23 @@ class TreeModel:
             ("num_attempted_layers", layers),
         ):
             summary.scalar(f"ensemble/{name}", value)
-        needs_bias = _variable(options.center_bias, "center_bias_needed")
+        growth = _Growth(
+            self,
+            parts,
+            grower,
+            tree_cache.variable(options.center_bias, "center_bias_needed"),
+            ready,
+            nodes_of_layer,
+            (tree_ids, node_ids, logits),
+            cache,
+        )
         weights = tree_features.weights(features, self.weight_column)
-
-        def train_op(loss: Any) -> Any:
-            slopes, curves = self._derivatives(loss, logits, labels)
-
-            def grow() -> Any:
-                changes = []
-                if cache:
-                    changes.append(cache.write(needs_bias, tree_ids, node_ids, logits))
-                stats = self._stats(parts.buckets, node_ids, slopes, curves)
-                if options.center_bias:
-                    update = cond_ops.cond(
-                        needs_bias.value(),
-                        lambda: grower.center_bias(needs_bias, slopes, curves),
-                        lambda: grower.grow(stats, nodes_of_layer),
-                    )
-                else:
-                    update = grower.grow(stats, nodes_of_layer)
-                with context.control_dependencies([update]):
-                    step = steps.get_global_step().assign_add(1)
-                return control_flow_ops.group(*changes, update, step.op)
-
-            if parts.quantiles is None:
-                return grow()
-            with context.name_scope("UpdateQuantile"):
-                return cond_ops.cond(
-                    ready.value(),
-                    grow,
-                    lambda: grower.accumulate_quantiles(parts.numbers, weights, ready),
-                )
-
         spec: estimator_spec.EstimatorSpec = self.head.create_estimator_spec(
-            features=features, mode=_TRAIN, labels=labels, train_op_fn=train_op, logits=logits
+            features=features,
+            mode=_TRAIN,
+            labels=labels,
+            train_op_fn=lambda loss: growth.train_op(loss, labels, weights),
+            logits=logits,
         )
         stop = _StopAtAttemptsHook(finalized, layers, options.n_trees, options.max_depth)
         return spec._replace(
@@ -151,7 +136,7 @@ class TreeModel:
 
     def _grower(self, parts: "Parts", stamp: Any, *, is_chief: bool) -> Any:
         """Return the object that lets trees grow, from one batch or from several."""
-        sizes, groups = self.columns.groups(self._num_quantiles)
+        sizes, groups = self.groups
         given = parts.ensemble, parts.quantiles, self.options, groups
         if self.train_in_memory:
             return tree_growers.InMemoryGrower(*given)
@@ -170,28 +155,6 @@ class TreeModel:
         if not config.is_chief or config.num_worker_replicas > 1 or config.num_ps_replicas > 0:
             raise ValueError("train_in_memory is supported only for non-distributed training.")
 
-    def _derivatives(self, loss: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
-        if self.derivatives is not None:
-            return self.derivatives(logits, labels)
-        slopes = gradients.gradients(loss, logits, name="Gradients")[0]
-        return slopes, gradients.gradients(slopes, logits, name="Hessians")[0]
-
-    def _stats(self, buckets: Any, node_ids: Any, slopes: Any, curves: Any) -> list[list[Any]]:
-        """Return the statistics of each feature in each group of features."""
-        return [
-            array_ops.unstack(
-                raw.BoostedTreesMakeStatsSummary(
-                    node_ids,
-                    slopes,
-                    curves,
-                    [buckets[feature] for feature in group],
-                    max_splits=self.options.max_splits,
-                    num_buckets=size,
-                )
-            )
-            for size, group in zip(*self.columns.groups(self._num_quantiles), strict=True)
-        ]
-
 
 class Parts(NamedTuple):
     """The trees of a model, the streams of its numbers, and the features of a batch."""
@@ -207,54 +170,73 @@ class Parts(NamedTuple):
         )
 
 
-class _Cache:
-    """The tree, node and logits of each example after the step before.
+@dataclass(frozen=True)
+class _Growth:
+    """How the trees of a model grow in a step.
 
-    They are empty before the first step: their initial values must not read the data, because the
-    input may begin after the variables have their values. Checkpoints do not have them.
+    `reached` has the tree, the node and the logits of each example.
     """
 
-    def __init__(self, dimension: int) -> None:
-        ids, logits = raw.Fill([0], 0), raw.Fill([0, dimension], 0.0)
-        self._variables = [
-            _variable(
-                _of_any_shape(value), f"{name}_cache", [collections.GraphKeys.LOCAL_VARIABLES]
+    model: TreeModel
+    parts: Parts
+    grower: Any
+    needs_bias: Any
+    are_boundaries_ready: Any
+    nodes_of_layer: Any
+    reached: tuple[Any, Any, Any]
+    cache: tree_cache.Cache | None
+
+    def train_op(self, loss: Any, labels: Any, weights: Any) -> Any:
+        """Return an operation that grows the trees, once the boundaries of buckets are known."""
+        slopes, curves = self._derivatives(loss, self.reached[2], labels)
+        if self.parts.quantiles is None:
+            return self._grown(slopes, curves)
+        ready = self.are_boundaries_ready
+        with context.name_scope("UpdateQuantile"):
+            return cond_ops.cond(
+                ready.value(),
+                lambda: self._grown(slopes, curves),
+                lambda: self.grower.accumulate_quantiles(self.parts.numbers, weights, ready),
             )
-            for name, value in (("tree_ids", ids), ("node_ids", ids), ("logits", logits))
+
+    def _grown(self, slopes: Any, curves: Any) -> Any:
+        changes = []
+        if self.cache:
+            changes.append(self.cache.write(self.needs_bias, *self.reached))
+        stats = self._stats(self.parts.buckets, self.reached[1], slopes, curves)
+        if self.model.options.center_bias:
+            update = cond_ops.cond(
+                self.needs_bias.value(),
+                lambda: self.grower.center_bias(self.needs_bias, slopes, curves),
+                lambda: self.grower.grow(stats, self.nodes_of_layer),
+            )
+        else:
+            update = self.grower.grow(stats, self.nodes_of_layer)
+        with context.control_dependencies([update]):
+            step = steps.get_global_step().assign_add(1)
+        return control_flow_ops.group(*changes, update, step.op)
+
+    def _derivatives(self, loss: Any, logits: Any, labels: Any) -> tuple[Any, Any]:
+        if self.model.derivatives is not None:
+            return self.model.derivatives(logits, labels)
+        slopes = gradients.gradients(loss, logits, name="Gradients")[0]
+        return slopes, gradients.gradients(slopes, logits, name="Hessians")[0]
+
+    def _stats(self, buckets: Any, node_ids: Any, slopes: Any, curves: Any) -> list[list[Any]]:
+        """Return the statistics of each feature in each group of features."""
+        return [
+            array_ops.unstack(
+                raw.BoostedTreesMakeStatsSummary(
+                    node_ids,
+                    slopes,
+                    curves,
+                    [buckets[feature] for feature in group],
+                    max_splits=self.model.options.max_splits,
+                    num_buckets=size,
+                )
+            )
+            for size, group in zip(*self.model.groups, strict=True)
         ]
-
-    def read(self, no_states: Sequence[Any]) -> list[Any]:
-        """Return the states, or `no_states` in the first step of a session."""
-        held = [variable.value() for variable in self._variables]
-        is_new = raw.Equal(array_ops.size(held[0]), 0)
-        states: list[Any] = cond_ops.cond(is_new, lambda: list(no_states), lambda: held)
-        for state, new in zip(states, no_states, strict=True):
-            state.set_shape(new.shape)
-        return states
-
-    def write(self, needs_bias: Any, *states: Any) -> Any:
-        """Return an operation that keeps the states, unless the bias still moves."""
-
-        def keep() -> Any:
-            pairs = zip(self._variables, states, strict=True)
-            return control_flow_ops.group(*(kept.assign(state).op for kept, state in pairs))
-
-        return cond_ops.cond(needs_bias.value(), control_flow_ops.no_op, keep)
-
-
-def _of_any_shape(value: Any) -> Any:
-    return raw.PlaceholderWithDefault(value, shape=tensor_shape.TensorShape(None))
-
-
-def _variable(value: Any, name: str, keys: Sequence[str] | None = None) -> Any:
-    return variables.Variable(
-        value,
-        trainable=False,
-        collections=keys,
-        validate_shape=False,
-        name=name,
-        use_resource=True,
-    )
 
 
 def _copied(

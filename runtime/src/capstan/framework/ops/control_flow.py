@@ -1,15 +1,12 @@
-"""Rows of loops: the ops of a frame, and the stacks of its gradient.
+"""Rows of loops: the ops of a frame.
 
 A frame is a loop in the graph, as `tf.while_loop` builds it. A tensor enters a frame by `Enter`,
 goes to the next iteration by `NextIteration` and leaves the frame by `Exit`. `LoopCond` decides
-whether another iteration runs. The gradient of a loop pops the values that the loop pushed on
-stacks, in reverse order.
+whether another iteration runs.
 
-No kernel runs a frame: the compiler turns each frame into one node first. A stack lives as long as
-the step.
+No kernel runs a frame: the compiler turns each frame into one node first.
 """
 
-from capstan.core import dtypes, shapes
 from capstan.framework import facts, indexed_slices
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules
@@ -22,20 +19,6 @@ def _entered(ctx: ShapeContext) -> rules.Shapes:
 
 def _decided(ctx: ShapeContext) -> rules.Shapes:
     return (rules.with_rank(ctx.inputs[0], 0),)
-
-
-def _stacked(ctx: ShapeContext) -> rules.Shapes:
-    return (shapes.unknown(1),)
-
-
-def _pushed(ctx: ShapeContext) -> rules.Shapes:
-    return (ctx.inputs[1],)
-
-
-def _popped(ctx: ShapeContext) -> rules.Shapes:
-    # The compiler sets this attribute if all elements of the stack have one shape.
-    noted = ctx.attrs.get("_element_shape")
-    return (None if noted is None else noted.internal,)
 
 
 def _enter_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -123,49 +106,5 @@ define(
         not_differentiable=True,
         effect=facts.EXTERNAL,
         role=facts.Role.TRIGGER,
-    )
-)
-define(
-    OpDef(
-        "StackV2",
-        ("max_size: int32",),
-        ("handle: resource",),
-        attrs={"elem_type": dtypes.DType, "stack_name": b""},
-        shape=_stacked,
-        not_differentiable=True,
-        effect=facts.MAKES,
-    )
-)
-define(
-    OpDef(
-        "StackPushV2",
-        ("handle: resource", "elem: T"),
-        ("output: T",),
-        attrs={"swap_memory": False},
-        shape=_pushed,
-        not_differentiable=True,
-        effect=facts.changes("handle"),
-        role=facts.Role.PUSH,
-    )
-)
-define(
-    OpDef(
-        "StackPopV2",
-        ("handle: resource",),
-        ("elem: elem_type",),
-        attrs={"elem_type": dtypes.DType},
-        shape=_popped,
-        not_differentiable=True,
-        effect=facts.changes("handle"),
-        role=facts.Role.POP,
-    )
-)
-define(
-    OpDef(
-        "StackCloseV2",
-        ("handle: resource",),
-        shape=rules.nothing,
-        not_differentiable=True,
-        effect=facts.changes("handle"),
     )
 )

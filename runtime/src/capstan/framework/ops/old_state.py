@@ -1,13 +1,11 @@
-"""Rows of state that old graphs keep: variables of the first version, buffers of one step, and
-stacks behind references (core/ops/{state_ops,data_flow_ops,array_ops}.cc).
+"""Rows of state that old graphs keep: variables of the first version, and buffers of one step
+(core/ops/{state_ops,data_flow_ops,array_ops}.cc).
 """
 
 from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import rules
-
-_STACK = "handle: Ref(string)"
 
 
 def _unless_scalar(ctx: ShapeContext) -> rules.Shapes:
@@ -17,14 +15,6 @@ def _unless_scalar(ctx: ShapeContext) -> rules.Shapes:
 
 def _reference(ctx: ShapeContext) -> rules.Shapes:
     return (shapes.unknown(1),)
-
-
-def _pushed(ctx: ShapeContext) -> rules.Shapes:
-    return (ctx.inputs[1],)
-
-
-def _unknown(ctx: ShapeContext) -> rules.Shapes:
-    return (None,)
 
 
 define(
@@ -62,49 +52,6 @@ define(
         shape=rules.unchanged,
         not_differentiable=True,
         effect=facts.changes("ref"),
-    )
-)
-define(
-    OpDef(
-        "Stack",
-        outputs=(_STACK,),
-        attrs={"elem_type": dtypes.DType, "stack_name": b""},
-        shape=_reference,
-        not_differentiable=True,
-        effect=facts.MAKES,
-    )
-)
-define(
-    OpDef(
-        "StackPush",
-        (_STACK, "elem: T"),
-        ("output: T",),
-        attrs={"swap_memory": False},
-        shape=_pushed,
-        not_differentiable=True,
-        effect=facts.changes("handle"),
-        role=facts.Role.PUSH,
-    )
-)
-define(
-    OpDef(
-        "StackPop",
-        (_STACK,),
-        ("elem: elem_type",),
-        attrs={"elem_type": dtypes.DType},
-        shape=_unknown,
-        not_differentiable=True,
-        effect=facts.changes("handle"),
-        role=facts.Role.POP,
-    )
-)
-define(
-    OpDef(
-        "StackClose",
-        (_STACK,),
-        shape=rules.nothing,
-        not_differentiable=True,
-        effect=facts.changes("handle"),
     )
 )
 define(

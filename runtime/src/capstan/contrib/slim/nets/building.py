@@ -1,6 +1,7 @@
 """What the networks without branches have in common."""
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -64,38 +65,56 @@ def collecting_outputs(scope: Any, functions: list[Any]) -> Iterator[dict[str, A
     found.update(collecting.convert_collection_to_dict(collection))
 
 
-def classified(
-    inputs: Any,
-    features: list[Layer],
-    ends: tuple[tuple[int, int], int],
-    options: dict[str, Any],
+def classifier(
+    name: str,
+    image_size: int,
+    features: Sequence[Layer],
+    first: tuple[int, int],
     **initializers: Any,
-) -> tuple[Any, dict[str, Any]]:
-    """Return the logits of a network, and the outputs of its layers by their names.
+) -> Callable[..., tuple[Any, dict[str, Any]]]:
+    """Return the function that builds a network.
 
-    After the features come three convolutions in place of dense layers: `ends` has the size and the
-    number of filters of the first, and the number of filters of the second. `initializers` are
-    those of these convolutions. `options` are the arguments of the public function.
+    After the features come three convolutions in place of dense layers. `first` has the size and
+    the number of filters of the first of them. `initializers` are those of these convolutions.
     """
-    scope, num_classes, keep = (options[key] for key in ("scope", "num_classes", "keep_prob"))
-    is_training = options["is_training"]
-    (size, first), second = ends
-    functions = [layers.conv2d, layers.fully_connected, layers.max_pool2d]
-    with scope_block.variable_scope(scope, options["default_name"], [inputs]) as opened:
-        with collecting_outputs(opened, functions) as outputs:
-            net = inputs
-            for function, arguments in features:
-                net = function(net, **arguments)
-            with argument_scopes.arg_scope([layers.conv2d], **initializers):
-                net = layers.conv2d(net, first, size, padding="VALID", scope="fc6")
-                net = layers.dropout(net, keep, is_training=is_training, scope="dropout6")
-                net = layers.conv2d(net, second, 1, scope="fc7")
-                net = layers.dropout(net, keep, is_training=is_training, scope="dropout7")
-                logits: dict[str, Any] = {"activation_fn": None, "normalizer_fn": None}
-                if initializers:
-                    logits["biases_initializer"] = init_ops.zeros_initializer()
-                net = layers.conv2d(net, num_classes, 1, scope="fc8", **logits)
-        if options["spatial_squeeze"]:
-            net = array_ops.squeeze(net, [1, 2], name="fc8/squeezed")
-            outputs[f"{opened.name}/fc8"] = net
-        return net, outputs
+
+    @for_images_of(image_size)
+    def network(
+        inputs: Any,
+        num_classes: int = 1000,
+        is_training: bool = True,
+        dropout_keep_prob: float = 0.5,
+        spatial_squeeze: bool = True,
+        scope: Any = name,
+    ) -> tuple[Any, dict[str, Any]]:
+        functions = [layers.conv2d, layers.fully_connected, layers.max_pool2d]
+        dropout = functools.partial(
+            layers.dropout, keep_prob=dropout_keep_prob, is_training=is_training
+        )
+        with scope_block.variable_scope(scope, name, [inputs]) as opened:
+            with collecting_outputs(opened, functions) as outputs:
+                net = inputs
+                for function, arguments in features:
+                    net = function(net, **arguments)
+                with argument_scopes.arg_scope([layers.conv2d], **initializers):
+                    size, filters = first
+                    net = layers.conv2d(net, filters, size, padding="VALID", scope="fc6")
+                    net = dropout(net, scope="dropout6")
+                    net = layers.conv2d(net, 4096, 1, scope="fc7")
+                    net = dropout(net, scope="dropout7")
+                    logits: dict[str, Any] = {"activation_fn": None, "normalizer_fn": None}
+                    if initializers:
+                        logits["biases_initializer"] = init_ops.zeros_initializer()
+                    net = layers.conv2d(net, num_classes, 1, scope="fc8", **logits)
+            if spatial_squeeze:
+                net = array_ops.squeeze(net, [1, 2], name="fc8/squeezed")
+                outputs[f"{opened.name}/fc8"] = net
+            return net, outputs
+
+    network.__name__ = network.__qualname__ = name
+    network.__doc__ = f"""Return the logits, and the outputs of layers by their names.
+
+    The dense layers are convolutions. With `spatial_squeeze`, the logits of images of
+    {image_size} by {image_size} lose their axes of size 1. Set it to False for larger images.
+    """
+    return network

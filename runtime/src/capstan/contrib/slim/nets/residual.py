@@ -22,42 +22,62 @@ class Version(NamedTuple):
     end: Callable[[Any], Any]
 
 
-def network(
-    version: Version,
-    inputs: Any,
-    blocks: Sequence[resnet_utils.Block],
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    include_root_block: bool = True,
-    reuse: bool | None = None,
-    scope: Any = None,
-) -> tuple[Any, dict[str, Any]]:
-    """Return the output of a network, and the outputs of its layers by their names."""
-    functions = [layers.conv2d, version.unit, resnet_utils.stack_blocks_dense]
-    with scope_block.variable_scope(scope, version.name, [inputs], reuse=reuse) as opened:
-        with (
-            building.collecting_outputs(opened, functions) as outputs,
-            argument_scopes.arg_scope([layers.batch_norm], is_training=is_training),
-        ):
-            net = inputs
-            if include_root_block:
-                if output_stride is not None and output_stride % 4:
-                    raise ValueError("The output_stride needs to be a multiple of 4.")
-                output_stride = output_stride and output_stride // 4
-                net = layers.max_pool2d(version.root(net), 3, stride=2, scope="pool1")
-            net = resnet_utils.stack_blocks_dense(net, blocks, output_stride)
-            net = version.end(net)
-            if global_pool:
-                net = reduce_ops.reduce_mean(net, [1, 2], name="pool5", keepdims=True)
+def of_version(version: Version) -> Any:
+    """Return the function that builds networks of any blocks."""
+
+    @building.for_images_of(224)
+    def network(
+        inputs: Any,
+        blocks: Sequence[resnet_utils.Block],
+        num_classes: int | None = None,
+        is_training: Any = True,
+        global_pool: bool = True,
+        output_stride: int | None = None,
+        include_root_block: bool = True,
+        reuse: bool | None = None,
+        scope: Any = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Return the output of the network, and the outputs of layers by their names.
+
+        The output are the logits, as images of one pixel, or without `num_classes` the features
+        before them. Without `global_pool`, the features of all pixels stay apart. `output_stride`
+        is the number of rows of the input for each row of the output, by default 32. Without
+        `include_root_block`, the blocks begin with the inputs.
+
+        Raises:
+            ValueError: the network cannot have this `output_stride`.
+        """
+        functions = [layers.conv2d, version.unit, resnet_utils.stack_blocks_dense]
+        with scope_block.variable_scope(scope, version.name, [inputs], reuse=reuse) as opened:
+            with (
+                building.collecting_outputs(opened, functions) as outputs,
+                argument_scopes.arg_scope([layers.batch_norm], is_training=is_training),
+            ):
+                net = inputs
+                if include_root_block:
+                    net, output_stride = _with_root(version, net, output_stride)
+                net = resnet_utils.stack_blocks_dense(net, blocks, output_stride)
+                net = version.end(net)
+                if global_pool:
+                    net = reduce_ops.reduce_mean(net, [1, 2], name="pool5", keepdims=True)
+                if num_classes is not None:
+                    net = layers.conv2d(
+                        net, num_classes, 1, activation_fn=None, normalizer_fn=None, scope="logits"
+                    )
             if num_classes is not None:
-                net = layers.conv2d(
-                    net, num_classes, 1, activation_fn=None, normalizer_fn=None, scope="logits"
-                )
-        if num_classes is not None:
-            outputs["predictions"] = layers.softmax(net, scope="predictions")
-        return net, outputs
+                outputs["predictions"] = layers.softmax(net, scope="predictions")
+            return net, outputs
+
+    network.__name__ = network.__qualname__ = version.name
+    return network
+
+
+def _with_root(version: Version, net: Any, stride: int | None) -> tuple[Any, int | None]:
+    """Return the output of the first layers, and the stride that is left for the blocks."""
+    if stride is not None and stride % 4:
+        raise ValueError("The output_stride needs to be a multiple of 4.")
+    pooled = layers.max_pool2d(version.root(net), 3, stride=2, scope="pool1")
+    return pooled, stride and stride // 4
 
 
 def block(

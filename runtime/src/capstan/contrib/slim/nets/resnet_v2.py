@@ -1,13 +1,12 @@
 """Residual networks, version 2 (contrib/slim/python/slim/nets/resnet_v2.py)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from capstan.api import nn, scope_block
 from capstan.contrib import layers
 from capstan.contrib.framework import argument_scopes
 from capstan.contrib.layers import collecting
-from capstan.contrib.slim.nets import building, residual, resnet_utils
+from capstan.contrib.slim.nets import residual, resnet_utils
 
 resnet_arg_scope = resnet_utils.resnet_arg_scope
 
@@ -39,34 +38,6 @@ def bottleneck(
         return collecting.collected(outputs_collections, opened.name, shortcut + net)
 
 
-@building.for_images_of(224)
-def resnet_v2(
-    inputs: Any,
-    blocks: Sequence[resnet_utils.Block],
-    num_classes: int | None = None,
-    is_training: Any = True,
-    global_pool: bool = True,
-    output_stride: int | None = None,
-    include_root_block: bool = True,
-    reuse: bool | None = None,
-    scope: Any = None,
-) -> tuple[Any, dict[str, Any]]:
-    """Return the output of the network, and the outputs of layers by their names.
-
-    The output are the logits, as images of one pixel, or without `num_classes` the features before
-    them. Without `global_pool`, the features of all pixels stay apart. `output_stride` is the
-    number of rows of the input for each row of the output, by default 32. Without
-    `include_root_block`, the blocks begin with the inputs.
-
-    Raises:
-        ValueError: the network cannot have this `output_stride`.
-    """
-    return residual.network(
-        _VERSION, inputs, blocks, num_classes, is_training, global_pool, output_stride,
-        include_root_block, reuse, scope,
-    )  # fmt: skip
-
-
 def resnet_v2_block(scope: str, base_depth: int, num_units: int, stride: int) -> resnet_utils.Block:
     """Return a block of units, of which the last has the stride."""
     return residual.block(bottleneck, scope, base_depth, num_units, stride)
@@ -82,8 +53,7 @@ def _end(net: Any) -> Any:
     return layers.batch_norm(net, activation_fn=nn.relu, scope="postnorm")
 
 
-_VERSION = residual.Version("resnet_v2", _root, bottleneck, _end)
-
+resnet_v2 = residual.of_version(residual.Version("resnet_v2", _root, bottleneck, _end))
 resnet_v2_50 = residual.of_depth(resnet_v2, bottleneck, 50)
 resnet_v2_101 = residual.of_depth(resnet_v2, bottleneck, 101)
 resnet_v2_152 = residual.of_depth(resnet_v2, bottleneck, 152)
