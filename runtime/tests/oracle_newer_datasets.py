@@ -280,7 +280,9 @@ PROGRAMS: dict[str, Program] = {
     "empty batches before full ones": lambda tf, _: tf.data.Dataset.zip(
         (numbers(tf, 4).batch(2).rebatch([0, 2]), numbers(tf, 9).batch(2).rebatch([0, 2]))
     ),
-    "empty batches after the last row": lambda tf, _: _shapes(tf, _unshaped(tf, 4).rebatch([4, 0, 0])),
+    "empty batches after the last row": lambda tf, _: _shapes(
+        tf, _unshaped(tf, 4).rebatch([4, 0, 0])
+    ),
     "empty batches before a smaller one": lambda tf, _: _unshaped(tf, 3).rebatch([2, 0]),
     "only empty batches": lambda tf, _: numbers(tf, 4).batch(2).rebatch(0).take(3),
     "parts of batches": lambda tf, _: tf.data.Dataset.zip(
