@@ -253,6 +253,23 @@ def _stored(tf: Any, folder: Path) -> Any:
     return tf.data.Dataset.zip((snapshot.map(lambda x: x + 1).repeat(2), older.concatenate(older)))
 
 
+def _shapes(tf: Any, batches: Any) -> Any:
+    return batches.map(lambda *parts: tuple(map(tf.shape, parts)))
+
+
+def _unshaped(tf: Any, count: int) -> Any:
+    """Return batches of 2 whose shapes are known, partly known and unknown."""
+
+    def spread(x: Any) -> Any:
+        table = tf.tile(x[:, None], [1, 3])
+        return tuple(
+            tf.compat.v1.placeholder_with_default(table, shape)
+            for shape in ([None, 3], [None, None], None)
+        )
+
+    return numbers(tf, count).batch(2).map(spread)
+
+
 PROGRAMS: dict[str, Program] = {
     "seeds": _seeds,
     "epochs": _epochs,
@@ -260,6 +277,14 @@ PROGRAMS: dict[str, Program] = {
     "other full batches": lambda tf, _: (
         numbers(tf, 11).batch(4).map(lambda x: (x, -x)).rebatch(3, drop_remainder=True)
     ),
+    "empty batches before full ones": lambda tf, _: tf.data.Dataset.zip(
+        (numbers(tf, 4).batch(2).rebatch([0, 2]), numbers(tf, 9).batch(2).rebatch([0, 2]))
+    ),
+    "empty batches after the last row": lambda tf, _: _shapes(
+        tf, _unshaped(tf, 4).rebatch([4, 0, 0])
+    ),
+    "empty batches before a smaller one": lambda tf, _: _unshaped(tf, 3).rebatch([2, 0]),
+    "only empty batches": lambda tf, _: numbers(tf, 4).batch(2).rebatch(0).take(3),
     "parts of batches": lambda tf, _: tf.data.Dataset.zip(
         tuple(
             single(tf, op, numbers(tf, 6).batch(4), [None], num_replicas=3)

@@ -130,6 +130,28 @@ def test_values_gradients_and_static_shapes_are_tensorflows(tf: Any, tasks: genu
             )
 
 
+@pytest.mark.parametrize("kind", ["uint8", "int32", "int64", "float32", "float64"])
+def test_projections_between_pixels_are_those_of_tensorflow_to_the_last_bit(
+    tf: Any, tasks: genuine.Tasks, kind: str
+) -> None:
+    v1, found = tf.compat.v1, []
+    draw = np.random.default_rng(3)
+    images = (draw.random((2, 17, 19, 3)) * 255).astype(kind)
+    transforms = np.float32([[1, 0, 0, 0, 1, 0, 0, 0]] * 2 + draw.normal(size=(2, 8)) * 0.05)
+    transforms[:, 6:] *= 0.02
+    for target in ("", tasks.target()):
+        with v1.Graph().as_default(), v1.Session(target) as session:
+            made = [
+                tf.raw_ops.ImageProjectiveTransformV3(
+                    images=images, transforms=transforms, output_shape=[20, 20], fill_value=7.0,
+                    interpolation="BILINEAR", fill_mode=mode,
+                )
+                for mode in ("CONSTANT", "REFLECT", "WRAP", "NEAREST")
+            ]  # fmt: skip
+            found.append(session.run(made))
+    np.testing.assert_array_equal(*found)
+
+
 def test_each_image_is_padded_before_a_convolution() -> None:
     """TensorFlow pads the second image of a batch with pixels of the first."""
     with capstan.Graph().as_default(), capstan.Session() as session:

@@ -93,6 +93,21 @@ def eigenvalues(v1: Any) -> list[Any]:
     return fetches
 
 
+def any_eigenvalues(v1: Any) -> list[Any]:
+    """Return sums over all eigenvalues, which have no order."""
+    fetches = []
+    for value in (SQUARE + RANDOM_PARTS, SQUARE[0], SQUARE + 1j * RANDOM_PARTS):
+        matrix = v1.constant(value)
+        values, vectors = v1.raw_ops.Eig(input=matrix, Tout=v1.complex128)
+        alone, _ = v1.raw_ops.Eig(input=matrix, Tout=v1.complex128, compute_v=False)
+        for result in (v1.sin(v1.real(values) + 2 * v1.imag(values)), v1.cos(v1.real(alone))):
+            fetches += [v1.reduce_sum(result), *v1.gradients(result, matrix)]
+        weighted = v1.square(v1.abs(vectors)) * v1.sin(v1.real(values))[..., None, :]
+        sums = v1.reduce_sum(weighted, -1)
+        fetches += [sums, *slopes(v1, sums, matrix)]
+    return fetches
+
+
 def products(v1: Any) -> list[Any]:
     matrix, vector = v1.constant(SQUARE), v1.constant(RHS[..., 0])
     fetches = []
@@ -192,6 +207,7 @@ PROGRAMS = [
     determinants,
     decompositions,
     eigenvalues,
+    any_eigenvalues,
     products,
 ]
 

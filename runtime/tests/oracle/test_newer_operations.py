@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from comparison import close
 
+import capstan
+
 pytestmark = genuine.MARKS
 
 VALUES = np.int32([[3, 1, 3], [0, 2, 7]])
@@ -34,6 +36,12 @@ def assert_alike(v1: Any, tasks: genuine.Tasks, program: Callable[[Any], Any]) -
         return
     for mine, expected in zip(ours, theirs, strict=True):
         close(mine, expected, 1e-5, 1e-6)
+
+
+def _slopes_of_the_largest(v1: Any) -> Any:
+    signal = v1.constant(np.float32(SIGNAL))
+    values, _ = v1.raw_ops.ApproxTopK(input=signal, k=2)
+    return v1.gradients(v1.sin(values), signal)
 
 
 def sparse(v1: Any) -> Any:
@@ -129,6 +137,7 @@ def test_einsum_and_its_gradients(v1: Any, tasks: genuine.Tasks, equation: str) 
             v1.random.experimental.stateless_shuffle(np.arange(9), [3, seed]) for seed in range(3)
         ],
         lambda v1: v1.math.approx_max_k(np.float32(SIGNAL[0, 0]), 2),
+        _slopes_of_the_largest,
         lambda v1: v1.raw_ops.ApproximateEqual(x=[1.0, 2.0], y=[1.1, 2.5], tolerance=0.2),
     ],
 )  # fmt: skip
@@ -143,6 +152,22 @@ def test_the_smallest_elements_along_any_axis(v1: Any, tasks: genuine.Tasks) -> 
         values, places = session.run(v1.math.approx_min_k(signal, 2, reduction_dimension=1))
     np.testing.assert_array_equal(values, np.sort(signal, 1)[:, :2])
     np.testing.assert_array_equal(places, np.argsort(signal, 1)[:, :2])
+
+
+@pytest.mark.parametrize("axis", [0, 1, -2, -1])
+def test_the_gradient_of_the_largest_elements_is_in_their_places(axis: int) -> None:
+    signal = np.float32(SIGNAL)
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        x = capstan.constant(signal)
+        values, _ = capstan.raw_ops.ApproxTopK(input=x, k=2, reduction_dimension=axis)
+        found = session.run(capstan.gradients(values * values, x)[0])
+        unknown = capstan.placeholder(capstan.float32)
+        largest = capstan.raw_ops.ApproxTopK(input=unknown, k=2, reduction_dimension=axis)
+        if axis != -1:
+            with pytest.raises(NotImplementedError, match="needs an input of known rank"):
+                capstan.gradients(largest.values, unknown)
+    order = np.argsort(np.argsort(-signal, axis), axis)
+    np.testing.assert_allclose(found, np.where(order < 2, 2 * signal, 0))
 
 
 def test_transforms_along_any_axes(v1: Any, tasks: genuine.Tasks) -> None:

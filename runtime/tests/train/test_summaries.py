@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import background
 import pytest
 
 import capstan as tf
@@ -87,6 +88,21 @@ def test_what_was_flushed_is_in_the_file(tmp_path: pathlib.Path) -> None:
             writer.add_summary(scalar(step), step)
         writer.flush()
         assert scalars_in(tmp_path) == [("a", float(step), step) for step in range(5)]
+
+
+def test_events_reach_the_file_without_a_next_event(tmp_path: pathlib.Path) -> None:
+    writer = event_file.EventFileWriter(tmp_path, flush_secs=0.2)
+    for step in range(2):
+        writer.add_event(tf.Event(step=step, summary=scalar(step)))
+        background.until(lambda step=step: ("a", step, step) in scalars_in(tmp_path))
+    writer.close()
+
+
+def test_a_writer_may_never_flush_by_the_clock(tmp_path: pathlib.Path) -> None:
+    writer = event_file.EventFileWriter(tmp_path, flush_secs=float("inf"))
+    writer.add_event(tf.Event(step=1, summary=scalar(1.0)))
+    writer.close()
+    assert scalars_in(tmp_path) == [("a", 1.0, 1)]
 
 
 def test_a_closed_writer_warns_and_writes_nothing_until_it_is_reopened(

@@ -31,14 +31,7 @@ def splitter(attrs: Mapping[str, Any], outputs: int) -> Splitter:
     """
     delimiter = attr_value.text(attrs["field_delim"]).encode(errors="surrogateescape")
     columns = list(attrs["select_cols"])
-    if columns and len(columns) != outputs:
-        raise invalid("select_cols should match output size")
-    if any(first >= second for first, second in itertools.pairwise(columns)):
-        raise invalid("select_cols should be strictly increasing indices")
-    if columns and columns[0] < 0:
-        raise invalid("select_cols should be non-negative indices")
-    if len(delimiter) != 1:
-        raise invalid("field_delim should be only 1 char")
+    check_syntax(delimiter, columns, outputs)
     has_quotes = bool(attrs["use_quote_delim"])
 
     def split(record: bytes) -> list[bytes]:
@@ -53,6 +46,21 @@ def splitter(attrs: Mapping[str, Any], outputs: int) -> Splitter:
         return [fields[at] for at in columns if at < len(fields)] if columns else fields
 
     return split
+
+
+def check_syntax(delimiter: bytes, columns: Sequence[int], outputs: int) -> None:
+    """Raise InvalidArgumentError if no record can be read so.
+
+    `columns` are the indices of the fields to read, or nothing for all of them.
+    """
+    if columns and len(columns) != outputs:
+        raise invalid("select_cols should match output size")
+    if any(first >= second for first, second in itertools.pairwise(columns)):
+        raise invalid("select_cols should be strictly increasing indices")
+    if columns and columns[0] < 0:
+        raise invalid("select_cols should be non-negative indices")
+    if len(delimiter) != 1:
+        raise invalid("field_delim should be only 1 char")
 
 
 def default(position: int, value: Any) -> Any:

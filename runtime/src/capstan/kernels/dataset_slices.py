@@ -13,10 +13,10 @@ from capstan.resources.dataset import Dataset, Spec
 
 def _rebatch(spec: Spec, source: Any, sizes: Any, drop: Any) -> Dataset:
     numbers = tuple(rejection.vector(sizes, "batch_sizes"))
-    if not numbers or min(numbers) < 0 or not any(numbers):
+    if not numbers or min(numbers) < 0:
         raise invalid(
-            "batch_sizes must be a scalar or a vector of sizes that are not negative, with a "
-            f"positive one, but is {list(numbers)}"
+            "batch_sizes must be a scalar or a vector of sizes that are not negative, but is "
+            f"{list(numbers)}"
         )
     return dataset_slices.Rebatch(spec, datasets.dataset_in(source), numbers, bool(drop))
 

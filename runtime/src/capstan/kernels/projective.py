@@ -121,15 +121,16 @@ def _taken(image: Array, rows: Array, columns: Array, fill: Array) -> Array:
 
 
 def _between(image: Array, rows: Array, columns: Array, fill: Array) -> Array:
+    """Return float32, whatever the type of the image is, as TensorFlow does."""
     top, left = np.floor(rows), np.floor(columns)
-    down, across = (rows - top)[..., None], (columns - left)[..., None]
-    lines = (
-        (1 - across) * _pixels(image, row, left, fill)
-        + across * _pixels(image, row, left + 1, fill)
-        for row in (top, top + 1)
-    )
-    upper, lower = lines
-    values: Array = (1 - down) * upper + down * lower
+    bottom, right = top + np.float32(1), left + np.float32(1)
+
+    def at(row: Array, column: Array) -> Array:
+        return _pixels(image, row, column, fill).astype(np.float32)
+
+    to_left, to_right = (columns - left)[..., None], (right - columns)[..., None]
+    upper, lower = (to_right * at(row, left) + to_left * at(row, right) for row in (top, bottom))
+    values: Array = (bottom - rows)[..., None] * upper + (rows - top)[..., None] * lower
     return values
 
 

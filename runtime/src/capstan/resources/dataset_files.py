@@ -8,12 +8,14 @@ import io
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from capstan import errors
 from capstan.core import arrays, attr_value, tfrecord
 from capstan.resources import dataset, dataset_blocks, elements, record_files
 from capstan.resources.dataset import Block, Element, Run, Spec
+
+Record = TypeVar("Record")
 
 Open = Callable[[str], tuple[BinaryIO, Iterator[bytes]]]
 """Opens a file, and returns its records too. Raises an OpError if this is impossible."""
@@ -28,10 +30,10 @@ class Files(dataset.Dataset):
     open_file: Open
 
     def start(self, run: Run) -> Iterator[Element]:
-        return map(_element, _Records(self.names, self.open_file, run))
+        return map(_element, Records(self.names, self.open_file, run))
 
     def blocks(self, run: Run, size: int) -> Iterator[Block]:
-        records = _Records(self.names, self.open_file, run)
+        records = Records(self.names, self.open_file, run)
         return dataset_blocks.Blocks(lambda: _block(records.take(size)))
 
 
@@ -43,23 +45,28 @@ def _block(records: Sequence[bytes]) -> Block | None:
     return (arrays.strings(records, (len(records),)),) if records else None
 
 
-class _Records(Iterator[bytes]):
-    """The records. After the error of a file, reading goes on with the next file."""
+class Records(Iterator[Record]):
+    """The records of files. After the error of a file, reading goes on with the next file."""
 
-    def __init__(self, names: tuple[bytes, ...], open_file: Open, run: Run) -> None:
+    def __init__(
+        self,
+        names: tuple[bytes, ...],
+        open_file: Callable[[str], tuple[BinaryIO, Iterator[Record]]],
+        run: Run,
+    ) -> None:
         self._names, self._open = names, open_file
         self._index = 0
         self._files: list[BinaryIO] = []
-        self._records: Iterator[bytes] = iter(())
+        self._records: Iterator[Record] = iter(())
         self._error: errors.OpError | None = None
         run.close_with(self, functools.partial(_close, self._files))
 
-    def __next__(self) -> bytes:
+    def __next__(self) -> Record:
         for record in self.take(1):
             return record
         raise StopIteration
 
-    def take(self, count: int) -> list[bytes]:
+    def take(self, count: int) -> list[Record]:
         """Return the next records, fewer than `count` only before an error and at the end.
 
         Raises:
@@ -68,7 +75,7 @@ class _Records(Iterator[bytes]):
         if self._error is not None:
             error, self._error = self._error, None
             raise error
-        found: list[bytes] = []
+        found: list[Record] = []
         while len(found) < count and self._index < len(self._names):
             try:
                 if not self._files:
@@ -102,26 +109,6 @@ def lines(compression: str, name: str) -> tuple[BinaryIO, Iterator[bytes]]:
     """Open a text file. Its records are its lines, without the line breaks."""
     file = record_files.opened(name, compression)
     return file, map(record_files.stripped, iter(file.readline, b""))
-
-
-def csv_records(
-    has_quotes: bool, skips_header: bool, compression: str, name: str
-) -> tuple[BinaryIO, Iterator[bytes]]:
-    """Open a CSV file. A record ends at a line break that is not in a quoted field."""
-    file = record_files.opened(name, compression)
-
-    def read() -> Iterator[bytes]:
-        is_header = skips_header
-        for line in iter(file.readline, b""):
-            record = line
-            # A quote in a quoted field is doubled, so a complete record has an even number.
-            while has_quotes and record.count(b'"') % 2 and (more := file.readline()):
-                record += more
-            if not is_header:
-                yield record_files.stripped(record)
-            is_header = False
-
-    return file, read()
 
 
 def records(compression: str, name: str, offset: int = 0) -> tuple[BinaryIO, Iterator[bytes]]:

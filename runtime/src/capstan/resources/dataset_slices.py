@@ -18,7 +18,11 @@ from capstan.resources.dataset import Element, Run, Spec
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rebatch(dataset.Unary):
-    """The rows of batches, in batches of the next one of `sizes` rows, again and again."""
+    """The rows of batches, in batches of the next one of `sizes` rows, again and again.
+
+    A batch of size 0 takes no row, so it also comes after a last batch that is full. Its unknown
+    sizes are 0.
+    """
 
     sizes: tuple[int, ...]
     drops_remainder: bool
@@ -36,12 +40,21 @@ class _Rebatched(Iterator[Element]):
         self._source, self._run = plan.source.start(run), run
         self._sizes, self._drops = itertools.cycle(plan.sizes), plan.drops_remainder
         self._rest: Element | None = None
+        self._has_ended = False
+        self._empty = tuple(
+            np.empty((0, *(size or 0 for size in (shape or ())[1:])), dtype.as_numpy_dtype)
+            for dtype, shape in zip(plan.spec.types, plan.spec.shapes, strict=True)
+        )
 
     def __next__(self) -> Element:
+        if self._has_ended:
+            raise StopIteration
         wanted = next(self._sizes)
+        if not wanted:
+            return self._empty
         pieces: list[Element] = []
         count = 0
-        while not pieces or count < wanted:
+        while count < wanted:
             self._run.check()
             block = next(self._source, None) if self._rest is None else self._rest
             self._rest = None
@@ -53,7 +66,8 @@ class _Rebatched(Iterator[Element]):
                 block = tuple(values[:room] for values in block)
             pieces.append(block)
             count += min(rows, room)
-        if not pieces or (count < wanted and (self._drops or not count)):
+        self._has_ended = count < wanted
+        if not count or (self._has_ended and self._drops):
             raise StopIteration
         return pieces[0] if len(pieces) == 1 else tuple(map(_joined, zip(*pieces, strict=True)))
 

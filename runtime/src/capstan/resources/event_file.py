@@ -24,9 +24,9 @@ class EventFileWriter:
     """Writes events to a new file in the folder `logdir`, in a thread of its own. Thread-safe.
 
     `add_event` returns at once unless `max_queue` events wait to be written. Events reach the disk
-    `flush_secs` seconds after the last flush, with the next event, and at `flush`, `close` and the
-    end of the process. The folder is made if it does not exist. `logdir` may be a URL such as
-    `s3://bucket/logs`. The store then has the events of the last flush.
+    `flush_secs` seconds after the last flush, and at `flush`, `close` and the end of the process.
+    The folder is made if it does not exist. `logdir` may be a URL such as `s3://bucket/logs`. The
+    store then has the events of the last flush.
 
     If the file cannot be written, `add_event`, `flush` and `close` raise the error.
     """
@@ -135,19 +135,32 @@ class _Thread:
 
     def _run(self) -> None:
         next_flush = time.monotonic() + self._flush_secs
+        has_news = False
         while not self._is_done:
-            job = self._jobs.get()
+            job = self._next(next_flush if has_news else None)
             try:
-                if not isinstance(job, bytes):
+                if job is not None and not isinstance(job, bytes):
                     job()
-                elif self._error is None:
+                elif job is not None and self._error is None:
                     self._file.write(job)
-                    if time.monotonic() >= next_flush:
-                        self._file.flush()
-                        next_flush = time.monotonic() + self._flush_secs
+                    has_news = True
+                if has_news and time.monotonic() >= next_flush:
+                    has_news = False
+                    next_flush = time.monotonic() + self._flush_secs
+                    self._file.flush()
             except Exception as error:  # noqa: BLE001, `_check` raises it
                 # The thread goes on, so that nobody waits for it in vain.
                 self._error = self._error or error
+
+    def _next(self, due: float | None) -> bytes | Callable[[], object] | None:
+        """Return the next job, or None if it is `due` before one comes."""
+        try:
+            if due is None:
+                return self._jobs.get()
+            left = max(0, due - time.monotonic())
+            return self._jobs.get(timeout=min(left, threading.TIMEOUT_MAX))
+        except queue.Empty:
+            return None
 
 
 def new_file(logdir: str, suffix: str) -> str:

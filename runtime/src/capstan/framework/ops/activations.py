@@ -112,9 +112,11 @@ def _top_k_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((*shape[:-1], count),) * 2
 
 
-def _top_k(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    """Put the gradient of each of the largest elements where the element was."""
-    x, places, grad = op.inputs[0], op.outputs[1], grads[0]
+def from_largest(x: Any, places: Any, grad: Any, raw: Raw) -> Any:
+    """Return the gradient of `x`: that of each chosen element of the last axis in its place.
+
+    `places` has the indices of the chosen elements in their rows.
+    """
     sizes = raw.Shape(x)
     width = raw.Reshape(raw.Slice(sizes, raw.Reshape(raw.Sub(raw.Rank(x), 1), [1]), [1]), [])
     k = raw.Reshape(
@@ -124,7 +126,11 @@ def _top_k(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     starts = raw.Mul(raw.Range(np.int32(0), _first_size(raw, rows), np.int32(1)), width)
     flat = raw.Reshape(raw.Add(rows, raw.ExpandDims(starts, 1)), [-1])
     summed = raw.UnsortedSegmentSum(raw.Reshape(grad, [-1]), flat, raw.Size(x))
-    return raw.Reshape(summed, sizes), None
+    return raw.Reshape(summed, sizes)
+
+
+def _top_k(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    return from_largest(op.inputs[0], op.outputs[1], grads[0], raw), None
 
 
 def _first_size(raw: Raw, value: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from capstan.core import dtypes, shapes
 from capstan.framework.opdef import OpDef, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import linear_algebra_gradients, rules, typesets
 
 
 def _square(ctx: ShapeContext) -> rules.Shapes:
@@ -26,6 +26,7 @@ define(
         ("e: Tout", "v: Tout"),
         attrs={"compute_v": True, "Tout": dtypes.DType},
         shape=_values,
+        gradient=linear_algebra_gradients.any_eigen,
         types={"T": (*typesets.WIDE, *typesets.COMPLEX), "Tout": typesets.COMPLEX},
     )
 )

@@ -211,6 +211,31 @@ def eigen(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return (raw.MatrixSetDiag(lower, half),)
 
 
+def any_eigen(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """Differentiate A V = V E (Boeddeker et al., https://arxiv.org/abs/1701.00392, 4.77).
+
+    The eigenvectors have norm 1, so their changes along themselves do not count.
+    """
+    x = op.inputs[0]
+    if op.get_attr("compute_v"):
+        by_values, by_vectors = _given(op, grads, raw)
+        values, vectors = op.outputs
+        turns = raw.BatchMatMul(vectors, by_vectors, adj_x=True)
+        lengths = raw.Real(raw.MatrixDiagPart(turns), Tout=turns.dtype.real_dtype)
+        along = raw.MatrixDiag(raw.Cast(lengths, DstT=turns.dtype))
+        kept = raw.BatchMatMul(vectors, _product(vectors, along, raw=raw), adj_x=True)
+        turned = raw.Mul(raw.Conj(_gaps(values, raw)), raw.Sub(turns, kept))
+        middle = raw.Add(raw.MatrixDiag(by_values), turned)
+    else:
+        _, vectors = raw.Eig(x, Tout=op.outputs[0].dtype)
+        middle = raw.MatrixDiag(grads[0])
+    adjoint = _adjoint(vectors, raw)
+    result = raw.MatrixSolve(adjoint, _product(middle, adjoint, raw=raw))
+    if x.dtype.is_complex:
+        return (raw.Cast(result, DstT=x.dtype),)
+    return (raw.Cast(raw.Real(result, Tout=result.dtype.real_dtype), DstT=x.dtype),)
+
+
 def svd(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """Differentiate A = U S V^T (Giles 2008; Townsend, "Differentiating the SVD", 2016)."""
     if not op.get_attr("compute_uv"):

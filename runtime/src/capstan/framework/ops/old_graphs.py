@@ -11,7 +11,7 @@ import numpy as np
 from capstan.core import dtypes, shapes
 from capstan.framework import opdef
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import arithmetic, joining, margins, rules, typesets  # noqa: F401
+from capstan.framework.ops import activations, arithmetic, joining, margins, rules, typesets  # noqa: F401
 
 _BLOCKS: Final = 2
 """The axes of an image that SpaceToBatch cuts into blocks."""
@@ -50,15 +50,7 @@ def _top_k(ctx: ShapeContext) -> rules.Shapes:
 
 
 def _top_k_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    x, places = op.inputs[0], op.outputs[1]
-    chosen = raw.OneHot(places, _last_size(x, raw), 1, 0)
-    kind = x.dtype.base_dtype
-    spread = raw.Mul(raw.ExpandDims(grads[0], -1), raw.Cast(chosen, DstT=kind))
-    return (raw.Sum(spread, [-2]),)
-
-
-def _last_size(x: Any, raw: Raw) -> Any:
-    return raw.StridedSlice(raw.Shape(x), [-1], [0], [1], shrink_axis_mask=1)
+    return (activations.from_largest(op.inputs[0], op.outputs[1], grads[0], raw),)
 
 
 def _reverse(ctx: ShapeContext) -> rules.Shapes:

@@ -5,8 +5,8 @@ Sources: core/ops/{stateless_random_ops_v2,image_ops,nn_ops}.cc.
 
 from capstan.core import dtypes, shapes
 from capstan.framework import facts
-from capstan.framework.opdef import OpDef, ShapeContext, define
-from capstan.framework.ops import rules, typesets
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
+from capstan.framework.ops import activations, rules, typesets
 
 
 def _shuffled(ctx: ShapeContext) -> rules.Shapes:
@@ -35,6 +35,28 @@ def _largest(ctx: ShapeContext) -> rules.Shapes:
         raise ValueError(f"input must have last dimension >= k = {count} but was {size}")
     found = (*shape[:at], count, *shape[at + 1 :])
     return found, found
+
+
+def _from_largest(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    """Put the gradient of each element where the element was.
+
+    Raises:
+        NotImplementedError: the axis is not the last one, and the rank is not known.
+    """
+    axis, rank = int(op.get_attr("reduction_dimension")), op.inputs[0].shape.ndims
+    operands = op.inputs[0], op.outputs[1], grads[0]
+    if axis == -1:
+        return (activations.from_largest(*operands, raw),)
+    if rank is None:
+        raise NotImplementedError(
+            f"The gradient of ApproxTopK along axis {axis} needs an input of known rank. Set its "
+            "shape with set_shape"
+        )
+    # This exchange of two axes is its own inverse.
+    order = list(range(rank))
+    order[axis], order[-1] = order[-1], order[axis]
+    turned = activations.from_largest(*(raw.Transpose(each, order) for each in operands), raw)
+    return (raw.Transpose(turned, order),)
 
 
 define(
@@ -79,6 +101,7 @@ define(
             "aggregate_to_topk": True,
         },
         shape=_largest,
+        gradient=_from_largest,
         types={"T": (dtypes.float16, dtypes.bfloat16, dtypes.float32)},
         minima={"k": 0},
     )
