@@ -113,8 +113,10 @@ class Recorder:
         part: parts.Part,
         master: interfaces.Incarnation | None,
         registration: int,
+        is_isolated: bool,
     ) -> int:
-        return self._note("register", session, part, master, registration)  # type: ignore[no-any-return]
+        called = ("register", session, part, master, registration, is_isolated)
+        return self._note(*called)  # type: ignore[no-any-return]
 
     def deregister_graph(self, session: str, registrations: Sequence[int] = ()) -> None:
         self._note("deregister", session, *registrations)

@@ -46,9 +46,12 @@ class Task(worker.Worker):
         master: interfaces.Incarnation | None = None,
         deadline: float | None = None,
         registration: int = 0,
+        is_isolated: bool = False,
     ) -> int:
         self.before()
-        handle = super().register_graph(session, part, master, deadline, registration)
+        handle = super().register_graph(
+            session, part, master, deadline, registration, is_isolated
+        )
         self.registered.append(handle)
         self.after()
         return handle

@@ -67,14 +67,23 @@ class Registrations:
     """The registered parts of one session. Thread-safe."""
 
     def __init__(
-        self, session: str, home: str, tasks: Mapping[str, Task], leftovers: Leftovers
+        self,
+        session: str,
+        home: str,
+        tasks: Mapping[str, Task],
+        leftovers: Leftovers,
+        is_isolated: bool = False,
     ) -> None:
-        """`session` is a handle. `home` names the task of the master, which is one of `tasks`."""
+        """`session` is a handle. `home` names the task of the master, which is one of `tasks`.
+
+        `is_isolated` says whether the session has resources of its own on each task.
+        """
         self.session = session
         self.home = home
         self.tasks = tasks
         self.master = interfaces.Incarnation(home, tasks[home].status.incarnation)
         self.leftovers = leftovers
+        self.is_isolated = is_isolated
         self.numbers = itertools.count(1)
         """The numbers of the registrations. Only `Attempt` takes one."""
         self.is_closed = False
@@ -202,7 +211,12 @@ class Attempt:
         while not self._of.is_closed:
             try:
                 handle = task.worker.register_graph(
-                    self._of.session, part, self._of.master, self._deadline, number
+                    self._of.session,
+                    part,
+                    self._of.master,
+                    self._deadline,
+                    number,
+                    self._of.is_isolated,
                 )
                 self._made[task.name].add(number)
                 return handle

@@ -61,6 +61,7 @@ class Worker:
         master: interfaces.Incarnation | None = None,
         deadline: float | None = None,
         registration: int = 0,
+        is_isolated: bool = False,
     ) -> int:
         """Compile `part` and return its handle. Ignores `deadline`: compilation is not interrupted.
 
@@ -74,7 +75,8 @@ class Worker:
                 withdrawn, during compilation.
         """
         with self._lock:
-            fresh = _Registered(master, self.resources.for_session())
+            held = self.resources.isolated(session) if is_isolated else self.resources
+            fresh = _Registered(master, held.for_session())
             registered = self._sessions.setdefault(session, fresh)
             number = registration or next(self._unnamed)
             if number in registered.handles:

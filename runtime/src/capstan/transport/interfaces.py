@@ -282,12 +282,15 @@ class WorkerApi(Protocol):
         master: Incarnation | None = None,
         deadline: float | None = None,
         registration: int = 0,
+        is_isolated: bool = False,
     ) -> int:
         """Compile a part for later steps, and return its handle.
 
         `registration` is a number that the master gives to the part, within its session. A master
         that got no answer, because the connection broke, repeats the call with the same number. The
         worker then keeps one part. A part of number 0 can be forgotten only with its session.
+        If `is_isolated`, no other session shares the variables and other resources of the session.
+        They end with the session.
 
         The handle is unique in this incarnation of the worker. The worker forgets the part when
         `master`, which runs the session, is gone. `deadline` is in seconds of `time.monotonic`. If

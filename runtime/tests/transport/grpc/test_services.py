@@ -250,9 +250,12 @@ def test_a_part_arrives_as_it_was_sent(
 ) -> None:
     task.answer = 12
     master = interfaces.Incarnation("/job:worker/replica:0/task:0", 2**63 + 5)
-    assert worker.register_graph("s", PART, master, registration=3) == 12
+    assert worker.register_graph("s", PART, master, registration=3, is_isolated=True) == 12
     assert worker.register_graph("t", PART) == 12
-    assert task.asked == [("register", "s", PART, master, 3), ("register", "t", PART, None, 0)]
+    assert task.asked == [
+        ("register", "s", PART, master, 3, True),
+        ("register", "t", PART, None, 0, False),
+    ]
 
 
 @pytest.mark.parametrize("size", [1, intake.LARGE_BYTES], ids=["small", "large"])

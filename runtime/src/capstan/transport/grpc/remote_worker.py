@@ -86,9 +86,10 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         master: interfaces.Incarnation | None = None,
         deadline: float | None = None,
         registration: int = 0,
+        is_isolated: bool = False,
     ) -> int:
         request = codec.encode_part(session, part)
-        request.registration = registration
+        request.registration, request.is_isolated = registration, is_isolated
         if master is not None:
             request.master = master.task
             request.master_incarnation = master.number

@@ -146,7 +146,11 @@ class _Worker:
             master = interfaces.Incarnation(request.master, request.master_incarnation)
         part = codec.decode_part(request)
         graph = self._worker.register_graph(
-            request.session, part, master, registration=request.registration
+            request.session,
+            part,
+            master,
+            registration=request.registration,
+            is_isolated=request.is_isolated,
         )
         return wire.RegisterGraphResponse(graph=graph)
 
