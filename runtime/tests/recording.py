@@ -108,12 +108,18 @@ class Recorder:
         return self._note("status")  # type: ignore[no-any-return]
 
     def register_graph(
-        self, session: str, part: parts.Part, master: interfaces.Incarnation | None
+        self,
+        session: str,
+        part: parts.Part,
+        master: interfaces.Incarnation | None,
+        registration: int,
+        is_isolated: bool,
     ) -> int:
-        return self._note("register", session, part, master)  # type: ignore[no-any-return]
+        called = ("register", session, part, master, registration, is_isolated)
+        return self._note(*called)  # type: ignore[no-any-return]
 
-    def deregister_graph(self, session: str, handles: Sequence[int] = ()) -> None:
-        self._note("deregister", session, *handles)
+    def deregister_graph(self, session: str, registrations: Sequence[int] = ()) -> None:
+        self._note("deregister", session, *registrations)
 
     def cleanup_all(self, containers: Sequence[str]) -> None:
         self._note("cleanup", list(containers))

@@ -143,9 +143,9 @@ class Parts:
         self.found: list[parts.Part] = []
         register = worker.Worker.register_graph
 
-        def recorded(task: Any, session: str, part: parts.Part, *rest: Any) -> int:
+        def recorded(task: Any, session: str, part: parts.Part, *rest: Any, **named: Any) -> int:
             self.found.append(part)
-            return register(task, session, part, *rest)
+            return register(task, session, part, *rest, **named)
 
         monkeypatch.setattr(worker.Worker, "register_graph", recorded)
 

@@ -17,7 +17,6 @@ from capstan.python.ops import collective_ops
 pytestmark = [pytest.mark.e2e, pytest.mark.alone, pytest.mark.timeout(300)]
 
 COUNT = 3
-KILLED = 1
 
 WORKER = """
 import json, sys
@@ -50,8 +49,10 @@ def processes() -> Iterator[list["subprocess.Popen[bytes]"]]:
         process.wait()
 
 
-def start(spec: Any, processes: list["subprocess.Popen[bytes]"]) -> "subprocess.Popen[bytes]":
-    command = [sys.executable, "-c", WORKER, json.dumps(spec), str(KILLED)]
+def start(
+    spec: Any, task: int, processes: list["subprocess.Popen[bytes]"]
+) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-c", WORKER, json.dumps(spec), str(task)]
     processes.append(subprocess.Popen(command, stderr=subprocess.DEVNULL))
     return processes[-1]
 
@@ -95,20 +96,21 @@ class Survivor:
         self._server.stop()
 
 
+@pytest.mark.parametrize("killed", [1, 0], ids=["member", "leader"])
 def test_a_killed_worker_ends_the_step_of_all_others_and_its_successor_joins(
-    processes: list["subprocess.Popen[bytes]"],
+    processes: list["subprocess.Popen[bytes]"], killed: int
 ) -> None:
     spec = clusters.spec(worker=COUNT)
-    others = [Survivor(spec, task) for task in range(COUNT) if task != KILLED]
+    others = [Survivor(spec, task) for task in range(COUNT) if task != killed]
     try:
-        process = start(spec, processes)
+        process = start(spec, killed, processes)
         for begun in [Background(each.run) for each in others]:
             begun.join()
         failing = [Background(each.run_until_it_fails) for each in others]
         process.kill()
         for begun in failing:
-            assert f"/job:worker/replica:0/task:{KILLED}" in begun.join()
-        start(spec, processes)
+            assert f"/job:worker/replica:0/task:{killed}" in begun.join()
+        start(spec, killed, processes)
         for begun in [Background(each.run_until_it_succeeds) for each in others]:
             begun.join()
     finally:

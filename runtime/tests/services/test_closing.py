@@ -1,4 +1,4 @@
-"""A session that is closed, and a compilation that fails, leave no part on any task."""
+"""A task has each part once, and none of a closed session or of a compilation that failed."""
 
 import contextlib
 import itertools
@@ -45,22 +45,26 @@ class Task(worker.Worker):
         part: parts.Part,
         master: interfaces.Incarnation | None = None,
         deadline: float | None = None,
+        registration: int = 0,
+        is_isolated: bool = False,
     ) -> int:
         self.before()
-        handle = super().register_graph(session, part, master, deadline)
+        handle = super().register_graph(
+            session, part, master, deadline, registration, is_isolated
+        )
         self.registered.append(handle)
         self.after()
         return handle
 
-    def deregister_graph(self, session: str, handles: Sequence[int] = ()) -> None:
+    def deregister_graph(self, session: str, registrations: Sequence[int] = ()) -> None:
         if self.is_cut_off:
             raise errors.UnavailableError(None, None, "cut off")
-        super().deregister_graph(session, handles)
+        super().deregister_graph(session, registrations)
 
     def held(self) -> list[tuple[str, int]]:
         """Return the registered parts that the task still has."""
         found = []
-        for handle in self.registered:
+        for handle in dict.fromkeys(self.registered):
             with contextlib.suppress(errors.AbortedError):
                 self.program(handle)
                 found.append((self.task, handle))
@@ -83,10 +87,10 @@ class Cluster:
     def held(self) -> list[tuple[str, int]]:
         return self.home.held() + self.ps.held()
 
-    def run(self, session: str) -> None:
+    def run(self, session: str, timeout_ms: int = 0) -> None:
         """Run a step. It fails after its parts are registered, because there are no links."""
         feeds = {"x:0": np.zeros((), np.float32)}
-        self.master.run_step(session, feeds, ["y:0"], [], interfaces.StepOptions())
+        self.master.run_step(session, feeds, ["y:0"], [], interfaces.StepOptions(timeout_ms))
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -173,3 +177,69 @@ def test_a_compilation_that_fails_leaves_no_part_on_any_task() -> None:
         assert len(cluster.held()) == 2 * len(earlier)
         cluster.master.close_session(other)
         assert cluster.held() == earlier
+
+
+def lose_answers(task: Task, count: int) -> None:
+    """Break the connection of the next registrations after the task has registered the part."""
+    left = itertools.count(count, -1)
+
+    def lose() -> None:
+        if next(left) > 0:
+            raise errors.UnavailableError(None, None, "the connection broke")
+
+    task.after = lose
+
+
+def test_a_part_whose_answer_was_lost_is_registered_once() -> None:
+    cluster = Cluster()
+    session = cluster.open()
+    lose_answers(cluster.ps, 1)
+    with pytest.raises(errors.InternalError, match="has no task"):
+        cluster.run(session)
+    assert len(cluster.ps.registered) == 2
+    assert len(cluster.ps.held()) == 1
+
+
+@pytest.mark.parametrize("is_cut_off", [False, True], ids=["at once", "when the task answers"])
+def test_a_part_whose_answer_never_came_is_removed(is_cut_off: bool) -> None:
+    """The session stays open, and other sessions register parts on the task."""
+    cluster = Cluster()
+    session, other = cluster.open(), cluster.open()
+    lose_answers(cluster.ps, 1_000_000)
+    cluster.ps.is_cut_off = is_cut_off
+    with pytest.raises(errors.UnavailableError, match="the connection broke"):
+        cluster.run(session, timeout_ms=1)
+    assert len(cluster.ps.held()) == is_cut_off
+    cluster.ps.is_cut_off = False
+    lose_answers(cluster.ps, 0)
+    with pytest.raises(errors.InternalError, match="has no task"):
+        cluster.run(other)
+    assert cluster.ps.held() == [(PS, cluster.ps.registered[-1])]
+
+
+def test_a_registration_that_is_withdrawn_or_repeated_while_it_is_compiled_leaves_one_part(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ps, part = Task(PS), parts.Part(PS, (), {})
+    compile_part = worker.program.Program
+    first: list[int] = []
+
+    def repeat(*arguments: Any) -> Any:
+        monkeypatch.setattr(worker.program, "Program", compile_part)
+        first.append(ps.register_graph("session", part, registration=7))
+        return compile_part(*arguments)
+
+    def withdraw(*arguments: Any) -> Any:
+        monkeypatch.setattr(worker.program, "Program", compile_part)
+        ps.deregister_graph("session", [7])
+        return compile_part(*arguments)
+
+    monkeypatch.setattr(worker.program, "Program", repeat)
+    assert [ps.register_graph("session", part, registration=7)] == first
+    assert len(ps.held()) == 1
+    monkeypatch.setattr(worker.program, "Program", withdraw)
+    ps.deregister_graph("session", [7])
+    with pytest.raises(errors.CancelledError, match="withdrawn"):
+        ps.register_graph("session", part, registration=7)
+    assert not ps.held()
+    assert not ps.masters()

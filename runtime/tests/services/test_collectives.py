@@ -17,6 +17,8 @@ from capstan import errors
 from capstan.python.ops import collective_ops
 from capstan.services import collective_steps, collectives, targets
 from capstan.transport import api
+from capstan.transport import cancellation as cancellations
+from capstan.transport.grpc import remote_worker
 
 COUNT = 3
 LEADER = "/job:worker/replica:0/task:0"
@@ -363,7 +365,7 @@ class Leader:
 
     number = 7
 
-    def get_step_sequence(self, graph_key: int) -> int:
+    def get_step_sequence(self, graph_key: int, cancellation: cancellations.Cancellation) -> int:
         return self.number
 
 
@@ -389,6 +391,19 @@ def test_a_request_with_an_old_number_is_refused_and_one_with_a_new_number_ends_
     assert isinstance(epoch.error, errors.AbortedError)
     task.close()
     assert of_others.code() == errors.UNAVAILABLE
+
+
+def test_a_step_that_is_over_does_not_wait_for_a_leader_that_is_gone() -> None:
+    """Each step of a training whose leader stays away would leave a thread otherwise."""
+    away = remote_worker.GrpcWorker(clusters.addresses(1)[0]).leader
+    run = collective_steps.Run(9)
+    task = collectives.Collectives(
+        "me", lambda: away, lambda *_: None, clusters.spec, targets.NoLinks()
+    )
+    waiting = Background(lambda: task._epoch(run))
+    run.cancelled.cancel()
+    with pytest.raises(errors.CancelledError, match="GetStepSequence was cancelled"):
+        waiting.join()
 
 
 def test_a_cancelled_step_ends_everywhere_and_the_next_step_runs(three: list[Any]) -> None:

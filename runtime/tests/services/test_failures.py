@@ -269,7 +269,10 @@ def test_a_pushed_message_that_does_not_fit_its_part_ends_the_step(
     assert_none_stays(before)
 
 
-def test_a_task_that_takes_no_message_is_unavailable(serve: Callable[..., Served]) -> None:
+def test_a_task_that_takes_no_message_is_unavailable(
+    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_server, "_PUSH_SECONDS", 0.0)
     served = serve(Slow())
     master, source = served.link(MASTER), served.link(SOURCE)
     master.send(served.start(1))
@@ -277,6 +280,30 @@ def test_a_task_that_takes_no_message_is_unavailable(serve: Callable[..., Served
     ended = master.recv()
     assert (ended.step, ended.subject) == (1, errors.UNAVAILABLE)
     assert "no answer from" in words(ended)
+
+
+def test_a_third_task_that_answers_late_still_gets_its_message(
+    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A task that is restarted may not answer for a while, and its old incarnation is refused."""
+    answers: list[Exception] = [
+        errors.UnavailableError(None, None, "connection refused"),
+        errors.DeadlineExceededError(None, None, "GetStatus: no answer"),
+    ]
+    asked = Peer.get_status
+
+    def get_status(peer: Peer) -> interfaces.WorkerStatus:
+        if answers:
+            raise answers.pop()
+        return asked(peer)
+
+    monkeypatch.setattr(Peer, "get_status", get_status)
+    served = serve(Sink())
+    master, source = served.link(MASTER), served.link(SOURCE)
+    master.send(served.start(1))
+    source.send(served.leg(1))
+    ended = master.recv()
+    assert (ended.kind, ended.subject) == (api.Kind.DONE, errors.OK)
 
 
 def test_a_message_with_an_unknown_number_ends_the_step(serve: Callable[..., Served]) -> None:

@@ -128,6 +128,7 @@ def saved_step(folder: pathlib.Path) -> int:
     return -1 if newest is None else int(newest.rpartition("-")[2])
 
 
+@pytest.mark.parametrize("training", ["asynchronous", "supervisor"], indirect=True)
 def test_a_restarted_parameter_server_gets_the_newest_checkpoint(training: Training):
     training.until(lambda: saved_step(training.folder) > 0, "no checkpoint")
     for _ in range(2):

@@ -295,14 +295,15 @@ def test_summaries_that_need_a_feed_are_refused(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.e2e
-def test_a_training_loop_begins_again_when_a_task_restarts() -> None:
+@pytest.mark.parametrize("kind", [tf.errors.AbortedError, tf.errors.UnavailableError])
+def test_a_training_loop_begins_again_when_a_task_restarts(kind: Any) -> None:
     variable = tf.Variable(5)
     supervisor, seen = tf.train.Supervisor(), []
 
     def train(session: Any, stop_at: int, note: str) -> None:
         seen.append((int(session.run(variable)), note))
         if len(seen) == 1:
-            raise tf.errors.AbortedError(None, None, "a task restarted")
+            raise kind(None, None, "a task restarted")
         if len(seen) == stop_at:
             supervisor.request_stop()
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.transport import api, dialer, interfaces, listener
+from capstan.transport import api, dialer, interfaces, listener, pool
 from capstan.transport.grpc import remote_worker, server
 
 PS = "/job:ps/replica:0/task:0"
@@ -115,6 +115,53 @@ def test_a_port_that_cannot_be_connected_is_replaced_by_a_stream(
     assert ps.opened == [listener.TCP, listener.GRPC, listener.GRPC]
     (record,) = caplog.records
     assert "answers, but its data port does not" in record.getMessage()
+
+
+@pytest.mark.e2e
+def test_a_port_is_tried_again_and_idle_streams_are_replaced_when_its_time_has_come(
+    ps: Ps, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One lost packet must not slow down all later steps."""
+    ps.walled = True
+    with contextlib.closing(pool.Pool(ps.dialer())) as links:
+
+        def step() -> str:
+            """Use a link as a step does, and return the plane of the last link."""
+            link = links.take(PS, INCARNATION, soon())
+            links.give_back(PS, INCARNATION, link)
+            return ps.opened[-1]
+
+        assert step() == listener.GRPC
+        ps.walled = False
+        asked = len(ps.asked)
+        assert step() == listener.GRPC
+        assert len(ps.asked) == asked  # the stream was used again
+        later = time.monotonic() + 10
+        with monkeypatch.context() as patch:
+            patch.setattr(dialer.time, "monotonic", lambda: later)
+            assert step() == listener.TCP
+        asked = len(ps.asked)
+        assert step() == listener.TCP
+        assert len(ps.asked) == asked
+    assert len(caplog.records) == 1
+
+
+@pytest.mark.e2e
+def test_a_port_that_stays_closed_is_tried_ever_more_rarely(
+    ps: Ps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ps.walled = True
+    ways = ps.dialer()
+    began = now = time.monotonic()
+    monkeypatch.setattr(dialer.time, "monotonic", lambda: now)
+    tried = []
+    for second in range(0, 100, 10):
+        now = began + second
+        before = len(ps.opened)
+        ways.dial(PS, INCARNATION, now + 20).close()
+        if listener.TCP in ps.opened[before:]:
+            tried.append(second)
+    assert tried == [0, 10, 30, 70]
 
 
 @pytest.mark.e2e

@@ -40,6 +40,23 @@ class ResourceManager:
         self._lock = threading.Lock()
         self._variables: dict[_Key, tuple[variable.Variable, dtypes.DType]] = {}
         self._cleared: set[_Key] = set()
+        self._shared: dict[str, resource.Registry] = {}
+
+    def isolated(self, session: str) -> "ResourceManager":
+        """Return a manager of the same devices without resources, for one session alone.
+
+        TensorFlow: ConfigProto.isolate_session_state. The container called `session`, in which a
+        master keeps the tensors of its partial runs, is that of this manager.
+        """
+        made = ResourceManager(self.default_container, self.devices)
+        made.handles, made.alarms = self.handles, self.alarms
+        made.iterate, made.collectives = self.iterate, self.collectives
+        made._shared[session] = self.registry
+        return made
+
+    def registry_of(self, container: str) -> resource.Registry:
+        """Return the registry that has a container."""
+        return self._shared.get(container, self.registry)
 
     def variable(
         self, name: resource_name.ResourceName, dtype: dtypes.DType, device_name: str = ""
@@ -163,7 +180,7 @@ class SessionResources:
         """
 
         def find() -> resource.Kind:
-            registry = self._task.registry
+            registry = self._task.registry_of(name.container)
             if is_private:
                 return registry.create_private(name.container, node, make)
             home = self.devices.of(device_name).name

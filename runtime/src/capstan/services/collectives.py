@@ -29,6 +29,7 @@ from capstan.services import (
     collective_steps,
 )
 from capstan.transport import api, collective_api, interfaces
+from capstan.transport import cancellation as cancellations
 
 _THREADS: Final = 65_536
 """Every instance of every step in flight may wait for other tasks, so it needs its own thread."""
@@ -179,7 +180,7 @@ class Collectives(collective_member.Runner):
         with self._lock:
             held = self._epochs.get(graph_key)
         try:
-            number = self._leader().get_step_sequence(graph_key)
+            number = self._leader().get_step_sequence(graph_key, cancellations.Cancellation())
         except errors.OpError:
             return  # the steps of all tasks end without the leader
         old = errors.AbortedError(None, None, f"Another step has failed, as {self._task} has seen")
@@ -259,7 +260,7 @@ class Collectives(collective_member.Runner):
         """Return the epoch of a run. Asks the leader for its number if it is not known."""
         limit = time.monotonic() + _PATIENCE_S
         while run.epoch is None:
-            number = self._leader().get_step_sequence(run.graph_key)
+            number = self._leader().get_step_sequence(run.graph_key, run.cancelled)
             error = self.buffers.error(number)
             with self._lock:
                 held = self._epochs.get(run.graph_key)

@@ -40,7 +40,7 @@ class GroupLeader(collective_api.CollectiveApi):
         )
         return found
 
-    def get_step_sequence(self, graph_key: int) -> int:
+    def get_step_sequence(self, graph_key: int, cancellation: cancellations.Cancellation) -> int:
         return self._groups.step(graph_key)
 
     def forget_step(self, graph_key: int, step: int) -> None:

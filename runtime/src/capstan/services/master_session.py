@@ -52,7 +52,9 @@ class MasterSession:
         self._home = home.task
         self._cpu = f"{home.task}/device:CPU:0"
         self._tasks = {task.name: task for task in tasks}
-        self._registrations = registrations.Registrations(handle, home.task, self._tasks, leftovers)
+        self._registrations = registrations.Registrations(
+            handle, home.task, self._tasks, leftovers, settings.isolate_session_state
+        )
         self._steps = steps
         incarnations = {task.name: task.status.incarnation for task in tasks}
         self._observer = run_metadata.Observer(settings, home.task, incarnations)

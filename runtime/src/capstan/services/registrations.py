@@ -1,6 +1,8 @@
 """Registers the parts of a session with the tasks. Deregisters them when the session is closed."""
 
+import collections
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -28,46 +30,62 @@ class Task:
 
 
 class Leftovers:
-    """The closed sessions of a master that unreachable tasks may still hold. Thread-safe."""
+    """The parts of a master that unreachable tasks may still hold. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._sessions: dict[str, set[str]] = {}
+        self._kept: dict[str, dict[str, frozenset[int]]] = {}
+        """The registrations of each session, by task. An empty set stands for all of them."""
 
-    def deregister(self, task: Task, session: str) -> None:
-        """Deregister `session` from a task. If the task is unavailable, `retry` does it later.
+    def deregister(self, task: Task, session: str, numbers: frozenset[int] = frozenset()) -> None:
+        """Deregister the parts with these numbers, or all of `session`, from a task.
+
+        If the task is unavailable, `retry` does it later.
 
         If the task refuses this process, because another process has replaced it, return: the task
         forgets the sessions of the replaced process by itself.
         """
         try:
-            task.worker.deregister_graph(session)
+            task.worker.deregister_graph(session, sorted(numbers))
         except errors.FailedPreconditionError:
             return
         except (errors.UnavailableError, errors.DeadlineExceededError):
             with self._lock:
-                self._sessions.setdefault(task.name, set()).add(session)
+                held = self._kept.setdefault(task.name, {})
+                known = held.get(session, numbers)
+                held[session] = known | numbers if known and numbers else frozenset()
 
     def retry(self, task: Task) -> None:
-        """Deregister the sessions that a task may still hold. Call this when the task answers."""
+        """Deregister the parts that a task may still hold. Call this when the task answers."""
         with self._lock:
-            sessions = self._sessions.pop(task.name, set())
-        for session in sessions:
-            self.deregister(task, session)
+            kept = self._kept.pop(task.name, {})
+        for session, numbers in kept.items():
+            self.deregister(task, session, numbers)
 
 
 class Registrations:
     """The registered parts of one session. Thread-safe."""
 
     def __init__(
-        self, session: str, home: str, tasks: Mapping[str, Task], leftovers: Leftovers
+        self,
+        session: str,
+        home: str,
+        tasks: Mapping[str, Task],
+        leftovers: Leftovers,
+        is_isolated: bool = False,
     ) -> None:
-        """`session` is a handle. `home` names the task of the master, which is one of `tasks`."""
+        """`session` is a handle. `home` names the task of the master, which is one of `tasks`.
+
+        `is_isolated` says whether the session has resources of its own on each task.
+        """
         self.session = session
         self.home = home
         self.tasks = tasks
         self.master = interfaces.Incarnation(home, tasks[home].status.incarnation)
         self.leftovers = leftovers
+        self.is_isolated = is_isolated
+        self.numbers = itertools.count(1)
+        """The numbers of the registrations. Only `Attempt` takes one."""
         self.is_closed = False
 
     def close(self) -> None:
@@ -96,7 +114,8 @@ class Attempt:
     def __init__(self, registrations: Registrations, deadline: float | None) -> None:
         self._of = registrations
         self._deadline = deadline
-        self._made: dict[str, list[int]] = {}
+        self._made: dict[str, set[int]] = collections.defaultdict(set)
+        """The numbers of the parts that each task has, or may have."""
 
     def __enter__(self) -> Self:
         return self
@@ -109,10 +128,11 @@ class Attempt:
     ) -> None:
         if kind is None:
             return
-        for name, handles in self._made.items():
-            # A task that cannot be reached forgets the parts with the session.
+        for name, numbers in self._made.items():
+            # The error of the compilation says more, and the parts are forgotten with the session.
             with contextlib.suppress(errors.OpError):
-                self._of.tasks[name].worker.deregister_graph(self._of.session, handles)
+                task = self._of.tasks[name]
+                self._of.leftovers.deregister(task, self._of.session, frozenset(numbers))
 
     def register(self, cut: Mapping[str, parts.Part]) -> step_run.CompiledStep:
         """Register the parts of a step.
@@ -177,6 +197,9 @@ class Attempt:
     def _register_with(self, task: Task, part: parts.Part) -> int:
         """Register a part. If the task is unavailable, retry for a while: it may come back.
 
+        A task whose answer was lost has the part. The number of the registration then keeps it from
+        compiling the part a second time.
+
         Raises:
             CancelledError: the session is closed.
             OpError: the task refuses the part, or does not answer.
@@ -184,14 +207,21 @@ class Attempt:
         pause = threading.Event()
         patience = time.monotonic() + step_run.RECONNECT_SECONDS
         limit = patience if self._deadline is None else min(patience, self._deadline)
+        number = next(self._of.numbers)
         while not self._of.is_closed:
             try:
                 handle = task.worker.register_graph(
-                    self._of.session, part, self._of.master, self._deadline
+                    self._of.session,
+                    part,
+                    self._of.master,
+                    self._deadline,
+                    number,
+                    self._of.is_isolated,
                 )
-                self._made.setdefault(task.name, []).append(handle)
+                self._made[task.name].add(number)
                 return handle
             except errors.UnavailableError as fault:
+                self._made[task.name].add(number)
                 if time.monotonic() > limit:
                     raise _from(task, fault) from None
             except errors.OpError as fault:

@@ -51,6 +51,8 @@ _LOOP_THREADS = 65_536
 _PUSH_SECONDS = 10.0
 """How long a message for a third task waits until that task can be reached."""
 
+_PUSH_RETRY_SECONDS = 0.1
+
 
 class StepServer:
     """Serves the links that other tasks open to this one."""
@@ -206,7 +208,25 @@ class StepServer:
         self._links.give_back(task, incarnation, link)
 
     def _link_to(self, task: str, deadline: float) -> tuple[int, api.Link]:
-        """Return the incarnation of `task` that serves a link, and this link."""
+        """Return the incarnation of `task` that serves a link, and this link.
+
+        A task that does not answer, or was just restarted, is asked until `deadline`.
+        """
+        pause = threading.Event()
+        while True:
+            try:
+                return self._try_link(task, deadline)
+            except (
+                errors.UnavailableError,
+                errors.DeadlineExceededError,
+                errors.AbortedError,
+            ):
+                if time.monotonic() >= deadline or self._is_closed:
+                    raise
+            pause.wait(_PUSH_RETRY_SECONDS)
+
+    def _try_link(self, task: str, deadline: float) -> tuple[int, api.Link]:
+        """Ask `task` once for its incarnation, unless it is known, and open a link to it."""
         known = self._incarnations.get(task)
         if known is not None:
             try:

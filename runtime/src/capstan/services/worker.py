@@ -22,8 +22,10 @@ class _Registered:
 
     master: interfaces.Incarnation | None
     resources: containers.SessionResources
-    handles: list[int] = field(default_factory=list)
-    compiling: int = 0
+    handles: dict[int, int] = field(default_factory=dict)
+    """The handle of each part, by the number of its registration."""
+    compiling: list[int] = field(default_factory=list)
+    """The numbers of the registrations that are compiled now and have not been withdrawn."""
     called: bool = False
     """Whether the master registered a part or began a step since `Worker.take_called`."""
 
@@ -44,6 +46,7 @@ class Worker:
         self._devices = _attributes(resources.devices, incarnation)
         self._lock = threading.Lock()
         self._handles = itertools.count(1)
+        self._unnamed = itertools.count(-1, -1)
         self._programs: dict[int, tuple[program.Program, _Registered]] = {}
         self._sessions: dict[str, _Registered] = {}
 
@@ -57,44 +60,64 @@ class Worker:
         part: parts.Part,
         master: interfaces.Incarnation | None = None,
         deadline: float | None = None,
+        registration: int = 0,
+        is_isolated: bool = False,
     ) -> int:
         """Compile `part` and return its handle. Ignores `deadline`: compilation is not interrupted.
 
+        If the session has a part of this `registration`, return its handle.
         The program stays until `deregister_graph`, or until `forget` is called for `master`.
 
         Raises:
             NotFoundError: the task has no kernel for one of the nodes.
             InvalidArgumentError: the part is not consistent.
-            CancelledError: the session was closed, or its master forgotten, during compilation.
+            CancelledError: the session was closed, its master forgotten, or the registration
+                withdrawn, during compilation.
         """
         with self._lock:
-            fresh = _Registered(master, self.resources.for_session())
+            held = self.resources.isolated(session) if is_isolated else self.resources
+            fresh = _Registered(master, held.for_session())
             registered = self._sessions.setdefault(session, fresh)
-            registered.compiling += 1
+            number = registration or next(self._unnamed)
+            if number in registered.handles:
+                return registered.handles[number]
+            registered.compiling.append(number)
         try:
             compiled = _compiled(part, registered.resources)
         except errors.OpError:
             with self._lock:
-                registered.compiling -= 1
+                if number in registered.compiling:
+                    registered.compiling.remove(number)
                 self._forget_idle(session, registered)
             raise
         with self._lock:
-            registered.compiling -= 1
-            if self._sessions.get(session) is not registered:
-                raise errors.CancelledError(
-                    None, None, f"Session {session} was closed while a part of it was compiled"
-                )
-            handle = next(self._handles)
-            self._programs[handle] = compiled, registered
-            registered.handles.append(handle)
-            registered.called = True
-        return handle
+            return self._add(session, registered, number, compiled)
 
-    def deregister_graph(self, session: str, handles: Sequence[int] = ()) -> None:
-        """Forget the programs of `session` with these handles, or all. Steps in flight finish."""
+    def _add(
+        self, session: str, registered: _Registered, number: int, compiled: program.Program
+    ) -> int:
+        """Keep a compiled program and return its handle, unless a repeated call was faster."""
+        if number not in registered.compiling:
+            raise errors.CancelledError(
+                None,
+                None,
+                f"A part was withdrawn, or session {session} was closed, during its compilation",
+            )
+        registered.compiling.remove(number)
+        registered.called = True
+        if number not in registered.handles:
+            handle = registered.handles[number] = next(self._handles)
+            self._programs[handle] = compiled, registered
+        return registered.handles[number]
+
+    def deregister_graph(self, session: str, registrations: Sequence[int] = ()) -> None:
+        """Forget the programs of these registrations, or all of `session`. Steps in flight finish.
+
+        A registration that is still compiled raises CancelledError.
+        """
         with self._lock:
-            if handles:
-                self._remove_some(session, handles)
+            if registrations:
+                self._remove_some(session, registrations)
             else:
                 self._remove(session)
 
@@ -124,16 +147,20 @@ class Worker:
 
     def _remove(self, session: str) -> None:
         registered = self._sessions.pop(session, None)
-        for handle in registered.handles if registered is not None else ():
+        if registered is None:
+            return
+        registered.compiling.clear()
+        for handle in registered.handles.values():
             del self._programs[handle]
 
-    def _remove_some(self, session: str, handles: Sequence[int]) -> None:
+    def _remove_some(self, session: str, registrations: Sequence[int]) -> None:
         registered = self._sessions.get(session)
         if registered is None:
             return
-        for handle in set(handles).intersection(registered.handles):
-            registered.handles.remove(handle)
-            del self._programs[handle]
+        numbers = set(registrations)
+        registered.compiling = [each for each in registered.compiling if each not in numbers]
+        for number in numbers.intersection(registered.handles):
+            del self._programs[registered.handles.pop(number)]
         self._forget_idle(session, registered)
 
     def _forget_idle(self, session: str, registered: _Registered) -> None:

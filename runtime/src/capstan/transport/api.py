@@ -134,6 +134,9 @@ class Dialer(Protocol):
             AbortedError: the task has another incarnation, because it was restarted.
         """
 
+    def is_outdated(self, task: str, incarnation: int, link: Link) -> bool:
+        """Return whether `dial` might now open a faster link than `link`, which it has opened."""
+
 
 class Links(Protocol):
     """Links to the tasks of a cluster, kept between steps. Thread-safe."""

@@ -39,9 +39,10 @@ class CollectiveApi(Protocol):
             UnavailableError: the leader is gone.
         """
 
-    def get_step_sequence(self, graph_key: int) -> int:
+    def get_step_sequence(self, graph_key: int, cancellation: cancellations.Cancellation) -> int:
         """Return the number of the present steps of a graph.
 
         Raises:
+            CancelledError: `cancellation` was set before.
             UnavailableError: the leader is gone.
         """

@@ -17,7 +17,7 @@ from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
 
-PROTOCOL_VERSION = 2
+PROTOCOL_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,16 +281,24 @@ class WorkerApi(Protocol):
         part: parts.Part,
         master: Incarnation | None = None,
         deadline: float | None = None,
+        registration: int = 0,
+        is_isolated: bool = False,
     ) -> int:
         """Compile a part for later steps, and return its handle.
+
+        `registration` is a number that the master gives to the part, within its session. A master
+        that got no answer, because the connection broke, repeats the call with the same number. The
+        worker then keeps one part. A part of number 0 can be forgotten only with its session.
+        If `is_isolated`, no other session shares the variables and other resources of the session.
+        They end with the session.
 
         The handle is unique in this incarnation of the worker. The worker forgets the part when
         `master`, which runs the session, is gone. `deadline` is in seconds of `time.monotonic`. If
         it is None, the call waits for ever.
         """
 
-    def deregister_graph(self, session: str, handles: Sequence[int] = ()) -> None:
-        """Forget the parts of a session with these handles, or all parts if there is no handle."""
+    def deregister_graph(self, session: str, registrations: Sequence[int] = ()) -> None:
+        """Forget the parts of a session with these numbers, or all parts if there is no number."""
 
     def cleanup_all(self, containers: Sequence[str]) -> None:
         """Clear the named containers, or the default one if `containers` is empty."""

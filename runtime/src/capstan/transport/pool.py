@@ -24,7 +24,8 @@ class Pool(api.Links):
             AbortedError: `task` was restarted.
         """
         while (link := self._idle_link(task, incarnation)) is not None:
-            if link.is_quiet():  # input on an idle link means that the link is dead
+            # Input on an idle link means that the link is dead.
+            if link.is_quiet() and not self._dialer.is_outdated(task, incarnation, link):
                 return link
             link.close()
         return self._dialer.dial(task, incarnation, deadline)

@@ -250,23 +250,26 @@ def test_a_part_arrives_as_it_was_sent(
 ) -> None:
     task.answer = 12
     master = interfaces.Incarnation("/job:worker/replica:0/task:0", 2**63 + 5)
-    assert worker.register_graph("s", PART, master) == 12
+    assert worker.register_graph("s", PART, master, registration=3, is_isolated=True) == 12
     assert worker.register_graph("t", PART) == 12
-    assert task.asked == [("register", "s", PART, master), ("register", "t", PART, None)]
+    assert task.asked == [
+        ("register", "s", PART, master, 3, True),
+        ("register", "t", PART, None, 0, False),
+    ]
 
 
 @pytest.mark.parametrize("size", [1, intake.LARGE_BYTES], ids=["small", "large"])
 def test_a_part_that_is_registered_too_late_is_deregistered(
     worker: remote_worker.GrpcWorker, task: recording.Recorder, eventually: Any, size: int
 ) -> None:
-    """Its master does not know the handle, and could never deregister the part."""
+    """Its master has given up, and would never deregister the part."""
     task.answer = 12
     task.gate = threading.Event()
     part = dataclasses.replace(PART, nodes=(node.Node("x", "NoOp", attrs={"_a": b"b" * size}),))
     with pytest.raises(errors.DeadlineExceededError, match="RegisterGraph: no answer from"):
-        worker.register_graph("s", part, deadline=time.monotonic())
+        worker.register_graph("s", part, deadline=time.monotonic(), registration=3)
     task.gate.set()
-    eventually(lambda: task.asked[1:] == [("deregister", "s", 12)])
+    eventually(lambda: task.asked[1:] == [("deregister", "s", 3)])
 
 
 def test_the_other_worker_calls_arrive_as_they_were_sent(

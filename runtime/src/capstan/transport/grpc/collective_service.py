@@ -58,14 +58,12 @@ class RemoteLeader(collective_api.CollectiveApi):
             request.shape.dim.add(size=size)
         return int(self._call("CompleteInstance", request, cancellation).source_rank)
 
-    def get_step_sequence(self, graph_key: int) -> int:
+    def get_step_sequence(self, graph_key: int, cancellation: cancellations.Cancellation) -> int:
         request = wire.GetStepSequenceRequest(graph_key=[graph_key])
-        response = self._call("GetStepSequence", request, None)
+        response = self._call("GetStepSequence", request, cancellation)
         return int(response.step_sequence[0].next_step_id)
 
-    def _call(
-        self, name: str, request: Any, cancellation: cancellations.Cancellation | None
-    ) -> Any:
+    def _call(self, name: str, request: Any, cancellation: cancellations.Cancellation) -> Any:
         try:
             return self._service.call(name, request, wait=True, cancellation=cancellation)
         except errors.UnavailableError as fault:
@@ -111,7 +109,8 @@ def answers(leader: collective_api.CollectiveApi) -> Mapping[str, Answer]:
         response = wire.GetStepSequenceResponse()
         for graph_key in request.graph_key:
             response.step_sequence.add(
-                graph_key=graph_key, next_step_id=leader.get_step_sequence(graph_key)
+                graph_key=graph_key,
+                next_step_id=leader.get_step_sequence(graph_key, _gone(context)),
             )
         return response
 

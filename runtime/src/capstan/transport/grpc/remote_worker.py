@@ -85,22 +85,25 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         part: parts.Part,
         master: interfaces.Incarnation | None = None,
         deadline: float | None = None,
+        registration: int = 0,
+        is_isolated: bool = False,
     ) -> int:
         request = codec.encode_part(session, part)
+        request.registration, request.is_isolated = registration, is_isolated
         if master is not None:
             request.master = master.task
             request.master_incarnation = master.number
-        # Without its handle, nobody could deregister a part that the task compiles too late.
+        # The caller has given up, so it would never deregister a part that is compiled too late.
         response = self._service.call_or_undo(
             "RegisterGraph",
             request,
             _seconds_to(deadline),
-            lambda late: self.deregister_graph(session, [late.graph]),
+            lambda _: self.deregister_graph(session, [registration]),
         )
         return int(response.graph)
 
-    def deregister_graph(self, session: str, handles: Sequence[int] = ()) -> None:
-        request = wire.DeregisterGraphRequest(session=session, graph=handles)
+    def deregister_graph(self, session: str, registrations: Sequence[int] = ()) -> None:
+        request = wire.DeregisterGraphRequest(session=session, registration=registrations)
         self._service.call("DeregisterGraph", request, _PATIENCE_S)
 
     def cleanup_all(self, containers: Sequence[str]) -> None:

@@ -145,11 +145,17 @@ class _Worker:
         if request.master:
             master = interfaces.Incarnation(request.master, request.master_incarnation)
         part = codec.decode_part(request)
-        graph = self._worker.register_graph(request.session, part, master)
+        graph = self._worker.register_graph(
+            request.session,
+            part,
+            master,
+            registration=request.registration,
+            is_isolated=request.is_isolated,
+        )
         return wire.RegisterGraphResponse(graph=graph)
 
     def _deregister(self, request: Any, context: grpc.ServicerContext) -> Any:
-        self._worker.deregister_graph(request.session, tuple(request.graph))
+        self._worker.deregister_graph(request.session, tuple(request.registration))
         return wire.DeregisterGraphResponse()
 
     def _cleanup(self, request: Any, context: grpc.ServicerContext) -> Any:

@@ -49,9 +49,10 @@ TensorFacts            edge:string=1 dtype:DataType=2 shape:TensorShapeProto=3
 RegisterGraphRequest   session:string=1 task:string=2 graph_def:GraphDef=3 leg:uint32*=4 \
                        incoming:LegMessage*=5 outgoing:LegMessage*=6 feed:string*=7 \
                        fetch:string*=8 tensor:TensorFacts*=9 master:string=10 \
-                       master_incarnation:fixed64=11 wait_set:uint32*=12 answer:uint32*=13
+                       master_incarnation:fixed64=11 wait_set:uint32*=12 answer:uint32*=13 \
+                       registration:uint32=14 is_isolated:bool=15
 RegisterGraphResponse  graph:uint32=1
-DeregisterGraphRequest session:string=1 graph:uint32*=2
+DeregisterGraphRequest session:string=1 registration:uint32*=2
 DeregisterGraphResponse
 CleanupAllRequest      container:string*=1
 CleanupAllResponse
