@@ -14,7 +14,7 @@ from capstan.framework.opdef import (
     ShapeContext,
     define,
 )
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import hsv_gradient, rules, typesets
 
 _PIXELS = (
     dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64,
@@ -240,7 +240,11 @@ define(
         host=("size",),
     )
 )
-for _name in ("RGBToHSV", "HSVToRGB"):
+_CONVERSIONS: tuple[tuple[str, GradientRule | None], ...] = (
+    ("RGBToHSV", hsv_gradient.from_rgb),
+    ("HSVToRGB", None),
+)
+for _name, _rule in _CONVERSIONS:
     define(
         OpDef(
             _name,
@@ -248,6 +252,7 @@ for _name in ("RGBToHSV", "HSVToRGB"):
             ("output: T",),
             attrs={"T": dtypes.float32},
             shape=_colours,
+            gradient=_rule,
             types={"T": typesets.FLOATING},
         )
     )
