@@ -26,19 +26,13 @@ def from_rgb(op: Op, grads: Gradients, raw: Raw) -> Gradients:
         return raw.Sum(raw.Mul(x, where), -1, keep_dims=True)
 
     is_largest, is_smallest = mask(largest_at), mask(raw.Sub(2, mirrored))
-    is_next, is_last = (
-        mask(raw.FloorMod(raw.AddV2(largest_at, step), 3)) for step in (1, 2)
-    )
+    is_next, is_last = (mask(raw.FloorMod(raw.AddV2(largest_at, step), 3)) for step in (1, 2))
     largest, smallest = channel(is_largest), channel(is_smallest)
     hue, saturation, value = raw.Split(-1, grad, num_split=3)
 
     by_width = raw.DivNoNan(raw.Div(hue, 6), raw.Sub(largest, smallest))
-    turn = raw.DivNoNan(
-        raw.Sub(channel(is_next), channel(is_last)), raw.Sub(largest, smallest)
-    )
-    by_hue = raw.Sub(
-        raw.Sub(is_next, is_last), raw.Mul(turn, raw.Sub(is_largest, is_smallest))
-    )
+    turn = raw.DivNoNan(raw.Sub(channel(is_next), channel(is_last)), raw.Sub(largest, smallest))
+    by_hue = raw.Sub(raw.Sub(is_next, is_last), raw.Mul(turn, raw.Sub(is_largest, is_smallest)))
     by_largest = raw.DivNoNan(raw.DivNoNan(raw.Mul(saturation, smallest), largest), largest)
     by_smallest = raw.DivNoNan(raw.Mul(saturation, raw.Sign(smallest)), largest)
     return (

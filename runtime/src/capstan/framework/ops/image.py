@@ -101,6 +101,14 @@ def _colours(ctx: ShapeContext) -> rules.Shapes:
     return (shape,)
 
 
+def _contrast(ctx: ShapeContext) -> rules.Shapes:
+    """Require images, and scalars for the factor and the limits."""
+    images, *numbers = ctx.inputs
+    for number in numbers:
+        shapes.with_rank(number, 0)
+    return (shapes.with_rank_at_least(images, 3),)
+
+
 _DECODE: dict[str, dict[str, Any]] = {
     "DecodePng": {"channels": 0, "dtype": dtypes.uint8},
     "DecodeJpeg": {
@@ -273,7 +281,7 @@ define(
         ("images: T", "contrast_factor: float32"),
         ("output: T",),
         attrs={"T": dtypes.float32},
-        shape=rules.unchanged,
+        shape=_contrast,
         types={"T": (dtypes.float16, dtypes.float32)},
     )
 )
@@ -282,7 +290,7 @@ define(
         "AdjustContrast",
         ("images: T", "contrast_factor: float32", "min_value: float32", "max_value: float32"),
         ("output: float32",),
-        shape=rules.unchanged,
+        shape=_contrast,
         types={"T": (dtypes.uint8, dtypes.int8, dtypes.int16, *typesets.INDEX, *typesets.WIDE)},
     )
 )
