@@ -33,6 +33,7 @@ from capstan.api.creation_ops import *
 from capstan.api.critical_section import *
 from capstan.api.custom_gradient import *
 from capstan.api.data_flow_ops import *
+from capstan.api.einsum_ops import *
 from capstan.api.example_ops import *
 from capstan.api.framework import *
 from capstan.api.functional_ops import *

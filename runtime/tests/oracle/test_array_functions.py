@@ -71,6 +71,10 @@ CALLS: dict[str, Callable[[Any], Any]] = {
         tf.sequence_mask(np.array([1, 2], np.int64)),
     ],
     "setdiff1d": lambda tf: list(tf.setdiff1d([3, 1, 4, 1], [1])),
+    "sort of unknown rank": lambda tf: [
+        tf.sort(tf.placeholder_with_default(MATRIX, None)),
+        tf.argsort(tf.placeholder_with_default(MATRIX, None), direction="DESCENDING"),
+    ],
     "sort": lambda tf: [tf.sort(MATRIX, direction="DESCENDING"), tf.sort(MATRIX, axis=0)],
     "sparse_segment": lambda tf: [
         function(MATRIX, [0, 1, 0], [0, 0, 1])

@@ -215,3 +215,16 @@ def test_convolutions_of_volumes_are_tensorflows(v1: Any, arguments: Any) -> Non
             found.append(session.run([y, *tf.gradients(y * y, [x, w])]))
     for value, expected in zip(*found, strict=True):
         np.testing.assert_allclose(value, expected, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("strides", [2, [2], [1, 2, 2], [1, 2, 2, 1, 1]])
+def test_transposed_volumes_take_one_stride_or_one_for_each_axis(v1: Any, strides: Any) -> None:
+    def run(tf: Any) -> Any:
+        sizes = [2, 6, 6, 6, 3] if strides in (2, [2]) else [2, 3, 6, 6, 3]
+        if len(np.atleast_1d(strides)) == 5:
+            sizes = [2, 6, 6, 3, 3]
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, w = values(2, 3, 3, 3, 1), values(2, 2, 2, 3, 1)
+            return session.run(tf.nn.conv3d_transpose(x, w, sizes, strides))
+
+    np.testing.assert_allclose(run(capstan), run(v1), rtol=1e-4, atol=1e-6, strict=True)

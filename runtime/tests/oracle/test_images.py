@@ -300,3 +300,18 @@ def test_random_changes_are_one_of_the_possible_changes() -> None:
         part = session.run(capstan.random_crop(BYTES, [2, 3, 3]))
         places = np.lib.stride_tricks.sliding_window_view(BYTES, (2, 3, 3))
         assert (places == part).all((-3, -2, -1)).any()
+
+
+def test_the_gradient_of_hsv_images_is_tensorflows(v1: Any) -> None:
+    """Equal channels and channels of 0 are places without a derivative."""
+    corners = np.array(np.meshgrid(*[[0, 0.2, 1]] * 3), np.float32).reshape(3, -1).T
+    colours = np.concatenate([corners, FLOATS.reshape(-1, 3)])
+
+    def run(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            x = tf.constant(colours)
+            y = tf.image.rgb_to_hsv(x)
+            return session.run([tf.gradients(y[:, part], x)[0] for part in range(3)])
+
+    for value, wanted in zip(run(capstan), run(v1), strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-4, atol=1e-5, strict=True)

@@ -28,6 +28,12 @@ PROGRAMS = {
     "unstacked": lambda tf, x, n: tf.zeros(tf.unstack(tf.shape(x))),
     "cast": lambda tf, x, n: tf.fill(tf.cast(tf.stack([n, 3]), tf.int64), 1.0),
     "scalar of unknown rank": lambda tf, x, n: tf.zeros([tf.placeholder(tf.int32), 37]),
+    "eye of numbers of unknown rank": lambda tf, x, n: tf.eye(
+        tf.placeholder(tf.int32), tf.placeholder(tf.int32), [4, 2]
+    ),
+    "convolution of unknown images": lambda tf, x, n: tf.nn.convolution(
+        tf.placeholder(tf.float32), tf.zeros([3, 3, 3, 2]), "SAME"
+    ),
     "random": lambda tf, x, n: tf.random_uniform([n, 3]),
     "broadcast": lambda tf, x, n: tf.broadcast_to(tf.zeros([3]), [n, 3]),
     "tiled": lambda tf, x, n: tf.tile(x, [1, tf.shape(x)[1], n]),

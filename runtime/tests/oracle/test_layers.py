@@ -189,3 +189,29 @@ def test_products_of_tensors_and_their_gradients_are_tensorflows(v1: Any, known:
     for number, pair in enumerate(zip(slopes, expected_slopes, strict=True)):
         for value, wanted in zip(*pair, strict=True):
             np.testing.assert_allclose(value, wanted, rtol=1e-3, atol=1e-4, err_msg=str(number))
+
+
+def test_batch_normalization_of_float16_takes_moments_of_float32(v1: Any) -> None:
+    images, vector = values(3, 4).astype(np.float16), values(4) + 1
+
+    def run(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            both = [
+                tf.nn.batch_normalization(images, vector, vector, shift, vector, 0.01)
+                for shift in (None, vector)
+            ]
+            return session.run(both)
+
+    for value, wanted in zip(run(capstan), run(v1), strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-3, strict=True)
+
+
+def test_the_moments_of_no_images_are_no_numbers(v1: Any) -> None:
+    images, vector = np.zeros((0, 3, 3, 2), np.float32), np.ones(2, np.float32)
+
+    def run(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            return session.run(tf.nn.fused_batch_norm(images, vector, vector))
+
+    for value, wanted in zip(run(capstan), run(v1), strict=True):
+        np.testing.assert_array_equal(value, wanted, strict=True)

@@ -97,3 +97,15 @@ def test_the_functions_have_tensorflows_other_names() -> None:
     assert special_math_ops.lbeta is capstan.math.lbeta is capstan.lbeta
     assert math_ops.reduce_std is capstan.math.reduce_std
     assert special_math_ops.bessel_i0 is capstan.math.bessel_i0
+
+
+def test_the_slope_of_a_power_by_its_exponent_is_0_where_the_gradient_is_0(v1: Any) -> None:
+    """The power times the logarithm is more than the largest float16, and 0 times it no number."""
+
+    def run(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, y = (tf.constant(np.array([2, 6], np.float16)) for _ in "xy")
+            return session.run(tf.gradients(tf.pow(x, y), [x, y], np.array([1, 0], np.float16)))
+
+    for value, wanted in zip(run(capstan), run(v1), strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-3, strict=True)

@@ -52,19 +52,13 @@ from capstan.api.image_shapes import (
     ResizeMethod,
     central_crop,
     crop_to_bounding_box,
-    flip_left_right,
-    flip_up_down,
     pad_to_bounding_box,
-    random_flip_left_right,
-    random_flip_up_down,
     resize_area,
     resize_bicubic,
     resize_bilinear,
     resize_image_with_crop_or_pad,
     resize_images,
     resize_nearest_neighbor,
-    rot90,
-    transpose_image,
 )
 from capstan.api.image_suppression import (
     combined_non_max_suppression,
@@ -72,6 +66,14 @@ from capstan.api.image_suppression import (
     non_max_suppression_overlaps,
     non_max_suppression_padded,
     non_max_suppression_with_scores,
+)
+from capstan.api.image_turns import (
+    flip_left_right,
+    flip_up_down,
+    random_flip_left_right,
+    random_flip_up_down,
+    rot90,
+    transpose_image,
 )
 from capstan.api.input_ops import random_crop
 from capstan.api.nn_morphology import extract_image_patches, extract_patches

@@ -104,14 +104,24 @@ def decode_gif(contents: Any, name: str | None = None) -> Any:
 
 
 def decode_image(
-    contents: Any, channels: int | None = None, dtype: Any = dtypes.uint8, name: str | None = None
+    contents: Any,
+    channels: int | None = None,
+    dtype: Any = dtypes.uint8,
+    name: str | None = None,
+    expand_animations: bool = True,
 ) -> Any:
     """Return the image in a BMP, GIF, JPEG or PNG file, as uint8, uint16 or float32.
 
-    The static shape is unknown, because a GIF file gives all of its frames.
+    The static shape is unknown, because a GIF file gives all of its frames. Without
+    `expand_animations`, it gives only the first one, and the result has three axes.
     """
-    kind = dtypes.as_dtype(dtype)
-    return raw.DecodeImage(contents, channels=channels or 0, dtype=kind, name=name)
+    return raw.DecodeImage(
+        contents,
+        channels=channels or 0,
+        dtype=dtypes.as_dtype(dtype),
+        expand_animations=expand_animations,
+        name=name,
+    )
 
 
 def encode_png(image: Any, compression: int = -1, name: str | None = None) -> Any:

@@ -1,12 +1,14 @@
-"""Functions that resize, cut, pad and turn images (python/ops/image_ops_impl.py)."""
+"""Functions that resize, cut and pad images (python/ops/image_ops_impl.py)."""
 
 from collections.abc import Callable
 from typing import Any
 
-from capstan.api import array_ops, cond_ops, math_ops, random_ops
+from capstan.api import array_ops, math_ops
+from capstan.api.image_batches import batched, checked, unbatched
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 
@@ -87,23 +89,31 @@ def resize_images(
     already. With `preserve_aspect_ratio`, the images fit into `size`.
 
     Raises:
-        ValueError: the images or the size have the wrong rank, or there is no such method.
+        ValueError: the images or the size have the wrong rank, the rank of the images is unknown,
+            the size is not of integers, or there is no such method.
     """
     with scoped(name, "resize", [images, size]):
-        value, is_single = _batch(images)
-        if value.shape.ndims not in (None, 4):
+        images = convert.convert_to_tensor(images, name="images")
+        if images.shape.ndims is None:
+            raise ValueError("'images' contains no shape.")
+        if images.shape.ndims not in (3, 4):
             raise ValueError("'images' must have either 3 or 4 dimensions.")
-        new = convert.convert_to_tensor(size, dtypes.int32, "size")
+        is_single = images.shape.ndims == 3
+        value = array_ops.expand_dims(images, 0) if is_single else images
+        try:
+            new = convert.convert_to_tensor(size, dtypes.int32, "size")
+        except (TypeError, ValueError):
+            raise ValueError(f"'size' must be a 1-D int32 Tensor, not {size!r}") from None
         if not new.shape.is_compatible_with([2]):
             raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
         if preserve_aspect_ratio:
             new = _fitted(value, new)
         known = new.op.constant_value()
         if known is not None and value.shape.as_list()[1:3] == known.tolist():
-            return _unbatched(value, is_single)
+            return unbatched(value, is_single)
         if method not in _RESIZE:
             raise ValueError("Resize method is not implemented.")
-        return _unbatched(_RESIZE[method](value, new, align_corners=align_corners), is_single)
+        return unbatched(_RESIZE[method](value, new, align_corners=align_corners), is_single)
 
 
 def _fitted(images: Any, size: Any) -> Any:
@@ -112,23 +122,6 @@ def _fitted(images: Any, size: Any) -> Any:
     ratios = math_ops.cast(size, dtypes.float32) / old
     scale = math_ops.minimum(ratios[0], ratios[1])
     return math_ops.cast(math_ops.round(old * scale), dtypes.int32)
-
-
-def _batch(images: Any) -> tuple[Any, bool]:
-    """Return images as a batch, and whether there was one image.
-
-    Raises:
-        ValueError: the rank is unknown.
-    """
-    value = convert.convert_to_tensor(images, name="images")
-    if value.shape.ndims is None:
-        raise ValueError("'images' contains no shape.")
-    is_single = value.shape.ndims == 3
-    return (array_ops.expand_dims(value, 0) if is_single else value), is_single
-
-
-def _unbatched(images: Any, is_single: bool) -> Any:
-    return array_ops.squeeze(images, [0]) if is_single else images
 
 
 def _sizes(images: Any) -> tuple[Any, Any]:
@@ -142,13 +135,16 @@ def central_crop(image: Any, central_fraction: float) -> Any:
     """Return the middle of images, which has this fraction of their height and width.
 
     Raises:
-        ValueError: the fraction is not in (0, 1].
+        ValueError: the fraction is not in (0, 1], or the images do not have 3 or 4 axes.
     """
     if not 0.0 < central_fraction <= 1.0:
         raise ValueError("central_fraction must be within (0, 1]")
-    value, is_single = _batch(image)
+    image = convert.convert_to_tensor(image, name="image")
     if central_fraction == 1.0:
-        return _unbatched(value, is_single)
+        return image
+    if image.shape.ndims is None:
+        raise ValueError("'image' must have either 3 or 4 dimensions, but its rank is unknown.")
+    value, is_single = batched(image)
 
     def kept(size: Any) -> tuple[Any, Any]:
         if isinstance(size, int):
@@ -159,7 +155,7 @@ def central_crop(image: Any, central_fraction: float) -> Any:
         return start, size - 2 * start
 
     (top, height), (left, width) = map(kept, _sizes(value))
-    return _unbatched(_cut(value, top, left, height, width), is_single)
+    return unbatched(_cut(value, top, left, height, width), is_single)
 
 
 def _cut(images: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
@@ -167,20 +163,8 @@ def _cut(images: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
         images, array_ops.stack([0, top, left, 0]), array_ops.stack([-1, height, width, -1])
     )
     count, *_, channels = images.shape.as_list()
-    sides = [side if isinstance(side, int) else None for side in (height, width)]
-    part.set_shape([count, *sides, channels])
+    part.set_shape([count, *_known(height, width), channels])
     return part
-
-
-def _check(*conditions: tuple[Any, str]) -> None:
-    """Check the conditions that are known while the graph is built.
-
-    Raises:
-        ValueError: a condition does not hold.
-    """
-    for condition, message in conditions:
-        if isinstance(condition, bool) and not condition:
-            raise ValueError(message)
 
 
 def crop_to_bounding_box(
@@ -188,21 +172,25 @@ def crop_to_bounding_box(
 ) -> Any:
     """Return the part of images with this upper left corner and this size.
 
+    An image of unknown rank is one image.
+
     Raises:
-        ValueError: the part is not inside of the images.
+        ValueError: the part is not inside of the images, or the images do not have 3 or 4 axes.
     """
-    value, is_single = _batch(image)
-    height, width = _sizes(value)
-    _check(
-        (offset_width >= 0, "offset_width must be >= 0."),
-        (offset_height >= 0, "offset_height must be >= 0."),
-        (target_width > 0, "target_width must be > 0."),
-        (target_height > 0, "target_height must be > 0."),
-        (width >= target_width + offset_width, "width must be >= target + offset."),
-        (height >= target_height + offset_height, "height must be >= target + offset."),
-    )
-    part = _cut(value, offset_height, offset_width, target_height, target_width)
-    return _unbatched(part, is_single)
+    with scoped(None, "crop_to_bounding_box", [image]):
+        value, is_single = batched(image)
+        height, width = _sizes(value)
+        value = checked(
+            value,
+            (offset_width >= 0, "offset_width must be >= 0."),
+            (offset_height >= 0, "offset_height must be >= 0."),
+            (target_width > 0, "target_width must be > 0."),
+            (target_height > 0, "target_height must be > 0."),
+            (width >= target_width + offset_width, "width must be >= target + offset."),
+            (height >= target_height + offset_height, "height must be >= target + offset."),
+        )
+        part = _cut(value, offset_height, offset_width, target_height, target_width)
+        return unbatched(part, is_single)
 
 
 def pad_to_bounding_box(
@@ -210,110 +198,77 @@ def pad_to_bounding_box(
 ) -> Any:
     """Return images of the target size with the images at this place, and zeros around them.
 
+    An image of unknown rank is one image.
+
     Raises:
-        ValueError: the images do not fit.
+        ValueError: the images do not fit, or do not have 3 or 4 axes.
     """
-    value, is_single = _batch(image)
-    height, width = _sizes(value)
-    below, right = target_height - offset_height - height, target_width - offset_width - width
-    _check(
-        (offset_height >= 0, "offset_height must be >= 0"),
-        (offset_width >= 0, "offset_width must be >= 0"),
-        (right >= 0, "width must be <= target - offset"),
-        (below >= 0, "height must be <= target - offset"),
+    with scoped(None, "pad_to_bounding_box", [image]):
+        value, is_single = batched(image)
+        height, width = _sizes(value)
+        value = checked(
+            value,
+            (offset_height >= 0, "offset_height must be >= 0"),
+            (offset_width >= 0, "offset_width must be >= 0"),
+            (target_width - offset_width - width >= 0, "width must be <= target - offset"),
+            (target_height - offset_height - height >= 0, "height must be <= target - offset"),
+        )
+        padded = _padded(value, offset_height, offset_width, target_height, target_width)
+        return unbatched(padded, is_single)
+
+
+def _padded(images: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
+    old_height, old_width = _sizes(images)
+    margins = array_ops.stack(
+        [0, 0, top, height - top - old_height, left, width - left - old_width, 0, 0]
     )
-    margins = array_ops.stack([0, 0, offset_height, below, offset_width, right, 0, 0])
-    padded = array_ops.pad(value, array_ops.reshape(margins, [4, 2]))
-    if isinstance(target_height, int) and isinstance(target_width, int):
-        padded.set_shape([None, target_height, target_width, None])
-    return _unbatched(padded, is_single)
+    padded = array_ops.pad(images, array_ops.reshape(margins, [4, 2]))
+    count, *_, channels = images.shape.as_list()
+    padded.set_shape([count, *_known(height, width), channels])
+    return padded
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Any:
     """Return images of the target size: their middle, with zeros around them where they are small.
 
+    An image of unknown rank is one image.
+
     Raises:
-        ValueError: a target is not positive.
+        ValueError: a target is not positive, or the images do not have 3 or 4 axes.
     """
     with scoped(None, "resize_image_with_crop_or_pad", [image]):
-        value, is_single = _batch(image)
+        value, is_single = batched(image)
         height, width = _sizes(value)
-        _check(
+        value = checked(
+            value,
             (target_width > 0, "target_width must be > 0."),
             (target_height > 0, "target_height must be > 0."),
         )
-        tall, wide = _least(target_height, height), _least(target_width, width)
         part = _cut(
-            value, _half(_most(height - target_height)), _half(_most(width - target_width)), tall,
-            wide,
-        )  # fmt: skip
-        padded = pad_to_bounding_box(
+            value,
+            _most(height - target_height) // 2,
+            _most(width - target_width) // 2,
+            _least(target_height, height),
+            _least(target_width, width),
+        )
+        padded = _padded(
             part,
-            _half(_most(target_height - height)),
-            _half(_most(target_width - width)),
+            _most(target_height - height) // 2,
+            _most(target_width - width) // 2,
             target_height,
             target_width,
         )
-        return _unbatched(padded, is_single)
+        return unbatched(padded, is_single)
+
+
+def _known(*sizes: Any) -> list[int | None]:
+    return [None if isinstance(size, graphs.Tensor) else int(size) for size in sizes]
 
 
 def _least(x: Any, y: Any) -> Any:
-    both = isinstance(x, int) and isinstance(y, int)
-    return min(x, y) if both else math_ops.minimum(x, y)
+    is_unknown = isinstance(x, graphs.Tensor) or isinstance(y, graphs.Tensor)
+    return math_ops.minimum(x, y) if is_unknown else min(x, y)
 
 
 def _most(x: Any) -> Any:
-    return max(x, 0) if isinstance(x, int) else math_ops.maximum(x, 0)
-
-
-def _half(x: Any) -> Any:
-    return x // 2
-
-
-def flip_left_right(image: Any) -> Any:
-    """Return images with left and right exchanged."""
-    value, is_single = _batch(image)
-    return _unbatched(value[:, :, ::-1], is_single)
-
-
-def flip_up_down(image: Any) -> Any:
-    """Return images with top and bottom exchanged."""
-    value, is_single = _batch(image)
-    return _unbatched(value[:, ::-1], is_single)
-
-
-def transpose_image(image: Any, name: str | None = None) -> Any:
-    """Return images with rows and columns exchanged."""
-    with scoped(name, "transpose_image", [image]):
-        value, is_single = _batch(image)
-        return _unbatched(array_ops.transpose(value, [0, 2, 1, 3]), is_single)
-
-
-def rot90(image: Any, k: int = 1, name: str | None = None) -> Any:
-    """Return images turned counter-clockwise by `k` quarters."""
-    with scoped(name, "rot90", [image]):
-        value, is_single = _batch(image)
-        for _ in range(k % 4):
-            value = array_ops.transpose(value, [0, 2, 1, 3])[:, ::-1]
-        return _unbatched(value, is_single)
-
-
-def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
-    """Do what `flip_left_right` does to each image, or nothing, with probability 1/2."""
-    return _random_flip(image, lambda value: value[:, :, ::-1], seed)
-
-
-def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
-    """Do what `flip_up_down` does to each image, or nothing, with probability 1/2."""
-    return _random_flip(image, lambda value: value[:, ::-1], seed)
-
-
-def _random_flip(image: Any, flip: Callable[[Any], Any], seed: int | None) -> Any:
-    value, is_single = _batch(image)
-    if is_single:
-        is_flipped = random_ops.random_uniform([], seed=seed) < 0.5
-        chosen = cond_ops.cond(is_flipped, lambda: flip(value), lambda: array_ops.identity(value))
-        return _unbatched(chosen, is_single)
-    draws = random_ops.random_uniform(array_ops.shape(value)[:1], seed=seed)
-    flags = array_ops.reshape(math_ops.cast(math_ops.round(draws), value.dtype), [-1, 1, 1, 1])
-    return flags * flip(value) + (1 - flags) * value
+    return math_ops.maximum(x, 0) if isinstance(x, graphs.Tensor) else max(x, 0)

@@ -172,4 +172,6 @@ def eye(
 
 
 def _size(value: Any) -> Any:
-    return convert.convert_to_tensor(value, dtypes.int32)
+    """Return a scalar. A tensor of unknown rank must hold one number."""
+    size = convert.convert_to_tensor(value, dtypes.int32)
+    return raw.Reshape(size, []) if size.shape.ndims is None else size

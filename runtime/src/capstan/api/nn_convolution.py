@@ -188,13 +188,16 @@ def convolution(
     """Return the convolution of sequences (rank 3), images (rank 4) or volumes (rank 5).
 
     Raises:
-        ValueError: the input has another rank, or its rank is unknown.
+        ValueError: the input has another rank, or the ranks of the input and of the filters are
+            unknown.
     """
     kernel = filter if filters is None else filters
     rate = dilation_rate if dilations is None else dilations
     with scoped(name, "convolution", (input, kernel)) as scope:
         input = convert.convert_to_tensor(input, name="input")
         rank = input.shape.ndims
+        if rank is None:
+            rank = convert.convert_to_tensor(kernel).shape.ndims
         if rank == 3:
             return conv1d(
                 input, kernel, strides or 1, padding, data_format=data_format,

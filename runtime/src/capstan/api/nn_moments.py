@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import deprecation, reduce_ops
+from capstan.api import deprecation, math_ops, reduce_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -147,7 +147,8 @@ def batch_normalization(
 ) -> Any:
     """Return scale * (x - mean) / sqrt(variance + epsilon) + offset.
 
-    `scale` and `offset` may be None.
+    `scale` and `offset` may be None. The result has the dtype of `x`. The others may have another
+    dtype, such as float32 for an `x` of float16.
     """
     with scoped(name, "batchnorm", (x, mean, variance, scale, offset)):
         factor = raw.Rsqrt(raw.Add(variance, variance_epsilon))
@@ -155,7 +156,9 @@ def batch_normalization(
             factor = raw.Mul(factor, scale)
         shift = raw.Mul(mean, factor)
         bias = raw.Neg(shift) if offset is None else raw.Sub(offset, shift)
-        return raw.Add(raw.Mul(x, factor), bias)
+        x = convert.convert_to_tensor(x)
+        product = raw.Mul(x, math_ops.cast(factor, x.dtype))
+        return raw.Add(product, math_ops.cast(bias, x.dtype))
 
 
 def batch_norm_with_global_normalization(

@@ -58,19 +58,20 @@ def conv3d_transpose(
     """Return volumes of `output_shape` whose convolution with the filters has the shape of `value`.
 
     This is the gradient of `conv3d` by its input. The filters are [depth, height, width, outputs,
-    inputs].
+    inputs]. The strides and the dilations may also be one number, or three.
     """
     value = value if input is None else input
     kernel = filter if filters is None else filters
+    is_first = data_format == "NCDHW"
     with scoped(name, "conv3d_transpose", (value, kernel, output_shape)) as scope:
         return raw.Conv3DBackpropInputV2(
             output_shape,
             kernel,
             value,
-            strides=list(strides),
+            strides=nn_convolution.per_axis(strides, 3, is_first, "strides"),
             padding=padding,
             data_format=data_format,
-            dilations=list(dilations or _ONES),
+            dilations=nn_convolution.per_axis(dilations, 3, is_first, "dilations"),
             name=scope,
         )
 

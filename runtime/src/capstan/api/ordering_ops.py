@@ -50,7 +50,8 @@ def sort(values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | 
     """Sort the elements along an axis. `direction` is ASCENDING or DESCENDING.
 
     Raises:
-        ValueError: the direction is unknown, or the rank is unknown or 0.
+        ValueError: the direction is unknown, there is no such axis, or the rank is unknown and the
+            axis is not -1.
     """
     with scoped(name, "sort", (values,)):
         return _sorted(values, axis, direction)[0]
@@ -66,7 +67,8 @@ def argsort(
     """Return the places of the elements in sorted order along an axis. Equal elements keep order.
 
     Raises:
-        ValueError: the direction is unknown, or the rank is unknown or 0.
+        ValueError: the direction is unknown, there is no such axis, or the rank is unknown and the
+            axis is not -1.
     """
     with scoped(name, "argsort", (values,)):
         return _sorted(values, axis, direction)[1]
@@ -77,16 +79,20 @@ def _sorted(values: Any, axis: int, direction: str) -> tuple[Any, Any]:
         raise ValueError(f"direction should be one of ASCENDING, DESCENDING, not {direction!r}")
     values = convert.convert_to_tensor(values, name="values")
     rank = values.shape.ndims
-    if not rank:
-        raise ValueError("values must have a known rank of at least 1 to be sorted")
-    last = [*range(rank)]
-    last[axis % rank], last[-1] = last[-1], last[axis % rank]
-    moved = values if axis % rank == rank - 1 else raw.Transpose(values, last)
+    if rank == 0 or (rank is None and axis != -1):
+        raise ValueError(
+            "values must have a rank of at least 1 to be sorted, and a known rank for any axis "
+            "but -1"
+        )
+    last = [*range(rank or 1)]
+    if not -len(last) <= axis < len(last):
+        raise ValueError(f"axis {axis} is not one of the {len(last)} axes of values")
+    last[axis], last[-1] = last[-1], last[axis]
+    moved = values if last[-1] == len(last) - 1 else raw.Transpose(values, last)
     is_rising = direction == "ASCENDING"
     # TopKV2 sorts downwards. The negative values of floats and signed integers sort upwards.
     keys = raw.Neg(moved) if is_rising else moved
-    count = raw.Reshape(raw.Slice(raw.Shape(moved), [rank - 1], [1]), [])
-    found, places = raw.TopKV2(keys, count)
+    found, places = raw.TopKV2(keys, raw.Shape(moved)[-1])
     found = raw.Neg(found) if is_rising else found
     if moved is values:
         return found, places

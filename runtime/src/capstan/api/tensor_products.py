@@ -1,4 +1,4 @@
-"""Products and norms of tensors (python/ops/math_ops.py, special_math_ops.py, linalg_ops.py)."""
+"""Products and norms of tensors (python/ops/math_ops.py, linalg_ops.py)."""
 
 import math
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from capstan.api.scoped import scoped
 from capstan.framework import convert, operators
 from capstan.framework.raw import raw
 
-__all__ = ["einsum", "norm", "sparse_matmul", "tensordot"]
+__all__ = ["norm", "sparse_matmul", "tensordot"]
 
 
 def sparse_matmul(
@@ -90,107 +90,6 @@ def _matrix(value: Any, axes: list[int], *, is_left: bool) -> tuple[list[int | N
 def _sizes(value: Any, axes: list[int]) -> Any:
     free = [axis for axis in range(value.shape.ndims) if axis not in axes]
     return raw.GatherV2(raw.Shape(value), np.array(free, np.int32), 0)
-
-
-def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Return the sum of products that an equation such as "ij,jk->ik" describes.
-
-    Raises:
-        ValueError: the equation is malformed, or does not fit the inputs.
-    """
-    name = kwargs.pop("name", None)
-    if kwargs:
-        raise TypeError(f"invalid keyword arguments for this function: {', '.join(kwargs)}")
-    equation = equation.replace(" ", "")
-    left, arrow, target = equation.partition("->")
-    labels = left.split(",")
-    if len(labels) != len(inputs):
-        raise ValueError(
-            f"Expected {len(labels)} arguments for equation {equation!r}, got {len(inputs)}"
-        )
-    if not arrow:
-        letters = left.replace(",", "")
-        target = "".join(sorted(each for each in set(letters) if letters.count(each) == 1))
-    for text in (*labels, target):
-        if not (text.isalpha() or not text) or len(set(text)) != len(text):
-            raise ValueError(
-                f"Indices have incorrect format in {equation!r}: use each letter once a tensor"
-            )
-    if set(target) - set(left):
-        raise ValueError(f"Unknown index in the output of {equation!r}")
-    with scoped(name, "einsum", inputs):
-        tensors = [convert.convert_to_tensor(value) for value in inputs]
-        for text, tensor in zip(labels, tensors, strict=True):
-            if tensor.shape.ndims is not None and tensor.shape.ndims != len(text):
-                raise ValueError(f"{tensor} does not have the rank of {text!r} in {equation!r}")
-        known, result = labels[0], tensors[0]
-        for at, (text, tensor) in enumerate(zip(labels[1:], tensors[1:], strict=True), 1):
-            later = set(target).union(*labels[at + 1 :])
-            known, result = _pair(known, result, text, tensor, later)
-        known, result = _without(known, result, set(target))
-        return _ordered(known, result, target)
-
-
-def _pair(x_labels: str, x: Any, y_labels: str, y: Any, later: set[str]) -> tuple[str, Any]:
-    """Return the product of two tensors, summed over the indices that are not used later."""
-    x_labels, x = _without(x_labels, x, later | set(y_labels))
-    y_labels, y = _without(y_labels, y, later | set(x_labels))
-    shared = [each for each in x_labels if each in y_labels]
-    batch = [each for each in shared if each in later]
-    summed = [each for each in shared if each not in later]
-    x_free = [each for each in x_labels if each not in shared]
-    y_free = [each for each in y_labels if each not in shared]
-    x_sizes, y_sizes = (
-        dict(zip(labels, _dynamic(value), strict=True))
-        for labels, value in ((x_labels, x), (y_labels, y))
-    )
-    x = _ordered(x_labels, x, "".join(batch + x_free + summed))
-    y = _ordered(y_labels, y, "".join(batch + summed + y_free))
-    x = _reshaped(x, [*(x_sizes[each] for each in batch),
-                      _product(x_sizes, x_free), _product(x_sizes, summed)])  # fmt: skip
-    y = _reshaped(y, [*(y_sizes[each] for each in batch),
-                      _product(y_sizes, summed), _product(y_sizes, y_free)])  # fmt: skip
-    product = raw.BatchMatMulV2(x, y) if batch else raw.MatMul(x, y)
-    sizes = [*(x_sizes[each] for each in batch + x_free), *(y_sizes[each] for each in y_free)]
-    return "".join(batch + x_free + y_free), _reshaped(product, sizes)
-
-
-def _dynamic(value: Any) -> list[Any]:
-    """Return the sizes of the axes: numbers if they are known, else tensors."""
-    sizes = value.shape.as_list()
-    if None not in sizes:
-        return list(sizes)
-    dynamic = raw.Unpack(raw.Shape(value), num=len(sizes))
-    return [tensor if size is None else size for size, tensor in zip(sizes, dynamic, strict=True)]
-
-
-def _product(sizes: dict[str, Any], labels: list[str]) -> Any:
-    result: Any = 1
-    for label in labels:
-        result = result * sizes[label]
-    return result
-
-
-def _reshaped(value: Any, sizes: list[Any]) -> Any:
-    if all(isinstance(size, int) for size in sizes):
-        return raw.Reshape(value, np.array(sizes, np.int32))
-    result = raw.Reshape(value, raw.Pack(sizes))
-    result.set_shape([size if isinstance(size, int) else None for size in sizes])
-    return result
-
-
-def _without(labels: str, value: Any, kept: set[str]) -> tuple[str, Any]:
-    """Sum over the indices that are not in `kept`."""
-    axes = [axis for axis, label in enumerate(labels) if label not in kept]
-    if axes:
-        value = raw.Sum(value, np.array(axes, np.int32))
-    return "".join(label for label in labels if label in kept), value
-
-
-def _ordered(labels: str, value: Any, target: str) -> Any:
-    if labels == target:
-        return value
-    return raw.Transpose(value, np.array([labels.index(each) for each in target], np.int32))
 
 
 def norm(

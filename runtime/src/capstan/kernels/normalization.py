@@ -67,6 +67,8 @@ def _normal(node: NodeContext) -> Function:
             centre = _mean(rows, scale, count)
             result = np.subtract(rows, repeated(centre, rows))
             spread = _mean(np.square(result), scale, count)
+            if not images.size:
+                centre, spread = centre + np.float32(np.nan), spread + np.float32(np.nan)
         else:
             centre, spread = mean.copy(), variance.copy()
             result = np.subtract(rows, repeated(centre, rows))

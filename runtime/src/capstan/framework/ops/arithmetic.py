@@ -128,13 +128,13 @@ def _chosen_by(comparison: str) -> GradientRule:
 def _pow(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     (grad,), (x, y) = grads, rules.conjugates(op, raw)
     z = rules.conjugate(op.outputs[0], raw)
-    by_x = raw.Mul(grad, raw.Mul(y, raw.Pow(x, raw.Sub(y, 1))))
+    by_x = raw.Mul(raw.Mul(grad, y), raw.Pow(x, raw.Sub(y, 1)))
     # For a real x <= 0 the power is not differentiable by y. The gradient is 0 there, as in
     # TensorFlow. A complex x has a logarithm unless it is 0.
     one, zero = raw.OnesLike(x), raw.ZerosLike(x)
     has_log = raw.NotEqual(x, 0) if x.dtype.is_complex else raw.Greater(x, 0)
     log_x = raw.SelectV2(has_log, raw.Log(raw.SelectV2(has_log, x, one)), zero)
-    return summed(op, (by_x, raw.Mul(grad, raw.Mul(z, log_x))), raw)
+    return summed(op, (by_x, raw.Mul(raw.Mul(grad, z), log_x)), raw)
 
 
 def _squared_difference(op: Op, grads: Gradients, raw: Raw) -> Gradients:

@@ -14,7 +14,7 @@ from capstan.framework.opdef import (
     ShapeContext,
     define,
 )
-from capstan.framework.ops import rules, typesets
+from capstan.framework.ops import hsv_gradient, rules, typesets
 
 _PIXELS = (
     dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.int64,
@@ -99,6 +99,14 @@ def _colours(ctx: ShapeContext) -> rules.Shapes:
     if shape is not None:
         shapes.merge_dimension(shape[-1], 3)
     return (shape,)
+
+
+def _contrast(ctx: ShapeContext) -> rules.Shapes:
+    """Require images, and scalars for the factor and the limits."""
+    images, *numbers = ctx.inputs
+    for number in numbers:
+        shapes.with_rank(number, 0)
+    return (shapes.with_rank_at_least(images, 3),)
 
 
 _DECODE: dict[str, dict[str, Any]] = {
@@ -240,7 +248,11 @@ define(
         host=("size",),
     )
 )
-for _name in ("RGBToHSV", "HSVToRGB"):
+_CONVERSIONS: tuple[tuple[str, GradientRule | None], ...] = (
+    ("RGBToHSV", hsv_gradient.from_rgb),
+    ("HSVToRGB", None),
+)
+for _name, _rule in _CONVERSIONS:
     define(
         OpDef(
             _name,
@@ -248,6 +260,7 @@ for _name in ("RGBToHSV", "HSVToRGB"):
             ("output: T",),
             attrs={"T": dtypes.float32},
             shape=_colours,
+            gradient=_rule,
             types={"T": typesets.FLOATING},
         )
     )
@@ -268,7 +281,7 @@ define(
         ("images: T", "contrast_factor: float32"),
         ("output: T",),
         attrs={"T": dtypes.float32},
-        shape=rules.unchanged,
+        shape=_contrast,
         types={"T": (dtypes.float16, dtypes.float32)},
     )
 )
@@ -277,7 +290,7 @@ define(
         "AdjustContrast",
         ("images: T", "contrast_factor: float32", "min_value: float32", "max_value: float32"),
         ("output: float32",),
-        shape=rules.unchanged,
+        shape=_contrast,
         types={"T": (dtypes.uint8, dtypes.int8, dtypes.int16, *typesets.INDEX, *typesets.WIDE)},
     )
 )
