@@ -19,7 +19,7 @@ def _sparse(rank: int | None) -> rules.Shapes:
 
 
 def _rank(indices: shapes.Shape, values: shapes.Shape, shape: shapes.Shape) -> int | None:
-    """Return the rank of a sparse tensor of these parts. As in TensorFlow, `shape` alone says it."""
+    """Return the rank of a sparse tensor of these parts. As in TensorFlow, `shape` has it."""
     count, width = rules.with_rank(indices, 2)
     (length,) = rules.with_rank(values, 1)
     (rank,) = rules.with_rank(shape, 1)
