@@ -12,6 +12,7 @@ from capstan.kernels import csv, datasets, readers, rejection
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
 from capstan.resources import (
+    csv_records,
     dataset_batch,
     dataset_files,
     dataset_functions,
@@ -142,7 +143,8 @@ def _csv(node: NodeContext) -> Function:
             string(na_value, "na_value"),
         )
         open_file = functools.partial(
-            dataset_files.csv_records,
+            csv_records.opened,
+            attrs["field_delim"],
             bool(quotes),
             bool(header),
             _compression_in(compression),

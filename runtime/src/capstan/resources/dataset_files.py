@@ -104,26 +104,6 @@ def lines(compression: str, name: str) -> tuple[BinaryIO, Iterator[bytes]]:
     return file, map(record_files.stripped, iter(file.readline, b""))
 
 
-def csv_records(
-    has_quotes: bool, skips_header: bool, compression: str, name: str
-) -> tuple[BinaryIO, Iterator[bytes]]:
-    """Open a CSV file. A record ends at a line break that is not in a quoted field."""
-    file = record_files.opened(name, compression)
-
-    def read() -> Iterator[bytes]:
-        is_header = skips_header
-        for line in iter(file.readline, b""):
-            record = line
-            # A quote in a quoted field is doubled, so a complete record has an even number.
-            while has_quotes and record.count(b'"') % 2 and (more := file.readline()):
-                record += more
-            if not is_header:
-                yield record_files.stripped(record)
-            is_header = False
-
-    return file, read()
-
-
 def records(compression: str, name: str, offset: int = 0) -> tuple[BinaryIO, Iterator[bytes]]:
     """Open a TFRecord file, `offset` bytes after its beginning."""
     file = record_files.opened(name, compression)
