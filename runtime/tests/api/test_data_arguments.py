@@ -42,7 +42,7 @@ def test_a_tensor_that_is_no_int64_is_no_key_of_a_group() -> None:
     group = tf.contrib.data.group_by_window(
         lambda x: tf.cast(x, tf.int32), lambda _, window: window, window_size=3
     )
-    with pytest.raises(ValueError, match="must return a single tf.int64 tensor"):
+    with pytest.raises(ValueError, match=r"must return a single tf\.int64 tensor"):
         Dataset.range(4).apply(group)
 
 
