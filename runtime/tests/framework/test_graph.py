@@ -486,3 +486,18 @@ def test_programs_may_add_attributes_to_objects_of_a_graph(make: Callable[[], An
         made._uses_learning_phase = True
         assert made._uses_learning_phase
         weakref.ref(made)
+
+
+def test_attributes_may_be_messages() -> None:
+    from tensorboard.compat.proto import attr_value_pb2
+
+    graph = tf.Graph()
+    dtype = attr_value_pb2.AttrValue(type=tf.int32.as_datatype_enum)
+    value = attr_value_pb2.AttrValue(tensor=tf.make_tensor_proto([5, 7]))
+    op = graph.create_op("Const", [], [tf.int32], attrs={"dtype": dtype, "value": value})
+    op._set_attr("_hint", attr_value_pb2.AttrValue(s=b"x"))
+    assert op.get_attr("dtype") is tf.int32
+    assert op.get_attr("_hint") == b"x"
+    assert op.node_def.attr["value"] == value
+    with tf.Session(graph=graph) as session:
+        assert session.run(op.outputs[0]).tolist() == [5, 7]

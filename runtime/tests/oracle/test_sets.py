@@ -79,3 +79,48 @@ def test_sets_of_each_form_combine_as_in_tensorflow(v1: Any) -> None:
             ),
         ],
     )
+
+
+SPARSE = [[None, 3], [None], [3]]
+UNKNOWN = [None, None, None]
+
+
+@pytest.mark.parametrize(
+    "op, known",
+    [
+        ("DenseToSparse", [[3, 4], *UNKNOWN]),
+        ("DenseToSparse", [None, *SPARSE]),
+        ("DenseToSparse", [None, [None, 3], None, None]),
+        ("DenseToSparse", [None, None, None, [3]]),
+        ("DenseToSparse", [None, *UNKNOWN]),
+        ("DenseToSparse", [[5], *UNKNOWN]),
+        ("DenseToSparse", [[3, 4], *SPARSE]),
+        ("DenseToSparse", [[3, 4], [2, 2], [3], [2]]),
+        ("DenseToSparse", [[3, 4], [2], None, None]),
+        ("DenseToSparse", [None, [None, 3], [None], [2]]),
+        ("SparseToSparse", [*SPARSE, *UNKNOWN]),
+        ("SparseToSparse", [*UNKNOWN, *UNKNOWN]),
+        ("SparseToSparse", [*SPARSE, None, None, [2]]),
+        ("SparseToSparse", [None, [2, 2], None, *UNKNOWN]),
+    ],
+)
+def test_the_shapes_of_sparse_sets_are_those_of_tensorflow(
+    v1: Any, op: str, known: list[Any]
+) -> None:
+    sparse_parts = ("indices", "values", "shape")
+    names = ["set1"] if op == "DenseToSparse" else [f"set1_{part}" for part in sparse_parts]
+    names += [f"set2_{part}" for part in sparse_parts]
+
+    def found(of: Any) -> Any:
+        with of.Graph().as_default():
+            sets = {
+                name: of.placeholder(of.int64, shape)
+                for name, shape in zip(names, known, strict=True)
+            }
+            try:
+                result = getattr(of.raw_ops, f"{op}SetOperation")(**sets, set_operation="union")
+            except ValueError:
+                return None
+            return [each.shape.as_list() for each in result]
+
+    assert found(capstan) == found(v1)

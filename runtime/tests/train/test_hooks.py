@@ -167,6 +167,17 @@ def test_the_rate_of_steps_goes_to_a_writer():
     assert written == [("global_step/sec", 11), ("global_step/sec", 21)]
 
 
+def test_a_global_step_that_stands_still_causes_at_most_five_warnings(
+    caplog: pytest.LogCaptureFixture,
+):
+    step = tf.train.get_or_create_global_step()
+    train(step.read_value(), tf.train.StepCounterHook(), runs=9)
+    assert sum("global step has not been increased" in text for text in caplog.messages) == 5
+    caplog.clear()
+    train(step.assign_add(1), tf.train.StepCounterHook(), runs=9)
+    assert not caplog.messages
+
+
 @pytest.mark.e2e
 def test_a_nan_loss_raises_an_error():
     loss = tf.placeholder(tf.float32, [])
@@ -196,6 +207,15 @@ def test_final_ops_are_evaluated_at_the_end():
     assert hook.final_ops_values is None
     train(up, hook, runs=3)
     assert hook.final_ops_values == [3, {"double": 8}]
+
+
+def test_final_ops_that_need_an_exhausted_input_cause_a_warning(caplog: pytest.LogCaptureFixture):
+    following = tf.data.Dataset.range(1).make_one_shot_iterator().get_next()
+    session = tf.train.MonitoredSession(hooks=[tf.train.FinalOpsHook(following)])
+    session.run(following)
+    with pytest.raises(tf.errors.OutOfRangeError):
+        session.close()
+    assert "reached the end of an input" in caplog.text
 
 
 def test_a_feed_hook_feeds_every_run():

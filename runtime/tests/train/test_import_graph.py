@@ -99,6 +99,17 @@ def test_a_graph_may_be_imported_twice_into_one_scope(checkpoint: str) -> None:
 
 
 @pytest.mark.e2e
+def test_a_graph_other_than_the_default_may_be_the_target() -> None:
+    with tf.Graph().as_default():
+        tf.Variable(1.0, name="v")
+        meta = tf.train.Saver().export_meta_graph()
+    target = tf.Graph()
+    saver = tf.train.import_meta_graph(meta, graph=target)
+    assert isinstance(saver, tf.train.Saver)
+    assert [each.name for each in target.get_collection("trainable_variables")] == ["v:0"]
+    assert not tf.global_variables()
+
+
 def test_devices_are_cleared_on_request() -> None:
     with tf.Graph().as_default(), tf.device("/job:ps"):
         build()

@@ -70,12 +70,18 @@ def test_other_savers_are_left_out_on_request() -> None:
     with tf.Graph().as_default():
         build()
         kept = tf.train.Saver()
+        for saver in (kept, tf.train.Saver()):
+            tf.add_to_collection(tf.GraphKeys.SAVERS, saver)
         meta = tf.train.export_meta_graph(
             saver_def=kept.as_saver_def(), clear_extraneous_savers=True
         )
     names = {node.name.partition("/")[0] for node in meta.graph_def.node}
     assert "save_1" in names
     assert "save" not in names
+    assert "save_2" not in names
+    assert list(meta.collection_def[tf.GraphKeys.SAVERS].bytes_list.value) == [
+        kept.saver_def.SerializeToString()
+    ]
 
 
 @pytest.mark.parametrize("is_same_graph", [True, False])

@@ -60,7 +60,21 @@ class Batching(data_base.Base):
         )
 
     def unbatch(self) -> Any:
-        """Return the slices of each component along axis 0 as elements."""
+        """Return the slices of each component along axis 0 as elements.
+
+        Raises:
+            ValueError: the components are known to have different sizes along axis 0.
+        """
+        sizes = {
+            leaf.packed_shape[0].value
+            for leaf in data_structure.flatten(self._spec)
+            if leaf.packed_type is not dtypes.variant and leaf.packed_shape.ndims
+        }
+        if len(sizes - {None}) > 1:
+            raise ValueError(
+                "Cannot unbatch an input whose components have different batch sizes: "
+                f"{self.output_shapes}"
+            )
         spec = data_structure.mapped(lambda leaf: leaf.sliced(), self._spec)
         if any(leaf.packed_type is dtypes.variant for leaf in data_structure.flatten(spec)):
             rows = self._of(self._variant_tensor, self._spec).map(

@@ -4,6 +4,7 @@ A function may read tensors of the graph around it. The dataset captures their v
 made, except for the values of resource variables, which the function reads in each call.
 """
 
+import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ from typing import Any
 from capstan.api import data_structure, function_body
 from capstan.api.autograph.operators import Operators
 from capstan.core import dtypes, function
-from capstan.framework import facts, func_graph
+from capstan.framework import convert, facts, func_graph
 from capstan.framework import graph as graphs
 
 
@@ -73,6 +74,17 @@ def trace(
 def _converted(func: Callable[..., Any]) -> Callable[..., Any]:
     """Return `func` with control flow of Python that works on tensors, as in TensorFlow."""
     return Operators().converted(func, warns=False)  # type: ignore[no-any-return]
+
+
+def of_integers(func: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `func`, whose result is an int64 if it is a number of Python or NumPy."""
+    call = _converted(func)
+
+    @functools.wraps(func)
+    def number(*arguments: Any) -> Any:
+        return convert.convert_to_tensor(call(*arguments), preferred_dtype=dtypes.int64)
+
+    return number
 
 
 def check_predicate(spec: Any) -> None:

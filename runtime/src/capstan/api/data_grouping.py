@@ -7,7 +7,6 @@ from typing import Any
 from capstan.api import data_base, data_functions, data_structure
 from capstan.api.dataset import Dataset, made
 from capstan.core import dtypes
-from capstan.framework import convert
 
 __all__ = ["Reducer", "group_by_reducer", "group_by_window", "scan"]
 
@@ -34,7 +33,9 @@ def group_by_window(
     window_size: Any = None,
     window_size_func: Callable[[Any], Any] | None = None,
 ) -> Transformation:
-    """Return a transformation that groups elements by `key_func(element)`, an int64.
+    """Return a transformation that groups elements by `key_func(element)`.
+
+    The key is an int64 or a Python integer.
 
     `reduce_func(key, window)` gets up to `window_size` elements of one key as a dataset, and
     returns a dataset. `window_size_func(key)` may give the size instead.
@@ -44,11 +45,12 @@ def group_by_window(
     """
     if (window_size is None) == (window_size_func is None):
         raise ValueError("Must pass either window_size or window_size_func.")
-    size_of = window_size_func or (lambda key: convert.convert_to_tensor(window_size, dtypes.int64))
+    size_of = data_functions.of_integers(window_size_func or (lambda key: window_size))
 
     def apply(dataset: Dataset) -> Dataset:
         number = _NUMBER
-        key = data_functions.trace(key_func, "group_by_window()", dataset._spec)
+        key_of = data_functions.of_integers(key_func)
+        key = data_functions.trace(key_of, "group_by_window()", dataset._spec)
         _check_key(key)
         reduced = data_functions.trace(
             reduce_func, "group_by_window()", number, data_base.DatasetSpec(dataset._spec, Dataset)

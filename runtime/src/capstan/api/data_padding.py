@@ -18,7 +18,7 @@ def padded_batch(
     """Return the variant and the structure of `dataset.padded_batch(...)`.
 
     Raises:
-        ValueError: a padded shape has another rank than its component.
+        ValueError: a padded shape has another rank than its component, or is smaller.
         TypeError: a padding value has another type than its component.
     """
     spec = dataset._spec
@@ -34,7 +34,7 @@ def padded_batch(
     is_dropping, count = drop.op.constant_value(), size.op.constant_value()
     first = count.item() if is_dropping is not None and is_dropping and count is not None else None
     for leaf, (static, _) in zip(leaves, sizes, strict=True):
-        if leaf.shape.ndims is not None and static.ndims not in (None, leaf.shape.ndims):
+        if not _has_room(static, leaf.shape):
             raise ValueError(
                 f"The padded shape {static} is not compatible with the corresponding input "
                 f"component shape {leaf.shape}."
@@ -52,6 +52,16 @@ def padded_batch(
         output_shapes=data_structure.shapes(made),
     )
     return tensor, made
+
+
+def _has_room(padded: tensor_shape.TensorShape, component: tensor_shape.TensorShape) -> bool:
+    """Return whether a padded shape can hold a component, as far as the shapes are known."""
+    if padded.ndims is None or component.ndims is None:
+        return True
+    if padded.ndims != component.ndims:
+        return False
+    sizes = zip(padded.as_list(), component.as_list(), strict=True)
+    return all(None in (most, size) or most >= size for most, size in sizes)
 
 
 def leaf_values(spec: Any, given: Any, defaults: list[Any]) -> list[Any]:

@@ -52,6 +52,11 @@ def encode(value: Any) -> Any:
     return attr_value_pb2.AttrValue(list=values)
 
 
+def plain(value: Any) -> Any:
+    """Return the Python value of an attribute that a program gives as such or as an AttrValue."""
+    return decode(value) if hasattr(value, "WhichOneof") else value
+
+
 def decode(proto: Any) -> Any:
     """Return the Python value of an AttrValue.
 

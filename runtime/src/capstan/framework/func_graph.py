@@ -3,6 +3,7 @@
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +45,17 @@ class FuncGraph(graphs.Graph):
     def captured_arguments(self) -> list[graphs.Tensor]:
         """The arguments that stand for `captured_inputs`, in the same order."""
         return list(self._captured.values())
+
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+        """Place new operations on the device of `op`, if `op` is in this graph.
+
+        The caller of the function places its operations. An operation of the graph around the
+        function therefore has no effect.
+        """
+        element = getattr(op, "handle", op)
+        if getattr(element, "graph", self) is not self:
+            return nullcontext()
+        return super().colocate_with(op, ignore_existing)
 
     def named_function(self, name: str) -> function.Function | None:
         """Return the function called `name` of this graph or of a graph around it."""

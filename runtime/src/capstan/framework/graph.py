@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from capstan.core import dtypes, graph_def, node, tensor_shape
+from capstan.core import attr_value, dtypes, graph_def, node, tensor_shape
 from capstan.framework import (
     control_context,
     defaults,
@@ -61,9 +61,9 @@ class Graph(graph_state.GraphState):
     ) -> Operation:
         """Add an operation. `framework.raw` also converts inputs and infers attributes.
 
-        `attrs` holds Python values, with the defaults. `dtypes` are the types of the outputs. If
-        `dtypes` is None, the OpDef determines the types. `name` is made unique, unless it ends with
-        a slash.
+        `attrs` holds Python values or AttrValues, with the defaults. `dtypes` are the types of the
+        outputs. If `dtypes` is None, the OpDef determines the types. `name` is made unique, unless
+        it ends with a slash.
         `input_types` and `op_def` are accepted for compatibility with TensorFlow and ignored.
 
         Raises:
@@ -72,7 +72,7 @@ class Graph(graph_state.GraphState):
                 not fit the op.
             NotFoundError: `dtypes` is None and the op is not registered.
         """
-        attrs = dict(attrs or {})
+        attrs = {key: attr_value.plain(value) for key, value in (attrs or {}).items()}
         for tensor in inputs:
             if tensor.graph is not self:
                 raise ValueError(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from traceback import StackSummary
 from typing import Any, NoReturn
 
-from capstan.core import devices, dtypes, graph_def, node, shapes, tensor_shape
+from capstan.core import attr_value, devices, dtypes, graph_def, node, shapes, tensor_shape
 from capstan.core.arrays import Array
 from capstan.framework import defaults, facts, graph_state, opdef, operand, origins
 
@@ -320,7 +320,7 @@ class Operation:
         self._node = None
 
     def _set_attr(self, name: str, value: Any) -> None:
-        self._attrs = {**self._attrs, name: value}
+        self._attrs = {**self._attrs, name: attr_value.plain(value)}
         self._node = None
 
     def _update_input(self, index: int, tensor: Tensor) -> None:

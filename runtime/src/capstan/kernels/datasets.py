@@ -127,6 +127,12 @@ def _parallel_batch(spec: Spec, source: Any, size: Any, _: Any, drop: Any) -> Da
     return _batch(spec, source, size, drop)
 
 
+def _padded_length(length: int) -> int | None:
+    if length < -1:
+        raise invalid(f"All dimensions of a padded shape must be at least -1, but one is {length}")
+    return None if length < 0 else length
+
+
 def _padded_batch(spec: Spec, source: Any, size: Any, *others: Any) -> Dataset:
     count = len(spec.types)
     sizes, paddings = others[:count], others[count : 2 * count]
@@ -135,8 +141,7 @@ def _padded_batch(spec: Spec, source: Any, size: Any, *others: Any) -> Dataset:
         if padding.ndim:
             raise invalid("All padding values must be scalars")
     padded = tuple(
-        tuple(None if length < 0 else length for length in rejection.vector(each, "padded_shapes"))
-        for each in sizes
+        tuple(map(_padded_length, rejection.vector(each, "padded_shapes"))) for each in sizes
     )
     values = tuple(each.item() if each.dtype == object else each[()] for each in paddings)
     return dataset_batch.PaddedBatch(

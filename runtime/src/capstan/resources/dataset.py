@@ -62,8 +62,13 @@ class Captured:
         return self.callee.may_block
 
     def bound(self, run: "Run") -> Callable[..., tuple[Any, ...]]:
-        """Return the function without the captured arguments. The end of `run` ends its waits."""
-        return _without(self.callee.bound(run.cancellation), self.values)
+        """Return the function without the captured arguments. The end of `run` ends its waits.
+
+        As in TensorFlow, the function keeps its streams of random numbers and its objects for the
+        whole of `run`. A dataset that is repeated therefore goes on with other random numbers.
+        """
+        function = run.keep(self.callee, "function", lambda: self.callee.bound(run.cancellation))
+        return _without(function, self.values)
 
     def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
         """Return the function for stacked elements, or None if there is none."""

@@ -22,13 +22,16 @@ def import_meta_graph(
     meta_graph_or_file: Any,
     clear_devices: bool = False,
     import_scope: str | None = None,
+    *,
+    graph: graphs.Graph | None = None,
     **arguments: Any,
 ) -> savers.Saver | None:
-    """Add the graph of a MetaGraphDef, or of a file that holds one, to the default graph.
+    """Add the graph of a MetaGraphDef, or of a file that holds one, to `graph`.
 
+    The default for `graph` is the default graph.
     Also add its collections: variables, conditionals, loops, queue runners, savers, names of
     operations, and numbers. Return the saver of the MetaGraphDef. If it has no saver, return a new
-    one, or None if the default graph has no global variables. With `clear_devices`, ignore the
+    one, or None if the graph has no global variables. With `clear_devices`, ignore the
     devices of the operations. `import_scope` becomes the first part of all names. `arguments` go
     to `tf.import_graph_def`.
 
@@ -37,11 +40,12 @@ def import_meta_graph(
         ValueError: the graph is not well-formed.
     """
     meta = _read(meta_graph_or_file)
-    scope = _add(meta, import_scope, clear_devices=clear_devices, **arguments)
-    if meta.HasField("saver_def"):
-        return savers.Saver.from_proto(meta.saver_def, scope)
-    if variable_collections.global_variables():
-        return savers.Saver()
+    with (graphs.get_default_graph() if graph is None else graph).as_default():
+        scope = _add(meta, import_scope, clear_devices=clear_devices, **arguments)
+        if meta.HasField("saver_def"):
+            return savers.Saver.from_proto(meta.saver_def, scope)
+        if variable_collections.global_variables():
+            return savers.Saver()
     logging.info("Saver not created because there are no variables in the graph to restore")
     return None
 

@@ -41,7 +41,8 @@ def export_meta_graph(
     devices of all operations. `strip_default_attrs` leaves out the attributes that have their
     default values, so that programs which do not know these attributes can read the graph.
     `export_scope` is described at `export_scoped_meta_graph`. `clear_extraneous_savers` leaves out
-    the operations of all savers except the saver of `saver_def`.
+    the operations of all savers except the saver of `saver_def`, and their members of the
+    collection SAVERS.
     """
     meta, _ = export_scoped_meta_graph(
         filename=filename,
@@ -100,9 +101,10 @@ def export_scoped_meta_graph(
         meta.saver_def.CopyFrom(saver_def)
     keys = source.get_all_collection_keys() if collection_list is None else collection_list
     for key in keys:
-        is_saver = key == collections.GraphKeys.SAVERS and clear_extraneous_savers
-        if not is_saver:
+        if key != collections.GraphKeys.SAVERS or not clear_extraneous_savers:
             add_collection_def(meta, key, source, export_scope)
+        elif saver_def is not None:
+            meta.collection_def[key].bytes_list.value.append(saver_def.SerializeToString())
     if filename is not None:
         write(filename, meta, as_text=as_text)
     return meta, {

@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 
+from capstan import errors
 from capstan.api import logging
 from capstan.framework import graph as graphs
 from capstan.train import hook, metrics, steps, summary_writer, timer
+
+
+_STALE_WARNINGS = 5
+"""How often a hook warns that the global step stands still. Some steps may be meant not to count."""
 
 
 class LoggingTensorHook(hook.SessionRunHook):
@@ -116,7 +121,8 @@ class StepCounterHook(hook.SessionRunHook):
 
     `summary_writer` also gets the rate, as a summary called `global_step/sec`. By default, it is
     the writer of FileWriterCache for the folder `output_dir`. If there is neither, the rate is only
-    logged.
+    logged. The hook warns, at most five times, of a run that began at the same global step as the
+    run before it.
 
     Raises:
         ValueError: both intervals are given, or neither is.
@@ -140,6 +146,8 @@ class StepCounterHook(hook.SessionRunHook):
         if self._summary_writer is None and self._output_dir:
             self._summary_writer = summary_writer.FileWriterCache.get(self._output_dir)
         self._tag = f"{self._global_step_tensor.op.name}/sec"
+        self._last_step: int | None = None
+        self._stale_runs = 0
 
     def before_run(self, run_context: hook.SessionRunContext) -> hook.SessionRunArgs:
         return hook.SessionRunArgs(self._global_step_tensor)
@@ -147,7 +155,9 @@ class StepCounterHook(hook.SessionRunHook):
     def after_run(
         self, run_context: hook.SessionRunContext, run_values: hook.SessionRunValues
     ) -> None:
-        if not self._timer.should_trigger_for_step(int(run_values.results) + 1):
+        before = int(run_values.results)
+        self._warn_if_stale(before)
+        if not self._timer.should_trigger_for_step(before + 1):
             return
         step = int(run_context.session.run(self._global_step_tensor))
         if not self._timer.should_trigger_for_step(step):
@@ -155,6 +165,17 @@ class StepCounterHook(hook.SessionRunHook):
         elapsed, step_count = self._timer.update_last_triggered_step(step)
         if elapsed and step_count is not None:
             self._report(step_count / elapsed, step)
+
+    def _warn_if_stale(self, step: int) -> None:
+        if step == self._last_step and self._stale_runs < _STALE_WARNINGS:
+            self._stale_runs += 1
+            logging.warning(
+                "The global step has not been increased: two runs in succession began at step %d. "
+                "Pass tf.train.get_global_step() to Optimizer.minimize or "
+                "Optimizer.apply_gradients to increase it in every training step.",
+                step,
+            )
+        self._last_step = step
 
     def _report(self, rate: float, step: int) -> None:
         if self._summary_writer is not None:
@@ -170,6 +191,7 @@ class FinalOpsHook(hook.SessionRunHook):
 
     Numbers among the values also become metrics of the task's progress. Their names are the keys
     of `final_ops` if it is a dictionary, else the names of the tensors.
+    If `final_ops` need an input that is exhausted, log a warning before the error is raised.
     """
 
     def __init__(self, final_ops: Any, final_ops_feed_dict: Any = None) -> None:
@@ -193,7 +215,14 @@ class FinalOpsHook(hook.SessionRunHook):
         if self._final_ops is None:
             return
         started = time.monotonic()
-        self._values = session.run(self._final_ops, feed_dict=self._feed_dict)
+        try:
+            self._values = session.run(self._final_ops, feed_dict=self._feed_dict)
+        except (errors.OutOfRangeError, StopIteration):
+            logging.warning(
+                "The final ops of a FinalOpsHook reached the end of an input. They should only read"
+                " variables: of a metric, for example, use the value and not its update operation."
+            )
+            raise
         logging.info("Final ops took %.3f sec", time.monotonic() - started)
 
 

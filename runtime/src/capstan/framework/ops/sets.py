@@ -13,25 +13,56 @@ _TYPES = {
 _SET = "indices: int64", "values: T", "shape: int64"
 
 
-def _operation(ctx: ShapeContext) -> rules.Shapes:
-    rank = None
-    if len(ctx.inputs) == 2:
-        known = [shapes.with_rank_at_least(shape, 2) for shape in ctx.inputs]
-        groups = shapes.merge(*(None if each is None else each[:-1] for each in known))
-        rank = None if groups is None else len(groups) + 1
-    return ((None, rank), (None,), (rank,))
+def _sparse(rank: int | None) -> rules.Shapes:
+    """Return the shapes of the three parts of a sparse tensor."""
+    return (None, rank), (None,), (rank,)
+
+
+def _rank(indices: shapes.Shape, values: shapes.Shape, shape: shapes.Shape) -> int | None:
+    """Return the rank of a sparse tensor of these parts. As in TensorFlow, `shape` has it."""
+    count, width = rules.with_rank(indices, 2)
+    (length,) = rules.with_rank(values, 1)
+    (rank,) = rules.with_rank(shape, 1)
+    if None not in (count, length) and count != length:
+        raise ValueError(
+            f"Number of elements in index ({count}) and values ({length}) do not match."
+        )
+    if None not in (rank, width) and rank != width:
+        raise ValueError(f"Index rank ({width}) and shape rank ({rank}) do not match.")
+    return rank
+
+
+def _of_dense(ctx: ShapeContext) -> rules.Shapes:
+    known = [shapes.with_rank_at_least(shape, 2) for shape in ctx.inputs]
+    groups = shapes.merge(*(None if each is None else each[:-1] for each in known))
+    return _sparse(None if groups is None else len(groups) + 1)
+
+
+def _of_dense_and_sparse(ctx: ShapeContext) -> rules.Shapes:
+    dense, *parts = ctx.inputs
+    rank = shapes.rank(shapes.with_rank_at_least(dense, 2))
+    return _sparse(shapes.merge_dimension(rank, _rank(*parts)))
+
+
+def _of_sparse(ctx: ShapeContext) -> rules.Shapes:
+    return _sparse(shapes.merge_dimension(_rank(*ctx.inputs[:3]), _rank(*ctx.inputs[3:])))
 
 
 def _size(ctx: ShapeContext) -> rules.Shapes:
     return (None,)
 
 
-for _name, _inputs in (
-    ("DenseToDenseSetOperation", ("set1: T", "set2: T")),
-    ("DenseToSparseSetOperation", ("set1: T", *(f"set2_{part}" for part in _SET))),
+for _name, _inputs, _shape in (
+    ("DenseToDenseSetOperation", ("set1: T", "set2: T"), _of_dense),
+    (
+        "DenseToSparseSetOperation",
+        ("set1: T", *(f"set2_{part}" for part in _SET)),
+        _of_dense_and_sparse,
+    ),
     (
         "SparseToSparseSetOperation",
         tuple(f"set{number}_{part}" for number in (1, 2) for part in _SET),
+        _of_sparse,
     ),
 ):
     define(
@@ -40,7 +71,7 @@ for _name, _inputs in (
             _inputs,
             tuple(f"result_{part}" for part in _SET),
             attrs={"set_operation": bytes, "validate_indices": True},
-            shape=_operation,
+            shape=_shape,
             types=_TYPES,
             not_differentiable=True,
         )
