@@ -120,7 +120,7 @@ def _initialize(table: lookup_table.LookupTable, keys: Array, values: Array) -> 
     if keys.shape != values.shape:
         raise invalid(f"Keys and values must have the same size {keys.size} vs {values.size}")
     if not keys.size:
-        raise invalid("Keys and values cannot be empty tensors.")
+        raise invalid("keys and values cannot be empty tensors.")
     table.initialize(keys.tolist(), values)
 
 
