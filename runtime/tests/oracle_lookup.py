@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 import capstan
 
 FILES = {
@@ -241,6 +243,7 @@ def of_raw_ops(ops: Any, v1: Any, version: str, folder: str) -> Sequence[Any]:
         op("lookup_table_find", h, many(["a"]), longs(-1)),
         op("initialize_table", h, many([["a"]]), longs([[1]])),
         op("initialize_table", h, many(["a"]), longs([1, 2])),
+        op("initialize_table", h, many(np.array([], object)), longs([])),
         op("initialize_table", h, longs([1]), longs([1])),
         op("initialize_table", h, many(["a", "b"]), longs([1, 2])),
         op("initialize_table", h, many(["a", "b"]), longs([1, 3])),

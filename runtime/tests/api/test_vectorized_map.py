@@ -303,3 +303,19 @@ def test_a_jacobian_goes_through_a_loop() -> None:
     found = parallel_for.gradients.jacobian(y, x)
     with tf.Session() as session:
         np.testing.assert_allclose(session.run(found), np.diag([4.0, 32.0]))
+
+
+@pytest.mark.parametrize("shape", [None, [None, None]])
+def test_a_jacobian_of_unknown_size_goes_through_a_conditional(shape: Any) -> None:
+    x = tf.placeholder_with_default([[1.0, 2.0], [3.0, 4.0]], shape)
+    y = tf.cond(tf.reduce_sum(x) > 0, lambda: x * x, lambda: x)
+    found = parallel_for.gradients.batch_jacobian(y, x)
+    with tf.Session() as session:
+        np.testing.assert_allclose(session.run(found), [np.diag([2, 4]), np.diag([6, 8])])
+
+
+def test_a_jacobian_of_unknown_size_cannot_go_through_a_loop() -> None:
+    x = tf.placeholder(tf.float32, [None])
+    _, y = tf.while_loop(lambda i, _: i < 3, lambda i, y: (i + 1, y * x), [0, x])
+    with pytest.raises(NotImplementedError, match="set its static shape"):
+        parallel_for.gradients.jacobian(y, x)

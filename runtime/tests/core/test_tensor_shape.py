@@ -2,6 +2,10 @@
 
 import operator
 import pickle
+from typing import Any
+
+import numpy as np
+import pytest
 
 from capstan.core.tensor_shape import Dimension, TensorShape
 from capstan.python.framework import tensor_shape
@@ -24,3 +28,18 @@ def test_dimensions_divide_numbers_and_are_pickled() -> None:
     assert (9 // four, 9 % four) == (Dimension(2), Dimension(1))
     assert (9 // Dimension(None)).value is None
     assert [pickle.loads(pickle.dumps(each)).value for each in (four, Dimension(None))] == [4, None]
+
+
+def test_what_is_no_size_computes_with_a_dimension_by_its_own_rules() -> None:
+    four = Dimension(4)
+    assert [7] * four == four * [7] == [7, 7, 7, 7]
+    assert list(four * np.array([1, 2])) == [4, 8]
+    for value in ("x", 1.5):
+        with pytest.raises(TypeError, match="unsupported operand"):
+            four + value
+
+
+@pytest.mark.parametrize("pair", [(Dimension(4), 2), (2, Dimension(4))])
+def test_dimensions_are_divided_without_a_remainder_only(pair: tuple[Any, Any]) -> None:
+    with pytest.raises(TypeError, match="please use // instead"):
+        operator.truediv(*pair)

@@ -1,4 +1,4 @@
-"""Images of unknown shapes, sizes that are tensors, and images that do not fit, as in TensorFlow."""
+"""Images of unknown shapes, sizes that are tensors, and images that do not fit."""
 
 from collections.abc import Callable
 from typing import Any
@@ -23,9 +23,13 @@ CHANGES: dict[str, Case] = {
         for k in range(-1, 5)
     },
     "crop": lambda tf, x: tf.image.crop_to_bounding_box(x, 0, 1, 2, 2),
-    "crop by tensors": lambda tf, x: tf.image.crop_to_bounding_box(x, *map(tf.constant, (0, 1, 2, 2))),
+    "crop by tensors": lambda tf, x: tf.image.crop_to_bounding_box(
+        x, *map(tf.constant, (0, 1, 2, 2))
+    ),
     "pad": lambda tf, x: tf.image.pad_to_bounding_box(x, 1, 0, 4, 5),
-    "pad by tensors": lambda tf, x: tf.image.pad_to_bounding_box(x, *map(tf.constant, (1, 0, 4, 5))),
+    "pad by tensors": lambda tf, x: tf.image.pad_to_bounding_box(
+        x, *map(tf.constant, (1, 0, 4, 5))
+    ),
     "crop or pad": lambda tf, x: tf.image.resize_image_with_crop_or_pad(x, 3, 3),
     "crop or pad by tensors": lambda tf, x: tf.image.resize_image_with_crop_or_pad(
         x, tf.constant(1), tf.constant(7)
@@ -78,7 +82,7 @@ REFUSALS: dict[str, tuple[Case, tuple[int, ...]]] = {
 def test_images_that_do_not_fit_are_refused_when_the_graph_is_built(v1: Any, name: str) -> None:
     change, shape = REFUSALS[name]
     for tf in (v1, capstan):
-        with tf.Graph().as_default(), pytest.raises(ValueError, match="."):
+        with tf.Graph().as_default(), pytest.raises(ValueError, match=r"\w"):
             change(tf, tf.zeros(shape))
 
 
@@ -86,7 +90,7 @@ def test_images_that_do_not_fit_are_refused_when_the_graph_is_built(v1: Any, nam
     "change",
     [
         lambda tf, x: tf.image.crop_to_bounding_box(x, 0, 0, tf.constant(-1), 1),
-        lambda tf, x: tf.image.pad_to_bounding_box(x, 0, 0, tf.constant(1), 4),
+        lambda tf, x: tf.image.pad_to_bounding_box(x, 0, 0, tf.placeholder_with_default(1, []), 4),
         lambda tf, x: tf.image.resize_image_with_crop_or_pad(
             x, 1, tf.placeholder_with_default(0, [])
         ),

@@ -540,3 +540,20 @@ def test_the_checkpoint_of_the_last_save_is_the_latest_if_two_threads_save(
         assert savers.second is not None
         savers.second.join()
     assert tf.train.latest_checkpoint(str(tmp_path)) == f"{path}-1"
+
+
+def test_a_saver_of_given_objects_saves_tables(tmp_path: pathlib.Path) -> None:
+    def table(**options: Any) -> Any:
+        return tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1, name="t", **options)
+
+    with tf.Graph().as_default(), tf.Session() as session:
+        first = table()
+        session.run(first.insert(["a"], [5]))
+        path = tf.train.Saver([first]).save(session, str(tmp_path / "model"))
+    assert [name for name, _ in tf.train.list_variables(path)] == ["t-keys", "t-values"]
+    with tf.Graph().as_default(), tf.Session() as session:
+        second = table()
+        tf.train.Saver({"t": second}).restore(session, path)
+        assert session.run(second.lookup(tf.constant(["a", "b"]))).tolist() == [5, -1]
+        with pytest.raises(TypeError, match="is not a Variable"):
+            tf.train.Saver([table(checkpoint=False)])

@@ -21,8 +21,7 @@ def jacobian(
     computes one after the other. `parallel_iterations` is accepted and changes nothing.
 
     Raises:
-        NotImplementedError: the gradients cannot be computed at once, for example because `output`
-            comes out of control flow, and `output` has an unknown number of elements.
+        NotImplementedError: `output` comes out of a loop and has an unknown number of elements.
     """
     whole = convert.convert_to_tensor(output)
     flat_inputs = [convert.convert_to_tensor(each) for each in nest.flatten(inputs)]
@@ -90,22 +89,14 @@ def _gradients(
     connected = _connected(once)
     if not connected:
         return once
-    if not use_pfor:
-        results = stacked_loop.results(
-            lambda i: _connected(gradients(raw.GatherV2(seeds, i, 0))), connected, count
-        )
-    else:
-        sources = {seed: vectorised_loop.Operand(seeds, True)}
-        try:
-            results = vectorised_loop.vectorised(connected, sources, count)
-        except vectorised_loop.CannotStackError:
-            size = seeds.shape.with_rank_at_least(1).as_list()[0]
-            if size is None:
-                raise NotImplementedError(
-                    f"The gradients of {output.name} cannot be computed at once, and its number of "
-                    "elements is unknown: set its static shape"
-                ) from None
-            results = _one_by_one(gradients, seeds, size)
+    sources = {seed: vectorised_loop.Operand(seeds, True)}
+    try:
+        results = vectorised_loop.vectorised(connected, sources, count) if use_pfor else None
+    except vectorised_loop.CannotStackError:
+        size = seeds.shape.as_list()[0] if seeds.shape.ndims else None
+        results = None if size is None else _one_by_one(gradients, seeds, size)
+    if results is None:
+        results = _in_a_loop(gradients, seeds, connected, count)
     rest = iter(results)
     return [None if each is None else next(rest) for each in once]
 
@@ -114,6 +105,25 @@ def _one_by_one(gradients: Callable[[Any], list[Any]], seeds: Any, size: int) ->
     rows = [gradients(raw.GatherV2(seeds, i, 0)) for i in range(size)]
     columns = zip(*map(_connected, rows), strict=True)
     return [raw.Pack(column) for column in columns]
+
+
+def _in_a_loop(
+    gradients: Callable[[Any], list[Any]], seeds: Any, examples: Sequence[Any], count: Any
+) -> list[Any]:
+    """Return the stacked gradients. A loop cannot compute the gradients of another loop.
+
+    Raises:
+        NotImplementedError: the output comes out of a loop.
+    """
+    try:
+        return stacked_loop.results(
+            lambda i: _connected(gradients(raw.GatherV2(seeds, i, 0))), examples, count
+        )
+    except ValueError as error:
+        raise NotImplementedError(
+            "The gradients cannot be computed at once or in a loop, and the number of elements of "
+            f"the output is unknown: set its static shape ({error})"
+        ) from error
 
 
 def _connected(gradients: Sequence[Any]) -> list[Any]:

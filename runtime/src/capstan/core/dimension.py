@@ -75,35 +75,47 @@ class Dimension:
 
     __index__ = __int__
 
-    def __add__(self, other: Any) -> "Dimension":
+    def __add__(self, other: Any) -> Any:
         return self._compute(operator.add, self, other)
 
-    def __radd__(self, other: Any) -> "Dimension":
+    def __radd__(self, other: Any) -> Any:
         return self._compute(operator.add, other, self)
 
-    def __sub__(self, other: Any) -> "Dimension":
+    def __sub__(self, other: Any) -> Any:
         return self._compute(operator.sub, self, other)
 
-    def __rsub__(self, other: Any) -> "Dimension":
+    def __rsub__(self, other: Any) -> Any:
         return self._compute(operator.sub, other, self)
 
-    def __mul__(self, other: Any) -> "Dimension":
+    def __mul__(self, other: Any) -> Any:
         return self._compute(operator.mul, self, other)
 
-    def __rmul__(self, other: Any) -> "Dimension":
+    def __rmul__(self, other: Any) -> Any:
         return self._compute(operator.mul, other, self)
 
-    def __floordiv__(self, other: Any) -> "Dimension":
+    def __floordiv__(self, other: Any) -> Any:
         return self._compute(operator.floordiv, self, other)
 
-    def __rfloordiv__(self, other: Any) -> "Dimension":
+    def __rfloordiv__(self, other: Any) -> Any:
         return self._compute(operator.floordiv, other, self)
 
-    def __mod__(self, other: Any) -> "Dimension":
+    def __mod__(self, other: Any) -> Any:
         return self._compute(operator.mod, self, other)
 
-    def __rmod__(self, other: Any) -> "Dimension":
+    def __rmod__(self, other: Any) -> Any:
         return self._compute(operator.mod, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        raise TypeError(
+            f"unsupported operand type(s) for /: 'Dimension' and {type(other).__name__!r}, please "
+            "use // instead"
+        )
+
+    def __rtruediv__(self, other: Any) -> Any:
+        raise TypeError(
+            f"unsupported operand type(s) for /: {type(other).__name__!r} and 'Dimension', please "
+            "use // instead"
+        )
 
     def __reduce__(self) -> Any:
         return Dimension, (self._value,)
@@ -120,8 +132,12 @@ class Dimension:
         )
 
     @staticmethod
-    def _compute(step: Callable[[Any, Any], Any], left: Any, right: Any) -> "Dimension":
-        a, b = size(left), size(right)
+    def _compute(step: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
+        """Return the result, or NotImplemented if an operand is no size, as for a list."""
+        try:
+            a, b = size(left), size(right)
+        except (TypeError, ValueError):
+            return NotImplemented
         return Dimension(None if a is None or b is None else step(a, b))
 
 

@@ -119,6 +119,8 @@ def _initialize(table: lookup_table.LookupTable, keys: Array, values: Array) -> 
         raise invalid(f"Keys must be a vector, but received shape{shapes.show(keys.shape)}")
     if keys.shape != values.shape:
         raise invalid(f"Keys and values must have the same size {keys.size} vs {values.size}")
+    if not keys.size:
+        raise invalid("keys and values cannot be empty tensors.")
     table.initialize(keys.tolist(), values)
 
 

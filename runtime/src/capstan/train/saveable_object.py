@@ -63,7 +63,9 @@ def saveables_by_name(given: Any) -> dict[str, Any]:
     if not isinstance(given, list | tuple | set):
         raise TypeError(f"Variables to save should be passed in a dict or a list. Got {given}")
     found: dict[str, Any] = {}
-    for member in nest.flatten(list(given)):
+    for each in nest.flatten(list(given)):
+        # A table that is saved has a saveable.
+        member = getattr(each, "saveable", each)
         slice_info = getattr(member, "_save_slice_info", None)
         name = _name(member) if slice_info is None else slice_info.full_name
         if slice_info is not None and isinstance(found.get(name, []), list):
@@ -102,6 +104,7 @@ def saveable_objects_for_op(op: Any, name: str) -> Iterator[SaveableObject]:
         TypeError: `op` is none of these.
         ValueError: a list holds other objects than slices of one tensor.
     """
+    op = getattr(op, "saveable", op)
     if isinstance(op, SaveableObject):
         yield op
     elif isinstance(op, distributed_variables.DistributedVariable):

@@ -36,8 +36,9 @@ class _Table(tables.LookupInterface):
         }
         self.resource_handle = self._made(attrs)
         if checkpoint:
+            self.saveable = _TableSaveable(self, name)
             self.resource_handle.graph.add_to_collection(
-                collections.GraphKeys.SAVEABLE_OBJECTS, _TableSaveable(self, name)
+                collections.GraphKeys.SAVEABLE_OBJECTS, self.saveable
             )
 
     def _made(self, attrs: dict[str, Any]) -> graphs.Tensor:

@@ -46,6 +46,10 @@ from capstan.contrib.distributions.mvn_diag import MultivariateNormalDiag as Mul
 from capstan.contrib.distributions.mvn_diag import (
     MultivariateNormalDiagWithSoftplusScale as MultivariateNormalDiagWithSoftplusScale,
 )
+from capstan.contrib.distributions.mvn_tril import (
+    MultivariateNormalFullCovariance as MultivariateNormalFullCovariance,
+)
+from capstan.contrib.distributions.mvn_tril import MultivariateNormalTriL as MultivariateNormalTriL
 from capstan.contrib.distributions.one_hot_categorical import OneHotCategorical as OneHotCategorical
 from capstan.contrib.distributions.poisson import Poisson as Poisson
 from capstan.contrib.distributions.relaxed_one_hot_categorical import (

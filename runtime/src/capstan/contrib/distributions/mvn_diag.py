@@ -1,9 +1,16 @@
 """Normal distributions of vectors with independent elements (contrib's ops/mvn_diag.py)."""
 
 import math
-from typing import Any, NoReturn
+from typing import Any
 
-from capstan.api import check_ops, control_flow_ops, creation_ops, random_ops, reduce_ops
+from capstan.api import (
+    check_ops,
+    control_flow_ops,
+    creation_ops,
+    linear_operators,
+    random_ops,
+    reduce_ops,
+)
 from capstan.api.distributions import FULLY_REPARAMETERIZED, RegisterKL, families
 from capstan.api.scoped import scoped
 from capstan.framework import convert
@@ -68,11 +75,9 @@ class MultivariateNormalDiag(families.OfVectors):
         return self._loc
 
     @property
-    def scale(self) -> NoReturn:
-        """Capstan lacks the linear operators that TensorFlow returns here."""
-        raise NotImplementedError(
-            "MultivariateNormalDiag.scale: Capstan lacks linear operators. Call stddev() instead"
-        )
+    def scale(self) -> Any:
+        """The standard deviations, as a `tf.linalg.LinearOperatorDiag`."""
+        return linear_operators.LinearOperatorDiag(self._scale, is_non_singular=True)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         shape = raw.ConcatV2([[n], raw.Shape(self._whole)], 0)
