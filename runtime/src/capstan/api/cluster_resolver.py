@@ -59,7 +59,7 @@ class ClusterResolver(abc.ABC):
             names = [devices.parse(each.name) for each in opened.list_devices()]
         if target and task_type is not None and task_id is not None:
             names = [each for each in names if (each.job, each.task) == (task_type, task_id)]
-        return collections.Counter(each.device_type for each in names)
+        return collections.Counter(str(each.device_type) for each in names)
 
     def _target(self, task_type: str, task_id: int, rpc_layer: str | None) -> str:
         """Return the target of a task, with the protocol of this resolver if none is given."""
