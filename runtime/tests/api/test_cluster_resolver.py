@@ -2,6 +2,7 @@
 
 import json
 
+import clusters
 import pytest
 
 import capstan as tf
@@ -65,3 +66,23 @@ def test_faults_of_tf_config_are_named(
         resolve(monkeypatch, value)
     for word in words:
         assert word in str(caught.value)
+
+
+@pytest.mark.e2e
+def test_the_devices_of_a_task_are_counted(monkeypatch: pytest.MonkeyPatch):
+    with clusters.running(ps=1, worker=2) as servers:
+        listed = next(iter(servers.values())).server_def.cluster.as_dict()
+        config = {"cluster": listed, "task": {"type": "worker", "index": 1}}
+        resolver = resolve(monkeypatch, config)
+        assert resolver.num_accelerators()["CPU"] == 1
+        settings = tf.ConfigProto(device_count={"CPU": 1})
+        assert resolver.num_accelerators("ps", 0, settings)["CPU"] == 1
+        union = tf.distribute.cluster_resolver.UnionResolver(resolver)
+        assert union.num_accelerators() == resolver.num_accelerators()
+
+
+def test_the_devices_of_this_process_are_counted(monkeypatch: pytest.MonkeyPatch):
+    settings = tf.ConfigProto(device_count={"CPU": 3})
+    for value in ("", {"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}}):
+        found = resolve(monkeypatch, value).num_accelerators(config_proto=settings)
+        assert found["CPU"] == 3

@@ -127,3 +127,34 @@ def test_the_modules_of_the_metrics_have_their_names() -> None:
     assert classification.f1_score is metrics.f1_score
     assert loss_ops.log_loss is tf.contrib.losses.log_loss
     assert lstm_ops.LSTMBlockCell is tf.contrib.rnn.LSTMBlockCell
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+@pytest.mark.parametrize("most", [None, 0, 3, 9])
+def test_the_values_of_all_batches_are_joined(axis: int, most: int | None) -> None:
+    sizes = (2, 0, 3, 1)
+    batches = [np.full((n, 2) if axis == 0 else (2, n), at, np.int32) for at, n in enumerate(sizes)]
+    shape = [None, 2] if axis == 0 else [2, None]
+    place = tf.placeholder(tf.int32, shape)
+    value, update = metrics.streaming_concat(place, axis, most, ["values"], ["updates"])
+    assert value.shape.as_list() == shape
+    assert (tf.get_collection("values"), tf.get_collection("updates")) == ([value], [update])
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        for count in range(len(batches) + 1):
+            kept = min(99 if most is None else most, sum(sizes[:count]))
+            wanted = np.concatenate([batches[1], *batches[:count]], axis).take(range(kept), axis)
+            np.testing.assert_array_equal(session.run(value), wanted)
+            if count < len(batches):
+                number = session.run(update, {place: batches[count]})
+                assert number == min(99 if most is None else most, sum(sizes[: count + 1]))
+
+
+def test_values_of_unknown_shapes_are_not_joined() -> None:
+    for shape, axis, message in (
+        (None, 0, "known rank"),
+        ([2, None], 0, "statically known size"),
+        ([2, None], 2, r"axis = 2 not in \[0, 2\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            metrics.streaming_concat(tf.placeholder(tf.float32, shape), axis)

@@ -746,3 +746,16 @@ def test_a_reference_variable_may_have_a_shape_of_its_own() -> None:
         session.run(v.initializer)
         session.run(tf.assign(v, [[1.0, 2.0, 3.0]], validate_shape=False))
         assert session.run(v).tolist() == [[1, 2, 3]]
+
+
+def test_references_of_tensors_and_variables_are_keys() -> None:
+    with tf.Graph().as_default():
+        x, y = tf.Variable(1), tf.constant(1)
+        for each in (x, y):
+            reference = each.experimental_ref()
+            assert reference.deref() is each
+            assert {reference: "found"}[each.experimental_ref()] == "found"
+            assert repr(reference) == f"<Reference wrapping {each!r}>"
+        assert x.experimental_ref() != y.experimental_ref()
+        with pytest.raises(TypeError, match="is no reference"):
+            assert x.experimental_ref() == x

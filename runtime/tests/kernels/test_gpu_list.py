@@ -117,6 +117,7 @@ ONLY_ON_CPU = {
             *("BatchNormWithGlobalNormalization", "BatchNormWithGlobalNormalizationGrad"),
             *("BatchToSpace", "BiasAddV1", "Concat", "Mod", "Reverse", "SpaceToBatch", "TileGrad"),
             *("ApproximateEqual", "DataFormatDimMap", "DataFormatVecPermute", "TopK"),
+            *("DebugGradientIdentity", "DebugNumericSummary", "QuantizeAndDequantize"),
         ),
         "only old graphs have it, or few, and the operations of today have kernels",
     ),

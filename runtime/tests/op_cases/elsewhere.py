@@ -111,7 +111,8 @@ ELSEWHERE = {
     },
     "oracle/test_old_state.py": {
         "Abort", "Copy", "CopyHost", "DebugIdentity", "DebugIdentityV2", "DebugIdentityV3",
-        "DebugNanCount", "DestroyTemporaryVariable", "FakeQueue", "For", "ImmutableConst",
+        "DebugGradientIdentity", "DebugGradientRefIdentity", "DebugNanCount",
+        "DebugNumericSummary", "DestroyTemporaryVariable", "FakeQueue", "For", "ImmutableConst",
         "PlaceholderV2", "RemoteCall", "Stack", "StackClose", "StackPop", "StackPush",
         "TemporaryVariable", "Variable",
     },
@@ -147,8 +148,9 @@ ELSEWHERE = {
     "oracle/test_quantization.py": {
         "FakeQuantWithMinMaxArgs", "FakeQuantWithMinMaxArgsGradient", "FakeQuantWithMinMaxVars",
         "FakeQuantWithMinMaxVarsGradient", "FakeQuantWithMinMaxVarsPerChannel",
-        "FakeQuantWithMinMaxVarsPerChannelGradient", "QuantizeAndDequantizeV2",
-        "QuantizeAndDequantizeV3",
+        "FakeQuantWithMinMaxVarsPerChannelGradient", "QuantizeAndDequantize",
+        "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3", "QuantizeAndDequantizeV4",
+        "QuantizeAndDequantizeV4Grad",
     },
     "train/test_saved_queues.py": {"DeserializeQueue", "SerializeQueue"},
     "train/test_sync_replicas.py": {
@@ -353,6 +355,7 @@ ELSEWHERE = {
     "oracle/test_sdca.py": {"SdcaFprint", "SdcaOptimizer", "SdcaOptimizerV2", "SdcaShrinkL1"},
     "oracle/test_candidates.py": {
         "AllCandidateSampler", "FixedUnigramCandidateSampler", "LearnedUnigramCandidateSampler",
+        "ThreadUnsafeUnigramCandidateSampler",
         "LogUniformCandidateSampler", "Multinomial", "UniformCandidateSampler",
     },
     "oracle/test_stateless_random.py": {

@@ -169,7 +169,7 @@ def test_few_ops_have_no_gradient_rule() -> None:
         "KmeansPlusPlusInitialization", "LowerBound", "Lu",
         "MatrixLogarithm", "MaxPoolGradGradV2", "MaxPoolGradWithArgmax", "Merge",
         "NearestNeighbors", "ParallelConcat", "RaggedTensorToTensor", "RandomGammaGrad",
-        "RefSwitch", "ResizeBicubicGrad",
+        "QuantizeAndDequantizeV4Grad", "RefSwitch", "ResizeBicubicGrad",
         "ResizeNearestNeighborGrad",
         "ScatterAdd", "ScatterSub", "ScatterUpdate", "SdcaFprint", "SdcaOptimizer",
         "SdcaOptimizerV2", "SegmentProd", "SparseDenseCwiseAdd",

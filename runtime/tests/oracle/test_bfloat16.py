@@ -15,8 +15,8 @@ NEITHER_HALF = frozenset(
     {
         "CollectiveBcastRecv", "CollectiveBcastSend", "CollectiveGather", "CollectiveReduce",
         "Igamma", "Igammac", "MatrixTriangularSolve", "NonDeterministicInts",
-        "QuantizeAndDequantizeV2",
-        "QuantizeAndDequantizeV3", "SparseAdd", "SparseAddGrad",
+        "QuantizeAndDequantize", "QuantizeAndDequantizeV2", "QuantizeAndDequantizeV3",
+        "QuantizeAndDequantizeV4", "QuantizeAndDequantizeV4Grad", "SparseAdd", "SparseAddGrad",
         "SparseSegmentMean", "SparseSegmentMeanGrad", "SparseSegmentMeanGradV2",
         "SparseSegmentMeanWithNumSegments", "SparseSegmentSqrtN", "SparseSegmentSqrtNGrad",
         "SparseSegmentSqrtNGradV2", "SparseSegmentSqrtNWithNumSegments", "SparseSegmentSumGrad",

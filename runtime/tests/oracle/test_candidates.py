@@ -85,6 +85,21 @@ def test_expected_counts_are_those_of_tensorflow(v1: Any, name: str, more: dict[
         assert [value.shape for value in found] == [value.shape for value in expected]
 
 
+def test_the_sampler_of_one_thread_learns_as_the_other_does() -> None:
+    """TensorFlow's names differ in that its sampler must not be used by several threads."""
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        samplers = [
+            getattr(capstan.raw_ops, f"{kind}UnigramCandidateSampler")(
+                true_classes=np.int64([[1], [1]]), num_true=1, num_sampled=3, unique=False,
+                range_max=4, seed=5, seed2=6,
+            )
+            for kind in ("ThreadUnsafe", "Learned")
+        ]  # fmt: skip
+        for _ in range(3):
+            for found, expected in zip(*session.run(samplers), strict=True):
+                np.testing.assert_array_equal(found, expected)
+
+
 def test_fixed_weights_come_from_a_file_and_a_shard(v1: Any, tmp_path: pathlib.Path) -> None:
     file = tmp_path / "words"
     file.write_text("".join(f"word,{weight}\n" for weight in UNIGRAMS))

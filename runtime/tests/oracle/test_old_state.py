@@ -18,13 +18,17 @@ pytestmark = genuine.MARKS
 
 
 def node(definition: Any, name: str, op: str, *inputs: str, **attrs: Any) -> str:
-    """Add a node to a GraphDef. The values of attributes are types, texts, or lists of sizes."""
+    """Add a node to a GraphDef. Attributes are types, texts, numbers, or lists of sizes."""
     made = definition.node.add(name=name, op=op)
     made.input.extend(inputs)
     for key, value in attrs.items():
         attr = made.attr[key]
         if isinstance(value, bytes):
             attr.s = value
+        elif isinstance(value, bool):
+            attr.b = value
+        elif isinstance(value, float):
+            attr.f = value
         elif isinstance(value, list):
             attr.shape.SetInParent()
             for size in value:
@@ -76,14 +80,36 @@ def copies(definition: Any) -> None:
     node(definition, "third", "DebugIdentityV3", "second", T=1, tensor_name=b"second:0")
 
 
+def summaries(definition: Any) -> None:
+    node(definition, "zero", "Sub", "x", "x", T=1)
+    node(definition, "infinite", "Log", "zero", T=1)
+    node(definition, "traced", "DebugGradientIdentity", "y", T=1)
+    name = {"tensor_name": b"y:0"}
+    node(definition, "plain", "DebugNumericSummary", "traced", T=1, **name)
+    attrs: dict[str, Any] = {"lower_bound": 3.0, "upper_bound": 5.0, "mute_if_healthy": True}
+    node(definition, "bounded", "DebugNumericSummary", "y", T=1, **name, **attrs)
+    node(definition, "endless", "DebugNumericSummary", "infinite", T=1, lower_bound=0.0, **name)
+    node(
+        definition,
+        "small",
+        "DebugNumericSummary",
+        "x",
+        T=1,
+        lower_bound=1.0,
+        upper_bound=1.0,
+        **name,
+    )
+
+
 CASES: list[Any] = [
     (variables, "start:0", "read:0", "end:0", "end:0"),
     (stacks, ["last:0", "first:0", "close"]),
     (copies, ["seen:0", "count:0", "third:0"]),
+    (summaries, ["traced:0", "plain:0", "bounded:0", "endless:0", "small:0"]),
 ]
 
 
-@pytest.mark.parametrize("case", CASES, ids=["variables", "stacks", "copies"])
+@pytest.mark.parametrize("case", CASES, ids=["variables", "stacks", "copies", "summaries"])
 def test_old_graphs_give_the_values_of_tensorflow(v1: Any, tasks: genuine.Tasks, case: Any) -> None:
     expected, found = (run(v1, target, *case) for target in ("", tasks.target()))
     for values, wanted in zip(found, expected, strict=True):
@@ -92,6 +118,18 @@ def test_old_graphs_give_the_values_of_tensorflow(v1: Any, tasks: genuine.Tasks,
             wanted if isinstance(wanted, list) else [wanted], strict=True,
         ):  # fmt: skip
             np.testing.assert_array_equal(value, other)
+
+
+def test_the_identity_of_a_debugger_passes_references_and_gradients_on() -> None:
+    """TensorFlow has no kernel of it for references on CPUs."""
+    with capstan.Graph().as_default(), capstan.Session() as session:
+        cell = capstan.get_variable("cell", initializer=[1.0, 2.0], use_resource=False)
+        session.run(cell.initializer)
+        same = capstan.raw_ops.DebugGradientRefIdentity(input=cell._ref())
+        session.run(capstan.assign_add(same, [1.0, 1.0]))
+        found = capstan.raw_ops.DebugGradientIdentity(input=cell)
+        slope = capstan.gradients(found * found, cell)[0]
+        np.testing.assert_array_equal(session.run(slope), [4, 6])
 
 
 def test_a_placeholder_of_the_second_version_must_be_fed(v1: Any, tasks: genuine.Tasks) -> None:

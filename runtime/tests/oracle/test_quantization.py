@@ -96,6 +96,69 @@ def test_quantized_and_dequantized_numbers_are_those_of_tensorflow(
         np.testing.assert_array_equal(own, expected)
 
 
+SLICED = np.where(np.isfinite(SMALL), SMALL, 0)
+
+
+def sliced(tf: Any, name: str, axis: int, **attrs: Any) -> tuple[Any, list[Any]]:
+    """Return the result and the operands of a version of the op. Each slice has its own limits."""
+    limits = (-1.2, 3.4) if axis == -1 else CHANNELS
+    operands = [tf.constant(each, tf.float32) for each in (SLICED, *limits)]
+    names = dict(zip(("input", "input_min", "input_max"), operands, strict=True))
+    return getattr(tf.raw_ops, name)(**names, axis=axis, **attrs), operands
+
+
+@pytest.mark.parametrize("axis", [-1, 0, 2])
+@pytest.mark.parametrize("is_given", [False, True])
+def test_each_slice_is_quantized_between_limits_of_its_own(
+    v1: Any, axis: int, is_given: bool
+) -> None:
+    """TensorFlow 2.21 refuses limits of slices but for the third version and the gradient."""
+    slopes = GRAD[: SLICED.size].reshape(SLICED.shape)
+
+    def program(tf: Any) -> list[Any]:
+        y, operands = sliced(tf, "QuantizeAndDequantizeV3", axis, num_bits=5, range_given=is_given)
+        names = dict(zip(("input", "input_min", "input_max"), operands, strict=True))
+        found = [y, *tf.raw_ops.QuantizeAndDequantizeV4Grad(gradients=slopes, **names, axis=axis)]
+        for name in () if is_given and axis != -1 else ("V2", "V4"):
+            for mode in ("HALF_UP", "HALF_TO_EVEN"):
+                y, operands = sliced(
+                    tf, f"QuantizeAndDequantize{name}", axis, round_mode=mode, range_given=is_given
+                )
+                taken = operands if name == "V4" else operands[:1]
+                found += [y, *tf.gradients(y, taken, tf.constant(slopes))]
+        return found
+
+    for own, expected in zip(run(tf, program), run(v1, program), strict=True):
+        np.testing.assert_array_equal(own, expected)
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_the_versions_agree_on_limits_of_slices(axis: int) -> None:
+    def program(tf: Any) -> list[Any]:
+        return [
+            sliced(tf, f"QuantizeAndDequantize{name}", axis, num_bits=5, range_given=True)[0]
+            for name in ("V2", "V3", "V4")
+        ]
+
+    second, third, fourth = run(tf, program)
+    np.testing.assert_array_equal(second, third)
+    np.testing.assert_array_equal(fourth, third)
+
+
+@pytest.mark.parametrize("is_given", [False, True])
+def test_the_first_version_has_its_limits_as_attributes(is_given: bool) -> None:
+    """TensorFlow 2 builds no graph with it."""
+    x = np.where(np.isfinite(X), X, 0)[:500]
+
+    def program(tf: Any) -> list[Any]:
+        limits = {"input_min": -1.5, "input_max": 2.5}
+        options = {"num_bits": 5, "range_given": is_given}
+        first = tf.raw_ops.QuantizeAndDequantize(input=x, **limits, **options)
+        return [first, tf.raw_ops.QuantizeAndDequantizeV2(input=x, **limits, **options)]
+
+    np.testing.assert_array_equal(*run(tf, program))
+
+
 def run(tf: Any, program: Any) -> Any:
     with tf.Graph().as_default(), tf.Session() as session, np.errstate(all="ignore"):
         return session.run(program(tf))
@@ -120,6 +183,21 @@ def test_a_wrong_range_is_refused_as_in_tensorflow(v1: Any, call: Any, message: 
         value = call(tf.quantization)
         with pytest.raises(tf.errors.InvalidArgumentError, match=message):
             session.run(value)
+
+
+@pytest.mark.parametrize(
+    ("axis", "limits", "message"),
+    [(3, CHANNELS, "smaller than 3"), (0, ([0.0], [1.0]), "one element for each of 4 slices")],
+)
+def test_limits_that_fit_no_slices_are_refused(axis: int, limits: Any, message: str) -> None:
+    def program(tf: Any) -> Any:
+        x, *unknown = (tf.placeholder_with_default(np.float32(v), None) for v in (SMALL, *limits))
+        return tf.raw_ops.QuantizeAndDequantizeV4(
+            input=x, input_min=unknown[0], input_max=unknown[1], range_given=True, axis=axis
+        )
+
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
+        run(tf, program)
 
 
 def test_wrong_shapes_are_refused() -> None:

@@ -4,12 +4,15 @@ Source: tensorflow/python/distribute/cluster_resolver of 2019.
 """
 
 import abc
+import collections
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from capstan.api.absent import absent
-from capstan.core import cluster
+from capstan.client import session
+from capstan.core import cluster, devices
+from capstan.framework import graph as graphs
 
 __all__ = [
     "ClusterResolver", "SimpleClusterResolver", "TFConfigClusterResolver", "UnionResolver",
@@ -39,6 +42,24 @@ class ClusterResolver(abc.ABC):
         rpc_layer: str | None = None,
     ) -> str:
         """Return the session target of a task's master."""
+
+    def num_accelerators(
+        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+    ) -> Mapping[str, int]:
+        """Return how many devices of each type, such as CPU or GPU, the master of a task has.
+
+        The call opens a session to the master, with the settings `config_proto`. With a type and an
+        index of a task, only the devices of this task count.
+
+        Raises:
+            OpError: the master cannot be reached.
+        """
+        target = self.master(task_type, task_id)
+        with session.Session(target, graphs.Graph(), config_proto) as opened:
+            names = [devices.parse(each.name) for each in opened.list_devices()]
+        if target and task_type is not None and task_id is not None:
+            names = [each for each in names if (each.job, each.task) == (task_type, task_id)]
+        return collections.Counter(str(each.device_type) for each in names)
 
     def _target(self, task_type: str, task_id: int, rpc_layer: str | None) -> str:
         """Return the target of a task, with the protocol of this resolver if none is given."""
@@ -156,6 +177,12 @@ class UnionResolver(ClusterResolver):
             return self._target(task_type, task_id, rpc_layer)
         return self._resolvers[0].master(rpc_layer=rpc_layer)
 
+    def num_accelerators(
+        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+    ) -> Mapping[str, int]:
+        """Return the numbers of devices that the first resolver finds."""
+        return self._resolvers[0].num_accelerators(task_type, task_id, config_proto)
+
 
 def _merged(parts: list[Any]) -> Any:
     """Return the tasks of one job in several clusters, each a list or a dictionary."""
@@ -223,6 +250,18 @@ class TFConfigClusterResolver(ClusterResolver):
         if job is None or index is None:
             raise ValueError("TF_CONFIG names no task: give task_type and task_id")
         return self._target(job, index, rpc_layer)
+
+    def num_accelerators(
+        self, task_type: str | None = None, task_id: int | None = None, config_proto: Any = None
+    ) -> Mapping[str, int]:
+        """Return how many devices of each type a task has. The default is this task.
+
+        Raises:
+            OpError: the task cannot be reached.
+        """
+        job = self.task_type if task_type is None else task_type
+        index = self.task_id if task_id is None else task_id
+        return super().num_accelerators(job, index, config_proto)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,7 @@ from capstan.api import (
     distribution_inputs,
     distribution_modes,
     nest,
+    numpy_inputs,
     variable_creation,
     while_ops,
 )
@@ -79,6 +80,10 @@ class StrategyExtended:
 
     def update_config(self, config_proto: Any) -> None:
         """Change the settings of a session as the strategy needs."""
+
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+        """Return what `Strategy.experimental_make_numpy_dataset` returns."""
+        return numpy_inputs.dataset_of(numpy_input, session)
 
     @property
     def worker_devices(self) -> tuple[str, ...]:

@@ -126,6 +126,17 @@ class Strategy:
         """
         return self._extended.distributed_dataset(dataset, is_split=True)
 
+    def experimental_make_numpy_dataset(self, numpy_input: Any, session: Any = None) -> Any:
+        """Return the dataset of the slices of arrays along axis 0. The arrays may be nested.
+
+        The arrays are in variables of the default graph and not in the graph itself, so they may be
+        large. `session` assigns them, by default the default session. A list is an array.
+
+        Raises:
+            ValueError: there is no session.
+        """
+        return self._extended.experimental_make_numpy_dataset(numpy_input, session)
+
     def experimental_distribute_datasets_from_function(
         self, dataset_fn: Callable[[distribution_inputs.InputContext], Any]
     ) -> Any:

@@ -13,9 +13,10 @@ from capstan.api import metrics as metrics_of_tf
 from capstan.api.absent import absent
 from capstan.api.counting_ops import confusion_matrix as confusion_matrix
 from capstan.api.scoped import scoped
-from capstan.contrib import metric_moments, metric_rates
+from capstan.contrib import metric_moments, metric_rates, metric_values
 from capstan.contrib.metric_moments import *
 from capstan.contrib.metric_rates import *
+from capstan.contrib.metric_values import *
 from capstan.core import alias, dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -25,6 +26,7 @@ __all__ = [
     *("sparse_recall_at_top_k", "streaming_sparse_precision_at_top_k"),
     *metric_moments.__all__,
     *metric_rates.__all__,
+    *metric_values.__all__,
 ]
 
 _SWAPPED: Final[Mapping[str, str]] = {

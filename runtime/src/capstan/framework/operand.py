@@ -118,8 +118,36 @@ class Operand:
 
     __hash__ = object.__hash__
 
+    def experimental_ref(self) -> "Reference":
+        """Return an object that may be a key of dictionaries, also in TensorFlow 2."""
+        return Reference(self)
+
     def __iter__(self) -> NoReturn:
         raise TypeError(f"'{type(self).__name__}' object is not iterable.")
+
+
+class Reference:
+    """Refers to an operand. Two references are equal if they refer to the same object."""
+
+    __slots__ = ("_referred",)
+
+    def __init__(self, referred: Operand) -> None:
+        self._referred = referred
+
+    def deref(self) -> Any:
+        """Return the operand."""
+        return self._referred
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Reference):
+            raise TypeError(f"Cannot compare a reference with {other!r}, which is no reference")
+        return self._referred is other._referred
+
+    def __hash__(self) -> int:
+        return id(self._referred)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._referred!r}>"
 
 
 def bind(

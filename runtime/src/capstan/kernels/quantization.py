@@ -181,17 +181,13 @@ def _check_bits(node: NodeContext, bits: int) -> None:
 
 def _rounding(node: NodeContext, is_up: bool) -> Callable[[Array, Array, Array, int], Any]:
     """Return a function that rounds to the levels of an integer of a number of bits."""
-    if node.attrs["axis"] != -1:
-        raise invalid("QuantizeAndDequantize: axis must be -1, as in TensorFlow 1")
-    is_signed, is_given = bool(node.attrs["signed_input"]), bool(node.attrs["range_given"])
-    is_narrow = bool(node.attrs["narrow_range"])
+    axis, is_given = int(node.attrs.get("axis", -1)), bool(node.attrs["range_given"])
+    is_signed, is_narrow = bool(node.attrs["signed_input"]), bool(node.attrs.get("narrow_range"))
 
-    def quantize(x: Array, low: Array, high: Array, bits: int) -> Any:
-        if is_given:
-            _check_scalars(x, low, high)
-            if low > high:
-                raise invalid(f"Invalid range: input_min {low} > input_max {high}")
-        elif not x.size:
+    def quantize(x: Array, low: Any, high: Any, bits: int) -> Any:
+        if is_given and low > high:
+            raise invalid(f"Invalid range: input_min {low} > input_max {high}")
+        if not x.size and not is_given:
             return x.copy()
         kind = x.dtype.type
         first = -(2 ** (bits - 1)) + is_narrow if is_signed else 0
@@ -204,7 +200,68 @@ def _rounding(node: NodeContext, is_up: bool) -> Callable[[Array, Array, Array, 
         whole = np.floor(product + kind(0.5)) if is_up else np.rint(product)
         return whole * inverse
 
-    return quantize
+    def quantize_all(x: Array, low: Array, high: Array, bits: int) -> Any:
+        if axis == -1:
+            if is_given:
+                _check_scalars(x, low, high)
+            return quantize(x, low, high, bits)
+        slices = _slices(x, axis)
+        if is_given:
+            _check_vectors(slices, low, high)
+        limits = zip(low, high, strict=True) if is_given else [(None, None)] * len(slices)
+        found = [quantize(each, *pair, bits) for each, pair in zip(slices, limits, strict=True)]
+        return np.stack(found, axis) if found else x.copy()
+
+    return quantize_all
+
+
+def _slices(x: Array, axis: int) -> Array:
+    if not 0 <= axis < x.ndim:
+        raise invalid(f"Axis should be at least 0 and smaller than {x.ndim}, but is {axis}")
+    return np.moveaxis(x, axis, 0)
+
+
+def _check_vectors(slices: Array, low: Array, high: Array) -> None:
+    for name, limit in (("input_min", low), ("input_max", high)):
+        if limit.shape != slices.shape[:1]:
+            raise invalid(
+                f"{name} must have one element for each of {len(slices)} slices, but its shape is "
+                f"{show(limit.shape)}"
+            )
+
+
+def _inside(node: NodeContext) -> Function:
+    """The gradient is that of the numbers between the limits, and 0 elsewhere."""
+    axis = int(node.attrs["axis"])
+
+    def slopes(grad: Array, x: Array, low: Array, high: Array) -> tuple[Any, Any, Any]:
+        if grad.shape != x.shape:
+            raise invalid(
+                f"gradient and input must have the same shape, but have {show(grad.shape)} and "
+                f"{show(x.shape)}"
+            )
+        zeros = np.zeros_like(low), np.zeros_like(high)
+        if axis == -1:
+            _check_scalars(x, low, high)
+        else:
+            _check_vectors(_slices(x, axis), low, high)
+            beside = tuple(-1 if each == axis else 1 for each in range(x.ndim))
+            low, high = low.reshape(beside), high.reshape(beside)
+        return np.where((x >= low) & (x <= high), grad, grad.dtype.type(0)), *zeros
+
+    return slopes
+
+
+def _round_between(node: NodeContext) -> Function:
+    """The first version has its limits as attributes."""
+    quantize, bits = _rounding(node, is_up=False), node.attrs["num_bits"]
+    _check_bits(node, bits)
+
+    def quantized(x: Array) -> Any:
+        low, high = (x.dtype.type(node.attrs[name]) for name in ("input_min", "input_max"))
+        return quantize(x, np.asarray(low), np.asarray(high), bits)
+
+    return quantized
 
 
 def _scaled(low: Any, high: Any, first: Any, last: Any) -> tuple[Any, Any, Any, Any]:
@@ -225,5 +282,8 @@ register(Kernel("FakeQuantWithMinMaxArgsGradient", _quantize_slope))
 for _suffix, _check in (("", _check_scalars), ("PerChannel", _check_channels)):
     register(Kernel(f"FakeQuantWithMinMaxVars{_suffix}", _quantize_between(_check)))
     register(Kernel(f"FakeQuantWithMinMaxVars{_suffix}Gradient", _slopes_between(_check)))
+register(Kernel("QuantizeAndDequantize", _round_between))
 register(Kernel("QuantizeAndDequantizeV2", _round))
+register(Kernel("QuantizeAndDequantizeV4", _round))
+register(Kernel("QuantizeAndDequantizeV4Grad", _inside))
 register(Kernel("QuantizeAndDequantizeV3", _round_to_bits))

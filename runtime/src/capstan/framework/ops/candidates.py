@@ -39,6 +39,7 @@ for _name, _attrs, _minima in (
     ("UniformCandidateSampler", _RANGE, {"range_max": 1}),
     ("LogUniformCandidateSampler", _RANGE, {"range_max": 1}),
     ("LearnedUnigramCandidateSampler", _RANGE, {"range_max": 1}),
+    ("ThreadUnsafeUnigramCandidateSampler", _RANGE, {"range_max": 1}),
     (
         "FixedUnigramCandidateSampler",
         {

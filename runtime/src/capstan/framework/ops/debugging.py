@@ -2,15 +2,22 @@
 (core/ops/{debug_ops,control_flow_ops}.cc). Here the copies are the tensors themselves.
 """
 
+import math
 from typing import Any
 
+from capstan.core import shapes
 from capstan.framework import facts
-from capstan.framework.opdef import Gradients, Op, OpDef, Raw, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules
 
 
 def _passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return grads
+
+
+def _summary(ctx: ShapeContext) -> rules.Shapes:
+    rank = shapes.rank(ctx.inputs[0])
+    return ((None if rank is None else 14 + rank,),)
 
 
 _COPY: dict[str, Any] = {"tensor_name": b"", "debug_ops_spec": []}
@@ -53,6 +60,33 @@ for _name, _attrs in _COPIES.items():
             host=() if _name == "Copy" else ("input", "output"),
         )
     )
+for _name, _kind in (("DebugGradientIdentity", "T"), ("DebugGradientRefIdentity", "Ref(T)")):
+    define(
+        OpDef(
+            _name,
+            (f"input: {_kind}",),
+            (f"output: {_kind}",),
+            shape=rules.unchanged,
+            gradient=_passed_on,
+        )
+    )
+define(
+    OpDef(
+        "DebugNumericSummary",
+        ("input: T",),
+        ("output: float64",),
+        attrs={
+            **_TENSOR,
+            "lower_bound": -math.inf,
+            "upper_bound": math.inf,
+            "mute_if_healthy": False,
+            "gated_grpc": False,
+        },
+        shape=_summary,
+        not_differentiable=True,
+        host=("input", "output"),
+    )
+)
 define(
     OpDef(
         "DebugNanCount",

@@ -52,6 +52,22 @@ def _slopes(name: str) -> Callable[[Op, Gradients, Raw], Gradients]:
     return gradient
 
 
+def _of_slices(ctx: ShapeContext) -> rules.Shapes:
+    axis = int(ctx.attrs["axis"])
+    if axis == -1:
+        return _of_scalars(ctx)
+    inputs = shapes.with_rank_at_least(ctx.inputs[0], axis + 1)
+    size: shapes.Shape = (None,) if inputs is None else (inputs[axis],)
+    for limit in ctx.inputs[1:3]:
+        size = shapes.merge(size, limit)
+    return (inputs,)
+
+
+def _inside(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    axis = op.get_attr("axis")
+    return tuple(raw.QuantizeAndDequantizeV4Grad(grads[0], *op.inputs, axis=axis))
+
+
 def _straight(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     """The rounding has a slope of 0 nearly everywhere, so the gradient leaves the rounding out."""
     return (grads[0], *(None for _ in op.inputs[1:]))
@@ -105,35 +121,68 @@ for _name, _shape, _slope_shape in (
             host=_HOST,
         )
     )
-define(
-    OpDef(
-        "QuantizeAndDequantizeV2",
-        ("input: T", "input_min: T", "input_max: T"),
-        ("output: T",),
-        attrs={
-            "signed_input": True,
-            "num_bits": 8,
-            "range_given": False,
-            "round_mode": b"HALF_TO_EVEN",
-            "narrow_range": False,
-            "axis": -1,  # since TensorFlow 2.2
-        },
-        shape=_of_scalars,
-        gradient=_straight,
-        types={"T": typesets.WIDE},
-        choices={"round_mode": (b"HALF_TO_EVEN", b"HALF_UP")},
-        host=("input_min", "input_max"),
+_ROUNDING = {
+    "signed_input": True,
+    "num_bits": 8,
+    "range_given": False,
+    "round_mode": b"HALF_TO_EVEN",
+    "narrow_range": False,
+    "axis": -1,  # since TensorFlow 2.2
+}
+for _name, _gradient in (
+    ("QuantizeAndDequantizeV2", _straight),
+    ("QuantizeAndDequantizeV4", _inside),
+):
+    define(
+        OpDef(
+            _name,
+            ("input: T", "input_min: T", "input_max: T"),
+            ("output: T",),
+            attrs=_ROUNDING,
+            shape=_of_slices,
+            gradient=_gradient,
+            types={"T": typesets.WIDE},
+            choices={"round_mode": (b"HALF_TO_EVEN", b"HALF_UP")},
+            host=("input_min", "input_max"),
+        )
     )
-)
 define(
     OpDef(
         "QuantizeAndDequantizeV3",
         ("input: T", "input_min: T", "input_max: T", "num_bits: int32"),
         ("output: T",),
         attrs={"signed_input": True, "range_given": True, "narrow_range": False, "axis": -1},
-        shape=_of_scalars,
+        shape=_of_slices,
         gradient=_straight,
         types={"T": typesets.WIDE},
         host=("input_min", "input_max", "num_bits"),
+    )
+)
+define(
+    OpDef(
+        "QuantizeAndDequantizeV4Grad",
+        ("gradients: T", "input: T", "input_min: T", "input_max: T"),
+        ("input_backprop: T", "input_min_backprop: T", "input_max_backprop: T"),
+        attrs={"axis": -1},
+        shape=lambda ctx: (shapes.merge(*ctx.inputs[:2]), *ctx.inputs[2:]),
+        types={"T": typesets.WIDE},
+        host=("input_min", "input_max", "input_min_backprop", "input_max_backprop"),
+    )
+)
+define(
+    OpDef(
+        "QuantizeAndDequantize",
+        ("input: T",),
+        ("output: T",),
+        attrs={
+            "signed_input": True,
+            "num_bits": 8,
+            "range_given": False,
+            "input_min": 0.0,
+            "input_max": 0.0,
+        },
+        shape=rules.unchanged,
+        gradient=_straight,
+        types={"T": typesets.WIDE},
     )
 )

@@ -55,7 +55,8 @@ def _from_largest(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     # This exchange of two axes is its own inverse.
     order = list(range(rank))
     order[axis], order[-1] = order[-1], order[axis]
-    turned = activations.from_largest(*(raw.Transpose(each, order) for each in operands), raw)
+    x, places, grad = (raw.Transpose(each, order) for each in operands)
+    turned = activations.from_largest(x, places, grad, raw)
     return (raw.Transpose(turned, order),)
 
 
