@@ -55,9 +55,7 @@ def test_an_operator_waits_for_the_crd_and_then_serves_jobs(
         assert operator.healthy()
         assert not operator.ready()
         cluster.apply(older(tmp_path))
-        wait.until(
-            lambda: "does not drop status.removed" in operator.tail(), else_show=operator.tail
-        )
+        wait.until(lambda: "lacks status.removed" in operator.tail(), else_show=operator.tail)
         assert not operator.ready()
         cluster.apply(CRD)
         operator.wait_ready()

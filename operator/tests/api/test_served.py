@@ -1,4 +1,4 @@
-"""The fields that an old CRD would drop are found in the OpenAPI document of the API server."""
+"""The fields that an old CRD lacks are found in the OpenAPI document of the API server."""
 
 import copy
 from typing import Any

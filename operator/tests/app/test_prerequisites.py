@@ -1,4 +1,4 @@
-"""The operator does not lead while the API server would drop a part of its status."""
+"""The operator does not lead while the API server would refuse its status."""
 
 import asyncio
 import copy
@@ -68,7 +68,7 @@ def test_a_crd_that_lacks_fields_of_the_status_is_waited_for_with_the_remedy(
         del cluster.schema["properties"]["status"]["properties"][name]
     reason = waited(tmp_path, cluster, lambda: setattr(cluster, "schema", new))
     assert reason == (
-        "a newer CRD, which does not drop status.epoch, status.restarts, status.tasks and 1 more; "
+        "a newer CRD: the served one lacks status.epoch, status.restarts, status.tasks and 1 more; "
         "kubectl apply -f crds/trainingjobs.capstan.dev.yaml"
     )
     assert [record.getMessage() for record in caplog.records] == [f"waiting for {reason}"]

@@ -1,7 +1,8 @@
 """What the CRD of an API server lacks. An older release of Capstan may have installed it.
 
-The API server drops every field that its CRD does not have, without an error to the operator. From
-a status that lost fields the operator would draw wrong conclusions: it could count a failure twice.
+The API server refuses a status with a field that its CRD does not have. The operator could then
+start no task, because it acts only after it has written its intention. It drops such a field of the
+spec, unless the client of the user asks for an error.
 """
 
 from collections.abc import Iterator, Mapping
@@ -40,7 +41,7 @@ def _schema(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _missing(wanted: Schema, served: Mapping[str, Any], path: str) -> Iterator[str]:
-    """Yield the paths of the fields below `path` that `served` drops, the outermost only."""
+    """Yield the paths of the fields below `path` that `served` lacks, the outermost only."""
     if served.get(_KEEPS_ALL):
         return
     for name, schema in wanted.get("properties", {}).items():

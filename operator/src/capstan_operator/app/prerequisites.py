@@ -20,9 +20,9 @@ log = logging.getLogger(__name__)
 
 
 async def wait_for_crd(rest: Rest, health: Health) -> None:
-    """Wait until the API server answers and has a CRD that keeps every field of the status.
+    """Wait until the API server answers and has a CRD with every field of the status.
 
-    A CRD that lacks fields of the spec is only reported: users cannot set these fields.
+    A CRD that lacks fields of the spec is only reported: jobs cannot use these fields.
     """
     logged = ""
     while True:
@@ -33,7 +33,7 @@ async def wait_for_crd(rest: Rest, health: Health) -> None:
                 if lacking:
                     log.warning("jobs cannot use %s: the CRD is old; %s", _shown(lacking), _REMEDY)
                 return
-            health.waiting_for = f"a newer CRD, which does not drop {_shown(lacking)}; {_REMEDY}"
+            health.waiting_for = f"a newer CRD: the served one lacks {_shown(lacking)}; {_REMEDY}"
         except NotFound:
             health.waiting_for = f"the CRD; {_REMEDY}"
         except ApiError as error:
