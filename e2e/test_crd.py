@@ -6,6 +6,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+import yaml
 
 from conftest import CRD, users_environment
 from testbed import control, wait
@@ -35,11 +36,26 @@ def story(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[Story]:
         yield Story(empty, kubelet, operator, space)
 
 
-def test_an_operator_waits_for_the_crd_and_then_serves_jobs(story: Story) -> None:
+def older(folder: pathlib.Path) -> pathlib.Path:
+    """Return the file of a CRD that lacks a field of the status."""
+    crd = yaml.safe_load(CRD.read_text())
+    (version,) = crd["spec"]["versions"]
+    del version["schema"]["openAPIV3Schema"]["properties"]["status"]["properties"]["removed"]
+    path = folder / "older.yaml"
+    path.write_text(yaml.safe_dump(crd))
+    return path
+
+
+def test_an_operator_waits_for_the_crd_and_then_serves_jobs(
+    story: Story, tmp_path: pathlib.Path
+) -> None:
     cluster, operator = story.cluster, story.operator
     with kept(operator) as lives:
         wait.until(lambda: "waiting for the CRD" in operator.tail(), else_show=operator.tail)
         assert operator.healthy()
+        assert not operator.ready()
+        cluster.apply(older(tmp_path))
+        wait.until(lambda: "lacks status.removed" in operator.tail(), else_show=operator.tail)
         assert not operator.ready()
         cluster.apply(CRD)
         operator.wait_ready()

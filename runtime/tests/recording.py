@@ -98,8 +98,8 @@ class Recorder:
     def close_session(self, handle: str) -> None:
         self._note("close", handle)
 
-    def reset(self, containers: Sequence[str]) -> None:
-        self._note("reset", list(containers))
+    def reset(self, containers: Sequence[str], device_filters: Sequence[str]) -> None:
+        self._note("reset", list(containers), list(device_filters))
 
     def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
         return self._note("devices", handle)  # type: ignore[no-any-return]

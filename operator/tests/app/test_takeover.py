@@ -10,7 +10,7 @@ from aiohttp import web
 from kube import server as servers
 from kube.server import Asked, Document, refusal
 
-from capstan_operator.app import main
+from capstan_operator.app import main, prerequisites
 from capstan_operator.app.health import Health
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
@@ -57,7 +57,7 @@ def test_a_new_leader_waits_for_the_crd_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The last leader may have ended because the CRD was deleted."""
-    monkeypatch.setattr(main, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(prerequisites, "POLL_SECONDS", 0.01)
 
     async def scenario() -> None:
         cluster = Cluster()

@@ -1,6 +1,9 @@
 """The folder of a job belongs to one run at a time. A new run keeps the checkpoints."""
 
+import errno
+import fcntl
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,38 @@ def test_a_folder_is_claimed_once(path: Path) -> None:
         folder.claim(path)
     first.close()
     folder.claim(path).close()
+
+
+def test_a_folder_that_is_deleted_while_it_is_claimed_is_made_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise two processes could run the job, each with the lock of another file."""
+    take, left = folder._locked, [True]
+
+    def delete_first(lock: int) -> bool:
+        if left:
+            left.clear()
+            shutil.rmtree(path)
+        return take(lock)
+
+    monkeypatch.setattr(folder, "_locked", delete_first)
+    claimed = folder.claim(path)
+    assert folder.is_held(path)
+    with pytest.raises(Invalid, match="is run by another capstanctl"):
+        folder.claim(path)
+    claimed.close()
+
+
+def test_a_file_system_without_locks_is_refused(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(Invalid, match=r"cannot lock .*: No locks available; run capstanctl"):
+        folder.claim(path)
+    assert not folder.is_held(path)
 
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:

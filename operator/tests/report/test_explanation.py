@@ -1,5 +1,6 @@
 """An explanation fits on one screen: why a job does not run, and the next action."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import pytest
@@ -8,7 +9,7 @@ from report.jobs import NOON, ago, condition, job, row
 from capstan_operator.api.spec import RunPolicy
 from capstan_operator.api.status import Phase, Progress, Restarts, TaskState
 from capstan_operator.reconcile import observe
-from capstan_operator.report import explanation
+from capstan_operator.report import duration, explanation
 from capstan_operator.report.job import Job
 
 LOG = "Traceback (most recent call last):\n  File x\nValueError: no\n"
@@ -63,6 +64,44 @@ def test_a_healthy_job_needs_nothing() -> None:
         "What to do",
         "  Nothing.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "seconds", "is_quiet"),
+    [
+        ({}, 299, False),
+        ({}, 720, True),
+        ({"steps_per_second": 0.01}, 720, False),
+        ({"steps_per_second": 0.01}, 1000, True),
+    ],
+)
+def test_a_job_that_stands_still_without_a_deadline_is_not_called_healthy(
+    fields: dict[str, float], seconds: int, is_quiet: bool
+) -> None:
+    progress = Progress(step=70, advanced_at=ago(seconds), **fields)
+    shown = job(Phase.RUNNING, row("worker-0"), progress=progress)
+    shown = replace(
+        shown, status=shown.status.model_copy(update={"last_transition_time": ago(4000)})
+    )
+    lines = screen(shown)
+    if not is_quiet:
+        assert lines[-1] == "  Nothing."
+        return
+    again = "To restart a job that stands still, set spec.runPolicy.progressDeadlineSeconds. It may"
+    assert lines[1:] == [
+        f"  every task runs at step 70, and there is no new step for {duration.show(seconds)}",
+        "What to do",
+        "  If it should train, read what the tasks wrote: capstanctl logs digits -n team-a",
+        f"  {again} be set while the job runs.",
+    ]
+    limited = replace(shown, run_policy=RunPolicy(progress_deadline_seconds=3600))
+    assert screen(limited) == lines[:-1]
+    assert screen(replace(shown, is_local=True)) == lines[:-1]
+
+
+def test_the_time_before_all_tasks_ran_again_is_no_silence() -> None:
+    progress = Progress(step=70, advanced_at=ago(5000))
+    assert screen(job(Phase.RUNNING, row("worker-0"), progress=progress))[-1] == "  Nothing."
 
 
 BOTH = RunPolicy(active_deadline_seconds=3600, pending_deadline_seconds=600)

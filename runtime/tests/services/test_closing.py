@@ -49,9 +49,7 @@ class Task(worker.Worker):
         is_isolated: bool = False,
     ) -> int:
         self.before()
-        handle = super().register_graph(
-            session, part, master, deadline, registration, is_isolated
-        )
+        handle = super().register_graph(session, part, master, deadline, registration, is_isolated)
         self.registered.append(handle)
         self.after()
         return handle

@@ -1,4 +1,4 @@
-"""A master refuses an invalid extension and keeps the session as it was."""
+"""A master refuses invalid extensions, and clears all tasks that answer."""
 
 import contextlib
 from collections.abc import Iterator
@@ -8,6 +8,7 @@ import clusters
 import numpy as np
 import pytest
 
+import capstan as tf
 from capstan import errors
 from capstan.core import config, dtypes, function, node
 from capstan.services import targets
@@ -99,3 +100,25 @@ def test_a_tensor_that_is_fed_twice_is_an_invalid_argument(master: interfaces.Ma
     values = {name: np.float32(place) for place, name in enumerate(["x", "x:0"])}
     with pytest.raises(errors.InvalidArgumentError, match='Endpoint "x:0" fed more than once'):
         master.run_step(session, values, ["x:0"], [], NO_OPTIONS)
+
+
+def test_a_reset_clears_the_tasks_that_answer_and_names_the_one_that_does_not() -> None:
+    servers = clusters.start(ps=3, worker=1)
+    target = servers["worker:0"].target
+    with tf.Graph().as_default():
+        counts = []
+        for number in (1, 2):
+            with tf.device(f"/job:ps/task:{number}"):
+                counts.append(tf.get_variable(f"count{number}", initializer=1.0))
+        settings = tf.ConfigProto(device_filters=["/job:ps/task:1", "/job:ps/task:2"])
+        with tf.Session(target, config=settings) as session:
+            session.run(tf.global_variables_initializer())
+        servers["worker:0"].master.reset([], ["/job:ps/task:2"])
+        with tf.Session(target, config=settings) as session:
+            assert session.run(tf.is_variable_initialized(counts[0]))
+            assert not session.run(tf.is_variable_initialized(counts[1]))
+        servers["ps:0"].stop()
+        with pytest.raises(errors.UnavailableError, match="From /job:ps/replica:0/task:0"):
+            tf.Session.reset(target)
+        with tf.Session(target, config=settings) as session:
+            assert not session.run(tf.is_variable_initialized(counts[0]))

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from capstan_operator.app import health as probes
+from capstan_operator.app import prerequisites
 from capstan_operator.app import settings as arguments
 from capstan_operator.app.health import Health
 from capstan_operator.app.metrics import Metrics
@@ -22,14 +23,8 @@ from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.service import Operator, first_of
 from capstan_operator.app.settings import Settings
 from capstan_operator.errors import Invalid
-from capstan_operator.kube import paths
-from capstan_operator.kube.errors import ApiError, NotFound
 from capstan_operator.kube.lease import Lease
 from capstan_operator.kube.rest import Rest
-
-POLL_SECONDS = 2.0
-"""The pause between checks for the CRD. kopf starts only when the CRD exists, because kopf does not
-notice a CRD that is created later."""
 
 ALLOCATIONS = 50_000
 """How many containers are made between two runs of Python's garbage collector, which is needed only
@@ -82,7 +77,7 @@ async def _lead(
     rest: Rest, lease: Lease, operator: Operator, metrics: Metrics, health: Health
 ) -> None:
     """Wait for the Lease, and serve jobs until the CRD is gone. Release the Lease at the end."""
-    await _crd(rest, health)
+    await prerequisites.wait_for_crd(rest, health)
 
     def waiting(fault: str) -> None:
         # A standby is ready: it takes over as soon as the Lease is free.
@@ -95,7 +90,7 @@ async def _lead(
     async def act() -> None:
         # Days may have passed since the CRD was last seen, and kopf does not notice a CRD that
         # is created after kopf has started.
-        await _crd(rest, health)
+        await prerequisites.wait_for_crd(rest, health)
         health.waiting_for = "the first comparison with the cluster"
         await operator.lead()
 
@@ -128,23 +123,6 @@ async def _hold(lease: Lease) -> None:
     log.critical("the Lease is lost: this process exits, and another process may lead")
     logging.shutdown()
     os._exit(1)
-
-
-async def _crd(rest: Rest, health: Health) -> None:
-    """Wait until the API server answers and has the CRD."""
-    logged = ""
-    while True:
-        try:
-            await rest.get(paths.GROUP_VERSION)
-            return
-        except NotFound:
-            health.waiting_for = "the CRD; kubectl apply -f crds/trainingjobs.capstan.dev.yaml"
-        except ApiError as error:
-            health.waiting_for = f"the API server: {error}"
-        if health.waiting_for != logged:
-            logged = health.waiting_for
-            log.info("waiting for %s", logged)
-        await asyncio.sleep(POLL_SECONDS)
 
 
 def _log_to_stderr(*, verbose: bool) -> None:

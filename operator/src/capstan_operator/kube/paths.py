@@ -10,10 +10,19 @@ GROUP = f"/apis/{names.GROUP}"
 """The path of the group, which lists its served versions. Answers 404 without the CRD."""
 GROUP_VERSION = f"{GROUP}/{names.VERSION}"
 """The path of the list of the group's resources. Answers 404 while the CRD is not installed."""
+SCHEMAS = f"/openapi/v3{GROUP_VERSION}"
+"""The path of the OpenAPI document of the group and version, which every user may read."""
 GROUPS = "/apis"
 """The path of the list of all groups and their versions."""
 WITHOUT_METADATA = frozenset(
-    {VERSION, GROUP, GROUP_VERSION, GROUPS, *(f"/apis/{each.version}" for each in gang.BACK_ENDS)}
+    {
+        VERSION,
+        GROUP,
+        GROUP_VERSION,
+        SCHEMAS,
+        GROUPS,
+        *(f"/apis/{each.version}" for each in gang.BACK_ENDS),
+    }
 )
 """Paths whose answers are not objects."""
 _CORE = "/api/v1"
@@ -129,9 +138,11 @@ def node(name: str) -> str:
 def resource(path: str) -> str:
     """Return the resource of a path as RBAC names it, such as `trainingjobs/status`.
 
-    Return "" for the path of a group.
+    Return "" for the path of a group or of its schemas.
     """
     segments = path.strip("/").split("/")
+    if segments[0] == "openapi":
+        return ""
     segments = segments[2:] if segments[0] == "api" else segments[3:]
     if segments[:1] == ["namespaces"] and len(segments) > 2:
         segments = segments[2:]

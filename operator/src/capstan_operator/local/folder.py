@@ -103,25 +103,30 @@ class Folder:
 def claim(path: Path) -> Folder:
     """Create the folder if it does not exist, and lock it.
 
-    Raises `errors.Invalid` if it cannot be written, if another `capstanctl` holds the lock, or if
-    tasks of a killed `capstanctl` have not ended yet.
+    Raises `errors.Invalid` if it cannot be written or locked, if another `capstanctl` holds the
+    lock, or if tasks of a killed `capstanctl` have not ended yet.
     """
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-        lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
-    except OSError as fault:
-        raise _refusal(
-            f"cannot keep its state in {path}: {fault.strerror}; "
-            "run capstanctl in a directory where you may write"
-        ) from fault
-    if not _locked(lock):
-        holder = os.read(lock, 20).decode(errors="replace").strip()
-        os.close(lock)
-        raise _refusal(
-            f"is run by another capstanctl (process {holder}), or some of its tasks have not ended "
-            f"yet; wait for their end, stop that capstanctl, or run the job in another directory "
-            f"({path / 'lock'} is held)"
-        )
+    while True:
+        lock = _opened(path)
+        try:
+            is_free = _locked(lock)
+        except OSError as fault:
+            os.close(lock)
+            raise _refusal(
+                f"cannot lock {path / 'lock'}: {fault.strerror}; run capstanctl in a directory of "
+                "a file system with locks, for example of this machine's disk"
+            ) from fault
+        if not is_free:
+            holder = os.read(lock, 20).decode(errors="replace").strip()
+            os.close(lock)
+            raise _refusal(
+                f"is run by another capstanctl (process {holder}), or some of its tasks have not "
+                "ended yet; wait for their end, stop that capstanctl, or run the job in another "
+                f"directory ({path / 'lock'} is held)"
+            )
+        if _is_at(path / "lock", lock):
+            break
+        os.close(lock)  # somebody has removed the folder since it was opened
     with contextlib.suppress(OSError):
         os.ftruncate(lock, 0)
         os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
@@ -138,9 +143,31 @@ def is_held(path: Path) -> bool:
         fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
+    except OSError:  # the file system has no locks, so no run has claimed the folder
+        return False
     finally:
         os.close(lock)
     return False
+
+
+def _opened(path: Path) -> int:
+    """Create the folder and its lock if they do not exist, and open the lock."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        return os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as fault:
+        raise _refusal(
+            f"cannot keep its state in {path}: {fault.strerror}; "
+            "run capstanctl in a directory where you may write"
+        ) from fault
+
+
+def _is_at(path: Path, opened: int) -> bool:
+    """Say whether an open file is still the file at this path."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(opened))
+    except FileNotFoundError:
+        return False
 
 
 def _locked(lock: int) -> bool:

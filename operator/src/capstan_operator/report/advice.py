@@ -81,9 +81,12 @@ _FINAL = {
 }
 
 
-def advice(job: Job, failed: LastFailure | None) -> tuple[str, ...]:
-    """Return what the user can do, one sentence each, the most important first."""
-    lines = [*_of_job(job), *_of_tasks(job)]
+def advice(job: Job, failed: LastFailure | None, *, is_quiet: bool) -> tuple[str, ...]:
+    """Return what the user can do, one sentence each, the most important first.
+
+    `is_quiet` says that the job runs and shows no new step for long.
+    """
+    lines = [*_of_job(job), *(_of_silence(job) if is_quiet else ()), *_of_tasks(job)]
     if not job.is_over or job.status.phase is Phase.FAILED:
         lines += _of_failure(job, failed)
     return tuple(dict.fromkeys(lines)) or (_NOTHING,)
@@ -111,6 +114,18 @@ def _of_job(job: Job) -> Iterator[str]:
         yield from _of_ended_servers(job)
         if job.status.phase is Phase.RUNNING and job.status.progress is None:
             yield f"If it should train by now, read what the tasks wrote: {_command(job, 'logs')}"
+
+
+def _of_silence(job: Job) -> Iterator[str]:
+    """Yield what to do about a job whose tasks all run, but which seems to stand still."""
+    if job.is_deleted or job.manager != names.MANAGER:
+        return
+    yield f"If it should train, read what the tasks wrote: {_command(job, 'logs')}"
+    if not job.is_local and job.run_policy.progress_deadline_seconds is None:
+        yield (
+            "To restart a job that stands still, set spec.runPolicy.progressDeadlineSeconds. It "
+            "may be set while the job runs."
+        )
 
 
 def _of_ended_servers(job: Job) -> Iterator[str]:

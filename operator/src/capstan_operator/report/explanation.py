@@ -10,7 +10,7 @@ from capstan_operator.api.names import TaskName
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import words
 from capstan_operator.reconcile.policies import deadline, failure
-from capstan_operator.report import advice, duration, failures
+from capstan_operator.report import advice, duration, failures, quiet
 from capstan_operator.report.job import Job
 
 MOST_WAITS = 8
@@ -108,23 +108,24 @@ def explain(job: Job, now: datetime) -> Explanation:
     status = job.status
     waiting = [] if job.is_over else [row for row in status.tasks if row.state not in _NOT_WAITING]
     failed = failures.last(status)
+    still = quiet.seconds(job, now)
     return Explanation(
         name=job.name,
         place=job.place,
         phase=str(status.phase) if job.is_observed else "Unobserved",
         seconds=_seconds(status.last_transition_time, now),
-        because=_because(job, has_waits=bool(waiting)),
+        because=_because(job, still, has_waits=bool(waiting)),
         waits=tuple(_waits(waiting[:MOST_WAITS], now)),
         more_waits=max(len(waiting) - MOST_WAITS, 0),
         last_failure="" if failed is None else failed.text,
         ago=None if failed is None else _seconds(failed.at, now),
         restarts=_restarts(status),
         deadline=_deadline(job, now),
-        advice=advice.advice(job, failed),
+        advice=advice.advice(job, failed, is_quiet=still is not None),
     )
 
 
-def _because(job: Job, *, has_waits: bool) -> str:
+def _because(job: Job, still: float | None, *, has_waits: bool) -> str:
     status = job.status
     if why := _unwatched(job):
         return why
@@ -137,7 +138,7 @@ def _because(job: Job, *, has_waits: bool) -> str:
         if condition.type == "ClusterReady" and condition.status == "False" and not job.is_over:
             own_words = condition.reason != status.phase.value
             return condition.message if own_words or not has_waits else ""
-    return _healthy(job)
+    return _healthy(job, still)
 
 
 def _unwatched(job: Job) -> str:
@@ -156,13 +157,20 @@ def _unwatched(job: Job) -> str:
     return ""
 
 
-def _healthy(job: Job) -> str:
-    """Return a sentence about a job without trouble, with its progress if it has any."""
+def _healthy(job: Job, still: float | None) -> str:
+    """Return a sentence about a job without trouble, with its progress if it has any.
+
+    `still` is for how long the job shows no new step, if that is long.
+    """
     step = None if job.status.progress is None else job.status.progress.step
     match job.status.phase:
         case Phase.RUNNING:
             none_yet = ", and none has reported a step yet"
-            return _running(job.status) + (none_yet if step is None else f" at step {step}")
+            lasts = (
+                "" if still is None else f", and there is no new step for {duration.show(still)}"
+            )
+            at_step = none_yet if step is None else f" at step {step}{lasts}"
+            return _running(job.status) + at_step
         case Phase.SUCCEEDED:
             # The operator asks for the step every few seconds, so the last step may be a later one.
             last = "" if step is None else f"; the last report was of step {step}"

@@ -241,12 +241,17 @@ class Session:
         resources that `containers` hold on the tasks of its cluster.
 
         Without `containers`, it clears the default container of each task. For the in-process
-        target (an empty string) it does nothing.
+        target (an empty string) it does nothing. `config.operation_timeout_in_ms` limits the time
+        that it waits for the master.
+
+        Raises:
+            OpError: the master does not answer, or a task could not be cleared. The other tasks
+                were cleared.
         """
         if target:
             settings = settings_of.SessionConfig.from_proto(config)
             found, _ = targets.find(target, settings)
-            found.reset(list(containers or ()))
+            found.reset(list(containers or ()), timeout_ms=settings.operation_timeout_ms)
 
     def as_default(self) -> AbstractContextManager["Session"]:
         """Return a block in which this session is the default session of the thread.

@@ -29,7 +29,8 @@ class SessionConfig:
     type in an in-process session. If `build_cost_model` is n, it asks for the costs of every n-th
     step that returns metadata, after the first `build_cost_model_after` steps. 0 asks for none.
     `collective_group_leader` names the task that knows the groups of collective operations. It
-    counts in the settings of a server.
+    counts in the settings of a server. `has_cluster_def` says that the ConfigProto has a
+    ClusterDef. Masters of servers refuse it, and a session without a server ignores it.
     """
 
     allow_soft_placement: bool = False
@@ -44,6 +45,7 @@ class SessionConfig:
     build_cost_model_after: int = 0
     gpu_options: GpuOptions = GpuOptions()
     collective_group_leader: str = ""
+    has_cluster_def: bool = False
 
     @classmethod
     def from_proto(cls, proto: Any) -> "SessionConfig":
@@ -66,6 +68,7 @@ class SessionConfig:
             build_cost_model=proto.graph_options.build_cost_model,
             build_cost_model_after=proto.graph_options.build_cost_model_after,
             collective_group_leader=proto.experimental.collective_group_leader,
+            has_cluster_def=proto.HasField("cluster_def"),
             gpu_options=GpuOptions(
                 visible_device_list=proto.gpu_options.visible_device_list,
                 memory_fraction=proto.gpu_options.per_process_gpu_memory_fraction,
@@ -102,4 +105,6 @@ class SessionConfig:
             proto.gpu_options.allow_growth = self.gpu_options.allow_growth
         if self.collective_group_leader:
             proto.experimental.collective_group_leader = self.collective_group_leader
+        if self.has_cluster_def:
+            proto.cluster_def.SetInParent()
         return proto

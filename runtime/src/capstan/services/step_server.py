@@ -197,7 +197,7 @@ class StepServer:
         If the third task was restarted during the step, the master of the step detects this.
         """
         try:
-            incarnation, link = self._link_to(task, time.monotonic() + _PUSH_SECONDS)
+            incarnation, link = self._link_to(task, frame.step, time.monotonic() + _PUSH_SECONDS)
         except errors.DeadlineExceededError as late:  # The deadline is not that of the step.
             raise errors.UnavailableError(None, None, late.message) from None
         try:
@@ -207,10 +207,11 @@ class StepServer:
             raise
         self._links.give_back(task, incarnation, link)
 
-    def _link_to(self, task: str, deadline: float) -> tuple[int, api.Link]:
+    def _link_to(self, task: str, step: int, deadline: float) -> tuple[int, api.Link]:
         """Return the incarnation of `task` that serves a link, and this link.
 
-        A task that does not answer, or was just restarted, is asked until `deadline`.
+        A task that does not answer, or was just restarted, is asked until `deadline`, or until the
+        step ends.
         """
         pause = threading.Event()
         while True:
@@ -221,7 +222,7 @@ class StepServer:
                 errors.DeadlineExceededError,
                 errors.AbortedError,
             ):
-                if time.monotonic() >= deadline or self._is_closed:
+                if time.monotonic() >= deadline or self._is_closed or step in self._ended:
                     raise
             pause.wait(_PUSH_RETRY_SECONDS)
 

@@ -5,6 +5,7 @@ its own process directly, without a connection.
 """
 
 import secrets
+from dataclasses import replace
 from typing import Protocol
 
 from capstan import errors
@@ -87,6 +88,7 @@ def find(
         return owner.master, settings or owner.settings
     chosen = settings or config.SessionConfig()
     if not target:
+        chosen = replace(chosen, has_cluster_def=False)
         return _direct(chosen), chosen
     if target.startswith("grpc://") and clusters.is_address(target.removeprefix("grpc://")):
         # The import of gRPC takes longer than any other import. Programs without servers skip this

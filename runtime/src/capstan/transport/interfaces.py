@@ -262,8 +262,20 @@ class MasterApi(Protocol):
     def close_session(self, handle: str) -> None:
         """End a session. A step in flight raises CancelledError, unless it still succeeds."""
 
-    def reset(self, containers: Sequence[str]) -> None:
-        """Close every session of this master and clear the containers on all tasks."""
+    def reset(
+        self,
+        containers: Sequence[str],
+        device_filters: Sequence[str] = (),
+        timeout_ms: int = 0,
+    ) -> None:
+        """Close every session of this master and clear the containers on all tasks.
+
+        With `device_filters`, only the tasks that they match, and the task of the master, are
+        cleared. A master of another process answers within `timeout_ms`. 0 means no limit.
+
+        Raises:
+            OpError: a task could not be cleared. All others are.
+        """
 
     def list_devices(self, handle: str) -> tuple[Device, ...]:
         """Return the devices that the session may use."""

@@ -69,6 +69,10 @@ class Master:
     def create_session(self, *arguments: object) -> str:
         return "new"
 
+    def reset(self, *arguments: object) -> None:
+        """Close every session. A task does not answer."""
+        raise errors.UnavailableError(None, None, "a task is away")
+
     def close_session(self, handle: str) -> None:
         self.closed.append(handle)
 
@@ -83,6 +87,17 @@ def test_a_session_whose_client_goes_while_its_lease_is_granted_is_closed() -> N
     assert master.closed == ["new"]
     sessions.sweep(time.monotonic() + leases.IDLE_S, lambda peer: False)
     assert master.closed == ["new"], "the lease remained"
+
+
+def test_sessions_that_a_reset_has_closed_have_no_lease() -> None:
+    master: Any = Master()
+    call: Any = Call()
+    sessions = leases.Leases(master.close_session)
+    answers = master_service.MasterService(master, sessions).answers()
+    answers["CreateSession"](wire.CreateSessionRequest(), call)
+    with pytest.raises(errors.UnavailableError):
+        answers["Reset"](wire.ResetRequest(), call)
+    assert sessions.handles() == ()
 
 
 class Sessions:

@@ -73,12 +73,12 @@ def test_sessions_are_created_extended_and_closed(
     assert master.extend_session("00ff", NODES[1:], 3, FUNCTIONS[1:]) == 4
     task.answer = None
     master.close_session("00ff")
-    master.reset(["a", "b"])
+    master.reset(["a", "b"], ["/job:ps"])
     assert task.asked == [
         ("create", NODES, settings, *FUNCTIONS),
         ("extend", "00ff", NODES[1:], 3, *FUNCTIONS[1:]),
         ("close", "00ff"),
-        ("reset", ["a", "b"]),
+        ("reset", ["a", "b"], ["/job:ps"]),
     ]
 
 

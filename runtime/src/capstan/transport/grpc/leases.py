@@ -85,6 +85,11 @@ class Leases:
         with self._lock:
             self._leases.pop(handle, None)
 
+    def handles(self) -> tuple[str, ...]:
+        """Return the sessions that have a lease."""
+        with self._lock:
+            return tuple(self._leases)
+
     def watch(self, is_open: IsOpen) -> None:
         """Start a thread that calls `sweep` every ten seconds until `close`. Returns at once."""
 

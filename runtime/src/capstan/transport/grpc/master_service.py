@@ -173,7 +173,12 @@ class MasterService:
         return wire.CloseSessionResponse()
 
     def _reset(self, request: Any, context: grpc.ServicerContext) -> Any:
-        self._master.reset(list(request.container))
+        closed = self._sessions.handles()
+        try:
+            self._master.reset(list(request.container), list(request.device_filters))
+        finally:
+            for handle in closed:
+                self._sessions.forget(handle)
         return wire.ResetResponse()
 
     def _list(self, request: Any, context: grpc.ServicerContext) -> Any:

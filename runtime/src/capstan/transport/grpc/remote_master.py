@@ -212,8 +212,14 @@ class GrpcMaster(interfaces.MasterApi):
     def close_session(self, handle: str) -> None:
         self._service.call("CloseSession", wire.CloseSessionRequest(session_handle=handle))
 
-    def reset(self, containers: Sequence[str]) -> None:
-        self._service.call("Reset", wire.ResetRequest(container=containers))
+    def reset(
+        self,
+        containers: Sequence[str],
+        device_filters: Sequence[str] = (),
+        timeout_ms: int = 0,
+    ) -> None:
+        request = wire.ResetRequest(container=containers, device_filters=device_filters)
+        self._service.call("Reset", request, timeout_ms / 1000 or None)
 
     def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
         response = self._service.call("ListDevices", wire.ListDevicesRequest(session_handle=handle))

@@ -18,6 +18,9 @@ from capstan.transport.grpc import calls, channels, codec, collective_service, w
 # does not answer.
 _PATIENCE_S: Final = 2.0
 
+# A task may take a while to free the memory of its variables.
+_CLEANUP_S: Final = 10.0
+
 
 def _differ(one: str, other: str) -> bool:
     """Return whether two known addresses of a task have different ports.
@@ -107,7 +110,8 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
         self._service.call("DeregisterGraph", request, _PATIENCE_S)
 
     def cleanup_all(self, containers: Sequence[str]) -> None:
-        self._service.call("CleanupAll", wire.CleanupAllRequest(container=containers))
+        request = wire.CleanupAllRequest(container=containers)
+        self._service.call("CleanupAll", request, _CLEANUP_S)
 
     def connect(
         self, task: str, incarnation: int, planes: Sequence[str], deadline: float | None = None
