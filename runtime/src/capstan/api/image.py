@@ -48,8 +48,15 @@ from capstan.api.image_files import (
 )
 from capstan.api.image_padding import resize_image_with_pad
 from capstan.api.image_quality import psnr, ssim, ssim_multiscale
-from capstan.api.image_shapes import (
+from capstan.api.image_resizing import (
     ResizeMethod,
+    resize_area,
+    resize_bicubic,
+    resize_bilinear,
+    resize_images,
+    resize_nearest_neighbor,
+)
+from capstan.api.image_shapes import (
     central_crop,
     crop_to_bounding_box,
     flip_left_right,
@@ -57,12 +64,7 @@ from capstan.api.image_shapes import (
     pad_to_bounding_box,
     random_flip_left_right,
     random_flip_up_down,
-    resize_area,
-    resize_bicubic,
-    resize_bilinear,
     resize_image_with_crop_or_pad,
-    resize_images,
-    resize_nearest_neighbor,
     rot90,
     transpose_image,
 )

@@ -1,4 +1,4 @@
-"""Functions that resize, cut, pad and turn images (python/ops/image_ops_impl.py)."""
+"""Functions that cut, pad and turn images (python/ops/image_ops_impl.py)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,114 +7,9 @@ from capstan.api import array_ops, cond_ops, math_ops, random_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
-from capstan.framework.raw import raw
 
 
-class ResizeMethod:
-    """The ways of `resize_images`."""
-
-    BILINEAR = 0
-    NEAREST_NEIGHBOR = 1
-    BICUBIC = 2
-    AREA = 3
-
-
-def resize_bilinear(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Any:
-    """Return a batch of images with the height and width `size`, as float32."""
-    return raw.ResizeBilinear(
-        images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
-    )
-
-
-def resize_nearest_neighbor(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Any:
-    """Return a batch of images with the height and width `size`. Each pixel is an old one."""
-    return raw.ResizeNearestNeighbor(
-        images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
-    )
-
-
-def resize_bicubic(
-    images: Any,
-    size: Any,
-    align_corners: bool = False,
-    name: str | None = None,
-    half_pixel_centers: bool = False,
-) -> Any:
-    """Return a batch of images with the height and width `size`, as float32."""
-    return raw.ResizeBicubic(
-        images, size, align_corners=align_corners, half_pixel_centers=half_pixel_centers, name=name
-    )
-
-
-def resize_area(
-    images: Any, size: Any, align_corners: bool = False, name: str | None = None
-) -> Any:
-    """Return a batch of images with the height and width `size`, as float32 averages."""
-    return raw.ResizeArea(images, size, align_corners=align_corners, name=name)
-
-
-_RESIZE: dict[int, Callable[..., Any]] = {
-    ResizeMethod.BILINEAR: resize_bilinear,
-    ResizeMethod.NEAREST_NEIGHBOR: resize_nearest_neighbor,
-    ResizeMethod.BICUBIC: resize_bicubic,
-    ResizeMethod.AREA: resize_area,
-}
-
-
-def resize_images(
-    images: Any,
-    size: Any,
-    method: int = ResizeMethod.BILINEAR,
-    align_corners: bool = False,
-    preserve_aspect_ratio: bool = False,
-    name: str | None = None,
-) -> Any:
-    """Return an image or a batch with the height and width `size`.
-
-    The result is float32, unless the method is NEAREST_NEIGHBOR or the images have this size
-    already. With `preserve_aspect_ratio`, the images fit into `size`.
-
-    Raises:
-        ValueError: the images or the size have the wrong rank, or there is no such method.
-    """
-    with scoped(name, "resize", [images, size]):
-        value, is_single = _batch(images)
-        if value.shape.ndims not in (None, 4):
-            raise ValueError("'images' must have either 3 or 4 dimensions.")
-        new = convert.convert_to_tensor(size, dtypes.int32, "size")
-        if not new.shape.is_compatible_with([2]):
-            raise ValueError("'size' must be a 1-D Tensor of 2 elements: new_height, new_width")
-        if preserve_aspect_ratio:
-            new = _fitted(value, new)
-        known = new.op.constant_value()
-        if known is not None and value.shape.as_list()[1:3] == known.tolist():
-            return _unbatched(value, is_single)
-        if method not in _RESIZE:
-            raise ValueError("Resize method is not implemented.")
-        return _unbatched(_RESIZE[method](value, new, align_corners=align_corners), is_single)
-
-
-def _fitted(images: Any, size: Any) -> Any:
-    """Return the largest size with the ratio of the images that fits into `size`."""
-    old = math_ops.cast(array_ops.shape(images)[1:3], dtypes.float32)
-    ratios = math_ops.cast(size, dtypes.float32) / old
-    scale = math_ops.minimum(ratios[0], ratios[1])
-    return math_ops.cast(math_ops.round(old * scale), dtypes.int32)
-
-
-def _batch(images: Any) -> tuple[Any, bool]:
+def as_batch(images: Any) -> tuple[Any, bool]:
     """Return images as a batch, and whether there was one image.
 
     Raises:
@@ -127,7 +22,8 @@ def _batch(images: Any) -> tuple[Any, bool]:
     return (array_ops.expand_dims(value, 0) if is_single else value), is_single
 
 
-def _unbatched(images: Any, is_single: bool) -> Any:
+def unbatched(images: Any, is_single: bool) -> Any:
+    """Return a batch, or its only image if `is_single`."""
     return array_ops.squeeze(images, [0]) if is_single else images
 
 
@@ -146,9 +42,9 @@ def central_crop(image: Any, central_fraction: float) -> Any:
     """
     if not 0.0 < central_fraction <= 1.0:
         raise ValueError("central_fraction must be within (0, 1]")
-    value, is_single = _batch(image)
+    value, is_single = as_batch(image)
     if central_fraction == 1.0:
-        return _unbatched(value, is_single)
+        return unbatched(value, is_single)
 
     def kept(size: Any) -> tuple[Any, Any]:
         if isinstance(size, int):
@@ -159,7 +55,7 @@ def central_crop(image: Any, central_fraction: float) -> Any:
         return start, size - 2 * start
 
     (top, height), (left, width) = map(kept, _sizes(value))
-    return _unbatched(_cut(value, top, left, height, width), is_single)
+    return unbatched(_cut(value, top, left, height, width), is_single)
 
 
 def _cut(images: Any, top: Any, left: Any, height: Any, width: Any) -> Any:
@@ -191,7 +87,7 @@ def crop_to_bounding_box(
     Raises:
         ValueError: the part is not inside of the images.
     """
-    value, is_single = _batch(image)
+    value, is_single = as_batch(image)
     height, width = _sizes(value)
     _check(
         (offset_width >= 0, "offset_width must be >= 0."),
@@ -202,7 +98,7 @@ def crop_to_bounding_box(
         (height >= target_height + offset_height, "height must be >= target + offset."),
     )
     part = _cut(value, offset_height, offset_width, target_height, target_width)
-    return _unbatched(part, is_single)
+    return unbatched(part, is_single)
 
 
 def pad_to_bounding_box(
@@ -213,7 +109,7 @@ def pad_to_bounding_box(
     Raises:
         ValueError: the images do not fit.
     """
-    value, is_single = _batch(image)
+    value, is_single = as_batch(image)
     height, width = _sizes(value)
     below, right = target_height - offset_height - height, target_width - offset_width - width
     _check(
@@ -226,7 +122,7 @@ def pad_to_bounding_box(
     padded = array_ops.pad(value, array_ops.reshape(margins, [4, 2]))
     if isinstance(target_height, int) and isinstance(target_width, int):
         padded.set_shape([None, target_height, target_width, None])
-    return _unbatched(padded, is_single)
+    return unbatched(padded, is_single)
 
 
 def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: Any) -> Any:
@@ -236,7 +132,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
         ValueError: a target is not positive.
     """
     with scoped(None, "resize_image_with_crop_or_pad", [image]):
-        value, is_single = _batch(image)
+        value, is_single = as_batch(image)
         height, width = _sizes(value)
         _check(
             (target_width > 0, "target_width must be > 0."),
@@ -254,7 +150,7 @@ def resize_image_with_crop_or_pad(image: Any, target_height: Any, target_width: 
             target_height,
             target_width,
         )
-        return _unbatched(padded, is_single)
+        return unbatched(padded, is_single)
 
 
 def _least(x: Any, y: Any) -> Any:
@@ -272,30 +168,30 @@ def _half(x: Any) -> Any:
 
 def flip_left_right(image: Any) -> Any:
     """Return images with left and right exchanged."""
-    value, is_single = _batch(image)
-    return _unbatched(value[:, :, ::-1], is_single)
+    value, is_single = as_batch(image)
+    return unbatched(value[:, :, ::-1], is_single)
 
 
 def flip_up_down(image: Any) -> Any:
     """Return images with top and bottom exchanged."""
-    value, is_single = _batch(image)
-    return _unbatched(value[:, ::-1], is_single)
+    value, is_single = as_batch(image)
+    return unbatched(value[:, ::-1], is_single)
 
 
 def transpose_image(image: Any, name: str | None = None) -> Any:
     """Return images with rows and columns exchanged."""
     with scoped(name, "transpose_image", [image]):
-        value, is_single = _batch(image)
-        return _unbatched(array_ops.transpose(value, [0, 2, 1, 3]), is_single)
+        value, is_single = as_batch(image)
+        return unbatched(array_ops.transpose(value, [0, 2, 1, 3]), is_single)
 
 
 def rot90(image: Any, k: int = 1, name: str | None = None) -> Any:
     """Return images turned counter-clockwise by `k` quarters."""
     with scoped(name, "rot90", [image]):
-        value, is_single = _batch(image)
+        value, is_single = as_batch(image)
         for _ in range(k % 4):
             value = array_ops.transpose(value, [0, 2, 1, 3])[:, ::-1]
-        return _unbatched(value, is_single)
+        return unbatched(value, is_single)
 
 
 def random_flip_left_right(image: Any, seed: int | None = None) -> Any:
@@ -309,11 +205,11 @@ def random_flip_up_down(image: Any, seed: int | None = None) -> Any:
 
 
 def _random_flip(image: Any, flip: Callable[[Any], Any], seed: int | None) -> Any:
-    value, is_single = _batch(image)
+    value, is_single = as_batch(image)
     if is_single:
         is_flipped = random_ops.random_uniform([], seed=seed) < 0.5
         chosen = cond_ops.cond(is_flipped, lambda: flip(value), lambda: array_ops.identity(value))
-        return _unbatched(chosen, is_single)
+        return unbatched(chosen, is_single)
     draws = random_ops.random_uniform(array_ops.shape(value)[:1], seed=seed)
     flags = array_ops.reshape(math_ops.cast(math_ops.round(draws), value.dtype), [-1, 1, 1, 1])
     return flags * flip(value) + (1 - flags) * value
