@@ -6,29 +6,29 @@ tasks with which it opened. Only later sessions have tasks that join the cluster
 """
 
 import itertools
-import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from capstan import errors
-from capstan.core import config, devices, function, node
-from capstan.services import master_session, placement_log, registrations, signature, step, worker
+from capstan.core import config, function, node
+from capstan.services import (
+    cluster_tasks,
+    master_session,
+    placement_log,
+    registrations,
+    signature,
+    step,
+    worker,
+)
 from capstan.transport import api, interfaces
 from capstan.transport import cancellation as cancellations
 
 Array = np.ndarray[Any, Any]
-Tasks = Callable[[], Sequence[str]]
-"""Returns the names of the tasks that the cluster has now."""
-Connect = Callable[[str], interfaces.WorkerApi]
-"""Takes the name of a task. Returns its worker service, which may not be reachable yet."""
-
-_POLL_SECONDS = 0.2
-_COMPLAIN_SECONDS = 10.0
 
 
 class Master:
@@ -37,23 +37,21 @@ class Master:
     def __init__(
         self,
         home: worker.Worker,
-        tasks: Tasks,
-        connect: Connect,
+        tasks: cluster_tasks.Tasks,
+        connect: cluster_tasks.Connect,
         links: api.Links,
         late_message: str | None = None,
     ) -> None:
         """`late_message` is as for `step.Steps`."""
         self._late_message = late_message
         self._home = home
-        self._tasks = tasks
-        self._connect = connect
+        self._cluster = cluster_tasks.ClusterTasks(home, tasks, connect)
         self._links = links
         self._lock = threading.Lock()
         self._sessions: dict[str, master_session.MasterSession] = {}
         self._leftovers = registrations.Leftovers()
         self._steps = itertools.count(1)
         self._epoch = secrets.randbits(32) << 32
-        self._is_closed = False
 
     def create_session(
         self,
@@ -69,7 +67,7 @@ class Master:
             CancelledError: `cancellation` was set, or this master was closed, before all tasks
                 had answered.
         """
-        tasks = self._gather(settings, cancellation or cancellations.Cancellation())
+        tasks = self._cluster.answering(settings, cancellation or cancellations.Cancellation())
         handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step, self._late_message)
         session = master_session.MasterSession(
@@ -212,8 +210,8 @@ class Master:
         If `containers` is empty, clear the default container of each task.
         """
         self._close_sessions()
-        for name in self._tasks():
-            self._worker(name).cleanup_all(containers)
+        for each in self._cluster.workers():
+            each.cleanup_all(containers)
 
     def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
         """Return the devices that the session may use."""
@@ -221,7 +219,7 @@ class Master:
 
     def close(self) -> None:
         """Close every session. End every `create_session` that waits. Called when the task ends."""
-        self._is_closed = True
+        self._cluster.close()
         self._close_sessions()
 
     def _close_sessions(self) -> None:
@@ -239,72 +237,6 @@ class Master:
 
     def _next_step(self) -> int:
         return self._epoch | (next(self._steps) & 0xFFFFFFFF)
-
-    def _worker(self, name: str) -> interfaces.WorkerApi:
-        return self._home if name == self._home.task else self._connect(name)
-
-    def _gather(
-        self, settings: config.SessionConfig, cancellation: cancellations.Cancellation
-    ) -> list[registrations.Task]:
-        limit = settings.operation_timeout_ms
-        deadline = time.monotonic() + limit / 1000 if limit else None
-        answers = [
-            self._await(name, deadline, cancellation)
-            for name in self._tasks()
-            if name == self._home.task or devices.matches_any(settings.device_filters, name)
-        ]
-        return [task for task in answers if task is not None]
-
-    def _await(
-        self, name: str, deadline: float | None, cancellation: cancellations.Cancellation
-    ) -> registrations.Task | None:
-        """Ask a task for its status until it answers. Return None if it leaves the cluster."""
-        complain = time.monotonic() + _COMPLAIN_SECONDS
-        while True:
-            peer = self._worker(name)
-            try:
-                status = peer.get_status()
-            except (errors.UnavailableError, errors.DeadlineExceededError) as error:
-                now, reason = time.monotonic(), error.message
-            else:
-                _check_task(name, status)
-                self._warn_of_another_job(name, status)
-                return registrations.Task(name, peer, status)
-            if name not in self._tasks():
-                return None
-            if deadline is not None and now > deadline:
-                raise errors.DeadlineExceededError(
-                    None, None, f"CreateSession: no answer from worker: {name}. {reason}"
-                )
-            if now > complain:
-                logging.getLogger("capstan").warning(
-                    "CreateSession still waiting for response from worker: %s. %s", name, reason
-                )
-                complain = now + _COMPLAIN_SECONDS
-            if cancellation.wait(_POLL_SECONDS) or self._is_closed:
-                raise errors.CancelledError(
-                    None, None, f"Session was closed before worker {name} had answered"
-                )
-
-    def _warn_of_another_job(self, name: str, status: interfaces.WorkerStatus) -> None:
-        if status.other_address:
-            logging.getLogger("capstan").warning(
-                "The server of %s was started with another cluster: there, %s is at %s. If this "
-                "server is of another job, end it, and start the server of this job",
-                name, self._home.task, status.other_address,
-            )  # fmt: skip
-
-
-def _check_task(name: str, status: interfaces.WorkerStatus) -> None:
-    """Raise FailedPreconditionError if the address of a task belongs to another task."""
-    for device in status.devices:
-        if devices.task_of(device.name) != name:
-            raise errors.FailedPreconditionError(
-                None,
-                None,
-                f"The server at the address of {name} is {devices.task_of(device.name)}: correct "
-                "the addresses of the ClusterSpec, or end the server that has taken the address",
-            )
 
 
 def _deadline(
