@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.services import master
+from capstan.services import roll_call
 
 ROOT = pathlib.Path(__file__).parents[3]
 PROGRAM = ROOT / "examples/digits/mnist.py"
@@ -101,7 +101,7 @@ def test_two_workers_train_on_two_parameter_servers(tmp_path: pathlib.Path) -> N
 def test_a_session_names_the_task_for_which_it_waits(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(master, "_COMPLAIN_SECONDS", 0.0)
+    monkeypatch.setattr(roll_call, "_COMPLAIN_SECONDS", 0.0)
     cluster = tf.train.ClusterSpec(clusters.spec(ps=1, worker=1))
     worker = tf.train.Server(cluster, job_name="worker", task_index=0)
     address = cluster.task_address("ps", 0)

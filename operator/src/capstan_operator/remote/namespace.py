@@ -6,17 +6,14 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from typing import Any
 
-import pydantic
-
-from capstan_operator.api import managed, names, status_json
-from capstan_operator.api.spec import RunPolicy
-from capstan_operator.api.status import Status
+from capstan_operator.api import managed, names
 from capstan_operator.errors import Fault, Invalid, Temporary
 from capstan_operator.kube import context as contexts
 from capstan_operator.kube import errors, logs, owners, paths, pod_fields
 from capstan_operator.kube.rest import Manifest, Rest
 from capstan_operator.manifests import labels
-from capstan_operator.report import failures, output, tasks
+from capstan_operator.remote import read
+from capstan_operator.report import failures, output
 from capstan_operator.report.job import Job, of_pod
 from capstan_operator.report.output import Line, Request, Source
 from capstan_operator.report.tasks import Usage
@@ -132,7 +129,7 @@ class Namespace:
         return f"{job.name}: its deletion is under way; its pods and its Service are deleted too"
 
     async def sources(self, job: Job) -> list[Source]:
-        pods = [pod for pod in await self._pods(job) if _has_output(pod)]
+        pods = [pod for pod in await self._pods(job) if read.has_output(pod)]
         found = {}
         for pod in pods:
             named = owners.task(pod)
@@ -195,9 +192,9 @@ class Namespace:
             pod = await self.rest.get(paths.pod(self.name, source.address))
             if not _is_of(source, pod):
                 return
-            chosen = query | {"container": _trainer(pod)}
+            chosen = query | {"container": read.trainer(pod)}
             async for raw in logs.lines(self.rest, self.name, source.address, **chosen):
-                yield _line(raw)
+                yield read.line(raw)
         except errors.NotFound:
             return
         except errors.Refused as refused:
@@ -213,7 +210,7 @@ class Namespace:
             return True
         except Temporary:
             return False
-        status = pod_fields.container(pod, _trainer(pod))
+        status = pod_fields.container(pod, read.trainer(pod))
         return not _is_of(source, pod) or pod_fields.state(status, "terminated") is not None
 
     async def usage(self, job: Job) -> dict[str, Usage]:
@@ -224,7 +221,7 @@ class Namespace:
         except (errors.NotFound, errors.Forbidden, errors.Unavailable):
             # Some clusters do not measure their pods, and some users may not read the measurements.
             return {}
-        used = {pod["metadata"]["name"]: _usage(pod) for pod in measured.get("items") or ()}
+        used = {pod["metadata"]["name"]: read.usage(pod) for pod in measured.get("items") or ()}
         return {task: used[pod] for pod, task in rows.items() if pod in used}
 
     async def _document(self, name: str) -> Manifest:
@@ -251,10 +248,10 @@ class Namespace:
             flags=self._flags,
             is_local=False,
             uid=metadata.get("uid", ""),
-            status=_status(metadata["name"], status),
+            status=read.status(metadata["name"], status),
             is_observed=bool(status),
             generation=metadata.get("generation"),
-            run_policy=_run_policy(manifest),
+            run_policy=read.run_policy(manifest),
             is_deleted=metadata.get("deletionTimestamp") is not None,
         )
 
@@ -265,22 +262,6 @@ class Namespace:
         return [pod for pod in listed.items if owners.controller(pod, job.name) == job.uid]
 
 
-def _run_policy(manifest: Manifest) -> RunPolicy:
-    """Return the limits on a job, or the defaults if another version wrote limits that this one
-    does not understand.
-    """
-    try:
-        return RunPolicy.model_validate(manifest.get("spec", {}).get("runPolicy") or {})
-    except pydantic.ValidationError:
-        return RunPolicy()
-
-
-def _trainer(pod: Manifest) -> str:
-    """Return the container of a pod that is the task."""
-    containers = [str(container["name"]) for container in pod["spec"]["containers"]]
-    return names.TRAINER if names.TRAINER in containers else containers[0]
-
-
 def _is_of(source: Source, pod: Manifest) -> bool:
     """Say whether a pod is the attempt of a source. All attempts of a task have one pod name."""
     return owners.task(pod) == (source.task, source.attempt)
@@ -289,41 +270,3 @@ def _is_of(source: Source, pod: Manifest) -> bool:
 def _stamp(at: datetime) -> str:
     """Return a time as RFC 3339 text in whole seconds, as the API reads it."""
     return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
-
-
-def _has_output(pod: Manifest) -> bool:
-    """Say whether the trainer of a pod has begun to run, so that there is a log."""
-    status = pod_fields.container(pod, _trainer(pod))
-    return any(pod_fields.state(status, kind) is not None for kind in ("running", "terminated"))
-
-
-def _status(name: str, document: Any) -> Status:
-    try:
-        return status_json.load(document or {})
-    except pydantic.ValidationError:
-        message = f"the status of job {name!r} cannot be read; a newer operator may have written it"
-        raise Invalid((Fault("", message),)) from None
-
-
-def _line(raw: bytes) -> Line:
-    """Split a line of a log into its time and its text."""
-    stamp, blank, text = raw.rstrip(b"\r").decode(errors="replace").partition(" ")
-    try:
-        # Kubelets write nine decimals, and Python reads six.
-        seconds, dot, rest = stamp.partition(".")
-        digits = rest.rstrip("Z") if rest.endswith("Z") else ""
-        read = f"{seconds}.{digits[:6]:0<6}+00:00" if dot and digits else stamp
-        return Line(text, datetime.fromisoformat(read))
-    except ValueError:
-        return Line(stamp + blank + text)
-
-
-def _usage(pod: Manifest) -> Usage:
-    containers = [container.get("usage") or {} for container in pod.get("containers") or ()]
-    return Usage(cpu=_sum(containers, "cpu"), memory=_sum(containers, "memory"))
-
-
-def _sum(containers: list[Manifest], resource: str) -> float | None:
-    read = [tasks.quantity(str(used[resource])) for used in containers if resource in used]
-    known = [amount for amount in read if amount is not None]
-    return sum(known) if known else None

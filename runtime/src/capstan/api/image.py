@@ -48,17 +48,19 @@ from capstan.api.image_files import (
 )
 from capstan.api.image_padding import resize_image_with_pad
 from capstan.api.image_quality import psnr, ssim, ssim_multiscale
-from capstan.api.image_shapes import (
+from capstan.api.image_resizing import (
     ResizeMethod,
-    central_crop,
-    crop_to_bounding_box,
-    pad_to_bounding_box,
     resize_area,
     resize_bicubic,
     resize_bilinear,
-    resize_image_with_crop_or_pad,
     resize_images,
     resize_nearest_neighbor,
+)
+from capstan.api.image_shapes import (
+    central_crop,
+    crop_to_bounding_box,
+    pad_to_bounding_box,
+    resize_image_with_crop_or_pad,
 )
 from capstan.api.image_suppression import (
     combined_non_max_suppression,

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capstan.api import array_ops, image_shapes, math_ops
+from capstan.api import array_ops, image_resizing, image_shapes, math_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
 from capstan.framework import convert
@@ -12,7 +12,7 @@ def resize_image_with_pad(
     image: Any,
     target_height: Any,
     target_width: Any,
-    method: int = image_shapes.ResizeMethod.BILINEAR,
+    method: int = image_resizing.ResizeMethod.BILINEAR,
     align_corners: bool = False,
 ) -> Any:
     """Return an image or a batch of the target size, without a change of its proportions.
@@ -37,7 +37,7 @@ def resize_image_with_pad(
         ratios = old / new
         fitted = old / math_ops.maximum(ratios[0], ratios[1])
         margins = math_ops.maximum(_rounded_down((new - fitted) / 2), 0)
-        resized = image_shapes.resize_images(value, _rounded_down(fitted), method, align_corners)
+        resized = image_resizing.resize_images(value, _rounded_down(fitted), method, align_corners)
         return image_shapes.pad_to_bounding_box(
             resized, margins[0], margins[1], target_height, target_width
         )

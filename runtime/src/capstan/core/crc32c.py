@@ -20,17 +20,8 @@ def mask(crc: int) -> int:
     """Return the masked form of `crc`, which files store.
 
     The mask is needed because a CRC over data that contains plain CRCs is a weak checksum.
-
-    >>> unmask(mask(123456789))
-    123456789
     """
     return ((crc >> 15 | crc << 17) + DELTA) & 0xFFFFFFFF
-
-
-def unmask(stored: int) -> int:
-    """Return the CRC whose masked form is `stored`."""
-    rotated = (stored - DELTA) & 0xFFFFFFFF
-    return (rotated >> 17 | rotated << 15) & 0xFFFFFFFF
 
 
 def masked(data: Any) -> int:

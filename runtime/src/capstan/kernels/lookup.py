@@ -147,7 +147,6 @@ def _initialize_from_file(node: NodeContext) -> Function:
     return initialize
 
 
-_Table = lookup_table.LookupTable
 for _version in ("", "V2"):
     register(Kernel(f"HashTable{_version}", _table(lookup_table.HashTable)))
     for _name in ("MutableHashTable", "MutableHashTableOfTensors"):

@@ -2,46 +2,15 @@
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 
-from capstan import errors
 from capstan.core.arrays import Array
 from capstan.resources.dataset import Block, Spec
 
-Value = TypeVar("Value")
-
 Row = tuple[Any, ...]
 """One value per component."""
-
-
-class Taker(Generic[Value]):
-    """Takes several values at a time from an iterator that goes on after an error."""
-
-    def __init__(self, source: Iterator[Value]) -> None:
-        self._source = source
-        self._error: errors.OpError | None = None
-
-    def take(self, count: int) -> list[Value]:
-        """Return the next values, fewer than `count` only before an error and at the end.
-
-        Raises:
-            OpError: the next value of the source is an error. The call before returned the values
-                before it.
-        """
-        if self._error is not None:
-            error, self._error = self._error, None
-            raise error
-        found: list[Value] = []
-        try:
-            # An error leaves the values before it in the list.
-            found += itertools.islice(self._source, count)
-        except errors.OpError as error:
-            if not found:
-                raise
-            self._error = error
-        return found
 
 
 class Blocks(Iterator[Block]):

@@ -21,7 +21,6 @@ from capstan.framework import collections, convert, gradients, indexed_slices, n
 from capstan.framework import graph as graphs
 from capstan.train import optimizer_slots, updates
 
-GradsAndVars = Sequence[tuple[Any, Any]]
 _FLOATING = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 
 

@@ -12,9 +12,6 @@ from capstan.framework import array_flows, composite, nest, sparse_tensor
 from capstan.framework import graph as graphs
 from capstan.framework.tensor_array import TensorArray
 
-_Add = Callable[[str, Any, Any], graphs.Tensor]
-"""Takes a name, a type and a shape. Returns a placeholder."""
-
 
 def key(value: Any, *, only_ranks: bool = False) -> Any:
     """Return a hashable value that is equal for all arguments that can share one trace.

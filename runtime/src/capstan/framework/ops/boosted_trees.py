@@ -8,15 +8,12 @@ from capstan.framework.opdef import OpDef, ShapeContext, ShapeRule, define
 from capstan.framework.ops import rules
 
 _ENSEMBLE = "tree_ensemble_handle: resource"
-_STREAMS = "quantile_stream_resource_handle: resource"
 _FEATURES = "bucketized_features: num_bucketized_features * int32"
 _OF_FEATURES = {"minima": {"num_bucketized_features": 1}}
-_ANY_COUNT = {"num_features": int}
-_SUMMARY = (None, 4)
-"""The columns of a summary of quantiles are value, weight, least rank and greatest rank."""
 
 
-def _all_scalars(ctx: ShapeContext) -> rules.Shapes:
+def all_scalars(ctx: ShapeContext) -> rules.Shapes:
+    """Require inputs without axes, of an op without outputs."""
     for shape in ctx.inputs:
         shapes.with_rank(shape, 0)
     return ()
@@ -102,46 +99,7 @@ def _centered(ctx: ShapeContext) -> rules.Shapes:
     return ((),)
 
 
-def _summaries(ctx: ShapeContext) -> rules.Shapes:
-    count = int(ctx.attrs["num_features"])
-    for feature in ctx.inputs[: count + 1]:
-        shapes.with_rank(feature, 1)
-    shapes.with_rank(ctx.inputs[count + 1], 0)
-    return (_SUMMARY,) * count
-
-
-def _added(ctx: ShapeContext) -> rules.Shapes:
-    shapes.with_rank(ctx.inputs[0], 0)
-    for summary in ctx.inputs[1:]:
-        shapes.with_rank(summary, 2)
-    return ()
-
-
-def _restored(ctx: ShapeContext) -> rules.Shapes:
-    shapes.with_rank(ctx.inputs[0], 0)
-    for boundaries in ctx.inputs[1:]:
-        shapes.with_rank(boundaries, 1)
-    return ()
-
-
-def _boundaries(ctx: ShapeContext) -> rules.Shapes:
-    shapes.with_rank(ctx.inputs[0], 0)
-    return ((None,),) * int(ctx.attrs["num_features"])
-
-
-def _flushed(ctx: ShapeContext) -> rules.Shapes:
-    return (_SUMMARY,) * int(ctx.attrs["num_features"])
-
-
-def _bucketized(ctx: ShapeContext) -> rules.Shapes:
-    count = int(ctx.attrs["num_features"])
-    values = [rules.with_rank(feature, 1) for feature in ctx.inputs[:count]]
-    for each in values[1:]:
-        shapes.merge(each, values[0])
-    return values
-
-
-def _define(
+def define_row(
     name: str,
     inputs: tuple[str, ...],
     outputs: tuple[str, ...],
@@ -149,20 +107,15 @@ def _define(
     effect: facts.Effect = facts.PURE,
     **more: Any,
 ) -> None:
+    """Define the row of an op of boosted trees."""
     define(OpDef(name, inputs, outputs, shape=shape, effect=effect, **more))
 
 
-for _kind, _maker, _handle in (
-    ("BoostedTreesEnsemble", "BoostedTreesEnsembleResourceHandleOp", _ENSEMBLE),
-    (
-        "BoostedTreesQuantileStreamResource",
-        "BoostedTreesQuantileStreamResourceHandleOp",
-        _STREAMS,
-    ),
-):
+def define_resource(kind: str, maker: str, handle: str) -> None:
+    """Define the op `maker` of a handle, and the op that says whether the resource has a value."""
     define(
         OpDef(
-            _maker,
+            maker,
             outputs=("resource: resource",),
             attrs={"container": b"", "shared_name": b""},
             shape=rules.scalar,
@@ -170,32 +123,35 @@ for _kind, _maker, _handle in (
             role=facts.Role.HANDLE,
         )
     )
-    _define(
-        f"Is{_kind}Initialized",
-        (_handle,),
+    define_row(
+        f"Is{kind}Initialized",
+        (handle,),
         ("is_initialized: bool",),
         _is_initialized,
-        facts.reads(_handle.split(":")[0]),
+        facts.reads(handle.split(":")[0]),
     )
+
+
+define_resource("BoostedTreesEnsemble", "BoostedTreesEnsembleResourceHandleOp", _ENSEMBLE)
 _reads_trees, _changes_trees = (
     each("tree_ensemble_handle") for each in (facts.reads, facts.changes)
 )
 for _name in ("BoostedTreesCreateEnsemble", "BoostedTreesDeserializeEnsemble"):
-    _define(
+    define_row(
         _name,
         (_ENSEMBLE, "stamp_token: int64", "tree_ensemble_serialized: string"),
         (),
-        _all_scalars,
+        all_scalars,
         _changes_trees,
     )
-_define(
+define_row(
     "BoostedTreesSerializeEnsemble",
     (_ENSEMBLE,),
     ("stamp_token: int64", "tree_ensemble_serialized: string"),
     _serialized,
     _reads_trees,
 )
-_define(
+define_row(
     "BoostedTreesGetEnsembleStates",
     (_ENSEMBLE,),
     (
@@ -208,7 +164,7 @@ _define(
     _states,
     _reads_trees,
 )
-_define(
+define_row(
     "BoostedTreesCalculateBestGainsPerFeature",
     (
         "node_id_range: int32",
@@ -229,7 +185,7 @@ _define(
     attrs={"max_splits": int},
     minima={"max_splits": 1, "num_features": 1},
 )
-_define(
+define_row(
     "BoostedTreesMakeStatsSummary",
     (
         "node_ids: int32",
@@ -242,7 +198,7 @@ _define(
     attrs={"max_splits": int, "num_buckets": int},
     minima={"max_splits": 1, "num_buckets": 1, "num_features": 1},
 )
-_define(
+define_row(
     "BoostedTreesPredict",
     (_ENSEMBLE, _FEATURES),
     ("logits: float32",),
@@ -251,7 +207,7 @@ _define(
     attrs={"logits_dimension": int},
     **_OF_FEATURES,
 )
-_define(
+define_row(
     "BoostedTreesExampleDebugOutputs",
     (_ENSEMBLE, _FEATURES),
     ("examples_debug_outputs_serialized: string",),
@@ -260,7 +216,7 @@ _define(
     attrs={"logits_dimension": int},
     **_OF_FEATURES,
 )
-_define(
+define_row(
     "BoostedTreesTrainingPredict",
     (_ENSEMBLE, "cached_tree_ids: int32", "cached_node_ids: int32", _FEATURES),
     ("partial_logits: float32", "tree_ids: int32", "node_ids: int32"),
@@ -269,7 +225,7 @@ _define(
     attrs={"logits_dimension": int},
     **_OF_FEATURES,
 )
-_define(
+define_row(
     "BoostedTreesUpdateEnsemble",
     (
         _ENSEMBLE,
@@ -285,10 +241,10 @@ _define(
     (),
     _update,
     _changes_trees,
-    attrs={"pruning_mode": int, **_ANY_COUNT},
+    attrs={"pruning_mode": int, "num_features": int},
     minima={"pruning_mode": 0, "num_features": 0},
 )
-_define(
+define_row(
     "BoostedTreesCenterBias",
     (
         _ENSEMBLE,
@@ -300,75 +256,4 @@ _define(
     ("continue_centering: bool",),
     _centered,
     _changes_trees,
-)
-
-_reads_streams, _changes_streams = (
-    each("quantile_stream_resource_handle") for each in (facts.reads, facts.changes)
-)
-_define(
-    "BoostedTreesCreateQuantileStreamResource",
-    (_STREAMS, "epsilon: float32", "num_streams: int64"),
-    (),
-    _all_scalars,
-    _changes_streams,
-    attrs={"max_elements": 1 << 40},
-)
-_define(
-    "BoostedTreesMakeQuantileSummaries",
-    ("float_values: num_features * float32", "example_weights: float32", "epsilon: float32"),
-    ("summaries: num_features * float32",),
-    _summaries,
-    attrs=_ANY_COUNT,
-    minima={"num_features": 0},
-)
-_define(
-    "BoostedTreesQuantileStreamResourceAddSummaries",
-    (_STREAMS, "summaries: num_features * float32"),
-    (),
-    _added,
-    _changes_streams,
-    attrs=_ANY_COUNT,
-    minima={"num_features": 0},
-)
-_define(
-    "BoostedTreesQuantileStreamResourceDeserialize",
-    (_STREAMS, "bucket_boundaries: num_streams * float32"),
-    (),
-    _restored,
-    _changes_streams,
-    minima={"num_streams": 1},
-)
-_define(
-    "BoostedTreesQuantileStreamResourceFlush",
-    (_STREAMS, "num_buckets: int64"),
-    (),
-    _all_scalars,
-    _changes_streams,
-    attrs={"generate_quantiles": False},
-)
-_define(
-    "BoostedTreesQuantileStreamResourceGetBucketBoundaries",
-    (_STREAMS,),
-    ("bucket_boundaries: num_features * float32",),
-    _boundaries,
-    _reads_streams,
-    attrs={"num_features": int},
-    minima={"num_features": 0},
-)
-_define(
-    "BoostedTreesFlushQuantileSummaries",
-    (_STREAMS,),
-    ("summaries: num_features * float32",),
-    _flushed,
-    _changes_streams,
-    attrs={"num_features": int},
-    minima={"num_features": 0},
-)
-_define(
-    "BoostedTreesBucketize",
-    ("float_values: num_features * float32", "bucket_boundaries: num_features * float32"),
-    ("buckets: num_features * int32",),
-    _bucketized,
-    attrs=_ANY_COUNT,
-    minima={"num_features": 0},
 )

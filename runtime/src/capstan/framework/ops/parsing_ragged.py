@@ -6,8 +6,6 @@ from capstan.core import dtypes, shapes
 from capstan.framework.opdef import OpDef, ShapeContext, define
 from capstan.framework.ops import parsing, rules, typesets
 
-_SPARSE = ("indices", "values", "shapes")
-
 
 def _batch(shape: shapes.Shape) -> tuple[shapes.Shape, int | None, int | None]:
     """Return the axes before an example, their number, and the size of splits by example.
