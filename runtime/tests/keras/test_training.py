@@ -343,6 +343,21 @@ def test_a_model_trains_the_weights_that_were_trainable_when_it_was_compiled() -
     assert np.abs(inner.get_weights()[0] - before[0]).max() > 0
 
 
+def test_a_layer_is_frozen_and_released_after_the_model_was_compiled() -> None:
+    base, head = keras.layers.Dense(3), keras.layers.Dense(1)
+    model = keras.Sequential([keras.layers.InputLayer((3,)), base, head])
+    weights = model.weights
+    for is_trained in (True, False, True):
+        base.trainable = is_trained
+        model.compile("sgd", "mse")
+        assert len(model.weights) == 4
+        assert model.trainable_weights == (weights if is_trained else head.weights)
+        before = model.get_weights()
+        model.fit(X, Y, verbose=0)
+        moved = [np.abs(a - b).max() > 0 for a, b in zip(model.get_weights(), before, strict=True)]
+        assert sum(moved) == (4 if is_trained else 2)
+
+
 def test_metrics_go_on_until_they_are_reset() -> None:
     model = linear(metrics=["mae"])
     errors = np.abs(Reference().errors(X, Y))

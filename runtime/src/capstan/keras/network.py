@@ -63,7 +63,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         own = [
             (name, part)
             for name, part in super()._checkpoint_dependencies
-            if name not in ("_functional_layers", "_sequence", "_trained")
+            if name not in ("_functional_layers", "_sequence")
         ]
         if trackable.is_trackable(self.optimizer):
             own.append(("optimizer", self.optimizer))
