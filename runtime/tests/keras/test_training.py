@@ -343,6 +343,31 @@ def test_a_model_trains_the_weights_that_were_trainable_when_it_was_compiled() -
     assert np.abs(inner.get_weights()[0] - before[0]).max() > 0
 
 
+def test_a_model_may_train_without_targets_on_a_loss_that_it_adds() -> None:
+    inputs = keras.Input((3,))
+    outputs = keras.layers.Dense(3)(inputs)
+    model = keras.Model(inputs, outputs)
+    model.add_loss(tf.reduce_mean(tf.square(outputs - inputs)))
+    model.compile(keras.optimizers.SGD(0.1))
+    expected = np.mean((model.predict(X) - X) ** 2)
+    history = model.fit(X, epochs=3, batch_size=len(X), validation_data=(X, None), verbose=0)
+    losses = history.history["loss"]
+    np.testing.assert_allclose(losses[0], expected, rtol=1e-5)
+    assert losses[2] < losses[1] < losses[0]
+    assert model.train_on_batch(X) == pytest.approx(history.history["val_loss"][-1])
+
+
+def test_a_subclass_without_any_loss_is_refused_when_it_trains() -> None:
+    class Bare(keras.Model):
+        def call(self, inputs: Any) -> Any:
+            return inputs * 2
+
+    model = Bare()
+    model.compile("sgd")
+    with pytest.raises(ValueError, match="no loss to optimize"):
+        model.fit(X, verbose=0)
+
+
 def test_a_layer_is_frozen_and_released_after_the_model_was_compiled() -> None:
     base, head = keras.layers.Dense(3), keras.layers.Dense(1)
     model = keras.Sequential([keras.layers.InputLayer((3,)), base, head])

@@ -65,13 +65,10 @@ class Compiled:
         """Return the loss of each output, None for an output without one.
 
         Raises:
-            ValueError: the losses do not fit the outputs, or there is none.
+            ValueError: the losses do not fit the outputs.
         """
         given = per_output(self.loss, names, "loss")
-        found = [None if each is None else as_loss(each) for each in given]
-        if all(each is None for each in found):
-            raise ValueError("The model cannot be compiled because it has no loss to optimize.")
-        return found
+        return [None if each is None else as_loss(each) for each in given]
 
     def with_loss(self, names: Sequence[str]) -> list[str]:
         """Return the names of the outputs that have a loss, and so targets."""
@@ -198,6 +195,14 @@ class _Function(losses.Loss):
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         return self.function(y_true, y_pred)
+
+
+def no_loss() -> ValueError:
+    """Return the error of a model without a loss, neither for an output nor from `add_loss`."""
+    return ValueError(
+        "The model cannot be compiled because it has no loss to optimize. Pass `loss` to compile, "
+        "or call add_loss before"
+    )
 
 
 def as_loss(identifier: Any) -> Any:
