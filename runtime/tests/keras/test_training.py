@@ -368,6 +368,45 @@ def test_a_subclass_without_any_loss_is_refused_when_it_trains() -> None:
         model.fit(X, verbose=0)
 
 
+def test_a_subclass_whose_training_defaults_to_false_trains_with_dropout() -> None:
+    class Dropping(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop = keras.layers.Dropout(0.5)
+
+        def call(self, inputs: Any, training: Any = False) -> Any:
+            return self.drop(inputs, training=training)
+
+    model = Dropping()
+    ones = np.ones((20, 3), np.float32)
+    model.compile("sgd", "mse")
+    assert model.evaluate(ones, ones, verbose=0) == 0
+    assert model.train_on_batch(ones, ones) == 1
+    np.testing.assert_array_equal(model.predict(ones), ones)
+
+
+def test_outputs_share_no_metric_of_a_list() -> None:
+    inputs = keras.Input((3,))
+    outputs = [keras.layers.Dense(1, name=name)(inputs) for name in "ab"]
+    model = keras.Model(inputs, outputs)
+    given = keras.metrics.MeanSquaredError(name="error")
+    weighted = keras.metrics.MeanSquaredError(name="heavy")
+    model.compile("sgd", "mse", metrics=[given], weighted_metrics=[weighted])
+    weights = np.linspace(1, 2, len(X))
+    found = dict(
+        zip(
+            model.metrics_names,
+            model.evaluate(X, [Y, 3 * Y], sample_weight=[weights, weights], verbose=0),
+            strict=True,
+        )
+    )
+    for name, target, value in zip("ab", [Y, 3 * Y], model.predict(X), strict=True):
+        errors = np.mean((np.reshape(target, (-1, 1)) - value) ** 2, 1)
+        assert found[f"{name}_error"] == pytest.approx(errors.mean(), rel=1e-4)
+        expected = (errors * weights).sum() / weights.sum()
+        assert found[f"{name}_weighted_heavy"] == pytest.approx(expected, rel=1e-4)
+
+
 def test_a_layer_is_frozen_and_released_after_the_model_was_compiled() -> None:
     base, head = keras.layers.Dense(3), keras.layers.Dense(1)
     model = keras.Sequential([keras.layers.InputLayer((3,)), base, head])

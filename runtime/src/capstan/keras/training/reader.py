@@ -10,7 +10,7 @@ from capstan.api import creation_ops, data
 from capstan.core import dtypes
 from capstan.framework import facts, nest, opdef
 from capstan.framework import graph as graphs
-from capstan.keras import context, sessions
+from capstan.keras import calls, context, learning, sessions
 from capstan.keras.training import batches
 
 BATCH_SIZE = 32
@@ -62,7 +62,11 @@ class Reader:
         if self._keys is None and len(self.inputs) == 1:
             self._built_for = self.inputs[0].shape
         is_one = isinstance(made, list | tuple) and len(made) == 1
-        self.outputs = nest.flatten(self(self.inputs[0] if is_one else made))  # type: ignore[operator]
+        # The phase comes before a default of the argument, such as `training=False`.
+        takes_training = calls.Signature(self.call).takes("training")  # type: ignore[attr-defined]
+        options = {"training": learning.learning_phase()} if takes_training else {}
+        called = self(self.inputs[0] if is_one else made, **options)  # type: ignore[operator]
+        self.outputs = nest.flatten(called)
 
     @property
     def _is_graph_network(self) -> bool:
