@@ -368,6 +368,27 @@ def test_a_subclass_without_any_loss_is_refused_when_it_trains() -> None:
         model.fit(X, verbose=0)
 
 
+@pytest.mark.parametrize("is_sequence", [False, True])
+def test_a_subclass_gets_its_inputs_from_the_first_batch_of_a_generator(is_sequence: bool) -> None:
+    class Batches(keras.utils.Sequence):
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: int) -> Any:
+            return X[5 * index : 5 * index + 5], Y[5 * index : 5 * index + 5]
+
+    def batches() -> Any:
+        pairs = Batches()
+        return pairs if is_sequence else iter([pairs[0], pairs[1]])
+
+    model = Subclass()
+    model.compile("sgd", "mse")
+    expected = model.evaluate(batches(), steps=2, verbose=0)
+    assert expected == pytest.approx(np.mean((model.predict(X)[:, 0] - Y.ravel()) ** 2), rel=1e-4)
+    model.fit(batches(), steps_per_epoch=2, verbose=0)
+    assert model.predict(batches(), steps=2).shape == (10, 1)
+
+
 def test_a_subclass_whose_training_defaults_to_false_trains_with_dropout() -> None:
     class Dropping(keras.Model):
         def __init__(self) -> None:
