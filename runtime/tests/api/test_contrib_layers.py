@@ -209,6 +209,56 @@ def test_a_loss_is_optimized_within_bounds(optimizer: Any, expected: float) -> N
     assert (loss, value, now) == (150.0, expected, 1)
 
 
+def test_the_factor_of_a_gradient_may_be_a_tensor_of_another_type() -> None:
+    variable, factor = tf.Variable(3.0), tf.placeholder(tf.float64, [])
+    train = layers.optimize_loss(
+        2 * variable, framework.get_or_create_global_step(), 1.0, "SGD",
+        gradient_multipliers={variable: factor},
+    )  # fmt: skip
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train, {factor: 0.25})
+        assert session.run(variable) == 2.5
+
+
+def test_an_optimizer_counts_a_step_that_is_found_by_its_name() -> None:
+    step = tf.get_variable("global_step", [], tf.int64, tf.zeros_initializer(), trainable=False)
+    variable = tf.Variable(3.0)
+    train = layers.optimize_loss(2 * variable, None, 1.0, "SGD")
+    assert run(train, step) == [6.0, 1]
+
+
+@pytest.mark.parametrize("has_step", [False, True])
+def test_adaptive_clipping_scales_norms_that_exceed_those_before(has_step: bool) -> None:
+    gradient, step = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.int64, [])
+    clip = layers.adaptive_clipping_fn(decay=0.5, global_step=step if has_step else None)
+    sparse = tf.IndexedSlices(gradient, tf.constant([0, 1]), tf.constant([4]))
+    (dense, _), (none, _), (slices, _) = clip([(gradient, "a"), (None, "b"), (sparse, "c")])
+    assert none is None
+    mean = square = 0.0
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for number, size in enumerate([1.0, 1.1, 0.9, 500.0, 1.0]):
+            found = session.run([dense, slices.values], {gradient: [size, 0.0], step: number})
+            value = np.log(np.sqrt(2 * size**2))
+            decay = min(0.5, number / (number + 1)) if has_step else 0.5
+            mean = decay * mean + (1 - decay) * value
+            square = decay * square + (1 - decay) * value**2
+            most = np.exp(mean + 2 * np.sqrt(max(square - mean**2, 1e-8)))
+            norm = np.sqrt(2) * size
+            factor = 1.0 if norm < most else np.exp(mean) / norm
+            for each in found:
+                np.testing.assert_allclose(each, [size * factor, 0.0], rtol=1e-4)
+
+
+def test_adaptive_clipping_keeps_below_a_fixed_norm() -> None:
+    clip = layers.adaptive_clipping_fn(static_max_norm=0.5, report_summary=True)
+    ((clipped, _),) = clip([(tf.constant([3.0, 4.0]), "a")])
+    np.testing.assert_allclose(run(clipped), [0.3, 0.4], rtol=1e-5)
+    (tag,) = [op.name for op in tf.get_collection(tf.GraphKeys.SUMMARIES)]
+    assert tag == "global_norm/adaptive_max_gradient_norm:0"
+
+
 def test_an_optimizer_of_an_unknown_name_is_refused() -> None:
     step = framework.get_or_create_global_step()
     loss = tf.Variable(1.0) * 2
@@ -293,3 +343,28 @@ def test_initializers_refuse_integers_and_unknown_modes() -> None:
         tf.contrib.layers.xavier_initializer(dtype=tf.int32)
     with pytest.raises(TypeError, match="Unknown mode FAN_ALL"):
         tf.contrib.layers.variance_scaling_initializer(mode="FAN_ALL")
+
+
+@pytest.mark.parametrize("layout", ["NDHWC", "NCDHW"])
+def test_the_transpose_of_a_convolution_of_volumes_is_its_gradient(layout: str) -> None:
+    images = tf.constant(RANDOM.uniform(-1, 1, (2, 3, 2, 4, 5)), tf.float32)
+    given = tf.transpose(images, [0, 4, 1, 2, 3]) if layout == "NCDHW" else images
+    result = layers.conv3d_transpose(given, 6, 3, 2, data_format=layout, activation_fn=None)
+    result = tf.transpose(result, [0, 2, 3, 4, 1]) if layout == "NCDHW" else result
+    weights, _ = framework.get_model_variables()
+    assert weights.op.name == "Conv3d_transpose/weights"
+    expected = tf.nn.conv3d_transpose(images, weights, [2, 6, 4, 8, 6], [1, 2, 2, 2, 1])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        np.testing.assert_allclose(*session.run([result, expected]), rtol=1e-5, atol=1e-6)
+
+
+def test_an_instance_norm_refuses_an_unknown_layout() -> None:
+    with pytest.raises(ValueError, match="either NCHW or NHWC, not 'NHCW'"):
+        layers.instance_norm(tf.constant(IMAGES), data_format="NHCW")
+
+
+def test_the_share_of_integers_that_a_relu_cuts_off_is_a_summary() -> None:
+    layers.summarize_activation(tf.nn.relu(tf.constant([-1, 2, 3, 4]), name="cut"))
+    names = [each.op.name for each in tf.get_collection(tf.GraphKeys.SUMMARIES)]
+    assert names == ["cut/zeros", "cut/activation"]

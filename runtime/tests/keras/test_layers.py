@@ -129,6 +129,11 @@ CASES: dict[str, tuple[Callable[[], Any], list[Any], Callable[..., Any]]] = {
     "GlobalAveragePooling2D": (
         lambda: layers.GlobalAveragePooling2D(), [IMAGES], lambda x: x.mean((1, 2)),
     ),
+    "ZeroPadding1D": (
+        lambda: layers.ZeroPadding1D((1, 2)), [STEPS],
+        lambda x: np.pad(x, ((0, 0), (1, 2), (0, 0))),
+    ),
+    "Cropping1D": (lambda: layers.Cropping1D(1), [STEPS], lambda x: x[:, 1:-1]),
     "ZeroPadding2D": (
         lambda: layers.ZeroPadding2D((1, (0, 2))), [IMAGES],
         lambda x: np.pad(x, ((0, 0), (1, 1), (0, 2), (0, 0))),
@@ -260,3 +265,10 @@ def test_attention_refuses_what_is_no_list_of_queries_and_values(
 def test_an_output_padding_must_be_less_than_its_stride() -> None:
     with pytest.raises(ValueError, match="must be greater than output padding"):
         layers.Conv3DTranspose(2, 3, 2, output_padding=(0, 2, 0))
+
+
+def test_a_dense_layer_of_a_dtype_casts_its_inputs() -> None:
+    layer = layers.Dense(2, dtype="float32")
+    values, (kernel, _) = called(layer, [np.array([[1, 2], [3, 4]], np.int64)])
+    assert values.dtype == np.float32
+    np.testing.assert_allclose(values, [[1, 2], [3, 4]] @ kernel, 1e-5)

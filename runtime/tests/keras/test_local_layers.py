@@ -177,3 +177,11 @@ def test_alpha_dropout_shares_its_choice_along_axes() -> None:
     assert (found == found[:, :1]).all()
     assert len(np.unique(found)) == 2
     np.testing.assert_array_equal(outputs(layers.AlphaDropout(0.0), given, training=True), given)
+
+
+def test_a_stateful_layer_is_built_before_its_dtype_is_known() -> None:
+    layer = layers.ConvLSTM2D(
+        2, 3, padding="same", stateful=True, batch_input_shape=(1, 2, 5, 4, 3)
+    )
+    layer.build((1, 2, 5, 4, 3))
+    assert [state.shape.as_list() for state in layer.states] == [[1, 5, 4, 2]] * 2

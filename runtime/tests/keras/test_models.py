@@ -280,3 +280,28 @@ def test_losses_of_integers_are_integers() -> None:
     loss = tf.keras.losses.MeanSquaredError()(labels, labels)
     with tf.Session() as session:
         assert (loss.dtype, session.run(loss)) == (tf.int32, 0)
+
+
+def test_a_model_inside_of_time_distributed_takes_and_computes_masks() -> None:
+    steps = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
+    steps[0, 1:] = 0
+    inner = keras.Sequential([layers.Dense(1, "linear", False, "ones", input_shape=(4,))])
+    inputs = keras.Input((3, 4))
+    outputs = layers.TimeDistributed(inner)(layers.Masking()(inputs))
+    model = keras.Model(inputs, layers.SimpleRNN(1, None, False, "ones", "ones")(outputs))
+    kept = steps.sum(2)
+    np.testing.assert_allclose(model.predict(steps)[:, 0], kept.sum(1), rtol=1e-6)
+    model.compile("sgd", "mse")
+    model.fit(steps, np.zeros((2, 1)), verbose=0)
+
+
+def test_a_model_passes_a_given_mask_to_its_layers() -> None:
+    inner_inputs = keras.Input((3, 1))
+    inner = keras.Model(
+        inner_inputs, layers.SimpleRNN(1, None, False, "ones", "ones")(inner_inputs)
+    )
+    values, mask = tf.ones([2, 3, 1]), tf.constant([[True, False, True], [True, True, True]])
+    found = inner(values, mask=mask)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(found).tolist() == [[2.0], [3.0]]

@@ -343,6 +343,106 @@ def test_a_model_trains_the_weights_that_were_trainable_when_it_was_compiled() -
     assert np.abs(inner.get_weights()[0] - before[0]).max() > 0
 
 
+def test_a_model_may_train_without_targets_on_a_loss_that_it_adds() -> None:
+    inputs = keras.Input((3,))
+    outputs = keras.layers.Dense(3)(inputs)
+    model = keras.Model(inputs, outputs)
+    model.add_loss(tf.reduce_mean(tf.square(outputs - inputs)))
+    model.compile(keras.optimizers.SGD(0.1))
+    expected = np.mean((model.predict(X) - X) ** 2)
+    history = model.fit(X, epochs=3, batch_size=len(X), validation_data=(X, None), verbose=0)
+    losses = history.history["loss"]
+    np.testing.assert_allclose(losses[0], expected, rtol=1e-5)
+    assert losses[2] < losses[1] < losses[0]
+    assert model.train_on_batch(X) == pytest.approx(history.history["val_loss"][-1])
+
+
+def test_a_subclass_without_any_loss_is_refused_when_it_trains() -> None:
+    class Bare(keras.Model):
+        def call(self, inputs: Any) -> Any:
+            return inputs * 2
+
+    model = Bare()
+    model.compile("sgd")
+    with pytest.raises(ValueError, match="no loss to optimize"):
+        model.fit(X, verbose=0)
+
+
+@pytest.mark.parametrize("is_sequence", [False, True])
+def test_a_subclass_gets_its_inputs_from_the_first_batch_of_a_generator(is_sequence: bool) -> None:
+    class Batches(keras.utils.Sequence):
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: int) -> Any:
+            return X[5 * index : 5 * index + 5], Y[5 * index : 5 * index + 5]
+
+    def batches() -> Any:
+        pairs = Batches()
+        return pairs if is_sequence else iter([pairs[0], pairs[1]])
+
+    model = Subclass()
+    model.compile("sgd", "mse")
+    expected = model.evaluate(batches(), steps=2, verbose=0)
+    assert expected == pytest.approx(np.mean((model.predict(X)[:, 0] - Y.ravel()) ** 2), rel=1e-4)
+    model.fit(batches(), steps_per_epoch=2, verbose=0)
+    assert model.predict(batches(), steps=2).shape == (10, 1)
+
+
+def test_a_subclass_whose_training_defaults_to_false_trains_with_dropout() -> None:
+    class Dropping(keras.Model):
+        def __init__(self) -> None:
+            super().__init__()
+            self.drop = keras.layers.Dropout(0.5)
+
+        def call(self, inputs: Any, training: Any = False) -> Any:
+            return self.drop(inputs, training=training)
+
+    model = Dropping()
+    ones = np.ones((20, 3), np.float32)
+    model.compile("sgd", "mse")
+    assert model.evaluate(ones, ones, verbose=0) == 0
+    assert model.train_on_batch(ones, ones) == 1
+    np.testing.assert_array_equal(model.predict(ones), ones)
+
+
+def test_outputs_share_no_metric_of_a_list() -> None:
+    inputs = keras.Input((3,))
+    outputs = [keras.layers.Dense(1, name=name)(inputs) for name in "ab"]
+    model = keras.Model(inputs, outputs)
+    given = keras.metrics.MeanSquaredError(name="error")
+    weighted = keras.metrics.MeanSquaredError(name="heavy")
+    model.compile("sgd", "mse", metrics=[given], weighted_metrics=[weighted])
+    weights = np.linspace(1, 2, len(X))
+    found = dict(
+        zip(
+            model.metrics_names,
+            model.evaluate(X, [Y, 3 * Y], sample_weight=[weights, weights], verbose=0),
+            strict=True,
+        )
+    )
+    for name, target, value in zip("ab", [Y, 3 * Y], model.predict(X), strict=True):
+        errors = np.mean((np.reshape(target, (-1, 1)) - value) ** 2, 1)
+        assert found[f"{name}_error"] == pytest.approx(errors.mean(), rel=1e-4)
+        expected = (errors * weights).sum() / weights.sum()
+        assert found[f"{name}_weighted_heavy"] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_layer_is_frozen_and_released_after_the_model_was_compiled() -> None:
+    base, head = keras.layers.Dense(3), keras.layers.Dense(1)
+    model = keras.Sequential([keras.layers.InputLayer((3,)), base, head])
+    weights = model.weights
+    for is_trained in (True, False, True):
+        base.trainable = is_trained
+        model.compile("sgd", "mse")
+        assert len(model.weights) == 4
+        assert model.trainable_weights == (weights if is_trained else head.weights)
+        before = model.get_weights()
+        model.fit(X, Y, verbose=0)
+        moved = [np.abs(a - b).max() > 0 for a, b in zip(model.get_weights(), before, strict=True)]
+        assert sum(moved) == (4 if is_trained else 2)
+
+
 def test_metrics_go_on_until_they_are_reset() -> None:
     model = linear(metrics=["mae"])
     errors = np.abs(Reference().errors(X, Y))

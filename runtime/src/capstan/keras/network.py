@@ -12,6 +12,7 @@ from capstan.core import dtypes
 from capstan.framework import nest
 from capstan.keras import (
     base_layer,
+    calls,
     context,
     hdf5_models,
     layer_order,
@@ -63,7 +64,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         own = [
             (name, part)
             for name, part in super()._checkpoint_dependencies
-            if name not in ("_functional_layers", "_sequence", "_trained")
+            if name not in ("_functional_layers", "_sequence")
         ]
         if trackable.is_trackable(self.optimizer):
             own.append(("optimizer", self.optimizer))
@@ -204,7 +205,24 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
                 f"When subclassing the `Model` class, you should implement a `call` method: "
                 f"{type(self).__name__} has none"
             )
+        if mask is not None:
+            pairs = zip(nest.flatten(inputs), nest.flatten(mask), strict=True)
+            context.of().masks.update({key: value for key, value in pairs if value is not None})
         return self._function(inputs)
+
+    def compute_mask(self, inputs: Any, mask: Any = None) -> Any:
+        """Return the masks of the outputs for masks of the inputs. Calls the layers again.
+
+        The masks of a subclass that overrides `call` are unknown: return None.
+        """
+        if self._function is None:
+            return None
+        return calls.masks_of(context.of(), self.call(inputs, mask=mask))
+
+    @property
+    def _computes_masks(self) -> bool:
+        """Whether a subclass has masks of its own. The layers inside set theirs themselves."""
+        return type(self).compute_mask is not Model.compute_mask
 
     @property
     def state_updates(self) -> list[Any]:

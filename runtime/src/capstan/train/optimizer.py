@@ -13,6 +13,7 @@ from capstan.api import (
     distribution_modes,
     loss_scaling,
     resource_variables,
+    state_ops,
     variable_collections,
     variables,
 )
@@ -231,6 +232,9 @@ class Optimizer(optimizer_slots.SlotOwner):
             graph.control_dependencies([self._finish(update_ops, "update")]),
             graph.colocate_with(global_step),
         ):
+            if isinstance(global_step, graphs.Tensor):
+                # `get_global_step` returns one for a variable that it finds by its name.
+                return state_ops.assign_add(global_step, 1, name=scope).op
             return global_step.assign_add(1, name=scope, read_value=False)
 
     def _update(self, grad: Any, var: Any) -> Any:

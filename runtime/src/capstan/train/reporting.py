@@ -11,9 +11,8 @@ from capstan.api import logging
 from capstan.framework import graph as graphs
 from capstan.train import hook, metrics, steps, summary_writer, timer
 
-
 _STALE_WARNINGS = 5
-"""How often a hook warns that the global step stands still. Some steps may be meant not to count."""
+"""How often a hook warns that the global step stands still. This may be on purpose."""
 
 
 class LoggingTensorHook(hook.SessionRunHook):

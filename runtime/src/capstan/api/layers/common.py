@@ -19,7 +19,7 @@ _NAMES = ("__layer_names",)
 NOT_PARTS = frozenset(
     (
         *("_inputs", "_outputs", "_trainable_weights", "_non_trainable_weights", "_losses"),
-        *("_updates", "_graph", "_container", "_states"),
+        *("_updates", "_graph", "_container", "_states", "_trained"),
     )
 )
 """The attributes of a layer that hold no parts of it, or parts that the layer lists itself."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import init_ops, nn, smart_cond, tensor_products
+from capstan.api import init_ops, math_ops, nn, smart_cond, tensor_products
 from capstan.api.layers import base, common, input_spec
 from capstan.core import tensor_shape
 from capstan.framework.raw import raw
@@ -69,6 +69,8 @@ class CommonDense(common.CommonLayer):
         self.built = True
 
     def call(self, inputs: Any) -> Any:
+        """Return the outputs. Inputs of another dtype than the layer's are cast to it."""
+        inputs = math_ops.cast(inputs, self.kernel.dtype.base_dtype)
         rank = inputs.shape.ndims
         if rank > 2:
             outputs = tensor_products.tensordot(inputs, self.kernel, [[rank - 1], [0]])

@@ -5,6 +5,7 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.api.custom_gradient import recompute_grad as recompute_grad
 from capstan.api.embedding_ops import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
+from capstan.contrib.layers.adaptive_clipping import adaptive_clipping_fn as adaptive_clipping_fn
 from capstan.contrib.layers.arrangements import dense_to_sparse as dense_to_sparse
 from capstan.contrib.layers.arrangements import images_to_sequence as images_to_sequence
 from capstan.contrib.layers.arrangements import maxout as maxout
@@ -16,11 +17,13 @@ from capstan.contrib.layers.convolutions import conv1d as conv1d
 from capstan.contrib.layers.convolutions import conv2d as conv2d
 from capstan.contrib.layers.convolutions import conv2d_transpose as conv2d_transpose
 from capstan.contrib.layers.convolutions import conv3d as conv3d
+from capstan.contrib.layers.convolutions import conv3d_transpose as conv3d_transpose
 from capstan.contrib.layers.convolutions import convolution as convolution
 from capstan.contrib.layers.convolutions import convolution1d as convolution1d
 from capstan.contrib.layers.convolutions import convolution2d as convolution2d
 from capstan.contrib.layers.convolutions import convolution2d_transpose as convolution2d_transpose
 from capstan.contrib.layers.convolutions import convolution3d as convolution3d
+from capstan.contrib.layers.convolutions import convolution3d_transpose as convolution3d_transpose
 from capstan.contrib.layers.convolutions import separable_conv2d as separable_conv2d
 from capstan.contrib.layers.convolutions import separable_convolution2d as separable_convolution2d
 from capstan.contrib.layers.dense import bias_add as bias_add
@@ -82,7 +85,10 @@ alias.grow(
         "python.layers.normalization": (__name__,),
         "python.layers.regularizers": ("capstan.contrib.layers.regularizers",),
         "python.layers.summaries": (__name__,),
-        "python.layers.optimizers": ("capstan.contrib.layers.optimizers",),
+        "python.layers.optimizers": (
+            "capstan.contrib.layers.optimizers",
+            "capstan.contrib.layers.adaptive_clipping",
+        ),
         "python.layers.utils": (
             {
                 "collect_named_outputs": "capstan.contrib.layers.collecting.collected",

@@ -144,13 +144,58 @@ def convolution2d_transpose(
     trainable: bool = True,
     scope: Any = None,
 ) -> Any:
-    """Return the transpose of a convolution, with biases and an activation."""
+    """Return the transpose of a convolution of images, with biases and an activation."""
+    return _transposed(
+        convolutional.Conv2DTranspose, "Conv2d_transpose", inputs, num_outputs, kernel_size, stride,
+        padding, data_format, activation_fn, normalizer_fn, normalizer_params, weights_initializer,
+        weights_regularizer, biases_initializer, biases_regularizer, reuse, variables_collections,
+        outputs_collections, trainable, scope,
+    )  # fmt: skip
+
+
+@argument_scopes.add_arg_scope
+def convolution3d_transpose(
+    inputs: Any,
+    num_outputs: int,
+    kernel_size: Any,
+    stride: Any = 1,
+    padding: str = "SAME",
+    data_format: str = "NDHWC",
+    activation_fn: Any = nn.relu,
+    normalizer_fn: Any = None,
+    normalizer_params: Any = None,
+    weights_initializer: Any = XAVIER,
+    weights_regularizer: Any = None,
+    biases_initializer: Any = init_ops.Zeros,
+    biases_regularizer: Any = None,
+    reuse: Any = None,
+    variables_collections: Any = None,
+    outputs_collections: Any = None,
+    trainable: bool = True,
+    scope: Any = None,
+) -> Any:
+    """Return the transpose of a convolution of volumes, with biases and an activation."""
+    return _transposed(
+        volumes.Conv3DTranspose, "Conv3d_transpose", inputs, num_outputs, kernel_size, stride,
+        padding, data_format, activation_fn, normalizer_fn, normalizer_params, weights_initializer,
+        weights_regularizer, biases_initializer, biases_regularizer, reuse, variables_collections,
+        outputs_collections, trainable, scope,
+    )  # fmt: skip
+
+
+def _transposed(
+    kind: Any, default_scope: str, inputs: Any, num_outputs: int, kernel_size: Any, stride: Any,
+    padding: str, data_format: str, activation_fn: Any, normalizer_fn: Any, normalizer_params: Any,
+    weights_initializer: Any, weights_regularizer: Any, biases_initializer: Any,
+    biases_regularizer: Any, reuse: Any, variables_collections: Any, outputs_collections: Any,
+    trainable: bool, scope: Any,
+) -> Any:  # fmt: skip
     with scope_block.variable_scope(
-        scope, "Conv2d_transpose", [inputs], reuse=reuse, custom_getter=_NAMES
+        scope, default_scope, [inputs], reuse=reuse, custom_getter=_NAMES
     ) as block:
         inputs = convert.convert_to_tensor(inputs)
         layer = _made(
-            convolutional.Conv2DTranspose, block, inputs, reuse, filters=num_outputs,
+            kind, block, inputs, reuse, filters=num_outputs,
             kernel_size=kernel_size, strides=stride, padding=padding,
             data_format=_axis_format(data_format),
             use_bias=not normalizer_fn and biases_initializer is not None,
@@ -260,4 +305,5 @@ conv1d = convolution1d
 conv2d = convolution2d
 conv2d_transpose = convolution2d_transpose
 conv3d = convolution3d
+conv3d_transpose = convolution3d_transpose
 separable_conv2d = separable_convolution2d

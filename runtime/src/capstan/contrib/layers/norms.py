@@ -75,8 +75,10 @@ def instance_norm(
     """Normalize each channel of each image to mean 0 and variance 1.
 
     Raises:
-        ValueError: the rank or the number of channels is unknown.
+        ValueError: the rank or the number of channels is unknown, or `data_format` is.
     """
+    if data_format not in ("NCHW", "NHWC"):
+        raise ValueError(f"data_format has to be either NCHW or NHWC, not {data_format!r}")
     with scope_block.variable_scope(scope, "InstanceNorm", [inputs], reuse=reuse) as block:
         inputs = convert.convert_to_tensor(inputs)
         rank = inputs.shape.ndims

@@ -8,6 +8,7 @@ from capstan.api import (
     clip_ops,
     control_flow_ops,
     init_ops,
+    math_ops,
     random_ops,
     scope_block,
     variable_collections,
@@ -163,7 +164,7 @@ def _multiplied(gradient: Any, variable: Any, multipliers: Mapping[Any, Any]) ->
     factor = multipliers.get(variable, multipliers.get(variable.name))
     if gradient is None or factor is None:
         return gradient
-    factor = convert.convert_to_tensor(factor, gradient.dtype.base_dtype)
+    factor = math_ops.cast(factor, gradient.dtype.base_dtype)
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
     return gradient * factor

@@ -26,9 +26,9 @@ def summarize_activation(op: Any) -> Any:
     """Add a histogram of an activation, and the fractions that a relu cuts off."""
     name, kind = op.op.name, op.op.type
     if kind in ("Relu", "Softplus", "Relu6"):
-        _fraction(op.op.inputs[0] < 0.0, f"{name}/zeros")
+        _fraction(op.op.inputs[0] < 0, f"{name}/zeros")
     if kind == "Relu6":
-        _fraction(op.op.inputs[0] > 6.0, f"{name}/sixes")
+        _fraction(op.op.inputs[0] > 6, f"{name}/sixes")
     return summary.histogram(f"{name}/activation", op)
 
 

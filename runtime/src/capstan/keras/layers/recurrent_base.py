@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 from capstan.api import array_ops, creation_ops, state_ops, variables
-from capstan.core import tensor_shape
+from capstan.core import dtypes, tensor_shape
 from capstan.framework import nest
-from capstan.keras import built_in, calls, context, objects, recurrence
+from capstan.keras import built_in, calls, context, objects, recurrence, settings
 from capstan.keras.layers import cells, stacked_cells
 
 
@@ -123,6 +123,8 @@ class RNN(built_in.BuiltIn):
         Raises:
             ValueError: the layer is stateful, and the size of a batch is unknown.
         """
+        if self._dtype is None:  # A program calls `build` before the layer.
+            self._dtype = dtypes.as_dtype(settings.SETTINGS.floatx)
         shape = input_shape[0] if isinstance(input_shape, list) else input_shape
         sizes = tensor_shape.as_shape(shape).as_list()
         batch = sizes[1] if self.time_major else sizes[0]

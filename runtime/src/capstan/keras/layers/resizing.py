@@ -29,6 +29,12 @@ def _pairs(value: Any, rank: int, name: str) -> tuple[tuple[int, int], ...]:
     return tuple((each, each) if isinstance(each, int) else _pair(each, name) for each in axes)
 
 
+def _margins(value: Any, rank: int, name: str) -> tuple[Any, ...]:
+    """Return the sizes as an attribute of a layer: a pair for sequences, else a tuple of pairs."""
+    pairs = _pairs(value, rank, name)
+    return pairs[0] if rank == 1 else pairs
+
+
 def _pair(value: Any, name: str) -> tuple[int, int]:
     before, behind = plain_arguments.normalize_tuple(value, 2, name)
     return before, behind
@@ -56,12 +62,11 @@ class ZeroPadding(Spatial):
 
     def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.padding = _pairs(padding, self.rank, "padding")
+        self.padding = _margins(padding, self.rank, "padding")
 
     def call(self, inputs: Any) -> Any:
-        return array_ops.pad(
-            inputs, [list(each) for each in self._with_others(self.padding, (0, 0))]
-        )
+        pairs = _pairs(self.padding, self.rank, "padding")
+        return array_ops.pad(inputs, [list(each) for each in self._with_others(pairs, (0, 0))])
 
 
 class ZeroPadding1D(ZeroPadding):
@@ -88,10 +93,11 @@ class Cropping(Spatial):
 
     def __init__(self, cropping: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.cropping = _pairs(cropping, self.rank, "cropping")
+        self.cropping = _margins(cropping, self.rank, "cropping")
 
     def call(self, inputs: Any) -> Any:
-        kept = [slice(before, -behind or None) for before, behind in self.cropping]
+        pairs = _pairs(self.cropping, self.rank, "cropping")
+        kept = [slice(before, -behind or None) for before, behind in pairs]
         return inputs[tuple(self._with_others(kept, slice(None)))]
 
 

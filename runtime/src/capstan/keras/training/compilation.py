@@ -80,7 +80,10 @@ class Compilation(predictor.Predictor):
         )
         self._made = {}
         self._trained = self.trainable_weights if self.outputs else None
-        self._compiled.check(self.output_names if self.outputs else None)
+        names = self.output_names if self.outputs else None
+        self._compiled.check(names)
+        if names and not self._compiled.with_loss(names) and not self.losses:
+            raise compiled.no_loss()
 
     @property
     def optimizer(self) -> Any:

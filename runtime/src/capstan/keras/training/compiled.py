@@ -2,6 +2,7 @@
 (python/keras/engine/training.py, training_utils.py).
 """
 
+import collections
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -49,7 +50,8 @@ class Compiled:
         if names is not None:
             self.losses(names)
             self.weights(names)
-            self.all_metrics(names)
+            metrics_per_output(self.metrics, names)
+            metrics_per_output(self.weighted_metrics, names)
             self.is_temporal(names)
             self.tensors(names)
 
@@ -65,13 +67,10 @@ class Compiled:
         """Return the loss of each output, None for an output without one.
 
         Raises:
-            ValueError: the losses do not fit the outputs, or there is none.
+            ValueError: the losses do not fit the outputs.
         """
         given = per_output(self.loss, names, "loss")
-        found = [None if each is None else as_loss(each) for each in given]
-        if all(each is None for each in found):
-            raise ValueError("The model cannot be compiled because it has no loss to optimize.")
-        return found
+        return [None if each is None else as_loss(each) for each in given]
 
     def with_loss(self, names: Sequence[str]) -> list[str]:
         """Return the names of the outputs that have a loss, and so targets."""
@@ -108,9 +107,14 @@ class Compiled:
         return per_output(given, names, "target_tensors")
 
     def all_metrics(self, names: Sequence[str]) -> list[list[tuple[Any, bool]]]:
-        """Return the metrics of each output, and whether they use the weights of examples."""
-        plain = metrics_per_output(self.metrics, names)
-        weighted = metrics_per_output(self.weighted_metrics, names)
+        """Return the metrics of each output, and whether they use the weights of examples.
+
+        Several outputs for which one list holds get Metrics of their own.
+        """
+        plain, weighted = (
+            _own(metrics_per_output(given, names))
+            for given in (self.metrics, self.weighted_metrics)
+        )
         return [
             [*((each, False) for each in some), *((each, True) for each in others)]
             for some, others in zip(plain, weighted, strict=True)
@@ -126,6 +130,12 @@ def _copied(given: Any) -> Any:
     if isinstance(given, metrics.Metric):
         return type(given).from_config(given.get_config())
     return given
+
+
+def _own(found: list[list[Any]]) -> list[list[Any]]:
+    """Return the metrics of each output, with copies of Metrics that occur at several outputs."""
+    counts = collections.Counter(id(each) for part in found for each in part)
+    return [[_copied(each) if counts[id(each)] > 1 else each for each in part] for part in found]
 
 
 def _leaves(given: Any) -> list[Any]:
@@ -198,6 +208,14 @@ class _Function(losses.Loss):
 
     def call(self, y_true: Any, y_pred: Any) -> Any:
         return self.function(y_true, y_pred)
+
+
+def no_loss() -> ValueError:
+    """Return the error of a model without a loss, neither for an output nor from `add_loss`."""
+    return ValueError(
+        "The model cannot be compiled because it has no loss to optimize. Pass `loss` to compile, "
+        "or call add_loss before"
+    )
 
 
 def as_loss(identifier: Any) -> Any:

@@ -42,7 +42,7 @@ def build(
     which may be None.
 
     Raises:
-        ValueError: the arguments of `compile` do not fit the outputs.
+        ValueError: the arguments of `compile` do not fit the outputs, or there is no loss.
     """
     names, given = model.output_names, model._compiled
     all_losses, weights = given.losses(names), given.weights(names)
@@ -76,7 +76,9 @@ def build(
             updates.append(metric.update_state(target, outputs[at], sample_weight=weight))
     # A model inside has also losses for inputs of its own, which no batch feeds.
     for extra in [*model.get_losses_for(None), *model.get_losses_for(list(inputs))]:
-        total = total + math_ops.cast(extra, total.dtype)
+        total = extra if total is None else total + math_ops.cast(extra, total.dtype)
+    if total is None:
+        raise compiling.no_loss()
     for metric in found.values():
         context.of().metric_variables.update(dict.fromkeys(metric.variables))
     update = group(*updates)

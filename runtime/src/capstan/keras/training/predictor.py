@@ -33,6 +33,7 @@ class Predictor(reader.Reader):
         Raises:
             ValueError: the data do not fit the model.
         """
+        x = self._opened(x)
         with self._ready_graph(x).as_default(), self._session().as_default():
             source = self._source(x, None, None, None, batch_size, steps, shuffle=False)
             shown = progress.PassLogger(source.samples, source.steps, verbose)

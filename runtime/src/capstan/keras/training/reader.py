@@ -1,5 +1,6 @@
 """The inputs of a model, and the batches that its training reads for them."""
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from capstan.api import creation_ops, data
 from capstan.core import dtypes
 from capstan.framework import facts, nest, opdef
 from capstan.framework import graph as graphs
-from capstan.keras import context, sessions
+from capstan.keras import calls, context, learning, sessions
 from capstan.keras.training import batches
 
 BATCH_SIZE = 32
@@ -38,6 +39,23 @@ class Reader:
         graph: graphs.Graph = self.outputs[0].graph
         return graph
 
+    def _opened(self, x: Any) -> Any:
+        """Return the data `x`. A model without inputs gets those that a generator's batches need.
+
+        Raises:
+            ValueError: the model has no inputs, and the generator has no batches.
+        """
+        if self.outputs or not _is_generator(x):
+            return x
+        first = next(x, None) if hasattr(x, "__next__") else x[0]
+        if first is None:
+            raise ValueError(
+                f"The model {type(self).__name__} has no inputs yet, and the generator that should "
+                "tell them has no batches"
+            )
+        self._set_inputs(first[0] if isinstance(first, tuple) else first)
+        return itertools.chain([first], x) if hasattr(x, "__next__") else x
+
     def _set_inputs(self, x: Any) -> None:
         """Call the model on placeholders for arrays like `x`, or for the inputs of a dataset.
 
@@ -49,11 +67,6 @@ class Reader:
                 shapes, types = shapes[0], types[0]
             pairs = zip(nest.flatten(shapes), nest.flatten(types), strict=True)
             given = nest.packed(types, [_Example([None, *list(each)[1:]], t) for each, t in pairs])
-        elif _is_generator(x):
-            raise ValueError(
-                f"The model {type(self).__name__} has no inputs yet. Call it on tf.keras.Input, or "
-                "give its first layer an `input_shape`, before it reads a generator"
-            )
         else:
             given = nest.mapped(_like, list(x) if isinstance(x, tuple) else x)
         made = nest.mapped(lambda each: creation_ops.placeholder(each.kind, each.shape), given)
@@ -62,7 +75,11 @@ class Reader:
         if self._keys is None and len(self.inputs) == 1:
             self._built_for = self.inputs[0].shape
         is_one = isinstance(made, list | tuple) and len(made) == 1
-        self.outputs = nest.flatten(self(self.inputs[0] if is_one else made))  # type: ignore[operator]
+        # The phase comes before a default of the argument, such as `training=False`.
+        takes_training = calls.Signature(self.call).takes("training")  # type: ignore[attr-defined]
+        options = {"training": learning.learning_phase()} if takes_training else {}
+        called = self(self.inputs[0] if is_one else made, **options)  # type: ignore[operator]
+        self.outputs = nest.flatten(called)
 
     @property
     def _is_graph_network(self) -> bool:

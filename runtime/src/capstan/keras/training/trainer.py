@@ -57,6 +57,7 @@ class Trainer(compilation.Compilation):
             ValueError: the data do not fit the model.
         """
         self._require_compiled()
+        x = self._opened(x)
         held_out: Any = None
         if validation_split and validation_data is None:
             examples = self._examples(x, y, sample_weight, class_weight)
@@ -184,6 +185,7 @@ class Trainer(compilation.Compilation):
             ValueError: the data do not fit the model.
         """
         self._require_compiled()
+        x = self._opened(x)
         with self._ready_graph(x).as_default(), self._session().as_default():
             source = self._source(x, y, sample_weight, None, batch_size, steps, shuffle=False)
             parameters = {"steps": source.steps, "verbose": verbose, "samples": source.samples}
