@@ -12,6 +12,7 @@ from typing import Any
 
 from capstan.api import (
     math_ops,
+    metrics_average_precision,
     metrics_classes,
     metrics_curves,
     metrics_thresholds,
@@ -22,6 +23,7 @@ from capstan.api import (
 )
 from capstan.api import metric_state as state
 from capstan.api.absent import absent
+from capstan.api.metrics_average_precision import *
 from capstan.api.metrics_classes import *
 from capstan.api.metrics_curves import *
 from capstan.api.metrics_mean import mean as mean
@@ -33,8 +35,8 @@ from capstan.framework.raw import raw
 __all__ = [
     "accuracy", "false_negatives", "false_positives", "mean", "mean_absolute_error",
     "mean_squared_error", "precision", "recall", "root_mean_squared_error", "true_negatives",
-    "true_positives", *metrics_classes.__all__, *metrics_curves.__all__,
-    *metrics_thresholds.__all__, *metrics_top_k.__all__,
+    "true_positives", *metrics_average_precision.__all__, *metrics_classes.__all__,
+    *metrics_curves.__all__, *metrics_thresholds.__all__, *metrics_top_k.__all__,
 ]  # fmt: skip
 
 Result = state.Result

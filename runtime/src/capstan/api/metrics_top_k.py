@@ -8,7 +8,6 @@ from typing import Any
 
 from capstan.api import (
     cond_ops,
-    gather_ops,
     math_ops,
     nn,
     reduce_ops,
@@ -25,8 +24,8 @@ from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor
 
 __all__ = [
-    "average_precision_at_k", "precision_at_k", "precision_at_top_k", "recall_at_k",
-    "recall_at_top_k", "sparse_average_precision_at_k", "sparse_precision_at_k",
+    "precision_at_k", "precision_at_top_k", "recall_at_k", "recall_at_top_k",
+    "sparse_precision_at_k",
 ]  # fmt: skip
 
 Result = state.Result
@@ -46,9 +45,9 @@ def precision_at_k(
 
     With `class_id`, only the predictions of this class count.
     """
-    with scoped(name, _name("precision", k, class_id), [predictions]) as scope:
+    with scoped(name, name_at("precision", k, class_id), [predictions]) as scope:
         return precision_at_top_k(
-            labels, _largest(predictions, k), k, class_id, weights,
+            labels, largest(predictions, k), k, class_id, weights,
             metrics_collections, updates_collections, scope,
         )  # fmt: skip
 
@@ -87,9 +86,9 @@ def recall_at_k(
 
     With `class_id`, only the labels of this class count.
     """
-    with scoped(name, _name("recall", k, class_id), [predictions]) as scope:
+    with scoped(name, name_at("recall", k, class_id), [predictions]) as scope:
         return recall_at_top_k(
-            labels, _largest(predictions, k), k, class_id, weights,
+            labels, largest(predictions, k), k, class_id, weights,
             metrics_collections, updates_collections, scope,
         )  # fmt: skip
 
@@ -130,11 +129,13 @@ def sparse_precision_at_k(
     )
 
 
-def _largest(predictions: Any, k: int) -> Any:
+def largest(predictions: Any, k: int) -> Any:
+    """Return the classes of the k largest predictions of each example."""
     return nn.top_k(predictions, k)[1]
 
 
-def _name(metric: str, k: int | None, class_id: int | None = None) -> str:
+def name_at(metric: str, k: int | None, class_id: int | None = None) -> str:
+    """Return the default name of a metric at k."""
     at = f"{metric}_at_{'k' if k is None else k}"
     return at if class_id is None else f"{at}_class{class_id}"
 
@@ -152,9 +153,9 @@ def _share(
     name: str | None,
 ) -> Result:
     """Return true positives / (true positives + `other`)."""
-    with scoped(name, _name(metric, k, class_id), [predictions_idx]) as scope:
+    with scoped(name, name_at(metric, k, class_id), [predictions_idx]) as scope:
         found = math_ops.cast(predictions_idx, dtypes.int64)
-        labels = _with_last_axis(labels, found)
+        labels = with_last_axis(labels, found)
         right = _streaming("true_positive", labels, found, k, class_id, weights)
         wrong = _streaming(other, labels, found, k, class_id, weights)
         update = raw.RealDiv(right[1], raw.Add(right[1], wrong[1]), name="update")
@@ -170,13 +171,13 @@ def _streaming(
     kind: str, labels: Any, found: Any, k: int | None, class_id: int | None, weights: Any
 ) -> tuple[Any, Any]:
     """Return the number of classes of a kind in all batches, and its update."""
-    with scoped(None, _name(kind, k, class_id), [found]) as scope:
-        numbers = _weighted(_number(kind, labels, found, class_id), weights)
+    with scoped(None, name_at(kind, k, class_id), [found]) as scope:
+        numbers = _weighted(number_of(kind, labels, found, class_id), weights)
         count = state.metric_variable([], scope, dtypes.float64)
         return count, state_ops.assign_add(count, reduce_ops.reduce_sum(numbers))
 
 
-def _number(kind: str, labels: Any, found: Any, class_id: int | None) -> Any:
+def number_of(kind: str, labels: Any, found: Any, class_id: int | None) -> Any:
     """Return for each example the number of classes of a kind, as float64."""
     if class_id is not None:
         labels, found = _only(labels, class_id), _only(found, class_id)
@@ -206,7 +207,7 @@ def _only(classes: Any, class_id: int) -> SparseTensor:
     return SparseTensor(chosen.indices, chosen.values, sizes)
 
 
-def _with_last_axis(labels: Any, found: Any) -> Any:
+def with_last_axis(labels: Any, found: Any) -> Any:
     """Return labels of the rank of `found`. Add an axis at the end if they lack it.
 
     Raises:
@@ -235,86 +236,3 @@ def _with_all_axes(labels: SparseTensor, found: Any) -> SparseTensor:
     lacking = raw.Sub(raw.Rank(found), raw.Size(labels.dense_shape))
     ones = raw.Fill(raw.Pack([lacking]), convert.constant(1, dtypes.int64))
     return sparse_math_ops.sparse_reshape(labels, raw.ConcatV2([labels.dense_shape, ones], 0))
-
-
-def average_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
-    """Return the mean over examples of the average precision of the k largest predictions.
-
-    Raises:
-        ValueError: `k` is below 1.
-    """
-    if k < 1:
-        raise ValueError(f"Invalid k={k}. `k` should be >= 1.")
-    with scoped(name, _name("average_precision", k), [predictions]) as scope:
-        found = math_ops.cast(_largest(predictions, k), dtypes.int64)
-        classes = raw.Shape(predictions, out_type=dtypes.int64)[-1]
-        labels = _in_range(_with_last_axis(labels, found), classes)
-        precision = _average_precision(labels, found, k)
-        if weights is None:
-            number = math_ops.cast(raw.Size(precision), dtypes.float64)
-        else:
-            share = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float64)
-            share = raw.Mul(share, raw.OnesLike(precision))
-            precision, number = raw.Mul(precision, share), reduce_ops.reduce_sum(share)
-        with scoped(None, "max") as inner:
-            count = state.metric_variable([], inner, dtypes.float64)
-            new_count = state_ops.assign_add(count, number)
-        with scoped(None, "total") as inner:
-            total = state.metric_variable([], inner, dtypes.float64)
-            new_total = state_ops.assign_add(total, reduce_ops.reduce_sum(precision))
-        update = state.ratio(new_total, new_count, scope)
-        return state.finished(
-            lambda: state.ratio(total, count, "mean"),
-            update,
-            metrics_collections,
-            updates_collections,
-        )
-
-
-def sparse_average_precision_at_k(
-    labels: Any,
-    predictions: Any,
-    k: int,
-    weights: Any = None,
-    metrics_collections: Any = None,
-    updates_collections: Any = None,
-    name: str | None = None,
-) -> Result:
-    """Return the same as `average_precision_at_k`, whose old name this is."""
-    return average_precision_at_k(
-        labels, predictions, k, weights, metrics_collections, updates_collections, name
-    )
-
-
-def _in_range(labels: Any, classes: Any) -> Any:
-    """Return labels in which a label that is not a class is -1."""
-    values = labels.values if isinstance(labels, SparseTensor) else labels
-    values = math_ops.cast(values, dtypes.int64)
-    kept = gather_ops.where(raw.GreaterEqual(values, classes), -raw.OnesLike(values), values)
-    if isinstance(labels, SparseTensor):
-        return SparseTensor(labels.indices, kept, labels.dense_shape)
-    return kept
-
-
-def _average_precision(labels: Any, found: Any, k: int) -> Any:
-    """Return for each example the mean of the precisions at its right predictions."""
-    first = [found[..., : number + 1] for number in range(k)]
-    hits = [_number("true_positive", labels, part, None) for part in first]
-    right = raw.Pack(hits, axis=-1)
-    before = raw.Pack([raw.ZerosLike(hits[0]), *hits[:-1]], axis=-1)
-    precisions = right / convert.constant([float(n + 1) for n in range(k)], dtypes.float64)
-    total = reduce_ops.reduce_sum(raw.Mul(precisions, right - before), -1)
-    if isinstance(labels, SparseTensor):
-        relevant = sets.size(labels)
-    else:
-        is_label = math_ops.cast(raw.GreaterEqual(labels, 0), dtypes.int32)
-        relevant = reduce_ops.reduce_sum(is_label, -1)
-    return raw.RealDiv(total, math_ops.cast(raw.Minimum(relevant, k), dtypes.float64))

@@ -155,7 +155,11 @@ def translations_to_projective_transforms(translations: Any, name: str | None = 
 
 
 def compose_transforms(*transforms: Any) -> Any:
-    """Return the transform that does the same as the given ones, one after another."""
+    """Return the transform that does the same as the given ones, one after another.
+
+    Raises:
+        AssertionError: no transform is given.
+    """
     if not transforms:
         raise AssertionError("transforms cannot be empty")
     with graphs.get_default_graph().name_scope("compose_transforms"):

@@ -53,7 +53,11 @@ class ExportedModel(model.Model):
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = False,
     ) -> bytes:
-        """Do as `export_saved_model`, which strips attributes that have their default values."""
+        """Do as `export_saved_model`, which strips attributes that have their default values.
+
+        Raises:
+            ValueError: `serving_input_receiver_fn` is missing, or as `export_saved_model`.
+        """
         if serving_input_receiver_fn is None:
             raise ValueError("An input_receiver_fn must be defined.")
         request = saving.Request(

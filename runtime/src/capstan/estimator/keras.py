@@ -61,7 +61,7 @@ def model_to_estimator(
             "The given keras model has not been compiled yet. Please compile the model with "
             "`model.compile()` before calling `model_to_estimator()`."
         )
-    model_fn = _model_fn(keras_model, custom_objects)
+    model_fn = _model_fn(keras_model)
     plain = estimators.Estimator(model_fn, model_dir, config)
     first = _first_checkpoint(keras_model, plain)
     if first is None:
@@ -69,7 +69,7 @@ def model_to_estimator(
     return estimators.Estimator(model_fn, plain.model_dir, config, warm_start_from=first)
 
 
-def _model_fn(keras_model: Any, custom_objects: Any) -> Callable[..., Any]:
+def _model_fn(keras_model: Any) -> Callable[..., Any]:
     def model_fn(features: Any, labels: Any, mode: str) -> estimator_spec.EstimatorSpec:
         learning.set_learning_phase(int(mode == _MODES.TRAIN))
         model = _copy(keras_model, features, mode)

@@ -36,7 +36,11 @@ def signature(row: opdef.OpDef) -> inspect.Signature:
 
 
 def function(row: opdef.OpDef) -> Callable[..., Any]:
-    """Return the function of an operation, whose arguments may be given by position."""
+    """Return the function of an operation, whose arguments may be given by position.
+
+    Raises:
+        TypeError: a call of the function has too many arguments, or gives one twice.
+    """
     build, arguments = getattr(raw, row.name), signature(row)
     positions = list(arguments.parameters)
     originals = {name: original for original, name in renamed.RENAMED.get(row.name, {}).items()}

@@ -78,7 +78,7 @@ def _sum_of_slices(state: Any, op: graphs.Operation, grad: indexed_slices.Indexe
     """
     context = state.context
     with state.graph.in_control_flow_context(context.outer):
-        initial = _no_slices(state, op, grad)
+        initial = _no_slices(op, grad)
     for tensor in initial:
         context.know(tensor)
     with context.entered():
@@ -103,7 +103,7 @@ def _sum_of_slices(state: Any, op: graphs.Operation, grad: indexed_slices.Indexe
     return indexed_slices.IndexedSlices(values, indices, dense[0] if dense else None)
 
 
-def _no_slices(state: Any, op: graphs.Operation, grad: indexed_slices.IndexedSlices) -> list[Any]:
+def _no_slices(op: graphs.Operation, grad: indexed_slices.IndexedSlices) -> list[Any]:
     """Return indices, values and dense shape of one slice of zeros for row 0."""
     values, indices, dense = grad.values, grad.indices, grad.dense_shape
     row: tensor_shape.TensorShape = values.shape

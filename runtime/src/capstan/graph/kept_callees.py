@@ -8,7 +8,11 @@ from capstan.graph import infer
 
 
 def check_places(node: ir.Node, called: function.Function) -> None:
-    """Check that a function that `node` keeps can run beside it, on a CPU of its task."""
+    """Check that a function that `node` keeps can run beside it, on a CPU of its task.
+
+    Raises:
+        InvalidArgumentError: a node of the function is on another device.
+    """
     home = devices.task_of(node.device)
     for each in called.nodes.values():
         if infer.is_constant(each):

@@ -167,14 +167,14 @@ def _finished(
     added = [label for place, label in enumerate(output) if label in output[:place]]
     axes = [*once, *added]
     places = tuple(
-        axes.index(label) if label not in output[:at] else len(once) + _before(output, at, added)
+        axes.index(label) if label not in output[:at] else len(once) + _before(output, at)
         for at, label in enumerate(output)
     )
     repeats = tuple(once.index(label) for label in added)
     return _Plan(operands, is_matmul, product, _sizes(labels, sizes), order, repeats, places)
 
 
-def _before(output: Labels, at: int, added: Sequence[str]) -> int:
+def _before(output: Labels, at: int) -> int:
     """Return the number of the added axis that stands at place `at` of the output."""
     return sum(output[place] in output[:place] for place in range(at))
 

@@ -28,7 +28,11 @@ def _wide(arrays: Iterable[Array]) -> Sequence[Array]:
 
 
 def same_type(cells: Sequence[Cell], arrays: Sequence[Array], dtype: np.dtype[Any]) -> None:
-    """Check that an update of elements of `dtype` fits the values `arrays` of the variables."""
+    """Check that an update of elements of `dtype` fits the values `arrays` of the variables.
+
+    Raises:
+        InvalidArgumentError: a variable has elements of another type.
+    """
     for cell, array in zip(cells, arrays, strict=True):
         if array.dtype != dtype:
             raise invalid(
@@ -38,6 +42,11 @@ def same_type(cells: Sequence[Cell], arrays: Sequence[Array], dtype: np.dtype[An
 
 
 def same_shape(names: Sequence[str], arrays: Sequence[Array]) -> None:
+    """Check that the named arrays have one shape.
+
+    Raises:
+        InvalidArgumentError: an array has another shape than the first.
+    """
     shape = arrays[0].shape
     for name, array in zip(names, arrays, strict=True):
         if array.shape != shape:

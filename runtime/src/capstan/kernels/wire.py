@@ -41,7 +41,11 @@ class Wire:
         self._words: Array = np.ndarray((size,), "<u8", self.padded, 0, (1,))
 
     def field(self, at: Array, ends: Array, tags: Array | int) -> tuple[Array, Array]:
-        """Return where the fields at these places start and end. They end before `ends`."""
+        """Return where the fields at these places start and end. They end before `ends`.
+
+        Raises:
+            UnusualError: a field has another tag, or does not end before `ends`.
+        """
         if np.count_nonzero(at >= ends):
             raise UnusualError
         words = self._words[at]
@@ -70,7 +74,11 @@ class Wire:
         return starts, stops
 
     def only_field(self, at: Array, ends: Array, tags: Array | int) -> tuple[Array, Array]:
-        """Return where the fields at these places start and end. Nothing follows them."""
+        """Return where the fields at these places start and end. Nothing follows them.
+
+        Raises:
+            UnusualError: as `field`, or something follows.
+        """
         starts, stops = self.field(at, ends, tags)
         if (stops != ends).any():
             raise UnusualError

@@ -17,7 +17,11 @@ _FILE = "elements.capstan"
 
 
 def file_in(folder: str) -> str:
-    """Return the name of the file in a folder. Make the folder if it does not exist."""
+    """Return the name of the file in a folder. Make the folder if it does not exist.
+
+    Raises:
+        InvalidArgumentError: the folder cannot be made.
+    """
     try:
         os.makedirs(folder, exist_ok=True)
     except OSError as fault:

@@ -89,7 +89,11 @@ class TreeArrays:
         return found
 
     def children(self, nodes: Array, examples: Array, features: Array) -> Array:
-        """Return the node below each of `nodes`, all splits, for examples by their numbers."""
+        """Return the node below each of `nodes`, all splits, for examples by their numbers.
+
+        Raises:
+            InvalidArgumentError: a split is by a feature that the examples do not have.
+        """
         column = self.feature[nodes]
         if column.size and column.max() >= len(features):
             raise errors.InvalidArgumentError(

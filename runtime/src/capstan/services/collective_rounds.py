@@ -57,7 +57,11 @@ def reduce(exchange: Exchange, value: Array, combine: Combine) -> Array:
 
 
 def gather(exchange: Exchange, value: Array) -> list[Array]:
-    """Return the tensors of all tasks, in the order of the ranks."""
+    """Return the tensors of all tasks, in the order of the ranks.
+
+    Raises:
+        InvalidArgumentError: the tensor of another task does not fit.
+    """
     exchange.offer("all", value.copy(), exchange.count - 1)
     found: list[Array] = [value] * exchange.count
     others = _others(exchange)

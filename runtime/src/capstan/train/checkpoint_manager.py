@@ -38,7 +38,6 @@ class CheckpointManager:
         self._checkpoint = checkpoint
         self._directory = str(directory)
         self._prefix = os.path.join(self._directory, checkpoint_name)
-        self._is_limited = max_to_keep is not None
         state = checkpoint_state.get_checkpoint_state(self._directory)
         started = time.time() if state is None else state.last_preserved_timestamp or time.time()
         # The paths of a manager without a limit are kept by a limit that is never reached.

@@ -40,7 +40,11 @@ def bool_(x: Any = False) -> Any:
 
 
 def len_(x: Any) -> Any:
-    """Return the number of elements along axis 0, as a number of Python if it is known."""
+    """Return the number of elements along axis 0, as a number of Python if it is known.
+
+    Raises:
+        ValueError: `x` is a scalar tensor.
+    """
     if isinstance(x, TensorArray):
         return x.size()
     if not state.is_tensor(x):
@@ -55,7 +59,11 @@ def len_(x: Any) -> Any:
 
 
 def print_(*values: Any, **options: Any) -> Any:
-    """Print tensors in each step, and other values while the graph is built."""
+    """Print tensors in each step, and other values while the graph is built.
+
+    Raises:
+        ValueError: an option is unknown.
+    """
     if not any(map(_is_symbolic, values)):
         return builtins.print(*values, **options)  # noqa: T201 - the call of the program
     unknown = set(options) - {"sep", "end", "file", "flush"}
@@ -122,7 +130,11 @@ def all_(iterated: Any) -> Any:
 
 
 def assert_stmt(test: Any, message: Callable[[], Any]) -> None:
-    """Check `test`. If it is a tensor, the step that runs the assertion fails."""
+    """Check `test`. If it is a tensor, the step that runs the assertion fails.
+
+    Raises:
+        AssertionError: `test` is no tensor, and is false.
+    """
     if not state.is_tensor(test):
         if not test:
             text = message()

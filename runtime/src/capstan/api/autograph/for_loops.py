@@ -31,15 +31,15 @@ def for_stmt(
     Raises:
         as `loops.while_stmt`.
     """
-    arguments = body, Variables(get_state, set_state, names), options
+    variables = Variables(get_state, set_state, names)
     if state.is_tensor(iterated):
-        _over_tensor(convert.convert_to_tensor(iterated), test, *arguments)
+        _over_tensor(convert.convert_to_tensor(iterated), test, body, variables, options)
     elif isinstance(iterated, ragged_tensor.RaggedTensor):
-        _counted(iterated.nrows(), lambda i: iterated[i], test, *arguments)
+        _counted(iterated.nrows(), lambda i: iterated[i], test, body, variables, options)
     elif state.has(iterated, "_dataset_spec"):
-        _over_dataset(iterated, test, *arguments)
+        _over_dataset(iterated, test, body, variables)
     elif state.has(iterated, "string_handle"):
-        _over_iterator(iterated, test, *arguments)
+        _over_iterator(iterated, test, body, variables, options)
     else:
         _over_python(iterated, test, body)
 
@@ -66,12 +66,12 @@ def _holds(test: Any) -> bool:
     return bool(test)
 
 
-def _over_tensor(tensor: Any, test: Any, *arguments: Any) -> None:
+def _over_tensor(tensor: Any, test: Any, *rest: Any) -> None:
     tensor.shape.with_rank_at_least(1)
     size = tensor.shape.as_list()[0] if tensor.shape.ndims is not None else None
     count = raw.Shape(tensor)[0] if size is None else size
     array = TensorArray(tensor.dtype.base_dtype, count).unstack(tensor)
-    _counted(count, array.read, test, *arguments)
+    _counted(count, array.read, test, *rest)
 
 
 def _counted(
@@ -145,7 +145,6 @@ def _over_dataset(
     test: Callable[[], Any] | None,
     body: Callable[[Any], None],
     variables: Variables,
-    options: Options,
 ) -> None:
     """Reduce the dataset to the variables. With `test`, stop before the element that fails it."""
     packing = loops.packed_state(variables)

@@ -164,6 +164,12 @@ def packed_state(variables: Variables) -> state.Packing:
 
 
 def check_same(names: Sequence[str], before: Sequence[Any], after: Sequence[Any]) -> None:
+    """Check that an iteration changes only the tensors and numbers in the variables.
+
+    Raises:
+        TypeError: a variable has another structure after the iteration, or another value that no
+            loop over tensors can pass on.
+    """
     for name, start, end in zip(names, before, after, strict=True):
         try:
             nest.check_same(start, end, composites=True)

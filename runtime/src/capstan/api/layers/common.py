@@ -143,7 +143,11 @@ class CommonLayer:
         return dependence.rest(values, dependence.reached(nest.flatten(self._inputs), values))
 
     def count_params(self) -> int:
-        """Return the number of elements of all variables."""
+        """Return the number of elements of all variables.
+
+        Raises:
+            ValueError: the layer has no variables yet, because it was not called.
+        """
         if not self.built:
             raise ValueError(f"Layer {self.name} is not built yet: call it first")
         return sum(variable.shape.num_elements() for variable in self.weights)

@@ -10,29 +10,49 @@ from typing import Any
 
 @functools.singledispatch
 def adjoint(operator: Any) -> Any:
-    """Return the adjoint operator."""
+    """Return the adjoint operator.
+
+    Raises:
+        ValueError: there is no rule for the class of the operator.
+    """
     raise ValueError(f"No adjoint registered for {type(operator)}")
 
 
 @functools.singledispatch
 def inverse(operator: Any) -> Any:
-    """Return the operator that undoes `operator`."""
+    """Return the operator that undoes `operator`.
+
+    Raises:
+        ValueError: there is no rule for the class of the operator.
+    """
     raise ValueError(f"No inverse registered for {type(operator)}")
 
 
 @functools.singledispatch
 def cholesky(operator: Any) -> Any:
-    """Return the lower triangular operator L with L L^H = `operator`."""
+    """Return the lower triangular operator L with L L^H = `operator`.
+
+    Raises:
+        ValueError: there is no rule for the class of the operator.
+    """
     raise ValueError(f"No cholesky decomposition registered for {type(operator)}")
 
 
 @functools.singledispatch
 def matmul(left: Any, right: Any) -> Any:
-    """Return the product of two operators."""
+    """Return the product of two operators.
+
+    Raises:
+        ValueError: there is no rule for the classes of the operators.
+    """
     raise ValueError(f"No matmul registered for {type(left)}.matmul({type(right)})")
 
 
 @functools.singledispatch
 def solve(left: Any, right: Any) -> Any:
-    """Return the product of the inverse of `left` with `right`."""
+    """Return the product of the inverse of `left` with `right`.
+
+    Raises:
+        ValueError: there is no rule for the classes of the operators.
+    """
     raise ValueError(f"No solve registered for {type(left)}.solve({type(right)})")

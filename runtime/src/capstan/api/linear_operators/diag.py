@@ -10,7 +10,11 @@ from capstan.framework.raw import raw
 
 
 def real_is_self_adjoint(dtype: Any, hint: operator.Hint) -> operator.Hint:
-    """Return the hint of a diagonal operator: a real one is always self-adjoint."""
+    """Return the hint of a diagonal operator: a real one is always self-adjoint.
+
+    Raises:
+        ValueError: the hint denies it.
+    """
     if dtype.is_complex:
         return hint
     if hint is False:

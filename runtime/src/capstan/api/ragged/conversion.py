@@ -119,7 +119,11 @@ def _zero(dtype: dtypes.DType) -> Any:
 
 
 def from_sparse(kind: Any, given: Any, dtype: dtypes.DType) -> Any:
-    """Return the rows of a SparseTensor. `RaggedTensor.from_sparse` describes the arguments."""
+    """Return the rows of a SparseTensor. `RaggedTensor.from_sparse` describes the arguments.
+
+    Raises:
+        ValueError: the rank is not 2, or is unknown.
+    """
     axes = (given.dense_shape.shape[0], given.indices.shape[1])
     if all(tensor_shape.dimension_value(size) != 2 for size in axes):
         raise ValueError("rank(st_input) must be 2")

@@ -24,7 +24,11 @@ class Factories(Rows):
     def from_row_splits(
         cls, values: Any, row_splits: Any, name: str | None = None, validate: bool = True
     ) -> Any:
-        """Return the rows that end at `row_splits[1:]` in `values`. The first split is 0."""
+        """Return the rows that end at `row_splits[1:]` in `values`. The first split is 0.
+
+        Raises:
+            ValueError: there is no split.
+        """
         if isinstance(row_splits, list | tuple) and not row_splits:
             raise ValueError("row_splits tensor may not be empty.")
         with _factory(name, "RaggedFromRowSplits", (values, row_splits), validate):

@@ -1,7 +1,8 @@
 """The division of values into rows (python/ops/ragged/{ragged_tensor,segment_id_ops}.py).
 
 The row splits are the ends of the rows in the values, after a 0. Rows may also be given by their
-lengths, starts or limits, or by the row of each value.
+lengths, starts or limits, or by the row of each value. The functions `from_*` add assertions that
+the arguments fit if `validate` is true.
 """
 
 from collections.abc import Sequence
@@ -55,6 +56,11 @@ def count_of(tensor: Any, out_type: Any) -> Any:
 
 
 def from_row_splits(splits: Any, nvals: Any, values: Any, *, validate: bool) -> Partition:
+    """Return the rows that end at `splits[1:]` in `values`. `nvals` is the number of values.
+
+    Raises:
+        ValueError: `splits` is known not to be a vector.
+    """
     splits.shape.assert_has_rank(1)
     if validate:
         message = "Arguments to from_row_splits do not form a valid RaggedTensor"
@@ -70,6 +76,11 @@ def from_row_splits(splits: Any, nvals: Any, values: Any, *, validate: bool) -> 
 
 
 def from_row_lengths(lengths: Any, nvals: Any, values: Any, *, validate: bool) -> Partition:
+    """Return the rows of these lengths. `nvals` is the number of values.
+
+    Raises:
+        ValueError: `lengths` is known not to be a vector.
+    """
     lengths.shape.assert_has_rank(1)
     if validate:
         message = "Arguments to from_row_lengths do not form a valid RaggedTensor"
@@ -84,6 +95,11 @@ def from_row_lengths(lengths: Any, nvals: Any, values: Any, *, validate: bool) -
 
 
 def from_row_starts(starts: Any, nvals: Any, values: Any, *, validate: bool) -> Partition:
+    """Return the rows that begin at these places in `values`. `nvals` is the number of values.
+
+    Raises:
+        ValueError: `starts` is known not to be a vector.
+    """
     starts.shape.assert_has_rank(1)
     if validate:
         message = "Arguments to from_row_starts do not form a valid RaggedTensor"
@@ -99,6 +115,11 @@ def from_row_starts(starts: Any, nvals: Any, values: Any, *, validate: bool) -> 
 
 
 def from_row_limits(limits: Any, nvals: Any, values: Any, *, validate: bool) -> Partition:
+    """Return the rows that end at these places in `values`. `nvals` is the number of values.
+
+    Raises:
+        ValueError: `limits` is known not to be a vector.
+    """
     limits.shape.assert_has_rank(1)
     if validate:
         message = "Arguments to from_row_limits do not form a valid RaggedTensor"
@@ -116,6 +137,11 @@ def from_row_limits(limits: Any, nvals: Any, values: Any, *, validate: bool) -> 
 def from_value_rowids(
     rowids: Any, nrows: Any, nvals: Any, values: Any, *, validate: bool
 ) -> Partition:
+    """Return `nrows` rows, of which `rowids` names the one of each value, in rising order.
+
+    Raises:
+        ValueError: `rowids` is known not to be a vector, or not to fit `values`.
+    """
     rowids.shape.assert_has_rank(1)
     nrows, known = _rows_of(rowids, nrows)
     values.shape[:1].assert_is_compatible_with(rowids.shape)

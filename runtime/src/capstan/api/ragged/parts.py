@@ -121,7 +121,11 @@ class Parts(operand.RaggedOperand, composite.Composite):
         return self.with_values(self._values.with_flat_values(new_values))
 
     def with_row_splits_dtype(self, dtype: Any) -> Any:
-        """Return the same rows, whose splits have `dtype` on all axes: int32 or int64."""
+        """Return the same rows, whose splits have `dtype` on all axes: int32 or int64.
+
+        Raises:
+            ValueError: `dtype` is another type.
+        """
         kind = dtypes.as_dtype(dtype)
         if kind not in (dtypes.int32, dtypes.int64):
             raise ValueError("dtype must be int32 or int64")

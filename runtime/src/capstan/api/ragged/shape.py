@@ -44,7 +44,11 @@ class RaggedTensorDynamicShape:
 
     @staticmethod
     def from_dim_sizes(dim_sizes: Sequence[Any]) -> "RaggedTensorDynamicShape":
-        """Return the shape with these sizes: scalars, and vectors of lengths for ragged axes."""
+        """Return the shape with these sizes: scalars, and vectors of lengths for ragged axes.
+
+        Raises:
+            ValueError: a size has another rank.
+        """
         with scoped(None, "RaggedTensorDynamicShapeFromDimensionSizes", dim_sizes):
             sizes = [
                 convert.convert_to_tensor(size, preferred_dtype=dtypes.int64, name="dim_sizes")
@@ -214,7 +218,11 @@ class RaggedTensorDynamicShape:
         return self.dimension_size(axis) * self.num_slices_in_dimension(axis - 1)
 
     def with_dim_size_dtype(self, dtype: Any) -> "RaggedTensorDynamicShape":
-        """Return the same sizes as tensors of `dtype`: int32 or int64."""
+        """Return the same sizes as tensors of `dtype`: int32 or int64.
+
+        Raises:
+            ValueError: `dtype` is another type.
+        """
         kind = dtypes.as_dtype(dtype)
         if kind not in (dtypes.int32, dtypes.int64):
             raise ValueError("dtype must be int32 or int64")

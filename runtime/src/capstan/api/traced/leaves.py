@@ -70,7 +70,11 @@ def spec_of(value: Any) -> Any:
 
 
 def tensors(value: Any) -> Iterator[graphs.Tensor]:
-    """Yield the tensors of all traced arguments in a structure."""
+    """Yield the tensors of all traced arguments in a structure.
+
+    Raises:
+        TypeError: an argument is a TensorSpec.
+    """
     for leaf in nest.flatten(value):
         if isinstance(leaf, TypeSpec):
             raise TypeError(f"A TensorSpec cannot be an argument of a call: {leaf}")

@@ -10,7 +10,7 @@ from capstan.framework.opdef import GradientRule, Gradients, Op, OpDef, Raw, def
 from capstan.framework.ops import rules, typesets
 
 
-def _times(op: Op, grads: Gradients, raw: Raw, slope: Any) -> Gradients:
+def _times(grads: Gradients, raw: Raw, slope: Any) -> Gradients:
     return (raw.Mul(grads[0], slope),)
 
 
@@ -20,59 +20,59 @@ def _or_half_at_zero(x: Any, slope: Any, raw: Raw) -> Any:
 
 
 def _j0(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return _times(op, grads, raw, raw.Neg(raw.BesselJ1(op.inputs[0])))
+    return _times(grads, raw, raw.Neg(raw.BesselJ1(op.inputs[0])))
 
 
 def _j1(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     x, y = op.inputs[0], op.outputs[0]
     slope = raw.Sub(raw.BesselJ0(x), raw.RealDiv(y, x))
-    return _times(op, grads, raw, _or_half_at_zero(x, slope, raw))
+    return _times(grads, raw, _or_half_at_zero(x, slope, raw))
 
 
 def _y0(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return _times(op, grads, raw, raw.Neg(raw.BesselY1(op.inputs[0])))
+    return _times(grads, raw, raw.Neg(raw.BesselY1(op.inputs[0])))
 
 
 def _y1(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     x, y = op.inputs[0], op.outputs[0]
-    return _times(op, grads, raw, raw.Sub(raw.BesselY0(x), raw.RealDiv(y, x)))
+    return _times(grads, raw, raw.Sub(raw.BesselY0(x), raw.RealDiv(y, x)))
 
 
 def _k0(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return _times(op, grads, raw, raw.Neg(raw.BesselK1(op.inputs[0])))
+    return _times(grads, raw, raw.Neg(raw.BesselK1(op.inputs[0])))
 
 
 def _k0e(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return _times(op, grads, raw, raw.Sub(op.outputs[0], raw.BesselK1e(op.inputs[0])))
+    return _times(grads, raw, raw.Sub(op.outputs[0], raw.BesselK1e(op.inputs[0])))
 
 
 def _k1(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     x, y = op.inputs[0], op.outputs[0]
-    return _times(op, grads, raw, raw.Sub(raw.Neg(raw.BesselK0(x)), raw.RealDiv(y, x)))
+    return _times(grads, raw, raw.Sub(raw.Neg(raw.BesselK0(x)), raw.RealDiv(y, x)))
 
 
 def _k1e(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     x, y = op.inputs[0], op.outputs[0]
     own = raw.Mul(y, raw.Sub(1, raw.Reciprocal(x)))
-    return _times(op, grads, raw, raw.Sub(own, raw.BesselK0e(x)))
+    return _times(grads, raw, raw.Sub(own, raw.BesselK0e(x)))
 
 
 def _dawson(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     product = raw.Mul(raw.Mul(op.inputs[0], op.outputs[0]), 2)
-    return _times(op, grads, raw, raw.Sub(1, product))
+    return _times(grads, raw, raw.Sub(1, product))
 
 
 def _exponential_integral(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     x = op.inputs[0]
-    return _times(op, grads, raw, raw.RealDiv(raw.Exp(x), x))
+    return _times(grads, raw, raw.RealDiv(raw.Exp(x), x))
 
 
 def _fresnel_cosine(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return _times(op, grads, raw, raw.Cos(_angle(op, raw)))
+    return _times(grads, raw, raw.Cos(_angle(op, raw)))
 
 
 def _fresnel_sine(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    return _times(op, grads, raw, raw.Sin(_angle(op, raw)))
+    return _times(grads, raw, raw.Sin(_angle(op, raw)))
 
 
 def _angle(op: Op, raw: Raw) -> Any:
@@ -83,7 +83,7 @@ def _spence(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     x = op.inputs[0]
     slope = raw.RealDiv(raw.Log(x), raw.Sub(1, x))
     ones = raw.OnesLike(x)
-    return _times(op, grads, raw, raw.SelectV2(raw.Equal(x, ones), raw.Neg(ones), slope))
+    return _times(grads, raw, raw.SelectV2(raw.Equal(x, ones), raw.Neg(ones), slope))
 
 
 _GRADIENTS: dict[str, GradientRule] = {

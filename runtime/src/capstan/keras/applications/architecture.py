@@ -4,6 +4,7 @@ Source: keras_applications (the version 1.0.8 for TensorFlow 1.15).
 """
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -185,3 +186,21 @@ def _checked(given: Any, min_size: int, is_imagenet: bool, needs_size: bool) -> 
             f"`input_shape={given}`"
         )
     return tuple(given)
+
+
+def public(name: str, build: Callable[[Arguments], Any]) -> Callable[..., Any]:
+    """Return the public function `name`, which calls `build` with its arguments."""
+
+    def model(
+        include_top: bool = True,
+        weights: Any = "imagenet",
+        input_tensor: Any = None,
+        input_shape: Any = None,
+        pooling: str | None = None,
+        classes: int = 1000,
+    ) -> Any:
+        return build(Arguments(include_top, weights, input_tensor, input_shape, pooling, classes))
+
+    model.__name__ = model.__qualname__ = name
+    model.__doc__ = f"Return the network {name}. `tf.keras.applications` describes the arguments."
+    return model

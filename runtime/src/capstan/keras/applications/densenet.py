@@ -57,52 +57,33 @@ def _network(
     return arguments.model(images, x, name, _architecture.Files.of(_ORIGIN, name, hashes))
 
 
-def DenseNet121(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network DenseNet121. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    hashes = ("9d60b8095a5708f2dcce2bca79d332c7", "30ee3e1110167f948a6b9946edeeb738")
-    return _network(arguments, (6, 12, 24, 16), "densenet121", hashes)
-
-
-def DenseNet169(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network DenseNet169. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    hashes = ("d699b8f76981ab1b30698df4c175e90b", "b8c4d4c20dd625c148057b9ff1c1176b")
-    return _network(arguments, (6, 12, 32, 32), "densenet169", hashes)
-
-
-def DenseNet201(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network DenseNet201. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    hashes = ("1ceb130c1ea1b78c3bf6114dbdfd8807", "c13680b51ded0fb44dff2d8f86ac8bb1")
-    return _network(arguments, (6, 12, 48, 32), "densenet201", hashes)
+DenseNet121 = _architecture.public(
+    "DenseNet121",
+    lambda arguments: _network(
+        arguments,
+        (6, 12, 24, 16),
+        "densenet121",
+        ("9d60b8095a5708f2dcce2bca79d332c7", "30ee3e1110167f948a6b9946edeeb738"),
+    ),
+)
+DenseNet169 = _architecture.public(
+    "DenseNet169",
+    lambda arguments: _network(
+        arguments,
+        (6, 12, 32, 32),
+        "densenet169",
+        ("d699b8f76981ab1b30698df4c175e90b", "b8c4d4c20dd625c148057b9ff1c1176b"),
+    ),
+)
+DenseNet201 = _architecture.public(
+    "DenseNet201",
+    lambda arguments: _network(
+        arguments,
+        (6, 12, 48, 32),
+        "densenet201",
+        ("1ceb130c1ea1b78c3bf6114dbdfd8807", "c13680b51ded0fb44dff2d8f86ac8bb1"),
+    ),
+)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

@@ -88,18 +88,7 @@ def _shrinking(x: Any, chains: Any, name: str) -> Any:
     return _joined([*branches, layers.MaxPooling2D(3, 2)(x)], name)
 
 
-def InceptionResNetV2(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network InceptionResNetV2. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
+def _build(arguments: _architecture.Arguments) -> Any:
     images = arguments.images(299, 75)
     x = _start(images)
     for number in range(1, 11):
@@ -115,6 +104,9 @@ def InceptionResNetV2(
     x = _convolution(x, 1536, 1, name="conv_7b")
     x = arguments.classified(x, "predictions")
     return arguments.model(images, x, "inception_resnet_v2", _FILES)
+
+
+InceptionResNetV2 = _architecture.public("InceptionResNetV2", _build)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

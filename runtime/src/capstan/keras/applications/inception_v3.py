@@ -68,18 +68,7 @@ def _spread(x: Any, name: str | None) -> Any:
     return _joined([_convolution(x, 384, (1, 3)), _convolution(x, 384, (3, 1))], name)
 
 
-def InceptionV3(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network InceptionV3. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
+def _build(arguments: _architecture.Arguments) -> Any:
     images = x = arguments.images(299, 75)
     x = _convolution(x, 32, 3, 2, "valid")
     x = _convolution(x, 32, 3, padding="valid")
@@ -103,6 +92,9 @@ def InceptionV3(
         x = _third(x, number)
     x = arguments.classified(x, "predictions")
     return arguments.model(images, x, "inception_v3", _FILES)
+
+
+InceptionV3 = _architecture.public("InceptionV3", _build)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

@@ -9,53 +9,33 @@ from capstan.keras.applications import architecture as _architecture
 from capstan.keras.applications import imagenet_utils as _imagenet_utils
 from capstan.keras.applications import residual as _residual
 
-
-def ResNet50(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network ResNet50. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    hashes = ("2cb95161c43110f7111970584f804107", "4d473c1dd8becc155b73f8504c6f6626")
-    return _residual.first(arguments, "resnet50", (3, 4, 6, 3), hashes)
-
-
-def ResNet101(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network ResNet101. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    hashes = ("f1aeb4b969a6efcfb50fad2f0c20cfc5", "88cf7a10940856eca736dc7b7e228a21")
-    return _residual.first(arguments, "resnet101", (3, 4, 23, 3), hashes)
-
-
-def ResNet152(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network ResNet152. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    hashes = ("100835be76be38e30d865e96f2aaae62", "ee4c566cf9a93f14d82f913c2dc6dd0c")
-    return _residual.first(arguments, "resnet152", (3, 8, 36, 3), hashes)
+ResNet50 = _architecture.public(
+    "ResNet50",
+    lambda arguments: _residual.first(
+        arguments,
+        "resnet50",
+        (3, 4, 6, 3),
+        ("2cb95161c43110f7111970584f804107", "4d473c1dd8becc155b73f8504c6f6626"),
+    ),
+)
+ResNet101 = _architecture.public(
+    "ResNet101",
+    lambda arguments: _residual.first(
+        arguments,
+        "resnet101",
+        (3, 4, 23, 3),
+        ("f1aeb4b969a6efcfb50fad2f0c20cfc5", "88cf7a10940856eca736dc7b7e228a21"),
+    ),
+)
+ResNet152 = _architecture.public(
+    "ResNet152",
+    lambda arguments: _residual.first(
+        arguments,
+        "resnet152",
+        (3, 8, 36, 3),
+        ("100835be76be38e30d865e96f2aaae62", "ee4c566cf9a93f14d82f913c2dc6dd0c"),
+    ),
+)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

@@ -9,53 +9,33 @@ from capstan.keras.applications import architecture as _architecture
 from capstan.keras.applications import imagenet_utils as _imagenet_utils
 from capstan.keras.applications import residual as _residual
 
-
-def ResNet50V2(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network ResNet50V2. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    hashes = ("3ef43a0b657b3be2300d5770ece849e0", "fac2f116257151a9d068a22e544a4917")
-    return _residual.second(arguments, "resnet50v2", (3, 4, 6, 3), hashes)
-
-
-def ResNet101V2(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network ResNet101V2. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    hashes = ("6343647c601c52e1368623803854d971", "c0ed64b8031c3730f411d2eb4eea35b5")
-    return _residual.second(arguments, "resnet101v2", (3, 4, 23, 3), hashes)
-
-
-def ResNet152V2(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network ResNet152V2. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    hashes = ("a49b44d1979771252814e80f8ec446f9", "ed17cf2e0169df9d443503ef94b23b33")
-    return _residual.second(arguments, "resnet152v2", (3, 8, 36, 3), hashes)
+ResNet50V2 = _architecture.public(
+    "ResNet50V2",
+    lambda arguments: _residual.second(
+        arguments,
+        "resnet50v2",
+        (3, 4, 6, 3),
+        ("3ef43a0b657b3be2300d5770ece849e0", "fac2f116257151a9d068a22e544a4917"),
+    ),
+)
+ResNet101V2 = _architecture.public(
+    "ResNet101V2",
+    lambda arguments: _residual.second(
+        arguments,
+        "resnet101v2",
+        (3, 4, 23, 3),
+        ("6343647c601c52e1368623803854d971", "c0ed64b8031c3730f411d2eb4eea35b5"),
+    ),
+)
+ResNet152V2 = _architecture.public(
+    "ResNet152V2",
+    lambda arguments: _residual.second(
+        arguments,
+        "resnet152v2",
+        (3, 8, 36, 3),
+        ("a49b44d1979771252814e80f8ec446f9", "ed17cf2e0169df9d443503ef94b23b33"),
+    ),
+)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

@@ -10,19 +10,9 @@ from capstan.keras.applications import vgg as _vgg
 _HASHES = ("64373286793e3c8b2b4e3219cbf3544b", "6d6bbae143d832006294945121d1f1fc")
 
 
-def VGG16(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network VGG16. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    return _vgg.network(arguments, "vgg16", (2, 2, 3, 3, 3), _HASHES)
+VGG16 = _architecture.public(
+    "VGG16", lambda arguments: _vgg.network(arguments, "vgg16", (2, 2, 3, 3, 3), _HASHES)
+)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

@@ -10,19 +10,9 @@ from capstan.keras.applications import vgg as _vgg
 _HASHES = ("cbe5617147190e668d6c5d5026f83318", "253f8cb515780f3b799900260a226db6")
 
 
-def VGG19(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network VGG19. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
-    return _vgg.network(arguments, "vgg19", (2, 2, 4, 4, 4), _HASHES)
+VGG19 = _architecture.public(
+    "VGG19", lambda arguments: _vgg.network(arguments, "vgg19", (2, 2, 4, 4, 4), _HASHES)
+)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:

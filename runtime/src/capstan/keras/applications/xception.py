@@ -47,18 +47,7 @@ def _middle(x: Any, block: str) -> Any:
     return layers.add([x, residual])
 
 
-def Xception(
-    include_top: bool = True,
-    weights: Any = "imagenet",
-    input_tensor: Any = None,
-    input_shape: Any = None,
-    pooling: str | None = None,
-    classes: int = 1000,
-) -> Any:
-    """Return the network Xception. `tf.keras.applications` describes the arguments."""
-    arguments = _architecture.Arguments(
-        include_top, weights, input_tensor, input_shape, pooling, classes
-    )
+def _build(arguments: _architecture.Arguments) -> Any:
     axis = _architecture.channel_axis()
     images = x = arguments.images(299, 71)
     for number, (filters, strides) in enumerate(((32, 2), (64, 1)), 1):
@@ -76,6 +65,9 @@ def Xception(
         x = layers.Activation("relu", name=f"block14_sepconv{number}_act")(x)
     x = arguments.classified(x, "predictions")
     return arguments.model(images, x, "xception", _FILES)
+
+
+Xception = _architecture.public("Xception", _build)
 
 
 def preprocess_input(x: Any, data_format: str | None = None) -> Any:
