@@ -212,6 +212,7 @@ _PACKAGES = frozenset(
         "predictor",
         "seq2seq",
         "slim",
+        "sparsemax",
         "tpu",
     )
 )
