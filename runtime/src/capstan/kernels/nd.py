@@ -96,6 +96,11 @@ def _add(table: Array, indices: Array, values: Array) -> None:
     rows.accumulate(table, indices, values, np.add)
 
 
+def _join(table: Array, indices: Array, values: Array) -> None:
+    """Append the strings of an index to one another."""
+    rows.at(np.add, table, indices, values)
+
+
 def _subtract(table: Array, indices: Array, values: Array) -> None:
     rows.accumulate(table, indices, values, np.subtract)
 
@@ -120,7 +125,7 @@ def _scatter(node: NodeContext) -> Function:
         if (shape < 0).any():
             raise invalid(f"shape must have no negative size, got {shape.tolist()}")
         made = np.full_like(updates, empty, dtype, "C", shape=tuple(shape.tolist()))
-        _apply(_replace if dtype is object else _add, made, indices, updates)
+        _apply(_join if dtype is object else _add, made, indices, updates)
         return made
 
     return scatter
