@@ -32,7 +32,9 @@ def test_composite_values_go_through_switches_and_merges(
 ) -> None:
     data = composites()[kind]
     off, on = control_flow_ops.switch(data, tf.constant(pred))
-    merged, index = control_flow_ops.merge([off, on])
+    merged, index = both = control_flow_ops.merge([off, on])
+    assert both.output is merged
+    assert both.value_index is index
     assert type(merged) is type(data)
     found, expected, place = session.run([merged, data, index])
     for part, expected_part in zip(found, expected, strict=True):

@@ -64,6 +64,16 @@ CALLS: dict[str, Callable[[Any], Any]] = {
             for values in (NANS, np.outer(NANS, np.arange(1, 20, dtype=np.float32)))
         ),
     ],
+    "means of integers": lambda tf: [
+        tf.unsorted_segment_mean(np.array([1, 2, 3, 4], kind), [0, 0, 2, -1], 4)
+        for kind in (np.int32, np.int64)
+    ],
+    "scattered strings": lambda tf: tf.to_int32(
+        tf.equal(
+            tf.scatter_nd([[4], [3], [3]], tf.constant(["a", "b", "c"]), [5]),
+            ["", "", "", "bc", "a"],
+        )
+    ),
     "sequence_mask": lambda tf: [
         tf.sequence_mask([1, 3, 0]),
         tf.sequence_mask([[1], [2]], 4, tf.float32),

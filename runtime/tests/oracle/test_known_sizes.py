@@ -28,6 +28,16 @@ PROGRAMS = {
     "unstacked": lambda tf, x, n: tf.zeros(tf.unstack(tf.shape(x))),
     "cast": lambda tf, x, n: tf.fill(tf.cast(tf.stack([n, 3]), tf.int64), 1.0),
     "scalar of unknown rank": lambda tf, x, n: tf.zeros([tf.placeholder(tf.int32), 37]),
+    "gathered sizes": lambda tf, x, n: tf.zeros(tf.gather(tf.shape(x), [2, 1])),
+    "sparse transpose": lambda tf, x, n: tf.sparse_transpose(
+        tf.SparseTensor([[0, 0]], [1.0], [3, 4])
+    ),
+    "sparse transpose by an order": lambda tf, x, n: tf.sparse_transpose(
+        tf.SparseTensor([[0, 0, 0]], [1.0], [3, 4, 5]), [1, 2, 0]
+    ),
+    "sparse reshape": lambda tf, x, n: tf.sparse_reshape(
+        tf.SparseTensor([[0, 0]], [1.0], [3, 4]), [2, -1]
+    ),
     "eye of numbers of unknown rank": lambda tf, x, n: tf.eye(
         tf.placeholder(tf.int32), tf.placeholder(tf.int32), [4, 2]
     ),

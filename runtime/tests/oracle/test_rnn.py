@@ -282,3 +282,35 @@ def test_cells_in_sequence_have_tensorflows_variables() -> None:
         ]
         with pytest.raises(ValueError, match="If there is no initial_state"):
             tf.nn.dynamic_rnn(make.GRUCell(2), ROWS, scope="other")
+
+
+class _Pair(capstan.nn.rnn_cell.RNNCell):
+    """Adds up the first and the second parts of its inputs."""
+
+    state_size = output_size = (2, 3)
+
+    def call(self, inputs: Any, state: Any) -> Any:
+        sums = tuple(part + total for part, total in zip(inputs, state, strict=True))
+        return sums, sums
+
+
+@pytest.mark.parametrize("lengths", [None, [3, 1]])
+def test_a_network_of_lists_passes_pairs_of_tensors_to_its_cell(lengths: Any) -> None:
+    tf = capstan
+    steps = [(np.full((2, 2), 10.0**time), np.full((2, 3), 2.0**time)) for time in range(3)]
+    with tf.Graph().as_default(), tf.Session() as session:
+        inputs = [tuple(map(tf.constant, step)) for step in steps]
+        outputs, state = tf.nn.static_rnn(
+            _Pair(), inputs, dtype=tf.float64, sequence_length=lengths
+        )
+        both, _, backwards = tf.nn.static_bidirectional_rnn(
+            _Pair(), _Pair(), inputs, dtype=tf.float64, sequence_length=lengths
+        )
+        found = session.run([outputs[2], state, both[0], backwards])
+    ends = [111, 111] if lengths is None else [111, 1]
+    (last, _), (total, _), (joined, small), (turned, _) = found
+    np.testing.assert_array_equal(last[:, 0], ends if lengths is None else [111, 0])
+    np.testing.assert_array_equal(total[:, 1], ends)
+    np.testing.assert_array_equal(joined[:, 1:3], [[1, end] for end in ends])
+    np.testing.assert_array_equal(turned[:, 0], ends)
+    assert small.shape == (2, 6)

@@ -6,7 +6,7 @@ its tensors. If the tensor is the reference of a variable, so is the result.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from capstan.framework import composite, convert, nest
 from capstan.framework import graph as graphs
@@ -94,7 +94,14 @@ def switch_ref_or_tensor(data: Any, pred: Any, name: str = "Switch") -> tuple[An
     return _both(switched, data)
 
 
-def merge(inputs: Sequence[Any], name: str | None = None) -> tuple[Any, graphs.Tensor]:
+class Merge(NamedTuple):
+    """What `merge` returns."""
+
+    output: Any
+    value_index: graphs.Tensor
+
+
+def merge(inputs: Sequence[Any], name: str | None = None) -> Merge:
     """Return the first of `inputs` that exists in a step, and its place in the list.
 
     The inputs are tensors, or all composite values of one kind.
@@ -113,7 +120,7 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> tuple[Any, graphs.T
         output, index = (raw.RefMerge if is_ref else raw.Merge)(list(parts), name=name)
         found.append(output)
     assert index is not None
-    return nest.packed(first, found, composites=True), index
+    return Merge(nest.packed(first, found, composites=True), index)
 
 
 def _converted(value: Any) -> Any:

@@ -5,7 +5,7 @@ Sources: python/ops/math_ops.py, python/ops/data_flow_ops.py.
 
 from typing import Any
 
-from capstan.api import plain
+from capstan.api import math_ops, plain
 from capstan.api.scoped import scoped
 from capstan.framework import convert
 from capstan.framework.raw import raw
@@ -50,10 +50,13 @@ unsorted_segment_prod = plain.function(
 def unsorted_segment_mean(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Any:
-    """Return the mean of the rows that have the same id, and 0 for ids without rows."""
+    """Return the mean of the rows that have the same id, and 0 for ids without rows.
+
+    The means of integers are floats, as those of `tf.truediv`.
+    """
     with scoped(name, "UnsortedSegmentMean", (data, segment_ids)):
         sums, counts = _summed(data, segment_ids, num_segments)
-        return raw.RealDiv(sums, counts)
+        return math_ops.truediv(sums, counts)
 
 
 def unsorted_segment_sqrt_n(

@@ -112,7 +112,9 @@ def sparse_transpose(sp_input: Any, perm: Any = None, name: str | None = None) -
     """Return a SparseTensor with its axes in the order `perm`, by default reversed, and sorted."""
     sparse = as_sparse(sp_input)
     with scoped(name, "SparseTranspose", [sparse.values]):
-        if perm is None:
+        if perm is None and sparse.shape.ndims is not None:
+            perm = np.arange(sparse.shape.ndims, dtype=np.int32)[::-1]
+        elif perm is None:
             count = raw.Size(sparse.dense_shape)
             perm = raw.Sub(raw.Sub(count, np.int32(1)), raw.Range(np.int32(0), count, np.int32(1)))
         turned = SparseTensor(

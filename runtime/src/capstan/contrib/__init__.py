@@ -213,6 +213,7 @@ _PACKAGES = frozenset(
         "predictor",
         "seq2seq",
         "slim",
+        "sparsemax",
         "tpu",
     )
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from capstan.core import dtypes, tensor_shape
-from capstan.framework import convert, quotients
+from capstan.framework import convert, known_sizes, quotients
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -86,11 +86,10 @@ class SparseTensor:
     @property
     def shape(self) -> tensor_shape.TensorShape:
         """The static shape of the dense tensor."""
-        sizes = self._dense_shape.op.constant_value()
-        if sizes is not None:
-            return tensor_shape.TensorShape([None if size < 0 else size for size in sizes.tolist()])
-        (rank,) = self._dense_shape.get_shape().with_rank(1).as_list()
-        return tensor_shape.TensorShape(None if rank is None else [None] * rank)
+        sizes = known_sizes.of(self._dense_shape)
+        if sizes is None:
+            return tensor_shape.TensorShape(None)
+        return tensor_shape.TensorShape([None if (size or 0) < 0 else size for size in sizes])
 
     def get_shape(self) -> tensor_shape.TensorShape:
         return self.shape

@@ -23,6 +23,8 @@ Change = Callable[[Array, Array, Array], None]
 """Change rows of a table by index: `change(table, indices, values)`."""
 
 _add: Change = partial(rows.accumulate, np.add)
+_join: Change = partial(rows.at, np.add)
+"""Appends the strings of an index to one another."""
 
 
 def _flat(
@@ -103,7 +105,7 @@ def _scatter(node: NodeContext) -> Function:
         if (shape < 0).any():
             raise invalid(f"shape must have no negative size, got {shape.tolist()}")
         made = np.full_like(updates, empty, dtype, "C", shape=tuple(shape.tolist()))
-        _apply(rows.replace if dtype is object else _add, made, indices, updates)
+        _apply(_join if dtype is object else _add, made, indices, updates)
         return made
 
     return scatter

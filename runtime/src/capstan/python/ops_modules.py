@@ -203,8 +203,12 @@ OPS: dict[str, alias.Homes] = {
     **dict.fromkeys(_NN, ("capstan.api.nn", _TF)),
     **{
         name: (
-            {"_compute_fans": "capstan.api.init_ops.fans"},
+            {
+                "_compute_fans": "capstan.api.init_ops.fans",
+                "identity_initializer": "capstan.initializers.identity",
+            },
             "capstan.api.init_ops",
+            "capstan.api.orthogonal_kernels",
             "capstan.api.scaled_initializers",
             _TF,
             lookups.op,

@@ -94,15 +94,23 @@ def static_bidirectional_rnn(
                 cell_bw, turned, initial_state_bw, dtype, sequence_length, backwards
             )
     pairs = zip(output_fw, _reversed(output_bw, sequence_length), strict=True)
-    return [raw.ConcatV2(list(pair), 1) for pair in pairs], state_fw, state_bw
+    return [_joined(*pair) for pair in pairs], state_fw, state_bw
+
+
+def _joined(one: Any, other: Any) -> Any:
+    """Return a nest whose leaves join those of two nests along axis 1."""
+    leaves = zip(nest.flatten(one), nest.flatten(other), strict=True)
+    return nest.packed(one, [raw.ConcatV2(list(pair), 1) for pair in leaves])
 
 
 def _reversed(values: Sequence[Any], sequence_length: Any) -> list[Any]:
+    """Return the values of the time steps backwards. A value may be a nest."""
     if sequence_length is None:
         return list(reversed(values))
-    sequence = raw.Pack(list(values))
-    reversed_sequence = ordering_ops.reverse_sequence(
-        sequence, sequence_length, seq_axis=0, batch_axis=1
-    )
-    parts: list[Any] = raw.Unpack(reversed_sequence, num=len(values))
-    return parts
+    leaves = []
+    for steps in zip(*map(nest.flatten, values), strict=True):
+        backwards = ordering_ops.reverse_sequence(
+            raw.Pack(list(steps)), sequence_length, seq_axis=0, batch_axis=1
+        )
+        leaves.append(raw.Unpack(backwards, num=len(values)))
+    return [nest.packed(values[0], step) for step in zip(*leaves, strict=True)]

@@ -25,6 +25,7 @@ def static_rnn(
     """Call a cell for each element of a list of inputs. Return the outputs and the last state.
 
     After the end of an example (`sequence_length`), its outputs are 0 and its state stays the same.
+    An input may be a nest of tensors, which the cell gets, and outputs may be nests.
 
     Raises:
         TypeError: the inputs are not a list.
@@ -35,8 +36,8 @@ def static_rnn(
     if not inputs:
         raise ValueError("inputs must not be empty")
     with scope_block.variable_scope(scope or "rnn") as opened:
-        inputs = [convert.convert_to_tensor(value) for value in inputs]
-        batch = _batch(inputs[0], 0)
+        inputs = [_input(value) for value in inputs]
+        batch = _batch(nest.flatten(inputs[0])[0], 0)
         state = _initial(cell, initial_state, dtype, batch)
         lengths = _lengths(sequence_length)
         outputs: list[Any] = []
@@ -144,6 +145,13 @@ def _stacked(results: Any, size: Any, shape: list[Any]) -> Any:
     inner = tensor_shape.as_shape([size] if isinstance(size, int) else size)
     outputs.set_shape([*shape, *inner.as_list()])
     return outputs
+
+
+def _input(value: Any) -> Any:
+    """Return a tensor, or a nest of tensors for a nest that holds one."""
+    if any(isinstance(leaf, graphs.Tensor) for leaf in nest.flatten(value)):
+        return nest.mapped(convert.convert_to_tensor, value)
+    return convert.convert_to_tensor(value)
 
 
 def _batch(value: Any, axis: int) -> Any:

@@ -15,6 +15,18 @@ from capstan.api.deprecation import deprecated_arg_values as deprecated_arg_valu
 from capstan.api.deprecation import deprecated_args as deprecated_args
 from capstan.api.ordering_ops import argsort as argsort
 from capstan.api.ordering_ops import sort as sort
+from capstan.api.orthogonal_kernels import (
+    convolutional_delta_orthogonal as convolutional_delta_orthogonal,
+)
+from capstan.api.orthogonal_kernels import (
+    convolutional_orthogonal_1d as convolutional_orthogonal_1d,
+)
+from capstan.api.orthogonal_kernels import (
+    convolutional_orthogonal_2d as convolutional_orthogonal_2d,
+)
+from capstan.api.orthogonal_kernels import (
+    convolutional_orthogonal_3d as convolutional_orthogonal_3d,
+)
 from capstan.api.script_ops import py_func as py_func
 from capstan.api.smart_cond import smart_case as smart_case
 from capstan.api.smart_cond import smart_cond as smart_cond

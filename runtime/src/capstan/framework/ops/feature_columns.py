@@ -1,6 +1,7 @@
 """Rows of the ops that feature columns need (core/ops/{math,sparse}_ops.cc)."""
 
 from capstan.core import dtypes, shapes
+from capstan.framework import facts
 from capstan.framework.opdef import Floats, Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -30,6 +31,18 @@ def _reshaped(ctx: ShapeContext) -> rules.Shapes:
     shapes.with_rank(ctx.inputs[1], 1)
     (rank,) = rules.with_rank(ctx.inputs[2], 1)
     return ((indices[0], rank), (rank,))
+
+
+def _reshaped_sizes(ctx: facts.SizesContext, index: int) -> shapes.Shape:
+    """Return the new shape, whose -1 the old shape determines if it is known."""
+    if index != 1:
+        return None
+    old, new = ctx.sizes_of(1), ctx.sizes_of(2)
+    if new is None or -1 not in new:
+        return new
+    total, rest = shapes.num_elements(old), shapes.num_elements([s for s in new if s != -1])
+    inferred = None if total is None or not rest else total // rest
+    return tuple(inferred if size == -1 else size for size in new)
 
 
 def _sliced(ctx: ShapeContext) -> rules.Shapes:
@@ -156,6 +169,7 @@ define(
         ("input_indices: int64", "input_shape: int64", "new_shape: int64"),
         ("output_indices: int64", "output_shape: int64"),
         shape=_reshaped,
+        sizes=_reshaped_sizes,
         gradient=_no_gradients,
         host=("input_shape", "new_shape", "output_shape"),
     )

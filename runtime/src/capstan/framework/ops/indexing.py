@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from capstan.core import dtypes, shapes
-from capstan.framework import indexed_slices
+from capstan.framework import facts, indexed_slices
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules, typesets
 
@@ -184,6 +184,16 @@ def _unique_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((None,), rules.with_rank(ctx.inputs[0], 1))
 
 
+def _gathered_sizes(ctx: facts.SizesContext, _: int) -> shapes.Shape:
+    """Return the elements that are taken out of a vector."""
+    sizes, places, axis = ctx.sizes_of(0), ctx.value_of(1), ctx.value_of(2)
+    if sizes is None or places is None or axis is None or len(ctx.input_shapes[0] or ()) != 1:
+        return None
+    if any(not 0 <= place < len(sizes) for place in places.ravel().tolist()):
+        return None
+    return tuple(sizes[place] for place in places.ravel().tolist())
+
+
 define(
     OpDef(
         "Gather",
@@ -203,6 +213,7 @@ define(
         attrs={"batch_dims": 0, "Taxis": dtypes.int32},
         shape=_gather_v2_shape,
         gradient=_gather_v2,
+        sizes=_gathered_sizes,
         types={"Tindices": typesets.INDEX, "Taxis": typesets.INDEX},
         host=("axis",),
     )
