@@ -37,7 +37,7 @@ def _make(node: NodeContext) -> Function:
             element_shape,
             is_dynamic=attrs["dynamic_size"],
             clears=attrs["clear_after_read"],
-            has_equal_shapes=attrs["identical_element_shapes"],
+            has_equal_shapes=attrs.get("identical_element_shapes", False),
         )
         made.resize(int(size))
         return made, _FLOW
@@ -250,14 +250,57 @@ def _size(handle: TensorArray, flow: Array) -> Any:
     return np.int32(len(handle))
 
 
+def _without_flow(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
+    """Return the kernel of an old op, which returns a handle alone."""
+
+    def old(node: NodeContext) -> Function:
+        both = make(node)
+        return lambda *inputs: both(*inputs)[0]
+
+    return old
+
+
+def _pack(node: NodeContext) -> Function:
+    gather = _gather(node)
+    return lambda handle, flow: gather(handle, np.arange(len(handle)), flow)
+
+
+def _unpack(node: NodeContext) -> Function:
+    """Write all elements. A dynamic array gets the number of elements."""
+    scatter = _scatter(node)
+
+    def unpack(handle: TensorArray, values: Array, flow: Array) -> Array:
+        count = len(values) if values.ndim else 0
+        if handle.is_dynamic and len(handle) < count:
+            handle.resize(count)
+        if values.ndim and count != len(handle):
+            raise invalid(
+                f"Input value must have first dimension equal to the array size ({count} vs. "
+                f"{len(handle)})"
+            )
+        scatter(handle, np.arange(count), values, flow)
+        return flow
+
+    return unpack
+
+
 register(Kernel("TensorArrayV3", _make))
 register(Kernel("TensorArrayGradV3", _gradient))
 register(Kernel("TensorArrayGradWithShape", _gradient))
-register(Kernel("TensorArrayReadV3", _read))
-register(Kernel("TensorArrayWriteV3", _write))
-register(Kernel("TensorArrayGatherV3", _gather))
-register(Kernel("TensorArrayScatterV3", _scatter))
-register(Kernel("TensorArrayConcatV3", _concat))
-register(Kernel("TensorArraySplitV3", _split))
-register(Kernel("TensorArraySizeV3", constantly(_size)))
-register(Kernel("TensorArrayCloseV3", constantly(TensorArray.close)))
+for _version in ("", "V2"):
+    register(Kernel(f"TensorArray{_version}", _without_flow(_make)))
+    register(Kernel(f"TensorArrayGrad{_version}", _without_flow(_gradient)))
+register(Kernel("TensorArrayPack", _pack))
+register(Kernel("TensorArrayUnpack", _unpack))
+for _name, _kernel in {
+    "Read": _read,
+    "Write": _write,
+    "Gather": _gather,
+    "Scatter": _scatter,
+    "Concat": _concat,
+    "Split": _split,
+    "Size": constantly(_size),
+    "Close": constantly(TensorArray.close),
+}.items():
+    for _version in ("", "V2", "V3"):
+        register(Kernel(f"TensorArray{_name}{_version}", _kernel))
