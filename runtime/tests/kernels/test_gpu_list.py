@@ -117,11 +117,11 @@ ONLY_ON_CPU = {
             *("BatchNormWithGlobalNormalization", "BatchNormWithGlobalNormalizationGrad"),
             *("BatchToSpace", "BiasAddV1", "Concat", "Mod", "Reverse", "SpaceToBatch", "TileGrad"),
             *("ApproximateEqual", "DataFormatDimMap", "DataFormatVecPermute", "TopK"),
-            *("TensorArrayPack", "TensorArrayUnpack"),
+            *("TensorArrayGradV2", "TensorArrayPack", "TensorArrayUnpack"),
             *(
                 f"TensorArray{part}{version}"
                 for part in (
-                    *("", "Close", "Concat", "Gather", "Grad", "Read", "Scatter", "Size"),
+                    *("", "Close", "Concat", "Gather", "Read", "Scatter", "Size"),
                     *("Split", "Write"),
                 )
                 for version in ("", "V2")

@@ -95,7 +95,7 @@ def packed(graph: Graph) -> list[str]:
 
 @pytest.mark.parametrize(
     ("suffix", "build"),
-    [("", every_part), ("V2", every_part), ("", gradient), ("V2", gradient), ("", packed)],
+    [("", every_part), ("V2", every_part), ("V2", gradient), ("", packed)],
 )
 def test_old_arrays_have_the_values_of_tensorflow(
     v1: Any, tasks: genuine.Tasks, suffix: str, build: Any

@@ -20,7 +20,8 @@ from capstan.resources.tensor_array import TensorArray, shown
 _FLOW = np.zeros((), np.float32)
 
 
-def _make(node: NodeContext) -> Function:
+def make(node: NodeContext) -> Function:
+    """Return the kernel that makes an array, and returns it and its flow."""
     attrs = node.attrs
     name = (attrs["tensor_array_name"] or node.name.encode()).decode(errors="replace")
     element_shape = attrs["element_shape"].internal
@@ -45,7 +46,8 @@ def _make(node: NodeContext) -> Function:
     return make
 
 
-def _gradient(node: NodeContext) -> Function:
+def gradient(node: NodeContext) -> Function:
+    """Return the kernel that makes the gradient of an array, and returns it and its flow."""
     source = node.attrs["source"]
 
     def gradient(handle: TensorArray, flow: Array, *prefix: Array) -> tuple[TensorArray, Array]:
@@ -106,7 +108,8 @@ def _bring(node: NodeContext) -> Callable[[Any], Any] | None:
     return bring
 
 
-def _gather(node: NodeContext) -> Function:
+def gather(node: NodeContext) -> Function:
+    """Return the kernel that reads the elements of some indices as one tensor."""
     dtype, element_shape = node.attrs["dtype"], node.attrs["element_shape"].internal
     bring = _bring(node)
 
@@ -153,7 +156,8 @@ def _empty(handle: TensorArray, declared: shapes.Shape) -> Array:
     return np.empty((0, *sizes), handle.dtype.as_numpy_dtype)
 
 
-def _scatter(node: NodeContext) -> Function:
+def scatter(node: NodeContext) -> Function:
+    """Return the kernel that writes the rows of a tensor to some indices."""
     dtype, keep = node.attrs["T"], keeper(node)
 
     def scatter(handle: TensorArray, indices: Array, values: Array, flow: Array) -> Array:
@@ -250,57 +254,14 @@ def _size(handle: TensorArray, flow: Array) -> Any:
     return np.int32(len(handle))
 
 
-def _without_flow(make: Callable[[NodeContext], Function]) -> Callable[[NodeContext], Function]:
-    """Return the kernel of an old op, which returns a handle alone."""
-
-    def old(node: NodeContext) -> Function:
-        both = make(node)
-        return lambda *inputs: both(*inputs)[0]
-
-    return old
-
-
-def _pack(node: NodeContext) -> Function:
-    gather = _gather(node)
-    return lambda handle, flow: gather(handle, np.arange(len(handle)), flow)
-
-
-def _unpack(node: NodeContext) -> Function:
-    """Write all elements. A dynamic array gets the number of elements."""
-    scatter = _scatter(node)
-
-    def unpack(handle: TensorArray, values: Array, flow: Array) -> Array:
-        count = len(values) if values.ndim else 0
-        if handle.is_dynamic and len(handle) < count:
-            handle.resize(count)
-        if values.ndim and count != len(handle):
-            raise invalid(
-                f"Input value must have first dimension equal to the array size ({count} vs. "
-                f"{len(handle)})"
-            )
-        scatter(handle, np.arange(count), values, flow)
-        return flow
-
-    return unpack
-
-
-register(Kernel("TensorArrayV3", _make))
-register(Kernel("TensorArrayGradV3", _gradient))
-register(Kernel("TensorArrayGradWithShape", _gradient))
-for _version in ("", "V2"):
-    register(Kernel(f"TensorArray{_version}", _without_flow(_make)))
-    register(Kernel(f"TensorArrayGrad{_version}", _without_flow(_gradient)))
-register(Kernel("TensorArrayPack", _pack))
-register(Kernel("TensorArrayUnpack", _unpack))
-for _name, _kernel in {
-    "Read": _read,
-    "Write": _write,
-    "Gather": _gather,
-    "Scatter": _scatter,
-    "Concat": _concat,
-    "Split": _split,
-    "Size": constantly(_size),
-    "Close": constantly(TensorArray.close),
-}.items():
-    for _version in ("", "V2", "V3"):
-        register(Kernel(f"TensorArray{_name}{_version}", _kernel))
+register(Kernel("TensorArrayV3", make))
+register(Kernel("TensorArrayGradV3", gradient))
+register(Kernel("TensorArrayGradWithShape", gradient))
+register(Kernel("TensorArrayReadV3", _read))
+register(Kernel("TensorArrayWriteV3", _write))
+register(Kernel("TensorArrayGatherV3", gather))
+register(Kernel("TensorArrayScatterV3", scatter))
+register(Kernel("TensorArrayConcatV3", _concat))
+register(Kernel("TensorArraySplitV3", _split))
+register(Kernel("TensorArraySizeV3", constantly(_size)))
+register(Kernel("TensorArrayCloseV3", constantly(TensorArray.close)))

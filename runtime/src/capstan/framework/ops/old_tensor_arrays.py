@@ -1,7 +1,8 @@
 """Rows of the TensorArrays of old graphs, whose handles are strings or references of strings.
 
-The ops are those of `tensor_array`, whose gradients are parts of the old graphs. Source:
-core/ops/data_flow_ops.cc.
+The ops are those of `tensor_array`, but for the gradient of the first version, which takes the
+value of a reference as its handle. An old graph has its gradients already, so the ops have no
+gradient rules. Source: core/ops/data_flow_ops.cc.
 """
 
 import dataclasses
@@ -55,17 +56,16 @@ for _version, _type in _HANDLES.items():
             host=("size",),
         )
     )
-    define(
-        _old(
-            "TensorArrayGradV3",
-            f"TensorArrayGrad{_version}",
-            # In TensorFlow the first version takes a string, which it is given a reference of.
-            _type,
-            outputs=(f"grad_handle: {_type}",),
-            shape=_handle,
-            host=("flow_in",),
-        )
+define(
+    _old(
+        "TensorArrayGradV3",
+        "TensorArrayGradV2",
+        "string",
+        outputs=("grad_handle: string",),
+        shape=_handle,
+        host=("flow_in",),
     )
+)
 define(
     _old(
         "TensorArrayGatherV3",
