@@ -70,6 +70,14 @@ class _InputSaver(saver.Saver):
         super().__init__(var_list)
         self._state_file = latest_filename
 
-    def save(self, *args: Any, latest_filename: str | None = None, **kwargs: Any) -> str | None:
+    def save(
+        self,
+        sess: Any,
+        save_path: str,
+        global_step: Any = None,
+        latest_filename: str | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> str | None:
         latest = latest_filename or self._state_file
-        return super().save(*args, latest_filename=latest, **kwargs)
+        return super().save(sess, save_path, global_step, latest, *args, **kwargs)
