@@ -117,6 +117,15 @@ ONLY_ON_CPU = {
             *("BatchNormWithGlobalNormalization", "BatchNormWithGlobalNormalizationGrad"),
             *("BatchToSpace", "BiasAddV1", "Concat", "Mod", "Reverse", "SpaceToBatch", "TileGrad"),
             *("ApproximateEqual", "DataFormatDimMap", "DataFormatVecPermute", "TopK"),
+            *("TensorArrayGradV2", "TensorArrayPack", "TensorArrayUnpack"),
+            *(
+                f"TensorArray{part}{version}"
+                for part in (
+                    *("", "Close", "Concat", "Gather", "Read", "Scatter", "Size"),
+                    *("Split", "Write"),
+                )
+                for version in ("", "V2")
+            ),
             *("DebugGradientIdentity", "DebugNumericSummary", "QuantizeAndDequantize"),
         ),
         "only old graphs have it, or few, and the operations of today have kernels",

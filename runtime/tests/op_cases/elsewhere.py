@@ -116,6 +116,17 @@ ELSEWHERE = {
         "PlaceholderV2", "RemoteCall", "Stack", "StackClose", "StackPop", "StackPush",
         "TemporaryVariable", "Variable",
     },
+    "oracle/test_old_tensor_arrays.py": {
+        *(
+            f"TensorArray{part}{version}"
+            for part in (
+                *("", "Close", "Concat", "Gather", "Read", "Scatter", "Size", "Split"),
+                "Write",
+            )
+            for version in ("", "V2")
+        ),
+        "TensorArrayGradV2", "TensorArrayPack", "TensorArrayUnpack",
+    },
     "oracle/test_old_versions.py": {
         "CTCLossV2", "Conv3DBackpropFilter", "Conv3DBackpropInput", "MaxPoolGradGradWithArgmax",
     },

@@ -1,5 +1,6 @@
 """`tf.data.experimental`: the transformations of TensorFlow 1 that `Dataset.apply` takes."""
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -91,6 +92,9 @@ __all__ = [
     "unbatch",
     "unique",
 ]
+
+_TRAINING = ("CheckpointInputPipelineHook",)
+"""Names whose modules this one must not import, because they build on it."""
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -280,4 +284,10 @@ def get_single_element(dataset: Dataset) -> Any:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _TRAINING:
+        return getattr(importlib.import_module("capstan.train.input_checkpoints"), name)
     raise absent("tf.data.experimental", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_TRAINING})

@@ -9,7 +9,9 @@ from capstan.framework import saveable
 from capstan.framework.raw import raw
 
 
-class _IteratorSaveable(saveable.SaveableObject):
+class IteratorSaveable(saveable.SaveableObject):
+    """The place of an iterator, as `make_saveable_from_iterator` describes it."""
+
     def __init__(self, handle: graphs.Tensor) -> None:
         with handle.graph.colocate_with(handle.op):
             state = raw.SerializeIterator(handle)
@@ -41,4 +43,4 @@ def make_saveable_from_iterator(
             f"Invalid `ExternalStatePolicy.` Supported values include 'warn', 'ignore', and "
             f"'fail.' Received {external_state_policy}."
         )
-    return _IteratorSaveable(iterator._iterator_resource)
+    return IteratorSaveable(iterator._iterator_resource)

@@ -20,7 +20,8 @@ from capstan.resources.tensor_array import TensorArray, shown
 _FLOW = np.zeros((), np.float32)
 
 
-def _make(node: NodeContext) -> Function:
+def make(node: NodeContext) -> Function:
+    """Return the kernel that makes an array, and returns it and its flow."""
     attrs = node.attrs
     name = (attrs["tensor_array_name"] or node.name.encode()).decode(errors="replace")
     element_shape = attrs["element_shape"].internal
@@ -37,7 +38,7 @@ def _make(node: NodeContext) -> Function:
             element_shape,
             is_dynamic=attrs["dynamic_size"],
             clears=attrs["clear_after_read"],
-            has_equal_shapes=attrs["identical_element_shapes"],
+            has_equal_shapes=attrs.get("identical_element_shapes", False),
         )
         made.resize(int(size))
         return made, _FLOW
@@ -45,7 +46,8 @@ def _make(node: NodeContext) -> Function:
     return make
 
 
-def _gradient(node: NodeContext) -> Function:
+def gradient(node: NodeContext) -> Function:
+    """Return the kernel that makes the gradient of an array, and returns it and its flow."""
     source = node.attrs["source"]
 
     def gradient(handle: TensorArray, flow: Array, *prefix: Array) -> tuple[TensorArray, Array]:
@@ -106,7 +108,8 @@ def _bring(node: NodeContext) -> Callable[[Any], Any] | None:
     return bring
 
 
-def _gather(node: NodeContext) -> Function:
+def gather(node: NodeContext) -> Function:
+    """Return the kernel that reads the elements of some indices as one tensor."""
     dtype, element_shape = node.attrs["dtype"], node.attrs["element_shape"].internal
     bring = _bring(node)
 
@@ -153,7 +156,8 @@ def _empty(handle: TensorArray, declared: shapes.Shape) -> Array:
     return np.empty((0, *sizes), handle.dtype.as_numpy_dtype)
 
 
-def _scatter(node: NodeContext) -> Function:
+def scatter(node: NodeContext) -> Function:
+    """Return the kernel that writes the rows of a tensor to some indices."""
     dtype, keep = node.attrs["T"], keeper(node)
 
     def scatter(handle: TensorArray, indices: Array, values: Array, flow: Array) -> Array:
@@ -250,13 +254,13 @@ def _size(handle: TensorArray, flow: Array) -> Any:
     return np.int32(len(handle))
 
 
-register(Kernel("TensorArrayV3", _make))
-register(Kernel("TensorArrayGradV3", _gradient))
-register(Kernel("TensorArrayGradWithShape", _gradient))
+register(Kernel("TensorArrayV3", make))
+register(Kernel("TensorArrayGradV3", gradient))
+register(Kernel("TensorArrayGradWithShape", gradient))
 register(Kernel("TensorArrayReadV3", _read))
 register(Kernel("TensorArrayWriteV3", _write))
-register(Kernel("TensorArrayGatherV3", _gather))
-register(Kernel("TensorArrayScatterV3", _scatter))
+register(Kernel("TensorArrayGatherV3", gather))
+register(Kernel("TensorArrayScatterV3", scatter))
 register(Kernel("TensorArrayConcatV3", _concat))
 register(Kernel("TensorArraySplitV3", _split))
 register(Kernel("TensorArraySizeV3", constantly(_size)))

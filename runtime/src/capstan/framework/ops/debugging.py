@@ -68,6 +68,7 @@ for _name, _kind in (("DebugGradientIdentity", "T"), ("DebugGradientRefIdentity"
             (f"output: {_kind}",),
             shape=rules.unchanged,
             gradient=_passed_on,
+            role=facts.Role.IDENTITY,
         )
     )
 define(

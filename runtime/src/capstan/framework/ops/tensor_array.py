@@ -13,14 +13,15 @@ from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, ShapeRule, define
 from capstan.framework.ops import rules
 
-_HANDLE: shapes.Shape = (2,)
+HANDLE: shapes.Shape = (2,)
+"""The shape of a handle."""
 
 _HOST = ("flow_in", "flow_out", "index", "indices", "lengths", "size")
 """The arguments in host memory. The flow has no value, so no device needs a copy of it."""
 
 
 def _made(ctx: ShapeContext) -> rules.Shapes:
-    return (_HANDLE, ())
+    return (HANDLE, ())
 
 
 def _read_shape(ctx: ShapeContext) -> rules.Shapes:
