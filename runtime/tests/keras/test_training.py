@@ -406,6 +406,39 @@ def test_a_subclass_whose_training_defaults_to_false_trains_with_dropout() -> No
     np.testing.assert_array_equal(model.predict(ones), ones)
 
 
+def test_models_and_layers_add_tensors_to_the_metrics() -> None:
+    class Shown(keras.layers.Layer):
+        def call(self, inputs: Any) -> Any:
+            self.add_metric(tf.reduce_max(inputs), "mean", "largest")
+            return inputs
+
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, keras.layers.Dense(1)(Shown()(inputs)))
+    model.add_metric(keras.metrics.Mean(name="output")(model.output))
+    model.compile("sgd", "mse")
+    assert model.metrics_names == ["loss", "output", "largest"]
+    for _ in range(2):  # Each pass begins with empty metrics.
+        _, output, largest = model.evaluate(X, Y, batch_size=5, verbose=0)
+        assert largest == pytest.approx((X[:5].max() + X[5:].max()) / 2)
+        assert output == pytest.approx(model.predict(X).mean(), rel=1e-5)
+    assert {"largest", "output"} < set(model.fit(X, Y, verbose=0).history)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"aggregation": "sum", "name": "a"}, "must be None or"),
+        ({"name": "a"}, "must be the result of a tf.keras.metrics.Metric"),
+        ({"aggregation": "mean"}, "provide a `name`"),
+    ],
+)
+def test_a_tensor_without_a_name_or_an_aggregation_is_no_metric(
+    arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        linear().add_metric(tf.constant(1.0), **arguments)
+
+
 def test_outputs_share_no_metric_of_a_list() -> None:
     inputs = keras.Input((3,))
     outputs = [keras.layers.Dense(1, name=name)(inputs) for name in "ab"]
