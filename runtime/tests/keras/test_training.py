@@ -561,6 +561,27 @@ def test_functions_of_the_backend_use_the_session_of_keras() -> None:
         assert keras.backend.get_value(v) == 1
 
 
+def test_a_function_of_the_backend_takes_arguments_of_a_run() -> None:
+    x, scale, v = (
+        tf.placeholder(tf.float32, []),
+        tf.placeholder_with_default(2.0, []),
+        tf.Variable(0),
+    )
+    more, feeds, metadata = tf.placeholder(tf.float32, []), {}, tf.RunMetadata()
+    function = keras.backend.function(
+        [x, scale], [x * scale + more], fetches=[v.assign_add(1)], feed_dict=feeds,
+        options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata,
+    )  # fmt: skip
+    for number in (1.0, 10.0):
+        feeds[more] = number
+        assert function([3.0, None]) == [6 + number]
+    assert function([3.0, 5.0]) == [25]
+    assert keras.backend.get_value(v) == 3
+    assert metadata.step_stats.dev_stats
+    with pytest.raises(ValueError, match='Invalid argument "colour"'):
+        keras.backend.function([x], [x], colour=1)
+
+
 @pytest.mark.e2e
 def test_a_model_trains_on_a_parameter_server() -> None:
     with clusters.running(ps=1, worker=1) as servers:
