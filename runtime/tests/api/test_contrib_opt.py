@@ -219,3 +219,43 @@ def test_old_gradients_are_dropped() -> None:
         assert session.run([weight, step]) == [-3, 3]
         assert session.run(dropped, {others: 3}) == 1
         assert session.run([weight, step]) == [-3, 6]
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+@pytest.mark.parametrize("nesterov", [False, True])
+def test_lars_scales_the_rate_by_the_norms(is_resource: bool, nesterov: bool) -> None:
+    found = trained(
+        lambda: opt.LARSOptimizer(0.1, 0.9, 0.01, 0.02, 0.001, use_nesterov=nesterov),
+        is_resource,
+        is_sparse=False,
+    )
+    value, speed = START.astype(np.float64), np.zeros((3, 2))
+    for each in found:
+        size, slope = np.linalg.norm(value), np.linalg.norm(GRADS)
+        rate = 0.1 * 0.02 * size / (slope + 0.01 * size + 0.001)
+        step = rate * (GRADS + 0.01 * value)
+        speed = 0.9 * speed + step
+        value = value - (0.9 * speed + step if nesterov else speed)
+        np.testing.assert_allclose(each, value, rtol=1e-5)
+
+
+@pytest.mark.parametrize("is_resource", [False, True])
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_lars_is_momentum_for_skipped_variables_and_sparse_gradients(
+    is_resource: bool, is_sparse: bool
+) -> None:
+    skipped = None if is_sparse else ["tab"]
+    found = trained(lambda: opt.LARSOptimizer(0.1, skip_list=skipped), is_resource, is_sparse)
+    expected = trained(lambda: tf.train.MomentumOptimizer(0.1, 0.9), is_resource, is_sparse)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_lars_keeps_its_rate_at_norms_of_zero_and_refuses_negative_numbers() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        variable = tf.get_variable("zero", initializer=[0.0, 0.0])
+        train = opt.LARSOptimizer(0.5).apply_gradients([(tf.constant([1.0, -2.0]), variable)])
+        session.run(tf.global_variables_initializer())
+        session.run(train)
+        assert session.run(variable).tolist() == [-0.5, 1.0]
+    with pytest.raises(ValueError, match="weight_decay must not be negative, but is -1"):
+        opt.LARSOptimizer(0.1, weight_decay=-1)

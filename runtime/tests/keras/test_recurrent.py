@@ -195,6 +195,19 @@ def test_a_bidirectional_layer_gives_masked_steps_the_output_0() -> None:
     assert np.array_equal(np.any(values != 0, -1), MASK)
 
 
+def test_a_bidirectional_layer_with_two_given_layers_is_restored_from_its_configuration() -> None:
+    back = layers.LSTM(2, go_backwards=True, name="back")
+    layer = layers.Bidirectional(layers.LSTM(2, name="ahead"), backward_layer=back)
+    config = layer.get_config()
+    assert config["backward_layer"]["config"]["name"] == "back"
+    restored = layers.Bidirectional.from_config(config)
+    assert restored.get_config() == config
+    assert (restored.forward_layer.name, restored.backward_layer.name) == (
+        "forward_ahead",
+        "backward_back",
+    )
+
+
 def test_a_bidirectional_layer_returns_the_states_of_both_ways() -> None:
     layer = layers.Bidirectional(layers.LSTM(UNITS, return_state=True))
     states = [tf.constant(each) for each in (*BEGINNINGS, *BEGINNINGS)]

@@ -406,6 +406,39 @@ def test_a_subclass_whose_training_defaults_to_false_trains_with_dropout() -> No
     np.testing.assert_array_equal(model.predict(ones), ones)
 
 
+def test_models_and_layers_add_tensors_to_the_metrics() -> None:
+    class Shown(keras.layers.Layer):
+        def call(self, inputs: Any) -> Any:
+            self.add_metric(tf.reduce_max(inputs), "mean", "largest")
+            return inputs
+
+    inputs = keras.Input((3,))
+    model = keras.Model(inputs, keras.layers.Dense(1)(Shown()(inputs)))
+    model.add_metric(keras.metrics.Mean(name="output")(model.output))
+    model.compile("sgd", "mse")
+    assert model.metrics_names == ["loss", "output", "largest"]
+    for _ in range(2):  # Each pass begins with empty metrics.
+        _, output, largest = model.evaluate(X, Y, batch_size=5, verbose=0)
+        assert largest == pytest.approx((X[:5].max() + X[5:].max()) / 2)
+        assert output == pytest.approx(model.predict(X).mean(), rel=1e-5)
+    assert {"largest", "output"} < set(model.fit(X, Y, verbose=0).history)
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        ({"aggregation": "sum", "name": "a"}, "must be None or"),
+        ({"name": "a"}, "must be the result of a tf.keras.metrics.Metric"),
+        ({"aggregation": "mean"}, "provide a `name`"),
+    ],
+)
+def test_a_tensor_without_a_name_or_an_aggregation_is_no_metric(
+    arguments: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        linear().add_metric(tf.constant(1.0), **arguments)
+
+
 def test_outputs_share_no_metric_of_a_list() -> None:
     inputs = keras.Input((3,))
     outputs = [keras.layers.Dense(1, name=name)(inputs) for name in "ab"]
@@ -526,6 +559,27 @@ def test_functions_of_the_backend_use_the_session_of_keras() -> None:
         session.run(tf.global_variables_initializer())
         assert keras.backend.get_session() is session
         assert keras.backend.get_value(v) == 1
+
+
+def test_a_function_of_the_backend_takes_arguments_of_a_run() -> None:
+    x, scale, v = (
+        tf.placeholder(tf.float32, []),
+        tf.placeholder_with_default(2.0, []),
+        tf.Variable(0),
+    )
+    more, feeds, metadata = tf.placeholder(tf.float32, []), {}, tf.RunMetadata()
+    function = keras.backend.function(
+        [x, scale], [x * scale + more], fetches=[v.assign_add(1)], feed_dict=feeds,
+        options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE), run_metadata=metadata,
+    )  # fmt: skip
+    for number in (1.0, 10.0):
+        feeds[more] = number
+        assert function([3.0, None]) == [6 + number]
+    assert function([3.0, 5.0]) == [25]
+    assert keras.backend.get_value(v) == 3
+    assert metadata.step_stats.dev_stats
+    with pytest.raises(ValueError, match='Invalid argument "colour"'):
+        keras.backend.function([x], [x], colour=1)
 
 
 @pytest.mark.e2e

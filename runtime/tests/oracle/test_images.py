@@ -220,6 +220,13 @@ def test_gradients_of_resized_images_have_the_same_values(v1: Any) -> None:
     assert differences(v1, [(case, 2e-5) for case in SLOPES]) == []
 
 
+def test_decode_jpeg_gives_an_image_of_another_format_four_channels(v1: Any) -> None:
+    def case(tf: Any) -> Any:
+        return tf.image.decode_jpeg(ALPHA, channels=4)
+
+    np.testing.assert_array_equal(value(capstan, case), value(v1, case))
+
+
 @pytest.mark.parametrize(
     "case, message",
     [
@@ -230,6 +237,8 @@ def test_gradients_of_resized_images_have_the_same_values(v1: Any) -> None:
         (lambda tf: tf.image.decode_image(GIF[:-99]), "Invalid GIF data"),
         (lambda tf: tf.image.decode_png(HUGE), "exceeds limit of 178956970 pixels"),
         (lambda tf: tf.image.decode_png(PNG, channels=5), "channels must be"),
+        (lambda tf: tf.image.decode_jpeg(JPEG, channels=4), "JPEG does not support 4 channels"),
+        (lambda tf: tf.image.decode_image(JPEG, channels=4), "JPEG does not support 4 channels"),
         (lambda tf: tf.image.decode_jpeg(JPEG, ratio=3), "ratio must be 1, 2, 4, or 8, got 3"),
         (
             lambda tf: tf.image.decode_and_crop_jpeg(JPEG, [1, 2, 24, 4]),

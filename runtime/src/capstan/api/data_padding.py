@@ -61,7 +61,7 @@ def _has_room(padded: tensor_shape.TensorShape, component: tensor_shape.TensorSh
     if padded.ndims != component.ndims:
         return False
     sizes = zip(padded.as_list(), component.as_list(), strict=True)
-    return all(None in (most, size) or most >= size for most, size in sizes)
+    return all(most is None or size is None or most >= size for most, size in sizes)
 
 
 def leaf_values(spec: Any, given: Any, defaults: list[Any]) -> list[Any]:

@@ -2,8 +2,8 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -46,7 +46,8 @@ class FuncGraph(graphs.Graph):
         """The arguments that stand for `captured_inputs`, in the same order."""
         return list(self._captured.values())
 
-    def colocate_with(self, op: Any, ignore_existing: bool = False) -> AbstractContextManager[None]:
+    @contextmanager
+    def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
         """Place new operations on the device of `op`, if `op` is in this graph.
 
         The caller of the function places its operations. An operation of the graph around the
@@ -54,8 +55,10 @@ class FuncGraph(graphs.Graph):
         """
         element = getattr(op, "handle", op)
         if getattr(element, "graph", self) is not self:
-            return nullcontext()
-        return super().colocate_with(op, ignore_existing)
+            yield
+            return
+        with super().colocate_with(op, ignore_existing):
+            yield
 
     def named_function(self, name: str) -> function.Function | None:
         """Return the function called `name` of this graph or of a graph around it."""

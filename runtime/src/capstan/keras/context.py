@@ -34,6 +34,8 @@ class GraphContext:
         self.masks: dict[Any, Any] = {}
         self.nodes: dict[Any, Node] = {}
         self.learning_phase: Any = None
+        self.metric_results: dict[Any, Any] = {}
+        """The metric that has computed a tensor, by the tensor."""
         self.metric_variables: dict[Any, None] = {}
         """The variables of the metrics of compiled models, which are in no collection."""
         self.session: Any = None

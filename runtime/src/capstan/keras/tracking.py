@@ -8,7 +8,7 @@ from capstan.api import variables
 from capstan.api.layers import common, dependence
 from capstan.framework import convert, nest
 from capstan.framework import graph as graphs
-from capstan.keras import settings
+from capstan.keras import context, settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,15 @@ class _Loss:
         if value is None or isinstance(value, graphs.Tensor):
             return value
         return convert.convert_to_tensor(value, settings.SETTINGS.floatx)
+
+
+@dataclass(frozen=True, slots=True)
+class AddedMetric:
+    """A tensor that a layer shows as a metric. `metric` is None, or has computed the tensor."""
+
+    name: str
+    value: Any
+    metric: Any
 
 
 def parts(value: Any, kind: Any) -> Iterator[Any]:
@@ -46,6 +55,7 @@ class Tracker(common.CommonLayer):
     """A layer that counts the layers and variables in its attributes as its parts."""
 
     _trainable: bool
+    _added_metrics: tuple[AddedMetric, ...] = ()
 
     @property
     def _layers(self) -> list[Any]:
@@ -107,6 +117,39 @@ class Tracker(common.CommonLayer):
         for loss in losses if isinstance(losses, list | tuple) else [losses]:
             if loss is not None:
                 self._losses.append(_Loss(loss, inputs is not None))
+
+    def add_metric(
+        self, value: Any, aggregation: str | None = None, name: str | None = None
+    ) -> None:
+        """Show a tensor among the metrics of the models that the layer is part of.
+
+        With the aggregation "mean", the metric is the mean of the tensor over all batches. Without
+        an aggregation, the tensor must be what the call of a Metric returned. Its name is the
+        default for `name`.
+
+        Raises:
+            ValueError: there is another aggregation, or no name, or no Metric.
+        """
+        if aggregation not in (None, "mean"):
+            raise ValueError(
+                f'The aggregation of a metric must be None or "mean", not {aggregation!r}'
+            )
+        metric = context.of().metric_results.get(value)
+        if aggregation is None and metric is None:
+            raise ValueError(
+                "A metric without aggregation must be the result of a tf.keras.metrics.Metric. "
+                f'Pass aggregation="mean" to show the mean of {value}'
+            )
+        name = name or (None if metric is None else metric.name)
+        if name is None:
+            raise ValueError(f"Please provide a `name` for the metric {value}")
+        added = AddedMetric(name, value, metric if aggregation is None else None)
+        self._added_metrics = (*self._added_metrics, added)
+
+    def _all_added_metrics(self) -> list[AddedMetric]:
+        """Return what this layer and all layers inside show as metrics."""
+        inner = (layer for layer in self._layers if isinstance(layer, Tracker))
+        return [*self._added_metrics, *(m for layer in inner for m in layer._all_added_metrics())]
 
     def add_update(self, updates: Any, inputs: Any = None) -> None:
         """Add operations that change the state of the layer, or functions that return them.

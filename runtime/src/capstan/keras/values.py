@@ -46,19 +46,28 @@ def set_value(x: Any, value: Any) -> None:
 class _Function:
     """Computes tensors from values of other tensors, and then runs the updates."""
 
-    def __init__(self, inputs: Any, outputs: Any, updates: Any) -> None:
+    def __init__(self, inputs: Any, outputs: Any, updates: Any, arguments: dict[str, Any]) -> None:
         self._inputs, self._outputs = list(inputs), outputs
+        self._fetches = arguments.pop("fetches", None) or []
+        feeds = arguments.pop("feed_dict", None)
+        self._feeds = {} if feeds is None else feeds  # The program may change it later.
+        self._options = arguments
         self._tensors = nest.flatten(outputs)
         self._graph = (self._tensors or self._inputs)[0].graph
         with self._graph.as_default(), self._graph.control_dependencies(self._tensors):
             self._updates = group(*map(_operation, updates or ()))
 
     def __call__(self, inputs: Any) -> Any:
-        """Return the outputs in their structure. `inputs` has a value for each input. Blocks."""
+        """Return the outputs in their structure. `inputs` has a value for each input. Blocks.
+
+        None stands for the default of a placeholder.
+        """
         given = inputs if isinstance(inputs, list | tuple) else [inputs]
-        feeds = dict(zip(self._inputs, given, strict=True))
+        pairs = zip(self._inputs, given, strict=True)
+        feeds = {**self._feeds, **{key: value for key, value in pairs if value is not None}}
+        wanted = [self._tensors, self._updates, self._fetches]
         with self._graph.as_default():
-            found, _ = sessions.get_session().run([self._tensors, self._updates], feeds)
+            found, *_ = sessions.get_session().run(wanted, feeds, **self._options)
         return nest.packed(self._outputs, found)
 
 
@@ -76,11 +85,15 @@ def function(
 ) -> _Function:
     """Return a Python function of the values of `inputs` that returns the values of `outputs`.
 
-    A call also runs `updates`: operations, or pairs of a variable and its new value.
+    A call also runs `updates`: operations, or pairs of a variable and its new value. `kwargs` are
+    arguments of `tf.Session.run`: `fetches` run in no order with the outputs, `feed_dict` has
+    values of more tensors and may change between calls, and `options` and `run_metadata` are as
+    there.
 
     Raises:
         ValueError: there is another argument.
     """
-    if kwargs:
-        raise ValueError(f'Invalid argument "{next(iter(kwargs))}" passed to K.function')
-    return _Function(inputs, outputs, updates)
+    unknown = kwargs.keys() - {"fetches", "feed_dict", "options", "run_metadata"}
+    if unknown:
+        raise ValueError(f'Invalid argument "{min(unknown)}" passed to K.function')
+    return _Function(inputs, outputs, updates, kwargs)

@@ -111,6 +111,8 @@ def _decode(allowed: tuple[int, ...]) -> Callable[[NodeContext], Function]:
             content = string(contents, "contents")
             _check_depth(content, dtype)
             image = _open(content)
+            if image.format == "JPEG" and channels == 4:
+                raise invalid("JPEG does not support 4 channels")
             with _decoding(image.format):
                 frames = getattr(image, "n_frames", 1)
             if frames > 1:
@@ -268,7 +270,7 @@ def _saved(image: Any, form: str, **options: Any) -> Array:
 
 for _op, _make in (
     ("DecodePng", _decode((0, 1, 3, 4))),
-    ("DecodeJpeg", _decode((0, 1, 3))),
+    ("DecodeJpeg", _decode((0, 1, 3, 4))),
     ("DecodeAndCropJpeg", _decode_window),
     ("ExtractJpegShape", _jpeg_shape),
     ("DecodeBmp", _decode((0, 3, 4))),

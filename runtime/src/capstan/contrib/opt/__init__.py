@@ -8,6 +8,7 @@ from capstan.contrib.opt.adam_variants import NadamOptimizer as NadamOptimizer
 from capstan.contrib.opt.drop_stale import (
     DropStaleGradientOptimizer as DropStaleGradientOptimizer,
 )
+from capstan.contrib.opt.lars import LARSOptimizer as LARSOptimizer
 from capstan.contrib.opt.lazy_adam import LazyAdamOptimizer as LazyAdamOptimizer
 from capstan.contrib.opt.moving_average import MovingAverageOptimizer as MovingAverageOptimizer
 from capstan.contrib.opt.sign_optimizers import AddSignOptimizer as AddSignOptimizer
@@ -32,6 +33,7 @@ alias.grow(
                 "addsign",
                 "powersign",
                 "drop_stale_gradient_optimizer",
+                "lars_optimizer",
                 "lazy_adam_optimizer",
             ),
             *("moving_average_optimizer", "nadam_optimizer", "weight_decay_optimizers"),

@@ -148,7 +148,10 @@ class Bidirectional(Wrapper):
         self.return_sequences = layer.return_sequences
         self.return_state = layer.return_state
         self.stateful = layer.stateful
-        self._given_backward = backward_layer
+        # Its name changes below.
+        self._backward_config = (
+            None if backward_layer is None else objects.serialize_keras_object(backward_layer)
+        )
         self.forward_layer = _copy(layer, is_reversed=False)
         self.backward_layer: Any = backward_layer or _copy(layer, is_reversed=True)
         self._check_layers()
@@ -177,8 +180,7 @@ class Bidirectional(Wrapper):
         if name == "weights":
             return None
         if name == "backward_layer":
-            given = self._given_backward
-            return None if given is None else objects.serialize_keras_object(given)
+            return self._backward_config
         return super()._argument(name)
 
     def build(self, input_shape: Any) -> None:

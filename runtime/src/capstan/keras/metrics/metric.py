@@ -15,7 +15,7 @@ from capstan.api import array_ops, control_flow_ops, distribution_modes, variabl
 from capstan.core import dtypes
 from capstan.framework import facts, opdef
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, settings, values
+from capstan.keras import base_layer, context, settings, values
 
 _LIBRARY = __name__.rpartition(".")[0]
 
@@ -48,7 +48,9 @@ class Metric(base_layer.Layer, abc.ABC):
         update = self.update_state(*args, **kwargs)
         waits = [] if update is None else [update]
         with graphs.get_default_graph().control_dependencies(waits):
-            return self.result()
+            result = self.result()
+        context.of().metric_results[result] = self
+        return result
 
     @abc.abstractmethod
     def update_state(self, *args: Any, **kwargs: Any) -> Any:

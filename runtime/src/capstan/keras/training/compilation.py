@@ -20,6 +20,7 @@ class Compilation(predictor.Predictor):
     """A model with a loss, metrics and an optimizer."""
 
     trainable_weights: list[Any]
+    losses: list[Any]
     _made: Any = None
     _trained: Any = None
 

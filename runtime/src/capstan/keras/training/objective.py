@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan.api import array_ops, math_ops
+from capstan.api.layers import dependence
 from capstan.framework import graph as graphs
 from capstan.framework.grouping import group
 from capstan.keras import context
@@ -74,17 +75,35 @@ def build(
             target = as_column(targets[at], outputs[at].shape.ndims)
             weight = _masked(sample_weights[at] if is_weighted else None, masks[at], outputs[at])
             updates.append(metric.update_state(target, outputs[at], sample_weight=weight))
-    # A model inside has also losses for inputs of its own, which no batch feeds.
-    for extra in [*model.get_losses_for(None), *model.get_losses_for(list(inputs))]:
-        total = extra if total is None else total + math_ops.cast(extra, total.dtype)
-    if total is None:
-        raise compiling.no_loss()
+    updates += _added(model, inputs, found)
+    total = _with_added_losses(total, model, inputs)
     for metric in found.values():
         context.of().metric_variables.update(dict.fromkeys(metric.variables))
     update = group(*updates)
     with graphs.get_default_graph().control_dependencies([update]):
         values = [array_ops.identity(metric.result()) for metric in found.values()]
     return Objective(total, found, update, values)
+
+
+def _added(model: Any, inputs: Sequence[Any], found: dict[str, Any]) -> list[Any]:
+    """Put the metrics of `add_metric` into `found`. Return what updates them."""
+    updates = []
+    for added in model._all_added_metrics():
+        if dependence.reached(inputs, [added.value]):
+            metric = added.metric or means.Mean(name=added.name)
+            found[_free(added.name, found)] = metric
+            updates.append(added.value if added.metric else metric.update_state(added.value))
+    return updates
+
+
+def _with_added_losses(total: Any, model: Any, inputs: Sequence[Any]) -> Any:
+    """Return the loss of the outputs, or None, with those of `add_loss` and of regularizers."""
+    # A model inside has also losses for inputs of its own, which no batch feeds.
+    for extra in [*model.get_losses_for(None), *model.get_losses_for(list(inputs))]:
+        total = extra if total is None else total + math_ops.cast(extra, total.dtype)
+    if total is None:
+        raise compiling.no_loss()
+    return total
 
 
 def as_column(tensor: Any, rank: int | None) -> Any:
