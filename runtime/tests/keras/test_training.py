@@ -343,6 +343,17 @@ def test_a_model_trains_the_weights_that_were_trainable_when_it_was_compiled() -
     assert np.abs(inner.get_weights()[0] - before[0]).max() > 0
 
 
+def test_the_name_of_a_loss_function_may_begin_with_an_underscore() -> None:
+    def _distance(labels: Any, values: Any) -> Any:
+        return tf.reduce_mean(tf.abs(labels - values), -1)
+
+    model = linear()
+    model.compile("sgd", _distance)
+    found = model.evaluate(X, Y, verbose=0)
+    model.compile("sgd", "mae")
+    assert found == pytest.approx(model.evaluate(X, Y, verbose=0))
+
+
 def test_a_model_may_train_without_targets_on_a_loss_that_it_adds() -> None:
     inputs = keras.Input((3,))
     outputs = keras.layers.Dense(3)(inputs)
