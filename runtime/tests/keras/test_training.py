@@ -343,6 +343,17 @@ def test_a_model_trains_the_weights_that_were_trainable_when_it_was_compiled() -
     assert np.abs(inner.get_weights()[0] - before[0]).max() > 0
 
 
+def test_the_name_of_a_loss_function_may_begin_with_an_underscore() -> None:
+    def _distance(labels: Any, values: Any) -> Any:
+        return tf.reduce_mean(tf.abs(labels - values), -1)
+
+    model = linear()
+    model.compile("sgd", _distance)
+    found = model.evaluate(X, Y, verbose=0)
+    model.compile("sgd", "mae")
+    assert found == pytest.approx(model.evaluate(X, Y, verbose=0))
+
+
 def test_a_model_may_train_without_targets_on_a_loss_that_it_adds() -> None:
     inputs = keras.Input((3,))
     outputs = keras.layers.Dense(3)(inputs)
@@ -437,6 +448,23 @@ def test_a_tensor_without_a_name_or_an_aggregation_is_no_metric(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         linear().add_metric(tf.constant(1.0), **arguments)
+
+
+@pytest.mark.parametrize("form", ["a dictionary", "a list", "a generator"])
+def test_only_some_outputs_may_have_weights(form: str) -> None:
+    inputs = keras.Input((3,))
+    outputs = [keras.layers.Dense(1, name=name)(inputs) for name in "ab"]
+    model = keras.Model(inputs, outputs)
+    model.compile("sgd", "mse")
+    weights = np.linspace(1, 2, len(X))
+    given: Any = {"b": weights} if form == "a dictionary" else [None, weights]
+    if form == "a generator":
+        found = model.evaluate(iter([(X, [Y, Y], given)]), steps=1, verbose=0)
+    else:
+        found = model.evaluate(X, [Y, Y], sample_weight=given, verbose=0)
+    errors = [(np.ravel(Y) - np.ravel(value)) ** 2 for value in model.predict(X)]
+    expected = errors[0].mean(), (errors[1] * weights).mean()
+    np.testing.assert_allclose(found, [sum(expected), *expected], rtol=1e-4)
 
 
 def test_outputs_share_no_metric_of_a_list() -> None:

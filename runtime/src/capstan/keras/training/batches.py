@@ -86,8 +86,7 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Name
     """
     inputs = listed(x, names.inputs, "the inputs")
     targets = listed(_with_loss(y, names), names.targets, "the targets")
-    weights = listed(_with_loss(sample_weight, names), names.outputs, "the sample weights")
-    weights = weights or [None] * len(names.outputs)
+    weights = _weights(_with_loss(sample_weight, names), names.outputs)
     if class_weight and targets:
         weights = [
             _class_weights(target, weight, _of_output(class_weight, name, names.outputs))
@@ -100,6 +99,16 @@ def of_arrays(x: Any, y: Any, sample_weight: Any, class_weight: Any, names: Name
             f"the arrays have {', '.join(map(str, sorted(sizes)))}"
         )
     return Batch(inputs, targets, weights)
+
+
+def _weights(given: Any, names: Sequence[str]) -> list[Any]:
+    """Return the weights of each output, None for an output that a program gives none."""
+    if isinstance(given, Mapping):
+        given = [given.get(name) for name in names]
+    has_gaps = isinstance(given, list | tuple) and any(each is None for each in given)
+    if has_gaps and len(given) == len(names):
+        return [None if each is None else np.asarray(each) for each in given]
+    return listed(given, names, "the sample weights") or [None] * len(names)
 
 
 def _with_loss(given: Any, names: Names) -> Any:

@@ -51,18 +51,20 @@ def build(
     updates: list[Any] = []
     total: Any = None
     masks = [context.of().masks.get(output) for output in outputs]
-    for at, loss in enumerate(all_losses):
-        if loss is None:
-            continue
-        target = as_column(targets[at], outputs[at].shape.ndims)
-        weight = _masked(sample_weights[at], masks[at], outputs[at])
-        value = loss.reduced(target, outputs[at], sample_weight=weight)
-        if len(names) > 1:
-            mean = means.Mean(name=f"{names[at]}_loss")
-            found[mean.name] = mean
-            updates.append(mean.update_state(value))
-        part = value * weights[at]
-        total = part if total is None else total + part
+    # A scope around it allows a loss function whose name begins with an underscore.
+    with graphs.get_default_graph().name_scope("loss"):
+        for at, loss in enumerate(all_losses):
+            if loss is None:
+                continue
+            target = as_column(targets[at], outputs[at].shape.ndims)
+            weight = _masked(sample_weights[at], masks[at], outputs[at])
+            value = loss.reduced(target, outputs[at], sample_weight=weight)
+            if len(names) > 1:
+                mean = means.Mean(name=f"{names[at]}_loss")
+                found[mean.name] = mean
+                updates.append(mean.update_state(value))
+            part = value * weights[at]
+            total = part if total is None else total + part
     for at, specs in enumerate(given.all_metrics(names)):
         if all_losses[at] is None:
             continue  # An output without a loss has no targets.
