@@ -225,3 +225,48 @@ def test_the_writer_of_a_session_ends_with_the_session(tmp_path: pathlib.Path) -
         return len(list(capstan.train.summary_iterator(str(path))))
 
     background.until(lambda: count() == 2)
+
+
+def taken(v1: Any, folder: pathlib.Path) -> list[Any]:
+    """Return the kinds and steps of the events in the only file of a folder, and remove it.
+
+    TensorFlow would write another file of the same second over it.
+    """
+    (path,) = folder.iterdir()
+    kinds = [
+        (event.WhichOneof("what"), event.step) for event in v1.train.summary_iterator(str(path))
+    ]
+    path.unlink()
+    return kinds
+
+
+def test_a_file_writer_of_a_session_writes_by_its_steps(v1: Any, tmp_path: pathlib.Path) -> None:
+    found = {}
+    for tf in (capstan, v1):
+        folder = tmp_path / tf.__name__
+        with tf.Graph().as_default() as graph, tf.Session() as session:
+            tf.constant(1.0, name="one")
+            before = graph.as_graph_def()
+            writer = tf.summary.FileWriter(str(folder), graph_def=before, session=session)
+            summary = tf.Summary(value=[tf.Summary.Value(tag="loss", simple_value=2.5)])
+            writer.add_summary(summary, 3)
+            writer.close()
+            with pytest.warns(UserWarning, match="closed FileWriter"):
+                writer.add_summary(summary, 4)
+            first = taken(v1, folder)
+            writer.reopen()
+            writer.add_summary(summary, 5)
+            writer.flush()
+            assert writer.get_logdir() == str(folder)
+            found[tf] = first, taken(v1, folder)
+            writer.close()
+    assert ("summary", 3) in found[capstan][0]
+    assert ("summary", 5) in found[capstan][1]
+    assert found[capstan] == found[v1]
+
+
+def test_a_file_writer_refuses_a_session_whose_graph_is_finalized(tmp_path: pathlib.Path) -> None:
+    with capstan.Graph().as_default() as graph, capstan.Session() as session:
+        graph.finalize()
+        with pytest.raises(RuntimeError, match="finalized"):
+            capstan.summary.FileWriter(str(tmp_path), session=session)

@@ -126,8 +126,8 @@ class FileWriter(SummaryToEventTransformer):
     `add_summary` and the other methods block. The thread flushes the file every `flush_secs`
     seconds, when there are new events. If the file cannot be written, the methods raise an OSError.
 
-    Raises:
-        ValueError: `session` is given. Capstan has no summary operations that write files.
+    With a `session`, the task of the session writes the file (`SessionEventWriter`). The session
+    must be open until the writer is closed.
     """
 
     def __init__(
@@ -140,12 +140,14 @@ class FileWriter(SummaryToEventTransformer):
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        if session is not None:
-            raise ValueError(
-                "tf.summary.FileWriter(session=...) needs tf.contrib.summary, which Capstan does "
-                "not have. Leave out `session`."
-            )
-        writer = event_file.EventFileWriter(logdir, max_queue, flush_secs, filename_suffix)
+        arguments = logdir, max_queue, flush_secs, filename_suffix
+        writer: Any
+        if session is None:
+            writer = event_file.EventFileWriter(*arguments)
+        else:
+            from capstan.train import session_events  # Few programs need it.
+
+            writer = session_events.SessionEventWriter(session, *arguments)
         self._is_closed = False
         super().__init__(writer, graph, graph_def)
 
