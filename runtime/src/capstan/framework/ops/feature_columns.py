@@ -40,7 +40,10 @@ def _reshaped_sizes(ctx: facts.SizesContext, index: int) -> shapes.Shape:
     old, new = ctx.sizes_of(1), ctx.sizes_of(2)
     if new is None or -1 not in new:
         return new
-    total, rest = shapes.num_elements(old), shapes.num_elements(tuple(s for s in new if s != -1))
+    total, rest = (
+        shapes.num_elements(old),
+        shapes.num_elements(tuple(size for size in new if size != -1)),
+    )
     inferred = None if total is None or not rest else total // rest
     return tuple(inferred if size == -1 else size for size in new)
 
