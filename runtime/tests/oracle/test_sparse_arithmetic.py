@@ -153,3 +153,28 @@ def test_a_program_of_tensorflow_runs_on_our_servers(v1: Any, tasks: genuine.Tas
         expected, found = local.run(fetches), session.run(fetches)
     for value, wanted in zip(found, expected, strict=True):
         np.testing.assert_allclose(value, wanted, rtol=1e-9, strict=True)
+
+
+@pytest.mark.parametrize("adjoint_a, adjoint_b", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize("kind", [np.float64, np.complex64, np.complex128])
+def test_products_with_a_dense_matrix_have_tensorflows_values_and_gradients(
+    v1: Any, kind: Any, adjoint_a: int, adjoint_b: int
+) -> None:
+    random = np.random.RandomState(1)
+
+    def drawn(*shape: int) -> Any:
+        imaginary = 1j * random.normal(size=shape) if issubclass(kind, np.complexfloating) else 0
+        return (random.normal(size=shape) + imaginary).astype(kind)
+
+    values, dense = drawn(3), drawn(*((4, 3 - adjoint_a) if adjoint_b else (3 - adjoint_a, 4)))
+    weights = drawn(3 if adjoint_a else 2, 4)
+
+    def run(tf: Any) -> Any:
+        with tf.Graph().as_default(), tf.Session() as session:
+            x, b = tf.constant(values), tf.constant(dense)
+            a = tf.SparseTensor([[0, 1], [0, 2], [1, 0]], x, [2, 3])
+            y = tf.sparse_tensor_dense_matmul(a, b, bool(adjoint_a), bool(adjoint_b))
+            return session.run([y, *tf.gradients(tf.abs(y * weights + y * y), [x, b])])
+
+    for value, wanted in zip(run(capstan), run(v1), strict=True):
+        np.testing.assert_allclose(value, wanted, rtol=1e-4, strict=True)

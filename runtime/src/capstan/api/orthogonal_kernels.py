@@ -43,12 +43,13 @@ class _NormPreserving(Initializer):
             ValueError: the kernel has another rank, its sizes differ where they must not, or it
                 has more inputs than outputs.
         """
-        *sizes, inputs, outputs = found = tensor_shape.as_shape(shape).as_list()
+        found: list[Any] = tensor_shape.as_shape(shape).as_list()
         if len(found) not in self._ranks:
             raise ValueError(
                 f"The tensor to initialize must have {' or '.join(map(str, self._ranks))} axes, "
                 f"but its shape is {tuple(found)}"
             )
+        *sizes, inputs, outputs = found
         if inputs > outputs:
             raise ValueError(f"In_filters {inputs} cannot be greater than out_filters {outputs}.")
         kind = dtypes.as_dtype(dtype or self.dtype)

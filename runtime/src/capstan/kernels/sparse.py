@@ -84,7 +84,8 @@ def _matmul(node: NodeContext) -> Function:
         at, across = indices[:, 0], indices[:, 1]
         if turns_a:
             count, inner, at, across = inner, count, across, at
-        dense = b.T if turns_b else b
+            values = np.conjugate(values)
+        dense = np.conjugate(b.T) if turns_b else b
         if len(dense) != inner:
             raise invalid(
                 f"Cannot multiply A and B because inner dimension does not match: {inner} vs. "

@@ -50,12 +50,14 @@ def _matmul(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     turns_a, turns_b = op.get_attr("adjoint_a"), op.get_attr("adjoint_b")
     b_grad = raw.SparseTensorDenseMatMul(indices, values, shape, grad, adjoint_a=not turns_a)
     if turns_b:
-        b_grad = raw.Transpose(b_grad, [1, 0])
+        b_grad = rules.conjugate(raw.Transpose(b_grad, [1, 0]), raw)
     rows, columns = raw.Unpack(indices, num=2, axis=1)
     rows_of_grad = raw.GatherV2(grad, columns if turns_a else rows, 0)
-    dense = raw.Transpose(b, [1, 0]) if turns_b else b
+    # The conjugate of the dense matrix as it is multiplied.
+    dense = raw.Transpose(b, [1, 0]) if turns_b else rules.conjugate(b, raw)
     rows_of_b = raw.GatherV2(dense, rows if turns_a else columns, 0)
-    return None, raw.Sum(raw.Mul(rows_of_grad, rows_of_b), [1]), None, b_grad
+    by_values = raw.Sum(raw.Mul(rows_of_grad, rows_of_b), [1])
+    return None, rules.conjugate(by_values, raw) if turns_a else by_values, None, b_grad
 
 
 def _fill(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -95,7 +97,7 @@ define(
         shape=_product,
         gradient=_matmul,
         types={
-            "T": (*typesets.WIDE, dtypes.int32),
+            "T": (*typesets.WIDE, *typesets.COMPLEX, dtypes.int32),
             "Tindices": typesets.INDEX,
         },
         host=("a_shape",),
