@@ -79,3 +79,21 @@ def test_a_network_with_variables_of_bfloat16_learns_as_in_tensorflow(
     np.testing.assert_allclose(found[:5], expected[:5], rtol=5e-2, atol=1e-2)
     assert found[-1] < found[0] / 4
     np.testing.assert_allclose(found[-1], expected[-1], atol=2e-2)
+
+
+def test_segments_without_rows_have_the_least_or_the_largest_number(v1: Any) -> None:
+    found = {}
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            rows = tf.cast(
+                [[1.0, -5.0], [float("nan"), 2.0], [3.0, 4.0], [-7.0, 300.0]], tf.bfloat16
+            )
+            reduced = [
+                reduce(given, [0, 0, 2, 2], 4)
+                for reduce in (tf.math.unsorted_segment_max, tf.math.unsorted_segment_min)
+                for given in (rows, rows[:, 0])
+            ]
+            found[tf] = session.run([tf.cast(each, tf.float32) for each in reduced])
+    for mine, genuine_one in zip(found[capstan], found[v1], strict=True):
+        np.testing.assert_array_equal(mine, genuine_one)
+    assert np.isfinite(found[capstan][0][1]).all()

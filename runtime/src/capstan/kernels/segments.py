@@ -92,7 +92,7 @@ _IS_BETTER: Final[dict[np.ufunc, np.ufunc]] = {np.maximum: np.greater, np.minimu
 
 
 def _has_nan(data: Array) -> bool:
-    return data.dtype.kind == "f" and bool(np.isnan(data).any())
+    return data.dtype.kind not in "iub" and bool(np.isnan(data).any())
 
 
 def _compare(result: Array, ids: Array, values: Array, ufunc: np.ufunc) -> None:

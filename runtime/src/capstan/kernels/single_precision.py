@@ -25,11 +25,13 @@ _AS_THEY_ARE = frozenset(
         "OnesLike", "RandomStandardNormal", "RandomUniform", "ScalarSummary", "TruncatedNormal",
         "StatelessRandomNormal", "StatelessRandomNormalV2", "StatelessRandomUniform",
         "StatelessRandomUniformV2", "StatelessTruncatedNormal", "StatelessTruncatedNormalV2",
+        "UnsortedSegmentMax", "UnsortedSegmentMin",
     }
 )  # fmt: skip
 """Ops whose rows list types, and whose kernels convert to or from bfloat16 themselves.
 
-The kernel of Bitcast reads its bits, and that of Cross rounds each step as TensorFlow does.
+The kernel of Bitcast reads its bits, and that of Cross rounds each step as TensorFlow does. Empty
+segments have the least or the largest number of their type.
 """
 
 _PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "MatMul"})
