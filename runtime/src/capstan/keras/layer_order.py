@@ -10,7 +10,7 @@ from typing import Any
 
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import context
+from capstan.keras import context, operation_layer
 from capstan.keras import inputs as input_layers
 
 
@@ -64,13 +64,20 @@ class Search:
         if not isinstance(tensor, graphs.Tensor):
             return None
         node = self._known.nodes.get(tensor)
-        is_input = node is None or isinstance(node.layer, input_layers.InputLayer)
-        if is_input and id(tensor) not in self._ends:
+        if id(tensor) in self._ends:
+            return node
+        if node is None:
+            node = operation_layer.wrap(self._known, tensor, self._is_made)
+        if node is None or isinstance(node.layer, input_layers.InputLayer):
             raise ValueError(
                 f"Graph disconnected: no layer computes {tensor.name} from the inputs. Call "
-                "operations inside of a layer, such as tf.keras.layers.Lambda"
+                "loops, branches and functions inside of a layer, such as tf.keras.layers.Lambda"
             )
         return node
+
+    def _is_made(self, tensor: Any) -> bool:
+        """Return whether a tensor is an input, or the output of a layer."""
+        return id(tensor) in self._ends or tensor in self._known.nodes
 
     def _inputs(self, node: context.Node) -> list[Any]:
         """Return the inputs of a call, none for a call that makes an input of the model."""
