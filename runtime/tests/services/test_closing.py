@@ -2,9 +2,12 @@
 
 import contextlib
 import itertools
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import background
+import clusters
 import numpy as np
 import pytest
 
@@ -241,3 +244,23 @@ def test_a_registration_that_is_withdrawn_or_repeated_while_it_is_compiled_leave
         ps.register_graph("session", part, registration=7)
     assert not ps.held()
     assert not ps.masters()
+
+
+@pytest.mark.e2e
+def test_the_pipelines_of_an_isolated_session_end_with_it() -> None:
+    settings = tf.ConfigProto(isolate_session_state=True)
+    with clusters.running(worker=1) as servers, tf.Graph().as_default():
+        numbers = tf.data.Dataset.range(10**6).map(lambda number: number + 1).prefetch(3)
+        iterator = tf.data.make_initializable_iterator(numbers, shared_name="numbers")
+        following = iterator.get_next()
+
+        def use() -> None:
+            with tf.Session(servers["worker:0"].target, config=settings) as session:
+                session.run(iterator.initializer)
+                assert session.run(following) == 1
+
+        use()
+        threads = threading.active_count()
+        for _ in range(5):
+            use()
+        background.until(lambda: threading.active_count() <= threads, 60)

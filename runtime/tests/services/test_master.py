@@ -102,10 +102,10 @@ def test_a_tensor_that_is_fed_twice_is_an_invalid_argument(master: interfaces.Ma
         master.run_step(session, values, ["x:0"], [], NO_OPTIONS)
 
 
+@pytest.mark.e2e
 def test_a_reset_clears_the_tasks_that_answer_and_names_the_one_that_does_not() -> None:
-    servers = clusters.start(ps=3, worker=1)
-    target = servers["worker:0"].target
-    with tf.Graph().as_default():
+    with clusters.running(ps=3, worker=1) as servers, tf.Graph().as_default():
+        target = servers["worker:0"].target
         counts = []
         for number in (1, 2):
             with tf.device(f"/job:ps/task:{number}"):

@@ -38,6 +38,8 @@ class Ps:
     def __init__(self, host: str | None) -> None:
         self.door = listener.Listener(host, INCARNATION, answer)
         self.walled = False
+        self.together: threading.Barrier | None = None
+        """Lets several requests for a walled port be answered at the same time."""
         self.asked: list[tuple[str, ...]] = []
         self.opened: list[str] = []
         self.control = server.ControlServer("127.0.0.1", 0, self, self, self, bytes, 1 << 29)  # type: ignore[arg-type]
@@ -49,6 +51,8 @@ class Ps:
         self.asked.append(tuple(planes))
         offer = self.door.connect(task, incarnation, planes)
         if self.walled and offer.plane == listener.TCP:
+            if self.together is not None:
+                self.together.wait(60)
             port = clusters.addresses(1)[0].rpartition(":")[2]
             offer = interfaces.Offer(offer.plane, port, offer.token)
         self.opened.append(offer.plane)
@@ -162,6 +166,39 @@ def test_a_port_that_stays_closed_is_tried_ever_more_rarely(
         if listener.TCP in ps.opened[before:]:
             tried.append(second)
     assert tried == [0, 10, 30, 70]
+
+
+@pytest.mark.e2e
+def test_dials_that_fail_together_count_once(ps: Ps, monkeypatch: pytest.MonkeyPatch) -> None:
+    ps.walled, ps.together = True, threading.Barrier(3)
+    ways = ps.dialer()
+    began = now = time.monotonic()
+    monkeypatch.setattr(dialer.time, "monotonic", lambda: now)
+    with futures.ThreadPoolExecutor(3) as threads:
+        dialled = [threads.submit(ways.dial, PS, INCARNATION, now + 60) for _ in range(3)]
+        for each in dialled:
+            each.result(60).close()
+    ps.together = None
+    now = began + 10
+    before = len(ps.opened)
+    ways.dial(PS, INCARNATION, now + 60).close()
+    assert listener.TCP in ps.opened[before:]
+
+
+@pytest.mark.e2e
+def test_every_stream_is_replaced_when_the_time_of_its_port_has_come(
+    ps: Ps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ps.walled = True
+    ways = ps.dialer()
+    began = now = time.monotonic()
+    monkeypatch.setattr(dialer.time, "monotonic", lambda: now)
+    links = [ways.dial(PS, INCARNATION, now + 60) for _ in range(2)]
+    assert not any(ways.is_outdated(PS, INCARNATION, link) for link in links)
+    now = began + 10
+    assert all(ways.is_outdated(PS, INCARNATION, link) for link in links)
+    for link in links:
+        link.close()
 
 
 @pytest.mark.e2e

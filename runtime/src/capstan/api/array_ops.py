@@ -212,7 +212,10 @@ def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
     """Join tensors of the same shape along a new axis. A single tensor is joined along axis 0."""
     if axis == 0 and isinstance(values, graphs.Tensor):
         return values
-    return raw.Pack(list(values), axis=axis, name=name)
+    # As in TensorFlow, NumPy's usual numbers take the type of the tensors, as those of Python do.
+    usual = np.int64, np.float64
+    parts = [each.item() if isinstance(each, usual) else each for each in values]
+    return raw.Pack(parts, axis=axis, name=name)
 
 
 def parallel_stack(values: Any, name: str = "parallel_stack") -> Any:

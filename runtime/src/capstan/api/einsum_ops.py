@@ -123,7 +123,8 @@ def _pair(x_labels: str, x: Any, y_labels: str, y: Any, later: set[str]) -> tupl
                       _product(x_sizes, x_free), _product(x_sizes, summed)])  # fmt: skip
     y = _reshaped(y, [*(y_sizes[each] for each in batch),
                       _product(y_sizes, summed), _product(y_sizes, y_free)])  # fmt: skip
-    product = raw.BatchMatMulV2(x, y) if batch else raw.MatMul(x, y)
+    # A letter has one size, so nothing is broadcast.
+    product = raw.BatchMatMul(x, y) if batch else raw.MatMul(x, y)
     sizes = [*(x_sizes[each] for each in batch + x_free), *(y_sizes[each] for each in y_free)]
     return "".join(batch + x_free + y_free), _reshaped(product, sizes)
 

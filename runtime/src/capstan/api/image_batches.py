@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from capstan.api import array_ops, control_flow_ops
+from capstan.api import array_ops, check_ops, control_flow_ops
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 
@@ -10,7 +10,7 @@ from capstan.framework import graph as graphs
 def batched(image: Any) -> tuple[Any, bool]:
     """Return images as a batch, and whether there was one image.
 
-    A tensor of unknown rank is one image.
+    A tensor of unknown rank is one image. If it has another rank, the step fails.
 
     Raises:
         ValueError: there are neither 3 nor 4 axes, or the images have no pixels or no channels.
@@ -23,9 +23,9 @@ def batched(image: Any) -> tuple[Any, bool]:
         raise ValueError(f"inner 3 dims of 'image.shape' must be > 0: {value.shape}")
     if rank == 4:
         return value, False
-    batch = array_ops.expand_dims(value, 0)
-    batch.set_shape([1, None, None, None])
-    return batch, True
+    if rank is None:
+        value = check_ops.ensure_shape(value, [None, None, None])
+    return array_ops.expand_dims(value, 0), True
 
 
 def unbatched(images: Any, is_single: bool) -> Any:

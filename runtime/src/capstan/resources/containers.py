@@ -102,6 +102,12 @@ class ResourceManager:
             cell.clear()
         self.registry.clear(chosen)
 
+    def end(self) -> None:
+        """Forget everything, because nobody uses this manager any more. Ends what waits for it."""
+        with self._lock:
+            found = {name.container for name, _ in self._variables}
+        self.clear({self.default_container, *found, *self.registry.containers()})
+
     def for_session(self) -> "SessionResources":
         """Return the resources of this task for the nodes of one session."""
         return SessionResources(self)

@@ -79,6 +79,12 @@ class Registry:
             self._private.add(made)
         return made
 
+    def containers(self) -> set[str]:
+        """Return the containers that have a resource."""
+        with self._lock:
+            found = {name.container for _, _, name in self._shared}
+            return found | {held.container for held in self._private}
+
     def clear(self, containers: Collection[str]) -> None:
         """Remove the resources in the named containers. End the operations that wait for them."""
         with self._lock:

@@ -22,6 +22,8 @@ class _Registered:
 
     master: interfaces.Incarnation | None
     resources: containers.SessionResources
+    own: containers.ResourceManager | None = None
+    """The resources of the session alone, which end with it."""
     handles: dict[int, int] = field(default_factory=dict)
     """The handle of each part, by the number of its registration."""
     compiling: list[int] = field(default_factory=list)
@@ -75,8 +77,8 @@ class Worker:
                 withdrawn, during compilation.
         """
         with self._lock:
-            held = self.resources.isolated(session) if is_isolated else self.resources
-            fresh = _Registered(master, held.for_session())
+            own = self.resources.isolated(session) if is_isolated else None
+            fresh = _Registered(master, (own or self.resources).for_session(), own)
             registered = self._sessions.setdefault(session, fresh)
             number = registration or next(self._unnamed)
             if number in registered.handles:
@@ -88,7 +90,8 @@ class Worker:
             with self._lock:
                 if number in registered.compiling:
                     registered.compiling.remove(number)
-                self._forget_idle(session, registered)
+                ended = self._forget_idle(session, registered)
+            _end(ended)
             raise
         with self._lock:
             return self._add(session, registered, number, compiled)
@@ -117,9 +120,10 @@ class Worker:
         """
         with self._lock:
             if registrations:
-                self._remove_some(session, registrations)
+                ended = self._remove_some(session, registrations)
             else:
-                self._remove(session)
+                ended = self._remove(session)
+        _end(ended)
 
     def masters(self) -> frozenset[interfaces.Incarnation]:
         """Return the masters of other tasks that have registered parts here."""
@@ -142,32 +146,36 @@ class Worker:
         """Forget the programs of every session of `master`, as `deregister_graph` does."""
         with self._lock:
             sessions = [name for name, held in self._sessions.items() if held.master == master]
-            for session in sessions:
-                self._remove(session)
+            ended = [self._remove(session) for session in sessions]
+        for each in ended:
+            _end(each)
 
-    def _remove(self, session: str) -> None:
+    def _remove(self, session: str) -> _Registered | None:
+        """Forget a session, and return it if there was one. The caller ends it."""
         registered = self._sessions.pop(session, None)
         if registered is None:
-            return
+            return None
         registered.compiling.clear()
         for handle in registered.handles.values():
             del self._programs[handle]
+        return registered
 
-    def _remove_some(self, session: str, registrations: Sequence[int]) -> None:
+    def _remove_some(self, session: str, registrations: Sequence[int]) -> _Registered | None:
         registered = self._sessions.get(session)
         if registered is None:
-            return
+            return None
         numbers = set(registrations)
         registered.compiling = [each for each in registered.compiling if each not in numbers]
         for number in numbers.intersection(registered.handles):
             del self._programs[registered.handles.pop(number)]
-        self._forget_idle(session, registered)
+        return self._forget_idle(session, registered)
 
-    def _forget_idle(self, session: str, registered: _Registered) -> None:
-        """Forget a session that has no program, unless one is compiled now."""
+    def _forget_idle(self, session: str, registered: _Registered) -> _Registered | None:
+        """Forget a session that has no program, unless one is compiled now. Return it then."""
         is_idle = not registered.handles and not registered.compiling
         if is_idle and self._sessions.get(session) is registered:
-            del self._sessions[session]
+            return self._sessions.pop(session)
+        return None
 
     def cleanup_all(self, names: Sequence[str]) -> None:
         """Clear the named containers, or the default one if `names` is empty."""
@@ -187,6 +195,12 @@ class Worker:
         if found is None:
             raise restarts.graph_not_found(handle, self.task)
         return found[0]
+
+
+def _end(registered: _Registered | None) -> None:
+    """End the resources of a session that was forgotten, if it had its own."""
+    if registered is not None and registered.own is not None:
+        registered.own.end()
 
 
 def _attributes(

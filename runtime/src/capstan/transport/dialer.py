@@ -62,6 +62,7 @@ class LinkDialer(api.Dialer):
         self._peers = peers
         self._planes = tuple(planes)
         self._limit = max_message_bytes
+        self._lock = threading.Lock()
         self._bars: dict[str, _Bar] = {}
         self._detours: weakref.WeakSet[api.Link] = weakref.WeakSet()
 
@@ -136,9 +137,19 @@ class LinkDialer(api.Dialer):
         return sockets.dial(host, int(offer.address), min(left, _REACH_S))
 
     def _bar(self, task: str, incarnation: int, error: errors.OpError) -> None:
-        """Record that the data port of a task cannot be reached, and warn the first time."""
-        last = self._bars.get(task)
-        is_known = last is not None and last.incarnation == incarnation
+        """Record that the data port of a task cannot be reached, and warn the first time.
+
+        Dials that fail at the same time count once.
+        """
+        with self._lock:
+            last = self._bars.get(task)
+            if last is not None and last.holds(incarnation):
+                return
+            is_known = last is not None and last.incarnation == incarnation
+            seconds = _BARRED_S
+            if last is not None and is_known:
+                seconds = min(2 * last.seconds, _LONGEST_S)
+            self._bars[task] = _Bar(incarnation, seconds, time.monotonic() + seconds)
         if not is_known:
             logging.getLogger("capstan").warning(
                 "%s answers, but its data port does not: %s. Tensors travel over gRPC, which is "
@@ -146,5 +157,3 @@ class LinkDialer(api.Dialer):
                 task,
                 error.message,
             )
-        seconds = min(2 * last.seconds, _LONGEST_S) if last is not None and is_known else _BARRED_S
-        self._bars[task] = _Bar(incarnation, seconds, time.monotonic() + seconds)
