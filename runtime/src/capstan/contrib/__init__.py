@@ -157,6 +157,8 @@ alias.grow(
                     ),
                     "capstan.train.evaluation",
                 ),
+                bucket="capstan.contrib.bucket_ops",
+                bucket_by_sequence_length="capstan.contrib.bucket_ops",
                 checkpoints_iterator="capstan.train.initial_checkpoint",
                 wait_for_new_checkpoint="capstan.train.initial_checkpoint",
             ),
@@ -169,6 +171,7 @@ alias.grow(
                 TFConfigClusterResolver="capstan.api.cluster_resolver",
             ),
         ),
+        "training.python.training.bucket_ops": ("capstan.contrib.bucket_ops",),
         "training.python.training.evaluation": (
             "capstan.train.evaluation",
             _only(
