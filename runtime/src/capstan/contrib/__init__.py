@@ -160,7 +160,11 @@ alias.grow(
                 bucket="capstan.contrib.bucket_ops",
                 bucket_by_sequence_length="capstan.contrib.bucket_ops",
                 checkpoints_iterator="capstan.train.initial_checkpoint",
+                rejection_sample="capstan.contrib.sampling_ops",
+                resample_at_rate="capstan.contrib.resample",
+                stratified_sample="capstan.contrib.sampling_ops",
                 wait_for_new_checkpoint="capstan.train.initial_checkpoint",
+                weighted_resample="capstan.contrib.resample",
             ),
         ),
         "cluster_resolver": (
@@ -182,6 +186,8 @@ alias.grow(
         "training.python.training.hparam": (
             _only(HParams="capstan.contrib.hparam", parse_values="capstan.contrib.hparam_text"),
         ),
+        "training.python.training.resample": ("capstan.contrib.resample",),
+        "training.python.training.sampling_ops": ("capstan.contrib.sampling_ops",),
         "training.python.training.training": ("capstan.contrib.train_ops",),
         "util": (
             _only(
