@@ -97,26 +97,29 @@ def test_lengths_come_with_a_dictionary_of_batches() -> None:
 
 
 def test_the_sizes_of_the_queues_are_summarized() -> None:
-    training.bucket([tf.constant(1)], 0, 1, 2, capacity=5, shared_name="kept", name="both")
-    graph = tf.get_default_graph()
-    names = [
-        summary.op.inputs[0].op.name for summary in graph.get_collection(tf.GraphKeys.SUMMARIES)
-    ]
-    tags = [tf.contrib.util.constant_value(graph.get_tensor_by_name(f"{x}:0")) for x in names]
-    assert tags == [
-        b"both/bucket/both/bucket_queue_0/size",
-        b"both/bucket/both/bucket_queue_1/size",
-        b"both/bucket/both/top_queue/fraction_of_5_full",
-    ]
-    shared = {
-        node.name: node.attr["shared_name"].s
-        for node in graph.as_graph_def().node
-        if "Queue" in node.op and "shared_name" in node.attr
+    training.bucket([tf.constant(1)], 0, 2, 2, capacity=5, name="both")
+    _, fills = tf.get_collection(tf.GraphKeys.QUEUE_RUNNERS)
+    with tf.Session() as session:
+        session.run(fills.enqueue_ops[0])
+        found = tf.Summary.FromString(session.run(tf.summary.merge_all()))
+    assert {value.tag: value.simple_value for value in found.value} == {
+        "both/bucket/both/bucket_queue_0/size": 1,
+        "both/bucket/both/bucket_queue_1/size": 0,
+        "both/bucket/both/top_queue/fraction_of_5_full": 0,
     }
-    assert shared == {
-        "both/bucket_queue_0": b"kept_0",
-        "both/bucket_queue_1": b"kept_1",
-        "both/top_queue": b"kept",
+
+
+def test_each_queue_has_its_capacity_and_its_shared_name() -> None:
+    training.bucket([1], 0, 1, 2, capacity=5, bucket_capacities=[3, 4], shared_name="kept")
+    queues = {
+        node.name: (node.attr["capacity"].i, node.attr["shared_name"].s)
+        for node in tf.get_default_graph().as_graph_def().node
+        if "capacity" in node.attr
+    }
+    assert queues == {
+        "bucket/bucket_queue_0": (3, b"kept_0"),
+        "bucket/bucket_queue_1": (4, b"kept_1"),
+        "bucket/top_queue": (5, b"kept"),
     }
 
 
