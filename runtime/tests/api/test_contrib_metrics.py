@@ -158,3 +158,14 @@ def test_values_of_unknown_shapes_are_not_joined() -> None:
     ):
         with pytest.raises(ValueError, match=message):
             metrics.streaming_concat(tf.placeholder(tf.float32, shape), axis)
+
+
+def test_the_variables_of_a_recall_are_named_by_its_number_of_classes() -> None:
+    scores, labels = tf.constant([[0.1, 0.7, 0.2], [0.2, 0.3, 0.5]]), tf.constant([2, 0])
+    _, two = metrics.streaming_recall_at_k(scores, labels, 2)
+    metrics.streaming_recall_at_k(scores, labels, 1, name="named")
+    names = [variable.op.name for variable in tf.local_variables()]
+    assert names == ["recall_at_2/total", "recall_at_2/count", "named/total", "named/count"]
+    with tf.Session() as session:
+        session.run(tf.local_variables_initializer())
+        assert session.run(two) == 0.5

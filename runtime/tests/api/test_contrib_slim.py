@@ -99,6 +99,26 @@ def test_losses_take_predictions_first_and_a_weight_for_each_example() -> None:
     np.testing.assert_allclose(hinge, [[0, 1], [1, 2]])
 
 
+def test_the_collection_of_the_losses_can_be_changed_for_a_block() -> None:
+    losses = tf.contrib.losses
+    logits, labels = tf.constant([[1.2, 0.4]]), tf.constant([[1.0, 0.0]])
+    for collection in (None, "own"):
+        with tf.contrib.framework.arg_scope([losses.add_loss], loss_collection=collection):
+            made = [
+                losses.compute_weighted_loss(logits),
+                losses.absolute_difference(logits, labels),
+                losses.mean_squared_error(logits, labels),
+                losses.log_loss(logits, labels),
+                losses.sigmoid_cross_entropy(logits, labels),
+                losses.softmax_cross_entropy(logits, labels),
+                losses.sparse_softmax_cross_entropy(logits, [0]),
+                losses.cosine_distance(logits, labels, 1),
+                losses.mean_pairwise_squared_error(logits, labels),
+            ]
+    assert losses.get_losses() == []
+    assert tf.get_collection("own") == made
+
+
 def test_metrics_take_predictions_first() -> None:
     metrics = tf.contrib.metrics
     found, wanted = tf.constant([1, 1, 0, 1]), tf.constant([1, 0, 0, 0])

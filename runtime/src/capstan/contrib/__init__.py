@@ -157,8 +157,14 @@ alias.grow(
                     ),
                     "capstan.train.evaluation",
                 ),
+                bucket="capstan.contrib.bucket_ops",
+                bucket_by_sequence_length="capstan.contrib.bucket_ops",
                 checkpoints_iterator="capstan.train.initial_checkpoint",
+                rejection_sample="capstan.contrib.sampling_ops",
+                resample_at_rate="capstan.contrib.resample",
+                stratified_sample="capstan.contrib.sampling_ops",
                 wait_for_new_checkpoint="capstan.train.initial_checkpoint",
+                weighted_resample="capstan.contrib.resample",
             ),
         ),
         "cluster_resolver": (
@@ -169,6 +175,7 @@ alias.grow(
                 TFConfigClusterResolver="capstan.api.cluster_resolver",
             ),
         ),
+        "training.python.training.bucket_ops": ("capstan.contrib.bucket_ops",),
         "training.python.training.evaluation": (
             "capstan.train.evaluation",
             _only(
@@ -179,6 +186,8 @@ alias.grow(
         "training.python.training.hparam": (
             _only(HParams="capstan.contrib.hparam", parse_values="capstan.contrib.hparam_text"),
         ),
+        "training.python.training.resample": ("capstan.contrib.resample",),
+        "training.python.training.sampling_ops": ("capstan.contrib.sampling_ops",),
         "training.python.training.training": ("capstan.contrib.train_ops",),
         "util": (
             _only(

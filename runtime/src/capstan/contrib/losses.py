@@ -23,6 +23,12 @@ from capstan.framework.raw import raw
 add_loss = argument_scopes.add_arg_scope(loss_reduction.add_loss)
 
 
+def _added(loss: Any) -> Any:
+    """Add a loss to the collection that the scope of arguments of `add_loss` names. Return it."""
+    add_loss(loss)
+    return loss
+
+
 def _broadcast(weights: Any, losses: Any) -> Any:
     """Return the weights with an axis of size 1 for each axis that only the losses have."""
     weights = math_ops.cast(convert.convert_to_tensor(weights), dtypes.float32)
@@ -42,7 +48,9 @@ def _broadcast(weights: Any, losses: Any) -> Any:
 def compute_weighted_loss(losses: Any, weights: Any = 1.0, scope: str | None = None) -> Any:
     """Return the sum of the weighted losses over the number of losses whose weight is not 0."""
     losses = convert.convert_to_tensor(losses)
-    return loss_reduction.compute_weighted_loss(losses, _broadcast(weights, losses), scope)
+    return _added(
+        loss_reduction.compute_weighted_loss(losses, _broadcast(weights, losses), scope, None)
+    )
 
 
 def absolute_difference(
@@ -51,7 +59,7 @@ def absolute_difference(
     """Return the weighted mean of |predictions - labels|."""
     predictions = convert.convert_to_tensor(predictions)
     weights = _broadcast(weights, predictions)
-    return losses_of_tf.absolute_difference(labels, predictions, weights, scope)
+    return _added(losses_of_tf.absolute_difference(labels, predictions, weights, scope, None))
 
 
 def mean_squared_error(
@@ -60,7 +68,7 @@ def mean_squared_error(
     """Return the weighted mean of (predictions - labels)^2."""
     predictions = convert.convert_to_tensor(predictions)
     weights = _broadcast(weights, predictions)
-    return losses_of_tf.mean_squared_error(labels, predictions, weights, scope)
+    return _added(losses_of_tf.mean_squared_error(labels, predictions, weights, scope, None))
 
 
 def log_loss(
@@ -73,7 +81,7 @@ def log_loss(
     """Return the weighted mean of the cross-entropy of probabilities and labels of 0 or 1."""
     predictions = convert.convert_to_tensor(predictions)
     weights = _broadcast(weights, predictions)
-    return losses_of_tf.log_loss(labels, predictions, weights, epsilon, scope)
+    return _added(losses_of_tf.log_loss(labels, predictions, weights, epsilon, scope, None))
 
 
 def sigmoid_cross_entropy(
@@ -85,8 +93,10 @@ def sigmoid_cross_entropy(
 ) -> Any:
     """Return the weighted mean of the sigmoid cross-entropy."""
     logits = convert.convert_to_tensor(logits)
-    return losses_of_tf.sigmoid_cross_entropy(
-        multi_class_labels, logits, _broadcast(weights, logits), label_smoothing, scope
+    return _added(
+        losses_of_tf.sigmoid_cross_entropy(
+            multi_class_labels, logits, _broadcast(weights, logits), label_smoothing, scope, None
+        )
     )
 
 
@@ -101,8 +111,10 @@ def softmax_cross_entropy(
     weights = convert.convert_to_tensor(weights)
     if weights.shape.ndims == 2:
         weights = raw.Squeeze(weights, squeeze_dims=[-1])
-    return losses_of_tf.softmax_cross_entropy(
-        onehot_labels, logits, weights, label_smoothing, scope
+    return _added(
+        losses_of_tf.softmax_cross_entropy(
+            onehot_labels, logits, weights, label_smoothing, scope, None
+        )
     )
 
 
@@ -110,7 +122,7 @@ def sparse_softmax_cross_entropy(
     logits: Any, labels: Any, weights: Any = 1.0, scope: str | None = None
 ) -> Any:
     """Return the weighted mean of the softmax cross-entropy for the indices of classes."""
-    return losses_of_tf.sparse_softmax_cross_entropy(labels, logits, weights, scope)
+    return _added(losses_of_tf.sparse_softmax_cross_entropy(labels, logits, weights, scope, None))
 
 
 def hinge_loss(logits: Any, labels: Any, scope: str | None = None) -> Any:
@@ -185,8 +197,7 @@ def mean_pairwise_squared_error(
         total = raw.Select(
             raw.Greater(reduce_ops.reduce_sum(counts), 0.0), loss, raw.ZerosLike(loss)
         )
-        add_loss(total)
-        return total
+        return _added(total)
 
 
 def _present(weights: Any, errors: Any) -> Any:

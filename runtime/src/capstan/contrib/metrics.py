@@ -111,7 +111,7 @@ def streaming_recall_at_k(
     """Return how often the label is among the `k` classes with the largest predictions."""
     is_found = math_ops.cast(nn.in_top_k(predictions, labels, k), dtypes.float32)
     return metrics_of_tf.mean(
-        is_found, weights, metrics_collections, updates_collections, name or "recall_at_k"
+        is_found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}"
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from capstan.api import data_flow_ops, math_ops
 from capstan.api.scoped import scoped
-from capstan.train import input_producers, input_sparse, input_structure
+from capstan.train import input_producers, input_structure
 from capstan.train.input_pipeline import Pipeline
 
 
@@ -73,8 +73,8 @@ def maybe_batch(
         queue = pipeline.queue(dynamic_pad)
         pipeline.run(queue, num_threads)
         input_producers.summarize(f"fraction_of_{capacity}_full", queue.size(), capacity)
-        columns = _dequeued(queue, batch_size, allow_smaller_final_batch, scope)
-        return _batch(columns, pipeline.sparse, tensors)
+        columns = dequeued(queue, batch_size, allow_smaller_final_batch, scope)
+        return pipeline.batch(columns, tensors)
 
 
 def batch_join(
@@ -128,8 +128,8 @@ def maybe_batch_join(
         queue = pipeline.queue(dynamic_pad)
         pipeline.run(queue)
         input_producers.summarize(f"fraction_of_{capacity}_full", queue.size(), capacity)
-        columns = _dequeued(queue, batch_size, allow_smaller_final_batch, scope)
-        return _batch(columns, pipeline.sparse, tensors_list[0])
+        columns = dequeued(queue, batch_size, allow_smaller_final_batch, scope)
+        return pipeline.batch(columns, tensors_list[0])
 
 
 def shuffle_batch(
@@ -189,8 +189,8 @@ def maybe_shuffle_batch(
         queue = pipeline.shuffled(min_after_dequeue, seed)
         pipeline.run(queue, num_threads)
         _summarize_over(queue, capacity, min_after_dequeue)
-        columns = _dequeued(queue, batch_size, allow_smaller_final_batch, scope)
-        return _batch(columns, pipeline.sparse, tensors)
+        columns = dequeued(queue, batch_size, allow_smaller_final_batch, scope)
+        return pipeline.batch(columns, tensors)
 
 
 def shuffle_batch_join(
@@ -243,26 +243,17 @@ def maybe_shuffle_batch_join(
         queue = pipeline.shuffled(min_after_dequeue, seed)
         pipeline.run(queue)
         _summarize_over(queue, capacity, min_after_dequeue)
-        columns = _dequeued(queue, batch_size, allow_smaller_final_batch, scope)
-        return _batch(columns, pipeline.sparse, tensors_list[0])
+        columns = dequeued(queue, batch_size, allow_smaller_final_batch, scope)
+        return pipeline.batch(columns, tensors_list[0])
 
 
-def _dequeued(
+def dequeued(
     queue: data_flow_ops.QueueBase, size: Any, is_small_allowed: bool, name: str
 ) -> list[Any]:
     """Return the components of a batch."""
     dequeue = queue.dequeue_up_to if is_small_allowed else queue.dequeue_many
     columns = dequeue(size, name=name)
     return list(columns) if isinstance(columns, list) else [columns]
-
-
-def _batch(columns: list[Any], sparse: Sequence[input_sparse.Sparse | None], tensors: Any) -> Any:
-    """Return the components of a batch in the form of `tensors`."""
-    columns = [
-        column if spec is None else input_sparse.restored(column, spec)
-        for column, spec in zip(columns, sparse, strict=True)
-    ]
-    return input_structure.as_original_type(tensors, columns)
 
 
 def _check_capacity(capacity: int, min_after_dequeue: int) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from capstan.api import cond_ops, control_flow_ops, data_flow_ops, gather_ops
 from capstan.core import tensor_shape
 from capstan.framework import convert
-from capstan.train import input_sparse, queue_runner
+from capstan.train import input_sparse, input_structure, queue_runner
 from capstan.train.input_sparse import Rows
 
 
@@ -43,10 +43,13 @@ class Pipeline:
             for shape, sparse in zip(shapes, self.sparse, strict=True)
         ]
 
-    def queue(self, dynamic_pad: bool) -> data_flow_ops.QueueBase:
-        """Return a queue that keeps the order of the elements."""
+    def queue(self, dynamic_pad: bool, **options: Any) -> data_flow_ops.QueueBase:
+        """Return a queue that keeps the order of the elements.
+
+        `options` are arguments of the queue that take the place of those of the pipeline.
+        """
         kind = data_flow_ops.PaddingFIFOQueue if dynamic_pad else data_flow_ops.FIFOQueue
-        return kind(**self._options)
+        return kind(**{**self._options, **options})
 
     def shuffled(self, min_after_dequeue: int, seed: int | None) -> data_flow_ops.QueueBase:
         """Return a queue that gives random elements."""
@@ -57,9 +60,20 @@ class Pipeline:
     def run(self, queue: data_flow_ops.QueueBase, num_threads: int = 1) -> None:
         """Add the queue runner that fills the queue: `num_threads` threads for each row."""
         enqueue = queue.enqueue_many if self._is_many else queue.enqueue
-        operations = [self._enqueued(enqueue, row) for row in self._rows]
-        runner = queue_runner.QueueRunner(queue, operations * num_threads)
+        runner = queue_runner.QueueRunner(queue, self.enqueued(enqueue) * num_threads)
         queue_runner.add_queue_runner(runner)
+
+    def enqueued(self, enqueue: Callable[[Any], Any]) -> list[Any]:
+        """Return an operation for each row that enqueues, by `enqueue`, the elements to keep."""
+        return [self._enqueued(enqueue, row) for row in self._rows]
+
+    def batch(self, columns: Sequence[Any], tensors: Any) -> Any:
+        """Return the components of a batch in the form of `tensors`."""
+        columns = [
+            column if spec is None else input_sparse.restored(column, spec)
+            for column, spec in zip(columns, self.sparse, strict=True)
+        ]
+        return input_structure.as_original_type(tensors, columns)
 
     def _enqueued(self, enqueue: Callable[[Any], Any], row: Sequence[Any]) -> Any:
         if self._keep.shape.ndims == 1:
