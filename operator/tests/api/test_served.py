@@ -56,4 +56,17 @@ def test_a_part_that_keeps_unknown_fields_lacks_nothing(schema: Any) -> None:
 
 @pytest.mark.parametrize("found", [{}, {"components": None}, {"components": {"schemas": {}}}])
 def test_a_document_without_trainingjobs_says_nothing(found: Any) -> None:
-    assert served.lacking(found) == ()
+    assert served.lacking(found) is None
+
+
+def test_missing_fields_of_maps_are_found(schema: Any) -> None:
+    inner = schema["properties"]["status"]["properties"]
+    name, replicas = next(
+        (name, part["additionalProperties"])
+        for name, part in inner.items()
+        if isinstance(part.get("additionalProperties"), dict)
+        and part["additionalProperties"].get("properties")
+    )
+    field = next(iter(replicas["properties"]))
+    del replicas["properties"][field]
+    assert served.lacking(document(schema)) == (f"status.{name}[].{field}",)

@@ -21,9 +21,14 @@ KIND = {"group": names.GROUP, "version": names.VERSION, "kind": names.KIND}
 
 
 class Cluster:
-    """An API server with a CRD. Without a schema, nobody may read its OpenAPI document."""
+    """An API server with a CRD. Without a schema, nobody may read its OpenAPI document.
 
-    def __init__(self) -> None:
+    It has not published the document when it is asked the first `unpublished` times.
+    """
+
+    def __init__(self, unpublished: int = 0) -> None:
+        self.unpublished = unpublished
+        self.asked = 0
         version = crd.definition()["spec"]["versions"][0]
         self.schema: Any = copy.deepcopy(version["schema"]["openAPIV3Schema"])
 
@@ -31,6 +36,9 @@ class Cluster:
         if asked.path == paths.GROUP_VERSION:
             return web.json_response({"resources": []})
         assert asked.path == paths.SCHEMAS
+        self.asked += 1
+        if self.asked <= self.unpublished:
+            return refusal(404, "NotFound")
         if self.schema is None:
             return refusal(403, "Forbidden")
         job = {**self.schema, "x-kubernetes-group-version-kind": [KIND]}
@@ -47,7 +55,8 @@ def waited(tmp_path: Path, cluster: Cluster, after: Any = None) -> str:
                 health, reason = Health(waiting_for=""), ""
                 waiting = asyncio.create_task(prerequisites.wait_for_crd(rest, health))
                 if after is not None:
-                    await servers.until(lambda: health.waiting_for != "")
+                    # The operator asks several times, and logs the reason once.
+                    await servers.until(lambda: cluster.asked >= cluster.unpublished + 3)
                     reason = health.waiting_for
                     after()
                 await asyncio.wait_for(waiting, 30)
@@ -91,3 +100,25 @@ def test_an_operator_that_may_not_read_the_schema_leads(
     cluster.schema = None
     waited(tmp_path, cluster)
     assert "cannot check the fields of the CRD" in caplog.text
+
+
+def test_a_schema_is_waited_for_until_it_is_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(prerequisites, "POLL_SECONDS", 0.01)
+    cluster = Cluster(unpublished=2)
+    new = copy.deepcopy(cluster.schema)
+    del cluster.schema["properties"]["status"]["properties"]["epoch"]
+    reason = waited(tmp_path, cluster, lambda: setattr(cluster, "schema", new))
+    assert reason.startswith("a newer CRD: the served one lacks status.epoch")
+
+
+def test_an_operator_leads_if_the_schema_is_never_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(prerequisites, "POLL_SECONDS", 0.01)
+    caplog.set_level(logging.INFO, "capstan_operator")
+    cluster = Cluster(unpublished=1_000)
+    waited(tmp_path, cluster)
+    assert cluster.asked == prerequisites.PUBLISHED_AFTER
+    assert "its schema is not published" in caplog.text

@@ -14,15 +14,15 @@ from capstan_operator.api.schema import Schema
 _KEEPS_ALL = "x-kubernetes-preserve-unknown-fields"
 
 
-def lacking(document: Mapping[str, Any]) -> tuple[str, ...]:
+def lacking(document: Mapping[str, Any]) -> tuple[str, ...] | None:
     """Return the fields that this release has and the served CRD lacks, such as `status.epoch`.
 
-    `document` is the OpenAPI v3 document of the group and version. A document without TrainingJobs
-    says nothing, because API servers publish a new CRD a moment after they serve it.
+    `document` is the OpenAPI v3 document of the group and version. Return None if it has no
+    TrainingJobs yet: API servers publish the schema of a new CRD a moment after they serve it.
     """
     served = _schema(document)
     if served is None:
-        return ()
+        return None
     wanted = crd.definition()["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     return tuple(
         path

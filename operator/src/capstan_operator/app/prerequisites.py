@@ -13,6 +13,9 @@ POLL_SECONDS = 2.0
 """The pause between checks for the CRD. kopf starts only when the CRD exists, because kopf does not
 notice a CRD that is created later."""
 
+PUBLISHED_AFTER = 5
+"""The number of checks after which a schema that is not published does not matter."""
+
 _MOST_SHOWN = 3
 _REMEDY = "kubectl apply -f crds/trainingjobs.capstan.dev.yaml"
 
@@ -24,16 +27,24 @@ async def wait_for_crd(rest: Rest, health: Health) -> None:
 
     A CRD that lacks fields of the spec is only reported: jobs cannot use these fields.
     """
-    logged = ""
+    logged, unpublished = "", 0
     while True:
         try:
             await rest.get(paths.GROUP_VERSION)
             lacking = await _lacking(rest)
-            if not any(path.startswith("status.") for path in lacking):
+            if lacking is None:
+                unpublished += 1
+                if unpublished >= PUBLISHED_AFTER:
+                    log.info("cannot check the fields of the CRD: its schema is not published")
+                    return
+                health.waiting_for = "the schema of the CRD, which an API server publishes later"
+            elif not any(path.startswith("status.") for path in lacking):
                 if lacking:
                     log.warning("jobs cannot use %s: the CRD is old; %s", _shown(lacking), _REMEDY)
                 return
-            health.waiting_for = f"a newer CRD: the served one lacks {_shown(lacking)}; {_REMEDY}"
+            else:
+                shown = _shown(lacking)
+                health.waiting_for = f"a newer CRD: the served one lacks {shown}; {_REMEDY}"
         except NotFound:
             health.waiting_for = f"the CRD; {_REMEDY}"
         except ApiError as error:
@@ -44,10 +55,15 @@ async def wait_for_crd(rest: Rest, health: Health) -> None:
         await asyncio.sleep(POLL_SECONDS)
 
 
-async def _lacking(rest: Rest) -> tuple[str, ...]:
-    """Return the fields that the served CRD lacks. If it cannot be read, assume that it has all."""
+async def _lacking(rest: Rest) -> tuple[str, ...] | None:
+    """Return the fields that the served CRD lacks, or None if its schema is not published yet.
+
+    If the operator may not read it, assume that the CRD has all fields.
+    """
     try:
         return served.lacking(await rest.get(paths.SCHEMAS))
+    except NotFound:
+        return None
     except ApiError as error:
         log.info("cannot check the fields of the CRD: %s", error)
         return ()
