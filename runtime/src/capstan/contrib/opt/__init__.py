@@ -13,6 +13,9 @@ from capstan.contrib.opt.lazy_adam import LazyAdamOptimizer as LazyAdamOptimizer
 from capstan.contrib.opt.moving_average import MovingAverageOptimizer as MovingAverageOptimizer
 from capstan.contrib.opt.sign_optimizers import AddSignOptimizer as AddSignOptimizer
 from capstan.contrib.opt.sign_optimizers import PowerSignOptimizer as PowerSignOptimizer
+from capstan.contrib.opt.variable_clipping import (
+    VariableClippingOptimizer as VariableClippingOptimizer,
+)
 from capstan.contrib.opt.weight_decay import AdamWOptimizer as AdamWOptimizer
 from capstan.contrib.opt.weight_decay import (
     DecoupledWeightDecayExtension as DecoupledWeightDecayExtension,
@@ -37,6 +40,7 @@ alias.grow(
                 "lazy_adam_optimizer",
             ),
             *("moving_average_optimizer", "nadam_optimizer", "weight_decay_optimizers"),
+            "variable_clipping_optimizer",
         )
     }
     | {"python.training.sign_decay": ("capstan.contrib.opt.sign_decay",)},
