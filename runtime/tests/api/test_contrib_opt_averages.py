@@ -133,6 +133,34 @@ def test_averaging_workers_continue_from_the_mean_of_their_variables(
     assert (one.values(), two.values()) == ([9, 9, 3], [9, 9, 3])
 
 
+def test_a_worker_does_not_take_the_token_that_a_slow_worker_has_left(
+    servers: dict[str, Any],
+) -> None:
+    def make_for(index: int) -> Callable[[Any], Any]:
+        inner = tf.train.GradientDescentOptimizer(1.0)
+        return lambda getter: opt.ModelAverageOptimizer(inner, 2, index == 0, getter, 1)
+
+    kind = opt.ModelAverageCustomGetter
+    one, two = (Worker(i, kind, make_for(i), slope=-1.0 - i) for i in range(2))
+    for worker in (one, two):
+        worker.begin(servers, worker.optimizer.make_session_run_hook())
+    with tf.Graph().as_default(), tf.Session(servers["worker:0"].target) as session:
+        with tf.device("/job:ps/task:0"):
+            # The first average is that of step 0.
+            queue = tf.FIFOQueue(-1, [tf.bool], [[]], shared_name="sync_queue_even")
+            total = tf.ConditionalAccumulator(tf.float32, [], f"{CENTER}:0/var_accum")
+        count, left = total.num_accumulated(), queue.enqueue(False)
+        first = background.Background(lambda: two.run(1))
+        one.run(1)
+        first.join()
+        session.run(left)
+        second = background.Background(lambda: two.run(1))
+        background.until(lambda: session.run(count) == 1)
+        one.run(1)
+        second.join()
+    assert (one.values(), two.values()) == ([3, 3, 2], [3, 3, 2])
+
+
 def test_accumulated_gradients_train_the_centers_by_their_mean(servers: dict[str, Any]) -> None:
     def make(getter: Any) -> Any:
         return opt.AGNOptimizer(tf.train.MomentumOptimizer(1.0, 0.9), 2, getter, 2)
