@@ -5,14 +5,27 @@ from typing import Any
 from capstan.api.absent import absent
 from capstan.contrib.opt.adam_variants import AdaMaxOptimizer as AdaMaxOptimizer
 from capstan.contrib.opt.adam_variants import NadamOptimizer as NadamOptimizer
+from capstan.contrib.opt.agn import AGNCustomGetter as AGNCustomGetter
+from capstan.contrib.opt.agn import AGNOptimizer as AGNOptimizer
 from capstan.contrib.opt.drop_stale import (
     DropStaleGradientOptimizer as DropStaleGradientOptimizer,
 )
+from capstan.contrib.opt.elastic_average import (
+    ElasticAverageCustomGetter as ElasticAverageCustomGetter,
+)
+from capstan.contrib.opt.elastic_average import ElasticAverageOptimizer as ElasticAverageOptimizer
 from capstan.contrib.opt.lars import LARSOptimizer as LARSOptimizer
 from capstan.contrib.opt.lazy_adam import LazyAdamOptimizer as LazyAdamOptimizer
+from capstan.contrib.opt.model_average import (
+    ModelAverageCustomGetter as ModelAverageCustomGetter,
+)
+from capstan.contrib.opt.model_average import ModelAverageOptimizer as ModelAverageOptimizer
 from capstan.contrib.opt.moving_average import MovingAverageOptimizer as MovingAverageOptimizer
 from capstan.contrib.opt.sign_optimizers import AddSignOptimizer as AddSignOptimizer
 from capstan.contrib.opt.sign_optimizers import PowerSignOptimizer as PowerSignOptimizer
+from capstan.contrib.opt.variable_clipping import (
+    VariableClippingOptimizer as VariableClippingOptimizer,
+)
 from capstan.contrib.opt.weight_decay import AdamWOptimizer as AdamWOptimizer
 from capstan.contrib.opt.weight_decay import (
     DecoupledWeightDecayExtension as DecoupledWeightDecayExtension,
@@ -37,9 +50,16 @@ alias.grow(
                 "lazy_adam_optimizer",
             ),
             *("moving_average_optimizer", "nadam_optimizer", "weight_decay_optimizers"),
+            "variable_clipping_optimizer",
         )
     }
-    | {"python.training.sign_decay": ("capstan.contrib.opt.sign_decay",)},
+    | {
+        f"python.training.{name}_optimizer": (__name__, f"capstan.contrib.opt.{name}")
+        for name in ("agn", "elastic_average", "model_average")
+    }
+    | {
+        "python.training.sign_decay": ("capstan.contrib.opt.sign_decay",),
+    },
 )
 
 
