@@ -24,8 +24,8 @@ from capstan_operator.kube.errors import ApiError
 from capstan_operator.kube.rest import Rest
 
 Json = dict[str, Any]
-MOST_WRITES = 4
-"""No phase of the scenario has more writes, without those of Events."""
+WRITES = {"start": 3, "failure": 3}
+"""The number of writes of each phase of the scenario, without those of Events."""
 
 
 class Api:
@@ -158,8 +158,10 @@ def charged(operators: tuple[Setting, ...]) -> float:
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("write", range(MOST_WRITES))
-@pytest.mark.parametrize("phase", ["start", "failure"])
+@pytest.mark.parametrize(
+    "phase, write",
+    [(phase, write) for phase, count in WRITES.items() for write in range(count + 1)],
+)
 def test_a_late_write_of_an_operator_without_the_lease_changes_nothing(
     tmp_path: Path, phase: str, write: int
 ) -> None:
@@ -183,6 +185,9 @@ def test_a_late_write_of_an_operator_without_the_lease_changes_nothing(
                 held = asyncio.create_task(first_gate.reached.wait())
                 await asyncio.wait({late, held}, return_when=asyncio.FIRST_COMPLETED)
                 held.cancel()
+                # The last case shows that there is no further write to hold.
+                assert first_gate.reached.is_set() == (write < WRITES[phase])
+                assert late.done() == (write == WRITES[phase])
                 await settle(second)
                 first_gate.opened.set()
                 await late

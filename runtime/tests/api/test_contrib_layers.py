@@ -231,24 +231,28 @@ def test_an_optimizer_counts_a_step_that_is_found_by_its_name() -> None:
 @pytest.mark.parametrize("has_step", [False, True])
 def test_adaptive_clipping_scales_norms_that_exceed_those_before(has_step: bool) -> None:
     gradient, step = tf.placeholder(tf.float32, [2]), tf.placeholder(tf.int64, [])
-    clip = layers.adaptive_clipping_fn(decay=0.5, global_step=step if has_step else None)
+    clip = layers.adaptive_clipping_fn(decay=0.9, global_step=step if has_step else None)
     sparse = tf.IndexedSlices(gradient, tf.constant([0, 1]), tf.constant([4]))
     (dense, _), (none, _), (slices, _) = clip([(gradient, "a"), (None, "b"), (sparse, "c")])
     assert none is None
     mean = square = 0.0
+    factors = []
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        for number, size in enumerate([1.0, 1.1, 0.9, 500.0, 1.0]):
+        for number, size in enumerate([*[2.0, 2.2, 1.8] * 5, 500.0, 2.0]):
             found = session.run([dense, slices.values], {gradient: [size, 0.0], step: number})
             value = np.log(np.sqrt(2 * size**2))
-            decay = min(0.5, number / (number + 1)) if has_step else 0.5
+            decay = min(0.9, number / (number + 1)) if has_step else 0.9
             mean = decay * mean + (1 - decay) * value
             square = decay * square + (1 - decay) * value**2
             most = np.exp(mean + 2 * np.sqrt(max(square - mean**2, 1e-8)))
             norm = np.sqrt(2) * size
-            factor = 1.0 if norm < most else np.exp(mean) / norm
+            factors.append(1.0 if norm < most else np.exp(mean) / norm)
             for each in found:
-                np.testing.assert_allclose(each, [size * factor, 0.0], rtol=1e-4)
+                np.testing.assert_allclose(each, [size * factors[-1], 0.0], rtol=1e-4)
+    assert factors[-2] < 0.02
+    # With the step, the averages follow the first norms at once.
+    assert (factors[0] == 1.0) == has_step
 
 
 def test_adaptive_clipping_keeps_below_a_fixed_norm() -> None:

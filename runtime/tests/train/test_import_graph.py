@@ -98,7 +98,6 @@ def test_a_graph_may_be_imported_twice_into_one_scope(checkpoint: str) -> None:
             assert session.run(f"{scope}/weight:0") == 5.0
 
 
-@pytest.mark.e2e
 def test_a_graph_other_than_the_default_may_be_the_target() -> None:
     with tf.Graph().as_default():
         tf.Variable(1.0, name="v")

@@ -98,7 +98,9 @@ def test_events_reach_the_file_without_a_next_event(tmp_path: pathlib.Path) -> N
     writer.close()
 
 
-def test_a_writer_may_never_flush_by_the_clock(tmp_path: pathlib.Path) -> None:
+def test_a_writer_without_a_clock_writes_its_events_when_it_is_closed(
+    tmp_path: pathlib.Path,
+) -> None:
     writer = event_file.EventFileWriter(tmp_path, flush_secs=float("inf"))
     writer.add_event(tf.Event(step=1, summary=scalar(1.0)))
     writer.close()
