@@ -15,7 +15,7 @@ import numpy as np
 
 from capstan.api import logging
 from capstan.framework import nest
-from capstan.keras import built_in, context, objects
+from capstan.keras import added_layers, built_in, context, objects
 
 VERSION = "2.2.4-tf"
 """The version of Keras in TensorFlow 1.15, which files name."""
@@ -129,8 +129,10 @@ def of_function(model: Any, nodes: Iterable[Any]) -> dict[str, Any]:
     }
 
 
-def function(config: Mapping[str, Any], make: Make) -> tuple[Any, Any]:
+def function(config: Mapping[str, Any], make: Make) -> tuple[Any, Any, list[Any]]:
     """Return the inputs and the outputs of a function of layers: a tensor, or a list of several.
+
+    The third result are the tensors that were added as losses and metrics.
 
     Raises:
         ValueError: the calls of the configuration do not lead from its inputs.
@@ -156,7 +158,9 @@ def function(config: Mapping[str, Any], make: Make) -> tuple[Any, Any]:
         _one_or_all([made[name, number][place] for name, number, place in config[ends]])
         for ends in ("input_layers", "output_layers")
     )
-    return inputs, outputs
+    kinds = added_layers.AddLoss, added_layers.AddMetric
+    added = [made[name, number] for name, number in made if isinstance(layers[name], kinds)]
+    return inputs, outputs, nest.flatten(added)
 
 
 def _one_or_all(tensors: list[Any]) -> Any:

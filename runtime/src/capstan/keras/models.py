@@ -115,8 +115,10 @@ def clone_model(
             return context.of().nodes[new[data["name"]]].layer
         return type(layer).from_config(data["config"]) if layer in inputs else clone(layer)
 
-    ends = model_configs.function(model.get_config(), make)
-    return Model(*ends, name=model.name)
+    *ends, others = model_configs.function(model.get_config(), make)
+    made = Model(*ends, name=model.name)
+    made._attach(others)
+    return made
 
 
 def _input(tensor: Any) -> Any:

@@ -9,8 +9,10 @@ from typing import Any, Never
 
 from capstan.api import creation_ops, trackable
 from capstan.core import dtypes
+from capstan.framework import graph as graphs
 from capstan.framework import nest
 from capstan.keras import (
+    added_layers,
     base_layer,
     calls,
     context,
@@ -50,6 +52,43 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
         self._functional_layers = self._function.layers
         self.built = True
+
+    def add_loss(self, losses: Any, inputs: Any = None) -> None:
+        """Add losses, as a layer does. The mean of a loss with axes counts.
+
+        A tensor that layers and operations compute from the inputs of the model gets a layer of its
+        own. A call of the model on other inputs then computes the loss of these.
+        """
+        for loss in losses if isinstance(losses, list | tuple) else [losses]:
+            if inputs is None and self._follows(loss):
+                self._attach([added_layers.AddLoss()(loss)])
+            else:
+                super().add_loss(loss, inputs)
+
+    def add_metric(
+        self, value: Any, aggregation: str | None = None, name: str | None = None
+    ) -> None:
+        """Show a tensor among the metrics, as a layer does. With "mean", it is as in `add_loss`."""
+        if aggregation == "mean" and name and self._follows(value):
+            self._attach([added_layers.AddMetric(aggregation, name)(value)])
+        else:
+            super().add_metric(value, aggregation, name)
+
+    def _follows(self, value: Any) -> bool:
+        """Return whether the model can compute a tensor again from other inputs."""
+        if self._function is None or not isinstance(value, graphs.Tensor):
+            return False
+        try:
+            layer_order.Search(context.of(value.graph), self.inputs, [value])
+        except ValueError:
+            return False
+        return True
+
+    def _attach(self, tensors: list[Any]) -> None:
+        """Let the calls that lead to some tensors be part of the model."""
+        if tensors:
+            self._function.extend(context.of(), tensors)
+            self._functional_layers = self._function.layers
 
     @property
     def layers(self) -> list[Any]:
@@ -128,8 +167,10 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         if "input_layers" not in config:
             return cls(**config)
         make = model_configs.made_by(custom_objects)
-        inputs, outputs = model_configs.function(config, make)
-        return cls(inputs=inputs, outputs=outputs, name=config.get("name"))
+        inputs, outputs, others = model_configs.function(config, make)
+        model = cls(inputs=inputs, outputs=outputs, name=config.get("name"))
+        model._attach(others)
+        return model
 
     def to_json(self, **kwargs: Any) -> str:
         """Return the configuration as JSON, for `tf.keras.models.model_from_json`.
@@ -285,6 +326,12 @@ class _Function:
         self._inputs, self._outputs = nest.flatten(inputs), outputs
         found = layer_order.Search(known, self._inputs, nest.flatten(outputs))
         self.nodes, self.layers = found.nodes, found.layers
+
+    def extend(self, known: context.GraphContext, tensors: list[Any]) -> None:
+        """Let a call also compute the tensors, which it does not return."""
+        found = layer_order.Search(known, self._inputs, tensors)
+        self.nodes = list(dict.fromkeys([*self.nodes, *found.nodes]))
+        self.layers = list({id(layer): layer for layer in [*self.layers, *found.layers]}.values())
 
     def __call__(self, inputs: Any) -> Any:
         found = {id(old): new for old, new in zip(self._inputs, nest.flatten(inputs), strict=True)}

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.api import array_ops, math_ops
+from capstan.api import array_ops, math_ops, reduce_ops
 from capstan.api.layers import dependence
 from capstan.framework import graph as graphs
 from capstan.framework.grouping import group
@@ -102,7 +102,8 @@ def _with_added_losses(total: Any, model: Any, inputs: Sequence[Any]) -> Any:
     """Return the loss of the outputs, or None, with those of `add_loss` and of regularizers."""
     # A model inside has also losses for inputs of its own, which no batch feeds.
     for extra in [*model.get_losses_for(None), *model.get_losses_for(list(inputs))]:
-        total = extra if total is None else total + math_ops.cast(extra, total.dtype)
+        loss = extra if extra.shape.ndims == 0 else reduce_ops.reduce_mean(extra)
+        total = loss if total is None else total + math_ops.cast(loss, total.dtype)
     if total is None:
         raise compiling.no_loss()
     return total
