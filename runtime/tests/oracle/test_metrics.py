@@ -144,3 +144,19 @@ def test_metrics_are_tensorflows(v1: Any) -> None:
     for values, wanted in zip(found[2], expected[2], strict=True):
         for value, wanted_value in zip(values, wanted, strict=True):
             np.testing.assert_allclose(value, wanted_value, rtol=1e-5, atol=1e-6)
+
+
+def test_the_values_at_a_chosen_threshold_have_the_names_of_tensorflow(v1: Any) -> None:
+    found = {}
+    for tf in (capstan, v1):
+        with tf.Graph().as_default():
+            y, x = tf.placeholder(tf.int64, [6]), tf.placeholder(tf.float32, [6])
+            found[tf] = [
+                tensor.name
+                for pair in (
+                    tf.metrics.sensitivity_at_specificity(y, x, 0.6),
+                    tf.metrics.specificity_at_sensitivity(y, x, 0.5, name="mine"),
+                )
+                for tensor in pair
+            ]
+    assert found[capstan] == found[v1]

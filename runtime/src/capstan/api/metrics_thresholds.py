@@ -207,9 +207,9 @@ def sensitivity_at_specificity(
     """
     _check_share("specificity", specificity)
 
-    def at_closest(counts: Counts, _: str) -> Any:
+    def at_closest(counts: Counts, part: str) -> Any:
         distances = raw.Abs(_share(counts, _SPECIFICITY) - specificity)
-        return gather_ops.gather(_share(counts, _SENSITIVITY), raw.ArgMin(distances, 0))
+        return gather_ops.gather(_share(counts, _SENSITIVITY), raw.ArgMin(distances, 0), name=part)
 
     return of_counts(
         at_closest,
@@ -238,12 +238,12 @@ def specificity_at_sensitivity(
     """
     _check_share("sensitivity", sensitivity)
 
-    def at_closest(counts: Counts, _: str) -> Any:
+    def at_closest(counts: Counts, part: str) -> Any:
         distances = raw.Abs(_share(counts, _SENSITIVITY) - sensitivity)
         # Of several equally good thresholds, the last one counts.
         from_end = raw.ArgMin(raw.ReverseV2(distances, [0]), 0)
         place = num_thresholds - 1 - from_end
-        return gather_ops.gather(_share(counts, _SPECIFICITY), place)
+        return gather_ops.gather(_share(counts, _SPECIFICITY), place, name=part)
 
     return of_counts(
         at_closest,
