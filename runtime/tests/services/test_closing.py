@@ -1,8 +1,8 @@
 """A task has each part once, and none of a closed session or of a compilation that failed."""
 
 import contextlib
+import gc
 import itertools
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -88,10 +88,10 @@ class Cluster:
     def held(self) -> list[tuple[str, int]]:
         return self.home.held() + self.ps.held()
 
-    def run(self, session: str, timeout_ms: int = 0) -> None:
+    def run(self, session: str, timeout_ms: int = 0, fetches: Sequence[str] = ("y:0",)) -> None:
         """Run a step. It fails after its parts are registered, because there are no links."""
         feeds = {"x:0": np.zeros((), np.float32)}
-        self.master.run_step(session, feeds, ["y:0"], [], interfaces.StepOptions(timeout_ms))
+        self.master.run_step(session, feeds, fetches, [], interfaces.StepOptions(timeout_ms))
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -203,19 +203,23 @@ def test_a_part_whose_answer_was_lost_is_registered_once() -> None:
 
 @pytest.mark.parametrize("is_cut_off", [False, True], ids=["at once", "when the task answers"])
 def test_a_part_whose_answer_never_came_is_removed(is_cut_off: bool) -> None:
-    """The session stays open, and other sessions register parts on the task."""
+    """The session stays open with its other parts, and other sessions register parts."""
     cluster = Cluster()
     session, other = cluster.open(), cluster.open()
+    with pytest.raises(errors.InternalError, match="has no task"):
+        cluster.run(session)
+    (kept,) = cluster.ps.held()
     lose_answers(cluster.ps, 1_000_000)
     cluster.ps.is_cut_off = is_cut_off
-    with pytest.raises(errors.UnavailableError, match="the connection broke"):
-        cluster.run(session, timeout_ms=1)
-    assert len(cluster.ps.held()) == is_cut_off
+    for fetches in (["x:0", "y:0"], ["y:0", "x:0"]):
+        with pytest.raises(errors.UnavailableError, match="the connection broke"):
+            cluster.run(session, 1, fetches)
+    assert len(cluster.ps.held()) == 1 + 2 * is_cut_off
     cluster.ps.is_cut_off = False
     lose_answers(cluster.ps, 0)
     with pytest.raises(errors.InternalError, match="has no task"):
         cluster.run(other)
-    assert cluster.ps.held() == [(PS, cluster.ps.registered[-1])]
+    assert cluster.ps.held() == [kept, (PS, cluster.ps.registered[-1])]
 
 
 def test_a_registration_that_is_withdrawn_or_repeated_while_it_is_compiled_leaves_one_part(
@@ -246,6 +250,12 @@ def test_a_registration_that_is_withdrawn_or_repeated_while_it_is_compiled_leave
     assert not ps.masters()
 
 
+def managers() -> int:
+    """Return how many managers of resources are alive."""
+    gc.collect()
+    return sum(type(each) is containers.ResourceManager for each in gc.get_objects())
+
+
 @pytest.mark.e2e
 def test_the_pipelines_of_an_isolated_session_end_with_it() -> None:
     settings = tf.ConfigProto(isolate_session_state=True)
@@ -259,8 +269,7 @@ def test_the_pipelines_of_an_isolated_session_end_with_it() -> None:
                 session.run(iterator.initializer)
                 assert session.run(following) == 1
 
-        use()
-        threads = threading.active_count()
-        for _ in range(5):
+        before = managers()
+        for _ in range(3):
             use()
-        background.until(lambda: threading.active_count() <= threads, 60)
+        background.until(lambda: managers() <= before)

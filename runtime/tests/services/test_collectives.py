@@ -395,15 +395,15 @@ def test_a_request_with_an_old_number_is_refused_and_one_with_a_new_number_ends_
 
 def test_a_step_that_is_over_does_not_wait_for_a_leader_that_is_gone() -> None:
     """Each step of a training whose leader stays away would leave a thread otherwise."""
-    away = remote_worker.GrpcWorker(clusters.addresses(1)[0]).leader
     run = collective_steps.Run(9)
-    task = collectives.Collectives(
-        "me", lambda: away, lambda *_: None, clusters.spec, targets.NoLinks()
-    )
-    waiting = Background(lambda: task._epoch(run))
-    run.cancelled.cancel()
-    with pytest.raises(errors.CancelledError, match="GetStepSequence was cancelled"):
-        waiting.join()
+    with contextlib.closing(remote_worker.GrpcWorker(clusters.addresses(1)[0])) as away:
+        task = collectives.Collectives(
+            "me", lambda: away.leader, lambda *_: None, clusters.spec, targets.NoLinks()
+        )
+        waiting = Background(lambda: task._epoch(run))
+        run.cancelled.cancel()
+        with pytest.raises(errors.CancelledError, match="GetStepSequence was cancelled"):
+            waiting.join()
 
 
 def test_a_cancelled_step_ends_everywhere_and_the_next_step_runs(three: list[Any]) -> None:
