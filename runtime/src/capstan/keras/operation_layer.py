@@ -19,7 +19,10 @@ from capstan.keras import base_layer, context, values
 
 _PREFIX: Final = "tf_op_layer_"
 _WITH_FUNCTIONS: Final = frozenset(
-    {facts.Role.WHILE, facts.Role.IF, facts.Role.FOR, facts.Role.REMOTE_CALL}
+    {
+        *(facts.Role.WHILE, facts.Role.ITERATIONS, facts.Role.IF, facts.Role.CASE, facts.Role.FOR),
+        *(facts.Role.CALL, facts.Role.GRADIENT, facts.Role.REMOTE_CALL, facts.Role.KEEPS),
+    }
 )
 
 
@@ -104,7 +107,7 @@ def wrap(known: context.GraphContext, tensor: Any, is_made: Test) -> context.Nod
     """
     op = tensor.op
     role = opdef.role(op.type)
-    if role in facts.CONTROL_FLOW or role in _WITH_FUNCTIONS:
+    if not opdef.is_defined(op.type) or role in facts.CONTROL_FLOW or role in _WITH_FUNCTIONS:
         return None
     made = [_follows(each, is_made) for each in op.inputs]
     if not any(made):
@@ -112,7 +115,7 @@ def wrap(known: context.GraphContext, tensor: Any, is_made: Test) -> context.Nod
     constants = {}
     for place, (each, follows) in enumerate(zip(op.inputs, made, strict=True)):
         if not follows:
-            if each.op.type in ("Placeholder", "PlaceholderV2"):
+            if opdef.role(each.op.type) is facts.Role.PLACEHOLDER:
                 return None
             constants[place] = _known(each)
     layer = TensorFlowOpLayer(op.node_def, op.name, constants)

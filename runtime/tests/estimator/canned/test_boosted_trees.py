@@ -114,7 +114,8 @@ def test_a_classifier_is_trained_saved_explained_and_exported(
         warnings: list[Any] = []
         patch.setattr(tf.logging, "warning", lambda *parts: warnings.append(parts))
         classifier(3).train(batches())
-    assert not warnings
+    # A layer takes four batches, and so the global step stands still for three of them.
+    assert not [text for text, *_ in warnings if "global step has not been increased" not in text]
     saved = tf.train.load_variable(str(tmp_path), "boosted_trees:0_serialized")
     ensemble = tree_messages.TreeEnsemble.FromString(saved)
     assert [each.is_finalized for each in ensemble.tree_metadata] == [True, True, True, False]
