@@ -370,29 +370,29 @@ class Stage:
         was_cut = False
         try:
             try:
-                await served.serve(client)
+                found = await served.serve(client)
             except Dead:
                 was_cut = True
-                await served.serve(self._rest)
-            return Played(await self._ending(served), client.calls, was_cut)
+                found = await served.serve(self._rest)
+            return Played(await self._ending(served, found), client.calls, was_cut)
         finally:
             self._jobs.discard(served)
 
-    async def _ending(self, served: ServedJob) -> Ending:
+    async def _ending(self, served: ServedJob, found: Found) -> Ending:
         """Return the end of the job, and delete the job. Of a job that the operator has deleted,
         only the events are left.
         """
         space, name = served.key
-        if served.found.is_gone:
+        if found.is_gone:
             events = await self._rest.list(paths.events(space))
-            identity = {"metadata": served.found.job["metadata"]}
+            identity = {"metadata": found.job["metadata"]}
             return Ending.of(identity, (), None, events.items)
         try:
             service = await self._rest.get(paths.service(space, name))
         except NotFound:
             service = None
         events = await self._rest.list(paths.events(space))
-        found, kept = served.found, None
+        kept = None
         if found.job["spec"]["cluster"]["tls"]["mode"] == "Mutual":
             secrets = await self._rest.list(paths.secrets(space))
             kept = certificates.summary(found.job, secrets.items, served.now())

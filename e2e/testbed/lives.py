@@ -140,6 +140,8 @@ class ServedJob:
     """Called before each act."""
     _done: bool = False
     """Whether the last pass left nothing to do."""
+    _shown: tuple[int, int] = (0, 0)
+    """The resource versions of the two LISTs that were shown last."""
     _ahead: timedelta = timedelta(0)
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -152,13 +154,14 @@ class ServedJob:
     def now(self) -> datetime:
         return service.now() + self._ahead
 
-    async def serve(self, rest: Any) -> None:
-        """Run a new operator of the job until the goal is reached and nothing is left to do.
+    async def serve(self, rest: Any) -> Found:
+        """Run a new operator of the job until the goal is reached and nothing is left to do. Return
+        the job and its pods as the operator then knew them.
 
         Raises Dead when the client dies, and TimeoutError after WITHIN_SECONDS.
         """
         jobs, pods = await _lists(self.rest, self.key.namespace)
-        self.cache = Cache()
+        self.cache, self._shown = Cache(), (0, 0)
         self.show(jobs, pods)
         clock = asyncio.get_running_loop().time
         nodes, queue = Nodes(rest, clock, NODE_LOST_SECONDS), WorkQueue(clock)
@@ -176,7 +179,7 @@ class ServedJob:
                 # A short pause means more work: a status that is held back, or a call to retry.
                 self._done = again is None or again > APART.total_seconds()
                 if self._rests() and not self.acts and self.goal(self.found):
-                    return
+                    return self.found
                 await self._wait(again)
 
     async def act(self) -> None:
@@ -191,7 +194,15 @@ class ServedJob:
             self._woken.set()
 
     def show(self, jobs: Listed, pods: Listed) -> None:
-        """Give the job and the operator's cache the objects of the namespace, from two LISTs."""
+        """Give the job and the operator's cache the objects of the namespace, from two LISTs.
+
+        LISTs that are older than those before are left out. `serve` and `watch` send them at the
+        same time, and the answers may come in another order.
+        """
+        versions = int(jobs.resource_version), int(pods.resource_version)
+        if any(new < last for new, last in zip(versions, self._shown, strict=True)):
+            return
+        self._shown = versions
         space, name = self.key
         own_jobs = [job for job in jobs.items if job["metadata"]["name"] == name]
         own_pods = [pod for pod in pods.items if pod["metadata"]["labels"].get(LABEL) == name]

@@ -79,7 +79,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         if self._function is None or not isinstance(value, graphs.Tensor):
             return False
         try:
-            layer_order.Search(context.of(value.graph), self.inputs, [value])
+            layer_order.Search(context.of(), self.inputs, [value])
         except ValueError:
             return False
         return True
