@@ -201,7 +201,8 @@ def test_a_suspended_job_keeps_its_service_and_continues(story: Story) -> None:
     status = story.until(lambda status: condition(status, "Suspended").get("status") == "True")
     assert status["phase"] == "Suspended"
     assert {task["state"] for task in status["tasks"]} == {"Stopped"}
-    assert story.pods() == {}
+    # A task has stopped when its container has ended. The kubelet removes the pod a moment later.
+    wait.until(lambda: not story.pods(), else_show=story.pods)
     assert story.service()["metadata"]["uid"] == service["metadata"]["uid"]
     _change(story, suspend=False)
     status = story.until_running("worker-1", attempt=2)
