@@ -1,8 +1,8 @@
-"""What the CRD of an API server lacks. An older release of Capstan may have installed it.
+"""Finds the fields that the CRD of an API server lacks. An older release may have installed it.
 
 The API server refuses a status with a field that its CRD does not have. The operator could then
-start no task, because it acts only after it has written its intention. It drops such a field of the
-spec, unless the client of the user asks for an error.
+start no task, because the operator acts only after it has written its intention. From a spec, the
+API server drops such a field, unless the client of the user asks for an error.
 """
 
 from collections.abc import Iterator, Mapping

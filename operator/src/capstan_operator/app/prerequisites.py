@@ -1,4 +1,4 @@
-"""What the operator needs before it may lead: an API server that has this release's CRD."""
+"""Waits until the operator may lead: until the API server has the CRD of this release."""
 
 import asyncio
 import logging
@@ -14,7 +14,7 @@ POLL_SECONDS = 2.0
 notice a CRD that is created later."""
 
 PUBLISHED_AFTER = 5
-"""The number of checks after which a schema that is not published does not matter."""
+"""The number of checks after which the operator leads although the schema is not published."""
 
 _MOST_SHOWN = 3
 _REMEDY = "kubectl apply -f crds/trainingjobs.capstan.dev.yaml"
@@ -37,7 +37,9 @@ async def wait_for_crd(rest: Rest, health: Health) -> None:
                 if unpublished >= PUBLISHED_AFTER:
                     log.info("cannot check the fields of the CRD: its schema is not published")
                     return
-                health.waiting_for = "the schema of the CRD, which an API server publishes later"
+                health.waiting_for = (
+                    "the schema of the CRD, which the API server has not published yet"
+                )
             elif not any(path.startswith("status.") for path in lacking):
                 if lacking:
                     log.warning("jobs cannot use %s: the CRD is old; %s", _shown(lacking), _REMEDY)

@@ -1,4 +1,4 @@
-"""What the documents and the logs of a cluster say."""
+"""Reads the manifests, statuses, logs and measurements that a cluster returns."""
 
 from datetime import datetime
 from typing import Any

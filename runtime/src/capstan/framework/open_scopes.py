@@ -1,4 +1,4 @@
-"""The scopes that a thread has open on a graph, and what they say about a new operation."""
+"""The scopes that a thread has open on a graph, such as those of devices and control inputs."""
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence

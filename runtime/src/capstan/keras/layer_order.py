@@ -70,8 +70,9 @@ class Search:
             node = operation_layer.wrap(self._known, tensor, self._is_made)
         if node is None or isinstance(node.layer, input_layers.InputLayer):
             raise ValueError(
-                f"Graph disconnected: no layer computes {tensor.name} from the inputs. Call "
-                "loops, branches and functions inside of a layer, such as tf.keras.layers.Lambda"
+                f"Graph disconnected: no layer computes {tensor.name} from the inputs. Pass "
+                "every input to the model. Call loops, branches and functions inside of a layer, "
+                "such as tf.keras.layers.Lambda"
             )
         return node
 

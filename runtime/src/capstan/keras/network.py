@@ -68,7 +68,10 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
     def add_metric(
         self, value: Any, aggregation: str | None = None, name: str | None = None
     ) -> None:
-        """Show a tensor among the metrics, as a layer does. With "mean", it is as in `add_loss`."""
+        """Show a tensor among the metrics, as a layer does.
+
+        With the aggregation "mean", the tensor gets a layer of its own, as a loss does.
+        """
         if aggregation == "mean" and name and self._follows(value):
             self._attach([added_layers.AddMetric(aggregation, name)(value)])
         else:
