@@ -12,12 +12,15 @@ from typing import Any
 import pytest
 import urllib3
 
+from capstan_operator.kube.rest import Listed
+from capstan_operator.kube.table import Key
 from conftest import ROOT, Shell, users_environment
 from testbed import process, programs, proxy, wait
 from testbed.api import Api, ApiError
 from testbed.control import Cluster
 from testbed.faults import Fault
 from testbed.kubelet import Kubelet
+from testbed.lives import ServedJob
 from testbed.operator import Operator
 from testbed.process import NoPorts, free_ports, state_folder
 from testbed.shared import SharedOperator
@@ -74,6 +77,22 @@ def test_a_wait_looks_once_more_if_the_machine_pauses_until_its_time_is_over(
     times, looks = iter([0.0, 0.0, 1000.0]), iter([False, True])
     monkeypatch.setattr(wait, "time", types.SimpleNamespace(monotonic=lambda: next(times)))
     assert wait.until(lambda: next(looks))
+
+
+def test_an_answer_that_comes_after_a_newer_one_does_not_turn_a_job_back() -> None:
+    def shown(version: int, state: str) -> None:
+        identity = {"namespace": "space", "name": "train", "uid": "1"}
+        metadata = {**identity, "resourceVersion": str(version)}
+        found = {"metadata": metadata, "status": {"phase": state}}
+        served.show(Listed([found], str(version)), Listed([], str(version + 1)))
+
+    served = ServedJob(None, Key("space", "train"), [], bool)  # type: ignore[arg-type]
+    shown(10, "Running")
+    shown(30, "Succeeded")
+    shown(20, "Running")
+    assert served.found.status["phase"] == "Succeeded"
+    shown(40, "Failed")
+    assert served.found.status["phase"] == "Failed"
 
 
 def test_the_api_server_reports_the_pinned_version(cluster: Cluster) -> None:
