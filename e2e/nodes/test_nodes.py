@@ -14,7 +14,7 @@ import pytest
 from testbed import cgroups, programs
 from testbed import nodes as real_nodes
 from testbed.nodes import Nodes
-from testbed.process import marked
+from testbed.process import marked, state_folder
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -236,6 +236,24 @@ def left_of(folder: pathlib.Path) -> list[object]:
 def need_nodes() -> None:
     if reason := real_nodes.unavailable():
         pytest.skip(reason)
+
+
+def test_a_container_whose_control_group_is_removed_has_no_processes() -> None:
+    """Reading the processes fails in two ways if the kernel removes the group meanwhile."""
+    need_nodes()
+    script = "import os\nwhile True: os.mkdir('container'), os.rmdir('container')"
+    with state_folder("groups") as state:
+        group = cgroups.Group(f"{cgroups.PREFIX}{state.name}")
+        [folder, *_] = group.folders
+        folder.mkdir()
+        removing = subprocess.Popen([sys.executable, "-c", script], cwd=folder)
+        try:
+            assert {len(group.processes("container")) for _ in range(5000)} == {0}
+            assert removing.poll() is None
+        finally:
+            removing.kill()
+            removing.wait()
+            group.remove()
 
 
 def test_a_cluster_leaves_nothing_behind() -> None:

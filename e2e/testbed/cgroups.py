@@ -6,6 +6,7 @@ processes in a leaf, because a group that delegates controllers may not contain 
 """
 
 import contextlib
+import errno
 import os
 import pathlib
 from dataclasses import dataclass
@@ -97,6 +98,18 @@ class Group:
         group.folders = [folder / _LEAF for folder in self.folders]
         return group if only_version_2() else self
 
+    def processes(self, container: str) -> list[int]:
+        """Return the ids, on the real machine, of the processes of a container, given its id. The
+        list is empty once the container's group is removed.
+        """
+        for folder in self.folders:
+            # Unlike `glob`, `walk` passes over a group that is removed meanwhile.
+            for below, _, _ in os.walk(folder):
+                path = pathlib.Path(below)
+                if path.name == container and (pids := _pids(path / "cgroup.procs")):
+                    return pids
+        return []
+
     def remove(self) -> None:
         """Remove the group and all groups below it. Blocks until their processes are gone. Raises
         AssertionError if the processes do not end.
@@ -110,6 +123,19 @@ class Group:
                 with contextlib.suppress(OSError):
                     pathlib.Path(below).rmdir()
         return not any(folder.exists() for folder in self.folders)
+
+
+def _pids(path: pathlib.Path) -> list[int]:
+    """Read a file of process ids. A group that is removed meanwhile has no processes."""
+    try:
+        return [int(pid) for pid in path.read_text().split()]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        # The kernel answers so when the group is removed between opening and reading.
+        if error.errno == errno.ENODEV:
+            return []
+        raise
 
 
 def remove_left(base: pathlib.Path) -> None:

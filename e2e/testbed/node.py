@@ -63,12 +63,7 @@ class Node:
 
     def processes(self, container: str) -> list[int]:
         """Return the ids, on the real machine, of the processes of a container, given its id."""
-        for folder in self.machine.group.folders:
-            for path in folder.glob(f"**/{container}/cgroup.procs"):
-                pids = [int(pid) for pid in path.read_text().split()]
-                if pids:
-                    return pids
-        return []
+        return self.machine.group.processes(container)
 
     def check(self) -> None:
         """Raise HasEnded if one of the node's programs has ended."""
