@@ -3,7 +3,8 @@
 NumPy's BLAS starts a thread per core, and these threads spin while they wait. Two tasks that both
 do so on one machine are slower than one task. `intra_op_parallelism_threads` sets the number of
 threads of a process. If it is 0, the tasks of a cluster that run on one host share the cores of the
-host, and a process without a server uses all cores.
+host, and a process without a server uses all cores. A container has no more cores than its limit of
+processor time grants (`cpu_quota`).
 """
 
 import functools
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from capstan.core import config
+from capstan.services import cpu_quota
 
 _SPIN: Final = 17
 """Idle threads of OpenBLAS spin for 2**17 cycles, some 50 us, before they sleep.
@@ -40,15 +42,24 @@ def threads_for(
 
 
 def usable() -> int:
-    """Return the number of cores that this process may run on."""
+    """Return the number of cores that this process may run on, and whose time it may use."""
     if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        present = len(os.sched_getaffinity(0))
+    else:
+        present = os.cpu_count() or 1
+    return min(present, cpu_quota.cores() or present)
 
 
 def limit(threads: int) -> None:
     """Limit the BLAS libraries of this process to `threads` threads."""
     _libraries().limit(limits=threads, user_api="blas")
+
+
+def keep_to_quota() -> None:
+    """Limit the BLAS libraries to the cores of a container. They do not know its quota."""
+    allowed = cpu_quota.cores()
+    for library in _libraries().select(user_api="blas").lib_controllers if allowed else ():
+        library.set_num_threads(min(allowed, library.num_threads))
 
 
 def sleep_when_idle() -> None:

@@ -125,6 +125,8 @@ def _direct(settings: config.SessionConfig) -> master.Master:
     host_memory.keep()
     if settings.intra_op_parallelism_threads:
         cores.limit(settings.intra_op_parallelism_threads)
+    else:
+        cores.keep_to_quota()
     found = factories.create(LOCALHOST, settings)
     if settings.log_device_placement:
         placement_log.report_mapping(found)
