@@ -3,7 +3,7 @@
 import pytest
 
 from testbed import wait
-from testbed.story import NAME, Json, Story, condition, job, replica
+from testbed.story import NAME, Json, Story, condition, job, replica, row
 
 pytestmark = pytest.mark.e2e
 
@@ -20,6 +20,25 @@ def test_parameter_servers_run_on_different_nodes(story: Story) -> None:
         (preference,) = others["preferredDuringSchedulingIgnoredDuringExecution"]
         wanted = preference["podAffinityTerm"]["labelSelector"]["matchLabels"]
         assert wanted.items() <= server["metadata"]["labels"].items()
+
+
+def test_a_task_that_fails_twice_on_its_node_continues_on_another_one(story: Story) -> None:
+    broken = story.kubelet.nodes[0]
+    match = {"key": "kubernetes.io/hostname", "operator": "In", "values": [broken]}
+    preference = {"weight": 50, "preference": {"matchExpressions": [match]}}
+    document = job(worker=replica(1))  # a second pod would make the scheduler prefer another node
+    document["spec"]["replicaSpecs"]["worker"]["template"]["spec"]["affinity"] = {
+        "nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [preference]}
+    }
+    story.started(document)
+    for attempt in (1, 2):
+        assert story.pod("worker-0")["spec"]["nodeName"] == broken
+        story.kubelet.exit(story.pod_key("worker-0"), 1)
+        status = story.until_running("worker-0", attempt=attempt + 1)
+    assert row(status, "worker-0")["avoidedNode"] == broken
+    assert story.pod("worker-0")["spec"]["nodeName"] != broken
+    why = f"attempt 3 in 0.0 s, on another node than {broken} if possible"
+    wait.until(lambda: any(why in note for note in story.notes("Restarting")))
 
 
 # Kueue itself does not run here. A story removes the gates of pods, as Kueue does at an admission.

@@ -131,6 +131,21 @@ def test_a_failed_pod_is_described_in_one_line() -> None:
     assert world.status.summary.reason == f"{line} (spec.runPolicy.backoffLimit is 0)"
 
 
+def test_a_task_that_fails_twice_in_a_row_avoids_its_node_until_it_has_been_healthy() -> None:
+    world = running()
+    for attempt in (1, 2):
+        world.fail("worker-1", 1).settle()
+        assert world.row("worker-1").avoided_node == ("node-2" if attempt == 2 else "")
+        world.wait_for_retry()
+    assert world.done[-1] == StartTask(task("worker-1"), 3, 1, avoided_node="node-2")
+    (_, second) = (news.message for news in world.news if news.reason == "Restarting")
+    assert second.endswith(", on another node than node-2 if possible (restart 2 of 6)")
+    healthy = world.job.spec.run_policy.restart_backoff.reset_after_seconds
+    world.wait(healthy)
+    world.fail("worker-1", 1).settle()
+    assert world.row("worker-1").avoided_node == ""
+
+
 @pytest.mark.parametrize("code", [0, 143])
 def test_a_deleted_pod_is_counted_once_however_it_ends(code: int) -> None:
     world = running()

@@ -131,6 +131,9 @@ class TaskStatus(Model):
     """The name of the task's pod; unset on one machine."""
     node: Word = ""
     """The node of the pod."""
+    avoided_node: Word = ""
+    """The node on which the task failed last, if it failed at least twice in a row. Its next
+    attempt prefers other nodes."""
     waiting: Word = ""
     """Why the task does not run yet, for example `ImagePullBackOff: Back-off pulling image "x"`."""
 

@@ -231,6 +231,7 @@ def _manifest(
         attempt=start.attempt,
         epoch=start.epoch,
         probed=start.probed,
+        avoided_node=start.avoided_node,
     )
     for group in groups:
         manifest = group.joined(manifest, start.task)

@@ -12,11 +12,11 @@ from typing import Any
 from capstan_operator.api.names import ReplicaType, TaskName
 from capstan_operator.api.spec import TrainingJob
 from capstan_operator.manifests import (
+    affinity,
     certificates,
     cluster,
     cluster_file,
     labels,
-    spread,
     volume_claim,
 )
 from capstan_operator.manifests.cluster import Address, Environment
@@ -82,23 +82,26 @@ def pod(
     attempt: int,
     epoch: int,
     probed: bool = False,
+    avoided_node: str = "",
 ) -> dict[str, Any]:
     """Return the manifest of the pod of one attempt of a task.
 
     `environment` is the result of the function `environment` for this job. If `probed`, a trainer
-    without a readiness probe gets one, which asks the task's server whether it serves.
+    without a readiness probe gets one, which asks the task's server whether it serves. The pod
+    prefers other nodes than `avoided_node`, if it is given.
     """
     replica = job.replica(task.type)
     template = replica.template.manifest()
     if probed:
         template["spec"] = _probed(template["spec"], replica.template.trainer_index, job)
     variables = _variables(environment.of(task, attempt=attempt, epoch=epoch))
+    spec = _spec(job, task, template["spec"], variables)
     return {
         **template,
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": _metadata(job, task, template, labels.of_task(job, task, attempt, epoch)),
-        "spec": _spec(job, task, template["spec"], variables),
+        "spec": affinity.away_from(avoided_node, spec) if avoided_node else spec,
     }
 
 
@@ -158,7 +161,7 @@ def _spec(
         claim = {"claimName": volume_claim.mounted(job, checkpoint)}
         volume = {"name": CHECKPOINT_VOLUME, "persistentVolumeClaim": claim}
         spec["volumes"].append(volume)
-    return spread.with_preference(job, task.type, spec)
+    return affinity.spread(job, task.type, spec)
 
 
 def _container(

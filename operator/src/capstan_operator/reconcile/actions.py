@@ -23,6 +23,8 @@ class StartTask:
     epoch: int
     probed: bool = False
     """Whether a pod without a readiness probe gets one (`policies.readiness`)."""
+    avoided_node: str = ""
+    """A node that the attempt avoids if there are others (`policies.avoidance`)."""
 
 
 class StopReason(enum.StrEnum):

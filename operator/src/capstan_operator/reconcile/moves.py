@@ -56,7 +56,7 @@ def go_on(
         actions += _stops_of_stale(job, instances.stale, make_room=may_start)
         if may_start and instances.current is None and all(map(_goes_at_once, instances.stale)):
             probed = readiness.is_probed(job, status, row.name)
-            actions.append(StartTask(row.name, row.attempt, status.epoch, probed))
+            actions.append(StartTask(row.name, row.attempt, status.epoch, probed, row.avoided_node))
             row = rows.start(row)
         elif is_due and instances.current is None:
             row = rows.wait_for(row, instances.stale)

@@ -17,7 +17,7 @@ from capstan_operator.api.spec import TrainingJob
 from capstan_operator.api.status import Restarts, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import rows
 from capstan_operator.reconcile.actions import Announce, NewsType
-from capstan_operator.reconcile.policies import backoff, budget, epoch, restart
+from capstan_operator.reconcile.policies import avoidance, backoff, budget, epoch, restart
 from capstan_operator.reconcile.policies.failure import (
     CREATE_FAILED,
     HAS_NOT_RUN,
@@ -168,12 +168,16 @@ def _backed_off(job: TrainingJob, row: TaskStatus, failed: Failure, now: datetim
         policy = backoff.patient(policy)
     in_a_row = backoff.failures_in_a_row(policy, row, failed.at or now)
     wait = backoff.delay(policy, failures=in_a_row, job=job.metadata.uid, task=row.name)
-    return rows.back_off(row, failed, in_a_row=in_a_row, retry_at=now + wait, now=now)
+    avoided = avoidance.node(row, failed, in_a_row)
+    return rows.back_off(
+        row, failed, in_a_row=in_a_row, retry_at=now + wait, avoided_node=avoided, now=now
+    )
 
 
 def _next(row: TaskStatus, now: datetime) -> str:
     wait = ((row.retry_at or now) - now).total_seconds()
-    return f"attempt {row.attempt} in {wait:.1f} s"
+    place = f", on another node than {row.avoided_node} if possible" if row.avoided_node else ""
+    return f"attempt {row.attempt} in {wait:.1f} s{place}"
 
 
 def _cost(job: TrainingJob, restarts: Restarts, failed: Failure) -> str:

@@ -146,13 +146,20 @@ def end(row: TaskStatus, state: TaskState, ended: TaskView | Failure, now: datet
 
 
 def back_off(
-    row: TaskStatus, failed: Failure, *, in_a_row: int, retry_at: datetime, now: datetime
+    row: TaskStatus,
+    failed: Failure,
+    *,
+    in_a_row: int,
+    retry_at: datetime,
+    avoided_node: str,
+    now: datetime,
 ) -> TaskStatus:
     """Enter a failure after which another attempt is made. The new attempt is counted at once."""
     refused = failed.kind is FailureClass.CREATE_FAILED
     state = TaskState.CREATE_FAILED if refused else TaskState.BACK_OFF
     return _next_attempt(end(row, state, failed, now)).model_copy(
         update={
+            "avoided_node": avoided_node,
             "failures_in_a_row": in_a_row,
             "retry_at": retry_at,
             "refused": row.refused + (failed.kind in HAS_NOT_RUN),
@@ -163,7 +170,14 @@ def back_off(
 def wait_with(row: TaskStatus, failed: Failure, other: TaskStatus, now: datetime) -> TaskStatus:
     """Enter a refused start that waits as long as `other`, whose start was refused before."""
     in_a_row, retry_at = other.failures_in_a_row, other.retry_at or now
-    return back_off(row, failed, in_a_row=in_a_row, retry_at=retry_at, now=now)
+    return back_off(
+        row,
+        failed,
+        in_a_row=in_a_row,
+        retry_at=retry_at,
+        avoided_node=row.avoided_node,
+        now=now,
+    )
 
 
 def start_over(
@@ -209,7 +223,7 @@ def another(row: TaskStatus) -> TaskStatus:
     It starts as another attempt if the last attempt had begun.
     """
     after = row if row.uid is None else _next_attempt(row)
-    return start(after).model_copy(update={"failures_in_a_row": 0})
+    return start(after).model_copy(update={"failures_in_a_row": 0, "avoided_node": ""})
 
 
 def start(row: TaskStatus) -> TaskStatus:

@@ -1,4 +1,4 @@
-"""Table of the affinity that parameter servers get."""
+"""Tables of the nodes that pods prefer."""
 
 from typing import Any
 
@@ -19,15 +19,29 @@ OURS = {
 PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 NODES = {"nodeAffinity": {"anything": 1}}
 THEIRS = {"weight": 7, "podAffinityTerm": {"topologyKey": "zone"}}
+THEIR_PODS = {"podAntiAffinity": {PREFERRED: [THEIRS]}}
 REQUIRED = {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}
 
 
-def affinity(name: str, *, ps: int = 2, given: Any = ..., **spec: Any) -> Any:
+AWAY = {
+    "weight": 100,
+    "preference": {
+        "matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": ["gpu-7"]}]
+    },
+}
+SMALL = {"weight": 3, "preference": {"matchExpressions": [{"key": "size", "operator": "Exists"}]}}
+
+
+def affinity(
+    name: str, *, ps: int = 2, given: Any = ..., avoided_node: str = "", **spec: Any
+) -> Any:
     """Return the affinity of a task's pod. `given` is the affinity of its template."""
     inside = TEMPLATE["spec"] if given is ... else {**TEMPLATE["spec"], "affinity": given}
     each = {name.partition("-")[0]: {"template": {"spec": inside}}}
     job = make_job(ps=ps, each=each, **spec)
-    manifest = pod.pod(job, task(name), pod.environment(job), attempt=1, epoch=1)
+    manifest = pod.pod(
+        job, task(name), pod.environment(job), attempt=1, epoch=1, avoided_node=avoided_node
+    )
     return manifest["spec"].get("affinity", "none")
 
 
@@ -65,3 +79,23 @@ def test_other_pods_keep_the_affinity_of_their_template(
 ) -> None:
     assert affinity(name, ps=ps, scheduling=scheduling) == "none"
     assert affinity(name, ps=ps, scheduling=scheduling, given=NODES) == NODES
+
+
+@pytest.mark.parametrize(
+    "given, becomes",
+    [
+        (..., {"nodeAffinity": {PREFERRED: [AWAY]}}),
+        (
+            {"nodeAffinity": {PREFERRED: [SMALL], **REQUIRED}, **THEIR_PODS},
+            {"nodeAffinity": {PREFERRED: [SMALL, AWAY], **REQUIRED}, **THEIR_PODS},
+        ),
+        ({"nodeAffinity": "malformed"}, {"nodeAffinity": "malformed"}),
+    ],
+)
+def test_a_pod_prefers_other_nodes_than_the_one_it_avoids(given: Any, becomes: Any) -> None:
+    assert affinity("worker-0", given=given, avoided_node="gpu-7") == becomes
+
+
+def test_a_parameter_server_avoids_a_node_and_the_nodes_of_others() -> None:
+    both = {"podAntiAffinity": {PREFERRED: [OURS]}, "nodeAffinity": {PREFERRED: [AWAY]}}
+    assert affinity("ps-0", avoided_node="gpu-7") == both
