@@ -289,6 +289,7 @@ def test_a_third_task_that_answers_late_still_gets_its_message(
     answers: list[Exception] = [
         errors.UnavailableError(None, None, "connection refused"),
         errors.DeadlineExceededError(None, None, "GetStatus: no answer"),
+        errors.AbortedError(None, None, "the task was restarted between two questions"),
     ]
     asked = Peer.get_status
 
@@ -304,6 +305,26 @@ def test_a_third_task_that_answers_late_still_gets_its_message(
     source.send(served.leg(1))
     ended = master.recv()
     assert (ended.kind, ended.subject) == (api.Kind.DONE, errors.OK)
+
+
+def test_a_third_task_is_asked_no_more_when_the_step_has_ended(
+    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(step_server, "_PUSH_SECONDS", 3600.0)
+    asked = threading.Event()
+
+    def unavailable(peer: Peer) -> interfaces.WorkerStatus:
+        asked.set()
+        raise errors.UnavailableError(None, None, "connection refused")
+
+    monkeypatch.setattr(Peer, "get_status", unavailable)
+    served = serve(Sink())
+    master, source = served.link(MASTER), served.link(SOURCE)
+    master.send(served.start(1))
+    source.send(served.leg(1))
+    assert asked.wait(60)
+    master.send(api.Frame(api.Kind.CANCEL, 1, 0))
+    assert master.recv().subject == errors.CANCELLED
 
 
 def test_a_message_with_an_unknown_number_ends_the_step(serve: Callable[..., Served]) -> None:

@@ -1,6 +1,7 @@
 """A link uses a socket if the port can be reached, else the control plane."""
 
 import contextlib
+import itertools
 import logging
 import pathlib
 import socket
@@ -166,6 +167,50 @@ def test_a_port_that_stays_closed_is_tried_ever_more_rarely(
         if listener.TCP in ps.opened[before:]:
             tried.append(second)
     assert tried == [0, 10, 30, 70]
+
+
+@pytest.mark.e2e
+def test_a_port_that_stays_closed_is_tried_once_an_hour_at_least(
+    ps: Ps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ps.walled = True
+    ways = ps.dialer()
+    began = now = time.monotonic()
+    monkeypatch.setattr(dialer.time, "monotonic", lambda: now)
+    waits = [10 * 2**number for number in range(9)] + [3600, 3600]
+    for due in itertools.accumulate(waits, initial=0):
+        for now, is_tried in ((began + due - 1, False), (began + due, True)):
+            before = len(ps.opened)
+            if due or is_tried:
+                ways.dial(PS, INCARNATION, now + 20).close()
+                assert (listener.TCP in ps.opened[before:]) == is_tried
+
+
+@pytest.mark.e2e
+def test_the_intervals_of_a_port_begin_anew_after_a_link_over_it_and_for_a_new_process(
+    ps: Ps, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ps.walled = True
+    ways = ps.dialer()
+    began = now = time.monotonic()
+    monkeypatch.setattr(dialer.time, "monotonic", lambda: now)
+
+    def planes(second: int) -> list[str]:
+        nonlocal now
+        now = began + second
+        before = len(ps.opened)
+        link = ways.dial(PS, INCARNATION, now + 20)
+        assert ways.is_outdated(PS, INCARNATION + 1, link) == (ps.opened[-1] == listener.GRPC)
+        link.close()
+        return ps.opened[before:]
+
+    assert planes(0) == [listener.TCP, listener.GRPC]
+    ps.walled = False
+    assert planes(10) == [listener.TCP]
+    ps.walled = True
+    assert planes(11) == [listener.TCP, listener.GRPC]
+    assert planes(20) == [listener.GRPC]
+    assert planes(21) == [listener.TCP, listener.GRPC]
 
 
 @pytest.mark.e2e

@@ -79,6 +79,11 @@ class PartRun:
                 self._waits.flight.register(ends.append)
                 self._context.watch([ends])
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the part has ended, or will end as soon as its running segment has."""
+        return self._is_over
+
     def start(self, feeds: program.Values) -> None:
         """Start the part with the values of `part.feeds`. Run its first segments if possible."""
         try:

@@ -222,7 +222,9 @@ class StepServer:
                 errors.DeadlineExceededError,
                 errors.AbortedError,
             ):
-                if time.monotonic() >= deadline or self._is_closed or step in self._ended:
+                part_run = self._runs.get(step)
+                is_over = part_run is None or part_run.is_over
+                if time.monotonic() >= deadline or self._is_closed or is_over:
                     raise
             pause.wait(_PUSH_RETRY_SECONDS)
 
