@@ -35,7 +35,7 @@ class Closures:
 
     def inputs(self, op: graphs.Operation) -> list[graphs.Tensor]:
         """Return the inputs of `op`. Replace arguments by the tensors that are captured."""
-        return [self._passed(tensor) for tensor in op.inputs]
+        return [self.origin(tensor) for tensor in op.inputs]
 
     def consumers(self, tensor: graphs.Tensor) -> list[graphs.Operation]:
         """Return the operations that read `tensor`, also those of functions that capture it."""
@@ -46,14 +46,15 @@ class Closures:
                 found += self.consumers(argument)
         return found
 
-    def depth(self, op: graphs.Operation) -> int:
-        """Return how many functions contain `op`, or 0 if none of them is around `graph`."""
-        return self._depths.get(op.graph, 0)
-
-    def _passed(self, tensor: graphs.Tensor) -> graphs.Tensor:
+    def origin(self, tensor: graphs.Tensor) -> graphs.Tensor:
+        """Return the tensor that an argument stands for. Return other tensors as they are."""
         while tensor in self._captured:
             tensor = self._captured[tensor]
         return tensor
+
+    def depth(self, op: graphs.Operation) -> int:
+        """Return how many functions contain `op`, or 0 if none of them is around `graph`."""
+        return self._depths.get(op.graph, 0)
 
 
 def _functions(graph: graphs.Graph) -> Iterator[func_graph.FuncGraph]:
