@@ -156,15 +156,15 @@ define(
         types={"Tindices": typesets.INDEX},
     )
 )
-for _name in (f"ResourceScatter{_kind}" for _kind in state.SCATTERS):
+for _kind in state.SCATTERS:
     define(
         OpDef(
-            _name,
+            f"ResourceScatter{_kind}",
             ("resource: resource", "indices: Tindices", "updates: dtype"),
             shape=_scattered,
             effect=facts.changes_values("resource"),
             types={"Tindices": typesets.INDEX}
-            | ({} if _name == "ResourceScatterUpdate" else {"dtype": typesets.NUMERIC}),
+            | ({} if _kind == "Update" else {"dtype": typesets.changed(_kind)}),
         )
     )
 
