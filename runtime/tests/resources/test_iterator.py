@@ -23,7 +23,6 @@ from capstan.resources import (
     dataset_sources,
     dataset_threads,
     dataset_windows,
-    dataset_windows,
     iterator,
     iterator_state,
 )
