@@ -1,5 +1,6 @@
 """Small programs with lookup tables, for TensorFlow and Capstan, as in `oracle_data_flow`."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -192,6 +193,9 @@ def dense(v1: Any, folder: str) -> Sequence[Any]:
         *((t.lookup(keys), {keys: [each]}) for each in (-1, -2)),
         *((t.insert(keys, values), {keys: [each], values: [1]}) for each in (-1, -2)),
         *((t.remove(keys), {keys: [each]}) for each in (-1, -2)),
+        (t.lookup(keys), {keys: [[1, 3], [4, 5]]}),
+        (t.lookup(keys), {keys: [[1], [4]]}),
+        (t.lookup(keys), {keys: 3}),
         rows.insert(v1.constant(["a", "b"]), [[2.0, 3.0], [4.0, 5.0]]),
         rows.lookup(v1.constant(["b", "z"])),
         rows.insert(v1.constant(["a"]), [[2.0, 3.0, 4.0]]),
@@ -202,9 +206,54 @@ def dense(v1: Any, folder: str) -> Sequence[Any]:
     ]
 
 
+def dense_vectors(v1: Any, folder: str) -> Sequence[Any]:
+    """Use vectors as keys of dense tables."""
+    kind = v1.lookup.experimental.DenseHashTable
+    longs = {"empty_key": v1.constant([0, 0], v1.int64), "deleted_key": [-1, -1]}
+    t = kind(v1.int64, v1.int64, 100, **longs, initial_num_buckets=4, name="t")
+    rows = kind(v1.string, v1.float32, [0.0, 1.0], ["", ""], ["gone", ""], name="rows")
+    keys, values = v1.placeholder(v1.int64), v1.placeholder(v1.int64)
+    pairs = v1.constant([[1, 2], [2, 1], [7, 7]], v1.int64)
+    words = v1.constant([["a", "b"], ["b", ""]])
+    many = functools.partial(v1.placeholder_with_default, shape=None)
+    exported = t.export()
+    found = v1.ensure_shape(v1.reduce_all(v1.equal(exported[0], [[1, 3]]), 1), [None])
+    return [
+        t.size(),
+        (t.insert(keys, values), {keys: [[1, 2], [1, 3], [2, 1]], values: [11, 12, 13]}),
+        (t.insert(keys, values), {keys: [[1, 2]], values: [21]}),
+        t.lookup(pairs),
+        v1.constant(t.lookup(pairs).shape.as_list()),
+        t.size(),
+        (t.lookup(keys), {keys: [1, 3]}),
+        (t.lookup(keys), {keys: [1, 3, 5]}),
+        (t.lookup(keys), {keys: [[1, 3, 5]]}),
+        (t.lookup(keys), {keys: [[[1, 2], [1, 3]], [[2, 1], [4, 4]]]}),
+        (t.lookup(keys), {keys: 1}),
+        (t.insert(keys, values), {keys: [[1, 2, 3]], values: [21]}),
+        (t.insert(keys, values), {keys: [[1, 2]], values: [[21]]}),
+        (t.remove(keys), {keys: [[1, 2], [5, 5]]}),
+        (t.remove(keys), {keys: [1, 2, 5]}),
+        t.size(),
+        *((t.lookup(keys), {keys: [each]}) for each in ([0, 0], [-1, -1], [0, -1])),
+        (t.insert(keys, values), {keys: [[0, 0]], values: [1]}),
+        (t.remove(keys), {keys: [[-1, -1]]}),
+        v1.boolean_mask(v1.reshape(exported[1], [-1]), found),
+        rows.insert(words, [[2.0, 3.0], [4.0, 5.0]]),
+        rows.lookup(v1.constant([["b", ""], ["b", "a"], ["a", "b"]])),
+        rows.insert(words, [[2.0, 3.0, 4.0]]),
+        rows.size(),
+        kind(v1.int64, v1.int64, 0, [5, 6], [5, 6], name="same").size(),
+        kind(v1.int64, v1.int64, 0, many(v1.constant([5, 6], v1.int64)), 5, name="mixed").size(),
+        kind(
+            v1.int64, v1.int64, 0, many(v1.constant([[5, 6]], v1.int64)), [[5, 7]], name="matrices"
+        ).size(),
+    ]
+
+
 PROGRAMS = {
     program.__name__: program
-    for program in (static, clashing, from_files, vocabularies, mutable, dense)
+    for program in (static, clashing, from_files, vocabularies, mutable, dense, dense_vectors)
 }
 
 

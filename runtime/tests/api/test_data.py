@@ -210,7 +210,7 @@ def group(dataset: Any) -> Any:
         (lambda dataset: dataset.flat_map(lambda x: Dataset.range(x, x + 1)), [0, 2, 3, 4, 5]),
         (
             lambda dataset: dataset.window(2).flat_map(lambda rows: rows.batch(2)),
-            [[0, 2], [3, 4], [5]],
+            [[2, 3], [4, 5]],
         ),
         (
             lambda dataset: dataset.map(lambda x: tf.stack([x, x])).apply(

@@ -22,8 +22,26 @@ def graph() -> Iterator[Any]:
 
 
 class Twice(layers.Layer):
-    def call(self, inputs: Any, factor: float = 2.0) -> Any:
+    def call(self, inputs: Any, factor: Any = 2.0, note: Any = None) -> Any:
         return inputs * factor
+
+
+class Weighted(layers.Layer):
+    def call(self, inputs: Any, weights: Any = None, factors: Any = ()) -> Any:
+        scaled = inputs * weights["all"]
+        for factor in factors:
+            scaled = scaled * factor
+        return scaled
+
+
+def weighted() -> Any:
+    """Return a model that passes outputs of layers, and other tensors, as arguments of calls."""
+    one, two = tf.keras.Input((4,), name="one"), tf.keras.Input((4,), name="two")
+    both = layers.Dense(4, name="dense")(two)
+    weights = {"all": layers.ReLU(name="relu")(both)}
+    factors = [tf.constant(3.0), two, np.array([1.0, 2.0, 3.0, 4.0], np.float32)]
+    end = Weighted(name="weighted")(one, weights=weights, factors=factors)
+    return tf.keras.Model([one, two], layers.ReLU(name="end")(end), name="weights")
 
 
 def shared() -> Any:
@@ -114,6 +132,27 @@ def test_layers_of_a_program_are_known_by_their_names() -> None:
         np.testing.assert_allclose(session.run(again(tf.constant(ROWS))), ROWS * 3)
 
 
+def test_the_configuration_names_the_outputs_of_layers_that_are_arguments() -> None:
+    model = weighted()
+    calls = {each["name"]: each["inbound_nodes"] for each in model.get_config()["layers"]}
+    options = {
+        "weights": {"all": ["relu", 0, 0]},
+        "factors": [3.0, ["two", 0, 0], [1.0, 2.0, 3.0, 4.0]],
+    }
+    assert calls["weighted"] == [[["one", 0, 0, options]]]
+    custom = {"Weighted": Weighted}
+    again = models.model_from_json(model.to_json(), custom_objects=custom)
+    with tf.keras.utils.custom_object_scope(custom), tf.name_scope("clone"):
+        check_equal(model, again)
+        check_equal(model, models.clone_model(model))
+    inputs = [tf.constant(ROWS), tf.constant(-ROWS)]
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        kernel, found = session.run([model.weights[0], model(inputs)])
+    expected = ROWS * np.maximum(-ROWS @ kernel, 0) * 3 * -ROWS * [1, 2, 3, 4]
+    np.testing.assert_allclose(found, np.maximum(expected, 0), rtol=1e-5)
+
+
 def test_a_clone_takes_tensors_and_a_function_for_its_layers() -> None:
     model, seen = shared(), []
 
@@ -139,7 +178,7 @@ def test_a_clone_takes_tensors_and_a_function_for_its_layers() -> None:
 
 def test_an_argument_that_json_cannot_hold_is_left_out(caplog: Any) -> None:
     given = tf.keras.Input((4,), name="given")
-    model = tf.keras.Model(given, Twice(name="twice")(given, factor=tf.constant(3.0)))
+    model = tf.keras.Model(given, Twice(name="twice")(given, note={1, 2}))
     assert model.get_config()["layers"][1]["inbound_nodes"] == [[["given", 0, 0, {}]]]
     assert "non-serializable keyword arguments" in caplog.text
 

@@ -208,6 +208,28 @@ def test_trees_exist_after_they_are_created() -> None:
     assert empty.tolist() == [[0.0], [0.0]]
 
 
+def test_a_layer_without_splits_is_reported(caplog: Any) -> None:
+    model = Model()
+    model.create()
+
+    def grow(nodes: list[int]) -> Any:
+        numbers = np.ones(len(nodes), np.float32)
+        model.run(
+            "BoostedTreesUpdateEnsemble", **TREES, feature_ids=[0],
+            node_ids=[np.array(nodes, np.int32)], gains=[numbers],
+            thresholds=[np.ones(len(nodes), np.int32)], left_node_contribs=[numbers[:, None]],
+            right_node_contribs=[numbers[:, None]], max_depth=DEPTH, learning_rate=0.3,
+            pruning_mode=0,
+        )  # fmt: skip
+        return model.run("BoostedTreesGetEnsembleStates", **TREES)[1:4]
+
+    message = "Not growing tree ensemble as no good splits were found."
+    assert list(grow([])) == [1, 0, 1]
+    assert [each.getMessage() for each in caplog.records] == [message]
+    assert list(grow([0])) == [1, 0, 2]
+    assert len(caplog.records) == 1
+
+
 def test_a_categorical_split_compares_for_equality() -> None:
     node = tree_messages.Node(
         categorical_split=tree_messages.CategoricalSplit(

@@ -82,3 +82,61 @@ def test_a_gradient_with_a_batch_that_is_counted_from_an_unknown_end_is_refused(
         chosen = capstan.gather(params, indices, axis=1, batch_dims=-1)
         with pytest.raises(ValueError, match=r"rank of `indices`.*batch_dims=-1"):
             capstan.gradients(chosen, params)
+
+
+BATCHES = {
+    "one": (ROWS, 1),
+    "two": (np.full((2, 3, 2), 3), 2),
+    "no axis of its own": (np.array([1, 2]), 1),
+    "wrong": (np.array([[2, 0], [1, 3]]), 1),
+}
+
+
+def of_variable(tf: Any, indices: Any, batch: int, *, is_fed: bool) -> tuple[Any, Any]:
+    """Return slices that an operation takes out of a variable, and the initializer."""
+    variable = tf.get_variable("v", initializer=PARAMS, use_resource=True)
+    places = tf.constant(indices)
+    chosen = tf.raw_ops.ResourceGather(
+        resource=variable.handle,
+        indices=fed(tf, indices) if is_fed else places,
+        dtype=tf.float32,
+        batch_dims=batch,
+    )
+    return chosen, variable.initializer
+
+
+@pytest.mark.parametrize("is_fed", [False, True])
+@pytest.mark.parametrize("name", BATCHES)
+def test_slices_of_variables_are_selected_in_each_of_a_batch(
+    v1: Any, tasks: genuine.Tasks, name: str, is_fed: bool
+) -> None:
+    results = []
+    for tf, target in ((v1, ""), (v1, tasks.target()), (capstan, "")):
+        with tf.Graph().as_default(), tf.device("/job:ps/task:0" if target else None):
+            chosen, initializer = of_variable(tf, *BATCHES[name], is_fed=is_fed)
+            shape = chosen.shape.as_list() if chosen.shape.ndims is not None else None
+            with tf.Session(target) as session:
+                session.run(initializer)
+                try:
+                    value = session.run(chosen).tolist()
+                except tf.errors.InvalidArgumentError as error:
+                    value = type(error).__name__
+            results.append((shape, value))
+    assert results[1] == results[0]
+    assert results[2] == results[0]
+
+
+@pytest.mark.parametrize("name", [name for name in BATCHES if name != "wrong"])
+def test_the_gradient_of_slices_in_batches_of_a_variable_is_that_of_a_tensor(name: str) -> None:
+    tf = capstan
+    indices, batch = BATCHES[name]
+    with tf.Graph().as_default(), tf.Session() as session:
+        chosen, initializer = of_variable(tf, indices, batch, is_fed=False)
+        params = tf.constant(PARAMS)
+        of_tensor = tf.gather(params, indices, batch_dims=batch)
+        weights = tf.reshape(tf.range(tf.cast(tf.size(chosen), tf.float32)), tf.shape(chosen))
+        (variable,) = tf.global_variables()
+        found = tf.gradients(chosen * weights, variable)[0]
+        expected = tf.gradients(of_tensor * weights, params)[0]
+        session.run(initializer)
+        np.testing.assert_array_equal(*session.run([tf.convert_to_tensor(found), expected]))

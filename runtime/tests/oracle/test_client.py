@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import genuine
+import grpc
 import numpy as np
 import pytest
+
+from capstan.transport.grpc import wire
 
 pytestmark = genuine.MARKS
 
@@ -93,6 +96,24 @@ def test_a_session_lists_devices_and_fetches_tensors_by_name(v1: Any, tasks: gen
         assert session.run(words).dtype == object
         twice = session.make_callable("twice:0", [x])
         assert [twice([number, 0])[0] for number in range(3)] == [0, 2, 4]
+
+
+def test_devices_of_unknown_sessions_are_refused_as_by_tensorflows_master(
+    v1: Any, tasks: genuine.Tasks
+) -> None:
+    server = v1.train.Server.create_local_server()
+    answers = []
+    for target in (server.target, tasks.target()):
+        with grpc.insecure_channel(target.removeprefix("grpc://")) as channel:
+            call = channel.unary_unary("/tensorflow.MasterService/ListDevices")
+            with pytest.raises(grpc.RpcError) as caught:
+                call(wire.ListDevicesRequest(session_handle="none").SerializeToString(), timeout=60)
+            answers.append((caught.value.code(), caught.value.details()))
+            found = call(wire.ListDevicesRequest().SerializeToString(), timeout=60)
+            devices = wire.ListDevicesResponse.FromString(found).local_device
+            assert {device.device_type for device in devices} == {"CPU"}
+    assert answers[0] == answers[1]
+    assert len({device.name.partition("/device:")[0] for device in devices}) == 2
 
 
 def test_a_fetched_handle_has_the_dtype_resource(v1: Any, tf: Any, tasks: genuine.Tasks) -> None:

@@ -55,9 +55,21 @@ def sequence(keras: Any) -> Any:
     return keras.models.Sequential(layers, name="sequence")
 
 
+def gated(keras: Any) -> Any:
+    """Return a model that passes an output of a layer as an argument behind the inputs."""
+    one, two = keras.Input((4,), name="one"), keras.Input((1,), dtype="bool", name="two")
+    rows = keras.layers.Reshape((1, 4), name="rows")(one)
+    mask = keras.layers.Reshape((1,), name="mask")(two)
+    end = keras.layers.SimpleRNN(2, name="end")(rows, mask=mask)
+    return keras.models.Model([one, two], end, name="gated")
+
+
 def outputs(module: Any, model: Any, values: list[Any]) -> Any:
     """Return the outputs for weights in the order of the names of the layers."""
-    inputs = [module.constant(ROWS * (1 + place)) for place in range(len(model.inputs))]
+    inputs = [
+        module.constant(ROWS[:, :1] > 0 if each.dtype.name == "bool" else ROWS * (1 + place))
+        for place, each in enumerate(model.inputs)
+    ]
     results = model(inputs[0] if len(inputs) == 1 else inputs)
     with module.Session() as session:
         session.run(module.global_variables_initializer())
@@ -71,7 +83,7 @@ def values_for(shapes: list[Any]) -> list[Any]:
     return [draw.uniform(-1, 1, shape).astype(np.float32) for shape in shapes]
 
 
-@pytest.mark.parametrize("make", [function, nested, sequence])
+@pytest.mark.parametrize("make", [function, nested, sequence, gated])
 def test_a_model_of_either_side_is_made_from_the_json_of_the_other(
     v1: Any, keras: Any, make: Any
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import genuine
+import numpy as np
 import oracle_lookup
 import pytest
 from oracle_data_flow import outcomes
@@ -96,22 +97,38 @@ def test_each_op_gives_a_tensorflow_client_the_same_results(
     assert outcomes(v1, program, tasks.target(), PS) == outcomes(v1, program, "", "")
 
 
-def test_a_dense_table_is_exported_and_saved_without_empty_places(folder: str) -> None:
+@pytest.mark.parametrize("keys", [[-1, -2, 1, 2], [[-1, 0], [-2, 0], [1, 1], [1, 2]]])
+def test_a_dense_table_is_exported_and_saved_without_empty_places(folder: str, keys: Any) -> None:
     tf = capstan
     with tf.Graph().as_default(), tf.Session() as session:
         table = tf.contrib.lookup.MutableDenseHashTable(
-            tf.int64, tf.float32, [0.0, 0.0], empty_key=-1, deleted_key=-2, shared_name="shared"
+            tf.int64, tf.float32, [0.0, 0.0], *keys[:2], shared_name="shared"
         )
-        one = tf.constant([1], tf.int64)
-        session.run(table.insert(tf.constant([1, 2], tf.int64), [[1.0, 2.0], [3.0, 4.0]]))
+        one = tf.constant(keys[2:3], tf.int64)
+        session.run(table.insert(tf.constant(keys[2:], tf.int64), [[1.0, 2.0], [3.0, 4.0]]))
         session.run(table.remove(one))
         path = tf.train.Saver().save(session, f"{folder}/dense")
         session.run(table.insert(one, [[5.0, 6.0]]))
         tf.train.Saver().restore(session, path)
-        keys, values = session.run(table.export())
-        assert (keys.tolist(), values.tolist()) == ([2], [[3.0, 4.0]])
+        found, values = session.run(table.export())
+        assert (found.tolist(), values.tolist()) == (keys[3:], [[3.0, 4.0]])
+        buckets = [np.reshape(each, [3, -1]) for each in (keys[1:], np.arange(6, dtype=np.float32))]
+        restore = tf.raw_ops.LookupTableImportV2(
+            table_handle=table.resource_handle,
+            keys=tf.constant(buckets[0], tf.int64),
+            values=buckets[1],
+        )
+        session.run(restore)
+        found, values = session.run(table.export())
+        assert (found.tolist(), values.tolist()) == (keys[2:], [[2.0, 3.0], [4.0, 5.0]])
         other = tf.contrib.lookup.MutableDenseHashTable(
-            tf.int64, tf.float32, [0.0, 0.0], -1, -3, shared_name="shared", checkpoint=False
+            tf.int64,
+            tf.float32,
+            [0.0, 0.0],
+            keys[0],
+            keys[2],
+            shared_name="shared",
+            checkpoint=False,
         )
         with pytest.raises(tf.errors.InvalidArgumentError, match="reserves the keys"):
             session.run(other.size())

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import capstan
+from capstan.train.saved_model import loader
 
 pytestmark = genuine.MARKS
 
@@ -129,6 +130,42 @@ def test_a_graph_without_values_is_found_by_its_tags(v1: Any, tmp_path: pathlib.
                 assert session.run("rows:0")[:, 0].tolist() == [1, 2, 3, 4]
                 with pytest.raises(RuntimeError, match=r"associated with tags .*none"):
                     reader.saved_model.loader.load(session, ["none"], path)
+
+
+def loader_of(module: Any, path: str) -> Any:
+    if module is capstan:
+        return loader.SavedModelLoader(path)
+    from tensorflow.python.saved_model import loader_impl
+
+    return loader_impl.SavedModelLoader(path)
+
+
+def steps(module: Any, path: str, scope: str | None, names: list[str] | None) -> Any:
+    """Load the variables of a model step by step. Return what the steps return, and a row."""
+    with module.Graph().as_default() as graph, module.Session() as session:
+        loading = loader_of(module, path)
+        options = {} if names is None else {"return_elements": names}
+        saver, elements = loading.load_graph(graph, ["train", "more"], scope, **options)
+        errors = []
+        for wrong in (None, "no saver"):
+            with pytest.raises(ValueError, match="saver") as caught:
+                loading.restore_variables(session, wrong, scope)
+            errors.append(caught.type)
+        loading.restore_variables(session, saver, scope)
+        row = session.run(f"{scope}/rows:0" if scope else "rows:0")[:, 0].tolist()
+        found = None if elements is None else [each.name for each in elements]
+    with module.Graph().as_default(), module.Session() as session:
+        loading.restore_variables(session, None)
+    return saver is not None, found, errors, row
+
+
+@pytest.mark.parametrize("names", [None, ["rows", "rows:0"]])
+@pytest.mark.parametrize("scope", [None, "inner"])
+def test_the_steps_of_loading_return_a_saver_and_elements(
+    v1: Any, tmp_path: pathlib.Path, scope: str | None, names: list[str] | None
+) -> None:
+    path = write(v1, tmp_path, "builder")
+    assert steps(capstan, path, scope, names) == steps(v1, path, scope, names)
 
 
 def test_the_files_and_constants_are_tensorflows(v1: Any, tmp_path: pathlib.Path) -> None:

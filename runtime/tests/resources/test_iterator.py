@@ -15,7 +15,6 @@ from capstan.core import cancellation, dtypes, resource_name
 from capstan.kernels import datasets
 from capstan.resources import (
     dataset,
-    dataset_batch,
     dataset_cache,
     dataset_functions,
     dataset_generator,
@@ -23,6 +22,7 @@ from capstan.resources import (
     dataset_shuffle,
     dataset_sources,
     dataset_threads,
+    dataset_windows,
     iterator,
     iterator_state,
 )
@@ -308,7 +308,7 @@ VECTORS = dataset.Spec((dtypes.float64,), ((2,),))
     [
         lambda values: dataset_sources.Tensors(VECTORS, (values[0],)),
         lambda values: dataset_sources.Slices(VECTORS, (values,)),
-        lambda values: dataset_batch.Rows(VECTORS, ((np.array([1.0, 2]),),)),
+        lambda values: dataset_windows.Rows(VECTORS, ((np.array([1.0, 2]),),)),
         lambda values: dataset_cache.Cache(
             VECTORS, Made(VECTORS, lambda run: iter([(np.array([1.0, 2]),)]))
         ),

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from capstan.api import control_flow_nodes, tensor_array_ops
 from capstan.api.scoped import scoped
 from capstan.core import dtypes
-from capstan.framework import body_graph, grouping, nest
+from capstan.framework import body_graph, closures, composite, convert, grouping, nest
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
@@ -97,7 +97,8 @@ class CriticalSection:
 
     def _check(self, resources: Sequence[Any], is_exclusive: bool) -> None:
         """Raise ValueError if `fn` may not use the resources in this section."""
-        if any(_is_same_mutex(tensor, self._handle) for tensor in resources):
+        outside = closures.Closures(graphs.get_default_graph(), ())
+        if any(_is_same_mutex(outside.origin(tensor), self._handle) for tensor in resources):
             raise ValueError(
                 "The function fn attempts to directly access the CriticalSection in which it "
                 "would be running.  This is illegal and would cause deadlocks."
@@ -144,4 +145,7 @@ def _identity(value: Any) -> Any:
         return value.identity()
     if isinstance(value, graphs.Operation):
         return grouping.group(value)
+    if not composite.is_composite(value):
+        # The result of an assignment to a variable is its value, and not the handle.
+        value = convert.convert_to_tensor(value)
     return control_flow_nodes.identity(value)

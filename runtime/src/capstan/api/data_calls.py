@@ -125,6 +125,22 @@ class Calling(data_base.Base):
         tensors = data_structure.tensors(state)
         return self._unary("ScanDataset", tensors, traced.captured, spec=output, f=traced.reference)
 
+    def _map_and_batch(
+        self, map_func: Callable[..., Any], size: Any, calls: Any, drop_remainder: Any
+    ) -> Any:
+        """Return batches of `size` results of `map_func`, as `tf.data.experimental.map_and_batch`.
+
+        `calls` calls run at the same time.
+        """
+        traced = self._traced(map_func, "map_and_batch()")
+        size = data_base.int64(size, "batch_size")
+        drop = convert.convert_to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")
+        count = data_base.static(size) if data_base.static(drop) else None
+        spec = data_structure.mapped(lambda leaf: leaf.batched(count), traced.spec)
+        calls = data_base.int64(calls, "num_parallel_calls")
+        inputs = (traced.captured, size, calls, drop)
+        return self._unary("MapAndBatchDataset", *inputs, spec=spec, f=traced.reference)
+
     def _take_while(self, predicate: Callable[..., Any]) -> Any:
         """Return the elements before the first whose `predicate` is false.
 

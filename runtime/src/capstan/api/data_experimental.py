@@ -117,6 +117,7 @@ def map_and_batch(
 ) -> Transformation:
     """Return the transformation `map(map_func).batch(batch_size, drop_remainder)`.
 
+    An error in `map_func`, also an OutOfRangeError, takes the place of its whole batch.
     `num_parallel_calls` calls run at the same time. By default, and with `num_parallel_batches`,
     Capstan chooses the number.
 
@@ -129,8 +130,8 @@ def map_and_batch(
         )
 
     def apply(dataset: Dataset) -> Dataset:
-        mapped = dataset.map(map_func, num_parallel_calls or AUTOTUNE)
-        batches: Dataset = mapped.batch(batch_size, drop_remainder)
+        calls = num_parallel_calls or AUTOTUNE
+        batches: Dataset = dataset._map_and_batch(map_func, batch_size, calls, drop_remainder)
         return batches
 
     return apply
@@ -225,7 +226,7 @@ def parallel_interleave(
 
     The order is always deterministic: `sloppy` allows another order, but does not demand it.
     """
-    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length)
+    return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, cycle_length)
 
 
 def dense_to_sparse_batch(batch_size: Any, row_shape: Any) -> Transformation:

@@ -72,7 +72,7 @@ def invariants(
     The invariant of an IndexedSlices is the shape of its values. By default, each of its tensors
     keeps its shape. The invariant of a SparseTensor is the shape of its dense shape, a vector. By
     default it keeps its rank. The number of its values may always change. The invariant of a
-    RaggedTensor is its shape. By default, each of its tensors keeps its shape.
+    RaggedTensor is its shape, and by default the shape that it has.
 
     Raises:
         ValueError: the invariant of a SparseTensor is not the shape of a vector.

@@ -97,12 +97,6 @@ class FuncGraph(graphs.Graph):
             self._captured[tensor] = inner
         return inner
 
-    def inner(self, tensor: graphs.Tensor) -> graphs.Tensor:
-        """Return the tensor that stands for `tensor` if the body reads it, else `tensor`."""
-        if isinstance(self.outer_graph, FuncGraph) and tensor.graph is not self:
-            tensor = self.outer_graph.inner(tensor)
-        return self._captured.get(tensor, tensor)
-
     def take(self, tensors: Sequence[graphs.Tensor]) -> None:
         """Make the arguments stand for `tensors` of other graphs, in this order.
 

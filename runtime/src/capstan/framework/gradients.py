@@ -7,7 +7,7 @@ from typing import Any
 
 from capstan.core import dtypes
 from capstan.framework import (
-    body_graph,
+    closures,
     control_context,
     convert,
     facts,
@@ -77,19 +77,19 @@ def gradients(
     with graph.as_default(), graph.name_scope(name):
         targets = [convert.convert_to_tensor(y, name="y") for y in ys]
         sources = [convert.convert_to_tensor(x, name="x", as_ref=True) for x in xs]
-        if isinstance(graph, body_graph.BodyGraph):
-            sources = [_inner(graph, x, source) for x, source in zip(xs, sources, strict=True)]
         stopped = {
             convert.convert_to_tensor(t, name="stop_gradients", as_ref=True).op
             for t in _as_list([] if stop_gradients is None else stop_gradients)
         }
         loops = loop_gradients.LoopGradients(graph.control_flow_context)
-        path = _between(sources, targets, stopped)
+        seen = closures.Closures(graph, set(sources))
+        path = _between(seen, sources, targets, stopped)
         _begin_loops(graph, loops, path, colocate_gradients_with_ops)
         reverse = reverse_pass.ReversePass(
             graph,
             sources,
             path,
+            seen,
             loops,
             gradients,
             colocate=colocate_gradients_with_ops,
@@ -105,13 +105,6 @@ def gradients(
                 for x, source, total in zip(xs, sources, totals, strict=True)
             ]
         return totals
-
-
-def _inner(graph: body_graph.BodyGraph, x: Any, source: graphs.Tensor) -> graphs.Tensor:
-    """Return the tensor of a body that stands for an x. A body reads the value of a reference."""
-    if source.dtype.is_ref_dtype and source.graph is not graph:
-        source = convert.convert_to_tensor(x, name="x")
-    return graph.inner(source)
 
 
 def _zeros_like(x: Any, source: graphs.Tensor) -> graphs.Tensor:
@@ -153,6 +146,7 @@ def _seed(y: graphs.Tensor, given: Any, index: int) -> Any:
 
 
 def _between(
+    seen: closures.Closures,
     sources: Sequence[graphs.Tensor],
     targets: Sequence[graphs.Tensor],
     stopped: set[graphs.Operation],
@@ -161,7 +155,7 @@ def _between(
     downstream: set[graphs.Operation] = set()
     reached = [x for x in sources if reverse_pass.is_trainable(x)]
     while reached:
-        for consumer in reached.pop().consumers():
+        for consumer in seen.consumers(reached.pop()):
             if consumer not in downstream and consumer not in stopped:
                 downstream.add(consumer)
                 reached += filter(reverse_pass.is_trainable, consumer.values())
@@ -170,7 +164,7 @@ def _between(
     for op in todo:
         if op in downstream and op not in between:
             between[op] = None
-            todo += [tensor.op for tensor in op.inputs]
+            todo += [tensor.op for tensor in seen.inputs(op)]
     return between
 
 

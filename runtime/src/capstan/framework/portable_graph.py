@@ -21,9 +21,6 @@ class PortableGraph(body_graph.BodyGraph):
             self._captured[tensor] = inner
         return inner
 
-    def inner(self, tensor: graphs.Tensor) -> graphs.Tensor:
-        return self._captured.get(tensor, tensor)
-
     @property
     def is_portable(self) -> bool:
         """Whether all captured tensors are of the graph around all bodies."""

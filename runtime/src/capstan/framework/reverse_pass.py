@@ -14,6 +14,7 @@ from typing import Any
 
 from capstan.core import dtypes
 from capstan.framework import (
+    closures,
     control_context,
     convert,
     facts,
@@ -67,6 +68,7 @@ class ReversePass:
         graph: graphs.Graph,
         sources: Sequence[graphs.Tensor],
         path: dict[graphs.Operation, None],
+        seen: closures.Closures,
         loops: loop_gradients.LoopGradients,
         differentiate: forward_call.Differentiate,
         *,
@@ -76,6 +78,7 @@ class ReversePass:
         self._graph = graph
         self._sources = set(sources)
         self._path = path
+        self._seen = seen
         self._loops = loops
         self._differentiate = differentiate
         self._colocate = colocate
@@ -84,12 +87,13 @@ class ReversePass:
         # The number of reads of an operation's outputs that the pass has not visited yet.
         self._pending: dict[graphs.Operation, int] = defaultdict(int)
         for op in path:
-            for tensor in op.inputs:
+            for tensor in seen.inputs(op):
                 if tensor.op in path:
                     self._pending[tensor.op] += 1
-        # The operations to visit next, by creation index: a heap of the negative indices.
-        self._ready: list[int] = []
-        self._by_index: dict[int, graphs.Operation] = {}
+        # The operations to visit next: a heap of negative depths and creation indices. The
+        # operations of an inner function come first.
+        self._ready: list[tuple[int, int]] = []
+        self._by_index: dict[tuple[int, int], graphs.Operation] = {}
 
     def receive(self, tensor: graphs.Tensor, gradient: Any) -> None:
         """Add `gradient` to the gradients of `tensor`."""
@@ -120,15 +124,16 @@ class ReversePass:
                 self.receive(tensor, self._loops.zeros_for_exit(tensor))
             self._push(tensor.op)
         while self._ready:
-            op = self._by_index[-heapq.heappop(self._ready)]
+            op = self._by_index[heapq.heappop(self._ready)]
             self._visit(op)
-            for tensor in op.inputs:
+            for tensor in self._seen.inputs(op):
                 self._release(tensor.op)
         self._loops.finish()
 
     def _push(self, op: graphs.Operation) -> None:
-        self._by_index[op.creation_index] = op
-        heapq.heappush(self._ready, -op.creation_index)
+        index = (-self._seen.depth(op), -op.creation_index)
+        self._by_index[index] = op
+        heapq.heappush(self._ready, index)
 
     def _release(self, op: graphs.Operation) -> None:
         """Count one visited reader of `op`. After the last reader, queue `op` for a visit."""
@@ -166,7 +171,7 @@ class ReversePass:
                 outputs = self._with_zeros(op, outputs)
             # The gradient of a loop may give the loop more inputs.
             gradients = self._apply(row, op, outputs)
-            for tensor, gradient in zip(op.inputs, gradients, strict=True):
+            for tensor, gradient in zip(self._seen.inputs(op), gradients, strict=True):
                 if gradient is not None and is_trainable(tensor):
                     _check_shape(op, tensor, gradient)
                     self.receive(tensor, gradient)
@@ -232,7 +237,7 @@ class ReversePass:
                 )
             input_gradients = [
                 gradient if self._is_wanted(tensor) else None
-                for tensor, gradient in zip(op.inputs, input_gradients, strict=True)
+                for tensor, gradient in zip(self._seen.inputs(op), input_gradients, strict=True)
             ]
             # Nothing may stand between the Switch and the Exit of a loop variable.
             gate = self._gate and not control_context.is_loop_merge(op)

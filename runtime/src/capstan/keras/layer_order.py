@@ -81,11 +81,20 @@ class Search:
         return id(tensor) in self._ends or tensor in self._known.nodes
 
     def _inputs(self, node: context.Node) -> list[Any]:
-        """Return the inputs of a call, none for a call that makes an input of the model."""
+        """Return the tensors that a call reads, none for a call that makes an input of the model.
+
+        Arguments behind the inputs that do not depend on inputs of the model are left out.
+        """
         made = nest.flatten(node.outputs)
         if any(id(tensor) in self._ends for tensor in made):
             return []
-        return nest.flatten(node.inputs)
+        arguments = nest.flatten([list(node.args), node.kwargs])
+        return [*nest.flatten(node.inputs), *filter(self._is_computed, arguments)]
+
+    def _is_computed(self, argument: Any) -> bool:
+        """Return whether an argument behind the inputs of a call depends on inputs of the model."""
+        is_tensor = isinstance(argument, graphs.Tensor)
+        return is_tensor and operation_layer.follows(argument, self._is_made)
 
     def _depths(self) -> dict[int, int]:
         """Return the largest number of calls between each layer and an output."""

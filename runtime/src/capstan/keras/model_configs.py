@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from capstan.api import logging
+from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import added_layers, built_in, context, objects
+from capstan.keras import added_layers, built_in, context, objects, values
 
 VERSION = "2.2.4-tf"
 """The version of Keras in TensorFlow 1.15, which files name."""
@@ -53,12 +54,41 @@ class _Calls:
 
     def described(self, node: Any) -> Any:
         """Return the inputs of a call, each as a place and the other arguments of the call."""
-        options = _options(node)
+        options = self._options(node)
         flat = nest.flatten(node.inputs)
         entries = [_Entry([*self.place(tensor), options]) for tensor in flat]
         packed = nest.packed(node.inputs, entries)
         listed = [packed] if isinstance(packed, _Entry) else packed
         return nest.mapped(lambda entry: entry.value, listed)
+
+    def _options(self, node: Any) -> dict[str, Any]:
+        """Return the arguments of a call behind its inputs, or none if JSON cannot hold them.
+
+        A tensor is described by its place if a layer of the model makes it, else by its value.
+        """
+        names = list(inspect.signature(node.layer.call).parameters)[1:]
+        given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
+        given = {name: value for name, value in given.items() if value is not None}
+        options: dict[str, Any] = nest.mapped(self._option, given)
+        try:
+            json.dumps(options)
+        except TypeError:
+            logging.warning(
+                "Layer %s was passed non-serializable keyword arguments: %s. They will not be "
+                "included in the serialized model (and thus will be missing at deserialization "
+                "time).",
+                node.layer.name,
+                given,
+            )
+            return {}
+        return options
+
+    def _option(self, value: Any) -> Any:
+        if id(value) in self._places:
+            return self.place(value)
+        if isinstance(value, graphs.Tensor):
+            return values.get_value(value).tolist()
+        return value.tolist() if isinstance(value, np.ndarray) else value
 
 
 class _Entry:
@@ -75,24 +105,6 @@ def _first(layer: Any) -> int:
     such calls.
     """
     return int(getattr(layer, "_is_graph_network", False))
-
-
-def _options(node: Any) -> dict[str, Any]:
-    """Return the arguments of a call behind its inputs, or none if JSON cannot hold them."""
-    names = list(inspect.signature(node.layer.call).parameters)[1:]
-    options = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
-    options = {name: value for name, value in options.items() if value is not None}
-    try:
-        json.dumps(options)
-    except TypeError:
-        logging.warning(
-            "Layer %s was passed non-serializable keyword arguments: %s. They will not be "
-            "included in the serialized model (and thus will be missing at deserialization time).",
-            node.layer.name,
-            options,
-        )
-        return {}
-    return options
 
 
 def of_function(model: Any, nodes: Iterable[Any]) -> dict[str, Any]:
@@ -148,9 +160,9 @@ def function(config: Mapping[str, Any], make: Make) -> tuple[Any, Any, list[Any]
     while any(queues.values()):
         count = len(made)
         for name, queue in queues.items():
-            while queue and _is_ready(queue[0][1], made):
+            while queue and _is_ready(queue[0][1], layers, made):
                 number, call = queue.pop(0)
-                made[name, number] = nest.flatten(_called(layers[name], call, made))
+                made[name, number] = nest.flatten(_called(name, call, layers, made))
         if len(made) == count:
             stuck = [name for name, queue in queues.items() if queue]
             raise ValueError(f"No layer computes the inputs of the layers {stuck}")
@@ -176,18 +188,43 @@ def _entries(call: Any) -> Any:
     return [_entries(value) for value in call]
 
 
-def _is_ready(call: Any, made: Mapping[tuple[str, int], Any]) -> bool:
-    return all(tuple(entry.value[:2]) in made for entry in nest.flatten(call))
+def _is_ready(call: Any, layers: Mapping[str, Any], made: Mapping[tuple[str, int], Any]) -> bool:
+    entries = nest.flatten([call, _with_entries(_options(call), layers)])
+    return all(tuple(each.value[:2]) in made for each in entries if isinstance(each, _Entry))
 
 
-def _called(layer: Any, call: Any, made: Mapping[tuple[str, int], Any]) -> Any:
-    flat = [entry.value for entry in nest.flatten(call)]
-    tensors = [made[name, number][place] for name, number, place, *_ in flat]
-    inputs = nest.packed(call, tensors)
-    if isinstance(inputs, list) and len(tensors) == 1:
-        (inputs,) = tensors
-    options: dict[str, Any] = flat[0][3] if len(flat[0]) > 3 else {}
-    return layer(inputs, **options)
+def _called(
+    name: str, call: Any, layers: Mapping[str, Any], made: Mapping[tuple[str, int], Any]
+) -> Any:
+    def known(value: Any) -> Any:
+        if not isinstance(value, _Entry):
+            return value
+        source, number, place, *_ = value.value
+        return made[source, number][place]
+
+    inputs, options = nest.mapped(known, [call, _with_entries(_options(call), layers)])
+    if isinstance(inputs, list) and len(nest.flatten(inputs)) == 1:
+        (inputs,) = nest.flatten(inputs)
+    return layers[name](inputs, **options)
+
+
+def _options(call: Any) -> dict[str, Any]:
+    """Return the arguments of a call behind its inputs. Each input has them."""
+    first = nest.flatten(call)[0].value
+    options: dict[str, Any] = first[3] if len(first) > 3 else {}
+    return options
+
+
+def _with_entries(options: Any, layers: Mapping[str, Any]) -> Any:
+    """Return arguments of a call with an `_Entry` in the place of each output of a layer."""
+    if isinstance(options, Mapping):
+        return {name: _with_entries(value, layers) for name, value in options.items()}
+    if not isinstance(options, list | tuple):
+        return options
+    kinds = [type(each) for each in options]
+    if kinds == [str, int, int] and options[0] in layers:
+        return _Entry(list(options))
+    return [_with_entries(value, layers) for value in options]
 
 
 def made_by(custom_objects: Mapping[str, Any] | None) -> Make:

@@ -343,7 +343,8 @@ class _Function:
             return found.get(id(value), value)
 
         for node in self.nodes:
-            made = node.layer(nest.mapped(new, node.inputs), *node.args, **node.kwargs)
+            inputs, args, kwargs = nest.mapped(new, [node.inputs, list(node.args), node.kwargs])
+            made = node.layer(inputs, *args, **kwargs)
             for old, tensor in zip(nest.flatten(node.outputs), nest.flatten(made), strict=True):
                 found[id(old)] = tensor
         return nest.mapped(new, self._outputs)

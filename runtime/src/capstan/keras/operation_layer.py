@@ -109,17 +109,17 @@ def wrap(known: context.GraphContext, tensor: Any, is_made: Test) -> context.Nod
     role = opdef.role(op.type)
     if not opdef.is_defined(op.type) or role in facts.CONTROL_FLOW or role in _WITH_FUNCTIONS:
         return None
-    made = [_follows(each, is_made) for each in op.inputs]
+    made = [follows(each, is_made) for each in op.inputs]
     if not any(made):
         return None
     constants = {}
-    for place, (each, follows) in enumerate(zip(op.inputs, made, strict=True)):
-        if not follows:
+    for place, (each, is_variable) in enumerate(zip(op.inputs, made, strict=True)):
+        if not is_variable:
             if opdef.role(each.op.type) is facts.Role.PLACEHOLDER:
                 return None
             constants[place] = _known(each)
     layer = TensorFlowOpLayer(op.node_def, op.name, constants)
-    inputs = [each for each, follows in zip(op.inputs, made, strict=True) if follows]
+    inputs = [each for each, is_variable in zip(op.inputs, made, strict=True) if is_variable]
     given = inputs[0] if len(inputs) == 1 else inputs
     node = context.Node(layer, given, (), {}, _outputs(op))
     known.record(node)
@@ -128,7 +128,7 @@ def wrap(known: context.GraphContext, tensor: Any, is_made: Test) -> context.Nod
     return node
 
 
-def _follows(tensor: Any, is_made: Test) -> bool:
+def follows(tensor: Any, is_made: Test) -> bool:
     """Return whether layers have made a tensor, or one from which operations computed it."""
     met: set[int] = set()
     pending = [tensor]

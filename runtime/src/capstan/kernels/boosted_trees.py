@@ -4,6 +4,7 @@ Source: tensorflow/core/kernels/boosted_trees/{resource_ops,training_ops}.cc. Th
 in TensorFlow too.
 """
 
+import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,6 +68,10 @@ def _update(node: NodeContext) -> Function:
         candidates = [inputs[start * count : (start + 1) * count] for start in range(5)]
         depth, rate = number(inputs[-2], "max_depth"), np.float32(inputs[-1])
         splits = _best_splits(feature_ids, candidates, rate)
+        if not splits:
+            logging.getLogger("capstan").warning(
+                "Not growing tree ensemble as no good splits were found."
+            )
         ensemble = resources.behind(handle).state
         with ensemble.lock:
             ensemble.stamp += 1

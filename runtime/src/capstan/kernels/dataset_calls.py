@@ -1,5 +1,6 @@
 """Kernels of the datasets that call functions (core/kernels/data/*_op.cc)."""
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from capstan.resources import (
     dataset_threads,
     variant,
 )
-from capstan.resources.dataset import Captured, Dataset, Spec
+from capstan.resources.dataset import Captured, Dataset, Lasting, Spec
 
 
 def _calling(
@@ -51,12 +52,19 @@ def _map_and_batch(
     spec: Spec, source: Dataset, call: Captured, size: Any, calls: Any, drop: Any
 ) -> Dataset:
     single = Spec(spec.types, tuple(shape and shape[1:] for shape in spec.shapes))
-    mapped = dataset_threads.ParallelMap(single, source, call, datasets.parallelism(calls))
-    return dataset_batch.Batch(spec, mapped, datasets.batch_size(size), bool(drop))
+    lasting = Lasting(call.callee, call.values)
+    mapped = dataset_threads.ParallelMap(single, source, lasting, datasets.parallelism(calls))
+    return dataset_batch.MapAndBatch(spec, mapped, datasets.batch_size(size), bool(drop))
 
 
 def _interleave(
-    spec: Spec, source: Dataset, call: Captured, cycle: Any, block: Any, *_: Any
+    spec: Spec,
+    source: Dataset,
+    call: Captured,
+    cycle: Any,
+    block: Any,
+    *_: Any,
+    is_parallel: bool = True,
 ) -> Dataset:
     open_count, length = (
         rejection.number(cycle, "cycle_length"),
@@ -68,7 +76,7 @@ def _interleave(
         raise invalid("cycle_length must be greater than zero.")
     if length <= 0:
         raise invalid("block_length must be greater than zero.")
-    return dataset_functions.Interleave(spec, source, call, open_count, length)
+    return dataset_functions.Interleave(spec, source, call, open_count, length, is_parallel)
 
 
 def _scan(node: NodeContext) -> Function:
@@ -124,7 +132,7 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "ParallelFilterDataset": _calling(_parallel_filter, "predicate"),
     "TakeWhileDataset": _calling(dataset_functions.TakeWhile, "predicate"),
     "FlatMapDataset": _calling(dataset_functions.FlatMap),
-    "InterleaveDataset": _calling(_interleave),
+    "InterleaveDataset": _calling(functools.partial(_interleave, is_parallel=False)),
     "ParallelInterleaveDatasetV2": _calling(_interleave),
     "ParallelInterleaveDatasetV3": _calling(_interleave),
     "ParallelInterleaveDatasetV4": _calling(_interleave),

@@ -10,10 +10,10 @@ from capstan.kernels import datasets, readers, rejection
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
 from capstan.resources import (
-    dataset_batch,
     dataset_files,
     dataset_order,
     dataset_sql,
+    dataset_windows,
     elements,
     variant,
 )
@@ -92,7 +92,7 @@ def _matching(_: NodeContext) -> Function:
     def matching(patterns: Any) -> Any:
         names = readers.matching(patterns)
         rows = tuple((elements.scalar(name),) for name in names)
-        return variant.scalar(dataset_batch.Rows(_STRINGS, rows))
+        return variant.scalar(dataset_windows.Rows(_STRINGS, rows))
 
     return matching
 

@@ -7,7 +7,7 @@ from capstan.core import dtypes, shapes
 from capstan.kernels import datasets, rejection
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.resources import dataset_batch, dataset_slices, variant
+from capstan.resources import dataset_slices, dataset_windows, variant
 from capstan.resources.dataset import Dataset, Spec
 
 
@@ -85,7 +85,7 @@ def _list(spec: Spec, *tensors: Any) -> Dataset:
         raise invalid(f"{len(tensors)} tensors do not make elements of {count} components")
     kept = tuple(map(datasets.owned, tensors))
     rows = tuple(kept[start : start + count] for start in range(0, len(kept), count))
-    return dataset_batch.Rows(spec, rows)
+    return dataset_windows.Rows(spec, rows)
 
 
 def _counted(spec: Spec, source: Any, count: Any) -> Dataset:

@@ -18,6 +18,7 @@ from capstan.resources import (
     dataset_sources,
     dataset_sparse,
     dataset_threads,
+    dataset_windows,
     elements,
     variant,
 )
@@ -161,7 +162,7 @@ def _window(spec: Spec, source: Any, size: Any, shift: Any, stride: Any, drop: A
     for name, value in numbers.items():
         if value <= 0:
             raise invalid(f"Window {name} must be greater than zero.")
-    return dataset_batch.Window(spec, dataset_in(source), drops_remainder=bool(drop), **numbers)
+    return dataset_windows.Window(spec, dataset_in(source), drops_remainder=bool(drop), **numbers)
 
 
 def _counted(kind: Callable[..., Dataset]) -> Make:

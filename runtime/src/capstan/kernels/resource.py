@@ -75,11 +75,12 @@ def _update(ufunc: np.ufunc) -> Any:
 
 
 def _gather(node: NodeContext) -> Function:
-    if node.attrs["batch_dims"]:
-        raise invalid(f"batch_dims must be 0, not {node.attrs['batch_dims']}")
+    batch = node.attrs["batch_dims"]
 
     def gather(cell: Cell, indices: Array, out: Array | None = None) -> Any:
         with cell.lock:
+            if batch:
+                return indexing.take_of_batches(cell.read(), indices, batch, batch, out)
             return indexing.take(cell.read(), indices, 0, out)
 
     return gather

@@ -15,6 +15,7 @@ from capstan.resources import (
     dataset_sources,
     dataset_sparse,
     dataset_threads,
+    dataset_windows,
 )
 
 INFINITE, UNKNOWN = -1, -2
@@ -92,7 +93,7 @@ _COUNTS: Mapping[type[dataset.Dataset], Callable[[Any], int]] = {
     dataset_sources.Tensors: lambda plan: 1,
     dataset_sources.Slices: lambda plan: len(plan.components[0]),
     dataset_sources.Range: lambda plan: len(plan.values),
-    dataset_batch.Rows: lambda plan: len(plan.rows),
+    dataset_windows.Rows: lambda plan: len(plan.rows),
     dataset_choice.Random: lambda plan: INFINITE,
     **dict.fromkeys(
         (
@@ -112,8 +113,9 @@ _COUNTS: Mapping[type[dataset.Dataset], Callable[[Any], int]] = {
     dataset_order.Skip: _skipped,
     dataset_order.Shard: _scaled(lambda plan, count: len(range(plan.index, count, plan.count))),
     dataset_batch.Batch: _scaled(_batches),
+    dataset_batch.MapAndBatch: _scaled(_batches),
     dataset_batch.PaddedBatch: _scaled(_batches),
-    dataset_batch.Window: _scaled(_windows),
+    dataset_windows.Window: _scaled(_windows),
     dataset_slices.Sliding: _scaled(_windows),
     dataset_slices.Split: _scaled(lambda plan, count: count * plan.count),
     dataset_slices.SparseRows: lambda plan: int(plan.shape[0]),

@@ -75,6 +75,23 @@ class Captured:
         return None if self.values else self.callee.over_blocks
 
 
+class Lasting(Captured):
+    """A function that cannot end its dataset. Its OutOfRangeError is an InvalidArgumentError."""
+
+    def bound(self, run: "Run") -> Callable[..., tuple[Any, ...]]:
+        function = Captured.bound(self, run)
+
+        def call(*arguments: Any) -> tuple[Any, ...]:
+            try:
+                return function(*arguments)
+            except StopIteration as end:
+                raise errors.InvalidArgumentError(
+                    None, None, f"Function invocation produced OutOfRangeError: {end.__cause__}"
+                ) from end
+
+        return call
+
+
 def _without(
     function: Callable[..., tuple[Any, ...]], values: Element
 ) -> Callable[..., tuple[Any, ...]]:

@@ -1,4 +1,4 @@
-"""The datasets that combine elements, or take them apart: batch, padded_batch, window, unbatch."""
+"""The datasets that combine elements, or take them apart: batch, padded_batch, unbatch."""
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
@@ -9,8 +9,8 @@ import numpy as np
 
 from capstan import errors
 from capstan.core import dtypes, shapes
-from capstan.resources import dataset, dataset_sources, elements
-from capstan.resources.dataset import Block, Element, Run, Spec
+from capstan.resources import dataset, dataset_sources
+from capstan.resources.dataset import Block, Element, Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +71,40 @@ class Batches(Iterator[Element]):
             self._run.check()
             wanted = min(wanted + dataset.MANY_ELEMENTS, self._size)
             rows += itertools.islice(self._source, wanted - len(rows))
+        if len(rows) < self._least:
+            raise StopIteration
+        return self._stack(rows)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MapAndBatch(Batch):
+    """Batches of the results of a map. An error takes the place of the whole batch."""
+
+    def start(self, run: Run) -> Iterator[Element]:
+        blocks = self.source.blocks(run, self.size)
+        if blocks is not None:
+            return _Joined(blocks, self.size, self.drops_remainder, run)
+        source = self.source.start(run)
+        drops = self.drops_remainder
+        return _WholeBatches(source, self.size, self._stacked, run, drops_remainder=drops)
+
+
+class _WholeBatches(Batches):
+    """Takes `size` elements or errors at a time. The first error in a batch is raised."""
+
+    def __next__(self) -> Element:
+        rows: list[Element] = []
+        faults: list[Exception] = []
+        for _ in range(self._size):
+            self._run.check()
+            try:
+                rows.append(next(self._source))
+            except StopIteration:
+                break
+            except Exception as fault:  # noqa: BLE001 - raised in the place of the batch
+                faults.append(fault)
+        if faults:
+            raise faults[0]
         if len(rows) < self._least:
             raise StopIteration
         return self._stack(rows)
@@ -210,80 +244,3 @@ class Unbatch(dataset.Unary):
                     f"had size {sizes[0]} but component {index} had size, {size}.",
                 )
         return iter(tuple(dataset_sources.Slices(self.spec, element).start(Run())))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Window(dataset.Unary):
-    """Elements that are datasets, one per component, with `size` consecutive values each.
-
-    A window begins `shift` elements after the previous window, and takes every `stride`-th element.
-    """
-
-    size: int
-    shift: int
-    stride: int
-    drops_remainder: bool
-
-    @property
-    def may_block(self) -> bool:
-        return self.source.may_block or self.size * self.stride > dataset.MANY_ELEMENTS
-
-    def start(self, run: Run) -> Iterator[Element]:
-        return map(self._windows, window_rows(self, run))
-
-    def _windows(self, rows: Sequence[Element]) -> Element:
-        return tuple(
-            elements.scalar(
-                Rows(_component(self.source.spec, index), tuple((row[index],) for row in rows))
-            )
-            for index in range(len(self.source.spec.types))
-        )
-
-
-def window_rows(window: Window, run: Run) -> Iterator[Sequence[Element]]:
-    """Begin a pass over the lists of the elements of each window."""
-    return _Rows(window.source.start(run), window, run)
-
-
-class _Rows(Iterator[Sequence[Element]]):
-    """The elements of each window. It goes on after an error of its source."""
-
-    def __init__(self, source: Iterator[Element], window: Window, run: Run) -> None:
-        self._source, self._window, self._run = source, window, run
-        self._reach = (window.size - 1) * window.stride + 1
-        self._held: list[Element] = []
-        self._to_drop = 0
-
-    def __next__(self) -> Sequence[Element]:
-        held, reach = self._held, self._reach
-        try:
-            while len(held) < reach + self._to_drop:
-                self._run.check()
-                held.append(next(self._source))
-        except StopIteration:
-            pass
-        del held[: self._to_drop]
-        self._to_drop = 0
-        if not held or (len(held) < reach and self._window.drops_remainder):
-            raise StopIteration
-        self._to_drop = self._window.shift
-        return held[: reach : self._window.stride]
-
-
-def _component(spec: Spec, index: int) -> Spec:
-    return Spec((spec.types[index],), (spec.shapes[index],))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows(dataset.Dataset):
-    """The elements `rows`."""
-
-    spec: Spec
-    rows: tuple[Element, ...]
-
-    def __post_init__(self) -> None:
-        for row in self.rows:
-            elements.freeze(row)
-
-    def start(self, run: Run) -> Iterator[Element]:
-        return iter(self.rows)

@@ -117,11 +117,13 @@ def dataset_in(results: Element) -> Dataset:
 class Interleave(_Calling):
     """The elements of the datasets that the function returns, `block` elements of each in turn.
 
-    `cycle` datasets are open at a time (interleave_dataset_op.cc).
+    `cycle` datasets are open at a time ({interleave,parallel_interleave}_dataset_op.cc). If
+    `is_parallel`, an error takes the place of an element, or of the elements of a dataset.
     """
 
     cycle: int
     block: int
+    is_parallel: bool = False
 
     @property
     def may_block(self) -> bool:
@@ -133,12 +135,15 @@ class Interleave(_Calling):
             run,
             self.cycle,
             self.block,
+            is_parallel=self.is_parallel,
         )
 
 
 class _Interleaved(Iterator[Element]):
-    def __init__(self, made: Iterator[Element], run: Run, cycle: int, block: int) -> None:
-        self._made, self._run, self._block = made, run, block
+    def __init__(
+        self, made: Iterator[Element], run: Run, cycle: int, block: int, *, is_parallel: bool
+    ) -> None:
+        self._made, self._run, self._block, self._is_parallel = made, run, block, is_parallel
         self._open: list[Iterator[Element] | None] = [None] * cycle
         self._place = 0
         self._taken = 0
@@ -152,25 +157,47 @@ class _Interleaved(Iterator[Element]):
                 if self._taken == self._block:
                     self._advance()
                     continue
-                self._taken += 1
+                if self._is_parallel:
+                    self._taken += 1
                 for element in current:
+                    self._taken += not self._is_parallel
                     return element
                 self._open[self._place] = None
                 self._advance()
             elif not self._is_over:
-                for results in self._made:
-                    self._open[self._place] = dataset_in(results).start(self._run)
-                    break
-                else:
-                    self._is_over = True
+                self._open[self._place] = self._following()
             elif any(self._open):
                 self._advance()
             else:
                 raise StopIteration
 
+    def _following(self) -> Iterator[Element] | None:
+        """Begin the next dataset, or return None at the end."""
+        try:
+            for results in self._made:
+                return dataset_in(results).start(self._run)
+        except Exception as fault:
+            if not self._is_parallel:
+                raise
+            return _Failing(fault)
+        self._is_over = True
+        return None
+
     def _advance(self) -> None:
         self._place = (self._place + 1) % len(self._open)
         self._taken = 0
+
+
+class _Failing(Iterator[Element]):
+    """Raises an error once, and then ends."""
+
+    def __init__(self, fault: Exception) -> None:
+        self._faults = [fault]
+
+    def __next__(self) -> Element:
+        if self._faults:
+            raise self._faults.pop()
+        raise StopIteration
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.resources import dataset, dataset_batch, dataset_functions, elements
+from capstan.resources import dataset, dataset_functions, dataset_windows, elements
 from capstan.resources.dataset import Captured, Element, Run
 
 
@@ -69,7 +69,7 @@ class _Groups(Iterator[Element]):
         return self._sizes[key]
 
     def _window(self, key: int) -> Element:
-        rows = dataset_batch.Rows(self._spec, tuple(self._groups.pop(key)))
+        rows = dataset_windows.Rows(self._spec, tuple(self._groups.pop(key)))
         return self._reduce(np.int64(key), elements.scalar(rows))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from capstan import errors
 from capstan.core.arrays import Array
-from capstan.resources import dataset, dataset_batch
+from capstan.resources import dataset, dataset_batch, dataset_windows
 from capstan.resources.dataset import Element, Run, Spec
 
 
@@ -123,11 +123,11 @@ class Split(dataset.Unary):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sliding(dataset_batch.Window):
+class Sliding(dataset_windows.Window):
     """The windows as batches."""
 
     def start(self, run: Run) -> Iterator[Element]:
-        return map(self._stacked, dataset_batch.window_rows(self, run))
+        return map(self._stacked, dataset_windows.window_rows(self, run))
 
     def _stacked(self, rows: Sequence[Element]) -> Element:
         return dataset_batch.stacked(rows, self.spec.types)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from capstan import errors
 from capstan.core import dtypes
-from capstan.resources import dataset, dataset_batch, dataset_cache, dataset_functions, elements
+from capstan.resources import dataset, dataset_cache, dataset_functions, dataset_windows, elements
 from capstan.resources.dataset import Captured, Dataset, Element, Run, Spec
 
 _FILE = "elements.capstan"
@@ -90,12 +90,12 @@ class Saved(dataset.Dataset):
                 f"The folder {self.folder} holds no dataset that Capstan has saved. Save it with "
                 "Dataset.save on a task of Capstan that sees this folder",
             )
-        nothing = dataset_batch.Rows(self.spec, ())
+        nothing = dataset_windows.Rows(self.spec, ())
         return ordered(dataset_cache.FileCache(self.spec, nothing, name), self.order, run)
 
 
 def ordered(stored: Dataset, order: Captured, run: Run) -> Iterator[Element]:
     """Begin a pass over the dataset that `order` makes of the dataset of all parts."""
     parts: Sequence[Element] = ((elements.scalar(stored),),)
-    of_parts = elements.scalar(dataset_batch.Rows(Spec((dtypes.variant,), ((),)), tuple(parts)))
+    of_parts = elements.scalar(dataset_windows.Rows(Spec((dtypes.variant,), ((),)), tuple(parts)))
     return dataset_functions.dataset_in(order.bound(run)(of_parts)).start(run)

@@ -1,6 +1,7 @@
 """Lookup tables: TensorFlow's HashTable and MutableHashTable (core/kernels/lookup_table_op.cc).
 
-A table maps a key to a value of the shape `value_shape`. Keys are numbers or strings.
+A table maps a key to a value of the shape `value_shape`. Keys are numbers or strings, or vectors
+of them in a table with a `key_shape`.
 """
 
 import abc
@@ -21,6 +22,8 @@ KIND: Final = "lookup table"
 
 class LookupTable(resource.Resource):
     """A table from keys to values. Thread-safe. No method blocks."""
+
+    key_shape: tuple[int, ...] = ()
 
     def __init__(
         self,
@@ -47,11 +50,12 @@ class LookupTable(resource.Resource):
         Raises:
             InvalidArgumentError: `default` has another shape.
         """
-        shape = (*keys.shape, *self.value_shape)
+        cells = self._keys(keys)
+        shape = self._value_shapes(keys)
         if default.shape == self.value_shape:
             with self._lock:
                 get, one = self._values.get, self._cells(default[np.newaxis])[0]
-                return self._array([get(key, one) for key in keys.ravel().tolist()], shape)
+                return self._array([get(key, one) for key in cells], shape)
         if default.shape != shape:
             raise _invalid(
                 f"Expected shape {shapes.show(self.value_shape)} or {shapes.show(shape)} for "
@@ -59,16 +63,17 @@ class LookupTable(resource.Resource):
             )
         with self._lock:
             get = self._values.get
-            each = self._cells(default.reshape(keys.size, *self.value_shape))
-            pairs = zip(keys.ravel().tolist(), each, strict=True)
+            each = self._cells(default.reshape(len(cells), *self.value_shape))
+            pairs = zip(cells, each, strict=True)
             return self._array([get(key, other) for key, other in pairs], shape)
 
     def export(self) -> tuple[Array, Array]:
         """Return all keys, and their values in the same order."""
         with self._lock:
             keys, values = list(self._values), list(self._values.values())
-        array = np.empty(len(keys), self.key_dtype.as_numpy_dtype)
-        array[:] = keys
+        array = np.empty((len(keys), *self.key_shape), self.key_dtype.as_numpy_dtype)
+        if keys:
+            array[:] = keys
         return array, self._array(values, (len(keys), *self.value_shape))
 
     def initialize(self, keys: Sequence[Any], values: Array) -> None:
@@ -90,6 +95,16 @@ class LookupTable(resource.Resource):
     @abc.abstractmethod
     def replace(self, keys: Array, values: Array) -> None:
         """Forget everything, and hold the given keys and values."""
+
+    def _keys(self, keys: Array) -> list[Any]:
+        """Return the keys in an array with any axes, as the table holds them."""
+        cells: list[Any] = keys.ravel().tolist()
+        return cells
+
+    def _value_shapes(self, keys: Array) -> tuple[int, ...]:
+        """Return the shape of the values of `keys`."""
+        axes = keys.shape[: keys.ndim - len(self.key_shape)]
+        return (*axes, *self.value_shape)
 
     def _cells(self, values: Array) -> list[Any]:
         """Return the values along the first axis, as the table holds them."""
@@ -155,28 +170,28 @@ class MutableHashTable(LookupTable):
     """A table that changes."""
 
     def insert(self, keys: Array, values: Array) -> None:
-        self._check(keys, values)
-        cells = self._cells(values.reshape(keys.size, *self.value_shape))
+        pairs = self._pairs(keys, values)
         with self._lock:
-            self._values.update(zip(keys.ravel().tolist(), cells, strict=True))
+            self._values.update(pairs)
 
     def remove(self, keys: Array) -> None:
         with self._lock:
-            for key in keys.ravel().tolist():
+            for key in self._keys(keys):
                 self._values.pop(key, None)
 
     def replace(self, keys: Array, values: Array) -> None:
-        self._check(keys, values)
-        cells = self._cells(values.reshape(keys.size, *self.value_shape))
+        pairs = self._pairs(keys, values)
         with self._lock:
-            self._values = dict(zip(keys.ravel().tolist(), cells, strict=True))
+            self._values = pairs
 
-    def _check(self, keys: Array, values: Array) -> None:
-        expected = (*keys.shape, *self.value_shape)
+    def _pairs(self, keys: Array, values: Array) -> dict[Any, Any]:
+        names, expected = self._keys(keys), self._value_shapes(keys)
         if values.shape != expected:
             raise _invalid(
                 f"Expected shape {shapes.show(expected)} for value, got {shapes.show(values.shape)}"
             )
+        cells = self._cells(values.reshape(len(names), *self.value_shape))
+        return dict(zip(names, cells, strict=True))
 
 
 class DenseHashTable(MutableHashTable):
@@ -189,18 +204,22 @@ class DenseHashTable(MutableHashTable):
     _reserved: tuple[Any, Any] = (None, None)
 
     def reserve(self, empty_key: Array, deleted_key: Array) -> None:
-        """Refuse two keys from now on.
+        """Refuse two keys from now on. All keys have the shape of these two.
 
         Raises:
-            InvalidArgumentError: a key is not a scalar, the keys are equal, or the table already
-                reserves other keys.
+            InvalidArgumentError: a key is neither a scalar nor a vector, the keys differ in shape
+                or are equal, or the table already reserves other keys.
         """
-        if empty_key.ndim or deleted_key.ndim:
+        if empty_key.ndim > 1:
             raise _invalid(
-                "Empty and deleted keys must be scalars, got shapes "
+                f"Empty key must be a scalar or a vector, got shape {shapes.show(empty_key.shape)}"
+            )
+        if empty_key.shape != deleted_key.shape:
+            raise _invalid(
+                "Empty and deleted keys must have same shape, got shapes: "
                 f"{shapes.show(empty_key.shape)} and {shapes.show(deleted_key.shape)}"
             )
-        keys = empty_key.item(), deleted_key.item()
+        keys = _key(empty_key), _key(deleted_key)
         if keys[0] == keys[1]:
             raise _invalid("Empty and deleted keys cannot be equal")
         with self._lock:
@@ -210,6 +229,7 @@ class DenseHashTable(MutableHashTable):
                     f"not {list(map(_shown, keys))}"
                 )
             self._reserved = keys
+            self.key_shape = empty_key.shape
 
     def find(self, keys: Array, default: Array) -> Array:
         self._check_keys(keys)
@@ -228,8 +248,36 @@ class DenseHashTable(MutableHashTable):
         self._check_keys(keys)
         super().remove(keys)
 
+    def replace(self, keys: Array, values: Array) -> None:
+        """Forget everything, and hold the given keys and values.
+
+        TensorFlow exports its buckets, in which a key is a row. The reserved keys are left out.
+        """
+        keys = keys.reshape(len(keys), *self.key_shape)
+        values = values.reshape(len(values), *self.value_shape)
+        pairs = self._pairs(keys, values)
+        with self._lock:
+            self._values = {key: value for key, value in pairs.items() if key not in self._reserved}
+
+    def _keys(self, keys: Array) -> list[Any]:
+        if self.key_shape and keys.shape[-1:] != self.key_shape:
+            raise _invalid(
+                f"Input key shape {shapes.show(keys.shape)} must end with the table's key shape "
+                f"{shapes.show(self.key_shape)}"
+            )
+        count = keys.shape[0] if keys.ndim else 1
+        (size,) = self.key_shape or (1,)
+        if keys.size != count * size:
+            raise _invalid(
+                f"Expected key shape {shapes.show((count, *self.key_shape))} got "
+                f"{shapes.show(keys.shape)}"
+            )
+        if not self.key_shape:
+            return super()._keys(keys)
+        return [tuple(row) for row in keys.reshape(count, size).tolist()]
+
     def _check_keys(self, keys: Array) -> None:
-        given = set(keys.ravel().tolist())
+        given = set(self._keys(keys))
         for kind, key in zip(("empty_key", "deleted_key"), self._reserved, strict=True):
             if key in given:
                 raise _invalid(f"Using the {kind} as a table key is not allowed")
@@ -243,7 +291,14 @@ def _column(cells: list[Any], dtype: Any) -> Array:
     return column
 
 
+def _key(array: Array) -> Any:
+    """Return a key as the table holds it: a scalar, or a tuple for a vector."""
+    return tuple(array.tolist()) if array.ndim else array.item()
+
+
 def _shown(cell: Any) -> str:
+    if isinstance(cell, tuple):
+        return f"[{','.join(map(_shown, cell))}]"
     return cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
 
 

@@ -232,8 +232,20 @@ class Master:
             raise faults[0]
 
     def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
-        """Return the devices that the session may use."""
-        return self._session(handle).list_devices()
+        """Return the devices that the session may use, or those of all tasks if `handle` is empty.
+
+        Blocks until every task has answered, if `handle` is empty.
+
+        Raises:
+            InvalidArgumentError: there is no such session.
+        """
+        if not handle:
+            tasks = self._roll_call.gather(config.SessionConfig(), cancellations.Cancellation())
+            return tuple(device for task in tasks for device in task.status.devices)
+        session = self._sessions.get(handle)
+        if session is None:
+            raise errors.InvalidArgumentError(None, None, _unknown(handle).message)
+        return session.list_devices()
 
     def close(self) -> None:
         """Close every session. End every `create_session` that waits. Called when the task ends."""

@@ -39,15 +39,33 @@ def import_meta_graph(
         OSError: the file does not exist or holds no MetaGraphDef.
         ValueError: the graph is not well-formed.
     """
+    saver, _ = import_meta_graph_with_return_elements(
+        meta_graph_or_file, clear_devices, import_scope, graph=graph, **arguments
+    )
+    return saver
+
+
+def import_meta_graph_with_return_elements(
+    meta_graph_or_file: Any,
+    clear_devices: bool = False,
+    import_scope: str | None = None,
+    *,
+    graph: graphs.Graph | None = None,
+    **arguments: Any,
+) -> tuple[savers.Saver | None, list[Any] | None]:
+    """Do what `import_meta_graph` does. Also return the operations and tensors in `arguments`.
+
+    These are the elements that the argument `return_elements` names, or None without it.
+    """
     meta = _read(meta_graph_or_file)
     with (graphs.get_default_graph() if graph is None else graph).as_default():
-        scope = _add(meta, import_scope, clear_devices=clear_devices, **arguments)
+        scope, elements = _add(meta, import_scope, clear_devices=clear_devices, **arguments)
         if meta.HasField("saver_def"):
-            return savers.Saver.from_proto(meta.saver_def, scope)
+            return savers.Saver.from_proto(meta.saver_def, scope), elements
         if variable_collections.global_variables():
-            return savers.Saver()
+            return savers.Saver(), elements
     logging.info("Saver not created because there are no variables in the graph to restore")
-    return None
+    return None, elements
 
 
 def import_scoped_meta_graph(
@@ -72,7 +90,7 @@ def import_scoped_meta_graph(
     """
     meta = _read(meta_graph_or_file)
     with (graphs.get_default_graph() if graph is None else graph).as_default() as around:
-        scope = _add(
+        scope, _ = _add(
             meta,
             import_scope,
             clear_devices=clear_devices,
@@ -116,8 +134,11 @@ def _add(
     unbound: str | None = "unbound_inputs",
     wanted: Callable[[str], bool] = lambda key: True,
     **arguments: Any,
-) -> str | None:
-    """Add a MetaGraphDef to the default graph. Return the scope of its operations."""
+) -> tuple[str | None, list[Any] | None]:
+    """Add a MetaGraphDef to the default graph.
+
+    Return the scope of its operations, and the elements that the caller asked for.
+    """
     _check_bound(meta, unbound, arguments.get("input_map") or {})
     if clear_devices:
         for node in meta.graph_def.node:
@@ -132,13 +153,13 @@ def _add(
     prefix = _Prefix(graph, scope)
     if meta.meta_info_def.HasField("stripped_op_list"):
         arguments.setdefault("producer_op_list", meta.meta_info_def.stripped_op_list)
-    importer.import_graph_def(meta.graph_def, name=name, **arguments)
+    elements = importer.import_graph_def(meta.graph_def, name=name, **arguments)
     known: dict[str, variables.Variable] = {}
     for key in sorted(meta.collection_def):
         if key != unbound and wanted(key):
             for member in _members(key, meta.collection_def[key], prefix, known):
                 graph.add_to_collection(key, member)
-    return scope
+    return scope, elements
 
 
 def _check_bound(meta: Any, key: str | None, input_map: dict[str, Any]) -> None:

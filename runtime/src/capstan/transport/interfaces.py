@@ -278,7 +278,11 @@ class MasterApi(Protocol):
         """
 
     def list_devices(self, handle: str) -> tuple[Device, ...]:
-        """Return the devices that the session may use."""
+        """Return the devices that the session may use, or those of all tasks if `handle` is empty.
+
+        Raises:
+            InvalidArgumentError: there is no such session.
+        """
 
 
 class WorkerApi(Protocol):

@@ -69,7 +69,7 @@ class _Table(tables.LookupInterface):
         with self._beside(name, "lookup_table_find", keys):
             keys = convert.convert_to_tensor(keys, self._key_dtype, "keys")
             values = raw.LookupTableFindV2(self.resource_handle, keys, default)
-        values.set_shape(shapes.concatenate(keys.get_shape().internal, self._value_shape.internal))
+        values.set_shape(self._shape_of_values(keys))
         return values
 
     def insert(self, keys: Any, values: Any, name: str | None = None) -> graphs.Operation:
@@ -97,9 +97,21 @@ class _Table(tables.LookupInterface):
             keys, values = raw.LookupTableExportV2(
                 self.resource_handle, Tkeys=self._key_dtype, Tvalues=self._value_dtype
             )
-        keys.set_shape([None])
+        keys.set_shape([None, *self._key_sizes])
         values.set_shape(shapes.concatenate((None,), self._value_shape.internal))
         return keys, values
+
+    @property
+    def _key_sizes(self) -> tuple[int | None, ...]:
+        """The static shape of a key. Only dense tables have keys that are not scalars."""
+        return ()
+
+    def _shape_of_values(self, keys: graphs.Tensor) -> Any:
+        """Return the static shape of the values of `keys`."""
+        sizes = keys.get_shape().internal
+        if sizes is not None:
+            sizes = sizes[: len(sizes) - len(self._key_sizes)]
+        return shapes.concatenate(sizes, self._value_shape.internal)
 
     def _beside(self, name: str | None, action: str, *values: Any) -> Any:
         """Enter a name scope. The table's operations run where the table is."""
@@ -159,10 +171,10 @@ class SharedMutableHashTable(_Table):
 class SharedDenseHashTable(_Table):
     """`tf.contrib.lookup.MutableDenseHashTable`: a table that does not take two of the keys.
 
-    `empty_key` and `deleted_key` are scalars that are never used as keys. `initial_num_buckets` is
-    a power of 2 from 4 on, and has no effect. `export` returns only the keys that were inserted,
-    while TensorFlow's also returns `empty_key` for each empty bucket. Tables with the same
-    `shared_name` on one task are one table.
+    `empty_key` and `deleted_key` are never used as keys. They are scalars, or vectors: the last
+    axis of keys is then a key. `initial_num_buckets` is a power of 2 from 4 on, and has no effect.
+    `export` returns only the keys that were inserted, while TensorFlow's also returns `empty_key`
+    for each empty bucket. Tables with the same `shared_name` on one task are one table.
     """
 
     def __init__(
@@ -182,15 +194,20 @@ class SharedDenseHashTable(_Table):
         super().__init__(key_dtype, value_dtype, default_value, shared_name, name, checkpoint)
 
     def _made(self, attrs: dict[str, Any]) -> graphs.Tensor:
-        keys = (
+        keys = [
             convert.convert_to_tensor(key, self._key_dtype, name)
             for key, name in zip(self._reserved, ("empty_key", "deleted_key"), strict=True)
-        )
+        ]
+        self._empty_key = keys[0]
         given = {name: value for name, value in attrs.items() if name != "key_dtype"}
         handle: graphs.Tensor = raw.MutableDenseHashTableV2(
             *keys, value_shape=self._value_shape, **given, **self._buckets
         )
         return handle
+
+    @property
+    def _key_sizes(self) -> tuple[int | None, ...]:
+        return self._empty_key.shape.internal or ()
 
 
 class DenseHashTable(SharedDenseHashTable):

@@ -149,7 +149,8 @@ class Parts(operand.RaggedOperand, composite.Composite):
         self, invariant: tensor_shape.TensorShape | None
     ) -> list[tensor_shape.TensorShape]:
         if invariant is None:
-            return [part.shape for part in self._parts()]
+            # The rows may change their lengths, so the number of their values is unknown.
+            invariant = self.shape
         count = self.ragged_rank
         if invariant.ndims is None:
             return [tensor_shape.TensorShape(None), *[tensor_shape.TensorShape([None])] * count]

@@ -10,7 +10,7 @@ from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, def
 from capstan.framework.ops import rules, typesets
 
 
-def gather_shape(ctx: ShapeContext) -> rules.Shapes:
+def _gather_shape(ctx: ShapeContext) -> rules.Shapes:
     """Infer the shape of the slices of the first input at the indices in the second input."""
     params, indices = shapes.with_rank_at_least(ctx.inputs[0], 1), ctx.inputs[1]
     return (shapes.concatenate(indices, None if params is None else params[1:]),)
@@ -89,7 +89,7 @@ def _gather_v2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     rest = raw.Slice(raw.Shape(front), raw.Reshape(raw.Rank(indices), [1]), [-1])
     rows = raw.Reshape(raw.Size(indices), [1])
     flat = raw.Reshape(front, raw.ConcatV2([rows, rest], 0))
-    summed = _sums(flat, indices, raw.GatherV2(raw.Shape(params), axis, 0), batch, raw)
+    summed = sums(flat, indices, raw.GatherV2(raw.Shape(params), axis, 0), batch, raw)
     back = raw.ConcatV2(
         [
             lead,
@@ -102,7 +102,7 @@ def _gather_v2(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return raw.Transpose(summed, back), None, None
 
 
-def _sums(rows: Any, indices: Any, size: Any, batch: int, raw: Raw) -> Any:
+def sums(rows: Any, indices: Any, size: Any, batch: int, raw: Raw) -> Any:
     """Return the sums of the rows with the same index, of `size` indices in each batch."""
     if not batch:
         return raw.UnsortedSegmentSum(rows, raw.Reshape(indices, [-1]), size)
@@ -200,7 +200,7 @@ define(
         ("params: Tparams", "indices: Tindices"),
         ("output: Tparams",),
         attrs={"validate_indices": True},
-        shape=gather_shape,
+        shape=_gather_shape,
         gradient=_gather,
         types={"Tindices": typesets.INDEX},
     )

@@ -164,7 +164,9 @@ define(
     )
 )
 for _kind, (_name, _gradient) in KINDS.items():
-    _types: dict[str, Any] = _INDICES | ({} if _kind == "Update" else {"T": typesets.NUMERIC})
+    _types: dict[str, Any] = _INDICES | (
+        {} if _kind == "Update" else {"T": typesets.changed(_kind)}
+    )
     define(
         OpDef(
             _name,

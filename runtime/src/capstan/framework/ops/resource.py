@@ -41,11 +41,27 @@ def _variable_shape(ctx: ShapeContext) -> rules.Shapes:
     return ((None if handle is None else len(handle),),)
 
 
+def _gather_shape(ctx: ShapeContext) -> rules.Shapes:
+    handle, indices = ctx.inputs
+    batch = ctx.attrs["batch_dims"]
+    if batch < 0:
+        raise ValueError(f"batch_dims is negative ({batch})")
+    handle = shapes.with_rank_at_least(handle, batch + 1)
+    indices = shapes.with_rank_at_least(indices, batch)
+    if handle is None or indices is None:
+        return (None,)
+    return ((*handle[:batch], *indices[batch:], *handle[batch + 1 :]),)
+
+
 def _gathered(op: Op, grads: Gradients, raw: Raw) -> Gradients:
-    handle, indices = op.inputs
+    (handle, indices), batch = op.inputs, op.get_attr("batch_dims")
     sizes = raw.VariableShape(handle)
     count = raw.Reshape(raw.Size(indices), [1])
-    values = raw.Reshape(grads[0], raw.ConcatV2([count, raw.Slice(sizes, [1], [-1])], 0))
+    inner = raw.Slice(sizes, [batch + 1], [-1])
+    values = raw.Reshape(grads[0], raw.ConcatV2([count, inner], 0))
+    if batch:
+        size = raw.Reshape(raw.Slice(sizes, [batch], [1]), [])
+        return indexing.sums(values, indices, size, batch, raw), None
     return indexed_slices.IndexedSlices(values, raw.Reshape(indices, [-1]), sizes), None
 
 
@@ -134,21 +150,21 @@ define(
         ("resource: resource", "indices: Tindices"),
         ("output: dtype",),
         attrs={"dtype": dtypes.DType, "batch_dims": 0, "validate_indices": True},
-        shape=indexing.gather_shape,
+        shape=_gather_shape,
         gradient=_gathered,
         effect=facts.reads("resource"),
         types={"Tindices": typesets.INDEX},
     )
 )
-for _name in (f"ResourceScatter{_kind}" for _kind in state.SCATTERS):
+for _kind in state.SCATTERS:
     define(
         OpDef(
-            _name,
+            f"ResourceScatter{_kind}",
             ("resource: resource", "indices: Tindices", "updates: dtype"),
             shape=_scattered,
             effect=facts.changes_values("resource"),
             types={"Tindices": typesets.INDEX}
-            | ({} if _name == "ResourceScatterUpdate" else {"dtype": typesets.NUMERIC}),
+            | ({} if _kind == "Update" else {"dtype": typesets.changed(_kind)}),
         )
     )
 

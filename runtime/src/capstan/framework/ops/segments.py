@@ -166,10 +166,10 @@ for _name, (_types, _gradient) in _SORTED.items():
             types={"T": _types, "Tindices": typesets.INDEX},
         )
     )
-for _name, _gradient in (
-    ("UnsortedSegmentMax", _unsorted_extreme),
-    ("UnsortedSegmentMin", _unsorted_extreme),
-    ("UnsortedSegmentProd", _unsorted_product),
+for _name, _types, _gradient in (
+    ("UnsortedSegmentMax", typesets.NUMERIC, _unsorted_extreme),
+    ("UnsortedSegmentMin", typesets.NUMERIC, _unsorted_extreme),
+    ("UnsortedSegmentProd", typesets.NUMBERS, _unsorted_product),
 ):
     define(
         OpDef(
@@ -180,7 +180,7 @@ for _name, _gradient in (
             shape=unsorted_shape,
             gradient=_gradient,
             types={
-                "T": typesets.NUMERIC,
+                "T": _types,
                 "Tindices": typesets.INDEX,
                 "Tnumsegments": typesets.INDEX,
             },

@@ -90,18 +90,18 @@ for _name in ("AssignAdd", "AssignSub"):
     )
 SCATTERS = ("Add", "Sub", "Mul", "Div", "Min", "Max", "Update")
 """The kinds of changes of rows. Each has an op, and one for resource variables."""
-for _name in (f"Scatter{_kind}" for _kind in SCATTERS):
+for _kind in SCATTERS:
     define(
         OpDef(
-            _name,
+            f"Scatter{_kind}",
             ("ref: Ref(T)", "indices: Tindices", "updates: T"),
             ("output_ref: Ref(T)",),
-            attrs={"use_locking": _name == "ScatterUpdate"},
+            attrs={"use_locking": _kind == "Update"},
             shape=_scatter_shape,
             # TensorFlow says nothing about the gradient of ScatterUpdate.
-            not_differentiable=_name != "ScatterUpdate",
+            not_differentiable=_kind != "Update",
             effect=facts.changes_values("ref"),
             types={"Tindices": typesets.INDEX}
-            | ({} if _name == "ScatterUpdate" else {"T": typesets.NUMERIC}),
+            | ({} if _kind == "Update" else {"T": typesets.changed(_kind)}),
         )
     )

@@ -24,3 +24,8 @@ FIELD: Final = (*SIGNED, *COMPLEX)
 NUMBERS: Final = (*NUMERIC, *COMPLEX)
 """All types that can be added and multiplied. Complex numbers have no order."""
 QUANTIZED: Final = (dtypes.qint8, dtypes.quint8, dtypes.qint32, dtypes.qint16, dtypes.quint16)
+
+
+def changed(kind: str) -> tuple[dtypes.DType, ...]:
+    """Return the types of the scatter ops of a kind, such as "Add". Only numbers have a maximum."""
+    return NUMERIC if kind in ("Min", "Max") else NUMBERS

@@ -4,11 +4,12 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
-from capstan.api import file_io, logging
+from capstan.api import file_io, logging, variable_collections
 from capstan.core import saved_model_messages
 from capstan.framework import graph as graphs
 from capstan.resources import file_names, files
 from capstan.train import import_graph
+from capstan.train import saver as savers
 from capstan.train.saved_model import assets, constants
 
 
@@ -90,17 +91,34 @@ class SavedModelLoader:
         tags: Iterable[str],
         import_scope: str | None = None,
         **saver_kwargs: Any,
-    ) -> Any:
-        """Add the graph with `tags` to `graph`. Return its saver, or None without variables."""
-        meta = self.get_meta_graph_def_from_tags(tags)
-        with graph.as_default():
-            return import_graph.import_meta_graph(meta, import_scope=import_scope, **saver_kwargs)
+    ) -> tuple[Any, list[Any] | None]:
+        """Add the graph with `tags` to `graph`.
 
-    def restore_variables(self, sess: Any, saver: Any) -> None:
-        """Restore the variables, unless `saver` is None. Blocks."""
-        if saver is None:
-            logging.info("The specified SavedModel has no variables; no checkpoints were restored.")
-        else:
+        Return its saver, or None without variables, and the operations and tensors that
+        `return_elements` in `saver_kwargs` names, or None.
+        """
+        meta = self.get_meta_graph_def_from_tags(tags)
+        return import_graph.import_meta_graph_with_return_elements(
+            meta, import_scope=import_scope, graph=graph, **saver_kwargs
+        )
+
+    def restore_variables(self, sess: Any, saver: Any, import_scope: str | None = None) -> None:
+        """Restore the variables, if there are any in `import_scope`. Blocks.
+
+        Raises:
+            ValueError: there are variables, but `saver` is no Saver.
+        """
+        with sess.graph.as_default():
+            if saver is None and not variable_collections.all_saveable_objects(import_scope):
+                logging.info(
+                    "The specified SavedModel has no variables; no checkpoints were restored."
+                )
+                return
+            if not isinstance(saver, savers.Saver):
+                raise ValueError(  # noqa: TRY004 - TensorFlow's error
+                    f"SavedModelLoader.restore_variables: {saver!r} is no tf.train.Saver, and the "
+                    "graph has variables. Pass the saver that load_graph returns"
+                )
             saver.restore(sess, self.variables_path)
 
     def run_init_ops(self, sess: Any, tags: Iterable[str], import_scope: str | None = None) -> None:
@@ -118,8 +136,8 @@ class SavedModelLoader:
     ) -> Any:
         """Do what the function `load` does."""
         chosen = set(tags)
-        saver = self.load_graph(sess.graph, chosen, import_scope, **saver_kwargs)
-        self.restore_variables(sess, saver)
+        saver, _ = self.load_graph(sess.graph, chosen, import_scope, **saver_kwargs)
+        self.restore_variables(sess, saver, import_scope)
         self.run_init_ops(sess, chosen, import_scope)
         return self.get_meta_graph_def_from_tags(chosen)
 

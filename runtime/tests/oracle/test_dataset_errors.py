@@ -1,0 +1,139 @@
+"""After an error, a dataset goes on with the elements that follow in TensorFlow."""
+
+from collections.abc import Callable
+from typing import Any
+
+import genuine
+import numpy as np
+import pytest
+
+import capstan
+
+pytestmark = genuine.MARKS
+
+Make = Callable[[Any], Any]
+
+
+def outcomes(tf: Any, make: Make) -> list[Any]:
+    """Return the elements of a dataset and the kinds of its errors, up to the end."""
+    found: list[Any] = []
+    with tf.Graph().as_default(), tf.Session() as session:
+        following = tf.data.make_one_shot_iterator(make(tf)).get_next()
+        while "OutOfRangeError" not in found:
+            try:
+                found.append(np.round(session.run(following), 4).tolist())
+            except tf.errors.OpError as error:
+                found.append(type(error).__name__)
+    return found
+
+
+def failing(tf: Any, count: int, *places: int) -> Any:
+    """Return the numbers up to `count`. The elements at `places` are errors."""
+
+    def checked(x: Any) -> Any:
+        number = tf.cast(x, tf.float32)
+        product = tf.constant(1.0)
+        for place in places:
+            product *= number - place
+        with tf.control_dependencies([tf.check_numerics(1.0 / product, "an error")]):
+            return tf.identity(x)
+
+    return tf.data.Dataset.range(count).map(checked)
+
+
+def windows(count: int, places: tuple[int, ...], *arguments: Any, **options: Any) -> Make:
+    def make(tf: Any) -> Any:
+        windowed = failing(tf, count, *places).window(*arguments, **options)
+        return windowed.flat_map(lambda window: window.batch(10))
+
+    return make
+
+
+WINDOWS = [
+    windows(8, (3,), 2),
+    windows(8, (3,), 3, shift=1),
+    windows(8, (3,), 3, shift=2, drop_remainder=True),
+    windows(10, (3,), 2, shift=1, stride=2),
+    windows(10, (3,), 2, shift=3),
+    windows(10, (2,), 2, shift=3),
+    windows(10, (2, 3), 2, shift=1),
+    windows(6, (0,), 3, shift=1),
+    windows(6, (5,), 3, shift=1),
+]
+
+
+@pytest.mark.parametrize("make", WINDOWS)
+def test_each_window_with_an_error_fails(v1: Any, make: Make) -> None:
+    assert outcomes(capstan, make) == outcomes(v1, make)
+
+
+SOURCES = {
+    "of the input": lambda tf: (
+        failing(tf, 5, 2),
+        lambda x: tf.data.Dataset.range(10 * x, 10 * x + 3),
+    ),
+    "of the function": lambda tf: (
+        tf.data.Dataset.range(4),
+        lambda x: tf.data.Dataset.range(tf.div(10 * x * (x - 1), x - 1), 10 * x + 3),
+    ),
+    "of an element": lambda tf: (
+        tf.data.Dataset.range(4),
+        lambda x: failing(tf, 4, 2).map(lambda y: 10 * x + y),
+    ),
+}
+
+
+@pytest.mark.parametrize("cycle", [2, 3])
+@pytest.mark.parametrize(
+    ("kind", "block"),
+    # With blocks of 2, the order of TensorFlow's old op depends on the times of its threads.
+    [("plain", 1), ("plain", 2), ("with calls", 1), ("with calls", 2), ("parallel", 1)],
+)
+@pytest.mark.parametrize("name", SOURCES)
+def test_an_interleaving_keeps_its_order(
+    v1: Any, name: str, kind: str, cycle: int, block: int
+) -> None:
+    def make(tf: Any) -> Any:
+        source, function = SOURCES[name](tf)
+        if kind == "parallel":
+            interleave = tf.data.experimental.parallel_interleave
+            return source.apply(interleave(function, cycle_length=cycle, block_length=block))
+        calls = 2 if kind == "with calls" else None
+        return source.interleave(function, cycle, block, num_parallel_calls=calls)
+
+    assert outcomes(capstan, make) == outcomes(v1, make)
+
+
+@pytest.mark.parametrize("drops", [False, True])
+@pytest.mark.parametrize("options", [{}, {"num_parallel_calls": 2}, {"num_parallel_batches": 2}])
+@pytest.mark.parametrize("places", [(0,), (2,), (3,), (6,), (2, 3)])
+@pytest.mark.parametrize("error", [StopIteration, ValueError])
+def test_an_error_of_a_map_takes_the_place_of_its_batch(
+    v1: Any, error: type[Exception], places: tuple[int, ...], options: Any, drops: bool
+) -> None:
+    def called(value: Any) -> Any:
+        if int(value) in places:
+            raise error("an error of the program")
+        return np.float32(value)
+
+    def make(tf: Any) -> Any:
+        def function(x: Any) -> Any:
+            result = tf.py_func(called, [x], tf.float32)
+            result.set_shape([])
+            return result
+
+        batches = tf.data.experimental.map_and_batch(function, 2, drop_remainder=drops, **options)
+        return tf.data.Dataset.range(7).apply(batches)
+
+    assert outcomes(capstan, make) == outcomes(v1, make)
+
+
+def test_batches_of_a_map_are_counted_and_have_static_shapes(v1: Any) -> None:
+    found = []
+    for tf in (capstan, v1):
+        with tf.Graph().as_default(), tf.Session() as session:
+            batches = tf.data.experimental.map_and_batch(lambda x: (x, [x]), 3, drop_remainder=True)
+            dataset = tf.data.Dataset.range(7).apply(batches)
+            shapes = [each.as_list() for each in tf.data.get_output_shapes(dataset)]
+            found.append((shapes, session.run(tf.data.experimental.cardinality(dataset))))
+    assert found[0] == found[1]
