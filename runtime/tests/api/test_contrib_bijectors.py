@@ -205,8 +205,8 @@ WRONG: list[Any] = [
         NotImplementedError,
         "forward is not implemented: Inline",
     ),
-    (lambda d: d.WishartFull, AttributeError, "lacks this part"),
-    (lambda d: d.bijectors.RealNVP, AttributeError, "lacks this part"),
+    (lambda d: d.QuantizedDistribution, AttributeError, "lacks this part"),
+    (lambda d: d.bijectors.Ordered, AttributeError, "lacks this part"),
     (lambda _: tf.distributions.Cauchy, AttributeError, "lacks this part"),
 ]
 
