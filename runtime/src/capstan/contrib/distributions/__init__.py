@@ -62,6 +62,15 @@ from capstan.contrib.distributions.mvn_tril import (
 from capstan.contrib.distributions.mvn_tril import MultivariateNormalTriL as MultivariateNormalTriL
 from capstan.contrib.distributions.negative_binomial import NegativeBinomial as NegativeBinomial
 from capstan.contrib.distributions.one_hot_categorical import OneHotCategorical as OneHotCategorical
+from capstan.contrib.distributions.parameters import fill_triangular as fill_triangular
+from capstan.contrib.distributions.parameters import (
+    fill_triangular_inverse as fill_triangular_inverse,
+)
+from capstan.contrib.distributions.parameters import matrix_diag_transform as matrix_diag_transform
+from capstan.contrib.distributions.parameters import (
+    reduce_weighted_logsumexp as reduce_weighted_logsumexp,
+)
+from capstan.contrib.distributions.parameters import softplus_inverse as softplus_inverse
 from capstan.contrib.distributions.poisson import Poisson as Poisson
 from capstan.contrib.distributions.relaxed_bernoulli import RelaxedBernoulli as RelaxedBernoulli
 from capstan.contrib.distributions.relaxed_one_hot_categorical import (
