@@ -146,6 +146,26 @@ def test_probabilities_of_a_normal_vector() -> None:
     np.testing.assert_allclose(special.softmax([*x[0], 0]), probs[0])
 
 
+def test_chains_and_inverses_change_the_sizes_of_events() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        softmax = BIJECTORS.SoftmaxCentered()
+        chain = BIJECTORS.Chain([softmax, BIJECTORS.Exp(), softmax])
+        inverse = BIJECTORS.Invert(chain)
+        size = tf.placeholder_with_default([3], [1])
+        found = session.run(
+            [
+                *(chain.forward_event_shape_tensor(size), chain.inverse_event_shape_tensor(size)),
+                *(
+                    inverse.forward_event_shape_tensor(size),
+                    inverse.inverse_event_shape_tensor(size),
+                ),
+            ]
+        )
+        assert chain.forward_event_shape([3]).as_list() == [5]
+        assert inverse.forward_event_shape([3]).as_list() == [1]
+    np.testing.assert_array_equal(np.ravel(found), [5, 1, 1, 5])
+
+
 @pytest.mark.parametrize(
     ("build", "error", "message"),
     [
