@@ -168,6 +168,20 @@ WRONG: list[Any] = [
         "2 vs. 1",
     ),
     (
+        lambda d: d.Mixture(
+            d.Categorical(tf.placeholder(tf.float32, [None])), [d.Normal(0.0, 1.0)]
+        ),
+        ValueError,
+        "Could not infer number of classes",
+    ),
+    (
+        lambda d: d.TransformedDistribution(
+            d.Normal(0.0, 1.0), event_shape=tf.placeholder(tf.int32)
+        ),
+        ValueError,
+        "event_shape must be known while the graph is built",
+    ),
+    (
         lambda d: d.MixtureSameFamily(d.Categorical([0.0, 1.0]), d.Normal([0.0] * 3, 1.0)),
         ValueError,
         "does not equal",
@@ -205,8 +219,8 @@ WRONG: list[Any] = [
         NotImplementedError,
         "forward is not implemented: Inline",
     ),
-    (lambda d: d.WishartFull, AttributeError, "lacks this part"),
-    (lambda d: d.bijectors.RealNVP, AttributeError, "lacks this part"),
+    (lambda d: d.QuantizedDistribution, AttributeError, "lacks this part"),
+    (lambda d: d.bijectors.Ordered, AttributeError, "lacks this part"),
     (lambda _: tf.distributions.Cauchy, AttributeError, "lacks this part"),
 ]
 

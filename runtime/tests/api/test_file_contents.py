@@ -52,3 +52,37 @@ def test_a_file_of_mode_r_plus_is_made_if_it_is_written_first(tmp_path: pathlib.
     assert file.tell() == 4
     with pytest.raises(tf.errors.NotFoundError):
         file_io.FileIO(str(tmp_path / "other"), "r+").read()
+
+
+@pytest.mark.parametrize(
+    ("mode", "content"), [("w+", "new\nlines"), ("r+", "new\nlines"), ("a+", "old\nnew\nlines")]
+)
+def test_reads_and_writes_have_positions_of_their_own(
+    tmp_path: pathlib.Path, mode: str, content: str
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old\n")
+    with tf.gfile.GFile(str(path), mode) as file:
+        file.write("new\n")
+        file.flush()
+        assert file.readline() == content.splitlines(keepends=True)[0]
+        place = file.tell()
+        file.write("lines")
+        assert file.tell() == place
+        file.flush()
+        assert file.read(100) == content[place:]
+        file.seek(0)
+        assert "".join(file.readlines()) == content
+        assert file.size() == len(content)
+    assert path.read_text() == content
+
+
+def test_a_file_that_is_read_first_is_made_empty_by_the_first_write(
+    tmp_path: pathlib.Path,
+) -> None:
+    path = tmp_path / "file"
+    path.write_text("old")
+    with tf.gfile.GFile(str(path), "w+") as file:
+        assert file.read() == "old"
+        file.write("ne")
+    assert path.read_text() == "ne"

@@ -79,6 +79,29 @@ def test_a_part_of_a_batch_may_have_no_example() -> None:
     assert np.isfinite(model.get_weights()[0]).all()
 
 
+@pytest.mark.parametrize("kind", ["fused", "plain", "renormalized"])
+def test_a_replica_without_an_example_leaves_the_averages_of_batches_alone(kind: str) -> None:
+    values = np.float32([2, 4, 6, 8, 10]).reshape(-1, 1, 1, 1)
+
+    def make() -> Any:
+        options: dict[str, Any] = {"renorm": True} if kind == "renormalized" else {}
+        layer = keras.layers.BatchNormalization(
+            momentum=0.5, fused=kind == "fused", input_shape=(1, 1, 1), **options
+        )
+        return keras.Sequential([layer, keras.layers.Flatten(), keras.layers.Dense(1)])
+
+    strategy = mirrored(2)
+    model = compiled(strategy, lambda: "sgd", make)
+    history = model.fit(values, values.reshape(-1, 1), 4, shuffle=False, verbose=0)
+    assert np.isfinite(history.history["loss"]).all()
+    assert all(np.isfinite(each).all() for each in model.get_weights())
+    # The second batch has one example, which the first replica gets.
+    expected = [(0 + 3) / 4 + 10 / 2, (0 + 7) / 2]
+    copies = list(strategy.unwrap(model.layers[0].moving_mean))
+    found = keras.backend.get_session().run(copies)
+    np.testing.assert_allclose(np.ravel(found), expected)
+
+
 def test_a_dataset_and_weights_of_examples_are_divided_too() -> None:
     found = []
     weights = np.linspace(0.0, 2.0, 32).astype(np.float32)

@@ -306,6 +306,8 @@ def test_one_hot_has_the_type_of_its_values() -> None:
 def test_shapes_broadcast_statically_and_in_the_step() -> None:
     assert array_ops.broadcast_static_shape([2, 1], [3]).as_list() == [2, 3]
     np.testing.assert_array_equal(run(array_ops.broadcast_dynamic_shape([2, 1], [3])), [2, 3])
+    with pytest.raises(ValueError, match=r"Incompatible shapes for broadcasting: \(2,\) and"):
+        array_ops.broadcast_static_shape([2], [3])
 
 
 # --- lookups and masks

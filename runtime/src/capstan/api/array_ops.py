@@ -140,9 +140,11 @@ def broadcast_static_shape(shape_x: Any, shape_y: Any) -> tensor_shape.TensorSha
     Raises:
         ValueError: the shapes do not broadcast.
     """
-    return tensor_shape.TensorShape(
-        shapes.broadcast(tensor_shape.to_shape(shape_x), tensor_shape.to_shape(shape_y))
-    )
+    x, y = tensor_shape.TensorShape(shape_x), tensor_shape.TensorShape(shape_y)
+    try:
+        return tensor_shape.TensorShape(shapes.broadcast(x.internal, y.internal))
+    except ValueError:
+        raise ValueError(f"Incompatible shapes for broadcasting: {x} and {y}") from None
 
 
 def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Any:

@@ -21,6 +21,8 @@ class GFile:
     """An open file. It is opened at the first read or write, and is not thread-safe.
 
     `mode` is `r`, `w`, `a`, `r+`, `w+` or `a+`, with `b` for bytes. Without `b`, reads return text.
+    As in TensorFlow, reads begin at the start of the file, whatever was written. The first write
+    makes the file empty, unless the mode is `a` or `a+`.
     A GFile is a context manager and an iterator over lines, which keep their line breaks.
 
     Raises:
@@ -32,7 +34,8 @@ class GFile:
         self._mode = mode
         self._is_binary = "b" in mode
         self._access = mode.replace("b", "")
-        self._file: BinaryIO | None = None
+        self._reader: BinaryIO | None = None
+        self._writer: BinaryIO | None = None
         if self._access not in _MODES:
             raise errors.InvalidArgumentError(
                 None, None, "mode is not 'r' or 'w' or 'a' or 'r+' or 'w+' or 'a+'"
@@ -46,23 +49,30 @@ class GFile:
     def mode(self) -> str:
         return self._mode
 
-    def _opened(self, *, to_write: bool) -> BinaryIO:
-        """Open the file if it is not open.
+    def _to_read(self) -> BinaryIO:
+        """Return the file, opened to be read. All that was written can be read.
 
         Raises:
-            PermissionDeniedError: the mode does not allow the access.
+            PermissionDeniedError: the mode does not allow reads.
         """
-        allowed = ("a", "w", "r+", "a+", "w+") if to_write else ("r", "r+", "a+", "w+")
-        if self._access not in allowed:
-            purpose = "writing" if to_write else "reading"
-            raise errors.PermissionDeniedError(None, None, f"File isn't open for {purpose}")
-        if self._file is None:
-            # As in TensorFlow, a file of mode r+ is made, or made empty, if it is written first.
-            access = "w+" if to_write and self._access == "r+" else self._access
-            self._file = files.open_file(text(self._name), f"{access}b")
-            if self._access == "a+":
-                self._file.seek(0)
-        return self._file
+        if self._access in ("w", "a"):
+            raise errors.PermissionDeniedError(None, None, "File isn't open for reading")
+        self.flush()
+        if self._reader is None:
+            self._reader = files.open_file(text(self._name), "rb")
+        return self._reader
+
+    def _to_write(self) -> BinaryIO:
+        """Return the file, opened to be written. The first write makes it empty, unless it appends.
+
+        Raises:
+            PermissionDeniedError: the mode does not allow writes.
+        """
+        if self._access == "r":
+            raise errors.PermissionDeniedError(None, None, "File isn't open for writing")
+        if self._writer is None:
+            self._writer = files.open_file(text(self._name), "ab" if "a" in self._access else "wb")
+        return self._writer
 
     def _converted(self, value: bytes) -> Any:
         return value if self._is_binary else value.decode()
@@ -73,13 +83,13 @@ class GFile:
 
     def read(self, n: int = -1) -> Any:
         """Return the next `n` bytes, or all that are left."""
-        file = self._opened(to_write=False)
+        file = self._to_read()
         with files.translated(text(self._name)):
             return self._converted(file.read(n))
 
     def readline(self) -> Any:
         """Return the next line with its line break, or an empty string at the end of the file."""
-        file = self._opened(to_write=False)
+        file = self._to_read()
         with files.translated(text(self._name)):
             return self._converted(file.readline())
 
@@ -88,7 +98,7 @@ class GFile:
 
     def write(self, file_content: Any) -> None:
         """Write text, as UTF-8, or bytes."""
-        file = self._opened(to_write=True)
+        file = self._to_write()
         with files.translated(text(self._name)):
             file.write(compat.as_bytes(file_content))
 
@@ -109,29 +119,30 @@ class GFile:
                 None,
                 f"Invalid whence argument: {whence}. Valid values are 0, 1, or 2.",
             )
-        file = self._opened(to_write=False)
+        file = self._to_read()
         with files.translated(text(self._name)):
             file.seek(offset if position is None else position, whence)  # type: ignore[arg-type]
 
     def tell(self) -> int:
-        """Return the position in the file in bytes."""
-        return self._opened(to_write=self._access in ("a", "w")).tell()
+        """Return the position of reads in bytes, or that of writes if the mode allows no reads."""
+        return (self._to_write() if self._access in ("a", "w") else self._to_read()).tell()
 
     def seekable(self) -> bool:
         return True
 
     def flush(self) -> None:
         """Hand all writes to the operating system."""
-        if self._file is not None:
+        if self._writer is not None:
             with files.translated(text(self._name)):
-                self._file.flush()
+                self._writer.flush()
 
     def close(self) -> None:
         """Close the file. A later read or write opens it again."""
-        if self._file is not None:
-            file, self._file = self._file, None
-            with files.translated(text(self._name)):
-                file.close()
+        opened, self._reader, self._writer = (self._reader, self._writer), None, None
+        for file in opened:
+            if file is not None:
+                with files.translated(text(self._name)):
+                    file.close()
 
     def __enter__(self) -> "GFile":
         return self
@@ -156,7 +167,7 @@ class GFile:
     next = __next__
 
     def __del__(self) -> None:
-        if getattr(self, "_file", None) is not None:
+        if hasattr(self, "_writer"):
             self.close()
 
 

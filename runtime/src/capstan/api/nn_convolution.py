@@ -100,8 +100,12 @@ def conv2d(
 ) -> Any:
     """Return the convolution of images with filters [height, width, channels, outputs].
 
+    Filters of a fraction of the channels of the images, such as a quarter, convolve as many groups
+    of channels. Each group has an equal part of the outputs.
+
     Raises:
         ValueError: the padding or format is unknown, or the shapes do not fit.
+        InvalidArgumentError: in the step, the strides or the dilations skip images or channels.
     """
     attrs = geometry(strides, padding, data_format, dilations)
     kernel = filter if filters is None else filters

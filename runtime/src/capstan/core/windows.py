@@ -66,10 +66,10 @@ def count(size: int, width: int, stride: int, dilation: int, padding: Padding) -
     """Return the number of windows over an axis of known size.
 
     Raises:
-        ValueError: a window has no element or is wider than the axis, or the stride is not
-            positive.
+        ValueError: a window has no element or is wider than the axis, or the stride or the dilation
+            is not positive.
     """
-    _check(width, stride)
+    _check(width, stride, dilation)
     reach = (width - 1) * dilation + 1
     padded = size if isinstance(padding, bytes) else size + sum(padding)
     if padding != b"SAME" and padded < reach:
@@ -81,10 +81,10 @@ def over(size: int, width: int, stride: int, dilation: int, padding: Padding) ->
     """Return the windows over an axis. An axis that is a bit too small has no windows.
 
     Raises:
-        ValueError: the windows have no element or are too wide for the axis, or the stride is not
-            positive.
+        ValueError: the windows have no element or are too wide for the axis, or the stride or the
+            dilation is not positive.
     """
-    _check(width, stride)
+    _check(width, stride, dilation)
     reach = (width - 1) * dilation + 1
     if padding == b"SAME":
         number = -(-size // stride)
@@ -100,11 +100,13 @@ def over(size: int, width: int, stride: int, dilation: int, padding: Padding) ->
     return Windows(size, width, stride, dilation, before, number)
 
 
-def _check(width: int, stride: int) -> None:
+def _check(width: int, stride: int, dilation: int) -> None:
     if width <= 0:
         raise ValueError(f"A window must have at least one element, but its size is {width}")
     if stride <= 0:
         raise ValueError(f"Stride must be > 0, but got {stride}")
+    if dilation <= 0:
+        raise ValueError(f"Dilation rate must be >= 1, but got {dilation}")
 
 
 def axes_of(data_format: bytes | str) -> tuple[int, int, int]:

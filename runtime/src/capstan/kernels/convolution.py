@@ -13,6 +13,7 @@ import numpy as np
 from capstan.core import dtypes, windows
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import convolution_groups
 from capstan.kernels.convolution_geometry import Geometry
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
@@ -225,8 +226,8 @@ def in_single_precision(make: Callable[[NodeContext], Function]) -> Any:
 
 
 for _op, _make in (
-    ("Conv2D", _conv),
-    ("Conv2DBackpropFilter", _by_filter),
-    ("Conv2DBackpropInput", _by_input),
+    ("Conv2D", convolution_groups.forward(_conv)),
+    ("Conv2DBackpropFilter", convolution_groups.by_filter(_by_filter)),
+    ("Conv2DBackpropInput", convolution_groups.by_input(_by_input)),
 ):
-    register(Kernel(_op, in_single_precision(_make)))
+    register(Kernel(_op, in_single_precision(convolution_groups.in_space(_make))))

@@ -75,6 +75,9 @@ def _sparse_loss(
 
 def _check(logits: Array, labels: Array) -> None:
     """Require a label for each row, and a class for each label that is in host memory."""
+    for name, value, rank in (("logits", logits, 2), ("labels", labels, 1)):
+        if value.ndim != rank:
+            raise invalid(f"{name} must be {rank}-D, but got shape {show(value.shape)}")
     if labels.shape != logits.shape[:1]:
         raise invalid(
             f"logits and labels must have the same first dimension, got logits shape "

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from capstan.core.arrays import Array
-from capstan.kernels import convolution, sums
+from capstan.kernels import convolution, convolution_groups, sums
 from capstan.kernels.convolution_geometry import Geometry
 from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
@@ -191,4 +191,4 @@ for _op, _make in (
     ("DepthwiseConv2dNativeBackpropFilter", _by_filter),
     ("DepthwiseConv2dNativeBackpropInput", _by_input),
 ):
-    register(Kernel(_op, convolution.in_single_precision(_make)))
+    register(Kernel(_op, convolution.in_single_precision(convolution_groups.in_space(_make))))

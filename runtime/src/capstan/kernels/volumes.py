@@ -11,6 +11,7 @@ import numpy as np
 from capstan.core import windows
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import convolution_groups
 from capstan.kernels.convolution import in_single_precision
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, vector
@@ -203,4 +204,4 @@ for _op, _make in (
     ("Conv3DBackpropFilterV2", _by_filter),
     ("Conv3DBackpropInputV2", _by_input),
 ):
-    register(Kernel(_op, in_single_precision(_make)))
+    register(Kernel(_op, in_single_precision(convolution_groups.in_space(_make))))

@@ -6,6 +6,7 @@ from typing import Any
 
 from capstan.api import (
     array_ops,
+    distribution_strategy,
     init_ops,
     math_ops,
     nn,
@@ -202,7 +203,7 @@ class CommonBatchNormalization(common.CommonLayer):
         outputs, mean, variance = smart_cond.smart_cond(training, trained, applied)
         if _is_python(training) and not training:
             return outputs, None, None
-        return outputs, mean, variance
+        return outputs, *self._of_examples(inputs, mean, variance)
 
     def _plain(self, inputs: Any, training: Any) -> Any:
         if self.virtual_batch_size is None:
@@ -224,7 +225,7 @@ class CommonBatchNormalization(common.CommonLayer):
             if self.adjustment is not None:
                 adjusted = batch_axes.adjusted(self.adjustment, inputs, training)
                 scale, offset = batch_axes.composed(*adjusted, scale, offset)
-            found = self._moments(inputs)
+            found = self._of_examples(inputs, *self._moments(inputs))
             moments = mean, variance = smart_cond.smart_cond(
                 training,
                 lambda: found,
@@ -257,6 +258,20 @@ class CommonBatchNormalization(common.CommonLayer):
         if is_virtual:
             del axes[1]  # Each part of the batch has moments of its own.
         return nn.moments(inputs, axes, keep_dims=is_virtual or len(self._axes) > 1)
+
+    def _of_examples(self, inputs: Any, mean: Any, variance: Any) -> tuple[Any, Any]:
+        """Return moments of a batch, or the moving averages for a replica that has no example.
+
+        The moments of nothing are NaN, and would spread to the weights of all replicas.
+        """
+        is_replica = distribution_strategy.get_strategy().num_replicas_in_sync > 1
+        if not is_replica or inputs.shape.is_fully_defined():
+            return mean, variance
+        is_any = raw.Greater(raw.Size(inputs), 0)
+        return (
+            raw.SelectV2(is_any, mean, self.moving_mean),
+            raw.SelectV2(is_any, variance, self.moving_variance),
+        )
 
     def _along(self, vector: Any, rank: int) -> Any:
         """Return a vector in a shape that broadcasts along the axis of the layer."""

@@ -99,7 +99,11 @@ class Description(operator_dispatch.LinearOperand, module.Module, abc.ABC):
 
     @property
     def shape(self) -> tensor_shape.TensorShape:
-        return tensor_shape.TensorShape(self._shape())
+        return tensor_shape.TensorShape(self._known_shape())
+
+    def _known_shape(self) -> shapes.Shape:
+        # The classes of programs return a TensorShape.
+        return tensor_shape.to_shape(self._shape())
 
     @abc.abstractmethod
     def _shape_tensor(self) -> Any:
@@ -108,14 +112,14 @@ class Description(operator_dispatch.LinearOperand, module.Module, abc.ABC):
     def shape_tensor(self, name: str = "shape_tensor") -> Any:
         """Return the shape as a tensor of int32: a constant if the shape is known."""
         with self._scope(name):
-            known = self._shape()
+            known = self._known_shape()
             if shapes.is_fully_defined(known):
                 return convert.constant(np.array(known, np.int32))
             return self._shape_tensor()
 
     @property
     def batch_shape(self) -> tensor_shape.TensorShape:
-        known = self._shape()
+        known = self._known_shape()
         return tensor_shape.TensorShape(None if known is None else known[:-2])
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Any:
@@ -145,7 +149,7 @@ class Description(operator_dispatch.LinearOperand, module.Module, abc.ABC):
         return self._dimension(-2)
 
     def _dimension(self, axis: int) -> dimension.Dimension:
-        known = self._shape()
+        known = self._known_shape()
         return dimension.Dimension(None if known is None else known[axis])
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Any:

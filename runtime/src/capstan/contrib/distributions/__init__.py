@@ -36,9 +36,19 @@ from capstan.api.distributions.student_t import (
     StudentTWithAbsDfSoftplusScale as StudentTWithAbsDfSoftplusScale,
 )
 from capstan.contrib.distributions import bijectors as bijectors
+from capstan.contrib.distributions.binomial import Binomial as Binomial
+from capstan.contrib.distributions.cauchy import Cauchy as Cauchy
+from capstan.contrib.distributions.chi2 import Chi2 as Chi2
+from capstan.contrib.distributions.chi2 import Chi2WithAbsDf as Chi2WithAbsDf
 from capstan.contrib.distributions.deterministic import Deterministic as Deterministic
 from capstan.contrib.distributions.deterministic import VectorDeterministic as VectorDeterministic
+from capstan.contrib.distributions.geometric import Geometric as Geometric
+from capstan.contrib.distributions.half_normal import HalfNormal as HalfNormal
 from capstan.contrib.distributions.independent import Independent as Independent
+from capstan.contrib.distributions.inverse_gamma import InverseGamma as InverseGamma
+from capstan.contrib.distributions.inverse_gamma import (
+    InverseGammaWithSoftplusConcentrationRate as InverseGammaWithSoftplusConcentrationRate,
+)
 from capstan.contrib.distributions.logistic import Logistic as Logistic
 from capstan.contrib.distributions.mixture import Mixture as Mixture
 from capstan.contrib.distributions.mixture_same_family import MixtureSameFamily as MixtureSameFamily
@@ -50,17 +60,31 @@ from capstan.contrib.distributions.mvn_tril import (
     MultivariateNormalFullCovariance as MultivariateNormalFullCovariance,
 )
 from capstan.contrib.distributions.mvn_tril import MultivariateNormalTriL as MultivariateNormalTriL
+from capstan.contrib.distributions.negative_binomial import NegativeBinomial as NegativeBinomial
 from capstan.contrib.distributions.one_hot_categorical import OneHotCategorical as OneHotCategorical
+from capstan.contrib.distributions.parameters import fill_triangular as fill_triangular
+from capstan.contrib.distributions.parameters import (
+    fill_triangular_inverse as fill_triangular_inverse,
+)
+from capstan.contrib.distributions.parameters import matrix_diag_transform as matrix_diag_transform
+from capstan.contrib.distributions.parameters import (
+    reduce_weighted_logsumexp as reduce_weighted_logsumexp,
+)
+from capstan.contrib.distributions.parameters import softplus_inverse as softplus_inverse
 from capstan.contrib.distributions.poisson import Poisson as Poisson
+from capstan.contrib.distributions.relaxed_bernoulli import RelaxedBernoulli as RelaxedBernoulli
 from capstan.contrib.distributions.relaxed_one_hot_categorical import (
     ExpRelaxedOneHotCategorical as ExpRelaxedOneHotCategorical,
 )
 from capstan.contrib.distributions.relaxed_one_hot_categorical import (
     RelaxedOneHotCategorical as RelaxedOneHotCategorical,
 )
+from capstan.contrib.distributions.sample_stats import percentile as percentile
 from capstan.contrib.distributions.transformed_distribution import (
     TransformedDistribution as TransformedDistribution,
 )
+from capstan.contrib.distributions.wishart import WishartCholesky as WishartCholesky
+from capstan.contrib.distributions.wishart import WishartFull as WishartFull
 from capstan.core import public
 
 

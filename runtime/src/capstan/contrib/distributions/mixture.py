@@ -49,7 +49,12 @@ class Mixture(Distribution):
         if self._static_event.ndims is None:
             raise ValueError("Mixture: the rank of the event shape of a component must be known")
         count = known_values.constant_value(cat.event_size)
-        if count is None or int(count) != len(components):
+        if count is None:
+            raise ValueError(
+                "Could not infer number of classes from cat and unable to compare this value to "
+                "the number of components passed in."
+            )
+        if int(count) != len(components):
             raise ValueError(f"cat.num_classes != len(components): {count} vs. {len(components)}")
         self._cat, self._components = cat, list(components)
         super().__init__(

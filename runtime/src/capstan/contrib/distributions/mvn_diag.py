@@ -54,7 +54,7 @@ class MultivariateNormalDiag(families.OfVectors):
                     "Use Normal, or give vectors"
                 )
             if validate_args:
-                message = "Singular: a standard deviation is 0."
+                message = "Singular operator: a standard deviation is 0."
                 check = check_ops.assert_none_equal(self._scale, 0, message=message)
                 self._scale = control_flow_ops.with_dependencies([check], self._scale)
             zero = raw.ZerosLike(self._scale)

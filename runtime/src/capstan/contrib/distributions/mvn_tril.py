@@ -54,7 +54,7 @@ class MultivariateNormalTriL(families.OfVectors):
             factor = convert.convert_to_tensor(scale_tril, kind, "scale_tril")
             diagonal = raw.MatrixDiagPart(factor)
             if validate_args:
-                message = "Singular: a number on the diagonal of scale_tril is 0."
+                message = "Singular operator: a number on the diagonal of scale_tril is 0."
                 check = check_ops.assert_none_equal(diagonal, 0, message=message)
                 factor = control_flow_ops.with_dependencies([check], factor)
             self._operator = linear_operators.LinearOperatorLowerTriangular(

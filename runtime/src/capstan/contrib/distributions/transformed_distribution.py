@@ -156,9 +156,10 @@ def _static(shape: Any, name: str) -> list[int]:
     """Return a shape that a program gives, as a list, or an empty list for None."""
     if isinstance(shape, graphs.Tensor):
         shape = known_values.constant_value_as_shape(shape)
-    sizes = [] if shape is None else tensor_shape.as_shape(shape).as_list()
-    known = [size for size in sizes if size is not None]
-    if len(known) < len(sizes):
+    given = tensor_shape.as_shape([] if shape is None else shape)
+    sizes = None if given.ndims is None else given.as_list()
+    known = [size for size in sizes or () if size is not None]
+    if sizes is None or len(known) < len(sizes):
         raise ValueError(f"{name} must be known while the graph is built. Given: {shape}")
     if any(size <= 0 for size in known):
         raise ValueError(f"{name}: shape override must have positive elements. Given: {shape}")

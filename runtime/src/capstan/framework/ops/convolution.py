@@ -24,10 +24,12 @@ def _output(ctx: ShapeContext, is_depthwise: bool) -> rules.Shapes:
     attrs = ctx.attrs
     window_rules.check_lists(ctx, "Conv2D requires", 4, "strides", "dilations")
     height, width, depth = windows.axes_of(attrs["data_format"])
-    channels = shapes.merge_dimension(value[depth], kernel[2])
     units = kernel[3]
     if is_depthwise:
+        channels = shapes.merge_dimension(value[depth], kernel[2])
         units = None if channels is None or units is None else channels * units
+    else:
+        _check_groups(value[depth], kernel[2], units)
     result: list[int | None] = [value[0]] * 4
     result[depth] = units
     for axis, breadth in ((height, kernel[0]), (width, kernel[1])):
@@ -35,6 +37,26 @@ def _output(ctx: ShapeContext, is_depthwise: bool) -> rules.Shapes:
         padding = windows.padding_of(attrs, axis)
         result[axis] = window_rules.count(value[axis], breadth, stride, dilation, padding)
     return (tuple(result),)
+
+
+def _check_groups(channels: int | None, depth: int | None, units: int | None) -> None:
+    """Require that filters of `depth` channels divide the channels of images in equal groups.
+
+    Raises:
+        ValueError: the channels are not a multiple of `depth`, or the groups would have different
+            numbers of filters.
+    """
+    if channels is None or depth is None or channels == depth:
+        return
+    if not depth or channels % depth:
+        raise ValueError(
+            f"Depth of input ({channels}) is not a multiple of input depth of filter ({depth})"
+        )
+    groups = channels // depth
+    if units is not None and groups and units % groups:
+        raise ValueError(
+            f"Depth of output ({units}) is not a multiple of the number of groups ({groups})"
+        )
 
 
 def _conv_shape(ctx: ShapeContext) -> rules.Shapes:

@@ -93,9 +93,11 @@ def _log_softmax(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 
 def _dense_loss_shape(ctx: ShapeContext) -> rules.Shapes:
-    rows, labels = (rules.with_rank(shape, 2) for shape in ctx.inputs)
-    known: shapes.Shape = shapes.broadcast(rows, labels)
-    return (known[:1] if known else None, known)
+    known = shapes.broadcast(*ctx.inputs)
+    known = (None, None) if known is None else known
+    if len(known) != 2:
+        raise ValueError(f"Shape must be broadcasted with rank 2, but is rank {len(known)}")
+    return known[:1], known
 
 
 def _sparse_loss_shape(ctx: ShapeContext) -> rules.Shapes:

@@ -11,8 +11,8 @@ def count(
     """Return the number of windows over an axis, or None if it is unknown.
 
     Raises:
-        ValueError: a window has no element or is wider than the axis, or the stride is not
-            positive.
+        ValueError: a window has no element or is wider than the axis, or the stride or the dilation
+            is not positive.
     """
     if size is None or (width is None and padding != b"SAME"):
         return None

@@ -4,6 +4,9 @@ from typing import Any
 
 from capstan.api.absent import absent
 from capstan.contrib.distributions.bijectors.affine import Affine as Affine
+from capstan.contrib.distributions.bijectors.batch_normalization import (
+    BatchNormalization as BatchNormalization,
+)
 from capstan.contrib.distributions.bijectors.bijector import Bijector as Bijector
 from capstan.contrib.distributions.bijectors.composed import Chain as Chain
 from capstan.contrib.distributions.bijectors.composed import Inline as Inline
@@ -13,6 +16,23 @@ from capstan.contrib.distributions.bijectors.elementwise import Exp as Exp
 from capstan.contrib.distributions.bijectors.elementwise import Identity as Identity
 from capstan.contrib.distributions.bijectors.elementwise import Sigmoid as Sigmoid
 from capstan.contrib.distributions.bijectors.elementwise import Softplus as Softplus
+from capstan.contrib.distributions.bijectors.masked_autoregressive import (
+    MaskedAutoregressiveFlow as MaskedAutoregressiveFlow,
+)
+from capstan.contrib.distributions.bijectors.masked_autoregressive import (
+    masked_autoregressive_default_template as masked_autoregressive_default_template,
+)
+from capstan.contrib.distributions.bijectors.masked_autoregressive import (
+    masked_dense as masked_dense,
+)
+from capstan.contrib.distributions.bijectors.permute import Permute as Permute
+from capstan.contrib.distributions.bijectors.real_nvp import RealNVP as RealNVP
+from capstan.contrib.distributions.bijectors.real_nvp import (
+    real_nvp_default_template as real_nvp_default_template,
+)
+from capstan.contrib.distributions.bijectors.softmax_centered import (
+    SoftmaxCentered as SoftmaxCentered,
+)
 from capstan.core import public
 
 

@@ -81,6 +81,16 @@ class Chain(Bijector):
             output_shape = each.inverse_event_shape(output_shape)
         return output_shape
 
+    def _forward_event_shape_tensor(self, input_shape: Any) -> Any:
+        for each in reversed(self._bijectors):
+            input_shape = each.forward_event_shape_tensor(input_shape)
+        return input_shape
+
+    def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
+        for each in self._bijectors:
+            output_shape = each.inverse_event_shape_tensor(output_shape)
+        return output_shape
+
 
 class Invert(Bijector):
     """The inverse of a bijector."""
@@ -121,6 +131,12 @@ class Invert(Bijector):
 
     def _inverse_event_shape(self, output_shape: Any) -> Any:
         return self._bijector.forward_event_shape(output_shape)
+
+    def _forward_event_shape_tensor(self, input_shape: Any) -> Any:
+        return self._bijector.inverse_event_shape_tensor(input_shape)
+
+    def _inverse_event_shape_tensor(self, output_shape: Any) -> Any:
+        return self._bijector.forward_event_shape_tensor(output_shape)
 
 
 class Inline(Bijector):
