@@ -5,6 +5,7 @@ run first sends the nodes that were added to the graph since the previous run. R
 concurrent. Each run blocks only its caller.
 """
 
+import logging
 import re
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -304,7 +305,8 @@ class Session:
     def _extend(self) -> str:
         """Send the master the nodes that it does not have, and return the session's handle."""
         handle = self._handle  # `close` may set it to None at any time
-        if handle is not None and self._sent == self._graph.version:
+        is_sent = self._sent == self._graph.version and self._seen_changes == self._graph.changes
+        if handle is not None and is_sent:
             return handle
         with self._lock:
             if self._closed:
@@ -312,7 +314,7 @@ class Session:
             # Exactly these nodes count as sent, and only if the master accepts them: other threads
             # may add more nodes meanwhile.
             nodes, changed = self._graph.since(self._sent, self._seen_changes)
-            self._refuse_changes(changed)
+            self._check_changes(changed)
             functions = self._graph.functions(self._sent_functions)
             if self._handle is None:
                 self._handle = self._master.create_session(
@@ -327,15 +329,24 @@ class Session:
             self._seen_changes += len(changed)
             return self._handle
 
-    def _refuse_changes(self, changed: Sequence[graphs.Operation]) -> None:
-        """Raise RuntimeError if the master has an operation that was changed."""
-        for op in changed:
-            if op.creation_index <= self._sent:
+    def _check_changes(self, changed: Sequence[graphs.Change]) -> None:
+        """Raise RuntimeError, or warn, if the master has an operation that was changed."""
+        known = [change for change in changed if change.op.creation_index <= self._sent]
+        for change in known:
+            if not change.is_edit:
                 raise RuntimeError(
-                    f"Operation '{op.name}' was changed after it was run by a session: a gradient "
-                    "needs more results of its functions. Build the gradient before the first run, "
-                    "or create a new session"
+                    f"Operation '{change.op.name}' was changed after it was run by a session: a "
+                    "gradient needs more results of its functions. Build the gradient before the "
+                    "first run, or create a new session"
                 )
+        if known:
+            others = f", and {len(known) - 1} other operations" if len(known) > 1 else ""
+            logging.getLogger("capstan").warning(
+                "Operation '%s' was edited after it was run by a session%s. The edit has no effect "
+                "in this session. Edit the graph before the first run, or create a new session",
+                known[0].op.name,
+                others,
+            )
 
     def _located(self, fault: errors.OpError) -> errors.OpError:
         """Return an error like `fault` whose `op` is the operation that the message names.

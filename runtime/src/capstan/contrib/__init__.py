@@ -211,6 +211,7 @@ _PACKAGES = frozenset(
         "feature_column",
         "estimator",
         "framework",
+        "graph_editor",
         "layers",
         "learn",
         "image",

@@ -8,7 +8,7 @@ operation is atomic. The rest of the runtime sees a graph as `core.node.Node` va
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from capstan.core import attr_value, dtypes, graph_def, node, tensor_shape
@@ -36,6 +36,14 @@ __all__ = [
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of an operation. See `Graph.changing`."""
+
+    op: Operation
+    is_edit: bool
+
+
 class Graph(graph_state.GraphState):
     """Operations by name, the tensors between them, and named collections. Thread-safe."""
 
@@ -43,7 +51,7 @@ class Graph(graph_state.GraphState):
         super().__init__()
         self._operations: dict[str, Operation] = {}
         self._in_order: list[Operation] = []
-        self._changed: list[Operation] = []
+        self._changed: list[Change] = []
 
     # --- operations
 
@@ -164,19 +172,26 @@ class Graph(graph_state.GraphState):
             return [op.node for op in self._in_order[since:]]
 
     @contextmanager
-    def changing(self, op: Operation) -> Iterator[None]:
-        """Within the block, make `op` call other functions. Sessions that have sent `op` then fail.
+    def changing(self, op: Operation, *, is_edit: bool = False) -> Iterator[None]:
+        """Within the block, make `op` call other functions or read other tensors.
 
-        No session reads the operations of the graph before the block ends.
+        Sessions that have sent `op` then fail, because they lack what the change adds. If
+        `is_edit`, they keep the old operation, as in TensorFlow, and warn. No session reads the
+        operations of the graph before the block ends.
         """
         with self._lock:
             yield
-            self._changed.append(op)
+            self._changed.append(Change(op, is_edit))
 
-    def since(self, version: int, changes: int) -> tuple[list[node.Node], list[Operation]]:
-        """Return `nodes(version)`, and the operations of `changing` after the first `changes`.
+    @property
+    def changes(self) -> int:
+        """The number of blocks of `changing` that have ended."""
+        return len(self._changed)
 
-        No operation is noted as changed between the two reads.
+    def since(self, version: int, changes: int) -> tuple[list[node.Node], list[Change]]:
+        """Return `nodes(version)`, and the changes after the first `changes`.
+
+        No change is noted between the two reads.
         """
         with self._lock:
             return [op.node for op in self._in_order[version:]], self._changed[changes:]

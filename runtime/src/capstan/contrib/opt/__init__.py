@@ -14,6 +14,12 @@ from capstan.contrib.opt.elastic_average import (
     ElasticAverageCustomGetter as ElasticAverageCustomGetter,
 )
 from capstan.contrib.opt.elastic_average import ElasticAverageOptimizer as ElasticAverageOptimizer
+from capstan.contrib.opt.external_optimizer import (
+    ExternalOptimizerInterface as ExternalOptimizerInterface,
+)
+from capstan.contrib.opt.external_optimizer import (
+    ScipyOptimizerInterface as ScipyOptimizerInterface,
+)
 from capstan.contrib.opt.lars import LARSOptimizer as LARSOptimizer
 from capstan.contrib.opt.lazy_adam import LazyAdamOptimizer as LazyAdamOptimizer
 from capstan.contrib.opt.model_average import (
@@ -44,6 +50,7 @@ alias.grow(
             *(
                 "adamax",
                 "addsign",
+                "external_optimizer",
                 "powersign",
                 "drop_stale_gradient_optimizer",
                 "lars_optimizer",
