@@ -173,7 +173,8 @@ def test_a_job_without_a_node_says_so_and_fails_at_its_deadline(story: Story) ->
     worker = replica(1, pod={"nodeSelector": {"example.com/pool": "missing"}})
     story.submit(job(ps=replica(1), worker=worker, run_policy={"cleanPodPolicy": "All"}))
     assert "worker-0: Unschedulable: 0/" in story.wait_note("Unschedulable")
-    # The deadline is set now, so that the event comes first.
+    story.until_row("ps-0", state="Running")
+    # The deadline is set now, so that the event comes first and only worker-0 waits.
     _change_policy(story, pendingDeadlineSeconds=1)
     status = story.until(lambda status: status["phase"] == "Failed")
     failed = condition(status, "Failed")
