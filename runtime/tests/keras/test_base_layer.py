@@ -220,6 +220,7 @@ def test_the_calls_of_a_layer_are_numbered() -> None:
     first, second = layer(a), layer(b)
     assert [layer.get_input_at(0), layer.get_input_at(1)] == [a, b]
     assert [layer.get_output_at(0), layer.get_output_at(1)] == [first, second]
+    assert [layer.get_output_at(-2), layer.get_output_at(-1)] == [first, second]
     assert layer.get_input_shape_at(0) == layer.get_output_shape_at(0) == (None, 4, 3)
     assert layer.get_input_mask_at(0) is None
     assert layer.get_output_mask_at(1).shape.as_list() == [None, None]
@@ -227,6 +228,8 @@ def test_the_calls_of_a_layer_are_numbered() -> None:
         _ = layer.output_shape
     with pytest.raises(ValueError, match="Asked to get output at node 2, but the layer masking"):
         layer.get_output_at(2)
+    with pytest.raises(ValueError, match="Asked to get output at node -3, but the layer masking"):
+        layer.get_output_at(-3)
     same = layers.Dense(2)
     assert [same(a).shape.as_list(), same(a).shape.as_list()] == [[None, 4, 2]] * 2
     assert (same.input_shape, same.output_shape) == ((None, 4, 3), (None, 4, 2))

@@ -79,6 +79,37 @@ def test_a_part_of_a_batch_may_have_no_example() -> None:
     assert np.isfinite(model.get_weights()[0]).all()
 
 
+@pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size"])
+def test_losses_are_added_or_averaged_as_in_one_replica(reduction: str) -> None:
+    found = []
+    for strategy in (None, mirrored(2)):
+        model = compiled(strategy, OPTIMIZERS["keras"], dense)
+        with contextlib.nullcontext() if strategy is None else strategy.scope():
+            model.compile(
+                keras.optimizers.SGD(0.001), keras.losses.MeanSquaredError(reduction=reduction)
+            )
+        history = model.fit(DRAWN, TARGETS, 16, epochs=2, shuffle=False, verbose=0)
+        results = model.evaluate(DRAWN, TARGETS, 16, verbose=0)
+        weights = [each.ravel() for each in model.get_weights()]
+        found.append(np.concatenate([history.history["loss"], [results], *weights]))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-4)
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+def test_a_model_may_be_trained_inside_the_scope(count: int) -> None:
+    strategy = mirrored(count) if count else tf.distribute.OneDeviceStrategy("/cpu:0")
+    model = compiled(strategy, OPTIMIZERS["keras"], dense)
+    expected = compiled(None, OPTIMIZERS["keras"], dense)
+    wanted = expected.fit(DRAWN, TARGETS, 16, epochs=2, shuffle=False, verbose=0)
+    model = compiled(strategy, OPTIMIZERS["keras"], dense)
+    with strategy.scope():
+        history = model.fit(DRAWN, TARGETS, 16, epochs=2, shuffle=False, verbose=0)
+        model.train_on_batch(DRAWN, TARGETS)
+        assert np.isfinite(model.evaluate(DRAWN, TARGETS, verbose=0)).all()
+        assert model.predict(DRAWN).shape == (32, 1)
+    np.testing.assert_allclose(history.history["loss"], wanted.history["loss"], rtol=1e-4)
+
+
 @pytest.mark.parametrize("kind", ["fused", "plain", "renormalized"])
 def test_a_replica_without_an_example_leaves_the_averages_of_batches_alone(kind: str) -> None:
     values = np.float32([2, 4, 6, 8, 10]).reshape(-1, 1, 1, 1)

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import strict
 
 import capstan as tf
 
@@ -82,16 +83,17 @@ def test_the_elements_of_a_window_are_at_least_one_pixel_apart(number: int) -> N
         )
 
 
+@pytest.mark.parametrize("place", ["/cpu:0", "/gpu:0"])
 @pytest.mark.parametrize("data_format", ["NHWC", "NCHW"])
 @pytest.mark.parametrize(("depth", "groups"), [(2, 2), (1, 4)])
 @pytest.mark.parametrize("width", [1, 3])
 def test_filters_of_fewer_channels_convolve_groups_of_channels(
-    data_format: str, depth: int, groups: int, width: int
+    place: str, data_format: str, depth: int, groups: int, width: int
 ) -> None:
     random, axis = np.random.default_rng(0), data_format.index("C")
     images = random.normal(size=(2, 5, 4, 4))
     filters = random.normal(size=(width, width, depth, 8))
-    with tf.Graph().as_default(), tf.Session() as session:
+    with strict.installed(), tf.Graph().as_default(), tf.device(place), tf.Session() as session:
         x, w = tf.constant(images), tf.constant(filters)
         turned = tf.transpose(x, [0, 3, 1, 2]) if axis == 1 else x
         y = tf.nn.conv2d(turned, w, 1, "SAME", data_format=data_format)

@@ -43,7 +43,7 @@ class Calls:
         return self._shape_of_calls("output", self._outputs)
 
     def get_input_at(self, node_index: int) -> Any:
-        """Return the inputs of a call.
+        """Return the inputs of a call. Call -1 is the last one.
 
         Raises:
             ValueError: there was no such call.
@@ -71,7 +71,7 @@ class Calls:
         return _sizes(self._call_at("output shape", self._outputs, node_index))
 
     def _call_at(self, kind: str, found: Sequence[Any], node_index: int) -> Any:
-        if not 0 <= node_index < len(found):
+        if not -len(found) <= node_index < len(found):
             raise ValueError(
                 f"Asked to get {kind} at node {node_index}, but the layer {self.name} has only "
                 f"{len(found)} inbound nodes."

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from capstan.api import distribution_modes
 from capstan.api.autograph.operators import Operators
 from capstan.api.traced import body as bodies
 from capstan.api.traced import concrete, leaves, signature
@@ -130,14 +131,14 @@ class Function:
         with self._lock:
             traces = _traces(graph, self)
             signed = self._spec.input_signature
-            kind = () if signed is not None else leaves.key(list(arguments))
+            kind = _mode(), () if signed is not None else leaves.key(list(arguments))
             for place in (None, inner):
                 found = traces.by_key.get((place, kind))
                 if found is not None:
                     return found
             only_ranks = self._relaxes and signed is None and self._is_known(traces, arguments)
             if only_ranks:
-                kind = ("ranks", leaves.key(list(arguments), only_ranks=True))
+                kind = _mode(), ("ranks", leaves.key(list(arguments), only_ranks=True))
                 found = traces.by_key.get((None, kind))
                 if found is not None:
                     return found
@@ -237,6 +238,17 @@ class _WeakMethod:
 def _traces(graph: Any, function: Function) -> _Traces:
     found: _Traces = graph.traces.setdefault(function, _Traces())
     return found
+
+
+def _mode() -> Any:
+    """Return a key of the replica for which a graph is built, if there are several replicas.
+
+    A trace reads and changes the copies of variables that belong to its replica.
+    """
+    mode = distribution_modes.current()
+    if mode is None or mode.strategy.num_replicas_in_sync == 1:
+        return None
+    return mode.strategy, getattr(mode.replica, "replica_index", None), mode.update_device
 
 
 def _name_of(function: Any) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.api import array_ops, math_ops, reduce_ops
+from capstan.api import array_ops, distribution_strategy, math_ops, reduce_ops
 from capstan.api.layers import dependence
 from capstan.framework import graph as graphs
 from capstan.framework.grouping import group
-from capstan.keras import context
+from capstan.keras import context, loss_classes
 from capstan.keras.metrics import means
 from capstan.keras.training import compiled as compiling
 
@@ -63,7 +63,7 @@ def build(
                 mean = means.Mean(name=f"{names[at]}_loss")
                 found[mean.name] = mean
                 updates.append(mean.update_state(value))
-            part = value * weights[at]
+            part = value * (weights[at] * _copies(loss))
             total = part if total is None else total + part
     for at, specs in enumerate(given.all_metrics(names)):
         if all_losses[at] is None:
@@ -107,6 +107,14 @@ def _with_added_losses(total: Any, model: Any, inputs: Sequence[Any]) -> Any:
     if total is None:
         raise compiling.no_loss()
     return total
+
+
+def _copies(loss: Any) -> float:
+    """Return the factor of a loss in the mean over replicas, whose sum is the loss of a batch."""
+    is_sum = loss.reduction == loss_classes.Reduction.SUM
+    if not is_sum or distribution_strategy.in_cross_replica_context():
+        return 1.0
+    return float(distribution_strategy.get_strategy().num_replicas_in_sync)
 
 
 def as_column(tensor: Any, rank: int | None) -> Any:

@@ -5,14 +5,21 @@ Several workers read the same batches, and each worker uses the parts of its own
 Source: python/keras/engine/training_distributed.py.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
-from capstan.api import array_ops, distributed_values, distribution_strategy, loss_scaling
+from capstan.api import (
+    array_ops,
+    distributed_values,
+    distribution_modes,
+    distribution_strategy,
+    loss_scaling,
+)
 from capstan.framework import nest
 from capstan.keras.training import compiled, objective, updating
 
 _MEAN = "MEAN"
+_Made = TypeVar("_Made")
 
 
 class Replicas:
@@ -61,6 +68,19 @@ class Replicas:
         with self._strategy.scope(), loss_scaling.enabled():
             loss_scaling.note(compiled.MEAN_LOSS)
             return self._strategy.group(self._strategy.extended.call_for_each_replica(train))
+
+
+def in_one_replica(build: Callable[[], _Made]) -> _Made:
+    """Return what `build` returns. In the scope of a strategy with one replica, enter the replica.
+
+    A program may call `fit` inside the scope, where nothing changes the variables of a replica.
+    """
+    mode = distribution_modes.current()
+    if mode is None or mode.replica is not None or mode.strategy.num_replicas_in_sync > 1:
+        return build()
+    made: list[_Made] = []
+    mode.strategy.extended.call_for_each_replica(lambda: made.append(build()))
+    return made[0]
 
 
 def _number() -> int:

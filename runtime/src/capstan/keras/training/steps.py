@@ -45,7 +45,9 @@ class Steps:
         self._weights = [weights[place] for place in places]
         self._replicas: replicas.Replicas | None = None
         if given.strategy is None:
-            self.objective = objective.build(model, model.inputs, model.outputs, targets, weights)
+            self.objective = replicas.in_one_replica(
+                lambda: objective.build(model, model.inputs, model.outputs, targets, weights)
+            )
         else:
             self._replicas = replicas.Replicas(given.strategy, model, targets, weights)
             self.objective = self._replicas.objective
@@ -56,7 +58,9 @@ class Steps:
         with self.objective.loss.graph.as_default():
             if self._replicas is not None:
                 return self._replicas.train_op()
-            return updating.train_op(self._model, self.objective, self._model.inputs)
+            return replicas.in_one_replica(
+                lambda: updating.train_op(self._model, self.objective, self._model.inputs)
+            )
 
     @functools.cached_property
     def _state_updates(self) -> list[Any]:

@@ -1,0 +1,112 @@
+"""A `tf.function` that replicas call has a trace for each replica."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+
+CONFIG = tf.ConfigProto(device_count={"CPU": 2})
+
+
+@pytest.fixture(autouse=True)
+def _graph() -> Iterator[None]:
+    with tf.Graph().as_default():
+        yield
+
+
+def mirrored() -> Any:
+    return tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+
+
+def central() -> Any:
+    return tf.distribute.experimental.CentralStorageStrategy(["/cpu:0", "/cpu:1"])
+
+
+def evaluated(strategy: Any, *values: Any) -> Any:
+    with tf.Session(config=CONFIG) as session:
+        session.run(tf.global_variables_initializer())
+        return [session.run(list(strategy.experimental_local_results(each))) for each in values]
+
+
+@pytest.mark.parametrize("make", [mirrored, central])
+def test_a_function_knows_its_replica(make: Any) -> None:
+    strategy, traces = make(), []
+
+    @tf.function
+    def number() -> Any:
+        traces.append(1)
+        return tf.distribute.get_replica_context().replica_id_in_sync_group
+
+    @tf.function
+    def outer(x: Any) -> Any:
+        return number() + x
+
+    with strategy.scope():
+        direct = strategy.experimental_run_v2(number)
+        nested = strategy.experimental_run_v2(lambda: number() + outer(10))
+    assert evaluated(strategy, direct, nested) == [[0, 1], [10, 12]]
+    assert len(traces) == 2
+
+
+def test_a_function_reads_and_changes_the_copies_of_its_replica() -> None:
+    strategy = mirrored()
+    with strategy.scope():
+        total = tf.get_variable(
+            "total",
+            [],
+            initializer=tf.zeros_initializer(),
+            synchronization=tf.VariableSynchronization.ON_READ,
+            aggregation=tf.VariableAggregation.SUM,
+        )
+        weight = tf.get_variable("weight", [], initializer=tf.ones_initializer())
+
+    @tf.function
+    def added(x: Any) -> Any:
+        return total.assign_add(x)
+
+    @tf.function
+    def loss(x: Any) -> Any:
+        return weight * x
+
+    def step() -> Any:
+        x = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32) + 1
+        [slope] = tf.gradients(loss(x), [weight.get()])
+        return added(x), slope
+
+    with strategy.scope():
+        sums, slopes = strategy.experimental_run_v2(step)
+    assert evaluated(strategy, sums, slopes) == [[1, 2], [1, 2]]
+
+
+def test_a_function_makes_its_variables_in_the_first_replica() -> None:
+    strategy, made = mirrored(), []
+
+    @tf.function
+    def scaled(x: Any) -> Any:
+        if not made:
+            made.append(tf.Variable(lambda: tf.constant(3.0)))
+        return made[0] * x
+
+    with strategy.scope():
+        result = strategy.experimental_run_v2(scaled, args=(2.0,))
+        again = strategy.experimental_run_v2(scaled, args=(2.0,))
+    assert len(strategy.experimental_local_results(made[0])) == 2
+    np.testing.assert_array_equal(evaluated(strategy, result, again), [[6, 6], [6, 6]])
+
+
+def test_a_function_in_one_replica_is_traced_once() -> None:
+    strategy, traces = tf.distribute.OneDeviceStrategy("/cpu:0"), []
+
+    @tf.function
+    def one() -> Any:
+        traces.append(1)
+        return tf.constant(1)
+
+    with strategy.scope():
+        one()
+        strategy.experimental_run_v2(one)
+    one()
+    assert traces == [1]
