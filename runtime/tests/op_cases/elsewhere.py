@@ -29,6 +29,7 @@ ELSEWHERE = {
     "oracle/test_map_defun.py": {
         "AutoShardDataset", "ExperimentalAutoShardDataset", "MapDefun",
     },
+    "oracle/test_ragged_variant_gradients.py": {"RaggedTensorToVariantGradient"},
     "oracle/test_nccl.py": {"NcclAllReduce", "NcclBroadcast", "NcclReduce"},
     "oracle/test_sparse_layout.py": {"SparseConcat", "SparseSplit"},
     "oracle/test_scenarios.py": {
