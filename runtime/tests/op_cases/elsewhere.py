@@ -30,6 +30,7 @@ ELSEWHERE = {
         "AutoShardDataset", "ExperimentalAutoShardDataset", "MapDefun",
     },
     "oracle/test_ragged_variant_gradients.py": {"RaggedTensorToVariantGradient"},
+    "oracle/test_banded.py": {"BandedTriangularSolve"},
     "oracle/test_nccl.py": {"NcclAllReduce", "NcclBroadcast", "NcclReduce"},
     "oracle/test_sparse_layout.py": {"SparseConcat", "SparseSplit"},
     "oracle/test_scenarios.py": {
