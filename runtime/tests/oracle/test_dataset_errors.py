@@ -137,3 +137,61 @@ def test_batches_of_a_map_are_counted_and_have_static_shapes(v1: Any) -> None:
             shapes = [each.as_list() for each in tf.data.get_output_shapes(dataset)]
             found.append((shapes, session.run(tf.data.experimental.cardinality(dataset))))
     assert found[0] == found[1]
+
+
+def ending(tf: Any, x: Any) -> Any:
+    """Return `x`, or raise OutOfRangeError if it is 2."""
+
+    def called(value: Any) -> Any:
+        if value == 2:
+            raise StopIteration
+        return value
+
+    result = tf.py_func(called, [x], tf.int64)
+    result.set_shape([])
+    return result
+
+
+ENDS: dict[str, Callable[[Any, Any], Any]] = {
+    "filter": lambda tf, rows: rows.filter(lambda x: ending(tf, x) >= 0),
+    "flat_map": lambda tf, rows: rows.flat_map(lambda x: tf.data.Dataset.range(ending(tf, x))),
+    "interleave": lambda tf, rows: rows.interleave(
+        lambda x: tf.data.Dataset.range(ending(tf, x)), 2
+    ),
+    "parallel_interleave": lambda tf, rows: rows.apply(
+        tf.data.experimental.parallel_interleave(lambda x: tf.data.Dataset.range(ending(tf, x)), 2)
+    ),
+    "scan": lambda tf, rows: rows.apply(
+        tf.data.experimental.scan(np.int64(0), lambda state, x: (state + 1, ending(tf, x)))
+    ),
+    "take_while": lambda tf, rows: rows.apply(
+        tf.data.experimental.take_while(lambda x: ending(tf, x) >= 0)
+    ),
+    "group_by_window": lambda tf, rows: rows.apply(
+        tf.data.experimental.group_by_window(
+            lambda x: ending(tf, x) % 2, lambda _, window: window.batch(2), 2
+        )
+    ),
+    "parallel map": lambda tf, rows: rows.map(lambda x: ending(tf, x), num_parallel_calls=2),
+}
+
+
+def outcomes_to_the_second_end(tf: Any, make: Make) -> list[Any]:
+    """Return what 20 reads of a dataset give."""
+    found: list[Any] = []
+    with tf.Graph().as_default(), tf.Session() as session:
+        following = tf.data.make_one_shot_iterator(make(tf)).get_next()
+        for _ in range(20):
+            try:
+                found.append(session.run(following).tolist())
+            except tf.errors.OpError as error:
+                found.append(type(error).__name__)
+    return found
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_only_a_map_ends_at_the_end_of_its_function(v1: Any, name: str) -> None:
+    def make(tf: Any) -> Any:
+        return ENDS[name](tf, tf.data.Dataset.range(5))
+
+    assert outcomes_to_the_second_end(capstan, make) == outcomes_to_the_second_end(v1, make)

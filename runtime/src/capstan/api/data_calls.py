@@ -123,7 +123,8 @@ class Calling(data_base.Base):
                 break
             spec = general
         tensors = data_structure.tensors(state)
-        return self._unary("ScanDataset", tensors, traced.captured, spec=output, f=traced.reference)
+        options = {"spec": output, "f": traced.reference, "preserve_cardinality": True}
+        return self._unary("ScanDataset", tensors, traced.captured, **options)
 
     def _map_and_batch(
         self, map_func: Callable[..., Any], size: Any, calls: Any, drop_remainder: Any
@@ -139,7 +140,8 @@ class Calling(data_base.Base):
         spec = data_structure.mapped(lambda leaf: leaf.batched(count), traced.spec)
         calls = data_base.int64(calls, "num_parallel_calls")
         inputs = (traced.captured, size, calls, drop)
-        return self._unary("MapAndBatchDataset", *inputs, spec=spec, f=traced.reference)
+        options = {"spec": spec, "f": traced.reference, "preserve_cardinality": True}
+        return self._unary("MapAndBatchDataset", *inputs, **options)
 
     def _take_while(self, predicate: Callable[..., Any]) -> Any:
         """Return the elements before the first whose `predicate` is false.

@@ -240,7 +240,8 @@ class _Reader:
         return "that don't all match."
 
     def _count(self, argument: opdef.Argument, name: str, count: int) -> None:
-        if count < 1 and name not in self.row.attrs:
+        may_be_empty = name in self.row.attrs or self.row.minima.get(name) == 0
+        if count < 1 and not may_be_empty:
             raise ValueError(
                 f"List argument '{argument.name}' to '{self.row.name}' Op with length {count} "
                 "shorter than minimum length 1."

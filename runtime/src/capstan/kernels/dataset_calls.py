@@ -28,15 +28,20 @@ def _calling(
 
     def bind(node: NodeContext) -> Function:
         spec, count = datasets.spec_of(node), len(node.attrs["Targuments"])
-        kept = datasets.captured(node, attribute)
+        kept, kind = datasets.captured(node, attribute), _kind_of(node)
 
         def build(source: Any, *inputs: Any) -> Any:
-            call = Captured(kept.callee, tuple(map(datasets.owned, inputs[:count])))
+            call = kind(kept.callee, tuple(map(datasets.owned, inputs[:count])))
             return variant.scalar(make(spec, datasets.dataset_in(source), call, *inputs[count:]))
 
         return build
 
     return bind
+
+
+def _kind_of(node: NodeContext) -> type[Captured]:
+    """Return the class of the function of a node, which says whether the function may end it."""
+    return Lasting if node.attrs.get("preserve_cardinality") else Captured
 
 
 def _parallel_map(spec: Spec, source: Dataset, call: Captured, calls: Any) -> Dataset:
@@ -81,13 +86,13 @@ def _interleave(
 
 def _scan(node: NodeContext) -> Function:
     spec, count = datasets.spec_of(node), len(node.attrs["Tstate"])
-    kept = datasets.captured(node, "f")
+    kept, kind = datasets.captured(node, "f"), _kind_of(node)
 
     def scan(source: Any, *inputs: Any) -> Any:
         state, others = (
             tuple(map(datasets.owned, each)) for each in (inputs[:count], inputs[count:])
         )
-        call = Captured(kept.callee, others)
+        call = kind(kept.callee, others)
         return variant.scalar(
             dataset_functions.Scan(spec, datasets.dataset_in(source), call, state)
         )

@@ -175,20 +175,6 @@ def _same(spec: Spec, source: Any, *_: Any) -> Dataset:
     return dataset_order.Same(spec, dataset_in(source))
 
 
-def _shard(spec: Spec, source: Any, count: Any, index: Any) -> Dataset:
-    shards, place = rejection.number(count, "num_shards"), rejection.number(index, "index")
-    if shards < 1:
-        raise invalid(
-            f"Number of shards must be greater than zero (currently num_shards = {shards})."
-        )
-    if not 0 <= place < shards:
-        raise invalid(
-            "Index must be between 0 and num_shards - 1 (currently index = "
-            f"{place}, num_shards = {shards})."
-        )
-    return dataset_order.Shard(spec, dataset_in(source), shards, place)
-
-
 def _concatenate(spec: Spec, source: Any, other: Any) -> Dataset:
     first, second = dataset_in(source), dataset_in(other)
     if first.spec.types != second.spec.types:
@@ -270,7 +256,6 @@ _KERNELS: dict[str, Callable[[NodeContext], Function]] = {
     "RepeatDataset": plain(_counted(dataset_order.Repeat)),
     "TakeDataset": plain(_counted(dataset_order.Take)),
     "SkipDataset": plain(_counted(dataset_order.Skip)),
-    "ShardDataset": plain(_shard),
     "ConcatenateDataset": plain(_concatenate),
     "ZipDataset": plain(_zip),
     "ShuffleDataset": _shuffle,

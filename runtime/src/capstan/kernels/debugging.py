@@ -4,12 +4,16 @@
 
 import os
 import sys
+from collections.abc import Callable
+from typing import Final
 
 import numpy as np
 
+from capstan import errors
 from capstan.core.arrays import Array
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.rejection import invalid
 
 
 def _same(x: Array) -> Array:
@@ -51,6 +55,61 @@ def _summary(node: NodeContext) -> Function:
     return summary
 
 
+def _health(node: NodeContext) -> Function:
+    """Return the kernel of a summary whose mode says what it holds (TensorDebugMode)."""
+    mode, number = int(node.attrs["tensor_debug_mode"]), int(node.attrs["tensor_id"])
+    dtype, kind = node.output_dtypes[0].as_numpy_dtype, node.input_dtypes[0].as_datatype_enum
+    if mode not in _SUMMARIES:
+        raise errors.UnimplementedError(
+            None, None, f"Unimplemented tensor debug mode: {mode}. Use one of {list(_SUMMARIES)}"
+        )
+    largest = 2 ** (np.finfo(dtype).nmant + 1)
+    if number > largest:
+        raise invalid(
+            f"DebugNumericSummaryV2Op requires tensor_id to be less than or equal to {largest}. "
+            f"Given tensor_id:{number}"
+        )
+    summarize = _SUMMARIES[mode]
+
+    def health(x: Array) -> Array:
+        numbers = x.astype(np.float32) if x.dtype.kind == "V" else x
+        return np.array(summarize(numbers, number, kind), dtype)
+
+    return health
+
+
+def _infinities(x: Array) -> list[int]:
+    """Return the counts of -inf, inf and NaN."""
+    if x.dtype.kind in "biu":
+        return [0, 0, 0]
+    return [int(test(x).sum()) for test in (np.isneginf, np.isposinf, np.isnan)]
+
+
+def _signs(x: Array) -> list[int]:
+    """Return the counts of finite numbers below 0, of zeros, and of finite numbers above 0."""
+    finite = x if x.dtype.kind in "biu" else x[np.isfinite(x)]
+    return [int((finite < 0).sum()), int((finite == 0).sum()), int((finite > 0).sum())]
+
+
+def _first_of_each(x: Array) -> list[float]:
+    found = zip(_infinities(x), (-np.inf, np.inf, np.nan), strict=True)
+    return [value if count else 0.0 for count, value in found]
+
+
+def _sizes(x: Array) -> list[int]:
+    """Return the last six sizes, and zeros behind them if there are fewer."""
+    return [*x.shape[-6:], *[0] * (6 - x.ndim)]
+
+
+_SUMMARIES: Final[dict[int, Callable[[Array, int, int], list[float]]]] = {
+    2: lambda x, number, kind: [number, any(_infinities(x))],
+    3: lambda x, number, kind: [number, x.size, *_infinities(x)],
+    4: lambda x, number, kind: [number, -1, kind, x.ndim, x.size, *_infinities(x), *_signs(x)],
+    5: lambda x, number, kind: [number, kind, x.ndim, x.size, *_sizes(x)],
+    8: lambda x, number, kind: _first_of_each(x),
+}
+
+
 def _abort(node: NodeContext) -> Function:
     message = node.attrs["error_msg"].decode(errors="replace")
     is_quiet = bool(node.attrs["exit_without_error"])
@@ -70,5 +129,6 @@ for _op in ("Copy", "CopyHost", "DebugIdentity", "DebugIdentityV2", "DebugIdenti
 register(Kernel("DebugGradientIdentity", constantly(_same), alias=True))
 register(Kernel("DebugGradientRefIdentity", constantly(_same), alias=True))
 register(Kernel("DebugNumericSummary", _summary))
+register(Kernel("DebugNumericSummaryV2", _health))
 register(Kernel("DebugNanCount", constantly(_nan_count)))
 register(Kernel("Abort", _abort))

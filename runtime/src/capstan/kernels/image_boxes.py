@@ -5,14 +5,14 @@ numbers y_min, x_min, y_max and x_max, from 0 to 1.
 """
 
 import itertools
-import math
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
-from capstan.kernels import sampling
+from capstan.kernels import sampling, stateless
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
@@ -99,20 +99,58 @@ class _Box(NamedTuple):
         ).area
 
 
+class _Words:
+    """Random numbers that TensorFlow makes of words (core/lib/random/simple_philox.cc).
+
+    It has the methods of `np.random.Generator` that the kernels below call.
+    """
+
+    def __init__(self, words: stateless.Words) -> None:
+        self._words: Iterator[int] = itertools.chain.from_iterable(
+            words.at(np.arange(start, start + 64)).ravel().tolist()
+            for start in itertools.count(0, 64)
+        )
+
+    def uniform(self, low: float, high: float) -> np.float32:
+        """Return a number from `low` to `high`."""
+        share = np.float32((next(self._words) & 0x7FFFFF) * 2.0**-23)
+        first = np.float32(low)
+        return np.float32(share * (np.float32(high) - first) + first)
+
+    def integers(self, count: int) -> int:
+        """Return an integer from 0 to `count` - 1."""
+        if not count & (count - 1):
+            return next(self._words) & (count - 1)
+        # The numbers below would make the first integers more likely.
+        least = 0xFFFFFFFF % count + 1
+        return next(word for word in self._words if word >= least) % count
+
+
 def _sample(node: NodeContext) -> Function:
-    stream = sampling.generator(node)
+    stream, sample = sampling.generator(node), _sampler(node)
+    return lambda *inputs: sample(stream, *inputs)
+
+
+def _sample_by_seed(node: NodeContext) -> Function:
+    words, sample = stateless.of_seed(node), _sampler(node)
+    return lambda *inputs: sample(_Words(words(inputs[-1])), *inputs[:-1])
+
+
+def _sampler(node: NodeContext) -> Callable[..., tuple[Array, Array, Array]]:
     ratios, areas = _ranges(node)
     attempts = int(node.attrs["max_attempts"])
     if attempts <= 0:
         raise invalid(f"Max attempts must be non-negative: {attempts}")
 
-    def sample(size: Array, boxes: Array, least_covered: Array) -> tuple[Array, Array, Array]:
+    def sample(
+        stream: _Words | np.random.Generator, size: Array, boxes: Array, least_covered: Array
+    ) -> tuple[Array, Array, Array]:
         if size.shape != (3,) or boxes.ndim != 3 or boxes.shape[2] != 4:
             raise invalid(
                 "image_size must have 3 elements and bounding_boxes the shape [batch, boxes, 4], "
                 f"got {show(size.shape)} and {show(boxes.shape)}"
             )
-        covered = float(least_covered)
+        covered = np.float32(least_covered)
         if not 0 <= covered <= 1:
             raise invalid(f"Min object covered must be in [0, 1]: {covered}")
         height, width = int(size[0]), int(size[1])
@@ -161,22 +199,23 @@ def _objects(boxes: Array, height: int, width: int) -> list[_Box]:
 
 
 def _random_window(
-    stream: np.random.Generator,
+    stream: _Words | np.random.Generator,
     height: int,
     width: int,
     ratios: tuple[float, float],
     areas: tuple[float, float],
 ) -> _Box | None:
     """Return a random window with a random ratio, or None if it is too large or too small."""
-    ratio = stream.uniform(*ratios)
-    least, most = areas[0] * height * width, areas[1] * height * width
-    low, high = round(math.sqrt(least / ratio)), round(math.sqrt(most / ratio))
+    ratio = np.float32(stream.uniform(*ratios))
+    least, most = (np.float32(area) * width * height for area in areas)
+    low, high = (round(np.sqrt(area / ratio)) for area in (least, most))
     if round(high * ratio) > width:
-        high = int((width + 0.5 - 1e-7) / ratio)
+        high = int((width + 0.5 - 1e-7) / float(ratio))
         high -= round(high * ratio) > width
     high = min(high, height)
     rows = min(low, high)
-    rows += int(stream.integers(high - rows + 1))
+    if rows < high:
+        rows += int(stream.integers(high - rows + 1))
     if rows * round(rows * ratio) < least:
         rows += 1
     elif rows * round(rows * ratio) > most:
@@ -189,9 +228,12 @@ def _random_window(
     return _Box(top, left, top + rows, left + columns)
 
 
-def _covers(window: _Box, objects: list[_Box], least: float) -> bool:
+def _covers(window: _Box, objects: list[_Box], least: np.float32) -> bool:
     """Return whether a window has at least the part `least` of an object."""
-    return any(each.area and window.common_area(each) >= least * each.area for each in objects)
+    return any(
+        each.area and np.float32(window.common_area(each)) / np.float32(each.area) >= least
+        for each in objects
+    )
 
 
 def _sample_by_attribute(node: NodeContext) -> Function:
@@ -202,4 +244,5 @@ def _sample_by_attribute(node: NodeContext) -> Function:
 register(Kernel("DrawBoundingBoxes", _draw))
 register(Kernel("DrawBoundingBoxesV2", _draw))
 register(Kernel("SampleDistortedBoundingBoxV2", _sample))
+register(Kernel("StatelessSampleDistortedBoundingBox", _sample_by_seed))
 register(Kernel("SampleDistortedBoundingBox", _sample_by_attribute))

@@ -33,6 +33,27 @@ def _encode(node: NodeContext) -> Function:
     return encode
 
 
+def _gradient(node: NodeContext) -> Function:
+    kind = node.attrs["Tvalues"].as_numpy_dtype
+
+    def gradient(encoded: Array, row_splits: Array, sizes: Array) -> Array:
+        shape = tuple(sizes.tolist())
+        ends = row_splits.ravel()
+        parts = []
+        for number, part in enumerate(encoded.ravel()):
+            if isinstance(part, RaggedVariant):
+                parts.append(part.values)
+            else:
+                # No result depends on this row, so its gradient is missing.
+                rows = int(ends[number + 1] - ends[number])
+                parts.append(np.zeros((rows, *shape[1:]), kind))
+        if len(parts) == 1:
+            return np.array(parts[0])
+        return np.concatenate(parts) if parts else np.zeros(shape, kind)
+
+    return gradient
+
+
 def _row(nested: list[Array], values: Array, number: int) -> RaggedVariant:
     """Return one row of a ragged tensor."""
     start, limit = nested[0][number : number + 2]
@@ -106,4 +127,5 @@ def _check(
 
 
 register(Kernel("RaggedTensorToVariant", _encode))
+register(Kernel("RaggedTensorToVariantGradient", _gradient))
 register(Kernel("RaggedTensorFromVariant", _decode))

@@ -21,8 +21,9 @@ from capstan.kernels.registry import Function, Kernel, NodeContext
 
 _AS_THEY_ARE = frozenset(
     {
-        "AsString", "Bitcast", "Cast", "Cross", "DecodePaddedRaw", "DecodeRaw", "HistogramSummary",
-        "OnesLike", "RandomStandardNormal", "RandomUniform", "ScalarSummary", "TruncatedNormal",
+        "AsString", "Bitcast", "Cast", "Cross", "DebugNumericSummaryV2", "DecodePaddedRaw",
+        "DecodeRaw", "HistogramSummary", "OnesLike", "RandomStandardNormal", "RandomUniform",
+        "ScalarSummary", "TruncatedNormal",
         "StatelessRandomNormal", "StatelessRandomNormalV2", "StatelessRandomUniform",
         "StatelessRandomUniformV2", "StatelessTruncatedNormal", "StatelessTruncatedNormalV2",
         "UnsortedSegmentMax", "UnsortedSegmentMin",
@@ -31,7 +32,7 @@ _AS_THEY_ARE = frozenset(
 """Ops whose rows list types, and whose kernels convert to or from bfloat16 themselves.
 
 The kernel of Bitcast reads its bits, and that of Cross rounds each step as TensorFlow does. Empty
-segments have the least or the largest number of their type.
+segments have the least or the largest number of their type. A debug summary names the type.
 """
 
 _PRODUCTS = frozenset({"BatchMatMul", "BatchMatMulV2", "BatchMatMulV3", "MatMul"})

@@ -70,26 +70,40 @@ class Captured:
         function = run.keep(self.callee, "function", lambda: self.callee.bound(run.cancellation))
         return _without(function, self.values)
 
+    def endless(self, run: "Run") -> Callable[..., tuple[Any, ...]]:
+        """Return `bound(run)` for a dataset that its function cannot end.
+
+        In place of an OutOfRangeError, the function raises InternalError. As in TensorFlow, an end
+        in the middle must not pass for the end of the elements.
+        """
+        return _refusing_ends(self.bound(run), errors.InternalError)
+
     def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
         """Return the function for stacked elements, or None if there is none."""
         return None if self.values else self.callee.over_blocks
 
 
 class Lasting(Captured):
-    """A function that cannot end its dataset. Its OutOfRangeError is an InvalidArgumentError."""
+    """A function whose OutOfRangeError is an InvalidArgumentError, and does not end a dataset."""
 
     def bound(self, run: "Run") -> Callable[..., tuple[Any, ...]]:
-        function = Captured.bound(self, run)
+        return _refusing_ends(Captured.bound(self, run), errors.InvalidArgumentError)
 
-        def call(*arguments: Any) -> tuple[Any, ...]:
-            try:
-                return function(*arguments)
-            except StopIteration as end:
-                raise errors.InvalidArgumentError(
-                    None, None, f"Function invocation produced OutOfRangeError: {end.__cause__}"
-                ) from end
 
-        return call
+def _refusing_ends(
+    function: Callable[..., tuple[Any, ...]], error: Callable[[None, None, str], Exception]
+) -> Callable[..., tuple[Any, ...]]:
+    """Return a function that raises `error` in place of StopIteration."""
+
+    def call(*arguments: Any) -> tuple[Any, ...]:
+        try:
+            return function(*arguments)
+        except StopIteration as end:
+            raise error(
+                None, None, f"Function invocation produced OutOfRangeError: {end.__cause__}"
+            ) from end
+
+    return call
 
 
 def _without(

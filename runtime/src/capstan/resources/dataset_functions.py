@@ -1,6 +1,7 @@
 """The datasets that call functions: map, filter, flat_map, interleave and scan.
 
-A function that raises OutOfRangeError ends its dataset, as in TensorFlow.
+A function of map that raises OutOfRangeError ends its dataset, as in TensorFlow. Another function
+that raises it fails.
 """
 
 import itertools
@@ -46,7 +47,7 @@ class Filter(_Calling):
         return True  # the function may return false for every element
 
     def start(self, run: Run) -> Iterator[Element]:
-        return _Filtered(self.function.bound(run), self.source.start(run), run)
+        return _Filtered(self.function.endless(run), self.source.start(run), run)
 
 
 class _Filtered(Iterator[Element]):
@@ -66,7 +67,7 @@ class TakeWhile(_Calling):
     """The elements before the first one for which the function returns false."""
 
     def start(self, run: Run) -> Iterator[Element]:
-        function = self.function.bound(run)
+        function = self.function.endless(run)
         return itertools.takewhile(
             lambda element: _truth(function(*element)), self.source.start(run)
         )
@@ -90,7 +91,7 @@ class FlatMap(_Calling):
         return True  # the datasets are only known when the function has returned them
 
     def start(self, run: Run) -> Iterator[Element]:
-        function = self.function.bound(run)
+        function = self.function.endless(run)
 
         def begin(*element: Any) -> Iterator[Element]:
             return dataset_in(function(*element)).start(run)
@@ -131,7 +132,7 @@ class Interleave(_Calling):
 
     def start(self, run: Run) -> Iterator[Element]:
         return _Interleaved(
-            itertools.starmap(self.function.bound(run), self.source.start(run)),
+            itertools.starmap(self.function.endless(run), self.source.start(run)),
             run,
             self.cycle,
             self.block,

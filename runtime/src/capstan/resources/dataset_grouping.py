@@ -40,8 +40,8 @@ class _Groups(Iterator[Element]):
 
     def __init__(self, plan: GroupByWindow, run: Run) -> None:
         self._source, self._spec, self._run = plan.source.start(run), plan.source.spec, run
-        self._key, self._reduce = plan.key.bound(run), plan.reduce.bound(run)
-        self._window_size = plan.window_size.bound(run)
+        self._key, self._reduce = plan.key.endless(run), plan.reduce.endless(run)
+        self._window_size = plan.window_size.endless(run)
         self._groups: dict[int, list[Element]] = {}
         self._sizes: dict[int, int] = {}
 
@@ -98,8 +98,8 @@ class _Reduced(Iterator[Element]):
 
     def __init__(self, plan: GroupByReducer, run: Run) -> None:
         self._source, self._run = plan.source.start(run), run
-        self._key, self._init = plan.key.bound(run), plan.init.bound(run)
-        self._reduce, self._finalize = plan.reduce.bound(run), plan.finalize.bound(run)
+        self._key, self._init = plan.key.endless(run), plan.init.endless(run)
+        self._reduce, self._finalize = plan.reduce.endless(run), plan.finalize.endless(run)
         self._states: dict[int, Element] = {}
 
     def __next__(self) -> Element:

@@ -30,7 +30,7 @@ class Slices(dataset.Dataset):
     components: tuple[Any, ...]
 
     def start(self, run: Run) -> Iterator[Element]:
-        return zip(*map(_slices, self.components), strict=True)
+        return zip(*map(slices, self.components), strict=True)
 
     def blocks(self, run: Run, size: int) -> Iterator[Block]:
         count = len(self.components[0])
@@ -57,7 +57,8 @@ class Range(dataset.Dataset):
         return ((np.arange(each.start, each.stop, step, dtype=kind),) for each in pieces)
 
 
-def _slices(component: Any) -> Iterator[Any]:
+def slices(component: Any) -> Iterator[Any]:
+    """Return the slices of a tensor along axis 0, as values of elements."""
     if component.dtype == object and component.ndim == 1:
         return map(elements.scalar, component)
     return iter(component)

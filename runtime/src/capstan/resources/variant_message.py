@@ -12,6 +12,7 @@ from capstan.resources import (
     optional,
     ragged_variant,
     tensor_list,
+    tensor_map,
     tensor_variant,
     variant,
 )
@@ -63,6 +64,9 @@ def _variant(proto: Any) -> variant.Variant | None:
         if proto.tensors[0].dtype == dtypes.variant.as_datatype_enum:
             return ragged_variant.from_held(tensor)
         return tensor_variant.TensorVariant(np.asarray(tensor))
+    if proto.type_name == tensor_map.TensorMap.type_name:
+        types = [dtypes.as_dtype(each.dtype) for each in proto.tensors]
+        return tensor_map.from_parts(tensors, types)
     if proto.type_name == iterator_state.IteratorState.type_name:
         return iterator_state.from_parts(proto.metadata)
     raise TypeError(f"Capstan has no variant '{proto.type_name}'")

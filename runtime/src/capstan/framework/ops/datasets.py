@@ -99,6 +99,16 @@ dataset(
     (SOURCE, "num_shards: int64", "index: int64"),
     {"require_non_empty": False, **NAMED},
 )
+for _op in ("AutoShardDataset", "ExperimentalAutoShardDataset"):
+    dataset(
+        _op,
+        (SOURCE, "num_workers: int64", "index: int64"),
+        {
+            "auto_shard_policy": 0,
+            **NAMED,
+            **({} if _op.startswith("Exp") else {"num_replicas": 0}),
+        },
+    )
 dataset("ConcatenateDataset", (SOURCE, "another_dataset: variant"), NAMED)
 dataset("ZipDataset", ("input_datasets: N * variant",), {**NAMED, "N": int})
 SHUFFLE = (SOURCE, "buffer_size: int64", "seed: int64", "seed2: int64")

@@ -5,10 +5,10 @@
 import math
 from typing import Any
 
-from capstan.core import shapes
+from capstan.core import dtypes, shapes
 from capstan.framework import facts
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
-from capstan.framework.ops import rules
+from capstan.framework.ops import rules, typesets
 
 
 def _passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
@@ -86,6 +86,17 @@ define(
         shape=_summary,
         not_differentiable=True,
         host=("input", "output"),
+    )
+)
+define(
+    OpDef(
+        "DebugNumericSummaryV2",
+        ("input: T",),
+        ("output: output_dtype",),
+        attrs={"output_dtype": dtypes.float32, "tensor_debug_mode": -1, "tensor_id": -1},
+        shape=lambda ctx: (None,),
+        not_differentiable=True,
+        types={"T": (*typesets.NUMERIC, dtypes.bool_), "output_dtype": typesets.WIDE},
     )
 )
 define(

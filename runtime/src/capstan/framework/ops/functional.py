@@ -37,6 +37,24 @@ def _as_many(types: str) -> Any:
     return lambda ctx: (None,) * len(ctx.attrs[types])
 
 
+def _mapped(ctx: ShapeContext) -> rules.Shapes:
+    declared, count = ctx.attrs["output_shapes"], len(ctx.attrs["Targuments"])
+    if len(declared) != len(ctx.attrs["output_types"]):
+        raise ValueError(
+            "`output_shapes` must be the same length as `output_types` "
+            f"({len(declared)} vs. {len(ctx.attrs['output_types'])})"
+        )
+    rows: int | None = None
+    for place, shape in enumerate(ctx.inputs[:count]):
+        if shape == ():
+            raise ValueError(f"Arguments must have rank at least 1. Input {place} has rank of 0.")
+        size = None if shape is None else shape[0]
+        if size is not None and rows not in (None, size):
+            raise ValueError("Arguments must have the same dimension 0.")
+        rows = rows if size is None else size
+    return tuple(None if shape.internal is None else (rows, *shape.internal) for shape in declared)
+
+
 def _all_unchanged(ctx: ShapeContext) -> rules.Shapes:
     return tuple(ctx.inputs)
 
@@ -167,6 +185,26 @@ define(
         shape=_undeclared,
         effect=facts.CALLS,
         role=facts.Role.REMOTE_CALL,
+    )
+)
+define(
+    OpDef(
+        "MapDefun",
+        ("arguments: Targuments", "captured_inputs: Tcaptured"),
+        ("output: output_types",),
+        attrs={
+            "Targuments": list,
+            "Tcaptured": [],
+            "output_types": list,
+            "output_shapes": list,
+            "f": function.Reference,
+            "max_intra_op_parallelism": 1,
+        },
+        minima={"Targuments": 1, "output_types": 1, "output_shapes": 1},
+        shape=_mapped,
+        not_differentiable=True,
+        effect=facts.EXTERNAL | facts.BLOCKS,
+        role=facts.Role.KEEPS,
     )
 )
 define(

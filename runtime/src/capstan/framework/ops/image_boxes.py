@@ -44,21 +44,29 @@ _ATTRS: dict[str, Any] = {
     "max_attempts": 100,
     "use_image_if_no_bounding_boxes": False,
 }
-for _version, _inputs, _attrs in (
-    ("", (), {**_SEEDS, "min_object_covered": 0.1, **_ATTRS}),
-    ("V2", ("min_object_covered: float32",), {**_SEEDS, **_ATTRS}),
+_LEAST = "min_object_covered: float32"
+for _op, _inputs, _attrs in (
+    (
+        "SampleDistortedBoundingBox",
+        (),
+        {**_SEEDS, "min_object_covered": 0.1, **_ATTRS},
+    ),
+    ("SampleDistortedBoundingBoxV2", (_LEAST,), {**_SEEDS, **_ATTRS}),
+    ("StatelessSampleDistortedBoundingBox", (_LEAST, "seed: Tseed"), _ATTRS),
 ):
+    _is_stateless = _op.startswith("Stateless")
     define(
         OpDef(
-            f"SampleDistortedBoundingBox{_version}",
+            _op,
             ("image_size: T", "bounding_boxes: float32", *_inputs),
             ("begin: T", "size: T", "bboxes: float32"),
             attrs=_attrs,
             shape=_window,
             not_differentiable=True,
-            effect=facts.RANDOM,
+            effect=facts.PURE if _is_stateless else facts.RANDOM,
             types={
                 "T": (dtypes.uint8, dtypes.int8, dtypes.int16, *typesets.INDEX),
+                **({"Tseed": typesets.INDEX} if _is_stateless else {}),
             },
         )
     )

@@ -4,6 +4,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from capstan.core import dtypes, shapes
 from capstan.framework import indexed_slices
 from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
@@ -69,6 +71,29 @@ def _sparse_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     if grads[1] is None:
         return [None] * len(op.inputs)
     return [*[None] * len(splits), raw.Reshape(grads[1], raw.Shape(values))]
+
+
+def _encoded_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    *splits, values = op.inputs
+    first = splits[0] if splits else np.int64(0)
+    found = raw.RaggedTensorToVariantGradient(
+        grads[0], first, raw.Shape(values), Tvalues=values.dtype.base_dtype
+    )
+    return [*[None] * len(splits), found]
+
+
+def _decoded_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
+    rank = op.inputs[0].shape.ndims
+    if rank is not None and rank > 1:
+        raise ValueError(
+            f"The gradient of {op.name} needs a scalar or a vector of variants, but its input has "
+            f"the rank {rank}"
+        )
+    splits = op.outputs[:-1]
+    if grads[-1] is None:
+        return (None,)
+    is_batch = bool(splits) if rank is None else rank == 1
+    return (raw.RaggedTensorToVariant(splits, grads[-1], batched_input=is_batch),)
 
 
 def _dense(ctx: ShapeContext) -> rules.Shapes:
@@ -233,10 +258,21 @@ define(
         "RaggedTensorToVariant",
         ("rt_nested_splits: RAGGED_RANK * Tsplits", "rt_dense_values: Tvalues"),
         ("encoded_ragged: variant",),
-        attrs={"batched_input": bool},
+        attrs={"batched_input": bool, "Tsplits": dtypes.int64},
         shape=_encoded,
+        gradient=_encoded_gradient,
+        minima={"RAGGED_RANK": 0},
+        **_SPLIT_TYPES,
+    )
+)
+define(
+    OpDef(
+        "RaggedTensorToVariantGradient",
+        ("encoded_ragged_grad: variant", "row_splits: Tsplits", "dense_values_shape: int32"),
+        ("dense_values_grad: Tvalues",),
+        attrs={"Tvalues": dtypes.DType},
+        shape=lambda ctx: (rules.shape_in(ctx, 2),),
         not_differentiable=True,
-        minima={"RAGGED_RANK": 1},
         **_SPLIT_TYPES,
     )
 )
@@ -252,7 +288,7 @@ define(
             "Tsplits": dtypes.DType,
         },
         shape=_decoded,
-        not_differentiable=True,
+        gradient=_decoded_gradient,
         minima={"input_ragged_rank": -1, "output_ragged_rank": 0},
         **_SPLIT_TYPES,
     )

@@ -169,7 +169,10 @@ define(
         attrs=_MASKS,
         shape=_strided_grad_shape,
         gradient=_strided_grad,
-        types={"T": (*typesets.NUMBERS, dtypes.bool_), "Index": typesets.INDEX},
+        types={
+            "T": (*typesets.NUMBERS, dtypes.bool_, dtypes.variant),
+            "Index": typesets.INDEX,
+        },
         host=("shape", "begin", "end", "strides"),
     )
 )
