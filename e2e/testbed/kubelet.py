@@ -82,6 +82,18 @@ class Kubelet:
         end = podstatus.End(code, reason, message)
         self._write(pod, lambda old: podstatus.exited(old, now(), end, container))
 
+    def exit_all(self, pod: Json | str, code: int) -> None:
+        """End all containers with this code, in one status."""
+        end = podstatus.End(code, "Error" if code else "Completed")
+
+        def ended(old: Json) -> Json:
+            for container in old["spec"]["containers"]:
+                old = {**old, "status": podstatus.exited(old, now(), end, container["name"])}
+            status: Json = old["status"]
+            return status
+
+        self._write(pod, ended)
+
     def oom(self, pod: Json | str) -> None:
         """Let the first container exceed its memory limit."""
         self.exit(pod, podstatus.SIGKILLED, reason="OOMKilled")
