@@ -60,10 +60,11 @@ class Kubelet:
         registry.wait_untainted(self._api)
 
     def close(self) -> None:
-        """Stop. The nodes remain registered."""
+        """Stop, also if `start` has failed. The nodes remain registered."""
         with self._changed:
             self._closed = True
-        self._watcher.join()
+        if self._watcher.is_alive():
+            self._watcher.join()
         self._writers.shutdown(cancel_futures=True)
 
     # Events of a pod.
