@@ -226,6 +226,9 @@ def as_before(request: pytest.FixtureRequest) -> Iterator[None]:
     """Undo a test's changes to the shared cluster."""
     # An interrupted run takes `funcargs` from the test before its fixtures end.
     used = request.node.funcargs
+    if "cluster" in used:
+        # The scheduler may end itself a while after a test that stopped the API server.
+        used["cluster"].recover()
     yield
     if "cluster" in used:
         used["cluster"].recover()

@@ -13,7 +13,7 @@ from testbed import control, wait
 from testbed.control import Cluster
 from testbed.keeper import kept
 from testbed.kubelet import Kubelet
-from testbed.operator import Operator
+from testbed.operator import LONG_LEASE, Operator
 from testbed.story import Story, job
 
 
@@ -29,7 +29,7 @@ def story(cluster: Cluster, tmp_path: pathlib.Path) -> Iterator[Story]:
         kubelet.start()
         stack.callback(kubelet.close)
         space = empty.namespace()
-        flags = (f"--namespace={space}",)
+        flags = (f"--namespace={space}", LONG_LEASE)
         log = tmp_path / "operator.log"
         operator = Operator(empty.kubeconfig, log, flags, users_environment())
         stack.callback(operator.kill)

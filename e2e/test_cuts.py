@@ -291,13 +291,14 @@ def nodes_in_pairs(cluster: Cluster) -> Iterator[Kubelet]:
     jobs = ["uncut", *(str(Cut(number, side)) for number in numbers for side in Side)]
     kubelet = Kubelet(cluster.api, 0)
     kubelet.nodes = [node for name in jobs for node in pair(name)]
-    kubelet.start()
     try:
+        kubelet.start()
         yield kubelet
     finally:
         kubelet.close()
-        for node in kubelet.nodes:
-            cluster.api.delete(f"/api/v1/nodes/{node}")
+        # The scheduler would choose these nodes for pods of later tests.
+        for node in list(kubelet.nodes):
+            kubelet.leave(node)
 
 
 async def cut_everywhere(place: Place, script: Script) -> None:

@@ -53,7 +53,8 @@ def test_a_namespace_without_rights_is_served_as_soon_as_the_rights_exist(
     forbidden.submit(job("later"))
     operator.wait_ready()
     served.started(job("now"))
-    assert f"/namespaces/{other}/trainingjobs: 403 Forbidden" in operator.tail()
+    refused = f"/namespaces/{other}/trainingjobs: 403 Forbidden"
+    wait.until(lambda: refused in operator.tail(), else_show=operator.tail)
     assert operator.healthy()
     bind(cluster, namespace, other)
     wait.until(lambda: forbidden.status("later").get("phase") == "Running", else_show=operator.tail)

@@ -333,7 +333,13 @@ def test_jobs_survive_an_outage_of_the_api_server_that_is_longer_than_the_lease(
         before = count_looks(proxy)
         wait.until(lambda: count_looks(proxy) >= before + looks, else_show=story.operator.tail)
         assert len(lives.ended) == ended + 1
-        scene.cluster.recover()
+
+        def settle() -> bool:
+            # The scheduler may exit when it lists all pods again and has missed some changes.
+            scene.cluster.recover()
+            return have_settled(story)
+
+        wait.until(settle, PATIENCE_SECONDS, else_show=story.operator.tail)
         finish_jobs(story)
         assert set(lives.ended) == {1}
 

@@ -157,6 +157,26 @@ def test_a_request_that_the_api_server_is_too_busy_for_is_sent_again(
         assert listed.result(wait.PATIENCE_SECONDS) == []
 
 
+BUSY = """\
+#!/bin/sh
+echo "$@" >>"$0.calls"
+[ "$(wc -l <"$0.calls")" -gt 2 ] && echo served && exit
+echo "Unable to connect to the server: net/http: TLS handshake timeout" >&2
+exit 1
+"""
+"""A kubectl whose first two calls fail as those of the real one do if the API server is frozen."""
+
+
+def test_kubectl_is_called_again_if_the_api_server_is_too_busy_for_a_connection(
+    cluster: Cluster, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kubectl = tmp_path / "kubectl"
+    kubectl.write_text(BUSY)
+    kubectl.chmod(0o755)
+    monkeypatch.setattr(cluster, "_binaries", tmp_path)
+    assert cluster.kubectl("get", "pods").stdout == "served\n"
+
+
 def test_a_service_account_has_only_the_rights_of_its_roles(
     cluster: Cluster, namespace: str
 ) -> None:
@@ -275,15 +295,16 @@ def test_an_act_that_the_server_did_not_carry_out_is_repeated(
     with proxy.running(cluster.server, cluster.ca) as between:
         kubelet = Kubelet(api_behind(between, cluster, tmp_path), 0)
         kubelet.start()
-        with contextlib.closing(kubelet):
+        with contextlib.closing(kubelet), contextlib.ExitStack() as joined:
+            # The scheduler would choose this node for pods of later tests.
+            joined.callback(kubelet.leave, node)
             kubelet.join(node)
             kubelet.at_start(f"{namespace}/one", lambda pod: run_and_fail(kubelet, pod))
             with between.fault(second_write):
                 cluster.api.post(pods(namespace), a_pod("one", nodeName=node))
                 wait.until(lambda: between.faults_done() > 0)
             wait.until(lambda: cluster.api.get(one)["status"]["phase"] == "Failed")
-            kubelet.leave(node)
-            kubelet.reset()
+        kubelet.reset()
 
 
 def run_and_fail(kubelet: Kubelet, pod: Json) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from testbed import images
+from testbed import images, wait
 from testbed import nodes as real_nodes
 from testbed.nodes import Nodes
 
@@ -117,7 +117,9 @@ def test_an_image_runs_with_a_read_only_root(nodes: Nodes, namespace: str, image
         nodes.until(lambda pod=pod: ended(nodes, namespace, pod), f"{pod} has ended")
         log = nodes.log(pod, namespace=namespace)
         assert ended(nodes, namespace, pod) == "Succeeded", log
-    assert nodes.log("user", namespace=namespace).split() == ["65532", "False", "False"]
+    # On a busy machine, a node may answer late.
+    user = wait.until(lambda: nodes.log("user", namespace=namespace))
+    assert user.split() == ["65532", "False", "False"]
 
 
 def ended(nodes: Nodes, namespace: str, pod: str) -> str:

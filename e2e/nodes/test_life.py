@@ -84,7 +84,7 @@ def test_a_job_is_scaled_while_it_trains_and_continues_at_its_exact_step_after_a
 
     suspend(story, False)
     status = story.until_succeeded()
-    assert re.findall(RESTORED, story.log("worker-0"))[0] == str(step)
+    assert re.findall(RESTORED, story.final_log("worker-0"))[0] == str(step)
     assert status["restarts"] == NO_FAILURES
     assert {row["name"]: row["attempt"] for row in status["tasks"]} == {"ps-0": 2, "worker-0": 2}
     assert status["epoch"] == 2

@@ -11,7 +11,7 @@ from typing import Any
 import psutil
 import pytest
 
-from testbed import cgroups, programs
+from testbed import cgroups, programs, wait
 from testbed import nodes as real_nodes
 from testbed.nodes import Nodes
 from testbed.process import marked, state_folder
@@ -73,7 +73,8 @@ def ended(nodes: Nodes, namespace: str, name: str) -> dict[str, Any]:
 
 
 def log(nodes: Nodes, namespace: str, name: str) -> str:
-    return nodes.kubectl("logs", name, "-n", namespace).stdout
+    """Return the log of a pod that has ended. On a busy machine, its node may answer late."""
+    return wait.until(lambda: nodes.kubectl("logs", name, "-n", namespace)).stdout
 
 
 def test_pods_of_two_nodes_reach_each_other_by_address_and_by_name(

@@ -150,10 +150,9 @@ def test_training_continues_from_a_checkpoint_after_the_ps_was_killed(
     story.until(lambda: story.row("ps-0")["state"] == "Running", "the new ps is ready")
     story.speed_up()
     story.until_succeeded()
-    restored = re.findall(
-        r"Restoring parameters from /checkpoints/model.ckpt-(\d+)", story.log("worker-0")
-    )
-    assert [step for step in restored if int(step) > 100], story.log("worker-0")
+    log = story.final_log("worker-0")
+    restored = re.findall(r"Restoring parameters from /checkpoints/model.ckpt-(\d+)", log)
+    assert [step for step in restored if int(step) > 100], log
     assert story.row("worker-0")["attempt"] == 1
 
 
@@ -175,7 +174,7 @@ for name, own in {"no certificate": False, "its own certificate": True}.items():
     if own:
         context.load_cert_chain(f"{folder}/tls.crt", f"{folder}/tls.key")
     try:
-        with socket.create_connection((host, int(port)), 10) as connection:
+        with socket.create_connection((host, int(port)), 60) as connection:
             settings = context.wrap_socket(connection, server_hostname=host).recv(1)
     except (ssl.SSLError, ConnectionError):
         settings = b""
@@ -266,17 +265,24 @@ def test_workers_on_a_node_without_connection_to_the_api_server_are_replaced_and
     replaced = {worker: story.pod(worker) for worker in workers}
     assert {pod["spec"]["nodeName"] for pod in replaced.values()} == {gpu_node}
     nodes.cut_off(gpu_node)
-    for worker in workers:
-        assert story.until_attempt(worker, 2)["reason"] == "NodeLost"
-    story.until_slow(*workers)
-    for worker, pod in replaced.items():
-        [status] = pod["status"]["containerStatuses"]
-        processes = functools.partial(node.processes, status["containerID"].partition("://")[2])
-        story.until(lambda processes=processes: not processes(), f"the old {worker} has ended")
-        log = node.machine.run(f"cat /var/log/pods/*_{pod['metadata']['uid']}/trainer/0.log")
-        assert "Attempt 1 of /job:worker" in log, log
-        assert "End this process" in log, log
-    nodes.kill_node(gpu_node)
+    try:
+        for worker in workers:
+            assert story.until_attempt(worker, 2)["reason"] == "NodeLost"
+        story.until_slow(*workers)
+        for worker, pod in replaced.items():
+            [status] = pod["status"]["containerStatuses"]
+            processes = functools.partial(node.processes, status["containerID"].partition("://")[2])
+            story.until(lambda processes=processes: not processes(), f"the old {worker} has ended")
+            read = f"cat /var/log/pods/*_{pod['metadata']['uid']}/trainer/0.log"
+            # containerd writes the last lines of a log after the process has ended.
+            story.until(
+                lambda read=read: "End this process" in node.machine.run(read),
+                f"the log of the old {worker} says why it ended",
+            )
+            assert "Attempt 1 of /job:worker" in node.machine.run(read)
+    finally:
+        # No other test can use this node.
+        nodes.kill_node(gpu_node)
     story.speed_up(slow_attempts=2)
     status = story.until_succeeded()
     assert status["restarts"]["application"] == 0

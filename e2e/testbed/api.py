@@ -15,8 +15,9 @@ STRATEGIC = "application/strategic-merge-patch+json"
 STAMP = "%Y-%m-%dT%H:%M:%SZ"
 """The format in which Kubernetes writes a time: whole seconds in UTC."""
 
-_PATIENCE = 30.0
-"""The seconds that a busy server has for an answer."""
+_PATIENCE = 120.0
+"""The seconds that a busy server has for an answer. A busy disk may stop a server for half a
+minute."""
 
 _BUSY = 429
 _ASK_AGAIN = urllib3.Retry(

@@ -27,6 +27,9 @@ ISSUER = "https://kubernetes.default.svc.cluster.local"
 _PATIENCE = 120.0
 """The seconds that a program has for its start."""
 
+_NOT_REACHED = "Unable to connect to the server: net/http: TLS handshake timeout\n"
+"""The error of kubectl if the server has not answered for ten seconds. No request was sent."""
+
 _POD_GROUPS = (
     "--feature-gates=GenericWorkload=true",
     "--runtime-config=scheduling.k8s.io/v1alpha2=true",
@@ -124,20 +127,25 @@ class Cluster:
         check: bool = True,
     ) -> subprocess.CompletedProcess[str]:
         """Run kubectl as the cluster's administrator. Raises AssertionError with kubectl's errors
-        if `check` is true and kubectl fails.
+        if `check` is true and kubectl fails. A busy server does not count as a failure.
         """
         command = [self._binaries / "kubectl", f"--kubeconfig={self.kubeconfig}", *words]
-        ran = subprocess.run(
-            [str(word) for word in command],
-            input=input,
-            stdin=subprocess.DEVNULL if input is None else None,
-            # kubectl caches the kinds of a server under HOME. The next cluster on this port may
-            # have other kinds.
-            env={**os.environ, "HOME": str(self.folder)},
-            capture_output=True,
-            text=True,
-            timeout=270,
-        )
+
+        def answered() -> subprocess.CompletedProcess[str] | None:
+            ran = subprocess.run(
+                [str(word) for word in command],
+                input=input,
+                stdin=subprocess.DEVNULL if input is None else None,
+                # kubectl caches the kinds of a server under HOME. The next cluster on this port
+                # may have other kinds.
+                env={**os.environ, "HOME": str(self.folder)},
+                capture_output=True,
+                text=True,
+                timeout=270,
+            )
+            return None if ran.returncode and ran.stderr.endswith(_NOT_REACHED) else ran
+
+        ran = wait.until(answered, _PATIENCE, else_show=lambda: f"{_NOT_REACHED}{self.logs()}")
         if check and ran.returncode:
             arguments = " ".join(map(str, words))
             raise AssertionError(f"kubectl {arguments}: status {ran.returncode}\n{ran.stderr}")

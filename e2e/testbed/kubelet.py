@@ -60,10 +60,11 @@ class Kubelet:
         registry.wait_untainted(self._api)
 
     def close(self) -> None:
-        """Stop. The nodes remain registered."""
+        """Stop, also if `start` has failed. The nodes remain registered."""
         with self._changed:
             self._closed = True
-        self._watcher.join()
+        if self._watcher.is_alive():
+            self._watcher.join()
         self._writers.shutdown(cancel_futures=True)
 
     # Events of a pod.
@@ -81,6 +82,18 @@ class Kubelet:
         reason = reason or ("Error" if code else "Completed")
         end = podstatus.End(code, reason, message)
         self._write(pod, lambda old: podstatus.exited(old, now(), end, container))
+
+    def exit_all(self, pod: Json | str, code: int) -> None:
+        """End all containers with this code, in one status."""
+        end = podstatus.End(code, "Error" if code else "Completed")
+
+        def ended(old: Json) -> Json:
+            for container in old["spec"]["containers"]:
+                old = {**old, "status": podstatus.exited(old, now(), end, container["name"])}
+            status: Json = old["status"]
+            return status
+
+        self._write(pod, ended)
 
     def oom(self, pod: Json | str) -> None:
         """Let the first container exceed its memory limit."""

@@ -43,7 +43,7 @@ class Operator:
         self._flags = flags
         self._env = env
         self._port = free_ports(1)[0]
-        self._http = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(total=20))
+        self._http = urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(total=120))
         self.start()
 
     @property

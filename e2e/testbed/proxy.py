@@ -97,7 +97,7 @@ class Proxy:
             stream.cancel()
 
     def _do(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(120)
 
     async def _open(self) -> None:
         self._session = aiohttp.ClientSession(

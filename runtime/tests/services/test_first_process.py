@@ -52,7 +52,7 @@ def can_be_first() -> bool:
     if shutil.which("unshare") is None:
         return False
     tried = subprocess.run(
-        ["unshare", "--pid", "--fork", "true"], capture_output=True, check=False, timeout=30
+        ["unshare", "--pid", "--fork", "true"], capture_output=True, check=False, timeout=200
     )
     return tried.returncode == 0
 
@@ -95,10 +95,10 @@ def test_sigterm_ends_the_first_process(waiting: "subprocess.Popen[str]", status
     assert waiting.stdout.readline() == "ready\n"
     (first,) = psutil.Process(waiting.pid).children()
     first.send_signal(signal.SIGTERM)
-    assert waiting.wait(timeout=30) == status
+    assert waiting.wait(timeout=200) == status
 
 
 def test_outside_the_main_thread_the_handler_is_not_set() -> None:
     process = start("thread")
-    process.communicate(timeout=30)
+    process.communicate(timeout=200)
     assert process.returncode == 0

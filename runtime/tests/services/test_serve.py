@@ -18,7 +18,7 @@ import capstan as tf
 from capstan import __main__ as command
 
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
-PATIENCE_S = 30.0
+PATIENCE_S = 200.0
 PAIR = '{"ps": ["127.0.0.1:2222", "127.0.0.1:2223"]}'
 
 

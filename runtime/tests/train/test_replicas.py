@@ -38,7 +38,7 @@ def test_replicas_train_together_and_end_their_parameter_server(tmp_path: pathli
         assert [worker.returncode for worker in workers] == [0, 0], outputs
         assert ps.stdout is not None
         assert ps.stdout.readline() == "all workers are done\n"
-        assert ps.communicate(timeout=30)[0] == ""
+        assert ps.communicate(timeout=120)[0] == ""
     finally:
         for process in processes:
             process.kill()

@@ -13,6 +13,7 @@ from capstan import errors
 from capstan.transport import api
 
 BIG = 24 << 20  # more than the buffers of a socket take
+PATIENCE_S = 200.0
 
 
 def frame(subject: int, *values: Any, step: int = 1) -> api.Frame:
@@ -195,11 +196,11 @@ def test_pending_reports_frames_that_polling_cannot_show(plane: Any) -> None:
     with futures.ThreadPoolExecutor(1) as aside:
         for number in range(3):
             near.send(frame(number))
-        assert readable(far, 20)
+        assert readable(far, PATIENCE_S)
         assert far.recv().subject == 0
         rest = [1, 2]
         while rest:
-            assert far.pending() or readable(far, 20)
+            assert far.pending() or readable(far, PATIENCE_S)
             assert aside.submit(far.recv).result().subject == rest.pop(0)
     assert not far.pending()
     assert not readable(far, 0)
@@ -212,7 +213,7 @@ def test_a_deadline_ends_the_wait_and_not_the_link(plane: Any) -> None:
     with pytest.raises(errors.DeadlineExceededError):
         far.recv(time.monotonic() - 5)
     near.send(frame(1, 5))
-    assert_same(far.recv(time.monotonic() + 20), frame(1, 5))
+    assert_same(far.recv(time.monotonic() + PATIENCE_S), frame(1, 5))
 
 
 def test_frames_sent_before_the_close_still_arrive(plane: Any) -> None:
@@ -229,16 +230,16 @@ def test_frames_sent_before_the_close_still_arrive(plane: Any) -> None:
 def test_an_offered_frame_arrives_even_if_the_link_is_closed_at_once(plane: Any) -> None:
     near, far = plane.pair()
     far.send(frame(1, 5))  # unread bytes turn the end of a connection into a reset
-    assert readable(near, 20)
+    assert readable(near, PATIENCE_S)
     assert near.offer(api.Frame(api.Kind.UNDO, 7, 0))
     near.close()
-    assert far.recv(time.monotonic() + 20) == api.Frame(api.Kind.UNDO, 7, 0)
+    assert far.recv(time.monotonic() + PATIENCE_S) == api.Frame(api.Kind.UNDO, 7, 0)
 
 
 def test_an_offer_never_waits(plane: Any, aside: futures.Executor) -> None:
     near, far = plane.pair()
     sending = aside.submit(near.send, frame(1, np.zeros(BIG, np.uint8)))
-    assert readable(far, 20)
+    assert readable(far, PATIENCE_S)
     assert not near.offer(api.Frame(api.Kind.UNDO, 7, 0))
     near.close()
     with pytest.raises(errors.UnavailableError):
@@ -249,7 +250,7 @@ def test_an_offer_never_waits(plane: Any, aside: futures.Executor) -> None:
 def test_a_link_has_ended_when_the_peer_has_closed_it(plane: Any, eventually: Any) -> None:
     near, far = plane.pair()
     near.send(frame(1))
-    assert readable(far, 20)
+    assert readable(far, PATIENCE_S)
     assert not far.has_ended()
     far.recv()
     assert not far.has_ended()
@@ -287,7 +288,7 @@ def test_a_close_from_another_thread_wakes_send(
 ) -> None:
     near, far = plane.pair()
     sending = aside.submit(near.send, frame(1, np.zeros(BIG, np.uint8)))
-    assert readable(far, 20)
+    assert readable(far, PATIENCE_S)
     near.close()
     with pytest.raises(errors.UnavailableError):
         sending.result(50)
@@ -311,7 +312,7 @@ def test_recv_raises_when_the_peer_is_killed(plane: Any, aside: futures.Executor
 def test_a_frame_of_a_peer_that_is_killed_while_it_sends_is_not_returned(plane: Any) -> None:
     link, peer = plane.peer("flood")
     link.send(frame(1))
-    assert readable(link, 20)
+    assert readable(link, PATIENCE_S)
     peer.signal(signal.SIGKILL)
     with pytest.raises(errors.UnavailableError, match=r"in the middle of a frame|reset"):
         link.recv()

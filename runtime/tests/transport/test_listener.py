@@ -16,7 +16,7 @@ import pytest
 from capstan import errors
 from capstan.transport import api, frames, interfaces, listener, sockets, stream
 
-PATIENCE_S = 20.0
+PATIENCE_S = 200.0
 
 
 def dial(offer: interfaces.Offer) -> stream.StreamLink:
