@@ -24,6 +24,7 @@ _CELLS = {
         *("GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell", "LSTMBlockFusedCell"),
         "LSTMBlockWrapper",
     ),
+    "rnn_batches": ("best_effort_input_batch_size", "transpose_batch_time"),
     "rnn_cells": ("LayerNormBasicLSTMCell", "NASCell"),
     "rnn_convolutions": ("Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell"),
     "rnn_fused": ("FusedRNNCell", "FusedRNNCellAdaptor", "TimeReversedFusedRNN"),
@@ -31,11 +32,13 @@ _CELLS = {
         *("IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "IntersectionRNNCell", "SRUCell"),
         "UGRNNCell",
     ),
+    "rnn_grids": ("BidirectionalGridLSTMCell", "GridLSTMCell", "TimeFreqLSTMCell"),
     "rnn_lstms": ("CoupledInputForgetGateLSTMCell", "GLSTMCell", "LayerNormLSTMCell"),
     "rnn_phased": ("PhasedLSTMCell",),
     "rnn_stacks": ("stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn"),
+    "rnn_weight_norm": ("WeightNormLSTMCell",),
     "rnn_wrappers": (
-        *("EmbeddingWrapper", "HighwayWrapper", "InputProjectionWrapper"),
+        *("CompiledWrapper", "EmbeddingWrapper", "HighwayWrapper", "InputProjectionWrapper"),
         "OutputProjectionWrapper",
     ),
 }
@@ -46,6 +49,7 @@ _RNN: alias.Homes = (
     _only(
         static_bidirectional_rnn="capstan.api.nn",
         static_rnn="capstan.api.nn",
+        static_state_saving_rnn="capstan.api.rnn.saved_states",
         **{name: f"capstan.contrib.{home}" for home, names in _CELLS.items() for name in names},
     ),
 )
