@@ -142,6 +142,7 @@ alias.grow(
         ),
         "training": (
             _only(
+                HParamDef="capstan.core.hparam_messages",
                 HParams="capstan.contrib.hparam",
                 GreedyLoadBalancingStrategy="capstan.train.ps_strategy",
                 RandomStrategy="capstan.train.ps_strategy",
@@ -161,9 +162,13 @@ alias.grow(
                     ),
                     "capstan.train.evaluation",
                 ),
+                NextQueuedSequenceBatch="capstan.contrib.sequence_saver",
+                SequenceQueueingStateSaver="capstan.contrib.sequence_saver",
+                batch_sequences_with_states="capstan.contrib.sequence_batches",
                 bucket="capstan.contrib.bucket_ops",
                 bucket_by_sequence_length="capstan.contrib.bucket_ops",
                 checkpoints_iterator="capstan.train.initial_checkpoint",
+                parse_values="capstan.contrib.hparam_text",
                 rejection_sample="capstan.contrib.sampling_ops",
                 resample_at_rate="capstan.contrib.resample",
                 stratified_sample="capstan.contrib.sampling_ops",
@@ -192,6 +197,10 @@ alias.grow(
         ),
         "training.python.training.resample": ("capstan.contrib.resample",),
         "training.python.training.sampling_ops": ("capstan.contrib.sampling_ops",),
+        "training.python.training.sequence_queueing_state_saver": (
+            "capstan.contrib.sequence_batches",
+            "capstan.contrib.sequence_saver",
+        ),
         "training.python.training.training": ("capstan.contrib.train_ops",),
         "util": (
             _only(
