@@ -231,6 +231,7 @@ _PACKAGES = frozenset(
         "legacy_seq2seq",
         "losses",
         "metrics",
+        "model_pruning",
         "nn",
         "opt",
         "predictor",
