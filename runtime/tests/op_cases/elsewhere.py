@@ -109,6 +109,7 @@ ELSEWHERE = {
         "ThreadPoolDataset", "ThreadPoolHandle", "UnwrapDatasetVariant", "WrapDatasetVariant",
     },
     "api/test_beam_search.py": {"GatherTree"},
+    "api/test_contrib_image.py": {"BipartiteMatch", "ImageConnectedComponents"},
     "oracle/test_critical_section.py": {"ConsumeMutexLock", "MutexLock", "MutexV2"},
     "oracle/test_tridiagonal.py": {"Lu", "TridiagonalMatMul", "TridiagonalSolve"},
     "oracle/test_recurrent_blocks.py": {

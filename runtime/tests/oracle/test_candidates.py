@@ -21,13 +21,16 @@ DRAWN = (np.array([0, 3, 5]), np.array([[0.3], [0.2], [0.5], [0.1]], np.float32)
          np.array([0.9, 0.4, 0.2], np.float32))  # fmt: skip
 
 
-def loss_and_gradients(tf: Any, name: str, parts: int, **arguments: Any) -> Any:
+def loss_and_gradients(
+    tf: Any, name: str, parts: int, dtype: str = "float32", **arguments: Any
+) -> Any:
     with tf.Graph().as_default(), tf.Session() as session:
-        tables = [tf.constant(WEIGHTS[part::parts]) for part in range(parts)]
-        inputs, biases = tf.constant(INPUTS), tf.constant(BIASES)
+        tables = [tf.constant(WEIGHTS[part::parts], dtype) for part in range(parts)]
+        inputs, biases = tf.constant(INPUTS, dtype), tf.constant(BIASES, dtype)
         labels = tf.constant([[3], [1], [0], [6]], tf.int64)
+        drawn = (DRAWN[0], *(counts.astype(dtype) for counts in DRAWN[1:]))
         loss = getattr(tf.nn, name)(
-            tables, biases, labels, inputs, 3, 7, sampled_values=DRAWN, **arguments
+            tables, biases, labels, inputs, 3, 7, sampled_values=drawn, **arguments
         )
         slopes = [
             tf.convert_to_tensor(slope) for slope in tf.gradients(loss, [*tables, biases, inputs])
@@ -38,11 +41,12 @@ def loss_and_gradients(tf: Any, name: str, parts: int, **arguments: Any) -> Any:
 @pytest.mark.parametrize("removes_hits", [False, True])
 @pytest.mark.parametrize("parts", [1, 2])
 @pytest.mark.parametrize("name", ["nce_loss", "sampled_softmax_loss"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_losses_and_their_gradients_are_those_of_tensorflow(
-    v1: Any, name: str, parts: int, removes_hits: bool
+    v1: Any, name: str, parts: int, removes_hits: bool, dtype: str
 ) -> None:
     found, expected = (
-        loss_and_gradients(tf, name, parts, remove_accidental_hits=removes_hits)
+        loss_and_gradients(tf, name, parts, dtype, remove_accidental_hits=removes_hits)
         for tf in (capstan, v1)
     )
     for value, other in zip(found, expected, strict=True):

@@ -259,3 +259,12 @@ def test_a_program_chooses_the_message_of_its_collections(scope: str | None) -> 
         ops.register_proto_function(key)
     with pytest.raises(TypeError, match="from_proto must be callable"):
         ops.register_proto_function("other", from_proto="no")
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_an_exported_graph_makes_its_folder(tmp_path: pathlib.Path, as_text: bool) -> None:
+    path = tmp_path / "new" / "folder" / "graph.meta"
+    with tf.Graph().as_default():
+        tf.constant(1.0, name="only")
+        tf.train.export_meta_graph(str(path), as_text=as_text)
+    assert b"only" in path.read_bytes()

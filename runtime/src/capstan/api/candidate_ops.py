@@ -258,5 +258,6 @@ def _without_hits(logits: Any, labels: Any, drawn: Any, num_true: int) -> Any:
     """Return logits that are very small where a drawn class is a true class of the example."""
     examples, places, weights = compute_accidental_hits(labels, drawn, num_true)
     pairs = raw.Pack([raw.Cast(examples, DstT=dtypes.int64), places], axis=1)
+    weights = raw.Cast(weights, DstT=logits.dtype)
     removed = raw.ScatterNd(pairs, weights, raw.Shape(logits, out_type=dtypes.int64))
     return raw.Add(logits, removed)

@@ -24,6 +24,7 @@ _CELLS = {
         *("GRUBlockCell", "GRUBlockCellV2", "LSTMBlockCell", "LSTMBlockFusedCell"),
         "LSTMBlockWrapper",
     ),
+    "rnn_batches": ("best_effort_input_batch_size", "transpose_batch_time"),
     "rnn_cells": ("LayerNormBasicLSTMCell", "NASCell"),
     "rnn_convolutions": ("Conv1DLSTMCell", "Conv2DLSTMCell", "Conv3DLSTMCell", "ConvLSTMCell"),
     "rnn_fused": ("FusedRNNCell", "FusedRNNCellAdaptor", "TimeReversedFusedRNN"),
@@ -31,11 +32,13 @@ _CELLS = {
         *("IndRNNCell", "IndyGRUCell", "IndyLSTMCell", "IntersectionRNNCell", "SRUCell"),
         "UGRNNCell",
     ),
+    "rnn_grids": ("BidirectionalGridLSTMCell", "GridLSTMCell", "TimeFreqLSTMCell"),
     "rnn_lstms": ("CoupledInputForgetGateLSTMCell", "GLSTMCell", "LayerNormLSTMCell"),
     "rnn_phased": ("PhasedLSTMCell",),
     "rnn_stacks": ("stack_bidirectional_dynamic_rnn", "stack_bidirectional_rnn"),
+    "rnn_weight_norm": ("WeightNormLSTMCell",),
     "rnn_wrappers": (
-        *("EmbeddingWrapper", "HighwayWrapper", "InputProjectionWrapper"),
+        *("CompiledWrapper", "EmbeddingWrapper", "HighwayWrapper", "InputProjectionWrapper"),
         "OutputProjectionWrapper",
     ),
 }
@@ -46,6 +49,7 @@ _RNN: alias.Homes = (
     _only(
         static_bidirectional_rnn="capstan.api.nn",
         static_rnn="capstan.api.nn",
+        static_state_saving_rnn="capstan.api.rnn.saved_states",
         **{name: f"capstan.contrib.{home}" for home, names in _CELLS.items() for name in names},
     ),
 )
@@ -138,6 +142,7 @@ alias.grow(
         ),
         "training": (
             _only(
+                HParamDef="capstan.core.hparam_messages",
                 HParams="capstan.contrib.hparam",
                 GreedyLoadBalancingStrategy="capstan.train.ps_strategy",
                 RandomStrategy="capstan.train.ps_strategy",
@@ -157,9 +162,13 @@ alias.grow(
                     ),
                     "capstan.train.evaluation",
                 ),
+                NextQueuedSequenceBatch="capstan.contrib.sequence_saver",
+                SequenceQueueingStateSaver="capstan.contrib.sequence_saver",
+                batch_sequences_with_states="capstan.contrib.sequence_batches",
                 bucket="capstan.contrib.bucket_ops",
                 bucket_by_sequence_length="capstan.contrib.bucket_ops",
                 checkpoints_iterator="capstan.train.initial_checkpoint",
+                parse_values="capstan.contrib.hparam_text",
                 rejection_sample="capstan.contrib.sampling_ops",
                 resample_at_rate="capstan.contrib.resample",
                 stratified_sample="capstan.contrib.sampling_ops",
@@ -188,6 +197,10 @@ alias.grow(
         ),
         "training.python.training.resample": ("capstan.contrib.resample",),
         "training.python.training.sampling_ops": ("capstan.contrib.sampling_ops",),
+        "training.python.training.sequence_queueing_state_saver": (
+            "capstan.contrib.sequence_batches",
+            "capstan.contrib.sequence_saver",
+        ),
         "training.python.training.training": ("capstan.contrib.train_ops",),
         "util": (
             _only(
@@ -218,6 +231,7 @@ _PACKAGES = frozenset(
         "legacy_seq2seq",
         "losses",
         "metrics",
+        "model_pruning",
         "nn",
         "opt",
         "predictor",

@@ -1,4 +1,4 @@
-"""`tf.contrib.image`: projective transforms and warps of images (contrib/image/python/ops).
+"""`tf.contrib.image`: transforms, warps and segments of images (contrib/image/python/ops).
 
 A transform is a row of 8 numbers `[a0, a1, a2, b0, b1, b2, c0, c1]`. It maps the place (x, y) of
 the new image to the place `((a0 x + a1 y + a2) / k, (b0 x + b1 y + b2) / k)` of the old image, with
@@ -10,18 +10,35 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import array_ops, check_ops, counting_ops, creation_ops, math_ops
+from capstan.api import array_ops, creation_ops, math_ops
 from capstan.api.absent import absent
-from capstan.core import dtypes
+from capstan.contrib.image_segments import bipartite_match, connected_components
+from capstan.contrib.image_splines import interpolate_spline
+from capstan.contrib.image_warps import dense_image_warp, sparse_image_warp
+from capstan.contrib.image_yiq import adjust_hsv_in_yiq, random_hsv_in_yiq
+from capstan.core import alias, dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 __all__ = [
-    "angles_to_projective_transforms", "compose_transforms", "dense_image_warp",
-    "flat_transforms_to_matrices", "matrices_to_flat_transforms", "rotate", "transform",
-    "translate", "translations_to_projective_transforms",
+    "adjust_hsv_in_yiq", "angles_to_projective_transforms", "bipartite_match",
+    "compose_transforms", "connected_components", "dense_image_warp",
+    "flat_transforms_to_matrices", "interpolate_spline", "matrices_to_flat_transforms",
+    "random_hsv_in_yiq", "rotate", "sparse_image_warp", "transform", "translate",
+    "translations_to_projective_transforms",
 ]  # fmt: skip
+
+alias.grow(
+    __name__,
+    {
+        "python.ops.dense_image_warp": ("capstan.contrib.image_warps",),
+        "python.ops.distort_image_ops": ("capstan.contrib.image_yiq",),
+        "python.ops.image_ops": (__name__,),
+        "python.ops.interpolate_spline": ("capstan.contrib.image_splines",),
+        "python.ops.sparse_image_warp": ("capstan.contrib.image_warps",),
+    },
+)
 
 _IMAGE_DTYPES = frozenset(
     {
@@ -196,57 +213,6 @@ def matrices_to_flat_transforms(transform_matrices: Any) -> Any:
             raise ValueError(f"Matrices should be 2D or 3D, got: {given}")
         rows = raw.Reshape(given, [-1, 9])
         return (rows / rows[:, 8:9])[:, :8]
-
-
-def dense_image_warp(image: Any, flow: Any, name: str = "dense_image_warp") -> Any:
-    """Return images whose pixel (j, i) is the old one at `(j - flow[..., 0], i - flow[..., 1])`.
-
-    `flow` has the shape [batch, height, width, 2]. A place between pixels is interpolated, and a
-    place outside of the image has the value of the nearest pixel. The step raises
-    InvalidArgumentError if an image has fewer than 2 rows or columns.
-    """
-    with graphs.get_default_graph().name_scope(name):
-        image, flow = convert.convert_to_tensor(image), convert.convert_to_tensor(flow)
-        if image.shape.ndims != 4:
-            raise ValueError(f"Grid must be 4 dimensional. Received size: {image.shape}")
-        batch, height, width, depth = array_ops.unstack(array_ops.shape(image), num=4)
-        columns, rows = counting_ops.meshgrid(math_ops.range(width), math_ops.range(height))
-        grid = math_ops.cast(raw.Pack([rows, columns], axis=2), flow.dtype)
-        places = raw.ExpandDims(grid, 0) - flow
-        checks = [
-            check_ops.assert_greater_equal(size, 2, message=f"Grid {which} must be at least 2.")
-            for size, which in ((height, "height"), (width, "width"))
-        ]
-        with graphs.get_default_graph().control_dependencies(checks):
-            flat = raw.Reshape(image, raw.Pack([batch * height * width, depth]))
-        (top, down), (left, across) = (
-            _floor(places[..., axis], size, image.dtype)
-            for axis, size in enumerate((height, width))
-        )
-        starts = raw.Reshape(math_ops.range(batch) * height * width, [-1, 1, 1])
-
-        def pixels(row: Any, column: Any) -> Any:
-            return raw.GatherV2(flat, starts + row * width + column, 0)
-
-        upper, lower = (
-            pixels(row, left) + across * (pixels(row, left + 1) - pixels(row, left))
-            for row in (top, top + 1)
-        )
-        result = upper + down * (lower - upper)
-        result.set_shape(image.shape)
-        return result
-
-
-def _floor(places: Any, size: Any, dtype: Any) -> tuple[Any, Any]:
-    """Return the pixel before each place of an axis, and the share of the pixel after it."""
-    last = math_ops.cast(size - 2, places.dtype)
-    zero = convert.constant(0, places.dtype)
-    floor = math_ops.minimum(math_ops.maximum(zero, math_ops.floor(places)), last)
-    share = math_ops.cast(places - floor, dtype)
-    share = math_ops.minimum(
-        math_ops.maximum(convert.constant(0, dtype), share), convert.constant(1, dtype)
-    )
-    return math_ops.cast(floor, dtypes.int32), raw.ExpandDims(share, -1)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,8 @@ from capstan.api import metrics as metrics_of_tf
 from capstan.api.absent import absent
 from capstan.api.counting_ops import confusion_matrix as confusion_matrix
 from capstan.api.scoped import scoped
-from capstan.contrib import metric_moments, metric_rates, metric_values
+from capstan.contrib import metric_intervals, metric_moments, metric_rates, metric_values
+from capstan.contrib.metric_intervals import *
 from capstan.contrib.metric_moments import *
 from capstan.contrib.metric_rates import *
 from capstan.contrib.metric_values import *
@@ -24,6 +25,7 @@ from capstan.framework.raw import raw
 __all__ = [
     *("accuracy", "aggregate_metric_map", "aggregate_metrics", "confusion_matrix"),
     *("sparse_recall_at_top_k", "streaming_sparse_precision_at_top_k"),
+    *metric_intervals.__all__,
     *metric_moments.__all__,
     *metric_rates.__all__,
     *metric_values.__all__,

@@ -8,6 +8,7 @@ from capstan.api.absent import absent
 from capstan.api.nn_transposed import conv1d_transpose
 from capstan.api.ordering_ops import nth_element
 from capstan.api.scoped import scoped
+from capstan.contrib.sampled_losses import rank_sampled_softmax_loss, sampled_sparse_softmax_loss
 from capstan.framework import convert
 from capstan.framework.raw import raw
 
@@ -18,6 +19,8 @@ __all__ = [
     "deprecated_flipped_softmax_cross_entropy_with_logits",
     "deprecated_flipped_sparse_softmax_cross_entropy_with_logits",
     "nth_element",
+    "rank_sampled_softmax_loss",
+    "sampled_sparse_softmax_loss",
     "scaled_softplus",
 ]
 

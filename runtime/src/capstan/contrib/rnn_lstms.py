@@ -39,11 +39,11 @@ class _LSTM(cells.RNNCell):
         return [variable_scope.get_variable(name, [self._num_units], dtype) for name in names]
 
 
-def _clipped(value: Any, limit: float | None) -> Any:
+def clipped(value: Any, limit: float | None) -> Any:
     return value if limit is None else clip_ops.clip_by_value(value, -limit, limit)
 
 
-def _sharded(name: str, shape: list[int], dtype: Any, shards: int) -> Any:
+def sharded(name: str, shape: list[int], dtype: Any, shards: int) -> Any:
     """Return a matrix whose rows are in the variables `name`_0, `name`_1 and so on."""
     rows, columns = shape
     if shards > rows:
@@ -89,7 +89,7 @@ class CoupledInputForgetGateLSTMCell(_LSTM):
 
     def _gates(self, inputs: Any, output: Any) -> Any:
         rows, columns = self._known_size(inputs) + self.output_size, 3 * self._num_units
-        kernel = _sharded("W", [rows, columns], inputs.dtype, self._shards[0])
+        kernel = sharded("W", [rows, columns], inputs.dtype, self._shards[0])
         bias = variable_scope.get_variable("B", [columns], inputs.dtype, init_ops.Zeros)
         gates = raw.MatMul(array_ops.concat([inputs, output], 1), kernel)
         if not self._has_norms:
@@ -116,8 +116,8 @@ class CoupledInputForgetGateLSTMCell(_LSTM):
         output = math_ops.sigmoid(leave) * self._activation(memory)
         if self._num_proj is not None:
             shape = [self._num_units, self._num_proj]
-            output = raw.MatMul(output, _sharded("W_P", shape, inputs.dtype, self._shards[1]))
-            output = _clipped(output, self._proj_clip)
+            output = raw.MatMul(output, sharded("W_P", shape, inputs.dtype, self._shards[1]))
+            output = clipped(output, self._proj_clip)
         if self._state_is_tuple:
             return output, cells.LSTMStateTuple(memory, output)
         return output, raw.ConcatV2([memory, output], 1)
@@ -175,13 +175,13 @@ class LayerNormLSTMCell(_LSTM):
         memory = kept + math_ops.sigmoid(enter) * self._activation(new)
         if self._has_norms:
             memory = layer_normed(memory, "state", *self._norm)
-        memory = _clipped(memory, self._cell_clip)
+        memory = clipped(memory, self._cell_clip)
         if peepholes:
             leave += peepholes[2] * memory
         output = math_ops.sigmoid(leave) * self._activation(memory)
         if self._num_proj is not None:
             with scope_block.variable_scope("projection"):
-                output = _clipped(product([output], self._num_proj), self._proj_clip)
+                output = clipped(product([output], self._num_proj), self._proj_clip)
         return cells.LSTMStateTuple(memory, output)
 
 

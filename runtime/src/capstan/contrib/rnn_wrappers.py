@@ -167,3 +167,16 @@ class HighwayWrapper(wrappers.Wrapper):
         weights = variable_scope.get_variable(f"{name}_w", [size, size], dtype)
         bias = variable_scope.get_variable(f"{name}_b", [size], dtype, init_ops.Constant(start))
         return math_ops.sigmoid(nn.bias_add(raw.MatMul(inputs, weights), bias))
+
+
+class CompiledWrapper(wrappers.Wrapper):
+    """A cell that TensorFlow compiles with XLA. Here it runs as it is.
+
+    `compile_stateful` has no effect.
+    """
+
+    def __init__(self, cell: Any, compile_stateful: bool = False) -> None:
+        super().__init__(cell)
+
+    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> Any:
+        return self._cell(inputs, state, scope=scope)

@@ -106,6 +106,7 @@ def export_scoped_meta_graph(
         elif saver_def is not None:
             meta.collection_def[key].bytes_list.value.append(saver_def.SerializeToString())
     if filename is not None:
+        files.of(filename).make_folders(os.path.dirname(filename) or ".")
         write(filename, meta, as_text=as_text)
     return meta, {
         names.without_scope(variable.name, scope): variable

@@ -27,6 +27,10 @@ from capstan.contrib.opt.model_average import (
 )
 from capstan.contrib.opt.model_average import ModelAverageOptimizer as ModelAverageOptimizer
 from capstan.contrib.opt.moving_average import MovingAverageOptimizer as MovingAverageOptimizer
+from capstan.contrib.opt.multitask import MultitaskOptimizerWrapper as MultitaskOptimizerWrapper
+from capstan.contrib.opt.multitask import (
+    clip_gradients_by_global_norm as clip_gradients_by_global_norm,
+)
 from capstan.contrib.opt.sign_optimizers import AddSignOptimizer as AddSignOptimizer
 from capstan.contrib.opt.sign_optimizers import PowerSignOptimizer as PowerSignOptimizer
 from capstan.contrib.opt.variable_clipping import (
@@ -65,6 +69,7 @@ alias.grow(
         for name in ("agn", "elastic_average", "model_average")
     }
     | {
+        "python.training.multitask_optimizer_wrapper": (__name__,),
         "python.training.sign_decay": ("capstan.contrib.opt.sign_decay",),
     },
 )
