@@ -96,6 +96,23 @@ def test_a_cell_of_a_search_for_architectures_combines_eight_products(
     np.testing.assert_allclose(output, made, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "batch",
+    [lambda: 3, lambda: np.int64(3), lambda: tf.zeros([3, 2]).shape[0], lambda: tf.constant(3)],
+    ids=["int", "numpy", "dimension", "tensor"],
+)
+def test_a_state_of_zeros_has_as_many_rows_as_the_batch(batch: Any) -> None:
+    state = tf.nn.rnn_cell.LSTMCell(2).zero_state(batch(), tf.float32)
+    assert [part.shape.as_list() for part in state] == [[3, 2], [3, 2]]
+    with tf.Session() as session:
+        assert all((part == np.zeros((3, 2))).all() for part in session.run(state))
+
+
+def test_a_state_of_zeros_needs_a_known_size_or_a_tensor() -> None:
+    with pytest.raises(ValueError, match=r"The batch size is not known.*tf\.shape"):
+        tf.nn.rnn_cell.GRUCell(2).zero_state(tf.Dimension(None), tf.float32)
+
+
 def test_a_cell_refuses_inputs_of_unknown_size() -> None:
     cell = tf.contrib.rnn.NASCell(2)
     with pytest.raises(ValueError, match="Could not infer input size"):

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.python import tf2
+from capstan.python import pywrap_tensorflow, tf2
 from capstan.python.data.experimental.ops import batching, readers
 from capstan.python.data.ops import dataset_ops
 from capstan.python.data.util import nest, structure
+from capstan.python.distribute.summary_op_util import skip_summary
 from capstan.python.framework import device_spec, ops, sparse_tensor, tensor_shape, tensor_util
-from capstan.python.ops import gen_control_flow_ops, gen_math_ops
+from capstan.python.ops import gen_control_flow_ops, gen_math_ops, summary_op_util
 from capstan.python.ops.ragged import ragged_conversion_ops, ragged_util
 from capstan.python.saved_model import signature_def_utils
 
@@ -200,3 +201,37 @@ def test_a_sparse_tensor_knows_its_consumers() -> None:
     source = tf.SparseTensor([[0]], [1], [3])
     dense = tf.sparse_tensor_to_dense(source)
     assert source.consumers() == [dense.op]
+
+
+def test_a_summary_of_a_program_has_the_tag_and_the_collection_of_its_scope() -> None:
+    with tf.name_scope("outer"):
+        tensor = tf.constant(b"summary")
+        with summary_op_util.summary_scope("/a b", "own", values=[tensor]) as (tag, scope):
+            summary = tf.identity(tensor, name=scope)
+        summary_op_util.collect(summary, None, [tf.GraphKeys.SUMMARIES])
+    assert (tag, summary.op.name) == ("own/outer/own/a_b", "outer/own/a_b")
+    assert tf.get_collection(tf.GraphKeys.SUMMARIES) == [summary]
+
+
+def test_only_the_first_replica_has_summaries() -> None:
+    strategy = tf.distribute.MirroredStrategy(["/cpu:0", "/cpu:1"])
+    skipped: list[bool] = []
+    strategy.experimental_run_v2(lambda: skipped.append(skip_summary()))
+    assert (skip_summary(), skipped) == (False, [False, True])
+
+
+def test_a_program_writes_an_event_file_without_a_thread(tmp_path: Path) -> None:
+    writer = pywrap_tensorflow.EventsWriter(bytes(tmp_path / "events"))
+    event = tf.Event(step=3, summary=tf.Summary(value=[tf.Summary.Value(tag="a", simple_value=2)]))
+    writer.WriteEvent(event)
+    writer.Flush()
+    first = writer.FileName()
+    assert first.startswith(f"{tmp_path}/events.out.tfevents.")
+    assert [each.file_version for each in tf.train.summary_iterator(first)] == ["brain.Event:2", ""]
+    assert list(tf.train.summary_iterator(first))[1] == event
+    writer.InitWithSuffix(".own")
+    assert writer.FileName().endswith(".own")
+    writer.Close()
+    writer.Close()
+    with pytest.raises(TypeError, match=r"Expected an event_pb2\.Event"):
+        writer.WriteEvent(tf.Summary())

@@ -204,6 +204,24 @@ def test_build_makes_the_variables_that_a_call_would_make() -> None:
         keras.Model().build((None, 4))
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: _sum_of(keras.Input((2,), name="length"), keras.Input((2,), name="length")),
+        lambda: keras.Sequential(
+            [layers.Dense(2, input_shape=(2,), name="length"), layers.Dense(2, name="length")]
+        ),
+    ],
+)
+def test_two_layers_of_one_name_are_refused(make: Any) -> None:
+    with pytest.raises(ValueError, match='The name "length" is used 2 times in the model'):
+        make()
+
+
+def _sum_of(*inputs: Any) -> Any:
+    return keras.Model(list(inputs), layers.add(list(inputs)))
+
+
 def test_a_subclass_may_make_variables_in_build() -> None:
     class Scale(keras.Model):
         def build(self, input_shape: Any) -> None:

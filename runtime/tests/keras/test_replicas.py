@@ -72,6 +72,29 @@ def test_replicas_train_and_evaluate_as_one_replica_does(optimizer: str) -> None
         np.testing.assert_allclose(each, found[0], rtol=2e-4)
 
 
+ONE_OR_MORE = {
+    "one device": lambda: tf.distribute.OneDeviceStrategy("/cpu:0"),
+    "one replica": lambda: mirrored(1),
+    "two replicas": lambda: mirrored(2),
+}
+
+
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+@pytest.mark.parametrize("strategy", ONE_OR_MORE)
+def test_a_model_trains_in_the_scope_of_its_strategy_too(strategy: str, optimizer: str) -> None:
+    found = []
+    for is_inside in (False, True):
+        chosen = ONE_OR_MORE[strategy]()
+        model = compiled(chosen, OPTIMIZERS[optimizer], dense)
+        with chosen.scope() if is_inside else contextlib.nullcontext():
+            history = model.fit(DRAWN, TARGETS, 16, epochs=2, shuffle=False, verbose=0)
+            results = model.evaluate(DRAWN, TARGETS, 16, verbose=0)
+            single = model.train_on_batch(DRAWN[:8], TARGETS[:8])
+            outputs = model.predict(DRAWN[:2])
+        found.append([*history.history["loss"], *results, *np.ravel(single), *outputs.ravel()])
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-5)
+
+
 def test_a_part_of_a_batch_may_have_no_example() -> None:
     model = compiled(mirrored(4), lambda: "sgd", dense)
     history = model.fit(DRAWN[:9], TARGETS[:9], 8, epochs=1, verbose=0)

@@ -243,9 +243,10 @@ def test_weights_that_cannot_be_saved_leave_the_file_before_them(tmp_path: pathl
     with program():
         functional().save_weights(path)
         before = path.read_bytes()
-        twice = [keras.layers.Dense(1, input_shape=(1,), name="same") for _ in range(2)]
+        twice = keras.Sequential([keras.layers.Dense(1, name="same") for _ in range(2)])
+        twice.build((None, 1))
         with pytest.raises(ValueError, match="name already exists"):
-            keras.Sequential(twice).save_weights(path)
+            twice.save_weights(path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
 

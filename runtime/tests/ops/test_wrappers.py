@@ -246,6 +246,9 @@ def test_split_takes_a_number_or_sizes() -> None:
     parts = run(array_ops.split(MATRIX, 3, 1))
     assert [part.tolist() for part in parts] == [[[0], [3]], [[1], [4]], [[2], [5]]]
     assert [part.shape for part in run(array_ops.split(MATRIX, [1, 2], 1))] == [(2, 1), (2, 2)]
+    x, feeds = unknown(MATRIX, (None, 3))
+    parts = run(array_ops.split(x, x.shape[1], 1), feeds)
+    assert [part.tolist() for part in parts] == [[[0], [3]], [[1], [4]], [[2], [5]]]
 
 
 def test_unstack_needs_a_known_number_of_parts() -> None:

@@ -6,12 +6,10 @@ is a prefix of the tag; TensorBoard shows the summaries of one family together.
 """
 
 import functools
-import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from capstan.api import distribution_modes, logging
+from capstan.api import summary_scopes
 from capstan.core import dtypes
 from capstan.framework import collections as keys
 from capstan.framework import convert
@@ -31,7 +29,7 @@ __all__ = [
 ]
 
 _Collections = Iterable[str] | None
-_INVALID = re.compile(r"[^-/\w\.]")
+_scope = summary_scopes.summary_scope
 
 
 def _of_first_replica(function: Callable[..., graphs.Tensor]) -> Callable[..., graphs.Tensor]:
@@ -42,8 +40,7 @@ def _of_first_replica(function: Callable[..., graphs.Tensor]) -> Callable[..., g
 
     @functools.wraps(function)
     def summarize(*args: Any, **kwargs: Any) -> graphs.Tensor:
-        mode = distribution_modes.current()
-        if mode is not None and mode.replica is not None and mode.replica.replica_index > 0:
+        if summary_scopes.skip_summary():
             return convert.constant("")
         return function(*args, **kwargs)
 
@@ -58,7 +55,7 @@ def scalar(
 
     The step raises InvalidArgumentError if `tensor` is not a scalar.
     """
-    with scope_of(name, family, [tensor]) as (tag, scope):
+    with _scope(name, family, values=[tensor]) as (tag, scope):
         summary = raw.ScalarSummary(tag, tensor, name=scope)
     return _collected(summary, collections)
 
@@ -71,7 +68,7 @@ def histogram(
 
     The step raises InvalidArgumentError if a value is not finite.
     """
-    with scope_of(name, family, [values], "HistogramSummary") as (tag, scope):
+    with _scope(name, family, "HistogramSummary", [values]) as (tag, scope):
         summary = raw.HistogramSummary(tag, values, name=scope)
     return _collected(summary, collections)
 
@@ -93,7 +90,7 @@ def image(
 
     The step raises InvalidArgumentError if the shape does not fit.
     """
-    with scope_of(name, family, [tensor]) as (tag, scope):
+    with _scope(name, family, values=[tensor]) as (tag, scope):
         summary = raw.ImageSummary(tag, tensor, max_images=max_outputs, name=scope)
     return _collected(summary, collections)
 
@@ -115,7 +112,7 @@ def audio(
 
     The step raises InvalidArgumentError if the shape does not fit or the rate is not positive.
     """
-    with scope_of(name, family, [tensor]) as (tag, scope):
+    with _scope(name, family, values=[tensor]) as (tag, scope):
         rate = convert.convert_to_tensor(sample_rate, dtypes.float32, name="sample_rate")
         summary = raw.AudioSummaryV2(tag, tensor, rate, max_outputs=max_outputs, name=scope)
     return _collected(summary, collections)
@@ -159,7 +156,7 @@ def tensor_summary(
         metadata.summary_description = summary_description
     if display_name is not None:
         metadata.display_name = display_name
-    with scope_of(name, family, [tensor]) as (tag, scope):
+    with _scope(name, family, values=[tensor]) as (tag, scope):
         summary = raw.TensorSummaryV2(tag, tensor, metadata.SerializeToString(), name=scope)
     return _collected(summary, collections)
 
@@ -172,7 +169,7 @@ def merge(inputs: Any, collections: _Collections = None, name: str | None = None
     Raises:
         ValueError: `inputs` is empty.
     """
-    name = _clean(name)
+    name = summary_scopes.clean_tag(name)
     with graphs.graph_of(inputs).name_scope(name or "Merge"):
         summary = raw.MergeSummary(inputs, name=name)
     return _collected(summary, collections or ())
@@ -206,30 +203,6 @@ def get_summary_description(node_def: Any) -> Any:
     return description
 
 
-@contextmanager
-def scope_of(
-    name: str, family: str | None, values: Iterable[Any], default: str | None = None
-) -> Iterator[tuple[str, str]]:
-    """Enter the name scope of a summary. The value of the block is the tag and the scope."""
-    name, family = _clean(name), _clean(family)  # type: ignore[assignment]
-    base = name if family is None else f"{family}/{name}"
-    graph = graphs.graph_of(values)
-    with graph.as_default(), graph.name_scope(base or default) as scope:
-        tag = scope.rstrip("/")
-        yield (tag if family is None else f"{family}/{tag}"), scope
-
-
-def _clean(name: str | None) -> str | None:
-    """Replace the characters that a tag cannot have."""
-    if name is None:
-        return None
-    cleaned = _INVALID.sub("_", name).lstrip("/")
-    if cleaned != name:
-        logging.info("Summary name %s is illegal; using %s instead.", name, cleaned)
-    return cleaned
-
-
 def _collected(summary: graphs.Tensor, collections: _Collections) -> graphs.Tensor:
-    for key in (keys.GraphKeys.SUMMARIES,) if collections is None else collections:
-        summary.graph.add_to_collection(key, summary)
+    summary_scopes.collect(summary, collections, [keys.GraphKeys.SUMMARIES])
     return summary

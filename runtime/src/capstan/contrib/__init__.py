@@ -76,6 +76,19 @@ _SUMMARY: alias.Homes = (
     ),
 )
 
+_EAGER: alias.Homes = (
+    _only(
+        TensorSpec="capstan.api.type_spec",
+        custom_gradient="capstan.api.custom_gradient",
+        defun="capstan.api.def_function",
+        executing_eagerly="capstan.api.eager_context",
+        function="capstan.api.def_function",
+        in_eager_mode="capstan.api.eager_context",
+        make_template="capstan.api.template",
+        num_gpus="capstan.api.eager_context",
+    ),
+)
+
 alias.grow(
     __name__,
     {
@@ -87,18 +100,7 @@ alias.grow(
             "capstan.api.autograph.experimental",
             "capstan.api.autograph",
         ),
-        "eager": (
-            _only(
-                TensorSpec="capstan.api.type_spec",
-                custom_gradient="capstan.api.custom_gradient",
-                defun="capstan.api.def_function",
-                executing_eagerly="capstan.api.eager_context",
-                function="capstan.api.def_function",
-                in_eager_mode="capstan.api.eager_context",
-                make_template="capstan.api.template",
-                num_gpus="capstan.api.eager_context",
-            ),
-        ),
+        **dict.fromkeys(("eager", "eager.python.tfe"), _EAGER),
         "keras": ("capstan.keras",),
         "lookup": ("capstan.contrib.lookup_tables",),
         "lookup.lookup_ops": ("capstan.contrib.lookup_tables",),

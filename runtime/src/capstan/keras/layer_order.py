@@ -6,6 +6,7 @@ outputs come first. Of equally far ones, those that a search from the outputs me
 Source: `_map_graph_network` of python/keras/engine/network.py.
 """
 
+import collections
 from typing import Any
 
 from capstan.framework import graph as graphs
@@ -108,3 +109,17 @@ class Search:
                 if source is not None:
                     of_nodes[id(source)] = max(depth + 1, of_nodes.get(id(source), 0))
         return of_layers
+
+
+def check_names(layers: list[Any]) -> None:
+    """Raise ValueError if two layers of a model have the same name.
+
+    Inputs in dictionaries, configurations and files of weights know a layer by its name.
+    """
+    names = [layer.name for layer in layers]
+    for name, count in collections.Counter(names).items():
+        if count > 1:
+            raise ValueError(
+                f'The name "{name}" is used {count} times in the model. All layer names should be '
+                "unique."
+            )

@@ -16,7 +16,7 @@ import numpy as np
 from capstan.api import logging
 from capstan.framework import graph as graphs
 from capstan.framework import nest
-from capstan.keras import added_layers, built_in, context, objects, values
+from capstan.keras import added_layers, built_in, context, layer_order, objects, values
 
 VERSION = "2.2.4-tf"
 """The version of Keras in TensorFlow 1.15, which files name."""
@@ -114,13 +114,7 @@ def of_function(model: Any, nodes: Iterable[Any]) -> dict[str, Any]:
         ValueError: two layers have the same name.
     """
     calls = _Calls(model.inputs, nodes)
-    names = [layer.name for layer in model.layers]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(
-                f'The name "{name}" is used {names.count(name)} times in the model. All layer '
-                "names should be unique."
-            )
+    layer_order.check_names(model.layers)
     return {
         "name": model.name,
         "layers": [

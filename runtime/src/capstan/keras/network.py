@@ -36,7 +36,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        """Raises ValueError if an output does not come from the inputs through layers."""
+        """Raises ValueError for disconnected outputs, and for two layers with the same name."""
         given = dict(zip(("inputs", "outputs", "name"), args, strict=False))
         inputs = given.pop("inputs", kwargs.pop("inputs", None))
         outputs = given.pop("outputs", kwargs.pop("outputs", None))
@@ -328,6 +328,7 @@ class _Function:
     def __init__(self, known: context.GraphContext, inputs: Any, outputs: Any) -> None:
         self._inputs, self._outputs = nest.flatten(inputs), outputs
         found = layer_order.Search(known, self._inputs, nest.flatten(outputs))
+        layer_order.check_names(found.layers)
         self.nodes, self.layers = found.nodes, found.layers
 
     def extend(self, known: context.GraphContext, tensors: list[Any]) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, context, model_configs, network
+from capstan.keras import base_layer, context, layer_order, model_configs, network
 from capstan.keras import inputs as input_layers
 
 
@@ -51,6 +51,7 @@ class Sequential(network.Model):
 
         Raises:
             TypeError: `layer` is no layer.
+            ValueError: the model knows its inputs, and another of its layers has the same name.
         """
         if isinstance(layer, graphs.Tensor) and layer in context.of().nodes:
             layer = context.of().nodes[layer].layer
@@ -81,6 +82,9 @@ class Sequential(network.Model):
 
     def _close(self) -> None:
         """End the model with the outputs of the last layer that was called at once."""
+        if self._ends:
+            # A layer may be there several times.
+            layer_order.check_names(list({id(each): each for each in self._sequence}.values()))
         self.outputs = self._ends[-1:] or None
         self.built = self.outputs is not None
 

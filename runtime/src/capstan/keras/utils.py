@@ -8,6 +8,7 @@ from capstan.api.absent import absent
 from capstan.keras.data_sequence import Sequence as Sequence
 from capstan.keras.downloads import get_file as get_file
 from capstan.keras.input_sources import get_source_inputs as get_source_inputs
+from capstan.keras.multi_gpu import multi_gpu_model as multi_gpu_model
 from capstan.keras.objects import custom_object_scope as custom_object_scope
 from capstan.keras.objects import deserialize_keras_object as deserialize_keras_object
 from capstan.keras.objects import get_custom_objects as get_custom_objects

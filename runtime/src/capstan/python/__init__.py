@@ -73,6 +73,7 @@ alias.grow(
         "distribute.mirrored_strategy": ("capstan.api.mirrored_strategy",),
         "distribute.one_device_strategy": ("capstan.api.one_device_strategy",),
         "distribute.reduce_util": ("capstan.api.distribution_replica",),
+        "distribute.summary_op_util": ("capstan.api.summary_scopes",),
         "distribute.values": (
             "capstan.api.distributed_values",
             "capstan.api.distributed_variables",
@@ -123,7 +124,10 @@ alias.grow(
         "util.tf_contextlib": ("contextlib",),
         "util.tf_export": ("capstan.api.tf_export",),
         "util.tf_inspect": ("capstan.api.argument_specs", "inspect"),
-        "pywrap_tensorflow": ("capstan.train.checkpoint_reader",),
+        "pywrap_tensorflow": (
+            "capstan.train.checkpoint_reader",
+            "capstan.resources.events_writer",
+        ),
         "lib.io.file_io": (
             "capstan.api.file_contents",
             "capstan.api.file_io",

@@ -91,6 +91,7 @@ KERAS: dict[str, alias.Homes] = {
         f"{_KERAS}.loss_classes",
     ),
     "keras.utils.layer_utils": (f"{_KERAS}.input_sources",),
+    "keras.utils.multi_gpu_utils": (f"{_KERAS}.multi_gpu",),
     "keras.utils.np_utils": (f"{_KERAS}.utils",),
     "keras.utils.tf_utils": _CONVERSIONS,
     "keras.engine.base_layer": (f"{_KERAS}.base_layer", f"{_LAYERS}.input_spec"),

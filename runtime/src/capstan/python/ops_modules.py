@@ -179,6 +179,7 @@ OPS: dict[str, alias.Homes] = {
     "map_fn": ("capstan.api.functional_ops",),
     "template": ("capstan.api.template",),
     "nccl_ops": ("capstan.contrib.nccl_ops",),
+    "summary_op_util": ("capstan.api.summary_scopes",),
     "string_ops": ({"string_split_v2": "capstan.strings.split"}, _TF, lookups.op),
     "collective_ops": ("capstan.api.collective_ops",),
     "inplace_ops": ("capstan.api.inplace_ops", lookups.op),

@@ -53,7 +53,7 @@ class EventFileWriter:
         # Programs often end without closing their writer.
         atexit.register(self.close)
         self._thread.start()
-        self._thread.put(_version_record())
+        self._thread.put(version_record())
         self._thread.flush()
 
     def get_logdir(self) -> str:
@@ -174,7 +174,8 @@ def new_file(logdir: str, suffix: str) -> str:
     return next(name for name in names if not files.of(name).exists(name))
 
 
-def _version_record() -> bytes:
+def version_record() -> bytes:
+    """Return the first record of an event file."""
     from tensorboard.compat.proto import event_pb2
 
     event = event_pb2.Event(wall_time=time.time(), file_version=_VERSION)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import array_ops, smart_cond, summary_ops
+from capstan.api import array_ops, smart_cond, summary_scopes
 from capstan.core import dtypes
 from capstan.framework import convert, defaults
 from capstan.framework import graph as graphs
@@ -101,7 +101,7 @@ def summary_writer_function(
         # The scope of the conditional is no part of the tag.
         with (
             graphs.get_default_graph().name_scope(f"{outer}/" if outer else None),
-            summary_ops.scope_of(name, family, [tensor]) as (tag, scope),
+            summary_scopes.summary_scope(name, family, values=[tensor]) as (tag, scope),
         ):
             return _true_after(function(tag, scope))
 

@@ -14,6 +14,7 @@ from capstan.api import array_ops, clip_ops, creation_ops, init_ops, math_ops, n
 from capstan.api.layers import base
 from capstan.core import dtypes, tensor_shape
 from capstan.framework import convert, nest
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 LSTMStateTuple = collections.namedtuple("LSTMStateTuple", ("c", "h"))
@@ -23,12 +24,21 @@ LSTMStateTuple.__module__ = __name__
 
 
 def zeros(size: Any, batch: Any, dtype: Any) -> Any:
-    """Return zeros for a batch, in the nest of sizes that a cell gives for its state."""
+    """Return zeros for a batch, in the nest of sizes that a cell gives for its state.
+
+    `batch` is a number, a `Dimension`, or a scalar tensor.
+
+    Raises:
+        ValueError: the batch is a `Dimension` whose value is not known.
+    """
     if isinstance(size, list | tuple):
         return nest.packed(size, [zeros(part, batch, dtype) for part in nest.flatten(size)])
     sizes = tensor_shape.as_shape([size] if isinstance(size, int) else size).as_list()
-    if isinstance(batch, int):
-        return creation_ops.zeros([batch, *sizes], dtype)
+    if not isinstance(batch, graphs.Tensor):
+        rows = tensor_shape.as_dimension(batch).value
+        if rows is None:
+            raise ValueError("The batch size is not known. Pass tf.shape(inputs)[0] in its place")
+        return creation_ops.zeros([rows, *sizes], dtype)
     vector = raw.ConcatV2([raw.Reshape(batch, [1]), np.array(sizes, np.int32)], 0)
     result = creation_ops.zeros(vector, dtype)
     result.set_shape([convert.constant_value(batch), *sizes])

@@ -92,10 +92,10 @@ alias.grow(
         "python.layers.utils": (
             {
                 "collect_named_outputs": "capstan.contrib.layers.collecting.collected",
-                "constant_value": "capstan.api.smart_cond.smart_constant_value",
                 "get_variable_collections": "capstan.contrib.layers.collecting.collections_for",
             },
-            *("capstan.contrib.layers.collecting", "capstan.api.smart_cond"),
+            "capstan.contrib.layers.static_values",
+            "capstan.contrib.layers.collecting",
         ),
     },
 )

@@ -65,11 +65,11 @@ def finished(
     return collected(outputs_collections, alias, outputs)
 
 
-def collected(outputs_collections: Any, alias: str, outputs: Any) -> Any:
+def collected(collections: Any, alias: str, outputs: Any) -> Any:
     """Return the outputs, after adding them to the collections under an alias."""
-    if outputs_collections:
+    if collections:
         append_tensor_alias(outputs, alias)
-        graphs.get_default_graph().add_to_collections(outputs_collections, outputs)
+        graphs.get_default_graph().add_to_collections(collections, outputs)
     return outputs
 
 

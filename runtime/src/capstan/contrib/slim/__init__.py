@@ -8,7 +8,6 @@ from capstan.contrib import framework as _framework
 from capstan.contrib import layers as layers
 from capstan.contrib import losses as losses
 from capstan.contrib import metrics as metrics
-from capstan.contrib.layers import collecting as utils
 from capstan.contrib.layers import initializers as initializers
 from capstan.contrib.layers import regularizers as regularizers
 from capstan.contrib.slim import evaluation as evaluation
@@ -36,6 +35,8 @@ __all__ = [
     "nets", "parallel_reader", "prefetch_queue", "queues", "regularizers", "summaries",
     "tfexample_decoder", "utils",
 ]  # fmt: skip
+
+utils = importlib.import_module("capstan.contrib.layers.python.layers.utils")
 
 alias.grow(
     __name__,

@@ -12,6 +12,7 @@ from capstan.contrib.tpu.config import RunConfig as RunConfig
 from capstan.contrib.tpu.config import TPUConfig as TPUConfig
 from capstan.contrib.tpu.estimator import TPUEstimator as TPUEstimator
 from capstan.contrib.tpu.spec import TPUEstimatorSpec as TPUEstimatorSpec
+from capstan.core import alias
 
 __all__ = [
     "InputPipelineConfig",
@@ -21,6 +22,15 @@ __all__ = [
     "TPUEstimatorSpec",
     "bfloat16_scope",
 ]
+
+alias.grow(
+    __name__,
+    {
+        "python.tpu.bfloat16": ("capstan.contrib.tpu.bfloat16",),
+        "python.tpu.tpu_config": ("capstan.contrib.tpu.config",),
+        "python.tpu.tpu_estimator": ("capstan.contrib.tpu.estimator", "capstan.contrib.tpu.spec"),
+    },
+)
 
 
 def __getattr__(name: str) -> Any:

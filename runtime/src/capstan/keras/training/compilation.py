@@ -77,7 +77,7 @@ class Compilation(predictor.Predictor):
             weighted_metrics,
             sample_weight_mode,
             target_tensors,
-            strategy if has_replicas else None,
+            strategy if distribution_strategy.has_strategy() else None,
         )
         self._made = {}
         self._trained = self.trainable_weights if self.outputs else None

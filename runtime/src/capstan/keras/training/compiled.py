@@ -33,7 +33,7 @@ class Compiled:
     sample_weight_mode: Any = None
     target_tensors: Any = None
     strategy: Any = None
-    """The strategy with several replicas in whose scope the model was compiled, or None."""
+    """The strategy in whose scope the model was compiled, or None."""
 
     def check(self, names: Sequence[str] | None) -> None:
         """Check the arguments, against the names of the outputs if they are known.

@@ -70,16 +70,20 @@ class Replicas:
             return self._strategy.group(self._strategy.extended.call_for_each_replica(train))
 
 
-def in_one_replica(build: Callable[[], _Made]) -> _Made:
-    """Return what `build` returns. In the scope of a strategy with one replica, enter the replica.
+def in_one_replica(compiled_in: Any, build: Callable[[], _Made]) -> _Made:
+    """Return what `build` returns, in the replica of a strategy that has only one.
 
-    A program may call `fit` inside the scope, where nothing changes the variables of a replica.
+    That is the strategy in whose scope the model was compiled, which may have made the variables of
+    metrics, or else the strategy of the caller. A program may call `fit` inside the scope, where
+    nothing changes the variables of a replica.
     """
     mode = distribution_modes.current()
-    if mode is None or mode.replica is not None or mode.strategy.num_replicas_in_sync > 1:
+    strategy = mode.strategy if compiled_in is None and mode is not None else compiled_in
+    is_inside = mode is not None and mode.replica is not None
+    if strategy is None or is_inside or strategy.num_replicas_in_sync > 1:
         return build()
     made: list[_Made] = []
-    mode.strategy.extended.call_for_each_replica(lambda: made.append(build()))
+    strategy.extended.call_for_each_replica(lambda: made.append(build()))
     return made[0]
 
 

@@ -44,13 +44,15 @@ class Steps:
         self.targets = [targets[place] for place in places if tensors[place] is None]
         self._weights = [weights[place] for place in places]
         self._replicas: replicas.Replicas | None = None
-        if given.strategy is None:
-            self.objective = replicas.in_one_replica(
-                lambda: objective.build(model, model.inputs, model.outputs, targets, weights)
-            )
-        else:
-            self._replicas = replicas.Replicas(given.strategy, model, targets, weights)
+        strategy = given.strategy
+        if strategy is not None and strategy.num_replicas_in_sync > 1:
+            self._replicas = replicas.Replicas(strategy, model, targets, weights)
             self.objective = self._replicas.objective
+        else:
+            self.objective = replicas.in_one_replica(
+                strategy,
+                lambda: objective.build(model, model.inputs, model.outputs, targets, weights),
+            )
 
     @functools.cached_property
     def _train_op(self) -> Any:
@@ -59,7 +61,8 @@ class Steps:
             if self._replicas is not None:
                 return self._replicas.train_op()
             return replicas.in_one_replica(
-                lambda: updating.train_op(self._model, self.objective, self._model.inputs)
+                self._model._compiled.strategy,
+                lambda: updating.train_op(self._model, self.objective, self._model.inputs),
             )
 
     @functools.cached_property
