@@ -9,92 +9,9 @@ import collections
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from capstan.api import array_ops, creation_ops, init_ops, math_ops, nn, scope_block, variable_scope
+from capstan.api import array_ops, creation_ops, math_ops, scope_block, variable_scope
 from capstan.api.rnn import cells
-from capstan.contrib import rnn_lstms
-from capstan.framework.raw import raw
-
-
-def _input_size(inputs: Any) -> int:
-    size = inputs.shape.with_rank(2).as_list()[1]
-    if size is None:
-        raise ValueError("Cannot infer input_size from static shape inference.")
-    return int(size)
-
-
-def _parts(inputs: Any, start: int, count: int, width: int, skip: int) -> list[Any]:
-    """Return `count` slices of columns of a matrix."""
-    return [
-        array_ops.slice(inputs, [0, start + number * skip], [-1, width]) for number in range(count)
-    ]
-
-
-def _layer(names: tuple[str, str], rows: int, columns: int, dtype: Any, shards: int) -> Any:
-    """Return the function that multiplies by a matrix, in shards, and adds a bias."""
-    kernel = rnn_lstms.sharded(names[0], [rows, columns], dtype, shards)
-    bias = variable_scope.get_variable(names[1], [columns], dtype, init_ops.Zeros)
-    return lambda inputs: nn.bias_add(raw.MatMul(inputs, kernel), bias)
-
-
-def _batch_size(inputs: Any) -> Any:
-    known = inputs.shape.as_list()[0]
-    return array_ops.shape(inputs)[0] if known is None else known
-
-
-class TimeFreqLSTMCell(cells.RNNCell):
-    """An LSTM cell that reads the parts of its inputs one after another (Sainath and Li, 2016).
-
-    Every part has a memory and an output of `num_units`, and reads its own last output and the
-    output of the part before it. The state has these memories and outputs side by side, although
-    `state_size` is that of one part, as in TensorFlow. `initializer` has no effect. A call raises
-    ValueError if the size of the inputs is unknown.
-    """
-
-    def __init__(
-        self, num_units: int, use_peepholes: bool = False, cell_clip: float | None = None,
-        initializer: Any = None, num_unit_shards: int = 1, forget_bias: float = 1.0,
-        feature_size: int | None = None, frequency_skip: int = 1, reuse: Any = None,
-    ) -> None:  # fmt: skip
-        super().__init__(_reuse=reuse)
-        self._num_units = num_units
-        self._use_peepholes = use_peepholes
-        self._cell_clip = cell_clip
-        self._num_unit_shards = num_unit_shards
-        self._forget_bias = forget_bias
-        self._feature_size = feature_size
-        self._frequency_skip = frequency_skip
-
-    @property
-    def output_size(self) -> Any:
-        return self._num_units
-
-    @property
-    def state_size(self) -> Any:
-        return 2 * self._num_units
-
-    def call(self, inputs: Any, state: Any) -> Any:
-        width = self._feature_size or 0
-        count = (_input_size(inputs) - width) // self._frequency_skip + 1
-        units, dtype = self._num_units, inputs.dtype.base_dtype
-        layer = _layer(("W", "B"), width + 2 * units, 4 * units, dtype, self._num_unit_shards)
-        peepholes: list[Any] = [0.0] * 3
-        if self._use_peepholes:
-            peepholes = [
-                variable_scope.get_variable(f"W_{gate}_diag", [units], dtype) for gate in "FIO"
-            ]
-        below = creation_ops.zeros([_batch_size(inputs), units], dtype)
-        outputs, states = [], []
-        for number, part in enumerate(_parts(inputs, 0, count, width, self._frequency_skip)):
-            memory, last = _parts(state, 2 * number * units, 2, units, units)
-            gates = layer(array_ops.concat([part, last, below], 1))
-            enter, new, forget, leave = array_ops.split(gates, 4, 1)
-            kept = math_ops.sigmoid(forget + self._forget_bias + peepholes[0] * memory) * memory
-            taken = math_ops.sigmoid(enter + peepholes[1] * memory) * math_ops.tanh(new)
-            memory = rnn_lstms.clipped(kept + taken, self._cell_clip)
-            below = math_ops.sigmoid(leave + peepholes[2] * memory) * math_ops.tanh(memory)
-            outputs.append(below)
-            states += [memory, below]
-        return array_ops.concat(outputs, 1), array_ops.concat(states, 1)
+from capstan.contrib import rnn_frequencies, rnn_lstms
 
 
 class _Block:
@@ -106,7 +23,7 @@ class _Block:
         self._kinds = ("freq",) if cell._is_shared else ("freq", "time")
         units, gates = cell._num_units, 3 if cell._is_coupled else 4
         self._layers = [
-            _layer(
+            rnn_frequencies.layer(
                 (f"W_{kind[0]}_{number}", f"B_{kind[0]}_{number}"),
                 width + 2 * units, gates * units, dtype, cell._num_unit_shards,
             )
@@ -221,7 +138,7 @@ class GridLSTMCell(cells.RNNCell):
 
     def _features(self, inputs: Any, offset: int = 0) -> list[list[Any]]:
         """Return the parts of each block, moved by `offset` features. Zeros fill up the rest."""
-        size = _input_size(inputs)
+        size = rnn_frequencies.input_size(inputs)
         if offset:
             pads = [[0, 0], [max(-offset, 0), max(offset, 0)]]
             inputs = array_ops.pad(inputs, pads)
@@ -243,7 +160,11 @@ class GridLSTMCell(cells.RNNCell):
                     "check the input size and filter config are correct."
                 )
             start += max(offset, 0)
-            found.append(_parts(inputs, start, count, self._feature_size, self._frequency_skip))
+            found.append(
+                rnn_frequencies.parts(
+                    inputs, start, count, self._feature_size, self._frequency_skip
+                )
+            )
         return found
 
     def _run(self, features: list[list[Any]], state: Any, prefix: str) -> tuple[Any, Any]:
@@ -260,11 +181,13 @@ class GridLSTMCell(cells.RNNCell):
     ) -> Iterator[tuple[list[Any], list[Any]]]:
         """Return the memories and the outputs of frequency and of time, for each part."""
         units, dtype = self._num_units, parts[0].dtype.base_dtype
-        block = _Block(self, number, _input_size(parts[0]), dtype)
-        below, low_memory = (creation_ops.zeros([_batch_size(parts[0]), units], dtype),) * 2
+        block = _Block(self, number, rnn_frequencies.input_size(parts[0]), dtype)
+        below, low_memory = (
+            creation_ops.zeros([rnn_frequencies.batch_size(parts[0]), units], dtype),
+        ) * 2
         for index, part in enumerate(parts):
             if self._state_tuple_type is None:
-                memory, last = _parts(state, 2 * index * units, 2, units, units)
+                memory, last = rnn_frequencies.parts(state, 2 * index * units, 2, units, units)
             else:
                 place = f"{prefix}_f{index:02d}_b{number:02d}"
                 memory, last = (getattr(state, f"{place}_{what}") for what in "cm")

@@ -10,7 +10,12 @@ import numpy as np
 from capstan import errors
 from capstan.api import array_ops, creation_ops, logic_ops, math_ops, random_ops, string_ops
 from capstan.api.scoped import scoped
-from capstan.contrib import sequence_saver, sequence_sparse
+from capstan.contrib import (
+    next_sequence_batch,
+    sequence_checks,
+    sequence_saver,
+    sequence_sparse,
+)
 from capstan.core import dtypes
 from capstan.framework import convert, sparse_tensor
 from capstan.framework.raw import raw
@@ -38,7 +43,7 @@ def batch_sequences_with_states(
     make_keys_unique: bool = False,
     make_keys_unique_seed: int | None = None,
     name: str | None = None,
-) -> sequence_saver.NextQueuedSequenceBatch:
+) -> next_sequence_batch.NextQueuedSequenceBatch:
     """Return batches of segments of sequences, with the states that the segments before them saved.
 
     `num_threads` threads of a queue runner take in the sequences. The arguments are those of
@@ -131,9 +136,9 @@ def _checked(name: str, value: Any, num_unroll: int) -> Any:
     """Return a sequence. The step fails unless it has a multiple of `num_unroll` steps."""
     if not sequence_sparse.is_sparse(value):
         what = f"Tensor {name} first dimension"
-        return sequence_saver.check_multiple(value, _time(value), num_unroll, what)
+        return sequence_checks.check_multiple(value, _time(value), num_unroll, what)
     what = f"SparseTensor {name} first dimension"
-    shape = sequence_saver.check_multiple(value.dense_shape, _time(value), num_unroll, what)
+    shape = sequence_checks.check_multiple(value.dense_shape, _time(value), num_unroll, what)
     return sparse_tensor.SparseTensor(value.indices, value.values, shape)
 
 
@@ -151,7 +156,7 @@ def _padding(sequences: dict[str, Any], num_unroll: int) -> tuple[Any, dict[str,
         lengths = raw.Pack(dense)
         message = "All sequence lengths must match, but received lengths: "
         for each in dense:
-            length = sequence_saver.checked(
+            length = sequence_checks.checked(
                 length, logic_ops.equal(each, dense[0]), [message, lengths]
             )
     else:

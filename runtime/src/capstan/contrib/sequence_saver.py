@@ -12,163 +12,24 @@ from typing import Any
 from capstan.api import (
     array_ops,
     barriers,
-    check_ops,
     control_flow_ops,
     creation_ops,
     data_flow_ops,
-    gather_ops,
     logic_ops,
     math_ops,
     reduce_ops,
     string_ops,
 )
+from capstan.contrib import next_sequence_batch, sequence_checks
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
-__all__ = ["NextQueuedSequenceBatch", "SequenceQueueingStateSaver"]
+__all__ = ["SequenceQueueingStateSaver"]
 
 _FIXED = ("length", "total_length", "next_key", "sequence", "sequence_count")
 """The components of a segment besides its sequences, its context and its states."""
-
-
-def checked(value: Any, condition: Any, data: list[Any]) -> Any:
-    """Return a copy of a tensor. The step raises InvalidArgumentError unless `condition` holds."""
-    with graphs.get_default_graph().control_dependencies(
-        [control_flow_ops.Assert(condition, data)]
-    ):
-        return raw.Identity(value)
-
-
-def check_multiple(value: Any, size: Any, num_unroll: int, what: str) -> Any:
-    """Return `value`. The step fails unless `size` is a multiple of `num_unroll`, and not 0."""
-    unit = math_ops.cast(num_unroll, size.dtype)
-    remainder, zero = raw.FloorMod(size, unit), creation_ops.zeros([], size.dtype)
-    is_multiple = logic_ops.logical_and(
-        logic_ops.equal(remainder, zero), logic_ops.not_equal(size, zero)
-    )
-    saw = string_ops.string_join(
-        [
-            f"{what} should be a multiple of: {num_unroll}, but saw value: ",
-            string_ops.as_string(size),
-            ". Consider setting pad=True.",
-        ]
-    )
-    return checked(value, is_multiple, [saw])
-
-
-class NextQueuedSequenceBatch:
-    """A batch of segments: tensors with a value for each segment, which a step takes together.
-
-    The computation of a step must save all states (`save_state`). Otherwise the next segments of
-    the sequences never become complete.
-    """
-
-    def __init__(self, state_saver: "SequenceQueueingStateSaver") -> None:
-        self._state_saver = state_saver
-
-    def _fixed(self, name: str) -> Any:
-        return self._state_saver._received[name]
-
-    @property
-    def total_length(self) -> Any:
-        """The lengths of the whole sequences, an int32 vector."""
-        return self._fixed("total_length")
-
-    @property
-    def length(self) -> Any:
-        """The lengths of the segments without padding, an int32 vector."""
-        return self._fixed("length")
-
-    @property
-    def batch_size(self) -> Any:
-        """The number of segments, an int32 scalar."""
-        return array_ops.shape(self.length)[0]
-
-    @property
-    def insertion_index(self) -> Any:
-        """The order in which the sequences came, an int64 vector."""
-        return self._state_saver._indices
-
-    @property
-    def key(self) -> Any:
-        """The keys of the segments, such as `00000_of_00003:key`, a vector of strings."""
-        return self._state_saver._keys
-
-    @property
-    def next_key(self) -> Any:
-        """The keys of the next segments, or `STOP:key` after the last one."""
-        return self._fixed("next_key")
-
-    @property
-    def sequence(self) -> Any:
-        """The numbers of the segments in their sequences, an int32 vector."""
-        return self._fixed("sequence")
-
-    @property
-    def sequence_count(self) -> Any:
-        """The numbers of segments of the sequences, an int32 vector."""
-        return self._fixed("sequence_count")
-
-    @property
-    def context(self) -> dict[str, Any]:
-        """The values of the context, of the shapes [batch, ...]."""
-        return self._state_saver._context
-
-    @property
-    def sequences(self) -> dict[str, Any]:
-        """The parts of the sequences, of the shapes [batch, num_unroll, ...]."""
-        return self._state_saver._sequences
-
-    def state(self, state_name: str) -> Any:
-        """Return the values of a state, of the shape [batch, ...].
-
-        Raises:
-            KeyError: there is no such state.
-        """
-        return self._state_saver._states[state_name]
-
-    def save_state(self, state_name: str, value: Any, name: str | None = None) -> Any:
-        """Return the operation that gives a state to the next segments of the sequences.
-
-        `value` has the type and the shape of `state(state_name)`.
-
-        Raises:
-            KeyError: there is no such state.
-        """
-        saver = self._state_saver
-        if state_name not in saver._states:
-            raise KeyError(f"state was not declared: {state_name}")
-        graph = graphs.get_default_graph()
-        with graph.name_scope(name or "InputQueueingStateSaver_SaveState"), saver._beside():
-            given = convert.convert_to_tensor(value)
-            given = _like_state(state_name, given, saver._states[state_name])
-            going_on = array_ops.reshape(
-                gather_ops.where(logic_ops.logical_not(saver._is_done)), [-1]
-            )
-            return saver.barrier.insert_many(
-                saver._place("state", state_name),
-                gather_ops.gather(self.next_key, going_on),
-                gather_ops.gather(given, going_on),
-                name=f"BarrierInsertState_{state_name}",
-            )
-
-
-def _like_state(name: str, value: Any, state: Any) -> Any:
-    """Return a value. It must have the shape of a state: now if it is known, or in the step."""
-    if not value.shape.is_compatible_with(state.shape):
-        raise ValueError(
-            f"Shape check failed for state {name}: {value.shape} is not compatible with "
-            f"{state.shape}"
-        )
-    expected, found = array_ops.shape(state), array_ops.shape(value)
-    is_rank = logic_ops.equal(raw.Size(expected), raw.Size(found))
-    ranked = checked(value, is_rank, [f"Rank of state {name}, shape received:", found])
-    found = array_ops.shape(ranked)
-    is_same = reduce_ops.reduce_all(logic_ops.equal(expected, found))
-    message = f"Shape of state {name} should be: "
-    return checked(ranked, is_same, [message, expected, ", shape received: ", found])
 
 
 class SequenceQueueingStateSaver:
@@ -205,7 +66,7 @@ class SequenceQueueingStateSaver:
             ("context", input_context),
             ("initial_states", initial_states),
         ):
-            _check_names(what, given)
+            sequence_checks.check_names(what, given)
         if not input_sequences:
             raise ValueError("must have at least one sequence tensor")
         if not initial_states:
@@ -214,7 +75,7 @@ class SequenceQueueingStateSaver:
                 "properly enqueue split sequences to run in separate iterations"
             )
         if capacity is not None:
-            input_key = _with_room(input_key, capacity, batch_size)
+            input_key = sequence_checks.with_room(input_key, capacity, batch_size)
         # The barrier has no limit, because it holds an unknown number of segments of each sequence.
         # A queue with a token for each sequence makes new ones wait.
         self._tokens = data_flow_ops.FIFOQueue(
@@ -227,7 +88,7 @@ class SequenceQueueingStateSaver:
             self._read(input_length, input_key, input_sequences, input_context, initial_states)
             self._barrier = self._new_barrier()
         self._prefetch_op: Any = None
-        self._next_batch: NextQueuedSequenceBatch | None = None
+        self._next_batch: next_sequence_batch.NextQueuedSequenceBatch | None = None
 
     def _beside(self) -> Any:
         """Place all operations beside the queue, on a CPU."""
@@ -266,7 +127,9 @@ class SequenceQueueingStateSaver:
         values = self._given["sequence"]
         first = next(iter(values.values()))
         time = array_ops.shape(first)[0]
-        self._time = check_multiple(time, time, self._num_unroll, f"Tensor {first.name}")
+        self._time = sequence_checks.check_multiple(
+            time, time, self._num_unroll, f"Tensor {first.name}"
+        )
         for each, tensor in values.items():
             shape = array_ops.shape(tensor)
             message = string_ops.string_join(
@@ -277,8 +140,10 @@ class SequenceQueueingStateSaver:
                     string_ops.as_string(shape),
                 ]
             )
-            values[each] = checked(tensor, logic_ops.equal(shape[0], self._time), [message])
-        self._length = checked(
+            values[each] = sequence_checks.checked(
+                tensor, logic_ops.equal(shape[0], self._time), [message]
+            )
+        self._length = sequence_checks.checked(
             self._length,
             logic_ops.less_equal(self._length, self._time),
             ["Input length should be <= than length from sequences:", self._length, " vs. ",
@@ -329,13 +194,13 @@ class SequenceQueueingStateSaver:
         return self._prefetch_op
 
     @property
-    def next_batch(self) -> NextQueuedSequenceBatch:
+    def next_batch(self) -> next_sequence_batch.NextQueuedSequenceBatch:
         """The batch that a step takes. It waits until `batch_size` segments are complete."""
         if self._next_batch is None:
             _ = self.prefetch_op
             with self._reopened(), self._beside():
                 self._take()
-            self._next_batch = NextQueuedSequenceBatch(self)
+            self._next_batch = next_sequence_batch.NextQueuedSequenceBatch(self)
         return self._next_batch
 
     def close(self, cancel_pending_enqueues: bool = False, name: str | None = None) -> Any:
@@ -409,28 +274,3 @@ class SequenceQueueingStateSaver:
         ended = reduce_ops.reduce_sum(math_ops.cast(self._is_done, dtypes.int32))
         with graphs.get_default_graph().control_dependencies([self._tokens.dequeue_many(ended)]):
             self._states = {each: raw.Identity(value) for each, value in found("state").items()}
-
-
-def _check_names(what: str, values: Any) -> None:
-    if not isinstance(values, dict):
-        raise TypeError(f"{what} must be a dict, but is {type(values)}")
-    for each in values:
-        if not isinstance(each, str):
-            raise TypeError(f"{what} key must be string: {each}")
-        if ":" in each:
-            raise ValueError(f"{what} key may not have a colon: '{each}'")
-
-
-def _with_room(key: Any, capacity: int, batch_size: Any) -> Any:
-    """Return the key. Refuse a capacity below the batch size, in a step if that is a tensor."""
-    if not isinstance(batch_size, graphs.Tensor):
-        if capacity < batch_size:
-            raise ValueError(f"capacity {capacity} needs to be >= batch_size {batch_size}")
-        return key
-    check = check_ops.assert_greater_equal(
-        math_ops.cast(capacity, dtypes.int64),
-        math_ops.cast(batch_size, dtypes.int64),
-        message="capacity needs to be >= batch_size.",
-    )
-    with graphs.get_default_graph().control_dependencies([check]):
-        return raw.Identity(key)
