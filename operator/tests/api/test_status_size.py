@@ -30,6 +30,7 @@ def row(index: int, state: TaskState = TaskState.RUNNING, *, message: str = "") 
         step=1200,
         pod=f"digits-worker-{index}",
         node="a-node-with-quite-a-long-name.example.com",
+        avoided_node="another-node-with-a-long-name.example.com",
     )
 
 
@@ -48,19 +49,20 @@ def table(*rows: TaskStatus) -> Status:
 
 
 def test_a_table_that_fits_is_written_in_full() -> None:
-    status = table(*(row(index, message="é" * 250) for index in range(800)))
+    status = table(*(row(index, message="é" * 250) for index in range(750)))
     assert size(status) <= status_json.MAX_BYTES
     assert again(status) == status
 
 
 @pytest.mark.e2e
-def test_messages_are_shortened_first_and_keep_their_end() -> None:
+def test_messages_are_shortened_and_avoided_nodes_left_out_first() -> None:
     status = table(*(row(index, message="x" * 999 + "end") for index in range(1100)))
     trimmed = again(status)
     assert size(status) <= status_json.MAX_BYTES
     assert {row.message for row in trimmed.tasks} == {"x" * 125 + "end"}
+    left_out = {"message": "", "avoided_node": ""}
     assert [row.model_copy(update={"message": ""}) for row in trimmed.tasks] == [
-        row.model_copy(update={"message": ""}) for row in status.tasks
+        row.model_copy(update=left_out) for row in status.tasks
     ]
 
 
@@ -102,3 +104,11 @@ def test_a_trimmed_status_is_written_the_same_in_the_next_pass(count: int, lengt
         for row, full in zip(again(status).tasks, status.tasks, strict=True)
     ]
     assert status_json.render(table(*rows)) == written
+
+
+@pytest.mark.e2e
+def test_failed_rows_of_a_thousand_tasks_fit_with_the_longest_names_of_nodes() -> None:
+    longest = {"state": TaskState.BACK_OFF, "retry_at": NOW, "message": "x" * 1000}
+    longest |= {"node": "n" * 253, "avoided_node": "n" * 253}
+    rows = [row(index).model_copy(update=longest) for index in range(1000)]
+    assert size(table(*rows)) <= status_json.MAX_BYTES

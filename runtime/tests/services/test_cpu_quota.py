@@ -36,6 +36,11 @@ from capstan.services import cpu_quota
             None,
         ),
         ("4:cpuset:/\n", {"cpuset/cpu.max": "100000 100000"}, None),
+        # Programs that imitate Linux may write other texts.
+        ("0::/\n", {"cpu.max": "max"}, None),
+        ("0::/\n", {"cpu.max": "100000 0"}, None),
+        ("0::/a\n", {"a/cpu.max": "", "cpu.max": "100000 100000"}, 1),
+        ("\nnothing\n", {}, None),
     ],
 )
 def test_the_smallest_quota_of_the_groups_gives_the_cores(

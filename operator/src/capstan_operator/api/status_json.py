@@ -1,7 +1,8 @@
 """A status as JSON: `render` writes it, `load` reads it.
 
 `load` after `render` loses nothing, so that a controller can continue after a restart. The only
-exception: `render` shortens texts for people in a status that is too big for one object.
+exception: `render` shortens texts for people, and leaves out wishes, in a status that is too big
+for one object.
 """
 
 import json
@@ -27,7 +28,8 @@ def render(status: Status) -> dict[str, Any]:
 
     Metrics that are not finite become the texts "NaN", "Infinity" and "-Infinity", because JSON has
     no such numbers. A status of more than MAX_BYTES is trimmed until it fits: first all messages
-    are shortened, then healthy rows lose their messages, then their pod, node, step and waiting.
+    are shortened and no row names an avoided node, then healthy rows lose their messages, then
+    their pod, node, step and waiting.
     """
     # Render the status as text first, because a dump to Python values keeps NaN as a number.
     text = _text(status)
@@ -43,8 +45,8 @@ def _text(status: Status) -> str:
     return status.model_dump_json(by_alias=True, exclude_none=True)
 
 
-def _with_short_message(row: TaskStatus) -> TaskStatus:
-    return row.model_copy(update={"message": row.message[-SHORT_MESSAGE:]})
+def _shortened(row: TaskStatus) -> TaskStatus:
+    return row.model_copy(update={"message": row.message[-SHORT_MESSAGE:], "avoided_node": ""})
 
 
 def _without_message(row: TaskStatus) -> TaskStatus:
@@ -59,7 +61,7 @@ def _without_place(row: TaskStatus) -> TaskStatus:
 
 # The order matters: fields that each pass observes again must be trimmed last. Otherwise a trimmed
 # status would differ in the next pass, and would be written for ever.
-_TRIMS = (_with_short_message, _without_message, _without_place)
+_TRIMS = (_shortened, _without_message, _without_place)
 
 
 def load(document: Mapping[str, Any]) -> Status:

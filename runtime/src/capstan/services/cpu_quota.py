@@ -19,7 +19,7 @@ def cores(memberships: pathlib.Path = MEMBERSHIPS, groups: pathlib.Path = GROUPS
 
     `memberships` lists the groups of the process (cgroups(7)), `groups` is where their hierarchies
     are mounted. The smallest quota of a group and of the groups above it applies. Groups above the
-    root of a container are not visible.
+    root of a container are not visible. A quota that cannot be read does not count.
     """
     try:
         lines = memberships.read_text().splitlines()
@@ -31,7 +31,8 @@ def cores(memberships: pathlib.Path = MEMBERSHIPS, groups: pathlib.Path = GROUPS
 
 def _shares(membership: str, groups: pathlib.Path) -> Iterator[float]:
     """Yield the cores of each limited group in one hierarchy."""
-    _, controllers, path = membership.split(":", 2)
+    _, _, place = membership.partition(":")
+    controllers, _, path = place.partition(":")
     if not controllers:
         base, read = groups, _of_version_2
     elif "cpu" in controllers.split(","):
@@ -44,9 +45,9 @@ def _shares(membership: str, groups: pathlib.Path) -> Iterator[float]:
         # last ancestor, where the container's own group is mounted, exists here.
         try:
             quota, period = read(base / folder)
-        except OSError:
+        except (OSError, ValueError):
             continue
-        if quota > 0:
+        if quota > 0 and period > 0:
             yield quota / period
 
 
