@@ -98,8 +98,14 @@ def test_a_cell_of_a_search_for_architectures_combines_eight_products(
 
 @pytest.mark.parametrize(
     "batch",
-    [lambda: 3, lambda: np.int64(3), lambda: tf.zeros([3, 2]).shape[0], lambda: tf.constant(3)],
-    ids=["int", "numpy", "dimension", "tensor"],
+    [
+        lambda: 3,
+        lambda: np.int64(3),
+        lambda: tf.zeros([3, 2]).shape[0],
+        lambda: [3],
+        lambda: tf.constant(3),
+    ],
+    ids=["int", "numpy", "dimension", "list", "tensor"],
 )
 def test_a_state_of_zeros_has_as_many_rows_as_the_batch(batch: Any) -> None:
     state = tf.nn.rnn_cell.LSTMCell(2).zero_state(batch(), tf.float32)

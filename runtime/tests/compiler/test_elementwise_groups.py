@@ -212,3 +212,14 @@ def test_a_group_does_not_delay_a_read_until_after_a_change() -> None:
         session.run(v.initializer)
         _, found = session.run([both, read], {x: ones})
     np.testing.assert_array_equal(found, 2 * ones)
+
+
+@pytest.mark.e2e
+def test_a_sum_of_many_large_tensors_stays_the_same_in_later_steps() -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        x = tf.placeholder(tf.float32, [100_000])
+        parts = [tf.identity(x[:1]) * float(number) for number in range(70)]
+        total = tf.add_n([x + part for part in parts]) * 2.0
+        value = np.ones(100_000, np.float32)
+        found = [session.run(total, {x: value})[0] for _ in range(40)]
+    assert found == [2.0 * (70 + sum(range(70)))] * 40

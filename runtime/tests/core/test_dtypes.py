@@ -24,6 +24,7 @@ numeric_types = pytest.mark.parametrize("dtype", NUMERIC, ids=lambda dtype: dtyp
 def test_a_type_is_found_by_its_name_and_number(dtype: dtypes.DType) -> None:
     assert dtypes.as_dtype(dtype.name) is dtype
     assert dtypes.as_dtype(dtype.as_datatype_enum) is dtype
+    assert dtypes.as_dtype(float(dtype.as_datatype_enum)) is dtype
     assert dtypes.as_dtype(dtype) is dtype
 
 

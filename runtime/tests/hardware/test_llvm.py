@@ -192,6 +192,18 @@ def test_programs_with_other_functions_or_types_stay_with_numpy() -> None:
         assert host.ufunc(program, costs.Costs(), len) is len
 
 
+def test_a_program_of_more_arrays_than_a_ufunc_takes_stays_with_numpy(compiler: Any) -> None:
+    def total(*terms: Any) -> list[Any]:
+        return [sum(terms)]
+
+    host = cpu.Cpu("/device:CPU:0")
+    most, more = (recorded(total, count) for count in (63, 64))
+    assert host.fuses(most)
+    assert not host.fuses(more)
+    numbers = [np.full(3, count, np.float32) for count in range(63)]
+    np.testing.assert_array_equal(run(compiler, most, *numbers)[0], [sum(range(63))] * 3)
+
+
 def test_a_program_is_compiled_when_its_calls_have_cost_as_much() -> None:
     calls = []
     program = recorded(lambda x: np.tanh(x) * 2.0, 1)

@@ -274,7 +274,7 @@ def as_dtype(value: Any) -> DType:
     dtype: DType | None = None
     if isinstance(value, str):
         dtype = _BY_NAME.get(value)
-    elif isinstance(value, int):
+    elif isinstance(value, int | float):
         dtype = _BY_ENUM.get(value)
     elif isinstance(value, type):
         dtype = _BY_TYPE.get(value)

@@ -35,12 +35,16 @@ _CALL_SECONDS = 1e-6
 _ELEMENT_SECONDS = 5e-10
 """The additional time for each element."""
 
+_MOST_ARRAYS = 64
+"""The number of inputs and results that a ufunc of NumPy 2 can have (NPY_MAXARGS)."""
+
 
 def fuses(program: elementwise.Program) -> bool:
     """Return whether a `Ufunc` can compile this program."""
     from capstan.hardware import llvm_loops  # Programs without groups do not need LLVM.
 
-    return llvm_loops.is_supported(program)
+    arrays = program.inputs + len(program.results)
+    return arrays <= _MOST_ARRAYS and llvm_loops.is_supported(program)
 
 
 class Ufunc:

@@ -26,7 +26,7 @@ LSTMStateTuple.__module__ = __name__
 def zeros(size: Any, batch: Any, dtype: Any) -> Any:
     """Return zeros for a batch, in the nest of sizes that a cell gives for its state.
 
-    `batch` is a number, a `Dimension`, or a scalar tensor.
+    `batch` is a number, a `Dimension`, a list of one of them, or a scalar tensor.
 
     Raises:
         ValueError: the batch is a `Dimension` whose value is not known.
@@ -35,10 +35,10 @@ def zeros(size: Any, batch: Any, dtype: Any) -> Any:
         return nest.packed(size, [zeros(part, batch, dtype) for part in nest.flatten(size)])
     sizes = tensor_shape.as_shape([size] if isinstance(size, int) else size).as_list()
     if not isinstance(batch, graphs.Tensor):
-        rows = tensor_shape.as_dimension(batch).value
-        if rows is None:
+        known = tensor_shape.as_shape(batch if isinstance(batch, list | tuple) else [batch])
+        if not known.is_fully_defined():
             raise ValueError("The batch size is not known. Pass tf.shape(inputs)[0] in its place")
-        return creation_ops.zeros([rows, *sizes], dtype)
+        return creation_ops.zeros([*known.as_list(), *sizes], dtype)
     vector = raw.ConcatV2([raw.Reshape(batch, [1]), np.array(sizes, np.int32)], 0)
     result = creation_ops.zeros(vector, dtype)
     result.set_shape([convert.constant_value(batch), *sizes])
