@@ -221,7 +221,7 @@ _FLOATING = frozenset({float16, bfloat16, float32, float64})
 _INTEGER = frozenset({int8, int16, int32, int64, uint8, uint16, uint32, uint64})
 
 
-_BY_ENUM: Final[dict[int, DType]] = {}
+_BY_ENUM: Final[dict[float, DType]] = {}
 for _base in BASE_DTYPES:
     _BY_ENUM[_base.as_datatype_enum] = _base
     _enum = _base.as_datatype_enum + _REF_OFFSET
