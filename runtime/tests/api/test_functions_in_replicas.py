@@ -110,3 +110,19 @@ def test_a_function_in_one_replica_is_traced_once() -> None:
         strategy.experimental_run_v2(one)
     one()
     assert traces == [1]
+
+
+def test_the_first_call_of_each_replica_keeps_the_sizes_of_its_arguments() -> None:
+    strategy, sizes = mirrored(), []
+
+    @tf.function(experimental_relax_shapes=True)
+    def doubled(x: Any) -> Any:
+        sizes.append(x.shape.as_list())
+        return x + x
+
+    with strategy.scope():
+        result = strategy.experimental_run_v2(doubled, args=(tf.constant([1.0, 2.0, 3.0]),))
+        assert sizes == [[3], [3]]
+        strategy.experimental_run_v2(doubled, args=(tf.constant([1.0, 2.0]),))
+    assert sizes == [[3], [3], [None], [None]]
+    np.testing.assert_array_equal(evaluated(strategy, result), [[[2, 4, 6], [2, 4, 6]]])

@@ -147,8 +147,8 @@ class Function:
         return made
 
     def _is_known(self, traces: _Traces, arguments: Any) -> bool:
-        """Return whether a call with such arguments, except for their sizes, was traced before."""
-        kind = leaves.key(list(arguments), only_ranks=True)
+        """Return whether this replica traced a call with such arguments, except for their sizes."""
+        kind = _mode(), leaves.key(list(arguments), only_ranks=True)
         is_known = kind in traces.missed
         traces.missed.add(kind)
         return is_known
