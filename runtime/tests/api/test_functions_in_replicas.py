@@ -126,3 +126,28 @@ def test_the_first_call_of_each_replica_keeps_the_sizes_of_its_arguments() -> No
         strategy.experimental_run_v2(doubled, args=(tf.constant([1.0, 2.0]),))
     assert sizes == [[3], [3], [None], [None]]
     np.testing.assert_array_equal(evaluated(strategy, result), [[[2, 4, 6], [2, 4, 6]]])
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_a_function_of_a_function_calls_a_trace_for_each_replica(soft: bool) -> None:
+    strategy = mirrored()
+    with strategy.scope():
+        weight = tf.Variable(1.0)
+
+        @tf.function
+        def inner(x: Any) -> Any:
+            return weight * x
+
+        @tf.function
+        def outer(x: Any) -> Any:
+            parts = strategy.experimental_run_v2(inner, args=(x,))
+            return strategy.reduce(tf.distribute.ReduceOp.SUM, parts, axis=None)
+
+        result = outer(2.0)
+    _, second = strategy.experimental_local_results(weight)
+    config = tf.ConfigProto(device_count={"CPU": 2}, allow_soft_placement=soft)
+    with tf.Session(config=config) as session:
+        session.run(tf.global_variables_initializer())
+        assert session.run(result) == 4
+        session.run(second.assign(10.0))
+        assert session.run(result) == 22

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.core import dtypes, kernel_list, tensor_shape
+from capstan.core import dtypes, function, kernel_list, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import (
     opdef,
@@ -84,6 +84,25 @@ def test_a_node_that_changes_a_variable_goes_to_the_device_of_the_variable() -> 
     )
     assert placement.devices["w/Assign"] == PS
     assert not placement.faults
+
+
+def call(*handles: str) -> ir.Node:
+    kinds = {"Tin": [dtypes.resource] * len(handles), "Tout": []}
+    attrs = {**kinds, "f": function.Reference("f")}
+    return ir.Node("call", "StatefulPartitionedCall", tuple(map(Edge, handles)), attrs=attrs)
+
+
+def handle(name: str, device: str) -> ir.Node:
+    attrs = {"dtype": dtypes.float32, "shape": tensor_shape.TensorShape([])}
+    return ir.Node(name, "VarHandleOp", device=device, attrs=attrs)
+
+
+@pytest.mark.parametrize("soft", [False, True])
+def test_a_call_goes_to_its_variables_only_if_they_are_on_one_device(soft: bool) -> None:
+    on_ps, on_worker = handle("v", PS), handle("w", W1)
+    found = placed(on_ps, on_worker, call("v", "w"), soft=soft)
+    assert found.devices == {"v": PS, "w": W1, "call": PS}  # the first device of the cluster
+    assert placed(on_ps, on_worker, call("w"), soft=soft).devices["call"] == W1
 
 
 def test_a_node_that_reads_a_variable_keeps_its_own_device() -> None:

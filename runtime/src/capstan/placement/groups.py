@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from capstan import errors
 from capstan.core import devices, dtypes
 from capstan.core import node as ir
+from capstan.framework import facts, opdef
 from capstan.graph import infer
 from capstan.placement import available
 
@@ -167,6 +168,23 @@ def holders(node: ir.Node) -> list[str]:
     ]
 
 
+def _is_spread(groups: Groups, node: ir.Node, held: Sequence[str]) -> bool:
+    """Return whether `node` calls a function whose arguments are held on different devices.
+
+    Each node of the function goes to the device of the argument that it uses, so the call itself
+    need not be there. A loop keeps its functions, so it does not count.
+    """
+    if opdef.role(node.op) not in (facts.Role.CALL, facts.Role.IF, facts.Role.CASE):
+        return False
+    common = devices.DeviceSpec()
+    try:
+        for name in held:
+            common = merged(common, groups.of(name).spec, soft=False)
+    except ValueError:
+        return True
+    return False
+
+
 def class_names(node: ir.Node) -> tuple[str, ...]:
     """Return the names of the nodes that the `_class` attribute of `node` colocates it with.
 
@@ -190,15 +208,19 @@ def class_names(node: ir.Node) -> tuple[str, ...]:
 def colocated(groups: Groups, new: Sequence[ir.Node]) -> None:
     """Join the groups of the `new` nodes by `_class`, then by the variables that they use.
 
-    A group whose nodes cannot share a device gets a fault.
+    A call whose variables are on different devices joins none of them. A group whose nodes cannot
+    share a device gets a fault.
     """
     for node in new:
         for name in class_names(node):
             if name in groups:
                 _blame(groups, node, groups.join(node.name, name))
     for node in new:
-        for name in holders(node):
-            if name in groups and (reason := groups.follow(node.name, name)):
+        held = [name for name in holders(node) if name in groups]
+        if _is_spread(groups, node, held):
+            continue
+        for name in held:
+            if reason := groups.follow(node.name, name):
                 _blame(
                     groups,
                     node,
