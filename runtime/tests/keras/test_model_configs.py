@@ -183,6 +183,22 @@ def test_an_argument_that_json_cannot_hold_is_left_out(caplog: Any) -> None:
     assert "non-serializable keyword arguments" in caplog.text
 
 
+def test_the_learning_phase_of_a_call_is_left_out(caplog: Any) -> None:
+    given = tf.keras.Input((4,), name="given")
+    phase = tf.keras.backend.learning_phase()
+    dropout = layers.Dropout(0.5, name="dropout")
+    model = tf.keras.Model(given, dropout(dropout(given, training=phase), phase))
+    calls = [[["given", 0, 0, {}]], [["dropout", 0, 0, {}]]]
+    assert model.get_config()["layers"][1]["inbound_nodes"] == calls
+    with tf.keras.backend.learning_phase_scope(0):
+        assert model.get_config()["layers"][1]["inbound_nodes"] == calls
+    assert caplog.text == ""
+    for again in (models.clone_model(model), tf.keras.Model.from_config(model.get_config())):
+        with tf.Session() as session:
+            found = session.run(again.output, {again.input: np.ones((50, 4)), phase: True})
+        assert 0 in found
+
+
 class Subclass(tf.keras.Model):
     def call(self, inputs: Any) -> Any:
         return inputs

@@ -34,6 +34,8 @@ class GraphContext:
         self.masks: dict[Any, Any] = {}
         self.nodes: dict[Any, Node] = {}
         self.learning_phase: Any = None
+        self.phase_input: Any = None
+        """The placeholder that is the learning phase, unless the program sets another."""
         self.metric_results: dict[Any, Any] = {}
         """The metric that has computed a tensor, by the tensor."""
         self.metric_variables: dict[Any, None] = {}

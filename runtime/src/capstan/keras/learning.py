@@ -19,9 +19,10 @@ def learning_phase() -> Any:
     if known.learning_phase is None:
         graph = graphs.get_default_graph()
         with graph.name_scope(None), graph.control_dependencies(None):
-            known.learning_phase = creation_ops.placeholder_with_default(
+            known.phase_input = creation_ops.placeholder_with_default(
                 False, (), name="keras_learning_phase"
             )
+        known.learning_phase = known.phase_input
     return known.learning_phase
 
 

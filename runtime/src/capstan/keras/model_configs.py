@@ -64,11 +64,16 @@ class _Calls:
     def _options(self, node: Any) -> dict[str, Any]:
         """Return the arguments of a call behind its inputs, or none if JSON cannot hold them.
 
-        A tensor is described by its place if a layer of the model makes it, else by its value.
+        A tensor is described by its place if a layer of the model makes it, else by its value. The
+        learning phase has no value of its own: a call without it reads it too.
         """
         names = list(inspect.signature(node.layer.call).parameters)[1:]
         given = {**dict(zip(names, node.args, strict=False)), **node.kwargs}
-        given = {name: value for name, value in given.items() if value is not None}
+        given = {
+            name: value
+            for name, value in given.items()
+            if value is not None and not _is_learning_phase(value)
+        }
         options: dict[str, Any] = nest.mapped(self._option, given)
         try:
             json.dumps(options)
@@ -86,9 +91,14 @@ class _Calls:
     def _option(self, value: Any) -> Any:
         if id(value) in self._places:
             return self.place(value)
-        if isinstance(value, graphs.Tensor):
+        if isinstance(value, graphs.Tensor) and not _is_learning_phase(value):
             return values.get_value(value).tolist()
         return value.tolist() if isinstance(value, np.ndarray) else value
+
+
+def _is_learning_phase(value: Any) -> bool:
+    graph: Any = getattr(value, "graph", None)
+    return isinstance(value, graphs.Tensor) and value is context.of(graph).phase_input
 
 
 class _Entry:
