@@ -199,6 +199,25 @@ def test_the_learning_phase_of_a_call_is_left_out(caplog: Any) -> None:
         assert 0 in found
 
 
+class Turned(layers.Layer):
+    def call(self, inputs: Any, perm: Any = None, factors: Any = ()) -> Any:
+        assert isinstance(perm, tuple)
+        assert isinstance(factors, list)
+        assert isinstance(factors[1], tuple)
+        return tf.transpose(inputs, perm) * factors[0] * factors[1][0]
+
+
+def test_an_argument_of_a_call_keeps_the_types_of_its_sequences() -> None:
+    given = tf.keras.Input((2, 4), name="given")
+    factor = layers.ReLU(name="factor")(layers.Permute((2, 1), name="permute")(given))
+    turned = Turned(name="turned")(given, perm=(0, 2, 1), factors=[2.0, (factor, 1)])
+    model = tf.keras.Model(given, turned)
+    config = model.get_config()
+    made = tf.keras.Model.from_config(config, custom_objects={"Turned": Turned})
+    for again in (models.clone_model(model), made):
+        assert again.get_config()["layers"] == config["layers"]
+
+
 class Subclass(tf.keras.Model):
     def call(self, inputs: Any) -> Any:
         return inputs

@@ -228,7 +228,7 @@ def _with_entries(options: Any, layers: Mapping[str, Any]) -> Any:
     kinds = [type(each) for each in options]
     if kinds == [str, int, int] and options[0] in layers:
         return _Entry(list(options))
-    return [_with_entries(value, layers) for value in options]
+    return nest.like(options, [_with_entries(value, layers) for value in options])
 
 
 def made_by(custom_objects: Mapping[str, Any] | None) -> Make:
