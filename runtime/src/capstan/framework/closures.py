@@ -8,7 +8,7 @@ the body may belong to the captured tensor, so it passes the argument as if it w
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from capstan.framework import func_graph
+from capstan.framework import control_context, facts, func_graph
 from capstan.framework import graph as graphs
 
 
@@ -19,6 +19,7 @@ class Closures:
     """
 
     def __init__(self, graph: graphs.Graph, sources: Collection[graphs.Tensor]) -> None:
+        self._graph = graph
         around = list(_functions(graph))
         self._captures = [
             dict(zip(each.captured_inputs, each.captured_arguments, strict=True)) for each in around
@@ -38,8 +39,11 @@ class Closures:
         return [self.origin(tensor) for tensor in op.inputs]
 
     def consumers(self, tensor: graphs.Tensor) -> list[graphs.Operation]:
-        """Return the operations that read `tensor`, also those of functions that capture it."""
-        found = tensor.consumers()
+        """Return the operations that read `tensor`, also those of functions that capture it.
+
+        Leave out an `Exit` of a loop around the functions that has `back_prop=False`.
+        """
+        found = [op for op in tensor.consumers() if not self._ends_at(op)]
         for captures in self._captures:
             argument = captures.get(tensor)
             if argument is not None and argument in self._captured:
@@ -51,6 +55,11 @@ class Closures:
         while tensor in self._captured:
             tensor = self._captured[tensor]
         return tensor
+
+    def _ends_at(self, op: graphs.Operation) -> bool:
+        loop = control_context.loop_of(op)
+        is_outside = op.graph is not self._graph and control_context.role(op) is facts.Role.EXIT
+        return is_outside and loop is not None and not loop.back_prop
 
     def depth(self, op: graphs.Operation) -> int:
         """Return how many functions contain `op`, or 0 if none of them is around `graph`."""

@@ -60,7 +60,8 @@ def gradients(
         LookupError: an operation between the xs and the ys has no gradient.
         TypeError: a y is complex or a string and has no weight in `grad_ys`, or a weight is not a
             number.
-        ValueError: `grad_ys` does not match `ys`, the tensors belong to different graphs,
+        ValueError: `grad_ys` does not match `ys`, the tensors belong to different graphs, a loop of
+            TensorFlow 1 between the xs and the ys is outside of the function that calls this,
             `unconnected_gradients` is unknown, or `aggregation_method` is not a constant of
             `tf.AggregationMethod`, which has no other effect.
     """
@@ -177,5 +178,12 @@ def _begin_loops(
     """Begin the gradients of the loops on `path`. Add all exits of these loops to `path`."""
     for op in list(path):
         if control_context.role(op) is facts.Role.EXIT:
+            if op.graph is not graph:
+                raise ValueError(
+                    f"Cannot compute in a function the gradient of the loop that '{op.name}' "
+                    "leaves, because the loop is in the graph around the function. Build the loop "
+                    "in the function, call tf.gradients outside of it, or build the loop after "
+                    "tf.enable_control_flow_v2()"
+                )
             with graph.colocate_with(op) if colocate else nullcontext():
                 path.update(dict.fromkeys(loops.add(op)))
