@@ -144,6 +144,16 @@ def test_later_nodes_follow_a_node_that_was_placed_before() -> None:
     assert placement.devices == {"w": W0, "set": W0, "v": PS}
 
 
+def test_later_nodes_cannot_follow_two_nodes_that_were_placed_on_different_devices() -> None:
+    placement = place.Placement()
+    placer = placer_of([W0, PS], kernels())
+    before = [handle("v", PS), handle("w", W0)]
+    placer.place(before, {node.name: node for node in before}, placement)
+    both = make("NoOp", "both", _class=[b"loc:@v", b"loc:@w"])
+    placer.place([both], {node.name: node for node in [*before, both]}, placement)
+    assert "Cannot colocate nodes 'both' and 'w" in placement.faults["both"].message
+
+
 def test_soft_placement_keeps_the_task_and_ignores_the_device_type() -> None:
     node = make("NoOp", "x", device="/job:worker/task:0/device:GPU:3")
     assert placed(node, soft=True).devices["x"] == W0

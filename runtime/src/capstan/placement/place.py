@@ -126,8 +126,8 @@ class Placer:
 
         If there are none, record the fault of every member.
         """
-        assert group.runners is not None
         if group.fault is None:
+            assert group.runners is not None
             fitting = self.available.fitting(group.spec, group.runners)
             if not fitting and self.allow_soft_placement and not group.is_placed:
                 wider = devices.DeviceSpec(group.spec.job, group.spec.replica, group.spec.task)
