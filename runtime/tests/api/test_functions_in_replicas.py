@@ -151,3 +151,28 @@ def test_a_function_of_a_function_calls_a_trace_for_each_replica(soft: bool) -> 
         assert session.run(result) == 4
         session.run(second.assign(10.0))
         assert session.run(result) == 22
+
+
+def test_a_loop_of_a_function_calls_a_trace_for_each_replica() -> None:
+    strategy = mirrored()
+    with strategy.scope():
+        weight = tf.Variable(1.0)
+
+        @tf.function
+        def inner(x: Any) -> Any:
+            return weight * x
+
+        @tf.function
+        def outer(x: Any) -> Any:
+            total = 0.0
+            for _ in tf.range(3):
+                parts = strategy.experimental_run_v2(inner, args=(x,))
+                total += strategy.reduce(tf.distribute.ReduceOp.SUM, parts, axis=None)
+            return total
+
+        result = outer(2.0)
+    _, second = strategy.experimental_local_results(weight)
+    with tf.Session(config=CONFIG) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(second.assign(10.0))
+        assert session.run(result) == 66

@@ -13,6 +13,8 @@ from capstan.framework import facts, opdef
 from capstan.graph import infer
 from capstan.placement import available
 
+_CALLS = (facts.Role.CALL, facts.Role.IF, facts.Role.CASE, facts.Role.WHILE)
+
 
 @dataclass(slots=True)
 class Group:
@@ -172,9 +174,9 @@ def _is_spread(groups: Groups, node: ir.Node, held: Sequence[str]) -> bool:
     """Return whether `node` calls a function whose arguments are held on different devices.
 
     Each node of the function goes to the device of the argument that it uses, so the call itself
-    need not be there. A loop keeps its functions, so it does not count.
+    need not be there.
     """
-    if opdef.role(node.op) not in (facts.Role.CALL, facts.Role.IF, facts.Role.CASE):
+    if opdef.role(node.op) not in _CALLS:
         return False
     common = devices.DeviceSpec()
     try:
