@@ -207,6 +207,16 @@ def test_a_known_value_is_forgotten_when_its_operation_reads_another_tensor() ->
         assert session.run(zeros).shape == (3, 3)
 
 
+def test_an_operation_may_read_its_own_output() -> None:
+    with tf.Graph().as_default():
+        x = tf.constant([1.0, 2.0])
+        y = tf.nn.relu(x)
+        z = tf.identity(y)
+        ge.reroute_ts([y], [x])
+        assert list(y.op.inputs) == [y]
+        assert y.consumers() == [z.op, y.op]
+
+
 def test_a_session_keeps_what_it_has_run_and_warns(
     sample: Sample, caplog: pytest.LogCaptureFixture
 ) -> None:
