@@ -101,7 +101,10 @@ class Recorder:
     def reset(self, containers: Sequence[str], device_filters: Sequence[str]) -> None:
         self._note("reset", list(containers), list(device_filters))
 
-    def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
+    def list_devices(
+        self, handle: str, cancellation: cancellations.Cancellation | None = None
+    ) -> tuple[interfaces.Device, ...]:
+        self.cancellation = cancellation
         return self._note("devices", handle)  # type: ignore[no-any-return]
 
     def get_status(self) -> interfaces.WorkerStatus:

@@ -2,6 +2,7 @@
 
 import logging
 import re
+import sys
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
@@ -207,6 +208,16 @@ def test_a_known_value_is_forgotten_when_its_operation_reads_another_tensor() ->
         assert session.run(zeros).shape == (3, 3)
 
 
+def test_an_operation_may_read_its_own_output() -> None:
+    with tf.Graph().as_default():
+        x = tf.constant([1.0, 2.0])
+        y = tf.nn.relu(x)
+        z = tf.identity(y)
+        ge.reroute_ts([y], [x])
+        assert list(y.op.inputs) == [y]
+        assert y.consumers() == [z.op, y.op]
+
+
 def test_a_session_keeps_what_it_has_run_and_warns(
     sample: Sample, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -243,6 +254,33 @@ def test_copies_in_another_graph_have_the_same_names_and_values(sample: Sample) 
     assert info.transformed(copied["h"]) is None
     with pytest.raises(TypeError, match=r"Expected a tf\.Tensor or a tf\.Operation"):
         info.transformed("h")
+
+
+def names_read_by_a_copy(length: int) -> int:
+    """Return how often the copy of a chain of operations to another graph reads a name."""
+    read = 0
+
+    def count(frame: Any, event: str, argument: object) -> None:
+        nonlocal read
+        read += event == "call" and frame.f_code is name.__code__
+
+    name: Any = tf.Operation.name.fget
+    with tf.Graph().as_default() as graph:
+        t = tf.constant(0.0)
+        for _ in range(length):
+            t = t + 1.0
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        ge.copy(graph, tf.Graph())
+    finally:
+        sys.setprofile(before)
+    return read
+
+
+def test_a_copy_reads_each_name_equally_often_in_a_graph_of_any_size() -> None:
+    short, twice, four_times = map(names_read_by_a_copy, (50, 100, 200))
+    assert four_times - twice == 2 * (twice - short) > 0
 
 
 def test_copies_in_a_scope_read_one_placeholder_for_each_input(sample: Sample) -> None:

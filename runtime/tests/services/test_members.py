@@ -2,10 +2,13 @@
 
 import contextlib
 import json
+import logging
 import pathlib
 import threading
 from collections.abc import Iterator
+from typing import Any
 
+import background
 import clusters
 import pytest
 
@@ -14,7 +17,8 @@ from capstan import errors
 from capstan.core import config
 from capstan.hardware import cpu, device
 from capstan.resources import containers
-from capstan.services import master, members, targets, worker
+from capstan.services import master, members, roll_call, targets, worker
+from capstan.transport import cancellation as cancellations
 from capstan.transport import interfaces
 
 Jobs = dict[str, list[str]]
@@ -94,6 +98,11 @@ def test_only_a_task_with_the_cluster_of_its_launcher_follows_the_file(
         assert (WORKER_1 in found) is follows
 
 
+def make_worker(kind: type[worker.Worker], task: str) -> worker.Worker:
+    devices = device.Devices(cpu.create(task, None))
+    return kind(task, 1, containers.ResourceManager(devices=devices))
+
+
 def test_a_session_stops_waiting_for_a_task_that_leaves_the_cluster() -> None:
     present = [WORKER_0, PS]
 
@@ -102,13 +111,40 @@ def test_a_session_stops_waiting_for_a_task_that_leaves_the_cluster() -> None:
             present.remove(PS)
             raise errors.UnavailableError(None, None, "its pod is gone")
 
-    def make(kind: type[worker.Worker], task: str) -> worker.Worker:
-        devices = device.Devices(cpu.create(task, None))
-        return kind(task, 1, containers.ResourceManager(devices=devices))
-
-    home, gone = make(worker.Worker, WORKER_0), make(Leaving, PS)
+    home, gone = make_worker(worker.Worker, WORKER_0), make_worker(Leaving, PS)
     made = master.Master(home, lambda: tuple(present), lambda task: gone, targets.NoLinks())
     assert made.create_session([], config.SessionConfig())
+
+
+@pytest.mark.parametrize("name", ["CreateSession", "ListDevices"])
+def test_a_call_that_waits_for_a_task_ends_with_its_caller(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(roll_call, "_COMPLAIN_SECONDS", 0.0)
+    asked = threading.Event()
+
+    class Absent(worker.Worker):
+        def get_status(self) -> interfaces.WorkerStatus:
+            asked.set()
+            raise errors.UnavailableError(None, None, "it has not started")
+
+    home, absent = make_worker(worker.Worker, WORKER_0), make_worker(Absent, PS)
+    made = master.Master(home, lambda: (WORKER_0, PS), lambda task: absent, targets.NoLinks())
+    cancellation = cancellations.Cancellation()
+
+    def call() -> Any:
+        if name == "ListDevices":
+            return made.list_devices("", cancellation)
+        return made.create_session([], config.SessionConfig(), cancellation)
+
+    with caplog.at_level(logging.WARNING, "capstan"):
+        waiting = background.Background(call)
+        asked.wait(background.PATIENCE_S)
+        cancellation.cancel()
+        with pytest.raises(errors.CancelledError, match=f"^{name} .* before {PS} had answered"):
+            waiting.join()
+    assert f"{name} still waiting for response from worker: {PS}. it has" in caplog.text
+    made.close()
 
 
 class Job:

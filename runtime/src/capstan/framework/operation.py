@@ -334,12 +334,16 @@ class Operation:
 
     def _forget_value(self) -> None:
         """Forget the known value, and the values of operations that were derived from it."""
-        changed = [self]
-        while changed:
-            op = changed.pop()
-            if op._values is not None or op is self:
+        self._values = None
+        readers = self._readers()
+        while readers:
+            op = readers.pop()
+            if op._values is not None:
                 op._values = None
-                changed += [reader for tensor in op._outputs for reader in tensor._consumers]
+                readers += op._readers()
+
+    def _readers(self) -> "list[Operation]":
+        return [reader for tensor in self._outputs for reader in tensor._consumers]
 
     def _add_inputs(self, tensors: Sequence[Tensor]) -> None:
         """Add inputs after the present ones, for functions that take more arguments now."""
@@ -361,9 +365,6 @@ class Operation:
     def _add_control_inputs(self, ops: "Sequence[Operation]") -> None:
         self._control_inputs = tuple(dict.fromkeys((*self._control_inputs, *ops)))
         self._node = None
-
-    def _add_control_input(self, op: "Operation") -> None:
-        self._add_control_inputs([op])
 
     def _remove_all_control_inputs(self) -> None:
         self._control_inputs = ()

@@ -44,9 +44,10 @@ def _gradient(node: NodeContext) -> Function:
             if isinstance(part, RaggedVariant):
                 parts.append(part.values)
             else:
-                # No result depends on this row, so its gradient is missing.
-                rows = int(ends[number + 1] - ends[number])
-                parts.append(np.zeros((rows, *shape[1:]), kind))
+                # No result depends on this part, so its gradient is missing.
+                is_row = encoded.ndim
+                size = int(ends[number + 1] - ends[number]) if is_row else shape[0]
+                parts.append(np.zeros((size, *shape[1:]), kind))
         if len(parts) == 1:
             return np.array(parts[0])
         return np.concatenate(parts) if parts else np.zeros(shape, kind)

@@ -70,7 +70,7 @@ class Master:
         """
         if settings.has_cluster_def:
             raise _foreign_cluster()
-        tasks = self._roll_call.gather(settings, cancellation or cancellations.Cancellation())
+        tasks = self._roll_call.gather("CreateSession", settings, cancellation)
         handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step, self._late_message)
         session = master_session.MasterSession(
@@ -231,16 +231,20 @@ class Master:
         if faults:
             raise faults[0]
 
-    def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
+    def list_devices(
+        self, handle: str, cancellation: cancellations.Cancellation | None = None
+    ) -> tuple[interfaces.Device, ...]:
         """Return the devices that the session may use, or those of all tasks if `handle` is empty.
 
         Blocks until every task has answered, if `handle` is empty.
 
         Raises:
             InvalidArgumentError: there is no such session.
+            CancelledError: `cancellation` was set, or this master was closed, before all tasks
+                had answered.
         """
         if not handle:
-            tasks = self._roll_call.gather(config.SessionConfig(), cancellations.Cancellation())
+            tasks = self._roll_call.gather("ListDevices", config.SessionConfig(), cancellation)
             return tuple(device for task in tasks for device in task.status.devices)
         session = self._sessions.get(handle)
         if session is None:
@@ -248,7 +252,7 @@ class Master:
         return session.list_devices()
 
     def close(self) -> None:
-        """Close every session. End every `create_session` that waits. Called when the task ends."""
+        """Close every session. End every call that waits for a task. Called when the task ends."""
         self._roll_call.close()
         self._close_sessions()
 

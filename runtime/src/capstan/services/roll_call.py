@@ -39,11 +39,15 @@ class RollCall:
         return self._home if name == self._home.task else self._connect(name)
 
     def gather(
-        self, settings: config.SessionConfig, cancellation: cancellations.Cancellation
+        self,
+        caller: str,
+        settings: config.SessionConfig,
+        cancellation: cancellations.Cancellation | None = None,
     ) -> list[registrations.Task]:
         """Wait until every chosen task answers. Return the tasks with the devices that count.
 
-        All devices of the master's task count, whatever the filters are.
+        All devices of the master's task count, whatever the filters are. Messages name `caller`,
+        the call of the master that waits.
 
         Raises:
             DeadlineExceededError: a task did not answer within `settings.operation_timeout_ms`.
@@ -53,7 +57,8 @@ class RollCall:
         limit = settings.operation_timeout_ms
         deadline = time.monotonic() + limit / 1000 if limit else None
         chosen = self.chosen(settings.device_filters)
-        answers = [self._await(name, deadline, cancellation) for name in chosen]
+        waiting = cancellation or cancellations.Cancellation()
+        answers = [self._await(caller, name, deadline, waiting) for name in chosen]
         return [
             task if task.name == self._home.task else _filtered(task, settings.device_filters)
             for task in answers
@@ -69,7 +74,11 @@ class RollCall:
         ]
 
     def _await(
-        self, name: str, deadline: float | None, cancellation: cancellations.Cancellation
+        self,
+        caller: str,
+        name: str,
+        deadline: float | None,
+        cancellation: cancellations.Cancellation,
     ) -> registrations.Task | None:
         """Ask a task for its status until it answers. Return None if it leaves the cluster."""
         complain = time.monotonic() + _COMPLAIN_SECONDS
@@ -87,16 +96,19 @@ class RollCall:
                 return None
             if deadline is not None and now > deadline:
                 raise errors.DeadlineExceededError(
-                    None, None, f"CreateSession: no answer from worker: {name}. {reason}"
+                    None, None, f"{caller}: no answer from worker: {name}. {reason}"
                 )
             if now > complain:
                 logging.getLogger("capstan").warning(
-                    "CreateSession still waiting for response from worker: %s. %s", name, reason
+                    "%s still waiting for response from worker: %s. %s", caller, name, reason
                 )
                 complain = now + _COMPLAIN_SECONDS
             if cancellation.wait(_POLL_SECONDS) or self._is_closed:
                 raise errors.CancelledError(
-                    None, None, f"Session was closed before worker {name} had answered"
+                    None,
+                    None,
+                    f"{caller} was cancelled by its client, or by the end of this server, before "
+                    f"{name} had answered",
                 )
 
     def _warn_of_another_job(self, name: str, status: interfaces.WorkerStatus) -> None:

@@ -277,11 +277,16 @@ class MasterApi(Protocol):
             OpError: a task could not be cleared. All others are.
         """
 
-    def list_devices(self, handle: str) -> tuple[Device, ...]:
+    def list_devices(
+        self, handle: str, cancellation: cancellations.Cancellation | None = None
+    ) -> tuple[Device, ...]:
         """Return the devices that the session may use, or those of all tasks if `handle` is empty.
+
+        Waits until every task of the cluster answers, if `handle` is empty.
 
         Raises:
             InvalidArgumentError: there is no such session.
+            CancelledError: `cancellation` was set during the wait.
         """
 
 

@@ -230,6 +230,22 @@ def test_devices_are_listed(master: remote_master.GrpcMaster, task: recording.Re
     assert master.list_devices("h") == DEVICES
 
 
+def test_a_list_of_devices_is_cancelled_by_its_caller(
+    master: remote_master.GrpcMaster,
+    task: recording.Recorder,
+    aside: futures.Executor,
+    eventually: Any,
+) -> None:
+    task.answer, task.gate = DEVICES, threading.Event()
+    cancellation = cancellations.Cancellation()
+    listing = aside.submit(master.list_devices, "", cancellation)
+    eventually(lambda: task.cancellation)
+    cancellation.cancel()
+    with pytest.raises(errors.CancelledError):
+        listing.result(50)
+    task.gate.set()
+
+
 def test_a_worker_reports_its_identity(
     worker: remote_worker.GrpcWorker, task: recording.Recorder
 ) -> None:
@@ -360,9 +376,10 @@ def test_a_step_that_is_sent_twice_runs_once(
         ("RunStep", {"request_id": 5}),
         ("RunStep", {"partial_run_handle": "17"}),
         ("RunCallable", {"request_id": 6}),
+        ("ListDevices", {}),
     ],
 )
-def test_a_step_is_cancelled_when_its_client_is_gone(
+def test_a_call_is_cancelled_when_its_client_is_gone(
     address: str, task: recording.Recorder, eventually: Any, name: str, fields: dict[str, Any]
 ) -> None:
     task.gate = threading.Event()

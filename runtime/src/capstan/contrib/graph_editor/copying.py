@@ -80,6 +80,8 @@ class Transformer:
         self._copy_ops(info)
         for op in view.ops:
             self._connect_control_inputs(info, op)
+        if info.graph is not info.graph_:
+            _rename_groups(info)
         return _copied_view(info, view), transformed.TransformerInfo(info)
 
     def _copy_ops(self, info: handlers.Transform) -> None:
@@ -138,8 +140,6 @@ class Transformer:
         original = getattr(op, "_original_op", None)
         if original is not None:
             op_._original_op = self.transform_original_op_handler(info, original)
-        if info.graph is not info.graph_:
-            _rename_groups(info, op_)
         sources = [self.transform_control_input_handler(info, each) for each in op.control_inputs]
         reroute.add_control_inputs(
             op_,
@@ -147,13 +147,14 @@ class Transformer:
         )
 
 
-def _rename_groups(info: handlers.Transform, op_: Any) -> None:
-    """Colocate the copy with copies, in another graph. A group without a copy keeps its name."""
+def _rename_groups(info: handlers.Transform) -> None:
+    """Colocate copies with copies, in another graph. A group without a copy keeps its name."""
     names = {op.name: copy.name for op, copy in info.transformed_ops.items()}
-    groups = [attr_value.text(each) for each in op_.node.attrs.get("_class", ())]
-    if groups:
-        renamed = [f"loc:@{names.get(each[5:], each[5:])}".encode() for each in groups]
-        op_._set_attr("_class", renamed)
+    for op_ in info.transformed_ops.values():
+        groups = [attr_value.text(each) for each in op_.node.attrs.get("_class", ())]
+        if groups:
+            renamed = [f"loc:@{names.get(each[5:], each[5:])}".encode() for each in groups]
+            op_._set_attr("_class", renamed)
 
 
 def _copied_view(info: handlers.Transform, view: Any) -> Any:

@@ -119,13 +119,15 @@ class SubGraphView:
         Control inputs connect operations if `control_inputs`.
         """
         made = self.copy()
-        used = walks.get_walks_union_ops(
-            self.connected_inputs,
-            self.connected_outputs,
-            within_ops=self._ops,
-            control_inputs=control_inputs,
+        used = set(
+            walks.get_walks_union_ops(
+                self.connected_inputs,
+                self.connected_outputs,
+                within_ops=self._ops,
+                control_inputs=control_inputs,
+            )
         )
-        made._ops = [op for op in self._ops if op in set(used)]
+        made._ops = [op for op in self._ops if op in used]
         return made
 
     def find_op_by_name(self, op_name: str) -> Any:
@@ -163,7 +165,8 @@ class SubGraphView:
     @property
     def connected_inputs(self) -> list[Any]:
         """The inputs that operations of the view read."""
-        return [t for t in self._input_ts if t not in set(self._passthrough_ts)]
+        passing = set(self._passthrough_ts)
+        return [t for t in self._input_ts if t not in passing]
 
     @property
     def outputs(self) -> elements.ListView:
@@ -172,7 +175,8 @@ class SubGraphView:
     @property
     def connected_outputs(self) -> list[Any]:
         """The outputs that operations of the view produce."""
-        return [t for t in self._output_ts if t not in set(self._passthrough_ts)]
+        passing = set(self._passthrough_ts)
+        return [t for t in self._output_ts if t not in passing]
 
     @property
     def passthroughs(self) -> elements.ListView:

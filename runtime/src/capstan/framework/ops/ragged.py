@@ -33,9 +33,7 @@ def _gather_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     *splits, values, indices = op.inputs
     if grads[-1] is None:
         return [None] * len(op.inputs)
-    ends = splits[0]
-    for inner in splits[1:]:
-        ends = raw.GatherV2(inner, ends, 0)
+    ends = _ends_in_values(splits, raw)
     flat = raw.Reshape(indices, [-1])
     limits = raw.StridedSlice(ends, [1], [0], [1], end_mask=1)
     places = raw.RaggedRange(
@@ -43,6 +41,14 @@ def _gather_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     )
     rows = indexed_slices.IndexedSlices(grads[-1], places.rt_dense_values, raw.Shape(values))
     return [*[None] * len(splits), rows, None]
+
+
+def _ends_in_values(splits: Sequence[Any], raw: Raw) -> Any:
+    """Return where the rows of the first axis end in the values, after a 0."""
+    ends = splits[0]
+    for inner in splits[1:]:
+        ends = raw.GatherV2(inner, ends, 0)
+    return ends
 
 
 def _ranged(ctx: ShapeContext) -> rules.Shapes:
@@ -75,9 +81,10 @@ def _sparse_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
 
 def _encoded_gradient(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     *splits, values = op.inputs
-    first = splits[0] if splits else np.int64(0)
+    is_batch = op.get_attr("batched_input")
+    ends = _ends_in_values(splits, raw) if splits and is_batch else np.int64(0)
     found = raw.RaggedTensorToVariantGradient(
-        grads[0], first, raw.Shape(values), Tvalues=values.dtype.base_dtype
+        grads[0], ends, raw.Shape(values), Tvalues=values.dtype.base_dtype
     )
     return [*[None] * len(splits), found]
 

@@ -64,9 +64,7 @@ class MasterService:
         nodes = graph_def.decode(request.graph_def)
         functions = tuple(function_def.decode(request.graph_def.library).values())
         settings = config.SessionConfig.from_proto(request.config)
-        is_gone = cancellations.Cancellation()
-        if not context.add_callback(is_gone.cancel):
-            is_gone.cancel()
+        is_gone = _end_of(context)
         handle = self._master.create_session(nodes, settings, is_gone, functions)
         self._sessions.grant(handle, context)
         if is_gone.is_cancelled:
@@ -182,5 +180,13 @@ class MasterService:
         return wire.ResetResponse()
 
     def _list(self, request: Any, context: grpc.ServicerContext) -> Any:
-        devices = self._master.list_devices(request.session_handle)
+        devices = self._master.list_devices(request.session_handle, _end_of(context))
         return wire.ListDevicesResponse(local_device=codec.encode_devices(devices))
+
+
+def _end_of(context: grpc.ServicerContext) -> cancellations.Cancellation:
+    """Return a cancellation that is set when the call ends, also because its client is gone."""
+    ended = cancellations.Cancellation()
+    if not context.add_callback(ended.cancel):
+        ended.cancel()
+    return ended

@@ -221,8 +221,11 @@ class GrpcMaster(interfaces.MasterApi):
         request = wire.ResetRequest(container=containers, device_filters=device_filters)
         self._service.call("Reset", request, timeout_ms / 1000 or None)
 
-    def list_devices(self, handle: str) -> tuple[interfaces.Device, ...]:
-        response = self._service.call("ListDevices", wire.ListDevicesRequest(session_handle=handle))
+    def list_devices(
+        self, handle: str, cancellation: cancellations.Cancellation | None = None
+    ) -> tuple[interfaces.Device, ...]:
+        request = wire.ListDevicesRequest(session_handle=handle)
+        response = self._service.call("ListDevices", request, cancellation=cancellation)
         return codec.decode_devices([*response.local_device, *response.remote_device])
 
     def close(self) -> None:
