@@ -1,8 +1,8 @@
 """A status as JSON: `render` writes it, `load` reads it.
 
 `load` after `render` loses nothing, so that a controller can continue after a restart. The only
-exception: `render` shortens texts for people, and leaves out wishes, in a status that is too big
-for one object.
+exception: `render` shortens texts for people, and leaves out the avoided nodes, in a status that is
+too big for one object.
 """
 
 import json

@@ -120,14 +120,11 @@ def get_walks_intersection_ops(
 
     `get_forward_walk_ops` and `get_backward_walk_ops` explain the arguments.
     """
-    control_inputs, control_outputs = filters.check_cios(
-        control_inputs, control_outputs, control_ios
-    )
-    ahead = get_forward_walk_ops(
-        forward_seed_ops, forward_inclusive, within_ops, within_ops_fn, (), control_outputs
-    )
-    behind = get_backward_walk_ops(
-        backward_seed_ops, backward_inclusive, within_ops, within_ops_fn, (), control_inputs
+    ahead, behind = _both_walks(
+        (forward_seed_ops, forward_inclusive),
+        (backward_seed_ops, backward_inclusive),
+        (within_ops, within_ops_fn),
+        filters.check_cios(control_inputs, control_outputs, control_ios),
     )
     known = set(behind)
     return [op for op in ahead if op in known]
@@ -148,16 +145,30 @@ def get_walks_union_ops(
 
     `get_forward_walk_ops` and `get_backward_walk_ops` explain the arguments.
     """
-    control_inputs, control_outputs = filters.check_cios(
-        control_inputs, control_outputs, control_ios
-    )
-    ahead = get_forward_walk_ops(
-        forward_seed_ops, forward_inclusive, within_ops, within_ops_fn, (), control_outputs
-    )
-    behind = get_backward_walk_ops(
-        backward_seed_ops, backward_inclusive, within_ops, within_ops_fn, (), control_inputs
+    ahead, behind = _both_walks(
+        (forward_seed_ops, forward_inclusive),
+        (backward_seed_ops, backward_inclusive),
+        (within_ops, within_ops_fn),
+        filters.check_cios(control_inputs, control_outputs, control_ios),
     )
     return elements.concatenate_unique(ahead, behind)
+
+
+def _both_walks(
+    forward: tuple[Any, bool],
+    backward: tuple[Any, bool],
+    within: tuple[Any, Callable[[Any], Any] | None],
+    control: tuple[bool, Any],
+) -> tuple[list[Any], list[Any]]:
+    """Return the operations of a forward walk, and those of a backward walk.
+
+    Each walk has its seeds and whether they count. `control` has what `filters.check_cios` returns.
+    """
+    control_inputs, control_outputs = control
+    return (
+        get_forward_walk_ops(*forward, *within, (), control_outputs),
+        get_backward_walk_ops(*backward, *within, (), control_inputs),
+    )
 
 
 def _walk(
