@@ -88,6 +88,11 @@ def selection(random: Random) -> Values:
     return is_chosen, random.normal(size=shape), random.normal(size=shape)
 
 
+def stored(indices: tf.Tensor, values: tf.Tensor, shape: tf.Tensor) -> Any:
+    variants = raw.SerializeSparse(indices, values, shape, out_type=tf.variant)
+    return raw.DeserializeSparse(variants, dtype=values.dtype)
+
+
 BUCKETS = iter(range(10, 10_000))
 OPS: dict[str, tuple[Callable[[Random], Values], Callable[..., Any]]] = {
     "StringToHashBucketFast": (
@@ -102,6 +107,8 @@ OPS: dict[str, tuple[Callable[[Random], Values], Callable[..., Any]]] = {
         lambda random: (random.normal(size=(random.integers(2, 9), 3)), random.integers(0, 2, 1)),
         lambda x, at: raw.StridedSlice(x, at, at + 1, [1], shrink_axis_mask=1),
     ),
+    "Cast": (lambda random: selection(random)[1:2], lambda x: raw.Cast(x, DstT=tf.int32)),
+    "DeserializeSparse": (lambda random: incomplete(random)[:3], stored),
     "ZerosLike": (lambda random: selection(random)[1:2], raw.ZerosLike),
     "Gather": (lambda random: lookup(random)[:2], raw.Gather),
     "GatherV2": (gather, lambda table, at: raw.GatherV2(table, at, 0)),

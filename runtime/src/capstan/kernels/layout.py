@@ -77,18 +77,18 @@ def _concat_offset(axis: Array, *sizes: Array) -> Any:
     for index, row in enumerate(rows):
         if len(row) != rank:
             raise invalid(f"input {index} should contain {rank} elements, but got {len(row)}")
-    offsets = []
+    starts = []
     for index, row in enumerate(rows):
         if row[:at] != first[:at] or row[at + 1 :] != first[at + 1 :]:
             raise invalid(
                 f"All dimensions except {at} must match. Input {index} has shape "
                 f"{_listed(row)} and doesn't match input 0 with shape {_listed(first)}."
             )
-        offset = np.zeros(rank, np.int32)
-        offset[at] = start
+        starts.append(start)
         start += row[at]
-        offsets.append(offset)
-    return offsets[0] if len(offsets) == 1 else tuple(offsets)
+    offsets = np.zeros((len(rows), rank), np.int32)
+    offsets[:, at] = starts
+    return offsets[0] if len(rows) == 1 else tuple(offsets)
 
 
 def _listed(sizes: Sequence[int]) -> str:
