@@ -212,8 +212,7 @@ def _summed(values: Array, chosen: Array, size: int, axis: int) -> Array:
     before = (slice(None),) * axis
     if not is_on_host(values):
         # CuPy adds atomically, so several values may go to one slice.
-        at: Any = (*before, chosen)
-        np.add.at(made, at, values)
+        np.add.at(made.swapaxes(0, axis), chosen, values.swapaxes(0, axis))
         return made
     slots = np.arange(size)
     starts = np.searchsorted(chosen, slots)
