@@ -13,6 +13,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.joining import concatenated
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -39,7 +40,7 @@ def concat(node: NodeContext) -> Function:
         parts, axis = arrays[:count], int(arrays[count].item())
         out = arrays[count + 1] if len(arrays) > count + 1 else None
         try:
-            return np.concatenate(parts, axis, out)
+            return concatenated(parts, axis, out)
         except (ValueError, np.exceptions.AxisError):
             raise _concat_error(parts, axis) from None
 
