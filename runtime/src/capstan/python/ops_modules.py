@@ -144,7 +144,12 @@ OPS: dict[str, alias.Homes] = {
         *(_TF, lookups.op),
     ),
     "variables": (
-        {"VariableV1": "capstan.api.variables.Variable"},
+        {
+            "RefVariable": "capstan.api.ref_variables.RefVariable",
+            "Variable": "capstan.api.variable_class.Variable",
+            "VariableMetaclass": "capstan.api.variable_creation.CreatedType",
+            "VariableV1": "capstan.api.variables.Variable",
+        },
         *(lookups.hidden("capstan.api.variable_collections"), _TF),
         *("capstan.api.partitioned_variables", lookups.op),
     ),
