@@ -319,7 +319,11 @@ class Flat(Iterator[Element]):
             self._run.check()
             for element in self._current:
                 return element
-            self._current = next(self._iterators)
+            try:
+                self._current = next(self._iterators)
+            except StopIteration:
+                self._iterators = iter(())
+                raise
 
 
 def first(values: Iterable[Element], count: int) -> list[Element]:

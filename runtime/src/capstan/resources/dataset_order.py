@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan import errors
-from capstan.resources import dataset
+from capstan.resources import dataset, dataset_ends
 from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
 
 
@@ -79,7 +79,7 @@ class Take(dataset.Unary):
 
     def start(self, run: Run) -> Iterator[Element]:
         source = self.source.start(run)
-        return source if self.count < 0 else _Taken(source, self.count)
+        return dataset_ends.UntilEnd(source if self.count < 0 else _Taken(source, self.count))
 
     def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
         blocks = self.source.blocks(run, size)
@@ -113,7 +113,7 @@ class Skip(dataset.Unary):
     def start(self, run: Run) -> Iterator[Element]:
         if self.count < 0:
             return iter(())
-        return _Skipped(self.source.start(run), self.count, run)
+        return dataset_ends.UntilEnd(_Skipped(self.source.start(run), self.count, run))
 
     def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
         blocks = self.source.blocks(run, size)
@@ -168,7 +168,7 @@ class Shard(dataset.Unary):
         return self.source.may_block or self.count > dataset.MANY_ELEMENTS
 
     def start(self, run: Run) -> Iterator[Element]:
-        return _Sharded(self, run)
+        return dataset_ends.UntilEnd(_Sharded(self, run))
 
 
 class _Sharded(Iterator[Element]):
@@ -238,7 +238,7 @@ class Zip(dataset.Dataset):
 
     def start(self, run: Run) -> Iterator[Element]:
         columns = [each.start(run) for each in self.sources]
-        return map(_joined, zip(*columns, strict=False))
+        return dataset_ends.UntilEnd(map(_joined, zip(*columns, strict=False)))
 
 
 def _joined(parts: tuple[Element, ...]) -> Element:
