@@ -21,8 +21,9 @@ from capstan.resources import (
 from capstan.resources.dataset import Captured, Dataset, Unary
 
 _PASSED = (
-    *(dataset_batch.Batch, dataset_batch.PaddedBatch, dataset_cache.Cache),
-    *(dataset_cache.FileCache, dataset_functions.Filter, dataset_functions.Map),
+    *(dataset_batch.Batch, dataset_batch.PaddedBatch, dataset_batch.Unbatch),
+    *(dataset_cache.Cache, dataset_cache.FileCache),
+    *(dataset_functions.Filter, dataset_functions.Map),
     *(dataset_order.Repeat, dataset_order.Same, dataset_order.Shard, dataset_order.Skip),
     *(dataset_order.Take, dataset_shuffle.Shuffle, dataset_slices.Rebatch),
     *(dataset_threads.Prefetch, dataset_windows.Window),
