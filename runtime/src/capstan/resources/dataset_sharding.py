@@ -61,8 +61,8 @@ class Worker:
             return replace(plan, sources=tuple(map(self.part_of_files, plan.sources)))
         if isinstance(plan, dataset_files.Files):
             return self._own(plan)
-        is_calling = isinstance(plan, dataset_functions.FlatMap | dataset_functions.Interleave)
-        if is_calling and self.reads_files(plan.function):
+        calling = dataset_functions.FlatMap | dataset_functions.Interleave
+        if isinstance(plan, calling) and self.reads_files(plan.function):
             names, shuffle = _unshuffled(plan.source)
             own = self.part_of(names)
             return replace(plan, source=own if shuffle is None else replace(shuffle, source=own))
