@@ -53,6 +53,7 @@ class Function:
 
     call: Callable[..., tuple[Any, ...]]
     may_block: bool = True
+    ops: frozenset[str] = frozenset()
     over_blocks: None = None
 
     def bound(self, cancelled: Any = None) -> Callable[..., tuple[Any, ...]]:

@@ -340,12 +340,11 @@ class Session:
                     "first run, or create a new session"
                 )
         if known:
-            others = f", and {len(known) - 1} other operations" if len(known) > 1 else ""
             logging.getLogger("capstan").warning(
                 "Operation '%s' was edited after it was run by a session%s. The edit has no effect "
                 "in this session. Edit the graph before the first run, or create a new session",
                 known[0].op.name,
-                others,
+                _others(len(known) - 1),
             )
 
     def _located(self, fault: errors.OpError) -> errors.OpError:
@@ -361,6 +360,13 @@ class Session:
         except (KeyError, ValueError):
             return fault
         return errors.from_code(fault.error_code, fault.message, op=op)
+
+
+def _others(count: int) -> str:
+    """Return the words for operations that a warning does not name."""
+    if not count:
+        return ""
+    return ", and 1 other operation" if count == 1 else f", and {count} other operations"
 
 
 def _closed() -> RuntimeError:

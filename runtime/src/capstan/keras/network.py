@@ -48,7 +48,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
             self._set_function(inputs, outputs)
 
     def _set_function(self, inputs: Any, outputs: Any) -> None:
-        self._function = _Function(context.of(), inputs, outputs)
+        self._function = Function(context.of(), inputs, outputs)
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
         self._functional_layers = self._function.layers
         self.built = True
@@ -79,7 +79,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
 
     def _follows(self, value: Any) -> bool:
         """Return whether the model can compute a tensor again from other inputs."""
-        if self._function is None or not isinstance(value, graphs.Tensor):
+        if not self._is_graph_network or not isinstance(value, graphs.Tensor):
             return False
         try:
             layer_order.Search(context.of(), self.inputs, [value])
@@ -322,7 +322,7 @@ def _one_or_all(tensors: list[Any]) -> Any:
     return tensors[0] if len(tensors) == 1 else list(tensors)
 
 
-class _Function:
+class Function:
     """The calls of layers that lead from inputs to outputs. A call repeats them on other inputs."""
 
     def __init__(self, known: context.GraphContext, inputs: Any, outputs: Any) -> None:

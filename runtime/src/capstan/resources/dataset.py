@@ -37,6 +37,10 @@ class Callee(Protocol):
         """Whether a call may wait for something outside of the function, or loop for long."""
 
     @property
+    def ops(self) -> frozenset[str]:
+        """The operations of the function, and of the functions that it calls or keeps."""
+
+    @property
     def over_blocks(self) -> Callable[..., tuple[Any, ...]] | None:
         """The function for stacked elements, if the function computes each number separately."""
 
@@ -315,7 +319,11 @@ class Flat(Iterator[Element]):
             self._run.check()
             for element in self._current:
                 return element
-            self._current = next(self._iterators)
+            try:
+                self._current = next(self._iterators)
+            except StopIteration:
+                self._iterators = iter(())
+                raise
 
 
 def first(values: Iterable[Element], count: int) -> list[Element]:

@@ -71,6 +71,8 @@ class Batches(Iterator[Element]):
             self._run.check()
             wanted = min(wanted + dataset.MANY_ELEMENTS, self._size)
             rows += itertools.islice(self._source, wanted - len(rows))
+        if len(rows) < self._size:
+            self._source = iter(())  # the source might go on after its end
         if len(rows) < self._least:
             raise StopIteration
         return self._stack(rows)

@@ -67,7 +67,8 @@ class StepOptions:
 
     `trace_level` is a TraceLevel of RunOptions. Level 0 asks for no trace. With `is_repeated`, the
     client repeats the step until it fails, so a run may do the work of several steps. A master of
-    another process ignores this.
+    another process ignores this. `inter_op_thread_pool` is the number of a thread pool of the
+    session, or -1 for the thread of the caller. Only in-process sessions check it.
     """
 
     timeout_ms: int = 0
@@ -75,6 +76,7 @@ class StepOptions:
     output_partition_graphs: bool = False
     is_repeated: bool = False
     collective_graph_key: int = 0
+    inter_op_thread_pool: int = 0
 
     @classmethod
     def from_proto(cls, proto: Any) -> "StepOptions":
@@ -84,6 +86,7 @@ class StepOptions:
             proto.trace_level,
             proto.output_partition_graphs,
             collective_graph_key=proto.experimental.collective_graph_key,
+            inter_op_thread_pool=proto.inter_op_thread_pool,
         )
 
     def fill(self, proto: Any) -> None:
@@ -91,6 +94,7 @@ class StepOptions:
         proto.timeout_in_ms = self.timeout_ms
         proto.trace_level = self.trace_level
         proto.output_partition_graphs = self.output_partition_graphs
+        proto.inter_op_thread_pool = self.inter_op_thread_pool
         if self.collective_graph_key:
             proto.experimental.collective_graph_key = self.collective_graph_key
 
