@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from capstan.core import config, function, kernel_list, node
+from capstan.core import config, debug_watches, function, kernel_list, node
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 
@@ -67,7 +67,7 @@ class StepOptions:
 
     `trace_level` is a TraceLevel of RunOptions. Level 0 asks for no trace. With `is_repeated`, the
     client repeats the step until it fails, so a run may do the work of several steps. A master of
-    another process ignores this.
+    another process ignores this. `watches` are the tensors that the step dumps.
     """
 
     timeout_ms: int = 0
@@ -75,6 +75,7 @@ class StepOptions:
     output_partition_graphs: bool = False
     is_repeated: bool = False
     collective_graph_key: int = 0
+    watches: debug_watches.Watches = debug_watches.NOTHING
 
     @classmethod
     def from_proto(cls, proto: Any) -> "StepOptions":
@@ -84,6 +85,7 @@ class StepOptions:
             proto.trace_level,
             proto.output_partition_graphs,
             collective_graph_key=proto.experimental.collective_graph_key,
+            watches=debug_watches.Watches.from_proto(proto.debug_options),
         )
 
     def fill(self, proto: Any) -> None:
@@ -93,6 +95,8 @@ class StepOptions:
         proto.output_partition_graphs = self.output_partition_graphs
         if self.collective_graph_key:
             proto.experimental.collective_graph_key = self.collective_graph_key
+        if self.watches:
+            self.watches.fill(proto.debug_options)
 
 
 @dataclass(frozen=True, slots=True)
