@@ -19,8 +19,6 @@ from capstan.graph import infer
 
 TARGETS: Final = ir.Edge("_debug_targets")
 """The feed with the URLs of each target of `debug_watches.Watches`."""
-_IDENTITY: Final = "DebugIdentity"
-_INSPECTIONS: Final = frozenset(("DebugNanCount", "DebugNumericSummary"))
 _CALL: Final = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
 _UNREADABLE: Final = (dtypes.resource, dtypes.variant)
 
@@ -74,12 +72,12 @@ def _dumping(
             "debug_op": op.encode(),
             "target": watch.target,
         }
-        if op == _IDENTITY:
+        if op == dumps.IDENTITY:
             made.append(dumps.dump(name, edge, dtype, TARGETS, device, where, is_ref=takes_ref))
-        elif op in _INSPECTIONS and is_ref:
+        elif op in dumps.INSPECTIONS and is_ref:
             # The variable may have no value yet. The tensors that its readers get have the results.
             continue
-        elif op in _INSPECTIONS and dtype is not dtypes.string:
+        elif op in dumps.INSPECTIONS and dtype is not dtypes.string:
             inner = dumps.inspected(f"{name}/value", op, edge, dtype, device, attrs)
             result = infer.tensors(inner)[1][0][0]
             source = ir.Edge(inner.name)
@@ -90,8 +88,8 @@ def _dumping(
                 None,
                 None,
                 f"Failed to create debug node {op} for tensor {edge.tensor}, due to: Debug op "
-                f"{op} does not exist or does not take {dtype.name}. Use {_IDENTITY}, "
-                f"{' or '.join(sorted(_INSPECTIONS))}",
+                f"{op} does not exist or does not take {dtype.name}. Use {dumps.IDENTITY}, "
+                f"{' or '.join(sorted(dumps.INSPECTIONS))}",
             )
     return made
 

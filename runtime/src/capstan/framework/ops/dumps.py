@@ -4,13 +4,18 @@ The compiler adds them to a step whose RunOptions watch tensors (`graph.watched`
 Copy and a debug op in their place, and the debug op writes the file. No client sends these ops.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from capstan.core import dtypes
 from capstan.core import node as ir
 from capstan.framework import facts
 from capstan.framework.opdef import OpDef, define
 from capstan.framework.ops import rules
+
+IDENTITY: Final = "DebugIdentity"
+"""The debug op that dumps the tensor itself."""
+INSPECTIONS: Final = frozenset(("DebugNanCount", "DebugNumericSummary"))
+"""The debug ops whose result is dumped."""
 
 _ATTRS: dict[str, Any] = {
     "device_name": bytes,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from capstan.core import debug_watches
+from capstan.framework.ops import dumps
 
 _Texts = str | Sequence[str]
 
@@ -24,7 +25,7 @@ class WatchOptions:
         tensor_dtype_regex_whitelist: str | None = None,
         tolerate_debug_op_creation_failures: bool = False,
     ) -> None:
-        self.debug_ops = debug_ops or ["DebugIdentity"]
+        self.debug_ops = debug_ops or [dumps.IDENTITY]
         self.node_name_regex_whitelist = node_name_regex_whitelist
         self.op_type_regex_whitelist = op_type_regex_whitelist
         self.tensor_dtype_regex_whitelist = tensor_dtype_regex_whitelist
@@ -43,7 +44,7 @@ def add_debug_tensor_watch(
     run_options: Any,
     node_name: str,
     output_slot: int = 0,
-    debug_ops: _Texts = "DebugIdentity",
+    debug_ops: _Texts = dumps.IDENTITY,
     debug_urls: _Texts | None = None,
     tolerate_debug_op_creation_failures: bool = False,
     global_step: int = -1,
@@ -65,7 +66,7 @@ def add_debug_tensor_watch(
 def watch_graph(
     run_options: Any,
     graph: Any,
-    debug_ops: _Texts = "DebugIdentity",
+    debug_ops: _Texts = dumps.IDENTITY,
     debug_urls: _Texts | None = None,
     node_name_regex_whitelist: str | None = None,
     op_type_regex_whitelist: str | None = None,
@@ -96,7 +97,7 @@ def watch_graph(
 def watch_graph_with_blacklists(
     run_options: Any,
     graph: Any,
-    debug_ops: _Texts = "DebugIdentity",
+    debug_ops: _Texts = dumps.IDENTITY,
     debug_urls: _Texts | None = None,
     node_name_regex_blacklist: str | None = None,
     op_type_regex_blacklist: str | None = None,
