@@ -31,6 +31,7 @@ from capstan.contrib.opt.multitask import MultitaskOptimizerWrapper as Multitask
 from capstan.contrib.opt.multitask import (
     clip_gradients_by_global_norm as clip_gradients_by_global_norm,
 )
+from capstan.contrib.opt.shampoo import ShampooOptimizer as ShampooOptimizer
 from capstan.contrib.opt.sign_optimizers import AddSignOptimizer as AddSignOptimizer
 from capstan.contrib.opt.sign_optimizers import PowerSignOptimizer as PowerSignOptimizer
 from capstan.contrib.opt.variable_clipping import (
