@@ -254,6 +254,7 @@ _PACKAGES = frozenset(
         "nn",
         "opt",
         "predictor",
+        "quantize",
         "resampler",
         "seq2seq",
         "slim",

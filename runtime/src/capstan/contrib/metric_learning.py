@@ -206,3 +206,7 @@ def _masked_minimum(data: Any, mask: Any) -> Any:
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.losses.metric_learning", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -173,3 +173,7 @@ def _scaled(grad: Any, factor: Any) -> Any:
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.mixed_precision", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

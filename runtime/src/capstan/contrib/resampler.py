@@ -55,3 +55,7 @@ alias.grow(__name__, {"python.ops.resampler_ops": (__name__,)})
 
 def __getattr__(name: str) -> Any:
     raise absent("tf.contrib.resampler", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -11,6 +11,7 @@ import numpy as np
 
 from capstan.api import file_io
 from capstan.api.absent import absent
+from capstan.core import public
 from capstan.examples.tutorials.mnist import input_data
 
 load_mnist = input_data.load_mnist
@@ -108,3 +109,7 @@ def __getattr__(name: str) -> Any:
     if name in ("base", "mnist"):  # TensorFlow has two modules for the functions.
         return sys.modules[__name__]
     raise absent("tf.contrib.learn.datasets", name)
+
+
+def __dir__() -> list[str]:
+    return public.names(globals())

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from capstan.api import logging
 from capstan.api.absent import absent
+from capstan.core import public
 from capstan.train import (
     CheckpointSaverHook,
     NanTensorHook,
@@ -184,3 +185,7 @@ def __getattr__(name: str) -> Any:
     if name in _ELSEWHERE:
         return getattr(importlib.import_module(_ELSEWHERE[name]), name)
     raise absent("tf.contrib.learn.monitors", name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*public.names(globals()), *_ELSEWHERE})
