@@ -271,6 +271,123 @@ def test_a_variable_gets_zeros() -> None:
         np.testing.assert_equal(session.run(variable), [0, 0])
 
 
+def test_an_equation_is_solved_between_the_steps() -> None:
+    times = np.array([0.0, 0.3, 1.0, 2.5])
+    matrix = np.array([[-0.1, 2.0], [-2.0, -0.1]])
+    start = tf.constant([[2.0], [0.5]], tf.float64)
+    states, more = tf.contrib.integrate.odeint(
+        lambda y, t: tf.matmul(tf.constant(matrix), y), start, times, full_output=True
+    )
+    slope = tf.gradients(states[-1, 0, 0], start)
+    found, info, grad = run(states, more, slope)
+    phase, decay = 2 * times, np.exp(-0.1 * times)
+    expected = decay * (2.0 * np.cos(phase) + 0.5 * np.sin(phase))
+    np.testing.assert_allclose(found[:, 0, 0], expected, atol=1e-5)
+    np.testing.assert_allclose(
+        grad[0][:, 0], decay[-1] * np.array([np.cos(5.0), np.sin(5.0)]), atol=1e-4
+    )
+    assert info["num_func_evals"] == 6 * len(info["error_ratio"]) + 1
+    assert info["integrate_points"][-1] >= 2.5
+
+
+def test_a_solution_depends_on_the_time_and_fails_if_it_has_no_end() -> None:
+    odeint = tf.contrib.integrate.odeint
+    (found,) = run(odeint(lambda y, t: tf.cast(t, y.dtype) * y, 1.0, [0, 1, 2]))
+    np.testing.assert_allclose(found, np.exp([0, 0.5, 2.0]), rtol=1e-4)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="monotonic"):
+        run(odeint(lambda y, t: -y, 1.0, [0.0, 0.0]))
+    with pytest.raises(tf.errors.InvalidArgumentError, match="max_num_steps"):
+        run(odeint(lambda y, t: -y, 1.0, [0, 9.0], method="dopri5", options={"max_num_steps": 2}))
+    with pytest.raises(ValueError, match="invalid method"):
+        odeint(lambda y, t: y, 1.0, [0, 1], method="euler")
+    with pytest.raises(TypeError, match="y0"):
+        odeint(lambda y, t: y, 1, [0, 1])
+
+
+@pytest.mark.parametrize(("method", "error"), [("midpoint", 1e-3), ("rk4", 1e-6)])
+def test_a_solution_takes_equal_steps(method: str, error: float) -> None:
+    solve = tf.contrib.integrate.odeint_fixed
+    y0 = tf.constant([1.0, 2.0], tf.float64)
+    found, coarse = run(
+        solve(lambda y, t: -y, y0, [0.0, 0.55, 1.0], dt=0.05, method=method),
+        solve(lambda y, t: -y, y0, [0.0, 0.5], method=method),
+    )
+    times = np.array([0, 0.55, 1])[:, None]
+    np.testing.assert_allclose(found, np.exp(-times) * [1, 2], atol=error)
+    factor = {"midpoint": 1 - 0.5 + 0.125, "rk4": 1 - 0.5 + 0.125 - 0.125 / 6 + 0.0625 / 24}
+    np.testing.assert_allclose(coarse[1], factor[method] * np.array([1, 2]))
+
+
+def ggt_steps(grads: Any, window: int) -> list[Any]:
+    """Return the steps of the formulas in contrib/opt/python/training/ggt.py."""
+    moment, buffer, steps = np.zeros(grads.shape[1]), np.zeros((window, grads.shape[1])), []
+    for number, grad in enumerate(grads):
+        moment = 0.9 * moment + 0.1 * grad
+        buffer[number % window] = moment
+        columns = (buffer / np.sqrt(min(number + 1, window))).T
+        vectors, values, _ = np.linalg.svd(columns.T @ columns + 1e-6 * np.eye(window))
+        roots = np.sqrt(values)
+        inner = vectors.T @ columns.T @ moment
+        step = columns @ vectors @ ((roots + 1e-2) ** -3.0 * inner)
+        if roots.min() > 1e-4:
+            step += (moment - columns @ vectors @ (inner / values)) / roots.min()
+        steps.append(step)
+    return steps
+
+
+def test_ggt_divides_the_average_by_the_root_of_its_covariance() -> None:
+    grads = np.random.default_rng(12).normal(size=(5, 6))
+    b = tf.Variable(np.zeros((2, 2)), name="b")
+    a = tf.Variable(np.zeros(2), name="a", use_resource=True)
+    holders = tf.placeholder(tf.float64, [2]), tf.placeholder(tf.float64, [2, 2])
+    optimizer = tf.contrib.opt.GGTOptimizer(0.01, window=3)
+    train = optimizer.apply_gradients([(holders[1], b), (holders[0], a)])
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        for grad in grads:
+            session.run(train, {holders[0]: grad[:2], holders[1]: grad[2:].reshape(2, 2)})
+        found = np.concatenate([session.run(a), session.run(b).reshape(-1)])
+    np.testing.assert_allclose(found, -0.01 * sum(ggt_steps(grads, 3)), rtol=1e-6)
+
+
+def test_random_features_stand_for_the_kernel_of_gauss() -> None:
+    x = embeddings(13, 6, 4)
+    mapper = tf.contrib.kernel_methods.RandomFourierFeatureMapper(4, 20000, stddev=2.0, seed=3)
+    (mapped,) = run(mapper.map(tf.constant(x)))
+    np.testing.assert_allclose(mapped @ mapped.T, np.exp(-pairwise(x) / 8), atol=0.05)
+
+
+def test_the_hinge_loss_of_classes_compares_with_the_best_other_class() -> None:
+    labels, logits = np.array([0, 2, 1]), embeddings(14, 3, 4)
+    costs = []
+    for label, row in zip(labels, logits, strict=True):
+        costs.append(max((np.delete(row, label) + 1 - row[label]).max(), 0))
+    loss = tf.contrib.kernel_methods.sparse_multiclass_hinge_loss
+    found = run(
+        loss(tf.constant(labels), tf.constant(logits)),
+        loss(tf.constant(labels[:, None]), tf.constant(logits), tf.constant([1.0, 0.0, 3.0])),
+    )
+    expected = [np.mean(costs), (costs[0] + 3 * costs[2]) / 2]
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    with pytest.raises(ValueError, match="rank 2"):
+        loss(tf.constant([1]), tf.constant([1.0]))
+
+
+@pytest.mark.e2e
+def test_a_linear_model_of_random_features_learns_a_ring(tmp_path: Any) -> None:
+    x = np.random.default_rng(15).uniform(-2, 2, (300, 2)).astype(np.float32)
+    y = ((x**2).sum(1) > 2).astype(np.int32)
+    column = tf.contrib.layers.real_valued_column("x", 2)
+    mapper = tf.contrib.kernel_methods.RandomFourierFeatureMapper(2, 200, stddev=1.0)
+    classifier = tf.contrib.kernel_methods.KernelLinearClassifier(
+        model_dir=str(tmp_path), kernel_mappers={column: [mapper]},
+        optimizer=tf.train.FtrlOptimizer(5.0),
+    )  # fmt: skip
+    classifier.fit(input_fn=lambda: ({"x": tf.constant(x)}, tf.constant(y)), steps=80)
+    found = classifier.evaluate(input_fn=lambda: ({"x": tf.constant(x)}, tf.constant(y)), steps=1)
+    assert found["accuracy"] > 0.93
+
+
 @pytest.mark.parametrize(
     "path",
     [

@@ -303,3 +303,55 @@ def test_frames_of_pandas_become_arrays() -> None:
         learn.extract_pandas_labels(frame)
     with pytest.raises(ValueError, match="must be int, float, or bool"):
         learn.extract_pandas_data(Frame(a=np.array(["x"], object)))
+
+
+def test_the_first_program_of_the_old_guide_learns() -> None:
+    x, y = np.array([1.0, 2.0, 3.0, 4.0]), np.array([0.0, -1.0, -2.0, -3.0])
+    estimator = learn.LinearRegressor(
+        feature_columns=[layers.real_valued_column("x", dimension=1)],
+        config=learn.RunConfig(tf_random_seed=1),
+    )
+    input_fn = learn.io.numpy_input_fn({"x": x}, y, batch_size=4, num_epochs=1000)
+    estimator.fit(input_fn=input_fn, steps=600)
+    found = estimator.evaluate(input_fn=learn.io.numpy_input_fn({"x": x}, y, 4, num_epochs=10))
+    assert found["loss"] < 0.01
+    assert estimator.get_variable_value("linear/linear_model/x/weights") == pytest.approx(-1, 0.2)
+
+
+def test_points_are_clustered() -> None:
+    random = np.random.default_rng(5)
+    centres = np.array([[0, 0], [5, 5], [0, 8]], np.float32)
+    points = (centres[np.arange(90) % 3] + random.normal(size=(90, 2)) / 5).astype(np.float32)
+
+    def read() -> Any:
+        return tf.constant(points), None
+
+    model = learn.KMeansClustering(
+        3, initial_clusters=learn.KMeansClustering.KMEANS_PLUS_PLUS_INIT, use_mini_batch=False
+    )
+    model.fit(input_fn=read, steps=10)
+    found = model.clusters()
+    nearest = ((found[:, None] - centres) ** 2).sum(-1).argmin(0)
+    np.testing.assert_allclose(found[nearest], centres, atol=0.2)
+    once = learn.io.numpy_input_fn(points, shuffle=False)
+    numbers = np.array(list(model.predict_cluster_idx(once)))
+    np.testing.assert_array_equal(numbers, nearest[np.arange(90) % 3])
+    distances = model.transform(once)
+    np.testing.assert_allclose(distances.min(1).sum(), model.score(read, steps=1), rtol=1e-3)
+
+
+def test_tensors_run_without_an_estimator(tmp_path: pathlib.Path) -> None:
+    with tf.Graph().as_default():
+        holder = tf.placeholder(tf.float32)
+        variable = tf.Variable(2.0, name="v")
+        queue = tf.train.input_producer([1, 2, 3], shuffle=False)
+        outputs = {"product": holder * variable, "next": queue.dequeue()}
+        found = learn.run_n(outputs, {holder: 5.0}, n=2)
+        assert found == [{"product": 10, "next": 1}, {"product": 10, "next": 2}]
+        with tf.Session() as session:
+            session.run(variable.assign(7.0))
+            path = tf.train.Saver().save(session, str(tmp_path / "model"))
+        product = {"product": outputs["product"]}
+        assert learn.infer(path, product, {holder: 2.0}) == {"product": 14}
+        with pytest.raises(ValueError, match="output_dict"):
+            learn.run_n({})

@@ -246,6 +246,8 @@ _PACKAGES = frozenset(
         "layers",
         "learn",
         "image",
+        "integrate",
+        "kernel_methods",
         "legacy_seq2seq",
         "losses",
         "metrics",

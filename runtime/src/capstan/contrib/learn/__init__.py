@@ -32,6 +32,10 @@ from capstan.contrib.learn.export_strategy import (
     build_parsing_serving_input_fn as build_parsing_serving_input_fn,
 )
 from capstan.contrib.learn.export_strategy import make_export_strategy as make_export_strategy
+from capstan.contrib.learn.graph_actions import infer as infer
+from capstan.contrib.learn.graph_actions import run_feeds as run_feeds
+from capstan.contrib.learn.graph_actions import run_n as run_n
+from capstan.contrib.learn.kmeans import KMeansClustering as KMeansClustering
 from capstan.contrib.learn.metric_spec import MetricSpec as MetricSpec
 from capstan.contrib.learn.mode_keys import ModeKeys as ModeKeys
 from capstan.contrib.learn.model_fn import ModelFnOps as ModelFnOps
@@ -74,8 +78,11 @@ alias.grow(
         "utils": _LEARN,
         "utils.input_fn_utils": (f"{_HERE}.export_strategy",),
         "utils.saved_model_export_utils": (f"{_HERE}.export_strategy",),
-        "io": ({"numpy_input_fn": "capstan.estimator.inputs.numpy_input_fn",
-                "pandas_input_fn": "capstan.estimator.inputs.pandas_input_fn"}, _HERE),
+        "graph_actions": (f"{_HERE}.graph_actions",),
+        "io": (f"{_HERE}.input_functions", _HERE),
+        "python.learn.graph_actions": (f"{_HERE}.graph_actions",),
+        "python.learn.learn_io.numpy_io": (f"{_HERE}.input_functions",),
+        "python.learn.learn_io.pandas_io": (f"{_HERE}.input_functions", _HERE),
     },
 )  # fmt: skip
 

@@ -20,6 +20,7 @@ from capstan.contrib.opt.external_optimizer import (
 from capstan.contrib.opt.external_optimizer import (
     ScipyOptimizerInterface as ScipyOptimizerInterface,
 )
+from capstan.contrib.opt.ggt import GGTOptimizer as GGTOptimizer
 from capstan.contrib.opt.lars import LARSOptimizer as LARSOptimizer
 from capstan.contrib.opt.lazy_adam import LazyAdamOptimizer as LazyAdamOptimizer
 from capstan.contrib.opt.model_average import (
