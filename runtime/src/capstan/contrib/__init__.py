@@ -102,6 +102,13 @@ alias.grow(
             "capstan.api.autograph",
         ),
         **dict.fromkeys(("eager", "eager.python.tfe"), _EAGER),
+        "compiler.jit": ("capstan.contrib.xla_scopes",),
+        "compiler.xla": ("capstan.contrib.xla_scopes",),
+        "deprecated": ("capstan.contrib.deprecated_summaries",),
+        "factorization": (
+            {"KMeans": "capstan.api.clustering.KMeans"},
+            _only(KMeansClustering="capstan.estimator.canned.kmeans"),
+        ),
         "keras": ("capstan.keras",),
         "lookup": ("capstan.contrib.lookup_tables",),
         "lookup.lookup_ops": ("capstan.contrib.lookup_tables",),
@@ -116,6 +123,11 @@ alias.grow(
                     ),
                     "capstan.train",
                 )
+            ),
+        ),
+        "quantization": (
+            _only(
+                **dict.fromkeys(("dequantize", "quantize_v2", "quantized_concat"), "capstan"),
             ),
         ),
         "signal": ("capstan.signal",),
@@ -143,6 +155,8 @@ alias.grow(
                 simple_values_from_events="capstan.contrib.latest_events",
             ),
         ),
+        "tfprof.model_analyzer": ("capstan.api.profiler.model_analyzer",),
+        "tfprof.tfprof_logger": ("capstan.api.profiler.op_log",),
         "training": (
             _only(
                 HParamDef="capstan.core.hparam_messages",
@@ -232,13 +246,18 @@ _PACKAGES = frozenset(
         "layers",
         "learn",
         "image",
+        "integrate",
+        "kernel_methods",
         "legacy_seq2seq",
         "losses",
         "metrics",
+        "mixed_precision",
         "model_pruning",
         "nn",
         "opt",
         "predictor",
+        "quantize",
+        "resampler",
         "seq2seq",
         "slim",
         "sparsemax",

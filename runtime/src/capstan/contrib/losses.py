@@ -209,9 +209,16 @@ def _present(weights: Any, errors: Any) -> Any:
     return raw.Mul(raw.OnesLike(errors), ones)
 
 
+_METRIC_LEARNING = "capstan.contrib.metric_learning"
 alias.grow(
     __name__,
-    {"python.losses": (__name__,), "python.losses.loss_ops": (__name__,)},
+    {
+        "metric_learning": (_METRIC_LEARNING,),
+        "python.losses": (__name__,),
+        "python.losses.loss_ops": (__name__,),
+        "python.metric_learning": (_METRIC_LEARNING,),
+        "python.metric_learning.metric_loss_ops": (_METRIC_LEARNING,),
+    },
 )
 
 

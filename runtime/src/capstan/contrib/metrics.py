@@ -8,7 +8,7 @@ The behaviour follows contrib/metrics/python/ops/metric_ops.py.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from capstan.api import math_ops, nn, reduce_ops
+from capstan.api import math_ops, nn, reduce_ops, sets
 from capstan.api import metrics as metrics_of_tf
 from capstan.api.absent import absent
 from capstan.api.counting_ops import confusion_matrix as confusion_matrix
@@ -31,6 +31,10 @@ __all__ = [
     *metric_values.__all__,
 ]
 
+_SETS: Final[Mapping[str, str]] = {
+    f"set_{name}": name for name in ("difference", "intersection", "size", "union")
+}
+"""The operations on sets, by their names in `tf.sets`."""
 _SWAPPED: Final[Mapping[str, str]] = {
     **{
         f"streaming_{name}": name
@@ -173,8 +177,10 @@ def __getattr__(name: str) -> Any:
         return _swapped(getattr(metrics_of_tf, _SWAPPED[name]), name)
     if name in _SAME:
         return getattr(metrics_of_tf, _SAME[name])
+    if name in _SETS:
+        return getattr(sets, _SETS[name])
     raise absent("tf.contrib.metrics", name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *_SWAPPED, *_SAME})
+    return sorted({*__all__, *_SETS, *_SWAPPED, *_SAME})

@@ -53,25 +53,49 @@ def make(array: Any) -> Any:
     Raises:
         TypeError: TensorFlow has no type for the dtype of the array.
     """
-    from tensorboard.compat.proto import tensor_pb2, tensor_shape_pb2
-
     array = np.asarray(array)
     dtype = dtypes.as_dtype(array.dtype)
     if dtype is dtypes.resource:
         return _handle(array)
-    proto = tensor_pb2.TensorProto(
-        dtype=dtype.as_datatype_enum,
-        tensor_shape=tensor_shape_pb2.TensorShapeProto(
-            dim=[tensor_shape_pb2.TensorShapeProto.Dim(size=size) for size in array.shape]
-        ),
-    )
+    proto = _without_values(array, dtype)
     if dtype is dtypes.string or array.size == 1:
         write_values(proto, array)
     elif not content_size(array):
         write_values(proto, array.reshape(-1)[:1])
     else:
-        proto.tensor_content = np.ascontiguousarray(array).astype(_little(array.dtype)).tobytes()
+        proto.tensor_content = _all_bytes(array)
     return proto
+
+
+def with_content(array: Array) -> Any:
+    """Return the TensorProto of an array with all its elements in `tensor_content`.
+
+    Strings are in `string_val`.
+
+    Raises:
+        TypeError: as `make`.
+    """
+    dtype = dtypes.as_dtype(array.dtype)
+    proto = _without_values(array, dtype)
+    if dtype is dtypes.string:
+        write_values(proto, array)
+    else:
+        proto.tensor_content = _all_bytes(array)
+    return proto
+
+
+def _without_values(array: Array, dtype: dtypes.DType) -> Any:
+    from tensorboard.compat.proto import tensor_pb2, tensor_shape_pb2
+
+    dimensions = [tensor_shape_pb2.TensorShapeProto.Dim(size=size) for size in array.shape]
+    return tensor_pb2.TensorProto(
+        dtype=dtype.as_datatype_enum,
+        tensor_shape=tensor_shape_pb2.TensorShapeProto(dim=dimensions),
+    )
+
+
+def _all_bytes(array: Array) -> bytes:
+    return np.ascontiguousarray(array).astype(_little(array.dtype)).tobytes()
 
 
 def ndarray(proto: Any) -> Array:

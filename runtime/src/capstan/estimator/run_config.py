@@ -98,9 +98,7 @@ class RunConfig:
         environment = clusters.tf_config_object(os.environ.get("TF_CONFIG", ""))
         if environment:
             logging.info("TF_CONFIG environment variable: %s", environment)
-        self._place = tf_config.place(
-            environment, has_equal_workers=run_config_checks.has_equal_workers(train_distribute)
-        )
+        self._place = self._read_place(environment, train_distribute)
         self._set(
             model_dir=_model_dir(environment, model_dir),
             tf_random_seed=tf_random_seed,
@@ -120,6 +118,12 @@ class RunConfig:
             experimental_distribute=experimental_distribute,
             experimental_max_worker_delay_secs=experimental_max_worker_delay_secs,
             session_creation_timeout_secs=session_creation_timeout_secs,
+        )
+
+    def _read_place(self, environment: Mapping[str, Any], train_distribute: Any) -> tf_config.Place:
+        """Return the place of the task that TF_CONFIG describes."""
+        return tf_config.place(
+            environment, has_equal_workers=run_config_checks.has_equal_workers(train_distribute)
         )
 
     def replace(self, **kwargs: Any) -> Self:

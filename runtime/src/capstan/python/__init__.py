@@ -21,6 +21,7 @@ _TF = "capstan"
 _TRAIN = ("capstan.train", _TF)
 _COORDINATOR = "should_run_distribute_coordinator"
 _UNION = {"UnionClusterResolver": "capstan.api.cluster_resolver.UnionResolver"}
+_DEBUGGER = ("capstan.train.debugger", "capstan.train.debugger.dumped")
 _PACKAGES = {
     "data": pipeline_modules.TABLE,
     "estimator": training_modules.ESTIMATORS,
@@ -83,6 +84,14 @@ alias.grow(
             "capstan.api.autograph",
             "capstan.api.autograph.experimental",
             "capstan.api.autograph.legacy",
+        ),
+        **dict.fromkeys(
+            (
+                *("debug", "debug.debug_data", "debug.lib.debug_data", "debug.lib.debug_utils"),
+                *("debug.wrappers.dumping_wrapper", "debug.wrappers.framework"),
+                *("debug.wrappers.hooks", "debug.wrappers.local_cli_wrapper"),
+            ),
+            _DEBUGGER,
         ),
         "eager.context": ("capstan.api.eager_context",),
         "eager.def_function": ("capstan.api.def_function",),

@@ -21,17 +21,26 @@ from capstan.graph import (
     simplify,
     specialise,
     verify,
+    watched,
 )
 from capstan.partition import copies, loop_memories, partition, parts
 from capstan.placement import bodies, place
-from capstan.services import loop_parts, registrations, session_graph, signature, step_run
+from capstan.services import (
+    debugged,
+    loop_parts,
+    registrations,
+    session_graph,
+    signature,
+    step_run,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Simplified:
     """The nodes of a step, its fetches that are not fed, and what the passes know about them.
 
-    `copied` are the nodes that copy fetches to the host.
+    `copied` are the nodes that copy fetches to the host, and `original` the nodes that the client
+    has built.
     """
 
     nodes: dict[str, node.Node]
@@ -39,6 +48,7 @@ class _Simplified:
     known: infer.Knowledge
     special: specialise.Specialiser
     copied: Mapping[node.Edge, node.Edge]
+    original: Mapping[str, node.Node]
 
 
 class Compiler:
@@ -94,6 +104,8 @@ class Compiler:
                     for task, part in cut.items()
                 }
             compiled = attempt.register(parts.traced(cut) if requested.traced else cut)
+        if requested.watches:
+            compiled = replace(compiled, watched_graphs=debugged.graphs(ready.original))
         return replace(compiled, copies=copied) if copied else compiled
 
     def _simplified(
@@ -107,21 +119,29 @@ class Compiler:
         """Return the nodes that a step runs, before they are cut into parts."""
         _, edges = requested.edges()
         fetches = [edge for edge in edges if edge not in facts]
-        placed = graph.needed(nodes, list(facts), edges, requested.targets)
+        fed_by_client = {edge: fed for edge, fed in facts.items() if edge != watched.TARGETS}
+        placed = graph.needed(nodes, list(fed_by_client), edges, requested.targets)
         roots = [*(edge.node for edge in fetches), *requested.targets]
         placed = inline.inline(placed, functions, roots, self.place_bodies)
         placed = collective_keys.assign(placed, requested.collective_graph_key)
-        verify.verify(placed, facts)
-        lifted, loops = lift.lift(placed, facts, roots)
+        verify.verify(placed, fed_by_client)
+        lifted, loops = lift.lift(placed, fed_by_client, roots)
+        dumping: list[str] = []
+        if requested.watches:
+            lifted, dumping = watched.insert(lifted, requested.watches, self._home)
+            roots += dumping
         special = specialise.Specialiser(functions, loops, fold.evaluate, self.place_bodies)
         simple, known = simplify.simplify(lifted, facts, frozenset(roots), fold.evaluate, special)
         simple = idle.relieve(simple, frozenset(facts), frozenset(roots), known)
         _check_fetches(fetches, known)
         fed = [edge for edge in facts if edge.node in simple]
-        needed = prune.prune(simple, fed, fetches, requested.targets)
+        needed = prune.prune(simple, fed, fetches, [*requested.targets, *dumping])
+        if dumping:
+            # A tensor is dumped before its readers run, because a reader may fail.
+            needed = order.topological(needed, [*dumping, *needed])
         needed = loop_memories.assign(needed, special.made, facts.keys())
         needed, copied = copies.insert(needed, fetches, known, frozenset(facts))
-        return _Simplified(needed, fetches, known, special, copied)
+        return _Simplified(needed, fetches, known, special, copied, placed)
 
     def place_bodies(
         self, nodes: Mapping[str, node.Node], callers: Mapping[str, str]

@@ -137,6 +137,11 @@ class Master:
         session = self._session(handle)
         requested = _signature(feeds, fetches, targets, options)
         deadline = _deadline(session, options)
+        if options.watches:
+            values, _ = session.run_with_metadata(
+                requested, list(feeds.values()), options, deadline, cancellation
+            )
+            return values
         if options.is_repeated and session.repeat(requested, deadline, cancellation):
             return []
         return session.run(requested, list(feeds.values()), deadline, cancellation)

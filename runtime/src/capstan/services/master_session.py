@@ -14,6 +14,7 @@ from capstan.graph import infer, portion, prune
 from capstan.placement import available, place
 from capstan.services import (
     compiler,
+    debugged,
     partial_run,
     registrations,
     repeated,
@@ -58,6 +59,7 @@ class MasterSession:
         self._steps = steps
         incarnations = {task.name: task.status.incarnation for task in tasks}
         self._observer = run_metadata.Observer(settings, home.task, incarnations)
+        self._dumped = debugged.DumpedRuns()
         self._lock = threading.Lock()
         self._placer = place.Placer(
             available.Available(
@@ -186,17 +188,23 @@ class MasterSession:
         """Run one step as `run`. Return its fetches and its RunMetadata.
 
         The metadata is None if neither `options` nor the settings of the session ask for any. A
-        step that measures its times is compiled apart from the same step without times.
+        step that measures its times, or dumps tensors, is compiled apart from the same step without
+        times and dumps.
         """
         wanted = self._observer.wanted(options)
-        if wanted is None:
+        watches = options.watches
+        if wanted is None and not watches:
             return self.run(requested, feeds, deadline, cancellation), None
-        request = self._request(requested._replace(traced=wanted.step_stats))
+        if watches:
+            requested, feeds = self._dumped.begin(requested, feeds, watches)
+        request = self._request(requested._replace(traced=wanted is not None and wanted.step_stats))
         metadata = None
 
         def observe(compiled: step_run.CompiledStep, fetched: Mapping[node.Edge, Array]) -> None:
             nonlocal metadata
-            metadata = self._observer.metadata(wanted, compiled, fetched)
+            self._dumped.end(compiled, watches)
+            if wanted is not None:
+                metadata = self._observer.metadata(wanted, compiled, fetched)
 
         values = request.run(feeds, self._steps, deadline, cancellation, observe)
         return values, metadata

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from capstan import errors
-from capstan.core import dtypes, node
+from capstan.core import debug_watches, dtypes, node
 from capstan.graph import infer
 from capstan.services import step, step_run
 from capstan.transport import cancellation as cancellations
@@ -32,8 +32,8 @@ class Signature(NamedTuple):
     """The names of a run: tensor names of feeds and fetches, op names of targets.
 
     A run that is `traced` returns the times of its nodes too. `collective_graph_key` is that of
-    RunOptions. The names are a tuple because every
-    step looks up its signature, and tuples are hashed fast.
+    RunOptions, and `watches` are the tensors that the run dumps. The names are a tuple because
+    every step looks up its signature, and tuples are hashed fast.
     """
 
     feeds: tuple[str, ...]
@@ -41,6 +41,7 @@ class Signature(NamedTuple):
     targets: tuple[str, ...]
     traced: bool = False
     collective_graph_key: int = 0
+    watches: tuple[debug_watches.Watch, ...] = ()
 
     def in_order(self) -> "Signature":
         """Return this signature with its names sorted, and each name once.

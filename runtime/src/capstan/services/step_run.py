@@ -37,12 +37,14 @@ _INTERRUPT_SECONDS = 1.0
 class CompiledStep:
     """The result of compiling a signature: a local program, remote parts, or both.
 
-    `copies` maps each fetch in the memory of a device to the copy that is fetched instead.
+    `copies` maps each fetch in the memory of a device to the copy that is fetched instead. If the
+    step dumps tensors, `watched_graphs` has the serialised GraphDef of each device.
     """
 
     local: program.Program | None
     remotes: tuple[remote_parts.Remote, ...]
     copies: Mapping[node.Edge, node.Edge] = field(default_factory=dict)
+    watched_graphs: Mapping[str, bytes] = field(default_factory=dict)
 
 
 class StepRun:

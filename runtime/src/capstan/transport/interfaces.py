@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from capstan.core import config, function, kernel_list, node
+from capstan.core import config, debug_watches, function, kernel_list, node
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 
@@ -68,7 +68,8 @@ class StepOptions:
     `trace_level` is a TraceLevel of RunOptions. Level 0 asks for no trace. With `is_repeated`, the
     client repeats the step until it fails, so a run may do the work of several steps. A master of
     another process ignores this. `inter_op_thread_pool` is the number of a thread pool of the
-    session, or -1 for the thread of the caller. Only in-process sessions check it.
+    session, or -1 for the thread of the caller. Only in-process sessions check it. `watches` are
+    the tensors that the step dumps.
     """
 
     timeout_ms: int = 0
@@ -77,6 +78,7 @@ class StepOptions:
     is_repeated: bool = False
     collective_graph_key: int = 0
     inter_op_thread_pool: int = 0
+    watches: debug_watches.Watches = debug_watches.NOTHING
 
     @classmethod
     def from_proto(cls, proto: Any) -> "StepOptions":
@@ -87,6 +89,7 @@ class StepOptions:
             proto.output_partition_graphs,
             collective_graph_key=proto.experimental.collective_graph_key,
             inter_op_thread_pool=proto.inter_op_thread_pool,
+            watches=debug_watches.Watches.from_proto(proto.debug_options),
         )
 
     def fill(self, proto: Any) -> None:
@@ -97,6 +100,8 @@ class StepOptions:
         proto.inter_op_thread_pool = self.inter_op_thread_pool
         if self.collective_graph_key:
             proto.experimental.collective_graph_key = self.collective_graph_key
+        if self.watches:
+            self.watches.fill(proto.debug_options)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,12 @@ from capstan.contrib.estimator.heads import regression_head as regression_head
 from capstan.contrib.estimator.replication import TowerOptimizer as TowerOptimizer
 from capstan.contrib.estimator.replication import replicate_model_fn as replicate_model_fn
 from capstan.contrib.estimator.saved_models import SavedModelEstimator as SavedModelEstimator
+from capstan.contrib.estimator.trees import (
+    boosted_trees_classifier_train_in_memory as boosted_trees_classifier_train_in_memory,
+)
+from capstan.contrib.estimator.trees import (
+    boosted_trees_regressor_train_in_memory as boosted_trees_regressor_train_in_memory,
+)
 from capstan.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
 from capstan.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook
 from capstan.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
@@ -49,6 +55,8 @@ __all__ = [
     "TowerOptimizer",
     "add_metrics",
     "binary_classification_head",
+    "boosted_trees_classifier_train_in_memory",
+    "boosted_trees_regressor_train_in_memory",
     "build_raw_supervised_input_receiver_fn",
     "build_supervised_input_receiver_fn_from_input_fn",
     "call_logit_fn",

@@ -27,6 +27,7 @@ from capstan.api.orthogonal_kernels import (
 from capstan.api.orthogonal_kernels import (
     convolutional_orthogonal_3d as convolutional_orthogonal_3d,
 )
+from capstan.api.record_input import RecordInput as RecordInput
 from capstan.api.script_ops import py_func as py_func
 from capstan.api.smart_cond import smart_case as smart_case
 from capstan.api.smart_cond import smart_cond as smart_cond
@@ -41,6 +42,7 @@ from capstan.contrib.framework.argument_scopes import arg_scope_func_key as arg_
 from capstan.contrib.framework.argument_scopes import arg_scoped_arguments as arg_scoped_arguments
 from capstan.contrib.framework.argument_scopes import current_arg_scope as current_arg_scope
 from capstan.contrib.framework.argument_scopes import has_arg_scope as has_arg_scope
+from capstan.contrib.framework.bounded_spec import BoundedTensorSpec as BoundedTensorSpec
 from capstan.contrib.framework.graphs import get_graph_from_inputs as get_graph_from_inputs
 from capstan.contrib.framework.graphs import get_name_scope as get_name_scope
 from capstan.contrib.framework.graphs import get_placeholders as get_placeholders
@@ -75,6 +77,7 @@ from capstan.contrib.framework.variables import global_variable as global_variab
 from capstan.contrib.framework.variables import local_variable as local_variable
 from capstan.contrib.framework.variables import model_variable as model_variable
 from capstan.contrib.framework.variables import variable as variable
+from capstan.contrib.framework.variables import zero_initializer as zero_initializer
 from capstan.core import alias, public
 from capstan.train.checkpoint_reader import list_variables as list_variables
 from capstan.train.checkpoint_reader import load_checkpoint as load_checkpoint

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from capstan.api import variable_scope, variables
+from capstan.api import creation_ops, state_ops, variable_scope, variables
 from capstan.contrib.framework import argument_scopes
 from capstan.core import devices, dtypes
 from capstan.framework import collections as keys
@@ -238,3 +238,15 @@ class VariableDeviceChooser:
             self._device.job, self._device.task = self._job_name, self._next_task
             self._next_task = (self._next_task + 1) % self._num_tasks
         return self._device.to_string()
+
+
+def zero_initializer(ref: Any, use_locking: bool = True, name: str = "zero_initializer") -> Any:
+    """Return an operation that gives a variable of known shape its first value, zeros.
+
+    Raises:
+        ValueError: the shape is not fully known.
+    """
+    if not ref.shape.is_fully_defined():
+        raise ValueError(f"zero_initializer needs a known shape, but {ref} has {ref.shape}")
+    zeros = creation_ops.zeros(ref.shape, ref.dtype.base_dtype)
+    return state_ops.assign(ref, zeros, use_locking=use_locking, name=name)

@@ -41,6 +41,39 @@ from capstan.contrib.layers.dense import stack as stack
 from capstan.contrib.layers.embeddings import bow_encoder as bow_encoder
 from capstan.contrib.layers.embeddings import embed_sequence as embed_sequence
 from capstan.contrib.layers.embeddings import embedding_lookup_unique as embedding_lookup_unique
+from capstan.contrib.layers.feature_columns import bucketized_column as bucketized_column
+from capstan.contrib.layers.feature_columns import (
+    create_feature_spec_for_parsing as create_feature_spec_for_parsing,
+)
+from capstan.contrib.layers.feature_columns import crossed_column as crossed_column
+from capstan.contrib.layers.feature_columns import embedding_column as embedding_column
+from capstan.contrib.layers.feature_columns import (
+    infer_real_valued_columns as infer_real_valued_columns,
+)
+from capstan.contrib.layers.feature_columns import (
+    input_from_feature_columns as input_from_feature_columns,
+)
+from capstan.contrib.layers.feature_columns import (
+    make_place_holder_tensors_for_base_features as make_place_holder_tensors_for_base_features,
+)
+from capstan.contrib.layers.feature_columns import one_hot_column as one_hot_column
+from capstan.contrib.layers.feature_columns import real_valued_column as real_valued_column
+from capstan.contrib.layers.feature_columns import (
+    shared_embedding_columns as shared_embedding_columns,
+)
+from capstan.contrib.layers.feature_columns import (
+    sparse_column_with_hash_bucket as sparse_column_with_hash_bucket,
+)
+from capstan.contrib.layers.feature_columns import (
+    sparse_column_with_integerized_feature as sparse_column_with_integerized_feature,
+)
+from capstan.contrib.layers.feature_columns import (
+    sparse_column_with_keys as sparse_column_with_keys,
+)
+from capstan.contrib.layers.feature_columns import (
+    sparse_column_with_vocabulary_file as sparse_column_with_vocabulary_file,
+)
+from capstan.contrib.layers.feature_columns import weighted_sparse_column as weighted_sparse_column
 from capstan.contrib.layers.group_norm import group_norm as group_norm
 from capstan.contrib.layers.initializers import (
     variance_scaling_initializer as variance_scaling_initializer,
@@ -80,6 +113,10 @@ alias.grow(
         "python.layers": (__name__,),
         "python.layers.embedding_ops": (__name__,),
         "python.layers.encoders": (__name__,),
+        **dict.fromkeys(
+            ("feature_column", "python.layers.feature_column", "python.layers.feature_column_ops"),
+            ("capstan.contrib.layers.feature_columns",),
+        ),
         "python.layers.initializers": ("capstan.contrib.layers.initializers",),
         "python.layers.layers": (__name__,),
         "python.layers.normalization": (__name__,),

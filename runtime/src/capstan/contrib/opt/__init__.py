@@ -20,6 +20,7 @@ from capstan.contrib.opt.external_optimizer import (
 from capstan.contrib.opt.external_optimizer import (
     ScipyOptimizerInterface as ScipyOptimizerInterface,
 )
+from capstan.contrib.opt.ggt import GGTOptimizer as GGTOptimizer
 from capstan.contrib.opt.lars import LARSOptimizer as LARSOptimizer
 from capstan.contrib.opt.lazy_adam import LazyAdamOptimizer as LazyAdamOptimizer
 from capstan.contrib.opt.model_average import (
@@ -31,6 +32,7 @@ from capstan.contrib.opt.multitask import MultitaskOptimizerWrapper as Multitask
 from capstan.contrib.opt.multitask import (
     clip_gradients_by_global_norm as clip_gradients_by_global_norm,
 )
+from capstan.contrib.opt.shampoo import ShampooOptimizer as ShampooOptimizer
 from capstan.contrib.opt.sign_optimizers import AddSignOptimizer as AddSignOptimizer
 from capstan.contrib.opt.sign_optimizers import PowerSignOptimizer as PowerSignOptimizer
 from capstan.contrib.opt.variable_clipping import (

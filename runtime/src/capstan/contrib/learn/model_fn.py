@@ -1,0 +1,96 @@
+"""The results of model functions (contrib/learn/python/learn/estimators/model_fn.py)."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Self
+
+from capstan.contrib.learn import metric_spec, mode_keys
+from capstan.estimator import arguments, estimator_spec
+
+
+class _Fields(NamedTuple):
+    mode: str
+    predictions: Any = None
+    loss: Any = None
+    train_op: Any = None
+    eval_metric_ops: Any = None
+    output_alternatives: Any = None
+    training_chief_hooks: Any = None
+    training_hooks: Any = None
+    scaffold: Any = None
+
+
+class ModelFnOps(_Fields):
+    """The operations of a model in one mode. Training needs `loss` and `train_op`.
+
+    Evaluation needs `loss`, and the other modes need `predictions`. `eval_metric_ops` has tuples of
+    a value and an update by name. `output_alternatives` has no effect.
+
+    Raises:
+        ValueError: the mode is unknown, or a field of the mode is missing.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, mode: str, *fields: Any, **more: Any) -> Self:
+        mode_keys.ModeKeys.validate(mode)
+        made = super().__new__(cls, mode, *fields, **more)
+        if made.train_op is None and mode == mode_keys.ModeKeys.TRAIN:
+            raise ValueError("Missing train_op.")
+        if made.loss is None and mode != mode_keys.ModeKeys.INFER:
+            raise ValueError("Missing loss.")
+        if made.predictions is None and mode != mode_keys.ModeKeys.TRAIN:
+            raise ValueError("Missing predictions.")
+        return made
+
+    def estimator_spec(self, default_serving_output_alternative_key: str | None = None) -> Any:
+        """Return the operations as an EstimatorSpec. The key has no effect."""
+        return estimator_spec.EstimatorSpec(
+            self.mode,
+            self.predictions,
+            self.loss,
+            self.train_op,
+            self.eval_metric_ops,
+            training_chief_hooks=self.training_chief_hooks,
+            training_hooks=self.training_hooks,
+            scaffold=self.scaffold,
+        )
+
+
+def adapted(
+    model_fn: Callable[..., Any],
+    params: Any,
+    model_dir: Callable[[], str],
+    feature_engineering_fn: Callable[[Any, Any], Any] | None,
+) -> Callable[..., Any]:
+    """Return a function that `tf.estimator.Estimator` takes and that calls an old `model_fn`.
+
+    An old function takes features and labels by place. It may take `mode`, `params`, `config` and
+    `model_dir` by name. It returns `ModelFnOps`, an EstimatorSpec, or a tuple of predictions, loss
+    and train op.
+    """
+    names = arguments.names(model_fn)
+
+    def call(features: Any, labels: Any, mode: str, config: Any) -> Any:
+        if feature_engineering_fn is not None:
+            features, labels = feature_engineering_fn(features, labels)
+        given = {"mode": mode, "params": params, "config": config, "model_dir": model_dir()}
+        kept = {name: value for name, value in given.items() if name in names}
+        made = model_fn(features, labels, **kept)
+        if isinstance(made, estimator_spec.EstimatorSpec):
+            return made
+        if not isinstance(made, ModelFnOps):
+            if not isinstance(made, tuple) or len(made) != 3:
+                raise ValueError(
+                    "Unrecognized value returned by model_fn, please return ModelFnOps, or a tuple "
+                    "of predictions, loss and train_op."
+                )
+            made = ModelFnOps(mode, *made)
+        return made.estimator_spec()
+
+    return call
+
+
+def with_metrics(spec: Any, metrics: Mapping[Any, Any] | None, features: Any, labels: Any) -> Any:
+    """Return the EstimatorSpec of an evaluation with more metrics."""
+    more = metric_spec.metric_ops(metrics, features, labels, spec.predictions)
+    return spec._replace(eval_metric_ops={**(spec.eval_metric_ops or {}), **more})

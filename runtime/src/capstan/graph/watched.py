@@ -1,0 +1,114 @@
+"""Add the nodes that dump the tensors that a step's RunOptions watch.
+
+TensorFlow does this in core/debug/debug_graph_utils.cc. The names of the nodes are TensorFlow's
+(`__dbg_hidden/MatMul:0_0_DebugIdentity`). Every tensor of the step is dumped once, behind its
+node. So the dumps are in the order in which the values were computed, also if the compiler folds or
+merges nodes. The iterations of a loop are not dumped: the results of the loop are.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from capstan import errors
+from capstan.core import debug_watches, devices, dtypes
+from capstan.core import node as ir
+from capstan.framework import facts, opdef
+from capstan.framework.ops import dumps
+from capstan.graph import infer
+
+TARGETS: Final = ir.Edge("_debug_targets")
+"""The feed with the URLs of each target of `debug_watches.Watches`."""
+_CALL: Final = re.compile(r"(\w+)(?:\((.*)\))?", re.DOTALL)
+_UNREADABLE: Final = (dtypes.resource, dtypes.variant)
+
+
+def insert(
+    nodes: Mapping[str, ir.Node], watches: Sequence[debug_watches.Watch], home: str
+) -> tuple[dict[str, ir.Node], list[str]]:
+    """Return the graph with nodes that dump, and the names of these nodes.
+
+    `nodes` are in topological order, have full device names, and no frames. `home` is the task of
+    the master, which feeds `TARGETS`. Handles of resources are not dumped.
+
+    Raises:
+        FailedPreconditionError: a watch names a debug op that does not exist, or that does not
+            take the tensor, and does not tolerate this.
+    """
+    named = {(each.node, each.slot): each for each in watches}
+    default = named.get((debug_watches.ANY, -1))
+    graph = {TARGETS.node: dumps.targets(TARGETS.node, f"{home}/device:CPU:0")}
+    added: list[str] = []
+    for name, node in nodes.items():
+        graph[name] = node
+        if opdef.role(node.op) is facts.Role.WHILE:
+            continue
+        for slot, (dtype, is_ref) in enumerate(infer.tensors(node)[1]):
+            watch = named.get((name, slot), default)
+            if watch is None or dtype in _UNREADABLE:
+                continue
+            for made in _dumping(node, slot, dtype, watch, is_ref=is_ref):
+                graph[made.name] = made
+                added.append(made.name)
+    return graph, added
+
+
+def _dumping(
+    node: ir.Node, slot: int, dtype: dtypes.DType, watch: debug_watches.Watch, *, is_ref: bool
+) -> list[ir.Node]:
+    """Return the nodes that compute and dump the debug ops of a tensor."""
+    edge = ir.Edge(node.name, slot)
+    device = f"{devices.task_of(node.device)}/device:CPU:0"
+    # The kernel of `_DumpRef` reads a variable in host memory.
+    takes_ref = is_ref and devices.parse(node.device).device_type == "CPU"
+    made = []
+    for number, text in enumerate(watch.ops):
+        op, attrs = _parsed(text)
+        name = f"__dbg_{edge.tensor}_{number}_{op}"
+        where = {
+            "device_name": node.device.encode(),
+            "node_name": node.name.encode(),
+            "output_slot": slot,
+            "debug_op": op.encode(),
+            "target": watch.target,
+        }
+        if op == dumps.IDENTITY:
+            made.append(dumps.dump(name, edge, dtype, TARGETS, device, where, is_ref=takes_ref))
+        elif op in dumps.INSPECTIONS and is_ref:
+            # The variable may have no value yet. The tensors that its readers get have the results.
+            continue
+        elif op in dumps.INSPECTIONS and dtype is not dtypes.string:
+            inner = dumps.inspected(f"{name}/value", op, edge, dtype, device, attrs)
+            result = infer.tensors(inner)[1][0][0]
+            source = ir.Edge(inner.name)
+            made.append(inner)
+            made.append(dumps.dump(name, source, result, TARGETS, device, where, is_ref=False))
+        elif not watch.tolerates:
+            raise errors.FailedPreconditionError(
+                None,
+                None,
+                f"Failed to create debug node {op} for tensor {edge.tensor}, due to: Debug op "
+                f"{op} does not exist or does not take {dtype.name}. Use {dumps.IDENTITY}, "
+                f"{' or '.join(sorted(dumps.INSPECTIONS))}",
+            )
+    return made
+
+
+def _parsed(text: str) -> tuple[str, dict[str, Any]]:
+    """Return the name and the attributes of `DebugNumericSummary(lower_bound=-1;upper_bound=1)`.
+
+    An op that has no such attribute ignores it.
+    """
+    found = _CALL.fullmatch(text.strip())
+    if found is None:
+        raise errors.InvalidArgumentError(
+            None, None, f"Malformed debug op {text!r}. Write Op or Op(attribute=value;...)"
+        )
+    attrs: dict[str, Any] = {}
+    for pair in filter(None, (found[2] or "").split(";")):
+        key, _, value = pair.partition("=")
+        if key in ("lower_bound", "upper_bound"):
+            attrs[key] = float(value)
+        elif key in ("mute_if_healthy", "gated_grpc"):
+            attrs[key] = value.strip().lower() in ("true", "t", "1", "yes", "y")
+    return found[1], attrs

@@ -1,0 +1,42 @@
+"""Kernels that write tensors to the dump folders of a debugger (core/debug/debug_io_utils.cc)."""
+
+import numpy as np
+
+from capstan.core import debug_layout, debug_watches
+from capstan.core.arrays import Array
+from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.resources import tensor_dumps, variable
+
+
+def _dump(node: NodeContext) -> Function:
+    key = debug_layout.Key(
+        node.attrs["device_name"].decode(),
+        node.attrs["node_name"].decode(),
+        node.attrs["output_slot"],
+        node.attrs["debug_op"].decode(),
+    )
+    target, dtype = node.attrs["target"], node.input_dtypes[0].base_dtype.as_datatype_enum
+
+    def dump(value: Array | None, targets: Array) -> None:
+        for url in debug_watches.decoded(targets[target]):
+            tensor_dumps.write_tensor(url, key, value, dtype)
+
+    return dump
+
+
+def _dump_tensor(node: NodeContext) -> Function:
+    dump = _dump(node)
+    return lambda value, targets: dump(np.asarray(value), targets)
+
+
+def _dump_variable(node: NodeContext) -> Function:
+    dump = _dump(node)
+
+    def dump_variable(cell: variable.Variable, targets: Array) -> None:
+        dump(cell.array, targets)
+
+    return dump_variable
+
+
+register(Kernel("_Dump", _dump_tensor))
+register(Kernel("_DumpRef", _dump_variable))

@@ -1,0 +1,354 @@
+"""The debugger dumps the tensors of a step in TensorFlow's layout, and its prompt shows them."""
+
+import io
+import json
+import os
+import pathlib
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import clusters
+import numpy as np
+import pytest
+from tensorboard.compat.proto import event_pb2
+
+import capstan as tf
+from capstan.python import debug as tf_debug
+from capstan.train.debugger import commands, wrapper
+
+CPU = "_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0"
+
+
+def watched(folder: Any, **options: Any) -> Any:
+    made = tf.RunOptions()
+    tf_debug.watch_graph(made, tf.get_default_graph(), debug_urls=f"file://{folder}", **options)
+    return made
+
+
+def values(folder: Any) -> dict[str, Any]:
+    """Return the value of each dumped tensor by its name. The names must be different."""
+    data = tf_debug.DebugDumpDir(str(folder)).dumped_tensor_data
+    found = {datum.tensor_name: datum.get_tensor() for datum in data}
+    assert len(found) == len(data)
+    return found
+
+
+def test_a_dump_has_the_path_and_the_message_of_tensorflow(tmp_path: pathlib.Path) -> None:
+    x = tf.constant([[1.0, 2.0]], name="layer/x")
+    y = tf.multiply(x, 3.0, name="layer/y")
+    with tf.Session() as session:
+        session.run(y, options=watched(tmp_path))
+    (path,) = (tmp_path / CPU / "layer").glob("y_0_DebugIdentity_*")
+    assert path.name.rpartition("_")[2].isdigit()
+    event = event_pb2.Event.FromString(path.read_bytes())
+    (value,) = event.summary.value
+    assert (value.tag, value.node_name) == ("layer/y", "layer/y:0:DebugIdentity")
+    assert value.metadata.plugin_data.plugin_name == "debugger"
+    assert json.loads(value.metadata.plugin_data.content) == {
+        "device": "/job:localhost/replica:0/task:0/device:CPU:0",
+        "outputSlot": 0, "numChunks": 1, "chunkIndex": 0,
+    }  # fmt: skip
+    assert value.tensor.tensor_content == np.array([3, 6], "<f4").tobytes()
+    np.testing.assert_equal(tf_debug.load_tensor_from_event_file(str(path)), [[3, 6]])
+
+
+def test_the_values_of_folded_merged_and_branching_nodes_are_dumped(
+    tmp_path: pathlib.Path,
+) -> None:
+    x = tf.placeholder(tf.float32, [2], name="x")
+    tf.add(tf.constant(1.0, name="a"), 2.0, name="folded")
+    left = tf.multiply(x, 3.0, name="left")
+    right = tf.multiply(x, 3.0, name="right")
+    branches = tf.cond(
+        tf.reduce_sum(x) > 0,
+        lambda: tf.identity(left, name="then"),
+        lambda: tf.negative(right, name="other"),
+    )
+    looped = tf.while_loop(lambda value: value[0] < 20, lambda value: value * 2, [branches])
+    text = tf.identity(tf.constant(["one", "two"]), name="text")
+    fetches = [looped, right, text, tf.get_default_graph().get_tensor_by_name("folded:0")]
+    with tf.Session() as session:
+        session.run(fetches, {x: [1, 2]}, options=watched(tmp_path))
+    found = values(tmp_path)
+    assert found["folded:0"] == 3
+    np.testing.assert_equal(found["left:0"], [3, 6])
+    np.testing.assert_equal(found["right:0"], [3, 6])
+    np.testing.assert_equal(found["cond/then:0"], [3, 6])
+    np.testing.assert_equal(found[looped.name], [24, 48])
+    np.testing.assert_equal(found["text:0"], [b"one", b"two"])
+    assert "cond/other:0" not in found
+
+
+def test_a_variable_without_a_value_is_dumped_as_such(tmp_path: pathlib.Path) -> None:
+    variable = tf.Variable([1.0, 2.0], name="v")
+    resource = tf.Variable([5.0], name="r", use_resource=True)
+    summary = ["DebugIdentity", "DebugNanCount"]
+    with tf.Session() as session:
+        for name, fetch in (
+            ("init", tf.global_variables_initializer()),
+            ("read", [variable + 1.0, resource + 1.0]),
+        ):
+            session.run(fetch, options=watched(tmp_path / name, debug_ops=summary))
+    before = tf_debug.DebugDumpDir(str(tmp_path / "init"))
+    (value,) = before.get_tensors("v", 0, "DebugIdentity")
+    assert not value.initialized
+    assert "Uninitialized tensor" in str(value)
+    assert not before.find(tf_debug.has_inf_or_nan)
+    after = tf_debug.DebugDumpDir(str(tmp_path / "read"))
+    np.testing.assert_equal(after.get_tensors("v", 0, "DebugIdentity"), [[1, 2]])
+    assert after.get_tensors("v/read", 0, "DebugNanCount") == [0]
+    (metadata,) = [after.core_metadata]
+    assert isinstance(metadata, tuple)
+    assert metadata.session_run_index == 1
+    assert len(metadata.output_names) == 2
+
+
+def test_only_the_tensors_that_match_all_patterns_are_dumped(tmp_path: pathlib.Path) -> None:
+    x = tf.constant([1.0, -1.0], name="x")
+    total = tf.reduce_sum(tf.cast(tf.log(x, name="log"), tf.float64, name="wide"), name="total")
+    with tf.Session() as session:
+        session.run(total, options=watched(tmp_path / "a", tensor_dtype_regex_whitelist="float64"))
+        session.run(total, options=watched(tmp_path / "b", node_name_regex_whitelist="lo|to"))
+        numbers = "DebugNumericSummary(lower_bound=-2;upper_bound=0.5)"
+        options = tf.RunOptions()
+        tf_debug.add_debug_tensor_watch(
+            options, "x", 0, numbers, f"file://{tmp_path / 'c'}", global_step=7
+        )
+        session.run(total, options=options)
+    assert values(tmp_path / "a").keys() == {"wide:0", "total:0"}
+    assert values(tmp_path / "b").keys() == {"log:0", "total:0"}
+    folder = tf_debug.DebugDumpDir(str(tmp_path / "c"))
+    (found,) = folder.get_tensors("x", 0, "DebugNumericSummary")
+    # One element is finite and inside of the bounds, and 1.0 counts as infinite.
+    np.testing.assert_equal(found[:8], [1, 2, 0, 0, 1, 0, 0, 1])
+    assert folder.core_metadata.global_step == 7  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("op", "url", "kind", "message"),
+    [
+        ("DebugNothing", "file:///tmp", tf.errors.FailedPreconditionError, "DebugNothing"),
+        ("DebugIdentity", "grpc://h:1", tf.errors.UnavailableError, "Invalid debug target URL"),
+    ],
+)
+def test_a_wrong_watch_fails_the_step(op: str, url: str, kind: Any, message: str) -> None:
+    x = tf.constant(1.0, name="x")
+    options = tf.RunOptions()
+    tf_debug.add_debug_tensor_watch(options, "x", 0, op, url)
+    with tf.Session() as session, pytest.raises(kind, match=message):
+        session.run(x, options=options)
+
+
+def test_a_run_without_watches_dumps_nothing_after_a_run_with_watches(
+    tmp_path: pathlib.Path,
+) -> None:
+    x = tf.constant(1.0, name="x")
+    with tf.Session() as session:
+        for number in range(2):
+            session.run(x, options=watched(tmp_path / str(number)))
+            assert session.run(x) == 1
+    for number in range(2):
+        assert values(tmp_path / str(number)) == {"x:0": 1}
+
+
+@pytest.mark.e2e
+def test_every_task_dumps_its_own_tensors(tmp_path: pathlib.Path) -> None:
+    with clusters.running(ps=1, worker=1) as servers:
+        with tf.device("/job:ps/task:0"):
+            weights = tf.Variable([1.0, 2.0], name="weights")
+        with tf.device("/job:worker/task:0"):
+            loss = tf.reduce_sum(weights * 2.0, name="loss")
+        with tf.Session(servers["worker:0"].target) as session:
+            session.run(tf.global_variables_initializer())
+            session.run(loss, options=watched(tmp_path))
+    folder = tf_debug.DebugDumpDir(str(tmp_path))
+    assert {device.split("/")[1] for device in folder.devices()} == {"job:ps", "job:worker"}
+    assert folder.get_tensors("loss", 0, "DebugIdentity") == [6]
+    assert folder.node_device("weights").startswith("/job:ps")
+    assert folder.node_recipients("weights/read") == ["mul"]
+
+
+class Program:
+    """A program whose fifth run has an infinite loss, under a session with a prompt."""
+
+    def __init__(self, wrap: Callable[[Any], Any]) -> None:
+        self.x = tf.placeholder(tf.float32, [2], name="x")
+        y = tf.multiply(self.x, 2.0, name="y")
+        self.loss = tf.reduce_sum(tf.log(y, name="log"), name="loss")
+        self.session = wrap(tf.Session())
+
+    def run(self, number: int) -> Any:
+        return self.session.run(self.loss, {self.x: [1, 5 - number]})
+
+
+def prompted(commands: str, monkeypatch: pytest.MonkeyPatch, **options: Any) -> Program:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(commands))
+    return Program(lambda session: tf_debug.LocalCLIDebugWrapperSession(session, **options))
+
+
+def test_a_program_runs_until_a_tensor_passes_a_filter(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path
+) -> None:
+    script = "run -f has_inf_or_nan\npt log:0[1]\nrun -f negative\nexit\n"
+    program = prompted(script, monkeypatch, ui_type="readline", dump_root=str(tmp_path / "d"))
+    program.session.add_tensor_filter(
+        "negative", lambda datum, value: datum.node_name == "y" and (value < 0).any()
+    )
+    assert np.isfinite([program.run(number) for number in range(1, 5)]).all()
+    assert program.run(5) == -np.inf
+    with pytest.raises(SystemExit):
+        program.run(6)
+    shown = capsys.readouterr().out
+    assert "Session.run() call #1" in shown
+    assert 'passing filter "has_inf_or_nan":' in shown
+    assert "-inf" in shown
+    assert "Session.run() call #6" in shown
+    assert not os.path.exists(tmp_path / "d")
+
+
+def test_the_user_chooses_how_many_runs_go_on_without_dumps(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = prompted("run -t 3\nrun -n\nrun\nexit\n", monkeypatch)
+    for number in range(1, 5):
+        program.run(number)
+    with pytest.raises(SystemExit):
+        program.run(5)
+    titles = [line for line in capsys.readouterr().out.splitlines() if "--- run-" in line]
+    assert [line.rpartition("--- ")[2] for line in titles] == [
+        "run-start: Session.run() call #1:",
+        "run-end: Session.run() call #3:",
+        "run-start: Session.run() call #5:",
+        "run-end: Session.run() call #5:",
+    ]
+
+
+def test_a_program_goes_on_after_the_end_of_the_commands(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = prompted("", monkeypatch)
+    assert [program.run(number) for number in (1, 2)] == pytest.approx(np.log([16, 12]))
+    assert capsys.readouterr().out.count("tfdbg>") == 1
+
+
+def test_the_dumps_of_a_failed_run_are_shown_before_its_error(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("run\nri\nrun\n"))
+    x = tf.placeholder(tf.float32, name="x")
+    refused = tf.check_numerics(tf.log(x, name="log"), "bad")
+    session = tf_debug.LocalCLIDebugWrapperSession(tf.Session())
+    with session, pytest.raises(tf.errors.InvalidArgumentError, match="bad"):
+        session.run(refused, {x: -1.0})
+    shown = capsys.readouterr().out
+    assert "log:0" in shown
+    assert "The run ended with an error:" in shown
+
+
+def test_a_debug_session_stands_for_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    queue = tf.train.input_producer([[7]], shuffle=False)
+    element = queue.dequeue()
+    session = tf_debug.LocalCLIDebugWrapperSession(tf.Session(), thread_name_filter="Main")
+    coordinator = tf.train.Coordinator()
+    with session.as_default():
+        threads = tf.train.start_queue_runners(session, coordinator)
+        assert element.eval() == [7]
+    assert session.make_callable(element)() == [7]
+    coordinator.request_stop()
+    session.run(queue.close(cancel_pending_enqueues=True))
+    coordinator.join(threads)
+    session.close()
+    with pytest.raises(RuntimeError, match="closed"):
+        session.run(element)
+
+
+@pytest.mark.parametrize("kind", ["session", "hook"])
+def test_each_run_leaves_its_dumps_in_a_folder(kind: str, tmp_path: pathlib.Path) -> None:
+    x = tf.placeholder(tf.float32, name="x")
+    y = tf.multiply(x, 2.0, name="y")
+
+    def watch(fetches: Any, feeds: Any) -> Any:
+        assert x in feeds
+        return tf_debug.WatchOptions(node_name_regex_whitelist="y$")
+
+    root = tmp_path / "root"
+    if kind == "session":
+        session = tf_debug.DumpingDebugWrapperSession(tf.Session(), str(root), watch_fn=watch)
+    else:
+        hook = tf_debug.DumpingDebugHook(str(root), watch_fn=watch)
+        session = tf.train.MonitoredSession(hooks=[hook])
+    with session:
+        for number in range(2):
+            assert session.run(y, {x: number}) == 2 * number
+    for number in range(2):
+        (folder,) = root.glob(f"run_*_{number}")
+        assert values(folder) == {"y:0": 2 * number}
+        dump = tf_debug.DebugDumpDir(str(folder))
+        assert (dump.run_fetches_info, dump.size) == (repr(y), 1)
+        assert "x:0" in str(dump.run_feed_keys_info)
+    with pytest.raises(ValueError, match="non-empty directory"):
+        tf_debug.DumpingDebugHook(str(root))
+
+
+def test_a_hook_asks_the_user_around_the_runs_of_a_monitored_session(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("run -f large\npt y\nexit\n"))
+    x = tf.placeholder(tf.float32, name="x")
+    y = tf.multiply(x, 2.0, name="y")
+    hook = tf_debug.LocalCLIDebugHook()
+    hook.add_tensor_filter("large", lambda datum, value: datum.node_name == "y" and value > 9)
+    session = tf.train.MonitoredSession(hooks=[hook])
+    for number in range(5):
+        assert session.run(y, {x: number}) == 2 * number
+    with pytest.raises(SystemExit):
+        session.run(y, {x: 5})
+    session.close()
+    assert "10." in capsys.readouterr().out
+
+
+@pytest.fixture
+def view(tmp_path: pathlib.Path) -> commands.View:
+    x = tf.placeholder(tf.float32, [2, 3], name="x")
+    y = tf.multiply(x, 2.0, name="scope/y")
+    feeds = {x: np.arange(6).reshape(2, 3)}
+    with tf.Session() as session:
+        session.run(y, feeds, options=watched(tmp_path))
+    run = wrapper.Run(4, [y], feeds, y.graph)
+    dump = tf_debug.DebugDumpDir(str(tmp_path))
+    dump.set_python_graph(y.graph)
+    return commands.View(run, {"any": lambda datum, value: True}, dump)
+
+
+@pytest.mark.parametrize(
+    ("line", "part"),
+    [
+        ("lt", "2 dumped tensor(s):"),
+        ("lt -t Mul", "1 dumped tensor(s):"),
+        ("lt -n scope/y$ -f any", '1 dumped tensor(s) passing filter "any":'),
+        ("lt -f none", "ERROR: no filter is called"),
+        ("pt scope/y:0", "[[ 0.  2.  4.]"),
+        ("pt scope/y[1,:2]", "[6. 8.]"),
+        ("pt scope/y[5]", "ERROR: index 5 is out of bounds"),
+        ("pt scope/y -n 3", "ERROR: there are 1 dumps"),
+        ("pt nothing", 'ERROR: "nothing" was not dumped'),
+        ("pt", "ERROR: pt: the following arguments are required"),
+        ("ni -a -d -t scope/y", "T: type: DT_FLOAT"),
+        ("ni scope/y", "Op: Mul"),
+        ("ni nothing", "ERROR: Node 'nothing' does not exist"),
+        ("li scope/y", "scope/y/y"),
+        ("lo scope/y/y:0", "scope/y"),
+        ("pf x", "[[0 1 2]"),
+        ("pf y", "ERROR: the run does not feed"),
+        ("ri", "call #4:"),
+        ("help", "list the dumped tensors"),
+        ("lt -n (", "ERROR: this is not a regular expression"),
+        ("unknown", "ERROR: No such command"),
+    ],
+)
+def test_a_command_shows_the_dumps(line: str, part: str, view: commands.View) -> None:
+    answer = commands.answer(line, view)
+    assert isinstance(answer, str)
+    assert part in answer
