@@ -131,6 +131,8 @@ class TaskStatus(Model):
     """The name of the task's pod; unset on one machine."""
     node: Word = ""
     """The node of the pod."""
+    failed_node: Word = ""
+    """The node on which the task failed last, since it last ran for `resetAfterSeconds`."""
     avoided_node: Word = ""
     """The node on which the task failed last, if it failed at least twice in a row. Its next
     attempt prefers other nodes."""

@@ -168,10 +168,8 @@ def _backed_off(job: TrainingJob, row: TaskStatus, failed: Failure, now: datetim
         policy = backoff.patient(policy)
     in_a_row = backoff.failures_in_a_row(policy, row, failed.at or now)
     wait = backoff.delay(policy, failures=in_a_row, job=job.metadata.uid, task=row.name)
-    avoided = avoidance.node(row, failed, in_a_row)
-    return rows.back_off(
-        row, failed, in_a_row=in_a_row, retry_at=now + wait, avoided_node=avoided, now=now
-    )
+    nodes = avoidance.nodes(row, failed, in_a_row)
+    return rows.back_off(row, failed, in_a_row=in_a_row, retry_at=now + wait, nodes=nodes, now=now)
 
 
 def _next(row: TaskStatus, now: datetime) -> str:

@@ -25,6 +25,7 @@ from capstan_operator.reconcile.observe import (
     TaskView,
 )
 from capstan_operator.reconcile.policies import failure
+from capstan_operator.reconcile.policies.avoidance import Nodes
 from capstan_operator.reconcile.policies.failure import HAS_NOT_RUN, Failure, FailureClass
 
 MAX_MESSAGE = 1024
@@ -151,7 +152,7 @@ def back_off(
     *,
     in_a_row: int,
     retry_at: datetime,
-    avoided_node: str,
+    nodes: Nodes,
     now: datetime,
 ) -> TaskStatus:
     """Enter a failure after which another attempt is made. The new attempt is counted at once."""
@@ -159,7 +160,8 @@ def back_off(
     state = TaskState.CREATE_FAILED if refused else TaskState.BACK_OFF
     return _next_attempt(end(row, state, failed, now)).model_copy(
         update={
-            "avoided_node": avoided_node,
+            "failed_node": nodes.failed,
+            "avoided_node": nodes.avoided,
             "failures_in_a_row": in_a_row,
             "retry_at": retry_at,
             "refused": row.refused + (failed.kind in HAS_NOT_RUN),
@@ -175,7 +177,7 @@ def wait_with(row: TaskStatus, failed: Failure, other: TaskStatus, now: datetime
         failed,
         in_a_row=in_a_row,
         retry_at=retry_at,
-        avoided_node=row.avoided_node,
+        nodes=Nodes(row.failed_node, row.avoided_node),
         now=now,
     )
 
@@ -223,7 +225,8 @@ def another(row: TaskStatus) -> TaskStatus:
     It starts as another attempt if the last attempt had begun.
     """
     after = row if row.uid is None else _next_attempt(row)
-    return start(after).model_copy(update={"failures_in_a_row": 0, "avoided_node": ""})
+    forgotten = {"failures_in_a_row": 0, "failed_node": "", "avoided_node": ""}
+    return start(after).model_copy(update=forgotten)
 
 
 def start(row: TaskStatus) -> TaskStatus:
