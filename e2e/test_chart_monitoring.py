@@ -131,6 +131,7 @@ OLDEST = {"__name__": "capstan_queue_oldest_seconds", "pod": "one", **FROM}
 PASSES = {"__name__": "capstan_reconcile_seconds_count", "pod": "one", **FROM}
 ERRORS = {"__name__": "capstan_api_errors_total", "pod": "one", "verb": "create",
           "resource": "pods", **FROM}  # fmt: skip
+REFUSED = {"__name__": "capstan_refused_statuses", "pod": "one", **FROM}
 REPAIRED = {"__name__": "capstan_resync_repaired_total", "pod": "one", **FROM}
 ELSEWHERE = {"namespace": "another"}
 
@@ -150,6 +151,8 @@ FIRES: Sequence[tuple[str, Series, bool]] = (
     ("CapstanIsForbidden", [({**ERRORS, "code": "403"}, GROWS)], True),
     ("CapstanIsForbidden", [({**ERRORS, "code": "403"}, [7] * 15)], False),
     ("CapstanIsForbidden", [({**ERRORS, "code": "409"}, GROWS)], False),
+    ("CapstanDefinitionIsOld", [(REFUSED, [0, 1, 1, 1, 1])], True),
+    ("CapstanDefinitionIsOld", [(REFUSED, [1, 1, 1, 1, 0])], False),
     ("CapstanMissesChanges", [(REPAIRED, [0] * 10 + [1] * 5)], True),
     ("CapstanMissesChanges", [(REPAIRED, [3] * 15)], False),
 )

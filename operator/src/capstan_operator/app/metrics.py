@@ -17,6 +17,8 @@ from capstan_operator.kube.table import Key
 
 SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 PASS_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)
+LIMITS = ("application", "infrastructure")
+RESULTS = ("ok", "error")
 CONTENT_TYPE = prometheus.CONTENT_TYPE_LATEST
 
 
@@ -61,10 +63,27 @@ class Metrics(Collector):
             "capstan_resync_repaired", "Jobs with a change that no watch reported",
             registry=registry,
         )  # fmt: skip
+        self.refused_statuses = prometheus.Gauge(
+            "capstan_refused_statuses",
+            "Jobs whose status is refused, because the CRD is older than the operator",
+            registry=registry,
+        )
         self.leader = prometheus.Gauge(
             "capstan_leader", "1 while this process holds the Lease", registry=registry
         )
         registry.register(self)
+        self._begin_at_zero()
+
+    def _begin_at_zero(self) -> None:
+        """Make the samples of each known label. To Prometheus, a sample that appears with the value
+        1 has not increased.
+        """
+        for phase in filter(lambda phase: phase.is_final, Phase):
+            self._finished.labels(phase.value)
+        for limit in LIMITS:
+            self._charged.labels(limit)
+        for result in RESULTS:
+            self.pass_seconds.labels(result)
 
     def collect(self) -> Iterator[Metric]:
         """Yield the metrics that are computed at each scrape."""
@@ -106,7 +125,7 @@ class Metrics(Collector):
         elif after.phase is Phase.RUNNING and not _has_run(before) and after.start_time:
             moved = after.last_transition_time or after.start_time
             self._to_running.observe((moved - after.start_time).total_seconds())
-        for limit in ("application", "infrastructure"):
+        for limit in LIMITS:
             more = getattr(after.restarts, limit) - getattr(before.restarts, limit)
             self._charged.labels(limit).inc(max(more, 0))
         rows = {row.name: row for row in before.tasks}

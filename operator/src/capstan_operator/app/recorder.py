@@ -32,15 +32,18 @@ class Recorder:
         self._waiting: deque[dict[str, Any]] = deque()
         self._arrived = asyncio.Event()
 
-    def record(self, manifest: Mapping[str, Any], news: Sequence[Announce]) -> None:
+    def record(
+        self, manifest: Mapping[str, Any], news: Sequence[Announce], *, mark: str = ""
+    ) -> None:
         """Queue an Event for each piece of news, and return at once.
 
-        `manifest` is the job, with the status that the news is about.
+        `manifest` is the job, with the status that the news is about. News that no status contains
+        needs a `mark`, because the news of the status has names with this version already.
         """
         metadata = manifest["metadata"]
         for index, announced in enumerate(news):
             # Every written status has its own version, so that no event is posted twice.
-            name = f"{metadata['name']}.{int(metadata['resourceVersion']):x}.{index}"
+            name = f"{metadata['name']}.{int(metadata['resourceVersion']):x}.{mark}{index}"
             event = events.event(
                 manifest, announced, name=name, now=self._clock(), instance=self._instance
             )
