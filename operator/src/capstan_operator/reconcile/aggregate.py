@@ -69,6 +69,7 @@ def ongoing(
     now_phase = queue.phase(phase.phase(status.tasks), queued, status.tasks)
     conditions = (
         *_name_conflict(status, obstacle, now),
+        *_resumed(status, now),
         *_queued(status, queued, now),
         *_pods_scheduled(status, unscheduled, now),
         _ready(now_phase, status, queued, obstacle, now),
@@ -184,6 +185,12 @@ def _name_conflict(status: Status, obstacle: Obstacle | None, now: datetime) -> 
         taken = [obstacle.message]
     if taken:
         yield condition("NameConflict", True, NAME_CONFLICT, taken[0], now)
+
+
+def _resumed(status: Status, now: datetime) -> Iterator[Condition]:
+    """Yield the condition Suspended. Yield nothing if the job was never suspended."""
+    if any(found.type == "Suspended" for found in status.conditions):
+        yield condition("Suspended", False, "Resumed", "the job has continued", now)
 
 
 def _queued(status: Status, queued: Queued | None, now: datetime) -> Iterator[Condition]:
