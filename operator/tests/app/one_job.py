@@ -85,7 +85,9 @@ class Setting:
         """Begin with a cache that has only the job, as a new process would."""
         self.cache = Cache()
         nodes = Nodes(self.rest, lambda: self.now.timestamp(), 300)
-        self.metrics = Metrics(WorkQueue(asyncio.get_running_loop().time))
+        self.metrics = Metrics(
+            WorkQueue(asyncio.get_running_loop().time), lambda: self.now, most_jobs=1
+        )
         self.recorder = Recorder(self.rest, lambda: self.now, "me")
         self.reports = Reports(
             self.ask,

@@ -39,6 +39,7 @@ Word = Annotated[str, Field(exclude_if=lambda text: not text)]
 """A text that is left out if it is empty, to keep a table of a thousand rows small."""
 
 Refusals = Annotated[int, Field(exclude_if=lambda count: not count)]
+RunTime = Annotated[float, Field(exclude_if=lambda seconds: not seconds)]
 
 BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 """Members have different types. Server-side apply of one member does not change the others."""
@@ -258,6 +259,9 @@ class Status(Model):
     """When the job succeeded or failed."""
     last_transition_time: AwareDatetime | None = None
     """When the phase last changed."""
+    running_seconds: RunTime = 0.0
+    """For how many seconds all tasks ran between `startTime` and `lastTransitionTime`. If the phase
+    is `Running`, they run since then, too."""
     replica_statuses: Mapping[ReplicaType, ReplicaStatus] = {}
     """Counts of the tasks of each replica type."""
     restarts: Restarts = Restarts()

@@ -104,7 +104,7 @@ class Controller:
             self._metrics.note_phase(key, Phase(manifest["status"]["phase"]))
             return None
         status = _status_of(manifest)
-        self._metrics.note_phase(key, status.phase)
+        self._metrics.note(key, status)
         try:
             job = parse.admitted(manifest)
         except Invalid as refused:

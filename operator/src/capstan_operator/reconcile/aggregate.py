@@ -126,6 +126,7 @@ def _completed(
         update={
             "phase": now_phase,
             "last_transition_time": now if moved else status.last_transition_time,
+            "running_seconds": _running_seconds(status, now) if moved else status.running_seconds,
             "pending_since": (status.pending_since or now) if now_phase in WAITING else None,
             "replica_statuses": counted,
             "summary": _summary(status, now_phase, counted, conditions),
@@ -135,6 +136,14 @@ def _completed(
             ),
         }
     )
+
+
+def _running_seconds(status: Status, now: datetime) -> float:
+    """Return for how many seconds all tasks have run until now, at which the phase changes."""
+    since = status.last_transition_time
+    if status.phase is not Phase.RUNNING or since is None:
+        return status.running_seconds
+    return round(status.running_seconds + max((now - since).total_seconds(), 0.0), 3)
 
 
 def _since(before: Condition | None, after: Condition, generation: int | None) -> Condition:
