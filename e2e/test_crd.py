@@ -80,6 +80,6 @@ def _shows_an_older_crd(story: Story, folder: pathlib.Path) -> None:
     wait.until(lambda: story.operator.metrics()[gauge] == 1, else_show=story.operator.tail)
     assert len(story.pods()) == 3
     story.cluster.apply(CRD)
-    story.until(lambda status: status["removed"] == {"worker-1": 1})
+    story.until(lambda status: status.get("removed") == {"worker-1": 1})
     wait.until(lambda: story.operator.metrics()[gauge] == 0, else_show=story.operator.tail)
     assert len(story.notes("DefinitionOutdated")) == 1
