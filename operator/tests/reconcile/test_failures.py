@@ -158,7 +158,6 @@ def test_a_restart_of_the_whole_job_does_not_turn_one_failure_into_two(end: str)
         world.succeed("worker-1").settle()
     world.refused.clear()
     world.wait_for_retry()
-    assert world.row("worker-1").failures_in_a_row == 1
     world.fail("ps-0", 1).settle().wait_for_retry()
     assert (world.row("worker-1").reason, world.states()["worker-1"]) == ("JobRestarted", "Running")
     world.fail("worker-1", 1).settle()
@@ -259,6 +258,29 @@ def test_a_refused_pod_is_retried_with_growing_pauses_and_is_not_charged(
     assert not [
         condition for condition in world.status.conditions if condition.type == "NameConflict"
     ]
+
+
+def test_the_first_failure_after_refused_starts_waits_as_long_as_any_first_failure() -> None:
+    world = World(make_job(run={}), pods=True)
+    world.refused["worker-1"] = "CreateFailed"
+    world.settle()
+    for _ in range(5):
+        world.wait_for_retry()
+    assert world.row("worker-1").refusals_in_a_row == 6
+    world.refused.clear()
+    world.wait_for_retry()
+    assert world.row("worker-1").refusals_in_a_row == 0
+    world.fail("worker-1", 1).settle()
+    assert world.again_at is not None
+    assert 4 <= (world.again_at - world.now).total_seconds() <= 5
+    world.refused["worker-1"] = "CreateFailed"
+    world.wait_for_retry()
+    row = world.row("worker-1")
+    assert (row.failures_in_a_row, row.refusals_in_a_row) == (1, 1)
+    world.refused.clear()
+    world.wait_for_retry()
+    world.fail("worker-1", 1).settle()
+    assert 8 <= (world.again_at - world.now).total_seconds() <= 10
 
 
 @pytest.mark.e2e

@@ -111,6 +111,9 @@ class TaskStatus(Model):
     failures_in_a_row: int = 0
     """How often the task has failed since it last ran for `resetAfterSeconds`. Each failure makes
     the next wait longer."""
+    refusals_in_a_row: Refusals = 0
+    """How many starts in a row were refused, or ended at a scheduling gate, since the task last
+    ran. Each makes the next wait longer."""
     refused: Refusals = 0
     """How many attempts of the task are not restarts: their start was refused, their pod was
     deleted at a scheduling gate, or they ended when `replicas` became smaller."""

@@ -26,6 +26,7 @@ from capstan_operator.reconcile.observe import (
 )
 from capstan_operator.reconcile.policies import failure
 from capstan_operator.reconcile.policies.avoidance import Nodes
+from capstan_operator.reconcile.policies.backoff import InARow
 from capstan_operator.reconcile.policies.failure import HAS_NOT_RUN, Failure, FailureClass
 
 MAX_MESSAGE = 1024
@@ -106,7 +107,8 @@ def update(
     # A pod that a gate holds until its deletion has not run (`failure.lost`).
     is_held = state is TaskState.STOPPING and view.reason == SCHEDULING_GATED
     waiting = _waiting(view) if state is TaskState.PENDING or is_held else ""
-    return _with(row, state=state, retry_at=None, waiting=waiting), None
+    refusals = 0 if view.phase is TaskPhase.RUNNING else row.refusals_in_a_row
+    return _with(row, state=state, retry_at=None, waiting=waiting, refusals_in_a_row=refusals), None
 
 
 def update_after_end(
@@ -150,7 +152,7 @@ def back_off(
     row: TaskStatus,
     failed: Failure,
     *,
-    in_a_row: int,
+    in_a_row: InARow,
     retry_at: datetime,
     nodes: Nodes,
     now: datetime,
@@ -162,7 +164,8 @@ def back_off(
         update={
             "failed_node": nodes.failed,
             "avoided_node": nodes.avoided,
-            "failures_in_a_row": in_a_row,
+            "failures_in_a_row": in_a_row.failures,
+            "refusals_in_a_row": in_a_row.refusals,
             "retry_at": retry_at,
             "refused": row.refused + (failed.kind in HAS_NOT_RUN),
         }
@@ -171,12 +174,11 @@ def back_off(
 
 def wait_with(row: TaskStatus, failed: Failure, other: TaskStatus, now: datetime) -> TaskStatus:
     """Enter a refused start that waits as long as `other`, whose start was refused before."""
-    in_a_row, retry_at = other.failures_in_a_row, other.retry_at or now
     return back_off(
         row,
         failed,
-        in_a_row=in_a_row,
-        retry_at=retry_at,
+        in_a_row=InARow(row.failures_in_a_row, other.refusals_in_a_row),
+        retry_at=other.retry_at or now,
         nodes=Nodes(row.failed_node, row.avoided_node),
         now=now,
     )
@@ -225,8 +227,9 @@ def another(row: TaskStatus) -> TaskStatus:
     It starts as another attempt if the last attempt had begun.
     """
     after = row if row.uid is None else _next_attempt(row)
-    forgotten = {"failures_in_a_row": 0, "failed_node": "", "avoided_node": ""}
-    return start(after).model_copy(update=forgotten)
+    counts = {"failures_in_a_row": 0, "refusals_in_a_row": 0}
+    nodes = {"failed_node": "", "avoided_node": ""}
+    return start(after).model_copy(update=counts | nodes)
 
 
 def start(row: TaskStatus) -> TaskStatus:

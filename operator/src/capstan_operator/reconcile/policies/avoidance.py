@@ -42,5 +42,5 @@ def nodes(row: TaskStatus, failed: Failure, in_a_row: int) -> Nodes:
         return Nodes(failed.node)
     if not failed.node:
         return before
-    # Refused starts count in a row, too, but they are no failures on a node.
+    # An end with exit code 0 counts in a row, too, but it is no failure on a node.
     return Nodes(failed.node, failed.node if before.failed else before.avoided)
