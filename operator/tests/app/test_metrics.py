@@ -83,3 +83,16 @@ def test_the_jobs_that_began_first_have_metrics_of_their_own_up_to_the_limit() -
     metrics.note(Key("team-a", "since-40"), begun(40, Phase.FAILED))
     assert shown() == {"since-30", "since-20"}
     assert sum(value for name, value in samples(metrics).items() if "capstan_jobs{" in name) == 4
+
+
+def test_a_quota_that_is_full_is_no_missing_right() -> None:
+    metrics = made()
+    metrics.asked("create", "pods", 403, lacks_right=False)
+    metrics.asked("get", "nodes", 403, lacks_right=True)
+    shown = samples(metrics)
+    errors = {
+        name: value for name, value in shown.items() if name.startswith("capstan_api_errors_t")
+    }
+    assert sum(errors.values()) == 2
+    rights = {name: value for name, value in shown.items() if "missing_rights_total" in name}
+    assert rights == {'capstan_missing_rights_total{resource="nodes",verb="get"}': 1}

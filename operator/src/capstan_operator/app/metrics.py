@@ -81,6 +81,10 @@ class Metrics(Collector):
             "capstan_api_errors", "Requests that failed; code 0 means no answer",
             ["verb", "resource", "code"], registry=registry,
         )  # fmt: skip
+        self._missing_rights = prometheus.Counter(
+            "capstan_missing_rights", "Requests that the operator lacks the right to make",
+            ["verb", "resource"], registry=registry,
+        )  # fmt: skip
         self.repaired = prometheus.Counter(
             "capstan_resync_repaired", "Jobs with a change that no watch reported",
             registry=registry,
@@ -149,10 +153,12 @@ class Metrics(Collector):
         """Return all metrics in the text format of Prometheus."""
         return prometheus.generate_latest(self._registry)
 
-    def asked(self, verb: str, resource: str, status: int) -> None:
+    def asked(self, verb: str, resource: str, status: int, lacks_right: bool) -> None:
         """Count a request to the API server if it failed. An observer for `Rest.connect`."""
         if status == 0 or status >= 400:
             self._api_errors.labels(verb, resource, str(status)).inc()
+        if lacks_right:
+            self._missing_rights.labels(verb, resource).inc()
 
     def note_phase(self, key: Key, phase: Phase) -> None:
         """Count a job under this phase in `capstan_jobs`."""

@@ -100,6 +100,9 @@ _OLD_CRD = (
 """The message for fields of an applied object that the schema of the API server lacks. The server
 answers 500 and names each field in a line."""
 
+_NO_RIGHT = re.compile(r" cannot \w+ (resource|path) ")
+"""Words of the answer of RBAC. A denial of a quota or of an admission policy has other words."""
+
 _BY_STATUS: Mapping[int, type[ApiError]] = {
     400: Refused,
     401: Forbidden,
@@ -145,6 +148,16 @@ def of_answer(
             _retry_after(headers.get("Retry-After"), details, now), LONGEST_RETRY_AFTER_SECONDS
         ),
     )
+
+
+def lacks_right(status: int, body: bytes) -> bool:
+    """Say whether an answer refuses a request because the user lacks a right.
+
+    A quota, Pod Security and admission policies answer 403, too, but concern a single object.
+    """
+    if status != 403:
+        return False
+    return _NO_RIGHT.search(str(_status_document(body).get("message") or "")) is not None
 
 
 def _is_denial(message: str, details: Mapping[str, Any]) -> bool:
