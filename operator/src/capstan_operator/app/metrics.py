@@ -19,7 +19,8 @@ from capstan_operator.app.queue import WorkQueue
 from capstan_operator.kube.table import Key
 from capstan_operator.report import goodput
 
-SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+SECONDS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 14400)
+"""A job may wait for a quota, for nodes or for an image for hours."""
 PASS_SECONDS = (0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30)
 LIMITS = ("application", "infrastructure")
 RESULTS = ("ok", "error")
