@@ -128,7 +128,7 @@ GROWS = [float(minute) for minute in range(15)]
 LEADER = {"__name__": "capstan_leader", "pod": "one", **FROM}
 STANDBY = {"__name__": "capstan_leader", "pod": "two", **FROM}
 OLDEST = {"__name__": "capstan_queue_oldest_seconds", "pod": "one", **FROM}
-PASSES = {"__name__": "capstan_reconcile_seconds_count", "pod": "one", **FROM}
+FAILING = {"__name__": "capstan_failing_jobs", "pod": "one", **FROM}
 RIGHTS = {"__name__": "capstan_missing_rights_total", "pod": "one", "verb": "create",
           "resource": "pods", **FROM}  # fmt: skip
 ERRORS = {**RIGHTS, "__name__": "capstan_api_errors_total", "code": "403"}
@@ -146,9 +146,9 @@ FIRES: Sequence[tuple[str, Series, bool]] = (
     ("CapstanQueueIsStuck", [(OLDEST, [61] * 5)], True),
     ("CapstanQueueIsStuck", [(OLDEST, [59] * 5)], False),
     ("CapstanQueueIsStuck", [({**OLDEST, **ELSEWHERE}, [61] * 5)], False),
-    ("CapstanPassesFail", [({**PASSES, "result": "error"}, GROWS)], True),
-    ("CapstanPassesFail", [({**PASSES, "result": "error"}, [7] * 15)], False),
-    ("CapstanPassesFail", [({**PASSES, "result": "ok"}, GROWS)], False),
+    ("CapstanPassesFail", [(FAILING, [1] * 5)], True),
+    ("CapstanPassesFail", [(FAILING, [1, 0, 1, 0, 0])], False),
+    ("CapstanPassesFail", [({**FAILING, **ELSEWHERE}, [1] * 5)], False),
     ("CapstanIsForbidden", [(RIGHTS, GROWS)], True),
     ("CapstanIsForbidden", [(RIGHTS, [7] * 15)], False),
     ("CapstanIsForbidden", [(ERRORS, GROWS)], False),

@@ -124,6 +124,11 @@ class Metrics(Collector):
             "capstan_queue_depth", "Jobs that wait for a pass", value=self._queue.depth
         )
         yield GaugeMetricFamily(
+            "capstan_failing_jobs",
+            "Jobs whose passes have failed several times in a row",
+            value=self._queue.failing,
+        )
+        yield GaugeMetricFamily(
             "capstan_queue_oldest_seconds", "Seconds since the oldest job became due",
             value=self._queue.oldest_seconds,
         )  # fmt: skip
