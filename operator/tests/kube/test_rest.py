@@ -371,9 +371,13 @@ def test_a_cancelled_request_frees_its_place(tmp_path: Path) -> None:
 
 
 def test_every_request_is_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    observed: list[tuple[str, str, int]] = []
+    observed: list[tuple[str, str, int, bool]] = []
+    no_right = 'pods is forbidden: User "system:serviceaccount:a:b" cannot create resource "pods"'
 
     async def use(api: Rest) -> None:
+        for _ in range(2):
+            with contextlib.suppress(errors.Forbidden):
+                await api.create(paths.pods("n"), {})
         await api.apply(paths.job_status("n", "j"), {}, manager="m")
         with monkeypatch.context() as impatient, contextlib.suppress(errors.Unavailable):
             impatient.setattr(rest, "TIMEOUT_SECONDS", 0.1)
@@ -382,17 +386,23 @@ def test_every_request_is_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             await api.replace(paths.lease("n", "l"), {})
         await api.get(paths.GROUP_VERSION)
 
+    denials = ["exceeded quota: small", no_right]
+
     def answer(asked: Asked) -> Any:
+        if asked.method == "POST":
+            return refusal(403, "Forbidden", denials.pop())
         if asked.path == paths.pods():
             return never(asked)
         return refusal(409, "Conflict") if asked.method == "PUT" else echo(asked)
 
     run(tmp_path, answer, use, lambda *answer_seen: observed.append(answer_seen))
     assert observed == [
-        ("patch", "trainingjobs/status", 200),
-        ("list", "pods", 0),
-        ("update", "leases", 409),
-        ("get", "", 200),
+        ("create", "pods", 403, True),
+        ("create", "pods", 403, False),
+        ("patch", "trainingjobs/status", 200, False),
+        ("list", "pods", 0, False),
+        ("update", "leases", 409, False),
+        ("get", "", 200, False),
     ]
 
 

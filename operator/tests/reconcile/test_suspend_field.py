@@ -91,9 +91,23 @@ def test_a_continued_job_starts_the_next_attempts_in_the_next_epoch() -> None:
     assert [row.attempt for row in world.status.tasks] == [2, 2, 3]
     assert (world.status.epoch, world.status.restarts.application) == (2, 1)
     assert world.status.start_time == world.now
-    assert condition(world, "Suspended") is None
+    ended = condition(world, "Suspended")
+    assert ended is not None
+    assert (ended.status, ended.reason) == ("False", "Resumed")
+    assert ended.last_transition_time == world.now
     assert reasons(world)[-2:] == ["Resumed", "Running"]
     assert reasons(world).count("Suspended") == 1
+
+
+def test_a_condition_that_stays_false_over_a_suspension_keeps_its_time() -> None:
+    world = suspend(running()).settle()
+    since = condition(world, "ClusterReady")
+    assert since is not None
+    suspend(world.wait(1000), holds=False).tick()
+    ready = condition(world, "ClusterReady")
+    assert ready is not None
+    assert (ready.status, ready.reason) == ("False", "Restarting")
+    assert ready.last_transition_time == since.last_transition_time < world.now
 
 
 def test_a_job_that_continues_while_its_tasks_end_waits_for_their_ends() -> None:
