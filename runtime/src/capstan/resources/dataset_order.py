@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from capstan.resources import dataset
-from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
+from capstan.resources.dataset import Block, Dataset, Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
