@@ -8,7 +8,7 @@ from typing import Any
 from capstan.core import config, function, node
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
-from capstan.transport import interfaces
+from capstan.transport import doors, interfaces
 
 
 class Recorder:
@@ -127,7 +127,7 @@ class Recorder:
     def cleanup_all(self, containers: Sequence[str]) -> None:
         self._note("cleanup", list(containers))
 
-    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
+    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> doors.Offer:
         return self._note("connect", task, incarnation, tuple(planes))  # type: ignore[no-any-return]
 
     def admit(self, sock: socket.socket) -> None:

@@ -22,7 +22,7 @@ from capstan import errors
 from capstan.core import config, dtypes, function, node, tensor_proto
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
-from capstan.transport import certificates, interfaces
+from capstan.transport import certificates, doors, interfaces
 from capstan.transport.grpc import (
     calls,
     channels,
@@ -294,7 +294,7 @@ def test_the_other_worker_calls_arrive_as_they_were_sent(
     worker.deregister_graph("s")
     worker.deregister_graph("s", [7, 8])
     worker.cleanup_all([])
-    task.answer = interfaces.Offer("tcp", "4711", b"\x00token\xff")
+    task.answer = doors.Offer("tcp", "4711", b"\x00token\xff")
     assert worker.connect("/job:worker", 2**63 + 5, ("tcp", "memory")) == task.answer
     assert task.asked == [
         ("deregister", "s"),
