@@ -134,8 +134,9 @@ def test_other_tasks_save_to_the_same_folder(
         savers[-1].claim(str(tmp_path))
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        for saver in savers:
-            saver.save(session, str(tmp_path / "model"))
+        for index, saver in enumerate(savers):
+            saved = saver.save(session, str(tmp_path / f"model-{index}"))
+            assert tf.train.latest_checkpoint(str(tmp_path)) == saved
 
 
 def test_a_job_that_is_created_again_saves_to_the_folder_of_the_job_before(
