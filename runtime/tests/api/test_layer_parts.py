@@ -97,6 +97,13 @@ def test_a_wrong_size_of_a_kernel_is_named(value: Any) -> None:
         tf.layers.Conv3D(1, value)
 
 
+@pytest.mark.parametrize("layer", [tf.layers.Dense, tf.keras.layers.Dense])
+def test_a_dense_layer_refuses_integers(layer: Any) -> None:
+    with pytest.raises(TypeError, match=r"layer dense.* with non-floating point dtype int32"):
+        layer(3)(tf.constant([[1, 2]]))
+    assert layer(3, dtype="float32")(tf.constant([[1, 2]])).dtype is tf.float32
+
+
 def test_plain_arguments_are_checked() -> None:
     assert utils.normalize_tuple((2, 1), 2, "strides") == (2, 1)
     assert utils.normalize_data_format("Channels_Last") == "channels_last"
