@@ -33,7 +33,7 @@ class Session:
 
         Raises:
             TypeError: an argument is of another type.
-            NotFoundError, InvalidArgumentError: `target` or a setting of `config` is invalid.
+            NotFoundError: `target` is neither empty nor of the form `grpc://host:port`.
         """
         if not isinstance(target, str):
             raise TypeError(
