@@ -142,8 +142,6 @@ def ended(*statuses: Document, phase: str, **more: Any) -> Document:
     )
 
 
-def view(
-    document: Document, *, trainer: str = "trainer", node_lost: bool = False
-) -> TaskView:
+def view(document: Document, *, trainer: str = "trainer", node_lost: bool = False) -> TaskView:
     """Return the view of the part of a pod that the cache keeps, as the controller sees it."""
     return pods.view(cache.thin(document), trainer=trainer, node_lost=node_lost)
