@@ -20,12 +20,6 @@ STEPS = RANDOM.uniform(-1, 1, (2, 3, 4)).astype(np.float32)
 LENGTHS = np.array([5, 2])
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetches: Any) -> Any:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

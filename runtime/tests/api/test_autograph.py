@@ -32,12 +32,6 @@ def run(fetches: Any) -> Any:
         return session.run(fetches)
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
 @pytest.mark.parametrize(("function", "arguments"), CASES)
 def test_a_traced_function_does_what_python_does(
     function: Callable[..., Any], arguments: tuple[Any, ...]

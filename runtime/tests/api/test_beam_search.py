@@ -18,12 +18,6 @@ seq2seq = tf.contrib.seq2seq
 END = 0
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetches: Any) -> Any:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

@@ -20,12 +20,6 @@ IMAGES = random(1, 2, 3, 5, 4)
 TABLE = random(2, 7, 2)
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
 def run(fetches: Any, feeds: Any = None) -> Any:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

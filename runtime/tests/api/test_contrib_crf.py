@@ -18,12 +18,6 @@ UNARY = RANDOM.randn(len(LENGTHS), 3, TAGS).astype(np.float32)
 BINARY = RANDOM.randn(TAGS, TAGS).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetches: Any) -> Any:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

@@ -17,12 +17,6 @@ TARGETS = np.array([[0, 1, 2], [3, 0, 1]])
 WEIGHTS = np.array([[1, 2, 0], [0.5, 0, 0]], np.float32)
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetches: Any) -> Any:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

@@ -1,19 +1,12 @@
 """`tf.layers.Layer`: names, copies, losses and updates by inputs, and plain arguments."""
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import capstan as tf
 from capstan.python.layers import convolutional, core, normalization, utils
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 class Counted(tf.layers.Layer):

@@ -11,12 +11,6 @@ import capstan as tf
 from capstan.api.traced.concrete import ConcreteFunction
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
 def run(fetches: Any) -> Any:
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())

@@ -1,7 +1,6 @@
 """Tests of variables: operations, names, sharing by name. The error messages are TensorFlow's."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import interpreter
@@ -12,12 +11,6 @@ import capstan as tf
 from capstan.api import variable_scope
 from capstan.framework import graph as graphs
 from capstan.python.ops import variable_scope as private_variable_scope
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[graphs.Graph]:
-    with graphs.Graph().as_default() as graph:
-        yield graph
 
 
 @pytest.fixture

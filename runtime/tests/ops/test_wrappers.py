@@ -1,6 +1,5 @@
 """TensorFlow 1's functions: the operations that they add to the graph, and their results."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import examples
@@ -29,12 +28,6 @@ from capstan.framework import convert, gradients, indexed_slices
 from capstan.framework import graph as graphs
 
 MATRIX = np.arange(6.0, dtype=np.float32).reshape(2, 3)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[graphs.Graph]:
-    with graphs.Graph().as_default() as graph:
-        yield graph
 
 
 def run(fetches: Any, feeds: Any = None) -> Any:
