@@ -154,7 +154,10 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
     processes, and the profile of a step, which is that of host memory. The tests of `hardware`
     use a real GPU.
     """
-    variables = ("api/test_resource_variables.py", "api/test_variables.py")
+    variables = (
+        *("api/test_resource_variables.py", "api/test_variables.py"),
+        *("api/test_variable_scopes.py", "api/test_initializers.py"),
+    )
     real = ("hardware",) if plugin == "tests.gpu_everywhere" else ()
     paths = (*real, *variables, "client", "cluster", "compiler", "framework", "kernels")
     ignored = (
