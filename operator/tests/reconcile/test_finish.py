@@ -18,10 +18,6 @@ def running(**kwargs: object) -> World:
     return World(make_job(run=QUICK, **kwargs)).settle()
 
 
-def reasons(world: World) -> list[str]:
-    return [news.reason for news in world.news]
-
-
 def test_sidecars_of_an_ended_task_are_stopped_when_the_job_is_over() -> None:
     world = running(workers=1).succeed("worker-0").change("worker-0", sidecars_run=True)
     stops = [action for action in world.tick().actions if isinstance(action, StopTask)]
@@ -57,7 +53,7 @@ def test_success_stops_all_tasks_and_gives_the_ps_its_own_grace_period() -> None
     assert world.status.failure is None
     (_, done) = world.status.conditions
     assert (done.type, done.status, done.message) == ("Succeeded", "True", "worker-0 succeeded")
-    assert reasons(world) == ["Running", "Succeeded", "Evaluating"]
+    assert world.reasons == ["Running", "Succeeded", "Evaluating"]
     assert world.instance("worker-0").has_ended
 
 
@@ -83,7 +79,7 @@ def test_an_evaluator_without_time_is_stopped_with_its_job() -> None:
     world = World(make_job(workers=1, evaluator=1, run=run), pods=True).settle()
     world.succeed("worker-0").settle()
     assert world.states()["evaluator-0"] == "Stopped"
-    assert "Evaluating" not in reasons(world)
+    assert "Evaluating" not in world.reasons
 
 
 def test_a_restart_of_the_job_gives_a_ps_the_grace_period_of_its_template() -> None:

@@ -18,10 +18,6 @@ def running(**kwargs: object) -> World:
     return World(make_job(run=QUICK, **kwargs)).settle()
 
 
-def reasons(world: World) -> list[str]:
-    return [news.reason for news in world.news]
-
-
 def test_a_new_job_starts_every_task_once() -> None:
     world = World(make_job(chief=1, ps=2, workers=2, evaluator=1))
     first = world.tick()
@@ -51,7 +47,7 @@ def test_a_job_is_running_when_every_task_is_ready() -> None:
     assert (world.status.phase, world.states()["worker-1"]) == (Phase.STARTING, "Starting")
     world.change("worker-1", phase=TaskPhase.PENDING).settle()
     assert world.states()["worker-1"] == "Pending"
-    assert reasons(world) == []
+    assert world.reasons == []
     (ready,) = world.status.conditions
     assert (ready.status, ready.reason, ready.message) == (
         "False",
@@ -87,7 +83,7 @@ def test_a_failed_worker_restarts_alone_after_its_wait() -> None:
     assert world.states() == dict.fromkeys(["ps-0", "worker-0", "worker-1"], "Running")
     assert world.status.restarts.application == 1
     assert world.status.replica_statuses[ReplicaType.WORKER].restarts == 1
-    assert reasons(world) == ["Running", "Restarting", "Running"]
+    assert world.reasons == ["Running", "Restarting", "Running"]
     assert world.again_at is None
 
 

@@ -1,12 +1,8 @@
 """The two services, called by real clients of a real server over a port."""
 
 import contextlib
-import dataclasses
-import logging
 import pathlib
-import socket
 import threading
-import time
 from concurrent import futures
 from typing import Any
 
@@ -22,7 +18,7 @@ from capstan import errors
 from capstan.core import config, dtypes, function, node, tensor_proto
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
-from capstan.transport import certificates, doors, interfaces
+from capstan.transport import certificates, interfaces
 from capstan.transport.grpc import (
     calls,
     channels,
@@ -246,64 +242,6 @@ def test_a_list_of_devices_is_cancelled_by_its_caller(
     task.gate.set()
 
 
-def test_a_worker_reports_its_identity(
-    worker: remote_worker.GrpcWorker, task: recording.Recorder
-) -> None:
-    task.answer = interfaces.WorkerStatus(2**63 + 5, DEVICES)
-    assert worker.get_status() == task.answer
-
-
-def test_a_worker_of_another_version_is_refused(
-    worker: remote_worker.GrpcWorker, task: recording.Recorder
-) -> None:
-    task.answer = interfaces.WorkerStatus(1, (), protocol_version=99)
-    with pytest.raises(errors.FailedPreconditionError, match=r"speaks version 99 .* same release"):
-        worker.get_status()
-
-
-def test_a_part_arrives_as_it_was_sent(
-    worker: remote_worker.GrpcWorker, task: recording.Recorder
-) -> None:
-    task.answer = 12
-    master = interfaces.Incarnation("/job:worker/replica:0/task:0", 2**63 + 5)
-    assert worker.register_graph("s", PART, master, registration=3, is_isolated=True) == 12
-    assert worker.register_graph("t", PART) == 12
-    assert task.asked == [
-        ("register", "s", PART, master, 3, True),
-        ("register", "t", PART, None, 0, False),
-    ]
-
-
-@pytest.mark.parametrize("size", [1, intake.LARGE_BYTES], ids=["small", "large"])
-def test_a_part_that_is_registered_too_late_is_deregistered(
-    worker: remote_worker.GrpcWorker, task: recording.Recorder, eventually: Any, size: int
-) -> None:
-    """Its master has given up, and would never deregister the part."""
-    task.answer = 12
-    task.gate = threading.Event()
-    part = dataclasses.replace(PART, nodes=(node.Node("x", "NoOp", attrs={"_a": b"b" * size}),))
-    with pytest.raises(errors.DeadlineExceededError, match="RegisterGraph: no answer from"):
-        worker.register_graph("s", part, deadline=time.monotonic(), registration=3)
-    task.gate.set()
-    eventually(lambda: task.asked[1:] == [("deregister", "s", 3)])
-
-
-def test_the_other_worker_calls_arrive_as_they_were_sent(
-    worker: remote_worker.GrpcWorker, task: recording.Recorder
-) -> None:
-    worker.deregister_graph("s")
-    worker.deregister_graph("s", [7, 8])
-    worker.cleanup_all([])
-    task.answer = doors.Offer("tcp", "4711", b"\x00token\xff")
-    assert worker.connect("/job:worker", 2**63 + 5, ("tcp", "memory")) == task.answer
-    assert task.asked == [
-        ("deregister", "s"),
-        ("deregister", "s", 7, 8),
-        ("cleanup", []),
-        ("connect", "/job:worker", 2**63 + 5, ("tcp", "memory")),
-    ]
-
-
 @pytest.mark.parametrize("code", range(1, 17))
 def test_every_error_keeps_its_class_on_the_way(
     master: remote_master.GrpcMaster,
@@ -453,101 +391,6 @@ def test_an_address_without_a_server_is_unavailable_at_once() -> None:
     unreachable = remote_worker.GrpcWorker("127.0.0.1:1")
     with pytest.raises(errors.UnavailableError, match=r"From 127\.0\.0\.1:1: "):
         unreachable.get_status()
-    unreachable.close()
-
-
-def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
-    settings = config.SessionConfig(operation_timeout_ms=300)
-    unreachable = remote_master.GrpcMaster("grpc://127.0.0.1:1")
-    late = (
-        r"CreateSession: no answer from 127\.0\.0\.1:1 within 0\.3 s\. From 127\.0\.0\.1:1: .*"
-        "Connection refused"
-    )
-    with pytest.raises(errors.DeadlineExceededError, match=late):
-        unreachable.create_session((), settings)
-    unreachable.close()
-
-
-def test_a_session_warns_while_its_master_does_not_answer(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, eventually: Any
-) -> None:
-    monkeypatch.setattr(remote_master, "_COMPLAIN_S", 0.001)
-    cancellation = cancellations.Cancellation()
-    unreachable = remote_master.GrpcMaster("grpc://127.0.0.1:1")
-    with futures.ThreadPoolExecutor(1) as callers, caplog.at_level(logging.WARNING, "capstan"):
-        create = unreachable.create_session
-        creation = callers.submit(create, (), config.SessionConfig(), cancellation)
-        waits = "CreateSession still waiting for response from master: 127.0.0.1:1. From 127.0."
-        eventually(lambda: any(line.startswith(waits) for line in caplog.messages))
-        cancellation.cancel()
-        with pytest.raises(errors.CancelledError):
-            creation.result(50)
-    unreachable.close()
-
-
-@pytest.mark.parametrize(
-    "greeting, probe_s, trouble",
-    [
-        (b"SSH-2.0-OpenSSH_9.2\r\n", 50.0, "is probably not a task of Capstan, but for example a"),
-        (b"", 0.3, "Check that a server runs at this address"),
-    ],
-)
-def test_a_session_says_what_answers_at_the_address_of_its_master(
-    greeting: bytes, probe_s: float, trouble: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calls, "_PROBE_S", probe_s)
-    with socket.create_server(("127.0.0.1", 0)) as foreign, contextlib.ExitStack() as accepted:
-
-        def greet() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    accepted.enter_context(foreign.accept()[0]).sendall(greeting)
-
-        threading.Thread(target=greet, daemon=True).start()
-        master = remote_master.GrpcMaster(f"grpc://127.0.0.1:{foreign.getsockname()[1]}")
-        with pytest.raises(errors.DeadlineExceededError, match=trouble):
-            master.create_session((), config.SessionConfig(operation_timeout_ms=300))
-        master.close()
-        foreign.shutdown(socket.SHUT_RDWR)
-
-
-def test_a_session_says_that_its_master_runs_and_waits(
-    master: remote_master.GrpcMaster, task: recording.Recorder
-) -> None:
-    task.gate = threading.Event()
-    try:
-        with pytest.raises(errors.DeadlineExceededError, match="A server runs at this address"):
-            master.create_session((), config.SessionConfig(operation_timeout_ms=300))
-    finally:
-        task.gate.set()
-
-
-def test_a_cancelled_creation_of_a_session_ends_on_both_sides(
-    master: remote_master.GrpcMaster, task: recording.Recorder, eventually: Any
-) -> None:
-    task.gate = threading.Event()
-    cancellation = cancellations.Cancellation()
-    with futures.ThreadPoolExecutor(1) as callers:
-        creation = callers.submit(master.create_session, (), config.SessionConfig(), cancellation)
-        eventually(lambda: task.cancellation)
-        assert task.cancellation is not None
-        assert not task.cancellation.is_cancelled
-        cancellation.cancel()
-        with pytest.raises(errors.CancelledError):
-            creation.result(50)
-        eventually(lambda: task.cancellation and task.cancellation.is_cancelled)
-    task.answer = "late"
-    task.gate.set()
-    # The server closes the session, because its client did not get the handle.
-    eventually(lambda: ("close", "late") in task.asked)
-
-
-def test_a_creation_that_was_cancelled_before_it_began_ends_at_once() -> None:
-    cancellation = cancellations.Cancellation()
-    cancellation.cancel()
-    unreachable = remote_master.GrpcMaster("grpc://127.0.0.1:1")
-    with pytest.raises(errors.CancelledError):
-        unreachable.create_session((), config.SessionConfig(), cancellation)
     unreachable.close()
 
 
