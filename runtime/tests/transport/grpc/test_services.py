@@ -16,7 +16,6 @@ import recording
 
 from capstan import errors
 from capstan.core import config, dtypes, function, node, tensor_proto
-from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 from capstan.transport import certificates, interfaces
 from capstan.transport.grpc import (
@@ -29,10 +28,6 @@ from capstan.transport.grpc import (
     wire,
 )
 
-NODES = (
-    node.Node("x", "Placeholder", attrs={"dtype": dtypes.float32}),
-    node.Node("y", "Neg", (node.Edge("x"),), control=("x",), device="/job:ps", attrs={"_a": b"b"}),
-)
 FUNCTIONS = tuple(
     function.Function(
         name,
@@ -44,19 +39,6 @@ FUNCTIONS = tuple(
     )
     for name in ("first", "second")
 )
-DEVICES = (interfaces.Device("/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1 << 28, 2**63 + 5),)
-EDGES = tuple(node.Edge("n", index) for index in range(4))
-PART = parts.Part(
-    task="/job:ps/replica:0/task:0",
-    nodes=NODES,
-    legs={"x": 0, "y": 2},
-    incoming=(parts.Message(3, "/job:a", "/job:ps", 1, (node.Edge("x", 0), node.Edge("z", 7))),),
-    outgoing=(parts.Message(4, "/job:ps", "/job:a", 2),),
-    feeds=(node.Edge("x"),),
-    fetches=(node.Edge("y"), node.Edge("y")),
-    tensor_shapes={EDGES[0]: None, EDGES[1]: (), EDGES[2]: (None, 3, 0)},
-    tensor_dtypes={EDGES[1]: dtypes.float32, EDGES[2]: dtypes.string, EDGES[3]: dtypes.bfloat16},
-)
 
 
 def test_sessions_are_created_extended_and_closed(
@@ -64,15 +46,15 @@ def test_sessions_are_created_extended_and_closed(
 ) -> None:
     settings = config.SessionConfig(allow_soft_placement=True, device_filters=("/job:ps",))
     task.answer = "00ff"
-    assert master.create_session(NODES, settings, functions=FUNCTIONS) == "00ff"
+    assert master.create_session(recording.NODES, settings, functions=FUNCTIONS) == "00ff"
     task.answer = 4
-    assert master.extend_session("00ff", NODES[1:], 3, FUNCTIONS[1:]) == 4
+    assert master.extend_session("00ff", recording.NODES[1:], 3, FUNCTIONS[1:]) == 4
     task.answer = None
     master.close_session("00ff")
     master.reset(["a", "b"], ["/job:ps"])
     assert task.asked == [
-        ("create", NODES, settings, *FUNCTIONS),
-        ("extend", "00ff", NODES[1:], 3, *FUNCTIONS[1:]),
+        ("create", recording.NODES, settings, *FUNCTIONS),
+        ("extend", "00ff", recording.NODES[1:], 3, *FUNCTIONS[1:]),
         ("close", "00ff"),
         ("reset", ["a", "b"], ["/job:ps"]),
     ]
@@ -222,8 +204,8 @@ def test_a_large_request_ends_when_its_client_closes(
 
 
 def test_devices_are_listed(master: remote_master.GrpcMaster, task: recording.Recorder) -> None:
-    task.answer = DEVICES
-    assert master.list_devices("h") == DEVICES
+    task.answer = recording.DEVICES
+    assert master.list_devices("h") == recording.DEVICES
 
 
 def test_a_list_of_devices_is_cancelled_by_its_caller(
@@ -232,7 +214,7 @@ def test_a_list_of_devices_is_cancelled_by_its_caller(
     aside: futures.Executor,
     eventually: Any,
 ) -> None:
-    task.answer, task.gate = DEVICES, threading.Event()
+    task.answer, task.gate = recording.DEVICES, threading.Event()
     cancellation = cancellations.Cancellation()
     listing = aside.submit(master.list_devices, "", cancellation)
     eventually(lambda: task.cancellation)
@@ -251,8 +233,8 @@ def test_every_error_keeps_its_class_on_the_way(
 ) -> None:
     task.answer = errors.from_code(code, "why: ü {{node y}}")
     for call in (
-        lambda: worker.register_graph("s", PART),
-        lambda: master.extend_session("h", NODES, 0),
+        lambda: worker.register_graph("s", recording.PART),
+        lambda: master.extend_session("h", recording.NODES, 0),
         lambda: master.run_step("h", {}, [], ["y"], interfaces.StepOptions()),
     ):
         with pytest.raises(type(task.answer), match=r"why: ü \{\{node y\}\}$"):
@@ -264,7 +246,7 @@ def test_a_long_message_keeps_its_beginning(
 ) -> None:
     task.answer = errors.NotFoundError(None, None, "No kernel" + "ü" * 100_000)
     with pytest.raises(errors.NotFoundError, match=r"^No kernelü+ \.\.\.$"):
-        worker.register_graph("s", PART)
+        worker.register_graph("s", recording.PART)
 
 
 def test_the_error_of_a_step_is_in_its_response(address: str, task: recording.Recorder) -> None:

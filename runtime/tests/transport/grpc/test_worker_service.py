@@ -9,37 +9,18 @@ import pytest
 import recording
 
 from capstan import errors
-from capstan.core import dtypes, node
-from capstan.partition import parts
+from capstan.core import node
 from capstan.transport import doors, interfaces
 from capstan.transport.grpc import (
     intake,
     remote_worker,
 )
 
-NODES = (
-    node.Node("x", "Placeholder", attrs={"dtype": dtypes.float32}),
-    node.Node("y", "Neg", (node.Edge("x"),), control=("x",), device="/job:ps", attrs={"_a": b"b"}),
-)
-DEVICES = (interfaces.Device("/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1 << 28, 2**63 + 5),)
-EDGES = tuple(node.Edge("n", index) for index in range(4))
-PART = parts.Part(
-    task="/job:ps/replica:0/task:0",
-    nodes=NODES,
-    legs={"x": 0, "y": 2},
-    incoming=(parts.Message(3, "/job:a", "/job:ps", 1, (node.Edge("x", 0), node.Edge("z", 7))),),
-    outgoing=(parts.Message(4, "/job:ps", "/job:a", 2),),
-    feeds=(node.Edge("x"),),
-    fetches=(node.Edge("y"), node.Edge("y")),
-    tensor_shapes={EDGES[0]: None, EDGES[1]: (), EDGES[2]: (None, 3, 0)},
-    tensor_dtypes={EDGES[1]: dtypes.float32, EDGES[2]: dtypes.string, EDGES[3]: dtypes.bfloat16},
-)
-
 
 def test_a_worker_reports_its_identity(
     worker: remote_worker.GrpcWorker, task: recording.Recorder
 ) -> None:
-    task.answer = interfaces.WorkerStatus(2**63 + 5, DEVICES)
+    task.answer = interfaces.WorkerStatus(2**63 + 5, recording.DEVICES)
     assert worker.get_status() == task.answer
 
 
@@ -56,11 +37,13 @@ def test_a_part_arrives_as_it_was_sent(
 ) -> None:
     task.answer = 12
     master = interfaces.Incarnation("/job:worker/replica:0/task:0", 2**63 + 5)
-    assert worker.register_graph("s", PART, master, registration=3, is_isolated=True) == 12
-    assert worker.register_graph("t", PART) == 12
+    assert (
+        worker.register_graph("s", recording.PART, master, registration=3, is_isolated=True) == 12
+    )
+    assert worker.register_graph("t", recording.PART) == 12
     assert task.asked == [
-        ("register", "s", PART, master, 3, True),
-        ("register", "t", PART, None, 0, False),
+        ("register", "s", recording.PART, master, 3, True),
+        ("register", "t", recording.PART, None, 0, False),
     ]
 
 
@@ -71,7 +54,9 @@ def test_a_part_that_is_registered_too_late_is_deregistered(
     """Its master has given up, and would never deregister the part."""
     task.answer = 12
     task.gate = threading.Event()
-    part = dataclasses.replace(PART, nodes=(node.Node("x", "NoOp", attrs={"_a": b"b" * size}),))
+    part = dataclasses.replace(
+        recording.PART, nodes=(node.Node("x", "NoOp", attrs={"_a": b"b" * size}),)
+    )
     with pytest.raises(errors.DeadlineExceededError, match="RegisterGraph: no answer from"):
         worker.register_graph("s", part, deadline=time.monotonic(), registration=3)
     task.gate.set()
