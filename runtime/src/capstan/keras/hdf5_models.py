@@ -21,7 +21,7 @@ def opened(path: Any) -> AbstractContextManager[Any]:
     """Return the block that reads a file. A file that is open already stays open.
 
     Raises:
-        OSError: it is no HDF5 file.
+        OSError: it is not an HDF5 file.
         ImportError: h5py is not installed.
     """
     h5py = hdf5_weights.module("load_model")

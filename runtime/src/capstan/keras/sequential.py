@@ -50,7 +50,7 @@ class Sequential(network.Model):
         """Append a layer, or begin with a tensor of `tf.keras.Input`.
 
         Raises:
-            TypeError: `layer` is no layer.
+            TypeError: `layer` is not a layer.
             ValueError: the model knows its inputs, and another of its layers has the same name.
         """
         if isinstance(layer, graphs.Tensor) and layer in context.of().nodes:

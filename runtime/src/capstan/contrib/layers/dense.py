@@ -37,7 +37,7 @@ def fully_connected(
     With `normalizer_fn`, such as `batch_norm`, there are no biases.
 
     Raises:
-        ValueError: `num_outputs` is no integer.
+        ValueError: `num_outputs` is not an integer.
     """
     try:
         units = num_outputs.__index__()

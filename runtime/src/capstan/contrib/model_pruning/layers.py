@@ -109,7 +109,7 @@ def masked_fully_connected(
     With `normalizer_fn`, such as `batch_norm`, there are no biases.
 
     Raises:
-        ValueError: `num_outputs` is no integer.
+        ValueError: `num_outputs` is not an integer.
     """
     if not isinstance(num_outputs, int):
         raise ValueError(  # noqa: TRY004 - TensorFlow's kind of error

@@ -191,7 +191,7 @@ class RepeatVector(built_in.BuiltIn):
 class Lambda(built_in.BuiltIn):
     """Applies a function of the inputs, and of `mask` and `training` if it takes them.
 
-    The variables that the function makes are no parts of the layer.
+    The variables that the function makes are not parts of the layer.
     """
 
     def __init__(

@@ -106,7 +106,7 @@ class SavedModelLoader:
         """Restore the variables, if there are any in `import_scope`. Blocks.
 
         Raises:
-            ValueError: there are variables, but `saver` is no Saver.
+            ValueError: there are variables, but `saver` is not a Saver.
         """
         with sess.graph.as_default():
             if saver is None and not variable_collections.all_saveable_objects(import_scope):
