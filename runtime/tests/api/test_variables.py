@@ -216,5 +216,5 @@ def test_references_of_tensors_and_variables_are_keys() -> None:
             assert {reference: "found"}[each.experimental_ref()] == "found"
             assert repr(reference) == f"<Reference wrapping {each!r}>"
         assert x.experimental_ref() != y.experimental_ref()
-        with pytest.raises(TypeError, match="is no reference"):
+        with pytest.raises(TypeError, match="is not a reference"):
             assert x.experimental_ref() == x
