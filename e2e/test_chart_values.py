@@ -18,7 +18,6 @@ Json = dict[str, Any]
 Objects = Mapping[tuple[str, str], Json]
 
 NAME = "capstan-operator"
-OFF = {"enabled": False}
 MONITORING = {
     "metrics__serviceMonitor__enabled": True,
     "metrics__rules__enabled": True,

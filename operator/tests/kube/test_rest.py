@@ -170,7 +170,10 @@ def test_a_deletion_uses_the_pod_s_grace_period_unless_one_is_given(tmp_path: Pa
 
 
 def test_deleting_an_object_that_is_gone_succeeds(tmp_path: Path) -> None:
-    run(tmp_path, lambda _: refusal(404, "NotFound"), lambda api: api.delete(POD, uid="u"))
+    _, (asked,) = run(
+        tmp_path, lambda _: refusal(404, "NotFound"), lambda api: api.delete(POD, uid="u")
+    )
+    assert asked.method == "DELETE"
 
 
 @pytest.mark.parametrize("after", [refusal(404, "NotFound"), {"metadata": {"uid": "another"}}])
@@ -180,7 +183,8 @@ def test_a_deletion_succeeds_if_another_object_has_the_name(tmp_path: Path, afte
             return refusal(409, "Conflict", "the UID in the precondition (u) does not match")
         return after if isinstance(after, web.StreamResponse) else web.json_response(after)
 
-    run(tmp_path, answer, lambda api: api.delete(POD, uid="u"))
+    _, asked = run(tmp_path, answer, lambda api: api.delete(POD, uid="u"))
+    assert [request.method for request in asked] == ["DELETE", "GET"]
 
 
 def test_a_deletion_that_conflicts_for_another_reason_fails(tmp_path: Path) -> None:

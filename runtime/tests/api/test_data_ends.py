@@ -19,12 +19,6 @@ Dataset = tf.data.Dataset
 SOON = tf.RunOptions(timeout_in_ms=50)
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
-
-
 def begun(session: Any, dataset: Any) -> Any:
     """Return the next element of an iterator that has begun."""
     iterator = dataset.make_initializable_iterator()

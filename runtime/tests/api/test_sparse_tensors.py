@@ -1,6 +1,5 @@
 """Sparse tensors are built, fed and fetched as in TensorFlow."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,6 @@ import pytest
 import capstan as tf
 
 VALUE = tf.SparseTensorValue(np.array([[0, 1], [2, 0]]), np.float32([1.5, 2.5]), np.array([3, 2]))
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def check(found: tf.SparseTensorValue) -> None:

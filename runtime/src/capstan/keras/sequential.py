@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, context, layer_order, model_configs, network
+from capstan.keras import base_layer, context, functional, layer_order, model_configs, network
 from capstan.keras import inputs as input_layers
 
 
@@ -64,7 +64,7 @@ class Sequential(network.Model):
         """Append a layer, or begin with a tensor of `tf.keras.Input`.
 
         Raises:
-            TypeError: `layer` is no layer.
+            TypeError: `layer` is not a layer.
             ValueError: the model knows its inputs, and another of its layers has the same name.
         """
         if isinstance(layer, graphs.Tensor) and layer in context.of().nodes:
@@ -102,7 +102,7 @@ class Sequential(network.Model):
         self.outputs = self._ends[-1:] or None
         self.built = self.outputs is not None
         if self._added and self.outputs:
-            function = network.Function(context.of(), self.inputs, self.outputs[0])
+            function = functional.Function(context.of(), self.inputs, self.outputs[0])
             function.extend(context.of(), self._added)
             self._with_added = function
 

@@ -10,7 +10,8 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.resources import dataset, dataset_sources
-from capstan.resources.dataset import Block, Element, Run
+from capstan.resources.dataset import Block, Element
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,8 @@ import numpy as np
 
 from capstan import errors
 from capstan.resources import dataset, dataset_ends
-from capstan.resources.dataset import Block, Captured, Dataset, Element, Run
+from capstan.resources.dataset import Block, Captured, Dataset, Element
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,8 @@ import numpy as np
 
 from capstan import errors
 from capstan.resources import dataset, dataset_ends, dataset_functions, dataset_windows, elements
-from capstan.resources.dataset import Captured, Element, Run
+from capstan.resources.dataset import Captured, Element
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

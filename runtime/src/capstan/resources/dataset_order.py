@@ -10,7 +10,8 @@ from typing import Any
 
 from capstan import errors
 from capstan.resources import dataset, dataset_ends
-from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
+from capstan.resources.dataset import Block, Dataset, Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from capstan.resources import dataset, dataset_ends, elements
-from capstan.resources.dataset import Element, Run, Spec
+from capstan.resources.dataset import Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
