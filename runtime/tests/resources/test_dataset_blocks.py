@@ -92,10 +92,13 @@ def record_file(path: pathlib.Path, words: list[bytes]) -> None:
     path.write_bytes(b"".join(map(tfrecord.encode, words)))
 
 
+def records(compression: str, name: str) -> Any:
+    return dataset_files.records(compression, tfrecord.find, name)
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 @pytest.mark.parametrize(
-    ("write", "read"),
-    [(text_file, dataset_files.lines), (record_file, dataset_files.records)],
+    ("write", "read"), [(text_file, dataset_files.lines), (record_file, records)]
 )
 def test_records_are_the_same_in_blocks(
     write: Callable[[pathlib.Path, list[bytes]], None],
@@ -126,7 +129,9 @@ def test_the_records_before_a_damaged_one_come_before_the_error(
     (tmp_path / "damaged").write_bytes(content)
     record_file(tmp_path / "next", [b"d"])
     names = tuple(str(tmp_path / name).encode() for name in ("damaged", "next"))
-    plan = dataset_files.Files(TEXTS, names, lambda name: dataset_files.records("", name))
+    plan = dataset_files.Files(
+        TEXTS, names, lambda name: dataset_files.records("", tfrecord.find, name)
+    )
     expected = [(b"a",), (b"b",), "corrupted record at 46", (b"d",)]
     assert all_of(plan.start(dataset_run.Run())) == expected
     assert rows_of(plan.blocks(dataset_run.Run(), size)) == expected

@@ -6,7 +6,7 @@ data. Numbers are little-endian.
 
 import struct
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 from capstan import errors
 from capstan.core import crc32c
@@ -15,14 +15,27 @@ _LENGTH = struct.Struct("<Q")
 _CHECKSUM = struct.Struct("<I")
 HEADER_SIZE = _LENGTH.size + _CHECKSUM.size
 FOOTER_SIZE = _CHECKSUM.size
+_WORD: Final = 0xFFFFFFFF
 
 Read = Callable[[int], bytes]
 """Returns the next bytes of a file: as many as asked for, or fewer at the end of the file."""
 
-_WORD: Final = 0xFFFFFFFF
+_CHUNK: Final = 1 << 18
+"""The bytes that are read at once."""
 
-_MOST_HEADERS: Final = 4096
-"""The number of headers that a reader remembers. Many records of a file have the same length."""
+
+class Found(NamedTuple):
+    """The records at the beginning of some bytes.
+
+    `size` is the number of bytes of these records. If not `is_whole`, the next one is damaged.
+    """
+
+    records: list[bytes]
+    size: int
+    is_whole: bool
+
+
+Find = Callable[[bytes], Found]
 
 
 def encode(record: bytes) -> bytes:
@@ -36,47 +49,77 @@ def encode(record: bytes) -> bytes:
     return b"".join((header, record, _CHECKSUM.pack(crc32c.masked(record))))
 
 
-def records(source: Read) -> Iterator[bytes]:
+def find(data: bytes) -> Found:
+    """Return the complete records at the beginning of `data`."""
+    import google_crc32c
+
+    extend, checksum_at = google_crc32c.extend, _CHECKSUM.unpack_from
+    found: list[bytes] = []
+    lengths: dict[bytes, int] = {}  # Many records have the same length.
+    at, last = 0, len(data) - HEADER_SIZE - FOOTER_SIZE
+    while at <= last:
+        start = at + HEADER_SIZE
+        header = data[at:start]
+        length = lengths.get(header)
+        if length is None:
+            length = lengths[header] = _length(header)
+            if length < 0:
+                return Found(found, at, False)
+        if length > last - at:
+            break
+        record = data[start : start + length]
+        # A call of `crc32c.masked` for each record would take as long as the rest.
+        crc = extend(0, record)
+        if ((crc >> 15 | crc << 17) + crc32c.DELTA) & _WORD != checksum_at(data, start + length)[0]:
+            return Found(found, at, False)
+        found.append(record)
+        at = start + length + FOOTER_SIZE
+    return Found(found, at, True)
+
+
+def records(source: Read, find: Find = find) -> Iterator[bytes]:
     """Yield the data of each record of a file, which `source` reads from its beginning.
+
+    `find` does what the function `find` does.
 
     Raises:
         DataLossError: a record is truncated, or a checksum is wrong. The message has the position.
     """
-    import google_crc32c
-
-    offset = 0
-    lengths: dict[bytes, int] = {}
-    extend, checksum_at = google_crc32c.extend, _CHECKSUM.unpack_from
-    header = source(HEADER_SIZE)
-    while header:
-        length = lengths.get(header)
-        if length is None:
-            length = _length(header, offset)
-            if len(lengths) < _MOST_HEADERS:
-                lengths[header] = length
+    data, offset = source(_CHUNK), 0
+    while data:
+        found = find(data)
+        yield from found.records
+        data, offset = data[found.size :], offset + found.size
+        missing = _missing(data, offset)
+        if not found.is_whole:
+            raise _corrupted(offset + HEADER_SIZE)
         try:
-            # One call reads the record and the header of the next one.
-            body = source(length + FOOTER_SIZE + HEADER_SIZE)
+            more = source(max(missing, _CHUNK))
         except (MemoryError, OverflowError):
             raise _truncated(offset) from None
-        end = length + FOOTER_SIZE
-        if len(body) < end:
+        if data and len(more) < missing:
             raise _truncated(offset)
-        data = body[:length]
-        # A call of `crc32c.masked` for each record would take as long as the rest.
-        crc = extend(0, data)
-        if ((crc >> 15 | crc << 17) + crc32c.DELTA) & _WORD != checksum_at(body, length)[0]:
-            raise _corrupted(offset + HEADER_SIZE)
-        yield data
-        offset += HEADER_SIZE + end
-        header = body[end:]
+        data += more
 
 
-def _length(header: bytes, offset: int) -> int:
-    if len(header) < HEADER_SIZE:
-        raise _truncated(offset)
-    if crc32c.masked(header[: _LENGTH.size]) != _CHECKSUM.unpack_from(header, _LENGTH.size)[0]:
+def _missing(data: bytes, offset: int) -> int:
+    """Return how many bytes the first record lacks, or its header if that is not complete.
+
+    Raises:
+        DataLossError: the checksum of its length is wrong.
+    """
+    if len(data) < HEADER_SIZE:
+        return HEADER_SIZE - len(data)
+    length = _length(data[:HEADER_SIZE])
+    if length < 0:
         raise _corrupted(offset)
+    return HEADER_SIZE + length + FOOTER_SIZE - len(data)
+
+
+def _length(header: bytes) -> int:
+    """Return the length in a header, or -1 if its checksum is wrong."""
+    if crc32c.masked(header[: _LENGTH.size]) != _CHECKSUM.unpack_from(header, _LENGTH.size)[0]:
+        return -1
     length: int = _LENGTH.unpack_from(header)[0]
     return length
 

@@ -15,6 +15,7 @@ from capstan.resources import (
     dataset_sql,
     dataset_windows,
     elements,
+    record_finder,
     variant,
 )
 from capstan.resources.dataset import Dataset, Spec
@@ -51,7 +52,7 @@ def names_in(filenames: Any) -> tuple[bytes, ...]:
 
 def _files(node: NodeContext) -> Function:
     """Return the kernel of the datasets that read the lines or the records of files."""
-    kind = node.op
+    kind, find = node.op, record_finder.Finder()
 
     def read(filenames: Any, *inputs: Any) -> Any:
         numbers = [rejection.number(value, "bytes") for value in inputs if value.dtype != object]
@@ -60,7 +61,7 @@ def _files(node: NodeContext) -> Function:
         if kind == "TextLineDataset":
             open_file = functools.partial(dataset_files.lines, compression)
         elif kind == "TFRecordDataset":
-            open_file = functools.partial(dataset_files.records, compression)
+            open_file = functools.partial(dataset_files.records, compression, find)
         else:
             header, record, footer = numbers[:3]
             if record <= 0:
@@ -98,12 +99,14 @@ def _matching(_: NodeContext) -> Function:
 
 
 def _records(_: NodeContext) -> Function:
+    find = record_finder.Finder()
+
     def read(filenames: Any, compression: Any, buffer_size: Any, offsets: Any) -> Any:
         names = names_in(filenames)
         starts: list[int] = np.asarray(offsets).reshape(-1).tolist() or [0] * len(names)
         if len(starts) != len(names):
             raise invalid("filenames and byte_offsets must have same size")
-        open_file = functools.partial(dataset_files.records, compression_in(compression))
+        open_file = functools.partial(dataset_files.records, compression_in(compression), find)
         if not any(starts):
             return variant.scalar(dataset_files.Files(_STRINGS, names, open_file))
         parts: list[Dataset] = [

@@ -67,7 +67,7 @@ class FileCache(dataset.Unary):
 class _Read(Iterator[Element]):
     def __init__(self, plan: FileCache, run: Run) -> None:
         self._plan = plan
-        file, self._records = dataset_files.records("", plan.name)
+        file, self._records = dataset_files.records("", tfrecord.find, plan.name)
         self._close = run.close_with(self, file.close)
 
     def __next__(self) -> Element:

@@ -112,12 +112,14 @@ def lines(compression: str, name: str) -> tuple[BinaryIO, Iterator[bytes]]:
     return file, map(record_files.stripped, iter(file.readline, b""))
 
 
-def records(compression: str, name: str, offset: int = 0) -> tuple[BinaryIO, Iterator[bytes]]:
+def records(
+    compression: str, find: tfrecord.Find, name: str, offset: int = 0
+) -> tuple[BinaryIO, Iterator[bytes]]:
     """Open a TFRecord file, `offset` bytes after its beginning."""
     file = record_files.opened(name, compression)
     if offset:
         file.seek(offset)
-    return file, tfrecord.records(file.read)
+    return file, tfrecord.records(file.read, find)
 
 
 def fixed(
