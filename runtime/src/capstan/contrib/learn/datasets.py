@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from capstan.api import file_io
+from capstan.api import file_io, mnist_data
 from capstan.api.absent import absent
 from capstan.core import public
-from capstan.examples.tutorials.mnist import input_data
 
-load_mnist = input_data.load_mnist
-read_data_sets = input_data.read_data_sets
-DataSet = input_data.DataSet
+load_mnist = mnist_data.load_mnist
+read_data_sets = mnist_data.read_data_sets
+DataSet = mnist_data.DataSet
 
 
 class Dataset(NamedTuple):
