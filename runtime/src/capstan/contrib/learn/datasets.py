@@ -39,7 +39,7 @@ def load_csv_with_header(
     """Return the data set of a CSV file whose first line starts with its rows and columns.
 
     Raises:
-        ValueError: a value is no number, or the file has not as many rows as its first line says.
+        ValueError: a value is not a number, or the number of rows is not that of the first line.
     """
     with file_io.GFile(filename) as file:
         rows = csv.reader(file)
@@ -59,7 +59,7 @@ def load_csv_without_header(
     """Return the data set of a CSV file of rows only.
 
     Raises:
-        ValueError: a value is no number.
+        ValueError: a value is not a number.
     """
     with file_io.GFile(filename) as file:
         return _dataset(csv.reader(file), target_dtype, features_dtype, target_column)
