@@ -57,6 +57,25 @@ def test_the_faults_of_all_templates_are_reported_at_once_and_nothing_is_created
     asyncio.run(scenario())
 
 
+def test_a_refusal_names_no_pod_that_never_existed(tmp_path: Path) -> None:
+    """The API server makes up another name for each dry run. The status would change each time."""
+
+    async def scenario() -> None:
+        async with setting(tmp_path) as here:
+            for made_up in ("2tmdh", "v825t"):
+                refused = f'Pod "digits-ps-{made_up}" is invalid: digits-ps-one: no such field'
+                here.wrong["ps"] = refusal(422, "Invalid", refused)
+                here.now += timedelta(hours=1)
+                found = await here.preparations.obstacle(make_job(), started=False)
+                assert found is not None
+                assert found.message == (
+                    'spec.replicaSpecs.ps.template: Pod "digits-ps-0" is invalid: digits-ps-one:'
+                    " no such field"
+                )
+
+    asyncio.run(scenario())
+
+
 @pytest.mark.parametrize("status", [409, 429, 500, 503])
 def test_a_dry_run_without_an_answer_ends_the_pass(status: int, tmp_path: Path) -> None:
     async def scenario() -> None:

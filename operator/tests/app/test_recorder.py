@@ -98,7 +98,7 @@ def test_the_oldest_news_is_lost_if_too_much_is_waiting(
     telling(lambda _: web.json_response({}), tmp_path, scenario)
 
 
-def test_a_job_that_flaps_does_not_flood_the_api_server_with_events() -> None:
+def test_a_job_that_flaps_or_is_refused_does_not_flood_the_api_server_with_events() -> None:
     budget = EventBudget()
 
     def posted(reason: str, kind: NewsType, times: int, now: datetime, job: str = "a") -> int:
@@ -110,6 +110,8 @@ def test_a_job_that_flaps_does_not_flood_the_api_server_with_events() -> None:
     assert posted("Running", NewsType.NORMAL, 100, NOW, job="b") == 10
     assert posted("Scaled", NewsType.NORMAL, 100, NOW) == 10
     assert posted("Restarting", NewsType.WARNING, 100, NOW) == 100
+    assert posted("NameConflict", NewsType.WARNING, 100, NOW) == 10
+    assert posted("CreateFailed", NewsType.WARNING, 100, NOW) == 10
     assert posted("Running", NewsType.NORMAL, 100, NOW + timedelta(minutes=12)) == 2
     assert posted("Running", NewsType.NORMAL, 100, NOW + timedelta(hours=9)) == 10
     assert posted("Running", NewsType.NORMAL, 100, NOW) == 0, "the clock was set back"

@@ -1,13 +1,15 @@
 """How many Events of one kind a job may post, as Kubernetes' own controllers limit theirs.
 
-A task that becomes ready and unready all the time would otherwise post an Event each time. Warnings
-have no limit here, because limits and growing pauses bound what they report.
+A task that becomes ready and unready all the time would otherwise post an Event each time. A start
+that is refused, for each of hundreds of tasks, is tried for ever. Other warnings have no limit
+here, because the limits of the job bound what they report.
 """
 
 from datetime import datetime, timedelta
 
 from capstan_operator.api.names import Uid
 from capstan_operator.reconcile.actions import Announce, NewsType
+from capstan_operator.reconcile.policies.failure import REFUSED
 
 AT_ONCE = 10
 """The most Events of one job with one reason that are posted without a pause."""
@@ -25,7 +27,7 @@ class EventBudget:
 
     def allows(self, job: Uid, news: Announce, now: datetime) -> bool:
         """Spend one Event, and return True. Return False if the budget is used up."""
-        if news.type is NewsType.WARNING:
+        if news.type is NewsType.WARNING and news.reason not in REFUSED:
             return True
         key = job, news.reason
         spent = self._left_over(key, now)
