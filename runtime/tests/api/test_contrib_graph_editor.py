@@ -108,6 +108,11 @@ def test_views_have_inputs_outputs_and_tensors_that_pass(sample: Sample) -> None
     assert names(view.inputs) == ["c", "d", "a", "b"]
     assert names(view.outputs) == ["f", "g", "b"]
     assert names(view.passthroughs) == ["b"]
+    assert view.is_passthrough(sample.b)
+    assert not view.is_passthrough(sample.f)
+    assert view.find_op_by_name("foo/bar/f") is sample.f.op
+    with pytest.raises(ValueError, match="nothing not in subgraph"):
+        view.find_op_by_name("nothing")
     assert names(view.connected_inputs) == ["c", "d", "a"]
     assert names(view.consumers()) == ["h", "c"]
     assert str(view).splitlines()[1:4] == ["** ops[2]:", "  foo/bar/f", "  foo/bar/g"]

@@ -1,6 +1,6 @@
 """`AutoShardDataset` divides the files that a dataset reads, and else its elements."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,12 +56,6 @@ def names(tmp_path: Path) -> list[str]:
     for place, path in enumerate(found):
         path.write_text("".join(f"{place} {line}\n" for line in range(3)))
     return [str(path) for path in found]
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def lines_of(dataset: Any, workers: int, index: int, policy: int = 0) -> list[str]:

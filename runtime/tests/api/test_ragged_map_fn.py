@@ -1,6 +1,5 @@
 """`map_fn` calls a function for each row of a ragged tensor."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,6 @@ from capstan.python.ops.ragged import ragged_map_ops, ragged_tensor
 
 ROWS = [[1, 2, 3], [], [4], [5, 6]]
 NESTED = [[[1], [2, 3]], [], [[], [4, 5, 6]]]
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def value(given: Any) -> Any:

@@ -1,18 +1,11 @@
 """`Variable` of the module python/ops/variables.py is the class of all variables."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import capstan as tf
 from capstan.python.ops import resource_variable_ops, variables
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def test_the_names_of_the_module_are_different_classes() -> None:

@@ -1,18 +1,11 @@
 """The thread pools of a session: ConfigProto.session_inter_op_thread_pool and RunOptions."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import capstan as tf
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def settings(*counts: int, **others: Any) -> Any:

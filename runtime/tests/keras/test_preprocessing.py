@@ -41,6 +41,13 @@ def test_a_model_trains_with_batches_of_changed_images() -> None:
     )
 
 
+def test_texts_become_rows_of_counts() -> None:
+    words = tf.keras.preprocessing.text.Tokenizer(4)
+    words.fit_on_texts(["a a a b b c", "d"])
+    rows = words.texts_to_matrix(["a b a d", ""], mode="count")
+    np.testing.assert_array_equal(rows, [[0, 2, 1, 0], [0, 0, 0, 0]])
+
+
 def test_fit_takes_a_sequence_and_ends_its_epochs() -> None:
     class Pairs(tf.keras.utils.Sequence):
         epochs = 0

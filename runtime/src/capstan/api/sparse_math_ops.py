@@ -164,7 +164,7 @@ def sparse_merge(
 
     Raises:
         TypeError: an argument has the wrong type, such as one size for a list of ids.
-        ValueError: the lists have different lengths, or a size is no scalar.
+        ValueError: the lists have different lengths, or a size is not a scalar.
     """
     is_list = not isinstance(sp_ids, SparseTensor | SparseTensorValue)
     if is_list and not isinstance(sp_ids, Iterable):
@@ -188,7 +188,8 @@ def _vocabulary_sizes(vocab_size: Any, is_list: bool) -> list[Any]:
     """Return the sizes of the last axes.
 
     Raises:
-        TypeError: a size is no tensor and no integer, or `is_list` and there is one size only.
+        TypeError: a size is neither a tensor nor an integer, or `is_list` is true and there is only
+            one size.
     """
     if is_list and not isinstance(vocab_size, Iterable):
         raise TypeError(

@@ -74,7 +74,7 @@ class RandomFourierFeatureMapper(DenseKernelMapper):
         """Return the mapped rows, of shape [batch, output_dim].
 
         Raises:
-            InvalidShapeError: the tensor is no matrix with `input_dim` columns.
+            InvalidShapeError: the tensor is not a matrix with `input_dim` columns.
         """
         if input_tensor.shape.ndims != 2 or input_tensor.shape.as_list()[1] != self._input_dim:
             raise InvalidShapeError(
@@ -137,7 +137,7 @@ class KernelLinearClassifier(canned.LinearClassifier):
     has the mapped vectors as further columns.
 
     Raises:
-        ValueError: there are no columns, or a value of `kernel_mappers` is no mapper.
+        ValueError: there are no columns, or a value of `kernel_mappers` is not a mapper.
     """
 
     def __init__(

@@ -128,7 +128,7 @@ def npairs_loss_multilabel(
     Two pairs belong together as much as they have labels in common.
 
     Raises:
-        TypeError: a label is no SparseTensor.
+        TypeError: a label is not a SparseTensor.
     """
     if not all(isinstance(each, SparseTensor) for each in sparse_labels):
         raise TypeError(f"sparse_labels must be a list of SparseTensors, but got {sparse_labels}")
@@ -163,7 +163,7 @@ def _same(labels: Any) -> Any:
     """Return whether two examples have one label: truth values of shape [batch, batch].
 
     Raises:
-        ValueError: the labels are no vector.
+        ValueError: the labels are not a vector.
     """
     labels = convert.convert_to_tensor(labels)
     if labels.shape.ndims not in (None, 1):

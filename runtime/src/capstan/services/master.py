@@ -19,6 +19,7 @@ from capstan.core import config, function, node
 from capstan.services import (
     master_session,
     placement_log,
+    refusals,
     registrations,
     roll_call,
     signature,
@@ -76,14 +77,7 @@ class Master:
             CancelledError: `cancellation` was set, or this master was closed, before all tasks
                 had answered.
         """
-        if settings.has_cluster_def:
-            raise _foreign_cluster()
-        if self._thread_pools is None and _asks_for_threads(settings):
-            raise errors.InvalidArgumentError(
-                None,
-                None,
-                "Distributed session does not support session thread pool options.",
-            )
+        refusals.check_session(settings, self._thread_pools)
         tasks = self._roll_call.gather("CreateSession", settings, cancellation)
         handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step, self._late_message)
@@ -133,7 +127,7 @@ class Master:
             InvalidArgumentError: the session has no such thread pool.
             OpError: as `master_session.MasterSession.run`.
         """
-        self._check_pool(options)
+        refusals.check_step(options, self._thread_pools)
         session = self._session(handle)
         requested = _signature(feeds, fetches, targets, options)
         deadline = _deadline(session, options)
@@ -156,7 +150,7 @@ class Master:
         cancellation: cancellations.Cancellation | None = None,
     ) -> tuple[list[Array], Any]:
         """Run a step, as `master_session.MasterSession.run_with_metadata`."""
-        self._check_pool(options)
+        refusals.check_step(options, self._thread_pools)
         session = self._session(handle)
         requested = _signature(feeds, fetches, targets, options)
         deadline = _deadline(session, options)
@@ -189,7 +183,7 @@ class Master:
         """
         session = self._session(handle)
         requested, options = session.callable(callable_handle)
-        self._check_pool(options)
+        refusals.check_step(options, self._thread_pools)
         if len(feeds) != len(requested.feeds):
             raise errors.InvalidArgumentError(
                 None, None, f"Expected {len(requested.feeds)} feeds, but got {len(feeds)}"
@@ -292,17 +286,8 @@ class Master:
             raise _unknown(handle)
         return session
 
-    def _check_pool(self, options: interfaces.StepOptions) -> None:
-        pool = options.inter_op_thread_pool
-        if self._thread_pools is not None and not -1 <= pool < self._thread_pools:
-            raise errors.InvalidArgumentError(None, None, f"Invalid inter_op_thread_pool: {pool}")
-
     def _next_step(self) -> int:
         return self._epoch | (next(self._steps) & 0xFFFFFFFF)
-
-
-def _asks_for_threads(settings: config.SessionConfig) -> bool:
-    return bool(settings.inter_op_thread_pools) or settings.use_per_session_threads
 
 
 def _deadline(
@@ -326,16 +311,6 @@ def _signature(
 def _unknown(handle: str) -> errors.AbortedError:
     return errors.AbortedError(
         None, None, f"Session {handle} is not found. Possibly, this master has restarted."
-    )
-
-
-def _foreign_cluster() -> errors.UnimplementedError:
-    return errors.UnimplementedError(
-        None,
-        None,
-        "ConfigProto.cluster_def would give the servers other names for one session, which Capstan "
-        "does not support. Leave it empty, and start the servers with this cluster: "
-        "tf.train.Server(cluster, job_name, task_index)",
     )
 
 

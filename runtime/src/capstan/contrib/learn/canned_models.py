@@ -110,7 +110,7 @@ def classes(has_words: bool) -> Callable[[Any], Any]:
 
 
 def scores(predictions: Any) -> Any:
-    """Return the predictions of a regressor, with the scores. One score is no vector."""
+    """Return the predictions of a regressor, with the scores. One score is not a vector."""
     if predictions is None:
         return None
     found = predictions[keys.PredictionKeys.PREDICTIONS]

@@ -9,14 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from capstan.api import file_io
+from capstan.api import file_io, mnist_data
 from capstan.api.absent import absent
 from capstan.core import public
-from capstan.examples.tutorials.mnist import input_data
 
-load_mnist = input_data.load_mnist
-read_data_sets = input_data.read_data_sets
-DataSet = input_data.DataSet
+load_mnist = mnist_data.load_mnist
+read_data_sets = mnist_data.read_data_sets
+DataSet = mnist_data.DataSet
 
 
 class Dataset(NamedTuple):
@@ -40,7 +39,7 @@ def load_csv_with_header(
     """Return the data set of a CSV file whose first line starts with its rows and columns.
 
     Raises:
-        ValueError: a value is no number, or the file has not as many rows as its first line says.
+        ValueError: a value is not a number, or the number of rows is not that of the first line.
     """
     with file_io.GFile(filename) as file:
         rows = csv.reader(file)
@@ -60,7 +59,7 @@ def load_csv_without_header(
     """Return the data set of a CSV file of rows only.
 
     Raises:
-        ValueError: a value is no number.
+        ValueError: a value is not a number.
     """
     with file_io.GFile(filename) as file:
         return _dataset(csv.reader(file), target_dtype, features_dtype, target_column)

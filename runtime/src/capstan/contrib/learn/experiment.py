@@ -103,7 +103,7 @@ class Experiment:
         """Replace the strategies of exports, and return the old ones.
 
         Raises:
-            ValueError: one is no ExportStrategy.
+            ValueError: one is not an ExportStrategy.
         """
         new = new_export_strategies or ()
         strategies = (new,) if isinstance(new, export_strategy.ExportStrategy) else tuple(new)

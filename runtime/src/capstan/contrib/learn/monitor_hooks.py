@@ -54,7 +54,9 @@ class RunHookAdapterForMonitors(SessionRunHook):
 def replace_monitors_with_hooks(
     monitors_or_hooks: Iterable[Any] | None, estimator: Any
 ) -> list[SessionRunHook]:
-    """Return the hooks, and one hook for all monitors. A worker that is no chief gets few monitors.
+    """Return the hooks, and one hook for all monitors.
+
+    Workers other than the chief get few monitors.
 
     Raises:
         ValueError: one is neither a monitor nor a hook.

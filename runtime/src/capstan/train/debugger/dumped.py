@@ -10,7 +10,7 @@ from capstan.resources import files
 
 
 class InconvertibleTensorProto:
-    """The value of a dumped tensor that is no array.
+    """The value of a dumped tensor that is not an array.
 
     `initialized` is false for the value of a variable that had none.
     """
