@@ -61,10 +61,11 @@ class _Axis:
         if not is_on_host(part):
             # CuPy adds numbers only to whole rows, so each weight looks for its place.
             places = numbers(self.old, part)
-            return sum(
+            first, second = (
                 np.where(places == near[:, np.newaxis], weight[:, np.newaxis], np.float32(0))
                 for near, weight in ((before, 1 - part), (after, part))
             )
+            return first + second
         weights = np.zeros_like(part, shape=(len(part), self.old))
         np.add.at(weights, (self.numbers, before), 1 - part)
         np.add.at(weights, (self.numbers, after), part)
