@@ -127,16 +127,18 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
 
     It leaves out the tests that make strict devices themselves, the tests whose tasks are other
     processes, and the profile of a step, which is that of host memory. The tests of `hardware`
-    use a real GPU.
+    use a real GPU, and those of the kernels of GPUs use one instead of their strict device.
     """
     variables = (
         *("api/test_resource_variables.py", "api/test_variables.py"),
         *("api/test_variable_scopes.py", "api/test_initializers.py"),
     )
-    real = ("hardware",) if plugin == "tests.gpu_everywhere" else ()
+    is_real = plugin == "tests.gpu_everywhere"
+    real = ("hardware",) if is_real else ()
     paths = (*real, *variables, "client", "cluster", "compiler", "framework", "kernels")
     ignored = (
-        *("cluster/test_strict_device.py", "cluster/test_several_gpus.py", "kernels/test_gpu.py"),
+        *(() if is_real else ("kernels/test_gpu.py",)),
+        *("cluster/test_strict_device.py", "cluster/test_several_gpus.py"),
         *("cluster/test_device_lists.py", "cluster/test_device_loops.py"),
         *("cluster/test_types_on_gpus.py", "compiler/test_repeats.py"),
         "compiler/test_repeated_steps.py",

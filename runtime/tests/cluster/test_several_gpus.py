@@ -47,6 +47,20 @@ def test_a_copy_of_a_failed_value_fails() -> None:
         other.stream.synchronize()
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "float32", "float64", "int64", "int32"])
+def test_tensors_of_each_type_are_added_up_over_devices(name: str) -> None:
+    dtype, parts = tf.as_dtype(name), []
+    value = tf.placeholder(dtype, [2])
+    for index in range(3):
+        with tf.device(f"/gpu:{index}"):
+            parts.append(value * tf.cast(index + 1, dtype))
+    with tf.device("/gpu:0"):
+        total = tf.add_n(parts)
+    with tf.Session() as session:
+        found = session.run(total, {value: [1, 3]})
+    assert (found.dtype, found.tolist()) == (dtype.as_numpy_dtype, [6, 18])
+
+
 def test_devices_exchange_values_in_both_directions_in_each_step() -> None:
     halves = [tf.placeholder(tf.float32, [4]) for _ in range(2)]
     values = list(halves)

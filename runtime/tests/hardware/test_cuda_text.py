@@ -1,6 +1,7 @@
 """The text of a GPU's kernel computes NumPy's values, when the compiler of the host compiles it."""
 
 import ctypes
+import functools
 import pathlib
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 from capstan.core import elementwise, recording
-from capstan.hardware import cuda_text
+from capstan.hardware import cuda, cuda_text
 from capstan.kernels import random_formulas
 
 SHELL = """
@@ -128,6 +129,16 @@ def test_neighbours_that_are_computed_together_get_the_values_of_numpy(
     function(ctypes.c_long(count // cuda_text.WIDTH), *pointers)
     for found, wanted in zip(results, program.run(inputs), strict=True):
         np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def test_a_sum_of_more_arrays_than_a_kernel_takes_is_no_kernel() -> None:
+    """CUDA takes 4 KiB of arguments, and 32 KiB with new drivers."""
+    gpu = cuda.Cuda.__new__(cuda.Cuda)
+    for count, is_kernel in ((2, True), (40, True), (41, False), (1200, False)):
+        recorder = recording.Recorder(np.float32)
+        inputs = [recorder.input() for _ in range(count)]
+        program = recorder.program([functools.reduce(np.add, inputs)])
+        assert gpu.fuses(program) is is_kernel
 
 
 @pytest.mark.e2e

@@ -1,9 +1,13 @@
-"""The kernels of GPUs give the values of the CPU's kernels, on a device that is no NumPy."""
+"""The kernels of GPUs give the values of the CPU's kernels, on a device that is no NumPy.
+
+The device is simulated. In `make gpu`, it is the GPU of this machine.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import accelerated
 import comparison
 import examples
 import gpu_examples
@@ -11,7 +15,6 @@ import numpy as np
 import op_cases
 import oracle_scenarios
 import pytest
-import strict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -53,7 +56,7 @@ def takes_bfloat16(op: str) -> bool:
 
 @pytest.fixture(scope="module", autouse=True)
 def _device() -> Iterator[None]:
-    with strict.installed():
+    with accelerated.gpu():
         yield
 
 
@@ -144,7 +147,7 @@ def recorded() -> Iterator[None]:
 
     def bound(kernel: registry.Kernel, node: registry.NodeContext) -> Callable[..., Any]:
         function, home = bind(kernel, node), node.hardware
-        if not (kernel.can_repeat(node.attrs) and isinstance(home, strict.Strict)):
+        if not (kernel.can_repeat(node.attrs) and not home.is_host):
             return function
 
         def run(*inputs: Any) -> Any:
@@ -267,7 +270,7 @@ def check_equal(op: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> None:
 
 def magnitude(op: str, inputs: Sequence[Any], attrs: dict[str, Any]) -> float:
     """Return the largest sum of the absolute terms, if the devices add them in different orders."""
-    if not op.startswith("Depthwise"):
+    if not op.startswith(("Depthwise", "Conv")):
         return 0.0
     absolute = [np.abs(value) if value.dtype.kind == "f" else value for value in inputs]
     with tf.Graph().as_default(), tf.Session() as session, tf.device("/cpu:0"):

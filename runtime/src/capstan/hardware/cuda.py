@@ -196,6 +196,9 @@ class Cuda(device.Device):
         with self._cupy.cuda.Device(self._number):
             self._streams.refuse_capture(work)
 
+    def fuses(self, program: elementwise.Program) -> bool:
+        return program.inputs <= cuda_elementwise.MOST_INPUTS
+
     def compile(self, program: elementwise.Program) -> device.Compiled:
         return cuda_elementwise.compiled(self._cupy, program)
 

@@ -10,6 +10,9 @@ from capstan.core import elementwise, row_programs
 from capstan.core.arrays import Array
 from capstan.hardware import cuda_text, device
 
+MOST_INPUTS = 40
+"""The inputs of one kernel. CUDA takes 4 KiB of arguments, which are some 50 arrays of 4 axes."""
+
 _WIDE_ELEMENTS = 1 << 16
 """Fewer elements do not keep a GPU busy, whichever kernel computes them. The number is a guess."""
 

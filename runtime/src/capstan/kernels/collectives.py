@@ -18,6 +18,8 @@ from capstan.resources import meeting
 _TYPES = {
     "T": frozenset({dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64})
 }
+_SUMMED = {"T": _TYPES["T"] | {dtypes.bfloat16}}
+"""The types of `AddN`, whose inputs may be on several GPUs."""
 
 
 def _reduce(node: NodeContext) -> Function:
@@ -109,13 +111,13 @@ def _when_done(
     devices[0].stream.then(functools.partial(_when_done, devices[1:], answer))
 
 
-for _op, _start in (
-    ("NcclAllReduce", _all_reduce),
-    ("NcclReduce", _reduce),
-    ("_BroadcastAcross", _broadcast),
-    ("_ReduceAcross", _reduce),
+for _op, _types, _start in (
+    ("NcclAllReduce", _TYPES, _all_reduce),
+    ("NcclReduce", _TYPES, _reduce),
+    ("_BroadcastAcross", _TYPES, _broadcast),
+    ("_ReduceAcross", _SUMMED, _reduce),
 ):
-    register(Kernel(_op, device="GPU", types=_TYPES, start=_start))
+    register(Kernel(_op, device="GPU", types=_types, start=_start))
 
 # The compiler adds a node that copies the output to the devices that read it.
 register(
