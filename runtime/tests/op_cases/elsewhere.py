@@ -30,6 +30,7 @@ ELSEWHERE = {
         "AutoShardDataset", "ExperimentalAutoShardDataset", "MapDefun",
     },
     "oracle/test_ragged_variant_gradients.py": {"RaggedTensorToVariantGradient"},
+    "oracle/test_batching.py": {"BatchFunction"},
     "oracle/test_banded.py": {"BandedTriangularSolve"},
     "oracle/test_debug_summaries.py": {"DebugNumericSummaryV2"},
     "oracle/test_stateless_windows.py": {"StatelessSampleDistortedBoundingBox"},
