@@ -19,6 +19,7 @@ from capstan.api.absent import absent as _absent
 from capstan.api.accumulators import *
 from capstan.api.arrangement_ops import *
 from capstan.api.array_ops import *
+from capstan.api.batching import *
 from capstan.api.block_ops import *
 from capstan.api.check_ops import *
 from capstan.api.check_ranks import *

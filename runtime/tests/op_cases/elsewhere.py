@@ -30,6 +30,7 @@ ELSEWHERE = {
         "AutoShardDataset", "ExperimentalAutoShardDataset", "MapDefun",
     },
     "oracle/test_ragged_variant_gradients.py": {"RaggedTensorToVariantGradient"},
+    "oracle/test_batching.py": {"BatchFunction"},
     "oracle/test_banded.py": {"BandedTriangularSolve"},
     "train/test_debugger.py": {"_Dump", "_DumpRef"},
     "oracle/test_debug_summaries.py": {"DebugNumericSummaryV2"},

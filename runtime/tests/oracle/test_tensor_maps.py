@@ -1,5 +1,6 @@
 """Maps from tensors to tensors hold what they hold in TensorFlow."""
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -82,10 +83,24 @@ def of_one(tf: Any, use: Callable[[Maps, Any], Any]) -> Any:
     return [use(maps, maps.of((1, [1.0])))]
 
 
+def slopes(tf: Any) -> Any:
+    """Return gradients of values that were read, replaced, removed and left alone."""
+    if tf is not capstan:
+        importlib.import_module("tensorflow.python.ops.map_ops")  # it registers the gradients
+    maps = Maps(tf)
+    x, y, z = (tf.constant(each) for each in ([1.0, 2.0], [3.0], [5.0]))
+    one = maps.of((1, x * x), (2, y), (3, z))
+    other = tf.raw_ops.TensorMapInsert(input_handle=one, key=2, value=z * z)
+    less = maps.without(other, 3)
+    read = maps.get(one, 1) + maps.get(less, 1) * maps.get(less, 2) + maps.get(one, 3)
+    return tf.gradients(read, [x, y, z])
+
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "values": values,
     "sums": sums,
     "a loop": through_a_loop,
+    "gradients": slopes,
     "a missing key": lambda tf: of_one(tf, lambda maps, made: maps.get(made, 2)),
     "a missing item": lambda tf: of_one(tf, lambda maps, made: maps.size(maps.without(made, 2))),
     "no keys": lambda tf: of_one(tf, lambda maps, made: maps.keys(maps.of(), "int32")),

@@ -55,6 +55,7 @@ _RNN: alias.Homes = (
     ),
 )
 _RNN_MODULES = ("core_rnn_cell", "fused_rnn_cell", "gru_ops", "lstm_ops", "rnn", "rnn_cell")
+_BATCHING = {"batch_function": "capstan.api.batching.nondifferentiable_batch_function"}
 _REDUCTIONS: alias.Homes = ("capstan.contrib.reductions", "capstan.contrib.hybrid_reductions")
 _MESSAGES = "capstan.api.tensor_messages"
 
@@ -109,6 +110,7 @@ alias.grow(
             {"KMeans": "capstan.api.clustering.KMeans"},
             _only(KMeansClustering="capstan.estimator.canned.kmeans"),
         ),
+        **dict.fromkeys(("batching", "batching.python.ops.batch_ops"), (_BATCHING,)),
         "keras": ("capstan.keras",),
         "lookup": ("capstan.contrib.lookup_tables",),
         "lookup.lookup_ops": ("capstan.contrib.lookup_tables",),

@@ -107,6 +107,10 @@ _GENERATED = (
 OPS: dict[str, alias.Homes] = {
     **dict.fromkeys(_OPS, (_TF, lookups.op)),
     "control_flow_ops": (lookups.hidden(_NODES), _NODES, _TF, lookups.op),
+    "batch_ops": (
+        {"batch_function": "capstan.api.batching.nondifferentiable_batch_function"},
+        *(_TF, lookups.op),
+    ),
     "control_flow_util": ("capstan.api.control_flow_util",),
     "data_flow_ops": (
         _TF,
