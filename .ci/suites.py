@@ -25,17 +25,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-import textwrap
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from xml.etree import ElementTree as ET
+
+import reports
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SLOWEST = 10
-ERROR_LINES = 8
 HUNG_S = {"runtime": 900, "operator": 900, "e2e": 1800}
 """The time in seconds after which a test has certainly hung, by folder. No test of `make test`
 takes nearly as long.
@@ -60,28 +57,6 @@ class Suite:
     command: tuple[str, ...]
     needs: str
     is_pytest: bool
-
-
-@dataclass(frozen=True)
-class Test:
-    """One test of a report. `outcome` is passed, failed or skipped. `reason` explains a skip or a
-    failure.
-    """
-
-    name: str
-    seconds: float
-    outcome: str
-    reason: str = ""
-
-
-@dataclass
-class Result:
-    """The result of a suite that has ended."""
-
-    suite: Suite
-    status: int
-    seconds: float
-    tests: Sequence[Test]
 
 
 Lane = Sequence[Suite]
@@ -154,7 +129,10 @@ def on_a_gpu(name: str, plugin: str, seed: int) -> Suite:
     processes, and the profile of a step, which is that of host memory. The tests of `hardware`
     use a real GPU.
     """
-    variables = ("api/test_resource_variables.py", "api/test_variables.py")
+    variables = (
+        *("api/test_resource_variables.py", "api/test_variables.py"),
+        *("api/test_variable_scopes.py", "api/test_initializers.py"),
+    )
     real = ("hardware",) if plugin == "tests.gpu_everywhere" else ()
     paths = (*real, *variables, "client", "cluster", "compiler", "framework", "kernels")
     ignored = (
@@ -205,10 +183,10 @@ def setup(suites: Sequence[Suite]) -> Suite:
 class Runner:
     """Runs suites until all have run or a signal arrives."""
 
-    def __init__(self, reports: pathlib.Path) -> None:
-        """Write the reports of the suites to the folder `reports`. Handle SIGINT and SIGTERM."""
-        self.results: list[Result] = []
-        self._reports = reports
+    def __init__(self, folder: pathlib.Path) -> None:
+        """Write the reports of the suites to `folder`. Handle SIGINT and SIGTERM."""
+        self.results: list[reports.Result] = []
+        self._reports = folder
         self._processes: set[subprocess.Popen[str]] = set()
         self._was_interrupted = False
         for number in (signal.SIGINT, signal.SIGTERM):
@@ -229,7 +207,7 @@ class Runner:
             if not self._was_interrupted:
                 self.results.append(self._run_suite(suite, has_neighbours))
 
-    def _run_suite(self, suite: Suite, has_neighbours: bool) -> Result:
+    def _run_suite(self, suite: Suite, has_neighbours: bool) -> reports.Result:
         report = self._reports / f"{suite.name}.xml"
         options = (f"--junit-xml={report}",) if suite.is_pytest else ()
         print(f"\n== {suite.name} ==", flush=True)
@@ -248,7 +226,9 @@ class Runner:
                 print(f"{suite.name} | {line}", end="", flush=True)
             status = process.wait()
             self._processes.remove(process)
-        return Result(suite, status, time.monotonic() - began, list(tests(report)))
+        seconds = time.monotonic() - began
+        ran = list(reports.tests(report))
+        return reports.Result(suite.name, suite.is_pytest, status, seconds, ran)
 
     def _end(self, number: int, _: object) -> None:
         self._was_interrupted = True
@@ -257,78 +237,6 @@ class Runner:
         if number == signal.SIGTERM:
             for process in tuple(self._processes):
                 process.send_signal(signal.SIGINT)
-
-
-def tests(report: pathlib.Path) -> Iterator[Test]:
-    """Yield the tests of a JUnit report. Yield nothing if the file does not exist. The time of a
-    test includes its fixtures.
-    """
-    if not report.exists():
-        return
-    for case in ET.parse(report).iter("testcase"):
-        if case.get("name") is None:
-            continue  # pytest writes a case without a name if an interrupt ends a test
-        name = f"{case.get('classname')}::{case.get('name')}"
-        seconds = float(case.get("time", 0))
-        skipped = case.find("skipped")
-        errors = [error for error in case if error.tag in ("failure", "error")]
-        if errors:
-            yield Test(name, seconds, "failed", errors[0].get("message", ""))
-        elif skipped is not None:
-            yield Test(name, seconds, "skipped", skipped.get("message", ""))
-        else:
-            yield Test(name, seconds, "passed")
-
-
-def table(results: Sequence[Result], seconds: float) -> Iterator[str]:
-    """Yield the lines of a table of the suites with their counts and times. The last line has the
-    time of the whole run, which is less than the sum if suites ran side by side.
-    """
-    width = max(len(result.suite.name) for result in results)
-    yield f"{'suite':{width}}  passed  failed  skipped   time"
-    for result in results:
-        yield (
-            f"{result.suite.name:{width}}  {counts(result)}  {clock(result.seconds)}"
-            f"{f'  exit status {result.status}' if result.status else ''}"
-        )
-    yield f"{'all':{width}}  {'':23}  {clock(seconds)}"
-
-
-def counts(result: Result) -> str:
-    if not result.suite.is_pytest:
-        return " " * 23
-    outcomes = Counter(test.outcome for test in result.tests)
-    return f"{outcomes['passed']:6}  {outcomes['failed']:6}  {outcomes['skipped']:7}"
-
-
-def slowest(results: Sequence[Result]) -> Iterator[str]:
-    """Yield a line for each of the slowest tests of all suites, the slowest first."""
-    all_tests = [test for result in results for test in result.tests]
-    for test in sorted(all_tests, key=lambda test: -test.seconds)[:SLOWEST]:
-        yield f"{test.seconds:6.1f} s  {test.name}"
-
-
-def skipped(results: Sequence[Result]) -> Iterator[str]:
-    """Yield a line for each reason why tests were skipped, with the number of such tests."""
-    reasons = Counter(
-        test.reason for result in results for test in result.tests if test.outcome == "skipped"
-    )
-    for reason, number in reasons.most_common():
-        yield f"{number} skipped: {reason}"
-
-
-def failed(results: Sequence[Result]) -> Iterator[str]:
-    """Yield the name of each failed test, and the first lines of its error."""
-    for result in results:
-        for test in result.tests:
-            if test.outcome == "failed":
-                error = "\n".join(test.reason.splitlines()[:ERROR_LINES])
-                yield f"{result.suite.name} FAILED {test.name}"
-                yield textwrap.indent(error, "    ")
-
-
-def clock(seconds: float) -> str:
-    return f"{int(seconds) // 60:3}:{int(seconds) % 60:02}"
 
 
 def main() -> int:
@@ -345,8 +253,8 @@ def main() -> int:
         return 2
     chosen = [suite for suite in suites if suite.name in (names or order)]
     print(f"seed {seed}: SEED={seed} repeats this order and these examples", flush=True)
-    with tempfile.TemporaryDirectory(prefix="capstan-suites-") as reports:
-        runner = Runner(pathlib.Path(reports))
+    with tempfile.TemporaryDirectory(prefix="capstan-suites-") as folder:
+        runner = Runner(pathlib.Path(folder))
         began = time.monotonic()
         runner.run([[setup(chosen)]])
         if not runner.results or runner.results[0].status:
@@ -355,8 +263,8 @@ def main() -> int:
             lanes = [[suite for suite in lane if suite in chosen] for lane in stage]
             runner.run([lane for lane in lanes if lane])
         seconds = time.monotonic() - began
-    results = sorted(runner.results, key=lambda result: order.index(result.suite.name))
-    for lines in (table(results, seconds), slowest(results), skipped(results), failed(results)):
+    results = sorted(runner.results, key=lambda result: order.index(result.name))
+    for lines in reports.summary(results, seconds):
         print("", *lines, sep="\n")
     return int(any(result.status for result in results))
 

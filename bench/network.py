@@ -45,14 +45,6 @@ def isolate() -> None:
         CONTROL.write_text("reno")
 
 
-def congestion_control() -> str:
-    """Return the congestion control of new connections of this process."""
-    try:
-        return CONTROL.read_text().strip()
-    except OSError:
-        return "unknown"
-
-
 def free_ports(count: int) -> list[int]:
     """Return ports that are free at the time of the call."""
     with contextlib.ExitStack() as stack:

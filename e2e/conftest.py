@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from testbed import control, existing, images, programs, tools
-from testbed import nodes as real_nodes
+from testbed import control, existing, images, needs, programs, tools
 from testbed.chart import Helm
 from testbed.current import Current
 from testbed.kubelet import Kubelet
@@ -28,43 +27,6 @@ CRD = ROOT / "crds/trainingjobs.capstan.dev.yaml"
 NODES = ROOT / "e2e/nodes"
 
 # The run: its seed, its order, and the preparation of the machine.
-
-
-def prepare_cluster(tell: programs.Tell) -> None:
-    programs.folder(tell)
-
-
-def prepare_nodes(tell: programs.Tell) -> None:
-    if reason := real_nodes.unavailable():
-        raise programs.Unavailable(reason)
-    programs.folder(tell)
-    for image in images.RECIPES:
-        images.archive(image, tell)
-    tools.program("helm", tell)
-
-
-def prepare_helm(tell: programs.Tell) -> None:
-    for name in ("helm", "promql"):
-        tools.program(name, tell)
-
-
-def prepare_kueue(tell: programs.Tell) -> None:
-    tools.program("kueue", tell)
-
-
-def prepare_coscheduling(tell: programs.Tell) -> None:
-    tools.program("coscheduling", tell)
-
-
-PREPARED: dict[str, Callable[[programs.Tell], None]] = {
-    "cluster": prepare_cluster,
-    "helm": prepare_helm,
-    "nodes": prepare_nodes,
-    "kubernetes": prepare_nodes,
-    "with_kueue": prepare_kueue,
-    "with_coscheduling": prepare_coscheduling,
-}
-"""The fixtures that need programs of the test bed, each with the function that builds them."""
 
 SEED = pytest.StashKey[int]()
 UNAVAILABLE = pytest.StashKey[dict[str, str]]()
@@ -115,7 +77,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     last, and before them those with a control plane of their own, so that each starts only once.
     """
     for item in items:
-        if PREPARED.keys() & set(getattr(item, "fixturenames", ())):
+        if needs.PREPARED.keys() & set(getattr(item, "fixturenames", ())):
             item.add_marker("cluster")
             item.add_marker("e2e")
     items.sort(key=lambda item: (item.path.is_relative_to(NODES), has_own_control_plane(item)))
@@ -132,9 +94,9 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.option.collectonly or chosen_cluster(session.config):
         return
     reporter = session.config.pluginmanager.getplugin("terminalreporter")
-    for fixture in sorted(PREPARED.keys() & wanted):
+    for fixture in sorted(needs.PREPARED.keys() & wanted):
         try:
-            PREPARED[fixture](lambda line: reporter.write_line(f"test bed: {line}"))
+            needs.PREPARED[fixture](lambda line: reporter.write_line(f"test bed: {line}"))
         except programs.Unavailable as error:
             reasons[fixture] = str(error)
         except (programs.BuildFailed, images.BuildFailed) as error:

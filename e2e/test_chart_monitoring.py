@@ -128,9 +128,11 @@ GROWS = [float(minute) for minute in range(15)]
 LEADER = {"__name__": "capstan_leader", "pod": "one", **FROM}
 STANDBY = {"__name__": "capstan_leader", "pod": "two", **FROM}
 OLDEST = {"__name__": "capstan_queue_oldest_seconds", "pod": "one", **FROM}
-PASSES = {"__name__": "capstan_reconcile_seconds_count", "pod": "one", **FROM}
-ERRORS = {"__name__": "capstan_api_errors_total", "pod": "one", "verb": "create",
+FAILING = {"__name__": "capstan_failing_jobs", "pod": "one", **FROM}
+RIGHTS = {"__name__": "capstan_missing_rights_total", "pod": "one", "verb": "create",
           "resource": "pods", **FROM}  # fmt: skip
+ERRORS = {**RIGHTS, "__name__": "capstan_api_errors_total", "code": "403"}
+REFUSED = {"__name__": "capstan_refused_statuses", "pod": "one", **FROM}
 REPAIRED = {"__name__": "capstan_resync_repaired_total", "pod": "one", **FROM}
 ELSEWHERE = {"namespace": "another"}
 
@@ -144,12 +146,14 @@ FIRES: Sequence[tuple[str, Series, bool]] = (
     ("CapstanQueueIsStuck", [(OLDEST, [61] * 5)], True),
     ("CapstanQueueIsStuck", [(OLDEST, [59] * 5)], False),
     ("CapstanQueueIsStuck", [({**OLDEST, **ELSEWHERE}, [61] * 5)], False),
-    ("CapstanPassesFail", [({**PASSES, "result": "error"}, GROWS)], True),
-    ("CapstanPassesFail", [({**PASSES, "result": "error"}, [7] * 15)], False),
-    ("CapstanPassesFail", [({**PASSES, "result": "ok"}, GROWS)], False),
-    ("CapstanIsForbidden", [({**ERRORS, "code": "403"}, GROWS)], True),
-    ("CapstanIsForbidden", [({**ERRORS, "code": "403"}, [7] * 15)], False),
-    ("CapstanIsForbidden", [({**ERRORS, "code": "409"}, GROWS)], False),
+    ("CapstanPassesFail", [(FAILING, [1] * 5)], True),
+    ("CapstanPassesFail", [(FAILING, [1, 0, 1, 0, 0])], False),
+    ("CapstanPassesFail", [({**FAILING, **ELSEWHERE}, [1] * 5)], False),
+    ("CapstanIsForbidden", [(RIGHTS, GROWS)], True),
+    ("CapstanIsForbidden", [(RIGHTS, [7] * 15)], False),
+    ("CapstanIsForbidden", [(ERRORS, GROWS)], False),
+    ("CapstanDefinitionIsOld", [(REFUSED, [0, 1, 1, 1, 1])], True),
+    ("CapstanDefinitionIsOld", [(REFUSED, [1, 1, 1, 1, 0])], False),
     ("CapstanMissesChanges", [(REPAIRED, [0] * 10 + [1] * 5)], True),
     ("CapstanMissesChanges", [(REPAIRED, [3] * 15)], False),
 )
@@ -170,7 +174,7 @@ def test_each_alert_fires_only_when_its_fault_is_there(alerts: Mapping[str, Json
 
 
 def test_an_alert_names_the_forbidden_request(alerts: Mapping[str, Json]) -> None:
-    series = [{"labels": {**ERRORS, "code": "403"}, "values": GROWS}]
+    series = [{"labels": RIGHTS, "values": GROWS}]
     question = {"query": alerts["CapstanIsForbidden"]["expr"], "series": series}
     [[labels]] = prometheus(evaluations=[question])["results"]
     assert labels == {"verb": "create", "resource": "pods"}

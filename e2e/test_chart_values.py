@@ -18,7 +18,6 @@ Json = dict[str, Any]
 Objects = Mapping[tuple[str, str], Json]
 
 NAME = "capstan-operator"
-OFF = {"enabled": False}
 MONITORING = {
     "metrics__serviceMonitor__enabled": True,
     "metrics__rules__enabled": True,
@@ -115,6 +114,7 @@ CASES: tuple[Case, ...] = (
     ("resyncSeconds", 60, {}, lambda found: "--resync-seconds=60" in arguments(found), False, True),
     ("progressSeconds", 0, {}, lambda found: "--progress-seconds=0" in arguments(found),
      False, True),
+    ("jobMetrics", 0, {}, lambda found: "--job-metrics=0" in arguments(found), False, True),
     ("leaseSeconds", 60, {}, lambda found: "--lease-duration=60" in arguments(found), False, True),
     ("verbose", True, {}, lambda found: "--verbose" in arguments(found), False, True),
     ("crds.enabled", False, {"crds__enabled": True},
@@ -195,6 +195,7 @@ REFUSED: Mapping[str, tuple[object, str]] = {
     "nodeLostSeconds": (0, "minimum: got 0, want 1"),
     "resyncSeconds": ("5m", "got string, want integer"),
     "progressSeconds": (-1, "minimum: got -1, want 0"),
+    "jobMetrics": (100_000, "maximum: got 100,000, want 10,000"),
     "leaseSeconds": (0.5, "got number, want integer"),
     "verbose": ("yes", "got string, want boolean"),
     "crds.enabled": ("no", "got string, want boolean"),

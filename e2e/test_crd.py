@@ -60,6 +60,7 @@ def test_an_operator_waits_for_the_crd_and_then_serves_jobs(
         cluster.apply(CRD)
         operator.wait_ready()
         story.started()
+        _shows_an_older_crd(story, tmp_path)
         assert lives.ended == []
         cluster.kubectl("delete", "crd", "trainingjobs.capstan.dev")
         wait.until(lambda: not operator.ready(), else_show=operator.tail)
@@ -68,3 +69,17 @@ def test_an_operator_waits_for_the_crd_and_then_serves_jobs(
         story.started(job("again"))
         # The operator exits in order, or kills itself if a watch does not end.
         assert set(lives.ended) <= {1, -signal.SIGKILL}
+
+
+def _shows_an_older_crd(story: Story, folder: pathlib.Path) -> None:
+    """Install an older CRD while the operator leads, and then the right one again."""
+    story.cluster.apply(older(folder))
+    story.kubectl("scale", "tjob/train", "--replicas=1")
+    assert "lacks .status.removed" in story.wait_note("DefinitionOutdated")
+    gauge = "capstan_refused_statuses"
+    wait.until(lambda: story.operator.metrics()[gauge] == 1, else_show=story.operator.tail)
+    assert len(story.pods()) == 3
+    story.cluster.apply(CRD)
+    story.until(lambda status: status.get("removed") == {"worker-1": 1})
+    wait.until(lambda: story.operator.metrics()[gauge] == 0, else_show=story.operator.tail)
+    assert len(story.notes("DefinitionOutdated")) == 1

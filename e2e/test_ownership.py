@@ -66,7 +66,7 @@ def test_a_task_waits_while_a_foreign_pod_has_its_name_and_leaves_the_pod_alone(
     message = f"there is a Pod {NAME}-worker-1 that is not this job's"
     assert message in condition(status, "NameConflict")["message"]
     assert message in story.wait_note("NameConflict")
-    story.until(lambda status: row(status, "worker-1").get("failuresInARow", 0) >= 3)
+    story.until(lambda status: row(status, "worker-1").get("refusalsInARow", 0) >= 3)
     story.until_row("worker-0", state="Running")
     assert story.pod("worker-1") == foreign
 

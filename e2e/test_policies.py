@@ -205,6 +205,8 @@ def test_a_suspended_job_keeps_its_service_and_continues(story: Story) -> None:
     wait.until(lambda: not story.pods(), else_show=story.pods)
     assert story.service()["metadata"]["uid"] == service["metadata"]["uid"]
     _change(story, suspend=False)
+    patience = f"--timeout={wait.PATIENCE_SECONDS:.0f}s"
+    story.kubectl("wait", f"tjob/{NAME}", "--for=condition=Suspended=False", patience)
     status = story.until_running("worker-1", attempt=2)
     assert (status["epoch"], status["restarts"]) == (2, {APPLICATION: 0, INFRASTRUCTURE: 0})
     assert story.pod("ps-0")["metadata"]["labels"]["capstan.dev/epoch"] == "2"

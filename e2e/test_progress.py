@@ -69,6 +69,10 @@ def test_kubectl_shows_the_progress_later_pods_are_probed_and_a_stall_restarts_t
     head, line = story.kubectl("get", "tjob", NAME, "-o", "wide").splitlines()
     shown = dict(zip(head.split(), line.split(), strict=False))
     assert (shown["STEP"], shown["STEPS/S"], shown["LOSS"]) == ("1200", "8.5", "0.25")
+    labels = f'{{job_name="{NAME}",job_namespace="{namespace}"}}'
+    samples = story.operator.metrics()
+    assert samples[f"capstan_job_step{labels}"] == 1200
+    assert 0 < samples[f"capstan_job_goodput_ratio{labels}"] < 1
 
     story.kubelet.exit(story.pod("worker-0"), 1)
     story.until_running("worker-0", attempt=2)

@@ -218,7 +218,8 @@ def test_make_refuses_an_unknown_suite_before_it_installs_anything(tmp_path: pat
 
 def make_in_a_bare_copy(folder: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run `make` in a folder with only the Makefile and the files that it depends on."""
-    files = ("Makefile", ".ci/suites.py", "operator/pyproject.toml", "runtime/pyproject.toml")
+    scripts = (".ci/suites.py", ".ci/reports.py")
+    files = ("Makefile", *scripts, "operator/pyproject.toml", "runtime/pyproject.toml")
     for name in files:
         copy = folder / name
         copy.parent.mkdir(exist_ok=True)

@@ -49,7 +49,7 @@ def test_tasks_that_a_quota_refuses_wait_without_counting_restarts(story: Story)
     story.submit(job(run_policy={"restartBackoff": {"initialSeconds": 0, "maxSeconds": 1}}))
     status = story.until(
         lambda status: (
-            _refused(status).get("failuresInARow", 0) >= 3
+            _refused(status).get("refusalsInARow", 0) >= 3
             and [task["state"] for task in status["tasks"]].count("Running") == 2
         )
     )

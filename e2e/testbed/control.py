@@ -6,7 +6,6 @@ keep their state in a temporary folder. Any number of control planes may run in 
 
 import contextlib
 import json
-import os
 import pathlib
 import secrets
 import signal
@@ -16,25 +15,14 @@ from typing import Any
 
 import urllib3
 
-from testbed import configs, kinds, programs, wait
+from testbed import configs, flags, kinds, kubectl, programs, wait
 from testbed.api import Api, ApiError
 from testbed.process import Daemon, HasEnded, free_ports, state_folder
 
 ADMIN = "admin"
-LOOPBACK = "127.0.0.1"
-ISSUER = "https://kubernetes.default.svc.cluster.local"
 
 _PATIENCE = 120.0
 """The seconds that a program has for its start."""
-
-_NOT_REACHED = "Unable to connect to the server: net/http: TLS handshake timeout\n"
-"""The error of kubectl if the server has not answered for ten seconds. No request was sent."""
-
-_POD_GROUPS = (
-    "--feature-gates=GenericWorkload=true",
-    "--runtime-config=scheduling.k8s.io/v1alpha2=true",
-)
-"""The flags with which the API server serves PodGroups."""
 
 _WORDS = (
     *("amber", "brisk", "cedar", "delta", "ember", "fjord", "grove", "heron", "indigo", "jade"),
@@ -50,7 +38,7 @@ class Cluster:
         folder: pathlib.Path,
         binaries: pathlib.Path,
         node_grace: str,
-        address: str = LOOPBACK,
+        address: str = flags.LOOPBACK,
         users: Mapping[str, str] | None = None,
         *,
         pod_groups: bool = False,
@@ -75,7 +63,8 @@ class Cluster:
         tokens = {user: secrets.token_hex(16) for user in groups} | {ADMIN: self._token}
         known = [f'{tokens[user]},{user},{user},"{groups[user]}"\n' for user in groups]
         (folder / "tokens.csv").write_text("".join(known))
-        (folder / "sa.key").write_text(configs.signing_key())
+        self._signing_key = folder / "sa.key"
+        self._signing_key.write_text(configs.signing_key())
         self.kubeconfigs = {user: self._write_kubeconfig(user, tokens[user]) for user in groups}
         self.kubeconfig = self.kubeconfigs[ADMIN]
         self.api = Api(self.server, self.ca, self._token)
@@ -95,24 +84,18 @@ class Cluster:
         Raises HasEnded if a program ends, and AssertionError if the control plane does not start
         in time.
         """
-        self._start("etcd", *self._etcd_flags())
+        data = self.folder / "etcd"
+        self._start("etcd", *flags.etcd(data, self._etcd_port, self._peer_port))
         self.start_api_server()
         # The garbage collector looks for new kinds only at its start and every 30 seconds.
         for path in crds:
             self.apply(path)
-        self._start(
-            "kube-controller-manager",
-            f"--kubeconfig={self.kubeconfig}",
-            f"--service-account-private-key-file={self.folder / 'sa.key'}",
-            f"--root-ca-file={self.ca}",
-            f"--node-monitor-grace-period={self._node_grace}",
-            *("--use-service-account-credentials", "--leader-elect=false", "--secure-port=0"),
-            *("--kube-api-qps=1000", "--kube-api-burst=2000"),
+        manager = flags.controller_manager(
+            self.kubeconfig, self._signing_key, self.ca, self._node_grace
         )
-        scheduler = self._write_json("scheduler.yaml", configs.scheduler(self.kubeconfig))
-        gates = ["--feature-gates=GenericWorkload=true,GangScheduling=true"]
-        gates = gates if self._pod_groups else []
-        self._start("kube-scheduler", f"--config={scheduler}", "--secure-port=0", *gates)
+        self._start("kube-controller-manager", *manager)
+        config = self._write_json("scheduler.yaml", configs.scheduler(self.kubeconfig))
+        self._start("kube-scheduler", *flags.scheduler(config, pod_groups=self._pod_groups))
         self._until(lambda: self._default_account("default"), "the controller manager works")
 
     def stop(self) -> None:
@@ -129,27 +112,14 @@ class Cluster:
         """Run kubectl as the cluster's administrator. Raises AssertionError with kubectl's errors
         if `check` is true and kubectl fails. A busy server does not count as a failure.
         """
-        command = [self._binaries / "kubectl", f"--kubeconfig={self.kubeconfig}", *words]
-
-        def answered() -> subprocess.CompletedProcess[str] | None:
-            ran = subprocess.run(
-                [str(word) for word in command],
-                input=input,
-                stdin=subprocess.DEVNULL if input is None else None,
-                # kubectl caches the kinds of a server under HOME. The next cluster on this port
-                # may have other kinds.
-                env={**os.environ, "HOME": str(self.folder)},
-                capture_output=True,
-                text=True,
-                timeout=270,
-            )
-            return None if ran.returncode and ran.stderr.endswith(_NOT_REACHED) else ran
-
-        ran = wait.until(answered, _PATIENCE, else_show=lambda: f"{_NOT_REACHED}{self.logs()}")
-        if check and ran.returncode:
-            arguments = " ".join(map(str, words))
-            raise AssertionError(f"kubectl {arguments}: status {ran.returncode}\n{ran.stderr}")
-        return ran
+        return kubectl.run(
+            [self._binaries / "kubectl", f"--kubeconfig={self.kubeconfig}"],
+            words,
+            home=self.folder,
+            input=input,
+            check=check,
+            else_show=self.logs,
+        )
 
     def apply(self, path: pathlib.Path) -> None:
         """Apply a file or a folder, and wait until the server serves its kinds."""
@@ -217,17 +187,23 @@ class Cluster:
 
     def start_api_server(self) -> None:
         """Start the API server on the same etcd and port. Returns when it is ready."""
-        self._start("kube-apiserver", *self._api_server_flags())
+        server = flags.api_server(
+            self._address,
+            self._port,
+            self._etcd_port,
+            self.ca.parent,
+            self._signing_key,
+            tokens=self.folder / "tokens.csv",
+            policy=self._write_json("audit.yaml", configs.AUDIT_POLICY),
+            audit=self._audit,
+            pod_groups=self._pod_groups,
+        )
+        self._start("kube-apiserver", *server)
         self._until(self._ready, "the API server is ready")
 
     def freeze_api_server(self) -> None:
         """Stop the API server with SIGSTOP. Connections stay open, and no answer comes."""
         self._daemons["kube-apiserver"].signal(signal.SIGSTOP)
-
-    def thaw_api_server(self) -> None:
-        """Continue the API server with SIGCONT. It now answers the requests made meanwhile."""
-        self._daemons["kube-apiserver"].signal(signal.SIGCONT)
-        self._until(self._ready, "the API server is ready")
 
     def hold_controllers(self) -> None:
         """Stop the controller manager with SIGSTOP: no garbage collection, no new endpoints."""
@@ -263,10 +239,10 @@ class Cluster:
         """Return the last lines of all logs."""
         return "\n".join(daemon.tail(15) for daemon in self._daemons.values())
 
-    def _start(self, name: str, *flags: str) -> None:
+    def _start(self, name: str, *words: str) -> None:
         log = self.folder / f"{name}.log"
-        self._flags[name] = flags
-        self._daemons[name] = Daemon([self._binaries / name, *flags], log, mark=self.folder)
+        self._flags[name] = words
+        self._daemons[name] = Daemon([self._binaries / name, *words], log, mark=self.folder)
 
     def _until(self, condition: Callable[[], bool], promise: str) -> None:
         def holds() -> bool:
@@ -292,42 +268,10 @@ class Cluster:
 
     def _ask_etcd(self, method: str, **fields: object) -> Any:
         """Call a method of etcd's API and return its answer. Raises AssertionError if it fails."""
-        url = f"http://{LOOPBACK}:{self._etcd_port}/v3/{method}"
+        url = f"http://{flags.LOOPBACK}:{self._etcd_port}/v3/{method}"
         answer = urllib3.request("POST", url, json=fields, retries=False, timeout=60)
         assert answer.status == 200, f"etcd: {method}: {answer.status} {answer.data.decode()}"
         return answer.json()
-
-    def _etcd_flags(self) -> Sequence[str]:
-        clients = f"http://127.0.0.1:{self._etcd_port}"
-        peers = f"http://127.0.0.1:{self._peer_port}"
-        return (
-            f"--data-dir={self.folder / 'etcd'}",
-            *(f"--listen-client-urls={clients}", f"--advertise-client-urls={clients}"),
-            *(f"--listen-peer-urls={peers}", f"--initial-advertise-peer-urls={peers}"),
-            f"--initial-cluster=default={peers}",
-            *("--unsafe-no-fsync", "--log-level=warn"),
-        )
-
-    def _api_server_flags(self) -> Sequence[str]:
-        return (
-            f"--etcd-servers=http://127.0.0.1:{self._etcd_port}",
-            *(f"--bind-address={self._address}", f"--secure-port={self._port}"),
-            f"--advertise-address={self._address}",
-            # Kubernetes does not allow the endpoint of a Service on loopback.
-            f"--endpoint-reconciler-type={'none' if self._address == LOOPBACK else 'lease'}",
-            # No name server knows the names of nodes.
-            "--kubelet-preferred-address-types=InternalIP",
-            f"--cert-dir={self.ca.parent}",
-            f"--token-auth-file={self.folder / 'tokens.csv'}",
-            *("--authorization-mode=Node,RBAC", "--allow-privileged"),
-            f"--service-account-issuer={ISSUER}",
-            f"--service-account-key-file={self.folder / 'sa.key'}",
-            f"--service-account-signing-key-file={self.folder / 'sa.key'}",
-            "--service-cluster-ip-range=10.96.0.0/16",
-            f"--audit-policy-file={self._write_json('audit.yaml', configs.AUDIT_POLICY)}",
-            f"--audit-log-path={self._audit}",
-            *(_POD_GROUPS if self._pod_groups else ()),
-        )
 
     def _write_kubeconfig(self, user: str, token: str, namespace: str = "default") -> pathlib.Path:
         content = configs.kubeconfig(self.server, self.ca, user, token, namespace)

@@ -16,7 +16,8 @@ from typing import Any
 import yaml
 
 from testbed import process, tools, wait
-from testbed.control import LOOPBACK, Cluster
+from testbed.control import Cluster
+from testbed.flags import LOOPBACK
 from testbed.process import Daemon, HasEnded
 
 Json = dict[str, Any]

@@ -168,7 +168,7 @@ class ServedJob:
         recorder = Recorder(rest, self.now, "one of many")
         reports = Reports(_no_answer, queue.add, clock, self.now, 5.0)
         controller = Controller(
-            rest, self.cache, nodes, Metrics(queue), recorder, reports, self.now
+            rest, self.cache, nodes, Metrics(queue, self.now, 0), recorder, reports, self.now
         )
         async with asyncio.timeout(WITHIN_SECONDS):
             while True:

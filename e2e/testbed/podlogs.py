@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from testbed.api import STRATEGIC
-from testbed.control import LOOPBACK, Cluster
+from testbed.control import Cluster
+from testbed.flags import LOOPBACK
 from testbed.registry import NODES
 
 Line = tuple[datetime, str]

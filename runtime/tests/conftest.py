@@ -32,3 +32,9 @@ def _empty_graph() -> None:
     """
     with contextlib.suppress(AssertionError):  # The graph of a fixture of the module is open.
         tf.reset_default_graph()
+
+
+@pytest.fixture
+def graph(_empty_graph: None) -> tf.Graph:
+    """The default graph of the test."""
+    return tf.get_default_graph()

@@ -74,6 +74,8 @@ def check_ufunc(
     name = ufunc.__name__
     if method == "at" and inputs[0].dtype.char not in _OF_AT.get(name, "ilILqQ"):
         raise TypeError(f"{name}.at of CuPy does not take {inputs[0].dtype}")
+    if method == "at" and isinstance(inputs[1], list | tuple | slice):
+        raise TypeError(f"{name}.at of CuPy takes an array of indices, not {inputs[1]!r}")
     if name in _INEXACT and any(getattr(each, "dtype", None) in ("i8", "u8") for each in inputs):
         raise TypeError(f"{name} of CuPy is not exact for integers of 64 bits")
     if name not in _OF_BFLOAT16 and _has_bfloat16(inputs):
@@ -100,6 +102,10 @@ def check_function(function: Any, inputs: Sequence[Any], options: Mapping[str, A
         types = [value.dtype for value in inputs[:2]]
         if np.result_type(*types) not in types:
             raise TypeError(f"searchsorted of CuPy compares {types} without a conversion of both")
+    if function is np.select and len(inputs) + len(options) > 2:
+        default = inputs[2] if len(inputs) > 2 else options["default"]
+        if not np.isscalar(default):
+            raise TypeError("default of CuPy's select only accepts scalar values")
     if part == "linalg":
         _check_matrices(function.__name__, inputs, options)
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import capstan.kernels  # noqa: F401 - registers the kernels
+from capstan.api import creation_ops
 from capstan.core import dtypes, shapes
 from capstan.framework import opdef
 from capstan.kernels import registry
@@ -150,3 +151,15 @@ def _check(op: Any, tensor: Any, value: Any) -> None:
     assert shapes.is_compatible(tensor.shape.internal, value.shape), (
         f"{op.type} returned {value.shape}, not {tensor.shape}"
     )
+
+
+def run(fetches: Any, feeds: Any = None) -> Any:
+    """Return the values of `fetches` in a new Interpreter."""
+    return Interpreter().run(fetches, feeds)
+
+
+def unknown(value: Any, shape: Any = None) -> tuple[Any, dict[Any, Any]]:
+    """Return a placeholder with `shape`, and the feed that gives it `value`."""
+    array = np.asarray(value)
+    tensor = creation_ops.placeholder(dtypes.as_dtype(array.dtype), shape)
+    return tensor, {tensor: array}

@@ -5,10 +5,28 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from capstan.core import config, function, node
+from capstan.core import config, dtypes, function, node
 from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
-from capstan.transport import interfaces
+from capstan.transport import doors, interfaces
+
+NODES = (
+    node.Node("x", "Placeholder", attrs={"dtype": dtypes.float32}),
+    node.Node("y", "Neg", (node.Edge("x"),), control=("x",), device="/job:ps", attrs={"_a": b"b"}),
+)
+DEVICES = (interfaces.Device("/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1 << 28, 2**63 + 5),)
+_EDGES = tuple(node.Edge("n", index) for index in range(4))
+PART = parts.Part(
+    task="/job:ps/replica:0/task:0",
+    nodes=NODES,
+    legs={"x": 0, "y": 2},
+    incoming=(parts.Message(3, "/job:a", "/job:ps", 1, (node.Edge("x", 0), node.Edge("z", 7))),),
+    outgoing=(parts.Message(4, "/job:ps", "/job:a", 2),),
+    feeds=(node.Edge("x"),),
+    fetches=(node.Edge("y"), node.Edge("y")),
+    tensor_shapes={_EDGES[0]: None, _EDGES[1]: (), _EDGES[2]: (None, 3, 0)},
+    tensor_dtypes={_EDGES[1]: dtypes.float32, _EDGES[2]: dtypes.string, _EDGES[3]: dtypes.bfloat16},
+)
 
 
 class Recorder:
@@ -127,7 +145,7 @@ class Recorder:
     def cleanup_all(self, containers: Sequence[str]) -> None:
         self._note("cleanup", list(containers))
 
-    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
+    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> doors.Offer:
         return self._note("connect", task, incarnation, tuple(planes))  # type: ignore[no-any-return]
 
     def admit(self, sock: socket.socket) -> None:

@@ -32,6 +32,19 @@ _PRODUCTS = frozenset(
 )
 """The functions that call cuBLAS or cuSOLVER, which cannot be done in the capture of a graph."""
 
+_LOOKING = frozenset(
+    {
+        *("argwhere", "bincount", "choose", "compress", "delete", "extract", "flatnonzero"),
+        *("ix_", "nonzero", "place", "putmask", "trim_zeros", "unique", "unravel_index"),
+    }
+)
+"""The functions for which CuPy copies elements to or from the host."""
+
+_JOINING = frozenset({"column_stack", "concatenate", "dstack", "hstack", "stack", "vstack"})
+_MOST_JOINED = 8
+"""CuPy sends the host's table of more arrays of one type to the GPU (`_concatenate_single_kernel`
+in cupy/_core/_routines_manipulation.pyx)."""
+
 _SOLVERS = frozenset(
     getattr(np.linalg, name)
     for name in (
@@ -74,7 +87,7 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
         self, function: Callable[..., Any], types: Any, inputs: Any, options: Any
     ) -> Any:
         cupy_interface.check_function(function, inputs, options)
-        if function in _PRODUCTS:
+        if function in _PRODUCTS or _needs_host(function.__name__, inputs):
             self._home.refuse_recording(function.__name__)
         if function in _SOLVERS:
             return self._home.solve(function, inputs, options)
@@ -105,9 +118,17 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
             parts = key if isinstance(key, tuple) else (key,)
             index = parts if any(part is ... for part in parts) else (*parts, ...)
             return StrictArray(self._home, self._memory[index])
+        self._refuse_host_index(key)
         return self._home.compute(lambda array, index: array[index], (self, key), {})
 
+    def _refuse_host_index(self, key: Any) -> None:
+        """CuPy copies lists to the GPU, and counts the elements of a mask for the host."""
+        for part in key if isinstance(key, tuple) else (key,):
+            if isinstance(part, list) or getattr(part, "dtype", None) == np.bool_:
+                self._home.refuse_recording("an index that is a list or a mask")
+
     def __setitem__(self, key: Any, value: Any) -> None:
+        self._refuse_host_index(key)
         self._home.enqueue(lambda: self._memory.__setitem__(memory_of(key), memory_of(value)))
         refuse_mixture((key, value))
 
@@ -120,6 +141,8 @@ class StrictArray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _call(self, name: str, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
         cupy_interface.check_method(name, self, args, options)
+        if _needs_host(name, (self, *args)):
+            self._home.refuse_recording(name)
 
         def call(array: Any, *rest: Any, **named: Any) -> Any:
             return getattr(array, name)(*rest, **named)
@@ -183,6 +206,17 @@ def refuse_mixture(values: Any) -> None:
             raise TypeError("A strict array and a NumPy array cannot be used together")
 
     walk(values, refuse)
+
+
+def _needs_host(name: str, inputs: Sequence[Any]) -> bool:
+    """Return whether CuPy copies between the host and the GPU in a call of a function or method."""
+    if name in _LOOKING:
+        return True
+    if name in ("take", "repeat"):
+        return any(isinstance(each, list | tuple) for each in inputs[1:2])
+    if name in _JOINING and len(inputs[0]) > _MOST_JOINED:
+        return len({array.dtype for array in inputs[0]}) == 1
+    return False
 
 
 def _is_basic(key: Any) -> bool:

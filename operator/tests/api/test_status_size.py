@@ -30,6 +30,7 @@ def row(index: int, state: TaskState = TaskState.RUNNING, *, message: str = "") 
         step=1200,
         pod=f"digits-worker-{index}",
         node="a-node-with-quite-a-long-name.example.com",
+        failed_node="another-node-with-a-long-name.example.com",
         avoided_node="another-node-with-a-long-name.example.com",
     )
 
@@ -55,12 +56,12 @@ def test_a_table_that_fits_is_written_in_full() -> None:
 
 
 @pytest.mark.e2e
-def test_messages_are_shortened_and_avoided_nodes_left_out_first() -> None:
+def test_messages_are_shortened_and_failed_and_avoided_nodes_left_out_first() -> None:
     status = table(*(row(index, message="x" * 999 + "end") for index in range(1100)))
     trimmed = again(status)
     assert size(status) <= status_json.MAX_BYTES
     assert {row.message for row in trimmed.tasks} == {"x" * 125 + "end"}
-    left_out = {"message": "", "avoided_node": ""}
+    left_out = {"message": "", "failed_node": "", "avoided_node": ""}
     assert [row.model_copy(update={"message": ""}) for row in trimmed.tasks] == [
         row.model_copy(update=left_out) for row in status.tasks
     ]
@@ -109,6 +110,6 @@ def test_a_trimmed_status_is_written_the_same_in_the_next_pass(count: int, lengt
 @pytest.mark.e2e
 def test_failed_rows_of_a_thousand_tasks_fit_with_the_longest_names_of_nodes() -> None:
     longest = {"state": TaskState.BACK_OFF, "retry_at": NOW, "message": "x" * 1000}
-    longest |= {"node": "n" * 253, "avoided_node": "n" * 253}
+    longest |= dict.fromkeys(("node", "failed_node", "avoided_node"), "n" * 253)
     rows = [row(index).model_copy(update=longest) for index in range(1000)]
     assert size(table(*rows)) <= status_json.MAX_BYTES

@@ -70,6 +70,7 @@ class Setting:
         self.server: Server
         self.rest: Rest
         self.cache: Cache
+        self.metrics: Metrics
         self.recorder: Recorder
         self.controller: Controller
         self.reports: Reports
@@ -84,7 +85,9 @@ class Setting:
         """Begin with a cache that has only the job, as a new process would."""
         self.cache = Cache()
         nodes = Nodes(self.rest, lambda: self.now.timestamp(), 300)
-        metrics = Metrics(WorkQueue(asyncio.get_running_loop().time))
+        self.metrics = Metrics(
+            WorkQueue(asyncio.get_running_loop().time), lambda: self.now, most_jobs=1
+        )
         self.recorder = Recorder(self.rest, lambda: self.now, "me")
         self.reports = Reports(
             self.ask,
@@ -94,8 +97,9 @@ class Setting:
             shortest_seconds=0.001,
         )
         self.controller = Controller(
-            self.rest, self.cache, nodes, metrics, self.recorder, self.reports, lambda: self.now
-        )
+            self.rest, self.cache, nodes, self.metrics, self.recorder, self.reports,
+            lambda: self.now,
+        )  # fmt: skip
         self.cache.job_event("ADDED", self.job)
 
     async def ask(self, address: str, _: object) -> bytes | None:

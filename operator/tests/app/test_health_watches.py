@@ -12,6 +12,7 @@ from capstan_operator.app import health as probes
 from capstan_operator.app.health import STUCK_SECONDS, Health
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
+from capstan_operator.app.service import now
 from capstan_operator.app.watches import LATE_SECONDS, Watches
 from capstan_operator.kube.table import Key
 from capstan_operator.local import ports
@@ -96,7 +97,7 @@ def port(tmp_path: pathlib.Path) -> int:
 
 async def answer(port: int, path: str, health: Health, queue: WorkQueue) -> tuple[int, str]:
     """Return the status and the text of a probe."""
-    metrics = Metrics(queue)
+    metrics = Metrics(queue, now, 0)
     close = await probes.serve("127.0.0.1", port, health, queue, metrics)
     try:
         async with (
@@ -137,10 +138,10 @@ def test_the_probes_say_why_they_are_red(watches: Watches, clock: Clock, port: i
 def test_a_port_in_use_is_a_fault_of_the_flag(port: int) -> None:
     async def scenario() -> None:
         queue = WorkQueue(Clock())
-        close = await probes.serve("127.0.0.1", port, Health(), queue, Metrics(queue))
+        close = await probes.serve("127.0.0.1", port, Health(), queue, Metrics(queue, now, 0))
         try:
             with pytest.raises(probes.Invalid, match="--listen"):
-                await probes.serve("127.0.0.1", port, Health(), queue, Metrics(queue))
+                await probes.serve("127.0.0.1", port, Health(), queue, Metrics(queue, now, 0))
         finally:
             await close()
 

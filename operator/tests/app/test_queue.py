@@ -134,6 +134,24 @@ def test_pauses_grow_with_each_failure_and_a_success_resets_them() -> None:
     in_a_loop(scenario)
 
 
+def test_a_key_counts_as_failing_after_several_failures_in_a_row() -> None:
+    async def scenario(queue: WorkQueue) -> None:
+        for key, failures in ((A, queues.OFTEN), (B, queues.OFTEN - 1)):
+            for _ in range(failures):
+                assert queue.failing == 0
+                queue.add(key)
+                await queue.get()
+                queue.failed(key)
+            if key == A:
+                assert queue.failing == 1
+                queue.add(A)
+                await queue.get()
+                queue.done(A, None)
+        assert queue.failing == 0
+
+    in_a_loop(scenario)
+
+
 def test_the_age_of_a_key_counts_from_when_it_was_first_added() -> None:
     time = 0.0
     queue = WorkQueue(lambda: time)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,9 @@ from app.one_job import EVENTS, make_job
 from kube import server as servers
 from kube.server import Asked, Server, refusal
 
+from capstan_operator.api.names import Uid
 from capstan_operator.app import recorder as recorders
+from capstan_operator.app.event_budget import EventBudget
 from capstan_operator.app.recorder import Recorder
 from capstan_operator.kube.rest import Rest
 from capstan_operator.reconcile.actions import Announce, NewsType
@@ -92,5 +94,36 @@ def test_the_oldest_news_is_lost_if_too_much_is_waiting(
         await recorder.post()
         assert names(server) == ["digits.5.1", "digits.5.2"]
         assert "event One is lost: too many events are waiting" in caplog.text
+
+    telling(lambda _: web.json_response({}), tmp_path, scenario)
+
+
+def test_a_job_that_flaps_or_is_refused_does_not_flood_the_api_server_with_events() -> None:
+    budget = EventBudget()
+
+    def posted(reason: str, kind: NewsType, times: int, now: datetime, job: str = "a") -> int:
+        """Return how many of so many Events are allowed."""
+        news = Announce(kind, reason, "so it is")
+        return sum(budget.allows(Uid(job), news, now) for _ in range(times))
+
+    assert posted("Running", NewsType.NORMAL, 100, NOW) == 10
+    assert posted("Running", NewsType.NORMAL, 100, NOW, job="b") == 10
+    assert posted("Scaled", NewsType.NORMAL, 100, NOW) == 10
+    assert posted("Restarting", NewsType.WARNING, 100, NOW) == 100
+    assert posted("NameConflict", NewsType.WARNING, 100, NOW) == 10
+    assert posted("CreateFailed", NewsType.WARNING, 100, NOW) == 10
+    assert posted("Running", NewsType.NORMAL, 100, NOW + timedelta(minutes=12)) == 2
+    assert posted("Running", NewsType.NORMAL, 100, NOW + timedelta(hours=9)) == 10
+    assert posted("Running", NewsType.NORMAL, 100, NOW) == 0, "the clock was set back"
+
+
+def test_an_event_over_the_budget_is_not_posted(tmp_path: Path) -> None:
+    async def scenario(recorder: Recorder, server: Server) -> None:
+        for version in range(20):
+            recorder.record(make_job(resourceVersion=str(version)), news("Running"))
+        recorder.record(make_job(resourceVersion="20"), news("Succeeded"))
+        await recorder.post()
+        reasons = [(asked.body or {})["reason"] for asked in server.asked]
+        assert reasons == ["Running"] * 10 + ["Succeeded"]
 
     telling(lambda _: web.json_response({}), tmp_path, scenario)

@@ -22,6 +22,7 @@ from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.queue import WorkQueue
 from capstan_operator.app.resync import Resync
+from capstan_operator.app.service import now
 from capstan_operator.app.watches import LATE_SECONDS, Watches
 from capstan_operator.kube.cache import Cache
 from capstan_operator.kube.rest import Rest
@@ -50,7 +51,7 @@ class World:
         self.woken: list[Key] = []
         self.now = 0.0
         self.watches = Watches(namespaces, lambda: self.now)
-        self.metrics = Metrics(WorkQueue(lambda: 0.0))
+        self.metrics = Metrics(WorkQueue(lambda: 0.0), now, 0)
         self.preparations = Preparations(
             rest, Gangs(rest, lambda: NOW), Certificates(rest, lambda: NOW), lambda: NOW
         )

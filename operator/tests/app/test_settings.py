@@ -24,7 +24,7 @@ def test_without_flags_the_operator_serves_the_whole_cluster() -> None:
     )
     assert (found.listen_host, found.listen_port) == ("0.0.0.0", 8080)
     assert (found.node_lost_seconds, found.resync_seconds, found.verbose) == (300, 300, False)
-    assert found.progress_seconds == 5
+    assert (found.progress_seconds, found.job_metrics) == (5, 100)
 
 
 def test_namespaces_are_served_once_and_in_the_given_order() -> None:
@@ -79,6 +79,8 @@ def test_the_listen_address_is_a_host_and_a_port(listen: str, host: str, port: i
         ("--node-lost-seconds", "1e+20", "at most 31622400"),
         ("--progress-seconds", "-1", "must be from 0 to 31622400"),
         ("--progress-seconds", "nan", "must be from 0 to 31622400"),
+        ("--job-metrics", "-1", "must be from 0 to 10000"),
+        ("--job-metrics", "10001", "must be from 0 to 10000"),
         ("--namespace", "team-a,team-b", "repeat the flag"),
         ("--namespace", "", "repeat the flag"),
         ("--namespace", "Team_A", "repeat the flag"),

@@ -14,7 +14,7 @@ from capstan_operator.app import main, prerequisites
 from capstan_operator.app.health import Health
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
-from capstan_operator.app.service import Operator
+from capstan_operator.app.service import Operator, now
 from capstan_operator.kube import paths
 from capstan_operator.kube.lease import Lease
 from capstan_operator.kube.rest import Rest
@@ -68,10 +68,11 @@ def test_a_new_leader_waits_for_the_crd_again(
         async with servers.serving(cluster.answer) as server:
             config = servers.kubeconfig(tmp_path, f"http://127.0.0.1:{server.port}")
             async with await Rest.connect(config) as rest:
-                queue, health, operator = WorkQueue(lambda: 0.0), Health(), Acting()
+                metrics = Metrics(WorkQueue(lambda: 0.0), now, 0)
+                health, operator = Health(), Acting()
                 lease = Lease(rest, "here", "capstan-operator", "me", retry=1)
                 leading = asyncio.create_task(
-                    main._lead(rest, lease, cast(Operator, operator), Metrics(queue), health)
+                    main._lead(rest, lease, cast(Operator, operator), metrics, health)
                 )
                 try:
                     await servers.until(lambda: health.waiting_for == "")

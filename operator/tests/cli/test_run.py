@@ -378,6 +378,7 @@ def test_a_killed_guard_is_a_failed_task(run: Run) -> None:
     run.start().wait(lambda: run.status()["phase"] == "Running")
     os.kill(psutil.Process(run.pid("worker-0")).ppid(), signal.SIGKILL)
     run.wait(lambda: "serving" in run.log("worker-0", 2))
+    assert run.status()["restarts"] == {"application": 1, "infrastructure": 0}
 
 
 @pytest.mark.e2e

@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from capstan_operator.kube import cache, pods
+from capstan_operator.reconcile.observe import TaskView
+
 Document = dict[str, Any]
 
 CREATED = "2026-11-02T10:00:00Z"
@@ -126,3 +129,19 @@ def _container(name: str, state: Document, *, ready: bool = False) -> Document:
         "state": state,
         "lastState": {},
     }
+
+
+def ended(*statuses: Document, phase: str, **more: Any) -> Document:
+    """Return an ended pod. `conditions` are added to the usual conditions."""
+    usual = ready("False", "PodFailed" if phase == "Failed" else "PodCompleted")
+    return pod(
+        phase=phase,
+        conditions=usual + more.pop("conditions", []),
+        containerStatuses=list(statuses),
+        **more,
+    )
+
+
+def view(document: Document, *, trainer: str = "trainer", node_lost: bool = False) -> TaskView:
+    """Return the view of the part of a pod that the cache keeps, as the controller sees it."""
+    return pods.view(cache.thin(document), trainer=trainer, node_lost=node_lost)

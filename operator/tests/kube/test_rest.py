@@ -170,7 +170,10 @@ def test_a_deletion_uses_the_pod_s_grace_period_unless_one_is_given(tmp_path: Pa
 
 
 def test_deleting_an_object_that_is_gone_succeeds(tmp_path: Path) -> None:
-    run(tmp_path, lambda _: refusal(404, "NotFound"), lambda api: api.delete(POD, uid="u"))
+    _, (asked,) = run(
+        tmp_path, lambda _: refusal(404, "NotFound"), lambda api: api.delete(POD, uid="u")
+    )
+    assert asked.method == "DELETE"
 
 
 @pytest.mark.parametrize("after", [refusal(404, "NotFound"), {"metadata": {"uid": "another"}}])
@@ -180,7 +183,8 @@ def test_a_deletion_succeeds_if_another_object_has_the_name(tmp_path: Path, afte
             return refusal(409, "Conflict", "the UID in the precondition (u) does not match")
         return after if isinstance(after, web.StreamResponse) else web.json_response(after)
 
-    run(tmp_path, answer, lambda api: api.delete(POD, uid="u"))
+    _, asked = run(tmp_path, answer, lambda api: api.delete(POD, uid="u"))
+    assert [request.method for request in asked] == ["DELETE", "GET"]
 
 
 def test_a_deletion_that_conflicts_for_another_reason_fails(tmp_path: Path) -> None:
@@ -371,9 +375,13 @@ def test_a_cancelled_request_frees_its_place(tmp_path: Path) -> None:
 
 
 def test_every_request_is_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    observed: list[tuple[str, str, int]] = []
+    observed: list[tuple[str, str, int, bool]] = []
+    no_right = 'pods is forbidden: User "system:serviceaccount:a:b" cannot create resource "pods"'
 
     async def use(api: Rest) -> None:
+        for _ in range(2):
+            with contextlib.suppress(errors.Forbidden):
+                await api.create(paths.pods("n"), {})
         await api.apply(paths.job_status("n", "j"), {}, manager="m")
         with monkeypatch.context() as impatient, contextlib.suppress(errors.Unavailable):
             impatient.setattr(rest, "TIMEOUT_SECONDS", 0.1)
@@ -382,17 +390,23 @@ def test_every_request_is_observed(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             await api.replace(paths.lease("n", "l"), {})
         await api.get(paths.GROUP_VERSION)
 
+    denials = ["exceeded quota: small", no_right]
+
     def answer(asked: Asked) -> Any:
+        if asked.method == "POST":
+            return refusal(403, "Forbidden", denials.pop())
         if asked.path == paths.pods():
             return never(asked)
         return refusal(409, "Conflict") if asked.method == "PUT" else echo(asked)
 
     run(tmp_path, answer, use, lambda *answer_seen: observed.append(answer_seen))
     assert observed == [
-        ("patch", "trainingjobs/status", 200),
-        ("list", "pods", 0),
-        ("update", "leases", 409),
-        ("get", "", 200),
+        ("create", "pods", 403, True),
+        ("create", "pods", 403, False),
+        ("patch", "trainingjobs/status", 200, False),
+        ("list", "pods", 0, False),
+        ("update", "leases", 409, False),
+        ("get", "", 200, False),
     ]
 
 

@@ -24,10 +24,6 @@ def condition(world: World, kind: str) -> Condition:
     return next(found for found in world.status.conditions if found.type == kind)
 
 
-def reasons(world: World) -> list[str]:
-    return [news.reason for news in world.news]
-
-
 def test_a_job_that_does_not_start_in_time_fails_and_says_which_task_is_missing() -> None:
     world = World(make_job(run={"pendingDeadlineSeconds": 60}), pods=True)
     world.tick()
@@ -35,7 +31,7 @@ def test_a_job_that_does_not_start_in_time_fails_and_says_which_task_is_missing(
     world.wait(59).settle()
     assert (world.status.phase, world.status.pending_since) == (Phase.STARTING, START)
     assert world.again_at == START + timedelta(seconds=60)
-    assert reasons(world) == ["ImagePullFailed"]
+    assert world.reasons == ["ImagePullFailed"]
     world.wait(1).settle()
     assert world.status.phase is Phase.FAILED
     assert condition(world, "Failed").reason == "DeadlineExceeded"

@@ -146,6 +146,35 @@ def test_a_task_that_fails_twice_in_a_row_avoids_its_node_until_it_has_been_heal
     assert world.row("worker-1").avoided_node == ""
 
 
+@pytest.mark.parametrize("end", ["refused", "completed"])
+def test_a_restart_of_the_whole_job_does_not_turn_one_failure_into_two(end: str) -> None:
+    """The row of a task shows a restart of the whole job instead of the end before it."""
+    each = {"ps": {"onFailure": "RestartJob"}, "worker": {"restartPolicy": "Always"}}
+    world = World(make_job(run=QUICK, each=each, chief=1), pods=True)
+    if end == "refused":
+        world.refused["worker-1"] = "CreateFailed"
+    world.settle()
+    if end == "completed":
+        world.succeed("worker-1").settle()
+    world.refused.clear()
+    world.wait_for_retry()
+    world.fail("ps-0", 1).settle().wait_for_retry()
+    assert (world.row("worker-1").reason, world.states()["worker-1"]) == ("JobRestarted", "Running")
+    world.fail("worker-1", 1).settle()
+    assert world.row("worker-1").avoided_node == ""
+    world.wait_for_retry()
+    world.fail("worker-1", 1).settle()
+    assert world.row("worker-1").avoided_node == world.row("worker-1").failed_node != ""
+
+
+def test_a_failure_before_a_restart_of_the_whole_job_still_counts() -> None:
+    world = running(each={"ps": {"onFailure": "RestartJob"}})
+    world.fail("worker-1", 1).settle().wait_for_retry()
+    world.fail("ps-0", 1).settle().wait_for_retry()
+    world.fail("worker-1", 1).settle()
+    assert world.row("worker-1").avoided_node == "node-2"
+
+
 @pytest.mark.parametrize("code", [0, 143])
 def test_a_deleted_pod_is_counted_once_however_it_ends(code: int) -> None:
     world = running()
@@ -229,6 +258,29 @@ def test_a_refused_pod_is_retried_with_growing_pauses_and_is_not_charged(
     assert not [
         condition for condition in world.status.conditions if condition.type == "NameConflict"
     ]
+
+
+def test_the_first_failure_after_refused_starts_waits_as_long_as_any_first_failure() -> None:
+    world = World(make_job(run={}), pods=True)
+    world.refused["worker-1"] = "CreateFailed"
+    world.settle()
+    for _ in range(5):
+        world.wait_for_retry()
+    assert world.row("worker-1").refusals_in_a_row == 6
+    world.refused.clear()
+    world.wait_for_retry()
+    assert world.row("worker-1").refusals_in_a_row == 0
+    world.fail("worker-1", 1).settle()
+    assert world.again_at is not None
+    assert 4 <= (world.again_at - world.now).total_seconds() <= 5
+    world.refused["worker-1"] = "CreateFailed"
+    world.wait_for_retry()
+    row = world.row("worker-1")
+    assert (row.failures_in_a_row, row.refusals_in_a_row) == (1, 1)
+    world.refused.clear()
+    world.wait_for_retry()
+    world.fail("worker-1", 1).settle()
+    assert 8 <= (world.again_at - world.now).total_seconds() <= 10
 
 
 @pytest.mark.e2e

@@ -75,7 +75,7 @@ def test_a_resumed_job_continues_with_the_next_attempts_and_epoch() -> None:
     assert world.status.epoch == 2
     assert world.status.progress == Progress(step=700)
     types = {condition.type for condition in world.status.conditions}
-    assert types == {"ClusterReady", "Progressing"}
+    assert types == {"ClusterReady", "Progressing", "Suspended"}
 
 
 def test_an_attempt_that_never_started_keeps_its_number() -> None:

@@ -33,10 +33,6 @@ def condition(world: World, kind: str) -> Condition | None:
     return found[0] if found else None
 
 
-def reasons(world: World) -> list[str]:
-    return [news.reason for news in world.news]
-
-
 def test_parameter_servers_are_stopped_after_the_task_that_saves() -> None:
     world = suspend(running(evaluator=1))
     assert stopped(world) == ["worker-1", "evaluator-0"]
@@ -55,7 +51,7 @@ def test_parameter_servers_are_stopped_after_the_task_that_saves() -> None:
     assert (held.status, held.reason) == ("True", "Requested")
     assert (world.status.phase, world.status.start_time) == (Phase.SUSPENDED, None)
     assert set(world.states().values()) == {"Stopped"}
-    assert reasons(world) == ["Running", "Suspending", "Suspended"]
+    assert world.reasons == ["Running", "Suspending", "Suspended"]
     assert world.done[-1] == StopTask(
         task("ps-0"),
         world.done[-1].uid,
@@ -91,9 +87,23 @@ def test_a_continued_job_starts_the_next_attempts_in_the_next_epoch() -> None:
     assert [row.attempt for row in world.status.tasks] == [2, 2, 3]
     assert (world.status.epoch, world.status.restarts.application) == (2, 1)
     assert world.status.start_time == world.now
-    assert condition(world, "Suspended") is None
-    assert reasons(world)[-2:] == ["Resumed", "Running"]
-    assert reasons(world).count("Suspended") == 1
+    ended = condition(world, "Suspended")
+    assert ended is not None
+    assert (ended.status, ended.reason) == ("False", "Resumed")
+    assert ended.last_transition_time == world.now
+    assert world.reasons[-2:] == ["Resumed", "Running"]
+    assert world.reasons.count("Suspended") == 1
+
+
+def test_a_condition_that_stays_false_over_a_suspension_keeps_its_time() -> None:
+    world = suspend(running()).settle()
+    since = condition(world, "ClusterReady")
+    assert since is not None
+    suspend(world.wait(1000), holds=False).tick()
+    ready = condition(world, "ClusterReady")
+    assert ready is not None
+    assert (ready.status, ready.reason) == ("False", "Restarting")
+    assert ready.last_transition_time == since.last_transition_time < world.now
 
 
 def test_a_job_that_continues_while_its_tasks_end_waits_for_their_ends() -> None:
@@ -111,7 +121,7 @@ def test_a_job_that_continues_while_its_tasks_end_waits_for_their_ends() -> None
 def test_a_job_that_is_created_suspended_starts_nothing_until_it_continues() -> None:
     world = suspend(World(make_job(run=QUICK))).settle()
     assert (world.status.phase, world.started) == (Phase.SUSPENDED, 0)
-    assert reasons(world) == ["Suspended"]
+    assert world.reasons == ["Suspended"]
     suspend(world.wait(9), holds=False).settle()
     assert [row.attempt for row in world.status.tasks] == [1, 1, 1]
     assert (world.status.epoch, world.status.start_time) == (1, START + timedelta(seconds=9))

@@ -203,6 +203,11 @@ class World:
         """Lose the node of a task."""
         return self.fail(name, None, reason="NodeLost", words="no word from its node")
 
+    @property
+    def reasons(self) -> list[str]:
+        """The reasons of the news so far."""
+        return [news.reason for news in self.news]
+
     def states(self) -> dict[str, str]:
         return {str(row.name): row.state.value for row in self.status.tasks}
 

@@ -544,3 +544,11 @@ def test_the_document_has_all_that_the_screen_has() -> None:
         }
     ]
     assert document["advice"] == list(explained.advice)
+
+
+def test_a_job_shows_the_share_of_its_time_in_which_all_tasks_ran() -> None:
+    shown = job(Phase.RUNNING, row("worker-0"), start_time=ago(1000), running_seconds=858.9)
+    lines = screen(shown)
+    assert lines[lines.index("Goodput") + 1] == "  all tasks ran for 93.3 % of 16m40s"
+    assert explanation.explain(shown, NOON).document()["goodput"] == 0.9339
+    assert "Goodput" not in screen(job(Phase.SUSPENDED))

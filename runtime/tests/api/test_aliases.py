@@ -109,7 +109,6 @@ NAMES = [
     ("python.ops.control_flow_ops", "group", tf.group),
     ("python.ops.gradients", "gradients", tf.gradients),
     ("python.ops.nccl_ops", "reduce_sum", tf.contrib.nccl.reduce_sum),
-    ("python.ops.variables", "Variable", tf.Variable),
     ("python.ops.variables", "_all_saveable_objects", variable_collections.all_saveable_objects),
     ("python.ops.variable_scope", "variable", tf.Variable),
     ("python.training.session_manager", "_ready", readiness.ready),

@@ -6,6 +6,7 @@ import hypothesis
 import hypothesis.strategies as st
 import numpy as np
 import pytest
+from fresh_sessions import run
 
 import capstan as tf
 
@@ -18,18 +19,6 @@ QUERY = RANDOM.uniform(-1, 1, (2, 4)).astype(np.float32)
 BEFORE = np.array([[0.5, 0.2, 0.1, 0, 0.2], [0, 1, 0, 0, 0]], np.float32)
 STEPS = RANDOM.uniform(-1, 1, (2, 3, 4)).astype(np.float32)
 LENGTHS = np.array([5, 2])
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
 
 
 def stays(choices: Any, before: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import autograph_programs
 import numpy as np
 import pytest
+from fresh_sessions import run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,18 +25,6 @@ CASES = [
 def given_in_steps(value: Any) -> Any:
     """Return a tensor whose value only the step knows."""
     return tf.placeholder_with_default(value, np.shape(value))
-
-
-def run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.mark.parametrize(("function", "arguments"), CASES)

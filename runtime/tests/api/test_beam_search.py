@@ -6,6 +6,7 @@ from typing import Any
 import examples
 import numpy as np
 import pytest
+from fresh_sessions import run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,18 +17,6 @@ pytestmark = pytest.mark.e2e
 
 seq2seq = tf.contrib.seq2seq
 END = 0
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
 
 
 def followed(ids: Any, parents: Any, lengths: Any, end: int) -> Any:

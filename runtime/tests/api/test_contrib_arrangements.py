@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fresh_sessions import run
 
 import capstan as tf
 
@@ -18,18 +19,6 @@ def random(seed: int, *shape: int) -> np.ndarray[Any, Any]:
 
 IMAGES = random(1, 2, 3, 5, 4)
 TABLE = random(2, 7, 2)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def fed(value: np.ndarray[Any, Any], *shape: int | None) -> Any:

@@ -230,3 +230,64 @@ def test_wrong_arguments_and_missing_names_are_refused(number: int) -> None:
     case, kind, message = WRONG[number]
     with tf.Graph().as_default(), pytest.raises(kind, match=message):
         case(DISTRIBUTIONS)
+
+
+def rows(sizes: tuple[int, int] = (2, 2)) -> Any:
+    """Return a bijector that makes matrices of vectors, and triples their numbers."""
+    count = sizes[0] * sizes[1]
+    return BIJECTORS.Inline(
+        forward_fn=lambda x: 3.0 * tf.reshape(x, tf.concat([tf.shape(x)[:-1], sizes], 0)),
+        inverse_fn=lambda y: tf.reshape(y, tf.concat([tf.shape(y)[:-2], [count]], 0)) / 3.0,
+        forward_log_det_jacobian_fn=lambda x: tf.constant(count * np.log(3.0)),
+        forward_event_shape_fn=lambda shape: [*sizes],
+        inverse_event_shape_fn=lambda shape: [count],
+        forward_min_event_ndims=1,
+        inverse_min_event_ndims=2,
+        name="rows",
+    )
+
+
+def of_axes(taken: int, made: int) -> Any:
+    return BIJECTORS.Inline(forward_min_event_ndims=taken, inverse_min_event_ndims=made)
+
+
+@pytest.mark.parametrize(
+    ("chain", "expected"),
+    [
+        ([], (0, 0)),
+        ([(0, 0), (1, 1)], (1, 1)),
+        ([(1, 2)], (1, 2)),
+        ([(2, 1)], (2, 1)),
+        ([(1, 1), (1, 2)], (1, 2)),
+        ([(1, 2), (1, 1)], (1, 2)),
+        ([(1, 2), (2, 2)], (2, 3)),
+        ([(2, 2), (1, 2)], (1, 2)),
+        ([(2, 1), (1, 2)], (1, 1)),
+        ([(1, 2), (2, 1)], (2, 2)),
+        ([(3, 3), (1, 2)], (2, 3)),
+    ],
+)
+def test_a_chain_needs_the_axes_that_its_bijectors_need(
+    chain: list[tuple[int, int]], expected: tuple[int, int]
+) -> None:
+    made = BIJECTORS.Chain([of_axes(*axes) for axes in chain])
+    assert (made.forward_min_event_ndims, made.inverse_min_event_ndims) == expected
+
+
+def test_a_chain_may_change_the_number_of_axes() -> None:
+    given = np.linspace(-0.3, 0.2, 12).reshape(3, 4)
+    image = np.exp(6 * given).reshape(3, 2, 2)
+    logarithms = 6 * given.sum(1) + 4 * np.log(6)
+    with tf.Graph().as_default(), tf.Session() as session:
+        chain = BIJECTORS.Chain(
+            [BIJECTORS.Exp(), rows(), BIJECTORS.AffineScalar(scale=np.float64(2))]
+        )
+        x, y = tf.constant(given), tf.constant(image)
+        assert np.allclose(session.run(chain.forward(x)), image)
+        assert np.allclose(session.run(chain.inverse(y)), given)
+        assert np.allclose(session.run(chain.forward_log_det_jacobian(x, 1)), logarithms)
+        assert np.allclose(session.run(chain.inverse_log_det_jacobian(y, 2)), -logarithms)
+        total = session.run(chain.forward_log_det_jacobian(x, 2))
+        assert np.allclose(total, logarithms.sum())
+    assert chain.forward_event_shape([4]) == [2, 2]
+    assert chain.inverse_event_shape([2, 2]) == [4]

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fresh_sessions import drained
 
 import capstan as tf
 
@@ -13,15 +14,6 @@ training = tf.contrib.training
 def number(limit: int) -> Any:
     """Return a tensor that counts from 0 below a limit."""
     return tf.train.range_input_producer(limit, num_epochs=1, shuffle=False).dequeue()
-
-
-def drained(tensors: Any) -> list[Any]:
-    """Return the values of the tensors in all steps until the queues are empty."""
-    found = []
-    with tf.train.MonitoredSession() as session:
-        while not session.should_stop():
-            found.append(session.run(tensors))
-    return found
 
 
 def by_bucket(steps: list[Any]) -> dict[int, list[list[int]]]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fresh_sessions import run
 
 import capstan as tf
 
@@ -16,18 +17,6 @@ LENGTHS = [3, 2, 1, 0]
 RANDOM = np.random.RandomState(4)
 UNARY = RANDOM.randn(len(LENGTHS), 3, TAGS).astype(np.float32)
 BINARY = RANDOM.randn(TAGS, TAGS).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
 
 
 def score(unary: Any, tags: Any) -> float:

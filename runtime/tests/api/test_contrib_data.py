@@ -1,6 +1,5 @@
 """`tf.contrib.data`: transformations, among them those that only `tf.contrib` has."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,6 @@ from hypothesis import strategies as st
 import capstan as tf
 
 data = tf.contrib.data
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def drained(dataset: Any) -> list[Any]:

@@ -1,6 +1,5 @@
 """`tf.contrib.framework`: checks of shapes, and functions that look at the graph."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,6 @@ import pytest
 import capstan as tf
 
 framework = tf.contrib.framework
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def test_old_names_give_the_functions_of_tf() -> None:

@@ -14,12 +14,6 @@ RANDOM = np.random.RandomState(9)
 INPUTS, STATE, MEMORY = (RANDOM.uniform(-1, 1, (3, 4)).astype(np.float32) for _ in range(3))
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def sigmoid(value: Any) -> Any:
     return 1 / (1 + np.exp(-value))
 

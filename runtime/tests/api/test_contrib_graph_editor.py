@@ -218,6 +218,23 @@ def test_an_operation_may_read_its_own_output() -> None:
         assert y.consumers() == [z.op, y.op]
 
 
+@pytest.mark.parametrize(
+    ("count", "others"), [(1, ""), (2, ", and 1 other operation"), (3, ", and 2 other operations")]
+)
+def test_a_warning_counts_the_operations_that_it_does_not_name(
+    caplog: pytest.LogCaptureFixture, count: int, others: str
+) -> None:
+    with tf.Graph().as_default(), tf.Session() as session:
+        before, after = tf.constant(1.0), tf.constant(2.0)
+        readers = [tf.negative(before) for _ in range(count)]
+        session.run(readers)
+        ge.reroute_ts(after, before)
+        with caplog.at_level(logging.WARNING, "capstan"):
+            session.run(readers)
+    (warned,) = [each.getMessage() for each in caplog.records]
+    assert f"'{readers[0].op.name}' was edited after it was run by a session{others}. " in warned
+
+
 def test_a_session_keeps_what_it_has_run_and_warns(
     sample: Sample, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -229,7 +246,7 @@ def test_a_session_keeps_what_it_has_run_and_warns(
             assert session.run(sample.c).tolist() == [3, 3]
     warned = [each.getMessage() for each in caplog.records]
     assert len(warned) == 1
-    assert "was edited after it was run by a session, and 1 other operations" in warned[0]
+    assert "was edited after it was run by a session, and 1 other operation. " in warned[0]
     assert sample.value(sample.c) == [5, 5]
 
 

@@ -17,12 +17,6 @@ STATE = RANDOM.uniform(-1, 1, (40, 3, 2)).astype(np.float32)
 ZEROS = np.zeros((3, 2), np.float32)
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def sigmoid(value: Any) -> Any:
     return 1 / (1 + np.exp(-value))
 

@@ -25,12 +25,6 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(4)
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
 @pytest.mark.parametrize("dimensions", [1, 3])
 @pytest.mark.parametrize(
     ("order", "kernel"),

@@ -23,12 +23,6 @@ def run(*fetches: Any) -> Any:
     return results[0] if len(results) == 1 else results
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 FORMS = {
     "fused": {},
     "plain": {"fused": False},

@@ -15,12 +15,6 @@ INPUTS, MEMORY, OUTPUT = (RANDOM.uniform(-1, 1, (3, 4)).astype(np.float32) for _
 NARROW = OUTPUT[:, :2]
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def sigmoid(value: Any) -> Any:
     return 1 / (1 + np.exp(-value))
 

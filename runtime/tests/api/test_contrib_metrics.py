@@ -1,6 +1,6 @@
 """tf.contrib.metrics: moments, rates and thresholds over several batches, against NumPy."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,6 @@ metrics = tf.contrib.metrics
 LABELS = np.array([[0, 1, 1, 0, 1], [1, 0, 0, 1, 1]], np.float32)
 SCORES = np.array([[0.1, 0.4, 0.8, 0.6, 0.3], [0.9, 0.2, 0.7, 0.7, 0.4]], np.float32)
 SHARES = np.array([[1, 2, 0, 1, 3], [2, 1, 1, 0.5, 1]], np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def streamed(metric: Callable[..., Any], *arrays: np.ndarray) -> float:

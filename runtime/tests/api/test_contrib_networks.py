@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fresh_sessions import run
 
 import capstan as tf
 
@@ -20,12 +21,6 @@ def graph() -> Any:
     with tf.Graph().as_default() as graph:
         tf.get_variable_scope().set_initializer(tf.random_normal_initializer(seed=3))
         yield graph
-
-
-def run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
 
 
 def weights() -> dict[str, Any]:

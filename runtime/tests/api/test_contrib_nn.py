@@ -14,12 +14,6 @@ LOGITS = np.array([[1.0, -2.0, 0.5], [0.0, 3.0, -1.0]], np.float32)
 LABELS = np.array([[0.0, 1.0, 0.0], [0.5, 0.25, 0.25]], np.float32)
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def run(fetches: Any) -> Any:
     with tf.Session() as session:
         return session.run(fetches)

@@ -17,12 +17,6 @@ X = np.array([[0.3, -0.2, 1.0], [1.0, 2.0, 3.0]])
 KNOWN = [stats.multivariate_normal(mean, COVARIANCE) for mean in MEANS]
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
 def run(fetches: Any) -> Any:
     with tf.Session() as session:
         return session.run(fetches)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fresh_sessions import drained
 
 import capstan as tf
 
@@ -22,15 +23,6 @@ def number(limit: int) -> Any:
 def numbers(limit: int) -> Any:
     """Return a batch with the numbers below a limit, for one step."""
     return tf.train.limit_epochs(tf.range(limit), 1)
-
-
-def drained(tensors: Any) -> list[Any]:
-    """Return the values of the tensors in all steps until the queues are empty."""
-    found = []
-    with tf.train.MonitoredSession() as session:
-        while not session.should_stop():
-            found.append(session.run(tensors))
-    return found
 
 
 def is_odd(element: list[Any]) -> Any:

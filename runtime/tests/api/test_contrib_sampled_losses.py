@@ -33,12 +33,6 @@ def run(fetch: Any) -> Any:
         return session.run(fetch)
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
 def test_one_true_class_is_compared_with_drawn_ones() -> None:
     drawn = DRAWN.astype(np.int64), *COUNTS
     found = tf.contrib.nn.sampled_sparse_softmax_loss(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fresh_sessions import run
 
 import capstan as tf
 
@@ -15,18 +16,6 @@ RANDOM = np.random.RandomState(2)
 LOGITS = RANDOM.uniform(-1, 1, (2, 3, 4)).astype(np.float32)
 TARGETS = np.array([[0, 1, 2], [3, 0, 1]])
 WEIGHTS = np.array([[1, 2, 0], [0.5, 0, 0]], np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
 
 
 def entropies() -> Any:

@@ -14,12 +14,6 @@ pytestmark = pytest.mark.e2e
 training = tf.contrib.training
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
-
-
 def inputs(lengths: Any) -> tuple[Any, Any, Any]:
     """Return the key, the values 10 * number + time, and the number of sequences, once each."""
     number = tf.train.range_input_producer(len(lengths), num_epochs=1, shuffle=False).dequeue()

@@ -15,12 +15,6 @@ POINTS = np.random.RandomState(1).uniform(-1, 1, (8, 2)).astype(np.float32)
 TARGETS = POINTS @ np.array([[2.0], [-1.0]], np.float32) + 0.5
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def train_op(**options: Any) -> Any:
     with slim.arg_scope([slim.fully_connected], activation_fn=None):
         outputs = slim.fully_connected(slim.batch_norm(tf.constant(POINTS), decay=0.5), 1)

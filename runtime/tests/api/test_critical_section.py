@@ -27,12 +27,6 @@ def servers() -> Iterator[dict[str, Any]]:
         server.stop()
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def variable(start: Any, name: str = "v") -> Any:
     return tf.get_variable(name, initializer=start, use_resource=True)
 

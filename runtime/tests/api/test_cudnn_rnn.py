@@ -26,12 +26,6 @@ CELLS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def sigmoid(value: Any) -> Any:
     return 1 / (1 + np.exp(-value))
 

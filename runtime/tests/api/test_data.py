@@ -17,12 +17,6 @@ Dataset = tf.data.Dataset
 DEADLINE_S = 60
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
-
-
 def drained(session: Any, element: Any, feeds: Any = None) -> list[Any]:
     """Return the elements up to the end."""
     found = []

@@ -10,12 +10,6 @@ import capstan as tf
 Dataset = tf.data.Dataset
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
 def elements(dataset: Any) -> list[Any]:
     iterator = dataset.make_initializable_iterator()
     following, found = iterator.get_next(), []

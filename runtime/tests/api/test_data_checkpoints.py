@@ -1,6 +1,5 @@
 """Iterators in checkpoints: training goes on at the element after the last one."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +10,6 @@ from capstan import errors
 from capstan.resources import bundle
 
 Dataset = tf.data.Dataset
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def pipeline() -> Any:

@@ -19,12 +19,6 @@ Dataset = tf.data.Dataset
 SOON = tf.RunOptions(timeout_in_ms=50)
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
-
-
 def begun(session: Any, dataset: Any) -> Any:
     """Return the next element of an iterator that has begun."""
     iterator = dataset.make_initializable_iterator()
@@ -224,3 +218,53 @@ def test_a_cache_in_a_file_is_written_by_a_complete_pass_and_read_by_later_ones(
                 assert texts.tolist() == [[b"a", b""], [b"b", b"c"], [b"d", b"e"]][number]
     assert made == [0, 0, 1, 2]
     assert [path.name for path in tmp_path.iterdir()] == ["cache"]
+
+
+READERS: dict[str, tuple[Any, list[Any]]] = {
+    "map": (lambda rows: rows.map(lambda x: x + 0), [0, 1, None, 3, 4]),
+    "batch": (lambda rows: rows.batch(3), [[0, 1], None, None]),
+    "padded_batch": (lambda rows: rows.padded_batch(3, []), [[0, 1], None, None]),
+    "take": (lambda rows: rows.take(9), [0, 1, None, None]),
+    "skip": (lambda rows: rows.skip(1), [1, None, None]),
+    "shard": (lambda rows: rows.shard(1, 0), [0, 1, None, None]),
+    "filter": (lambda rows: rows.filter(lambda x: x >= 0), [0, 1, None, None]),
+    "flat_map": (lambda rows: rows.flat_map(Dataset.from_tensors), [0, 1, None, None]),
+    "zip": (lambda rows: Dataset.zip((rows, rows)).map(lambda x, _: x), [0, 1, None, None]),
+    "window": (
+        lambda rows: rows.window(2).flat_map(lambda window: window.batch(2)),
+        [[0, 1], None, None],
+    ),
+    "group_by_window": (
+        lambda rows: rows.apply(
+            tf.data.experimental.group_by_window(
+                lambda x: np.int64(0), lambda _, window: window.batch(5), 5
+            )
+        ),
+        [[0, 1], None, None],
+    ),
+}
+"""Datasets that read a map whose function ends it at 2, and what steps read. None is an end."""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_most_datasets_stay_at_their_first_end(name: str) -> None:
+    def ending(x: Any) -> Any:
+        if x == 2:
+            raise StopIteration
+        return x
+
+    def called(x: Any) -> Any:
+        result = tf.py_func(ending, [x], tf.int64)
+        result.set_shape([])
+        return result
+
+    make, expected = READERS[name]
+    found: list[Any] = []
+    with tf.Session() as session:
+        element = begun(session, make(Dataset.range(5).map(called)))
+        for _ in expected:
+            try:
+                found.append(session.run(element).tolist())
+            except tf.errors.OutOfRangeError:
+                found.append(None)
+    assert found == expected

@@ -1,7 +1,6 @@
 """Columns under the names of TensorFlow 1.4 to 1.12, columns of programs, and wrong features."""
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,6 @@ import pytest
 
 import capstan as tf
 from capstan.python.feature_column import feature_column as fc
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def test_the_columns_have_the_names_of_tensorflow_1_4() -> None:

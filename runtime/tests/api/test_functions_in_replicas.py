@@ -1,6 +1,5 @@
 """A `tf.function` that replicas call has a trace for each replica."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,6 @@ import pytest
 import capstan as tf
 
 CONFIG = tf.ConfigProto(device_count={"CPU": 2})
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def mirrored() -> Any:

@@ -1,18 +1,11 @@
 """Variables whose initial values use other variables are initialized in any order."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import capstan as tf
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def initialized(*variables: Any) -> list[Any]:

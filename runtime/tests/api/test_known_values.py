@@ -1,6 +1,5 @@
 """`python.framework.tensor_util`: values and shapes that are known while the graph is built."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -8,12 +7,6 @@ import pytest
 
 import capstan as tf
 from capstan.python.framework import tensor_util
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def test_a_constant_has_a_known_value() -> None:

@@ -1,19 +1,12 @@
 """`tf.layers.Layer`: names, copies, losses and updates by inputs, and plain arguments."""
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import capstan as tf
 from capstan.python.layers import convolutional, core, normalization, utils
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 class Counted(tf.layers.Layer):
@@ -95,6 +88,13 @@ def test_a_dense_layer_knows_the_shape_of_its_outputs() -> None:
 def test_a_wrong_size_of_a_kernel_is_named(value: Any) -> None:
     with pytest.raises(ValueError, match="The `kernel_size` argument must be a tuple of 3 int"):
         tf.layers.Conv3D(1, value)
+
+
+@pytest.mark.parametrize("layer", [tf.layers.Dense, tf.keras.layers.Dense])
+def test_a_dense_layer_refuses_integers(layer: Any) -> None:
+    with pytest.raises(TypeError, match=r"layer dense.* with non-floating point dtype int32"):
+        layer(3)(tf.constant([[1, 2]]))
+    assert layer(3, dtype="float32")(tf.constant([[1, 2]])).dtype is tf.float32
 
 
 def test_plain_arguments_are_checked() -> None:

@@ -2,7 +2,6 @@
 
 import pathlib
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,6 @@ import pytest
 import capstan as tf
 
 CONFIG = tf.ConfigProto(device_count={"CPU": 4})
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def mirrored(count: int = 2, **options: Any) -> Any:

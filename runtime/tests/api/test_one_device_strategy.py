@@ -1,7 +1,6 @@
 """A strategy with one device places variables and functions, and reduces values."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,6 @@ import capstan as tf
 from capstan import contrib
 
 CPU = "/replica:0/task:0/device:CPU:0"
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.fixture

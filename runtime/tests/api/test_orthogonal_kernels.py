@@ -16,12 +16,6 @@ KINDS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
 def run(fetches: Any) -> Any:
     with tf.Session() as session:
         return session.run(fetches)

@@ -1,6 +1,5 @@
 """What programs use by the full paths of TensorFlow's modules, beyond the names that `tf` has."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +16,6 @@ from capstan.python.framework import device_spec, ops, sparse_tensor, tensor_sha
 from capstan.python.ops import gen_control_flow_ops, gen_math_ops, summary_op_util
 from capstan.python.ops.ragged import ragged_conversion_ops, ragged_util
 from capstan.python.saved_model import signature_def_utils
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def test_the_modules_of_datasets_have_their_names() -> None:

@@ -1,18 +1,11 @@
 """Tests of resource variables. The values are those that TensorFlow returns."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import capstan as tf
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def made(value: Any = (1.0, 2.0), **arguments: Any) -> Any:

@@ -1,7 +1,6 @@
 """The inputs of recurrent networks that feature columns make."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import clusters
@@ -18,12 +17,6 @@ layer = tf.contrib.feature_column.sequence_input_layer
 
 ROWS = np.arange(10, dtype=np.float32).reshape(5, 2) + 1
 ids_of_examples = st.lists(st.lists(st.integers(0, 4), max_size=4), min_size=1, max_size=5)
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def sparse(examples: list[list[Any]], dtype: Any = tf.int64) -> Any:

@@ -13,12 +13,6 @@ seq2seq = tf.contrib.seq2seq
 INPUTS = np.random.RandomState(4).uniform(-1, 1, (2, 4, 3)).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 class Shifted(tf.nn.rnn_cell.RNNCell):  # type: ignore[misc,name-defined]
     """Gives the inputs, and 100 to the class after the largest one. Its state is a dummy."""
 

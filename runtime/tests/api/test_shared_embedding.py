@@ -1,6 +1,5 @@
 """Columns that share a table of embeddings."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -9,12 +8,6 @@ import pytest
 import capstan as tf
 
 columns = tf.feature_column
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def ids(name: str, size: int = 4) -> Any:

@@ -15,12 +15,6 @@ slim = tf.contrib.slim
 decoder = slim.tfexample_decoder
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def example(number: int) -> bytes:
     feature = tf.train.Feature(int64_list=tf.train.Int64List(value=[number]))
     return tf.train.Example(

@@ -13,12 +13,6 @@ slim = tf.contrib.slim
 decoder = slim.tfexample_decoder
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def example(**features: Any) -> bytes:
     """Return an Example. Texts are bytes, and lists of floats or integers are numbers."""
 

@@ -14,12 +14,6 @@ pytestmark = pytest.mark.e2e
 slim = tf.contrib.slim
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def parameters() -> int:
     return sum(int(np.prod(variable.shape.as_list())) for variable in tf.trainable_variables())
 

@@ -1,6 +1,5 @@
 """`tf.contrib.slim.summaries`: the tags, the values and the collection of its summaries."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,6 @@ import capstan as tf
 pytestmark = pytest.mark.e2e
 
 summaries = tf.contrib.slim.summaries
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def written() -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Sparse tensors are built, fed and fetched as in TensorFlow."""
 
-from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,12 +8,6 @@ import pytest
 import capstan as tf
 
 VALUE = tf.SparseTensorValue(np.array([[0, 1], [2, 0]]), np.float32([1.5, 2.5]), np.array([3, 2]))
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def check(found: tf.SparseTensorValue) -> None:
@@ -88,3 +82,33 @@ def test_a_sparse_tensor_is_no_divisor() -> None:
     sparse = tf.SparseTensor([[0]], [1.0], [1])
     with pytest.raises(TypeError):
         tf.constant([1.0]) / sparse
+
+
+@pytest.mark.parametrize(
+    ("is_list", "size", "error", "message"),
+    [
+        (False, [5], TypeError, "vocab_size has to be a Tensor or Python int. Found .*list"),
+        (False, 5.0, TypeError, "vocab_size has to be a Tensor or Python int. Found .*float"),
+        (True, 5, TypeError, "vocab_size has to be a list of Tensors or Python ints. Found .*int"),
+        (True, [5.0], TypeError, "vocab_size has to be a list of .* Found .*float"),
+        (True, [5, 6], ValueError, "sp_ids and vocab_size have to have equal lengths."),
+    ],
+)
+def test_the_sizes_of_merged_rows_fit_the_ids(
+    is_list: bool, size: Any, error: type[Exception], message: str
+) -> None:
+    ids = tf.SparseTensor([[0, 0], [1, 0]], [1, 2], [2, 1])
+    with pytest.raises(error, match=message):
+        tf.sparse_merge([ids] if is_list else ids, ids, size)
+
+
+@pytest.mark.parametrize("size", [[5], [5, 6]])
+@pytest.mark.parametrize("is_list", [False, True])
+def test_a_size_of_merged_rows_is_a_scalar(is_list: bool, size: list[int]) -> None:
+    ids = tf.SparseTensor([[0, 0], [1, 0]], [1, 2], [2, 1])
+    vector = tf.constant(size)
+    with pytest.raises(ValueError, match="rank"):
+        tf.sparse_merge([ids] if is_list else ids, ids, [vector] if is_list else vector)
+    with tf.Session() as session:
+        merged = session.run(tf.sparse_merge([ids], ids, [tf.constant(5, tf.int32)]))
+    assert merged.dense_shape.tolist() == [2, 5]

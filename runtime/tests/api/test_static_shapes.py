@@ -1,18 +1,11 @@
 """Functions keep the static shapes that layers behind them need, as TensorFlow 1.15 does."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import capstan as tf
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def sizes(tensor: Any) -> list[int | None] | None:

@@ -11,12 +11,6 @@ utils = tf.contrib.slim.utils
 Shape = tf.TensorShape
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def test_the_two_modules_are_the_same() -> None:
     from capstan.contrib.layers.python.layers import utils as inner
 

@@ -1,18 +1,11 @@
 """Templates: functions whose calls share variables."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
 import capstan as tf
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def scaled(x: Any, by: float = 2.0) -> Any:

@@ -6,21 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fresh_sessions import run
 
 import capstan as tf
 from capstan.api.traced.concrete import ConcreteFunction
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
-def run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
 
 
 def untraced(function: Any, **options: Any) -> Any:

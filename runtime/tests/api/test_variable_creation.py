@@ -1,6 +1,5 @@
 """Creators stand between a program and its variables, and `init_scope` leaves what is built."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,12 +7,6 @@ import pytest
 import capstan as tf
 from capstan.python.framework import tensor_util
 from capstan.python.ops import variable_scope
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def suffixing(suffix: str) -> Any:

@@ -1,6 +1,5 @@
 """The arguments of variables that only distribution strategies use are checked and kept."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -8,12 +7,6 @@ import pytest
 import capstan as tf
 
 WHEN, HOW = tf.VariableSynchronization, tf.VariableAggregation
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def makers() -> list[Any]:

@@ -95,12 +95,6 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
 def inputs_of(shapes: list[list[int]]) -> list[Any]:
     random = np.random.RandomState(0)
     return [random.rand(COUNT, *shape).astype(np.float32) for shape in shapes]

@@ -36,12 +36,6 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Begin]:
         server.stop()
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
-
-
 def model() -> tuple[Any, Any, Any, Any]:
     """Build a graph. Return the variable's initializer, its value, an addition and a dequeue."""
     with tf.device("/job:ps"):

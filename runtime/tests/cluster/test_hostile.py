@@ -22,7 +22,7 @@ import pytest
 
 import capstan as tf
 from capstan.core import graph_def
-from capstan.transport import api, frames, interfaces, listener, sockets
+from capstan.transport import api, doors, frames, listener, sockets
 from capstan.transport.grpc import channels, remote_worker, wire
 
 SOURCES = pathlib.Path(__file__).parents[2] / "src"
@@ -96,7 +96,7 @@ class Victims:
             request = wire.CloseSessionRequest(session_handle=handle)
             self.call(channels.MASTER, "CloseSession", request.SerializeToString())
 
-    def offer(self, task_number: int, plane: str = listener.TCP) -> interfaces.Offer:
+    def offer(self, task_number: int, plane: str = listener.TCP) -> doors.Offer:
         task, incarnation = self.tasks[task_number], self.incarnations[task_number]
         return task.connect("/job:worker/replica:0/task:0", incarnation, (plane,))
 

@@ -219,7 +219,7 @@ def test_a_master_remembers_steps_until_they_are_released(place: str) -> None:
         a, b = inputs("a", "b")
         tf.subtract(a, b, name="less")
         session.run(tf.constant(1))
-        master, handle = session._master, session._handle
+        master, handle = session._master, session._connection.handle
         less = master.make_callable(handle, ["a:0", "b:0"], ["less:0"], [], options)
         for value in (3, 1):
             fed = [np.float32(value), np.float32(1)]
@@ -246,7 +246,7 @@ def test_a_master_remembers_steps_until_they_are_released(place: str) -> None:
 def held(session: Any) -> Any:
     """Return the session of the master."""
     master = SERVERS[-1].master if session.sess_str else session._master
-    return master._sessions[session._handle]
+    return master._sessions[session._connection.handle]
 
 
 class WaitingRun:

@@ -88,6 +88,11 @@ def selection(random: Random) -> Values:
     return is_chosen, random.normal(size=shape), random.normal(size=shape)
 
 
+def stored(indices: tf.Tensor, values: tf.Tensor, shape: tf.Tensor) -> Any:
+    variants = raw.SerializeSparse(indices, values, shape, out_type=tf.variant)
+    return raw.DeserializeSparse(variants, dtype=values.dtype)
+
+
 BUCKETS = iter(range(10, 10_000))
 OPS: dict[str, tuple[Callable[[Random], Values], Callable[..., Any]]] = {
     "StringToHashBucketFast": (
@@ -102,6 +107,8 @@ OPS: dict[str, tuple[Callable[[Random], Values], Callable[..., Any]]] = {
         lambda random: (random.normal(size=(random.integers(2, 9), 3)), random.integers(0, 2, 1)),
         lambda x, at: raw.StridedSlice(x, at, at + 1, [1], shrink_axis_mask=1),
     ),
+    "Cast": (lambda random: selection(random)[1:2], lambda x: raw.Cast(x, DstT=tf.int32)),
+    "DeserializeSparse": (lambda random: incomplete(random)[:3], stored),
     "ZerosLike": (lambda random: selection(random)[1:2], raw.ZerosLike),
     "Gather": (lambda random: lookup(random)[:2], raw.Gather),
     "GatherV2": (gather, lambda table, at: raw.GatherV2(table, at, 0)),
@@ -168,13 +175,19 @@ def test_nodes_that_run_together_give_the_values_of_nodes_that_run_alone(
         outputs, fed = columns(op, seed)
         with mock.patch.object(joint.Joint, "_one_by_one", refuse):
             together = session.run(outputs, fed)
-        for tensor, found in zip(outputs, together, strict=True):
-            alone = session.run(tensor, fed)
-            assert found.dtype == alone.dtype
-            if found.dtype.kind == "f":
-                np.testing.assert_allclose(found, alone, rtol=1e-6, atol=1e-6)
-            else:
-                np.testing.assert_array_equal(found, alone)
+        assert_nodes_alone_give(together, outputs, session, fed)
+
+
+def assert_nodes_alone_give(
+    together: list[Any], outputs: list[tf.Tensor], session: tf.Session, fed: dict[tf.Tensor, Any]
+) -> None:
+    for tensor, found in zip(outputs, together, strict=True):
+        alone = session.run(tensor, fed)
+        assert found.dtype == alone.dtype
+        if found.dtype.kind == "f":
+            np.testing.assert_allclose(found, alone, rtol=1e-6, atol=1e-6)
+        else:
+            np.testing.assert_array_equal(found, alone)
 
 
 @pytest.mark.usefixtures("is_compiled")
@@ -189,8 +202,10 @@ def test_nodes_with_transposed_tables_run_together(op: str) -> None:
         fed[transposed] = table.T
         made = make(tf.transpose(transposed), *others)
         outputs += made if isinstance(made, tuple) else [made]
-    with tf.Session() as session, mock.patch.object(joint.Joint, "_one_by_one", refuse):
-        session.run(outputs, fed)
+    with tf.Session() as session:
+        with mock.patch.object(joint.Joint, "_one_by_one", refuse):
+            together = session.run(outputs, fed)
+        assert_nodes_alone_give(together, outputs, session, fed)
 
 
 REFUSED: dict[str, tuple[int, Any, str]] = {

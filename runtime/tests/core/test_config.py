@@ -16,6 +16,8 @@ settings = st.builds(
     inter_op_parallelism_threads=st.integers(-1, 64),
     intra_op_parallelism_threads=st.integers(0, 64),
     isolate_session_state=st.booleans(),
+    inter_op_thread_pools=st.lists(st.integers(0, 8), max_size=3).map(tuple),
+    use_per_session_threads=st.booleans(),
     device_count=st.dictionaries(st.sampled_from(["CPU", "GPU"]), st.integers(0, 8)),
 )
 
@@ -31,6 +33,17 @@ def test_a_missing_or_empty_proto_is_the_defaults() -> None:
     assert config.SessionConfig.from_proto(None) == config.SessionConfig()
     assert config.SessionConfig.from_proto(config_pb2.ConfigProto()) == config.SessionConfig()
     assert config_pb2.ConfigProto() == config.SessionConfig().to_proto()
+
+
+@pytest.mark.parametrize(
+    ("usual", "pools", "threads"),
+    [(0, (), 0), (3, (), 3), (3, (1,), 1), (3, (1, 2), 3), (3, (1, 0), 4), (0, (1, 0), 0)],
+)
+def test_the_pools_of_a_session_share_their_threads(
+    usual: int, pools: tuple[int, ...], threads: int
+) -> None:
+    given = config.SessionConfig(inter_op_parallelism_threads=usual, inter_op_thread_pools=pools)
+    assert given.inter_op_threads == threads
 
 
 def test_settings_are_hashable() -> None:

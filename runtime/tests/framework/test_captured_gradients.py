@@ -1,17 +1,11 @@
 """Gradients in a function that captures the result of a loop of the graph around it."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import capstan as tf
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def in_a_function_behind_a_loop(

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fresh_sessions import run
 
 import capstan as tf
 
@@ -19,12 +20,6 @@ def _fresh_graph() -> Iterator[None]:
 @pytest.fixture
 def functional() -> None:
     tf.enable_control_flow_v2()
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def types() -> list[str]:

@@ -1,24 +1,12 @@
 """`tf.custom_gradient`."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
+from fresh_sessions import run
 
 import capstan as tf
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
-def run(fetches: Any) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches)
 
 
 @tf.custom_gradient

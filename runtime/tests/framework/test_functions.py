@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fresh_sessions import run
 
 import capstan as tf
 from capstan.api import function
@@ -13,12 +14,6 @@ from capstan.python.framework import function as aliases
 @pytest.fixture(autouse=True)
 def _fresh_graph() -> None:
     tf.reset_default_graph()
-
-
-def run(fetches: Any, feeds: Any = None) -> Any:
-    with tf.Session() as session:
-        session.run(tf.global_variables_initializer())
-        return session.run(fetches, feeds)
 
 
 def test_a_function_is_called_with_tensors_and_returns_its_results() -> None:

@@ -1,7 +1,6 @@
 """`tf.gradients`: the reverse pass. The gradient rules of single ops have tests in `ops`."""
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import interpreter
@@ -12,12 +11,6 @@ from hypothesis import strategies as st
 
 import capstan as tf
 from capstan.framework import graph as graphs
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[graphs.Graph]:
-    with graphs.Graph().as_default() as graph:
-        yield graph
 
 
 def _run(fetches: Any, feeds: Any = None) -> Any:

@@ -1,6 +1,5 @@
 """Any op by its name: conversion of arguments, inference of types, and errors. Also operators."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,12 +10,6 @@ from capstan.api import barriers
 from capstan.framework import convert, opdef
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[graphs.Graph]:
-    with graphs.Graph().as_default() as graph:
-        yield graph
 
 
 def _f(name: str = "x") -> Any:

@@ -2,7 +2,6 @@
 and seeds.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,12 +9,6 @@ import pytest
 import capstan as tf
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[graphs.Graph]:
-    with graphs.Graph().as_default() as graph:
-        yield graph
 
 
 def _op(name: str = "x") -> graphs.Operation:

@@ -3,19 +3,13 @@
 `oracle/test_control_flow.py` compares many more loops with TensorFlow.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 import capstan as tf
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def listed(graph: Any) -> list[str]:

@@ -1,6 +1,5 @@
 """The functions of `tf.keras.backend`, compared with NumPy."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,6 @@ K = tf.keras.backend
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(2, 3, 4)).astype(np.float32)
 Y = RANDOM.normal(size=(2, 4, 5)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[tf.Graph]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def run(tensor: Any, *fed: tuple[Any, Any]) -> Any:

@@ -18,12 +18,6 @@ HOT = np.eye(4, dtype=np.float32)[[2, 0, 3]]
 CLASSES = np.array([2, 0, 3])
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def value(tensor: Any) -> Any:
     with tf.Session() as session:
         return session.run(tensor)

@@ -1,6 +1,5 @@
 """Metrics of Keras: what a program of its own may define, and the errors."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,6 @@ import capstan as tf
 
 pytestmark = pytest.mark.e2e
 metrics = tf.keras.metrics
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def start(metric: Any) -> Any:

@@ -1,7 +1,6 @@
 """Models of Keras have configurations, from which equal models are made."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,12 +12,6 @@ pytestmark = pytest.mark.e2e
 layers, models = tf.keras.layers, tf.keras.models
 
 ROWS = np.random.RandomState(2).uniform(-1, 1, (3, 4)).astype(np.float32)
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 class Twice(layers.Layer):

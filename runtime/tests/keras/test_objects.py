@@ -11,12 +11,6 @@ keras = tf.keras
 VALUES = np.linspace(-3, 3, 12, dtype=np.float32).reshape(3, 4)
 
 
-@pytest.fixture(autouse=True)
-def graph() -> Any:
-    with tf.Graph().as_default() as graph:
-        yield graph
-
-
 def value(tensor: Any) -> Any:
     with tf.Session() as session:
         return session.run(tensor)

@@ -1,6 +1,5 @@
 """Optimizers of Keras: their hyperparameters, gradients, updates and configurations."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import clusters
@@ -11,12 +10,6 @@ import capstan as tf
 
 pytestmark = pytest.mark.e2e
 optimizers = tf.keras.optimizers
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[Any]:
-    with tf.Graph().as_default() as graph:
-        yield graph
 
 
 def variable(value: Any = (1.0, 2.0), name: str = "w", **options: Any) -> Any:

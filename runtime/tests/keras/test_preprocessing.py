@@ -21,12 +21,6 @@ IMAGES = RANDOM.uniform(0, 1, (12, 4, 4, 1)).astype(np.float32)
 LABELS = (IMAGES.mean((1, 2, 3)) > 0.5).astype(np.float32)
 
 
-@pytest.fixture(autouse=True)
-def _graph() -> Any:
-    with tf.Graph().as_default():
-        yield
-
-
 def classifier() -> Any:
     layers = [tf.keras.layers.Flatten(input_shape=(4, 4, 1)), tf.keras.layers.Dense(1)]
     model = tf.keras.Sequential(layers)

@@ -102,6 +102,39 @@ def test_a_part_of_a_batch_may_have_no_example() -> None:
     assert np.isfinite(model.get_weights()[0]).all()
 
 
+def with_inner_loss() -> Any:
+    model = dense()
+    inner = tf.reduce_mean(tf.square(model.layers[0].output))
+    model.add_loss(inner)
+    model.add_metric(inner, "mean", "inner")
+    return model
+
+
+def test_the_loss_of_a_tensor_between_layers_counts_once_for_each_example() -> None:
+    found = []
+    for strategy in (None, mirrored(2), mirrored(4)):
+        model = compiled(strategy, OPTIMIZERS["keras"], with_inner_loss)
+        assert [type(layer).__name__ for layer in model.layers] == ["Dense", "Dense"]
+        assert model.metrics_names[-1] == "inner"
+        history = model.fit(DRAWN, TARGETS, 16, epochs=2, shuffle=False, verbose=0)
+        results = model.evaluate(DRAWN, TARGETS, 16, verbose=0)
+        found.append([*history.history["loss"], *history.history["inner"], *results])
+    for each in found[1:]:
+        np.testing.assert_allclose(each, found[0], rtol=2e-4)
+
+
+def test_a_layer_after_an_inner_loss_is_part_of_the_model() -> None:
+    model = with_inner_loss()
+    before = model.losses[1]
+    model.add(keras.layers.Lambda(lambda x: 2.0 * x))
+    model.compile("sgd", "mse")
+    doubled = model.predict(DRAWN[:4])
+    model.pop()
+    model.compile("sgd", "mse")
+    np.testing.assert_allclose(doubled, 2 * model.predict(DRAWN[:4]), rtol=1e-6)
+    assert before in model.losses
+
+
 @pytest.mark.parametrize("reduction", ["sum", "sum_over_batch_size"])
 def test_losses_are_added_or_averaged_as_in_one_replica(reduction: str) -> None:
     found = []

@@ -5,7 +5,6 @@ registers and write it once. Capstan promises more: no update is lost, whatever 
 """
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import background
@@ -16,7 +15,6 @@ import pytest
 import capstan as tf
 from capstan.core import dtypes
 from capstan.core.resource_name import ResourceName
-from capstan.framework import graph as graphs
 from capstan.framework import opdef
 from capstan.framework.raw import raw
 from capstan.kernels import training
@@ -26,12 +24,6 @@ DENSE = [op for op in OPS if not op.startswith("Sparse")]
 SHAPE = (2, training.BLOCK)
 ROUNDS = 8
 OPTIONS = ({}, {"use_nesterov": True}, {"multiply_linear_by_lr": True})
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with graphs.Graph().as_default():
-        yield
 
 
 class Job:

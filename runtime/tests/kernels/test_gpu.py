@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import capstan as tf
-from capstan.core import dtypes, recording
+from capstan.core import dtypes, recording, tensor_shape
 from capstan.framework import opdef
 from capstan.framework.raw import raw
 from capstan.hardware import device
@@ -183,6 +183,16 @@ def test_a_gather_of_batches_that_a_device_repeats_needs_no_host(shape: tuple[in
     indices = np.zeros((shape[0], shape[1] and 2), np.int64)
     with recorded():
         check_equal("GatherV2", [params, indices, np.array(1, np.int32)], {"batch_dims": 1})
+
+
+@pytest.mark.e2e
+@pytest.mark.parametrize("count", [9, 65])
+def test_a_device_joins_many_tensors_without_the_host(count: int) -> None:
+    parts = [np.full((1, 2), number, np.float32) for number in range(count)]
+    with recorded():
+        for axis in (0, -1):
+            check_equal("ConcatV2", [parts, np.array(axis, np.int32)], {})
+        check_equal("ParallelConcat", [parts], {"shape": tensor_shape.TensorShape([count, 2])})
 
 
 @pytest.mark.e2e

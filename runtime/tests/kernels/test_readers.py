@@ -3,7 +3,6 @@
 import gzip
 import pathlib
 import zlib
-from collections.abc import Iterator
 from typing import Any
 
 import background
@@ -15,12 +14,6 @@ from capstan.core import tfrecord
 from capstan.framework.raw import raw
 
 TEXT = b"one\r\ntwo\n\nfour"
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def records(reader: tf.ReaderBase, *names: str, up_to: int | None = None) -> list[Any]:

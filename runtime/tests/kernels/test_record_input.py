@@ -1,7 +1,6 @@
 """RecordInput draws records at random, and goes on where the last step of the session ended."""
 
 import pathlib
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,12 +10,6 @@ from capstan.core import tfrecord
 from capstan.python.ops import data_flow_ops
 
 RECORDS = [b"%d" % number for number in range(20)]
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.fixture

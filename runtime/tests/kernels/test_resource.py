@@ -1,6 +1,5 @@
 """Resource variables: operations on handles, and reads whose values do not change."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import interpreter
@@ -17,12 +16,6 @@ from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 
 FLOAT = {"dtype": dtypes.float32}
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[graphs.Graph]:
-    with graphs.Graph().as_default() as graph:
-        yield graph
 
 
 def handle(name: str = "v", shape: Any = (3,), **names: Any) -> Any:

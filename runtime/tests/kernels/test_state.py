@@ -1,7 +1,6 @@
 """Reference variables, which steps share and change under their locks."""
 
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import interpreter
@@ -14,14 +13,7 @@ import capstan as tf
 from capstan import errors
 from capstan.core import dtypes, tensor_shape
 from capstan.core.resource_name import ResourceName
-from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[graphs.Graph]:
-    with graphs.Graph().as_default() as graph:
-        yield graph
 
 
 def make(

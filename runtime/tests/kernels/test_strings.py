@@ -1,7 +1,6 @@
 """Kernels that match strings and format values."""
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import interpreter
@@ -9,14 +8,7 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[graphs.Graph]:
-    with graphs.Graph().as_default() as graph:
-        yield graph
 
 
 def run(tensor: Any) -> Any:

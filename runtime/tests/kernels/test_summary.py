@@ -1,6 +1,5 @@
 """Summaries are protocol buffers that TensorBoard reads."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import interpreter
@@ -14,12 +13,6 @@ from capstan import errors
 from capstan.core import tensor_proto
 from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[graphs.Graph]:
-    with graphs.Graph().as_default() as graph:
-        yield graph
 
 
 def parsed(tensor: Any) -> Any:

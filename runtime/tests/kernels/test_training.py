@@ -4,7 +4,6 @@ import inspect
 import itertools
 import select
 import threading
-from collections.abc import Iterator
 from typing import Any
 
 import interpreter
@@ -16,18 +15,11 @@ from hypothesis import strategies as st
 from capstan import errors
 from capstan.core import dtypes, recording, tensor_shape
 from capstan.core.resource_name import ResourceName
-from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.kernels import registry, regularized_formulas, training
 from capstan.resources import containers
 
 SHAPES = [(), (0,), (3,), (2, 5), (training.BLOCK,), (3, training.BLOCK // 2 + 1)]
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[graphs.Graph]:
-    with graphs.Graph().as_default() as graph:
-        yield graph
 
 
 class Cells:

@@ -195,3 +195,61 @@ def test_only_a_map_ends_at_the_end_of_its_function(v1: Any, name: str) -> None:
         return ENDS[name](tf, tf.data.Dataset.range(5))
 
     assert outcomes_to_the_second_end(capstan, make) == outcomes_to_the_second_end(v1, make)
+
+
+def ended(tf: Any) -> Any:
+    """Return a dataset whose first pass ends at 2, and that goes on after it with 3 and 4."""
+    return tf.data.Dataset.range(5).map(lambda x: ending(tf, x))
+
+
+READERS: dict[str, Callable[[Any, Any], Any]] = {
+    "nothing": lambda tf, rows: rows,
+    "map": lambda tf, rows: rows.map(lambda x: x + 1),
+    "scan": lambda tf, rows: rows.apply(
+        tf.data.experimental.scan(np.int64(0), lambda state, x: (state + x, state + x))
+    ),
+    "batch": lambda tf, rows: rows.batch(3),
+    "whole batch": lambda tf, rows: rows.batch(2),
+    "padded_batch": lambda tf, rows: rows.padded_batch(3, []),
+    "take": lambda tf, rows: rows.take(9),
+    "take all": lambda tf, rows: rows.take(-1),
+    "skip": lambda tf, rows: rows.skip(1),
+    "shard": lambda tf, rows: rows.shard(2, 0),
+    "filter": lambda tf, rows: rows.filter(lambda x: x >= 0),
+    "flat_map": lambda tf, rows: rows.flat_map(tf.data.Dataset.from_tensors),
+    "interleave": lambda tf, rows: rows.interleave(tf.data.Dataset.from_tensors, 1),
+    "zip": lambda tf, rows: tf.data.Dataset.zip((rows, rows)).map(lambda x, y: x + y),
+    "unbatch": lambda tf, rows: rows.map(lambda x: tf.reshape(x, [1])).apply(
+        tf.data.experimental.unbatch()
+    ),
+    "window": lambda tf, rows: rows.window(2, 1).flat_map(lambda window: window.batch(2)),
+    "repeat": lambda tf, rows: rows.repeat(2),
+    "concatenate": lambda tf, rows: rows.concatenate(tf.data.Dataset.range(2)),
+    "shuffle": lambda tf, rows: rows.shuffle(1),
+    "cache": lambda tf, rows: rows.cache(),
+    "prefetch": lambda tf, rows: rows.prefetch(1),
+    "ignore_errors": lambda tf, rows: rows.apply(tf.data.experimental.ignore_errors()),
+    "unique": lambda tf, rows: rows.apply(tf.data.experimental.unique()),
+    "take_while": lambda tf, rows: rows.apply(tf.data.experimental.take_while(lambda x: x >= 0)),
+    "group_by_window": lambda tf, rows: rows.apply(
+        tf.data.experimental.group_by_window(
+            lambda x: np.int64(0), lambda _, window: window.batch(5), 5
+        )
+    ),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_what_reads_a_map_after_its_end_goes_on_or_not(v1: Any, name: str) -> None:
+    def make(tf: Any) -> Any:
+        made = READERS[name](tf, ended(tf))
+        if tf is capstan:
+            return made
+        # TensorFlow's optimizations add a prefetch, and join a map with a batch.
+        options = tf.data.Options()
+        options.experimental_optimization.apply_default_optimizations = False
+        options.experimental_optimization.inject_prefetch = False
+        options.autotune.enabled = False
+        return made.with_options(options)
+
+    assert outcomes_to_the_second_end(capstan, make) == outcomes_to_the_second_end(v1, make)

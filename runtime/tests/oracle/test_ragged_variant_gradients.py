@@ -46,6 +46,28 @@ def without_splits(tf: Any) -> Any:
     return [y, *tf.gradients(y * VALUES, x)]
 
 
+def of_dense_rows(tf: Any) -> Any:
+    """Encode the rows of a tensor, and read them as a ragged tensor."""
+    x = tf.constant(VALUES)
+    y = decoded(tf, encoded(tf, [], tf.square(x), batched=True), 1, 0)
+    return [y, *tf.gradients(y * np.arange(10, dtype=np.float32), x)]
+
+
+def of_numbers(tf: Any) -> Any:
+    x = tf.placeholder_with_default(VALUES[0], None)
+    return [decoded(tf, encoded(tf, [], x, batched=True), 1, 0)]
+
+
+def of_no_rows(tf: Any) -> Any:
+    x = tf.placeholder_with_default(VALUES[:0], None)
+    return [tf.shape(encoded(tf, [], x, batched=True))]
+
+
+def of_a_scalar(tf: Any) -> Any:
+    x = tf.placeholder_with_default(np.float32(1), None)
+    return [tf.shape(encoded(tf, [], x, batched=True))]
+
+
 def of_some_rows(tf: Any) -> Any:
     """Read two of three rows. The gradient of the first row is missing."""
     x = tf.constant(VALUES)
@@ -56,6 +78,8 @@ def of_some_rows(tf: Any) -> Any:
 
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "one variant": lambda tf: squares(tf, [SPLITS], batched=False),
+    "dense rows": of_dense_rows,
+    "no rows": of_no_rows,
     "a batch": lambda tf: squares(tf, [SPLITS], batched=True),
     "a deep batch": lambda tf: squares(tf, DEEP, batched=True),
     "one deep variant": lambda tf: squares(tf, DEEP, batched=False),
@@ -70,6 +94,15 @@ def test_gradients_pass_through_variants(v1: Any, tasks: genuine.Tasks, name: st
 
 def test_a_row_without_a_gradient_has_zeros(v1: Any, tasks: genuine.Tasks) -> None:
     check(of_some_rows, (v1, ""), (capstan, ""), (v1, tasks.target()))
+
+
+@pytest.mark.parametrize("program", [of_numbers, of_a_scalar])
+def test_rows_have_axes(v1: Any, program: Callable[[Any], Any]) -> None:
+    for tf in (v1, capstan):
+        with tf.Graph().as_default():
+            fetches = program(tf)
+            with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+                session.run(fetches)
 
 
 def check(program: Callable[[Any], Any], *sessions: tuple[Any, str]) -> None:

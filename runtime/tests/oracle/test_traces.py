@@ -13,7 +13,6 @@ pytestmark = genuine.MARKS
 
 PS, WORKER = "/job:ps/task:0", "/job:worker/task:0"
 CPUS = [f"/job:{job}/replica:0/task:0/device:CPU:0" for job in ("ps", "worker")]
-TRANSFERS = {"_Send", "_Recv", "_HostSend", "_HostRecv", "RecvTensor"}
 
 
 def build(v1: Any, ps: str, worker: str) -> tuple[Any, Any, dict[Any, Any]]:

@@ -16,6 +16,7 @@ from capstan.resources import (
     dataset_blocks,
     dataset_files,
     dataset_order,
+    dataset_run,
     dataset_shuffle,
     dataset_sources,
 )
@@ -66,19 +67,21 @@ def test_shuffled_elements_have_the_same_order_in_blocks(
     # Epochs follow each other within one shuffled pass, and between several of them.
     inner = dataset_shuffle.Shuffle(SPEC, numbered(count), buffer, seeds, reshuffles, passes)
     plan = dataset_order.Repeat(SPEC, inner, 2)
-    one_by_one = all_of(plan.start(dataset.Run()))
-    blocks = plan.blocks(dataset.Run(), size)
+    one_by_one = all_of(plan.start(dataset_run.Run()))
+    blocks = plan.blocks(dataset_run.Run(), size)
     assert blocks is not None
     found = list(blocks)
     assert all(1 <= len(block[0]) <= size for block in found)
     assert rows_of(iter(found)) == one_by_one
-    assert sorted(one_by_one) == sorted(all_of(numbered(count).start(dataset.Run())) * passes * 2)
+    assert sorted(one_by_one) == sorted(
+        all_of(numbered(count).start(dataset_run.Run())) * passes * 2
+    )
 
 
 def test_variants_are_shuffled_one_by_one() -> None:
     spec = dataset.Spec((dtypes.variant,), ((),))
     plan = dataset_shuffle.Shuffle(spec, numbered(3), 2, (1, 2))
-    assert plan.blocks(dataset.Run(), 2) is None
+    assert plan.blocks(dataset_run.Run(), 2) is None
 
 
 def text_file(path: pathlib.Path, words: list[bytes]) -> None:
@@ -105,12 +108,12 @@ def test_records_are_the_same_in_blocks(
         write(tmp_path / str(number), some)
     names = tuple(str(tmp_path / str(number)).encode() for number in (0, 7, 1, 2))
     plan = dataset_files.Files(TEXTS, names, lambda name: read("", name))
-    one_by_one = all_of(plan.start(dataset.Run()))
+    one_by_one = all_of(plan.start(dataset_run.Run()))
     assert [each for each in one_by_one if isinstance(each, tuple)] == [
         (word,) for some in words for word in some
     ]
     assert "7" in one_by_one[3]  # The missing file is an error between the records of the others.
-    assert rows_of(plan.blocks(dataset.Run(), size)) == one_by_one
+    assert rows_of(plan.blocks(dataset_run.Run(), size)) == one_by_one
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
@@ -125,5 +128,5 @@ def test_the_records_before_a_damaged_one_come_before_the_error(
     names = tuple(str(tmp_path / name).encode() for name in ("damaged", "next"))
     plan = dataset_files.Files(TEXTS, names, lambda name: dataset_files.records("", name))
     expected = [(b"a",), (b"b",), "corrupted record at 46", (b"d",)]
-    assert all_of(plan.start(dataset.Run())) == expected
-    assert rows_of(plan.blocks(dataset.Run(), size)) == expected
+    assert all_of(plan.start(dataset_run.Run())) == expected
+    assert rows_of(plan.blocks(dataset_run.Run(), size)) == expected

@@ -19,6 +19,7 @@ from capstan.resources import (
     dataset_functions,
     dataset_generator,
     dataset_order,
+    dataset_run,
     dataset_shuffle,
     dataset_sources,
     dataset_threads,
@@ -37,13 +38,13 @@ class Made(dataset.Dataset):
     """The elements that `begin(run)` iterates over."""
 
     spec: dataset.Spec
-    begin: Callable[[dataset.Run], Iterator[dataset.Element]]
+    begin: Callable[[dataset_run.Run], Iterator[dataset.Element]]
 
     @property
     def may_block(self) -> bool:
         return True
 
-    def start(self, run: dataset.Run) -> Iterator[dataset.Element]:
+    def start(self, run: dataset_run.Run) -> Iterator[dataset.Element]:
         return self.begin(run)
 
 
@@ -53,6 +54,7 @@ class Function:
 
     call: Callable[..., tuple[Any, ...]]
     may_block: bool = True
+    ops: frozenset[str] = frozenset()
     over_blocks: None = None
 
     def bound(self, cancelled: Any = None) -> Callable[..., tuple[Any, ...]]:
@@ -130,7 +132,7 @@ def test_a_restored_iterator_gives_the_elements_that_no_step_took() -> None:
 
 
 def test_a_restored_iterator_counts_the_errors_that_steps_have_seen() -> None:
-    def begin(run: dataset.Run) -> Iterator[dataset.Element]:
+    def begin(run: dataset_run.Run) -> Iterator[dataset.Element]:
         def checked(number: Any) -> tuple[Any, ...]:
             if number == 1:
                 raise errors.InvalidArgumentError(None, None, "one")
@@ -152,7 +154,7 @@ def test_a_step_that_waits_gets_its_element_from_the_pass_that_begins(is_paralle
     is_waiting, may_go = threading.Event(), threading.Event()
     passes: list[int] = []
 
-    def begin(run: dataset.Run) -> Iterator[dataset.Element]:
+    def begin(run: dataset_run.Run) -> Iterator[dataset.Element]:
         passes.append(len(passes))
         return iter([(np.int64(10 * passes[-1] + number),) for number in range(3)])
 
@@ -250,7 +252,7 @@ def test_the_thread_of_a_step_makes_no_element_that_another_step_waits_for() -> 
 
 
 def test_a_prefetching_iterator_raises_a_new_error_at_each_call_after_its_end() -> None:
-    elements = dataset_threads.Prefetch(SPEC, counted(0), 1).start(dataset.Run())
+    elements = dataset_threads.Prefetch(SPEC, counted(0), 1).start(dataset_run.Run())
     ends = []
     for _ in range(2):
         with pytest.raises(StopIteration) as end:
@@ -268,7 +270,7 @@ def test_two_threads_may_begin_an_epoch_of_one_shuffle() -> None:
             may_go.wait(DEADLINE_S)
             yield number
 
-    run, plan = dataset.Run(), dataset_shuffle.Shuffle(SPEC, counted(3), 3, (1, 2))
+    run, plan = dataset_run.Run(), dataset_shuffle.Shuffle(SPEC, counted(3), 3, (1, 2))
     run.keep(plan, "generator", slowly)
     epochs: list[Any] = []
     threads = [
@@ -293,7 +295,7 @@ def test_a_generator_of_a_stopped_pass_does_not_begin() -> None:
         captured(lambda state: (state,)),
         captured(lambda state: (state,)),
     )
-    run = dataset.Run()
+    run = dataset_run.Run()
     run.stop()
     with pytest.raises(errors.CancelledError):
         next(plan.start(run))

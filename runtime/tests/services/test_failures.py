@@ -17,7 +17,16 @@ from capstan.executor import run
 from capstan.graph import infer
 from capstan.partition import partition, parts
 from capstan.resources import containers
-from capstan.services import early, remote_parts, step, step_run, step_server, targets, worker
+from capstan.services import (
+    early,
+    pushes,
+    remote_parts,
+    step,
+    step_run,
+    step_server,
+    targets,
+    worker,
+)
 from capstan.transport import api, interfaces, listener, stream
 from capstan.transport.grpc import remote_worker
 
@@ -272,7 +281,7 @@ def test_a_pushed_message_that_does_not_fit_its_part_ends_the_step(
 def test_a_task_that_takes_no_message_is_unavailable(
     serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step_server, "_PUSH_SECONDS", 0.0)
+    monkeypatch.setattr(pushes, "_SECONDS", 0.0)
     served = serve(Slow())
     master, source = served.link(MASTER), served.link(SOURCE)
     master.send(served.start(1))
@@ -310,7 +319,7 @@ def test_a_third_task_that_answers_late_still_gets_its_message(
 def test_a_third_task_is_asked_no_more_when_the_step_has_ended(
     serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(step_server, "_PUSH_SECONDS", 3600.0)
+    monkeypatch.setattr(pushes, "_SECONDS", 3600.0)
     asked = threading.Event()
 
     def unavailable(peer: Peer) -> interfaces.WorkerStatus:

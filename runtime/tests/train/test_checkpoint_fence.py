@@ -2,7 +2,7 @@
 
 import json
 import pathlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,12 +10,6 @@ import pytest
 import capstan as tf
 
 pytestmark = pytest.mark.e2e
-
-
-@pytest.fixture(autouse=True)
-def graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 @pytest.fixture
@@ -134,8 +128,9 @@ def test_other_tasks_save_to_the_same_folder(
         savers[-1].claim(str(tmp_path))
     with tf.Session() as session:
         session.run(tf.global_variables_initializer())
-        for saver in savers:
-            saver.save(session, str(tmp_path / "model"))
+        for index, saver in enumerate(savers):
+            saved = saver.save(session, str(tmp_path / f"model-{index}"))
+            assert tf.train.latest_checkpoint(str(tmp_path)) == saved
 
 
 def test_a_job_that_is_created_again_saves_to_the_folder_of_the_job_before(

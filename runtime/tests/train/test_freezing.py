@@ -1,6 +1,5 @@
 """The tools that make a graph smaller for inference: freezing, stripping, folding."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +13,6 @@ from capstan.python.tools import (
     saved_model_utils,
     strip_unused_lib,
 )
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def output_of(graph_def: Any, name: str, feeds: Any = None) -> Any:

@@ -1,6 +1,5 @@
 """`tf.train.experimental` scales losses, and leaves out steps whose gradients are not finite."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,12 +9,6 @@ import capstan as tf
 from capstan.python.training.experimental import loss_scale as scales
 
 EXPERIMENTAL = tf.train.experimental
-
-
-@pytest.fixture(autouse=True)
-def _graph() -> Iterator[None]:
-    with tf.Graph().as_default():
-        yield
 
 
 def test_a_fixed_factor_changes_the_loss_and_not_the_update() -> None:

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 
 import pytest
 
-from capstan.transport import api, interfaces, listener, sockets
+from capstan.transport import api, doors, listener, sockets
 from capstan.transport.grpc import remote_worker, server
 
 PEER = pathlib.Path(__file__).with_name("peer.py")
@@ -75,15 +75,15 @@ class _ListenerPlane(abc.ABC):
         self._links: list[api.Link] = []
         self.listener = listener.Listener(self.host, INCARNATION, self._hold, max_message_bytes)
 
-    def offer(self) -> interfaces.Offer:
+    def offer(self) -> doors.Offer:
         return self.listener.connect("/job:test", INCARNATION, (self.name,))
 
     @abc.abstractmethod
-    def reach(self, offer: interfaces.Offer) -> socket.socket:
+    def reach(self, offer: doors.Offer) -> socket.socket:
         """Return a socket that is connected to the listener."""
 
     @abc.abstractmethod
-    def where(self, offer: interfaces.Offer) -> str:
+    def where(self, offer: doors.Offer) -> str:
         """Return the address to which a peer's process connects."""
 
     def pair(self) -> tuple[api.Link, api.Link]:
@@ -121,10 +121,10 @@ class TcpPlane(_ListenerPlane):
     name = listener.TCP
     host = "127.0.0.1"
 
-    def reach(self, offer: interfaces.Offer) -> socket.socket:
+    def reach(self, offer: doors.Offer) -> socket.socket:
         return sockets.dial("127.0.0.1", int(offer.address), PATIENCE_S)
 
-    def where(self, offer: interfaces.Offer) -> str:
+    def where(self, offer: doors.Offer) -> str:
         return offer.address
 
 
@@ -142,10 +142,10 @@ class GrpcPlane(_ListenerPlane):
         self._control.start()
         self._worker = remote_worker.GrpcWorker(self.where(self.offer()))
 
-    def reach(self, offer: interfaces.Offer) -> socket.socket:
+    def reach(self, offer: doors.Offer) -> socket.socket:
         return self._worker.open_tunnel()
 
-    def where(self, offer: interfaces.Offer) -> str:
+    def where(self, offer: doors.Offer) -> str:
         return f"127.0.0.1:{self._control.port}"
 
     def close(self) -> None:

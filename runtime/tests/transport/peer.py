@@ -9,7 +9,7 @@ import sys
 import numpy as np
 
 from capstan import errors
-from capstan.transport import api, interfaces, listener, sockets
+from capstan.transport import api, doors, listener, sockets
 from capstan.transport.grpc import remote_worker
 
 BIG = np.zeros(64 << 20, np.uint8)
@@ -20,7 +20,7 @@ def main(plane: str, where: str, token: str, behaviour: str) -> None:
         sock = sockets.dial("127.0.0.1", int(where), 10)
     else:
         sock = remote_worker.GrpcWorker(where).open_tunnel()
-    link = listener.greet(sock, interfaces.Offer(plane, "", bytes.fromhex(token)), "the test")
+    link = listener.greet(sock, doors.Offer(plane, "", bytes.fromhex(token)), "the test")
     try:
         while True:
             frame = link.recv()

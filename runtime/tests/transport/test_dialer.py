@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.transport import api, dialer, interfaces, listener, pool
+from capstan.transport import api, dialer, doors, listener, pool
 from capstan.transport.grpc import remote_worker, server
 
 PS = "/job:ps/replica:0/task:0"
@@ -48,14 +48,14 @@ class Ps:
         self.address = f"127.0.0.1:{self.control.port}"
         self.worker = remote_worker.GrpcWorker(self.address)
 
-    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
+    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> doors.Offer:
         self.asked.append(tuple(planes))
         offer = self.door.connect(task, incarnation, planes)
         if self.walled and offer.plane == listener.TCP:
             if self.together is not None:
                 self.together.wait(60)
             port = clusters.addresses(1)[0].rpartition(":")[2]
-            offer = interfaces.Offer(offer.plane, port, offer.token)
+            offer = doors.Offer(offer.plane, port, offer.token)
         self.opened.append(offer.plane)
         return offer
 
@@ -88,6 +88,24 @@ def ps() -> Iterator[Ps]:
 def portless() -> Iterator[Ps]:
     with contextlib.closing(Ps(None)) as made:
         yield made
+
+
+class Clock:
+    """The time of a test. It stands still until the test sets `second`, counted from its start."""
+
+    def __init__(self) -> None:
+        self._start = time.monotonic()
+        self.second = 0
+
+    def now(self) -> float:
+        return self._start + self.second
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(dialer.time, "monotonic", clock.now)
+    return clock
 
 
 def soon() -> float:
@@ -152,54 +170,42 @@ def test_a_port_is_tried_again_and_idle_streams_are_replaced_when_its_time_has_c
 
 
 @pytest.mark.e2e
-def test_a_port_that_stays_closed_is_tried_ever_more_rarely(
-    ps: Ps, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_that_stays_closed_is_tried_ever_more_rarely(ps: Ps, clock: Clock) -> None:
     ps.walled = True
     ways = ps.dialer()
-    began = now = time.monotonic()
-    monkeypatch.setattr(dialer.time, "monotonic", lambda: now)
     tried = []
-    for second in range(0, 100, 10):
-        now = began + second
+    for clock.second in range(0, 100, 10):
         before = len(ps.opened)
-        ways.dial(PS, INCARNATION, now + 20).close()
+        ways.dial(PS, INCARNATION, soon()).close()
         if listener.TCP in ps.opened[before:]:
-            tried.append(second)
+            tried.append(clock.second)
     assert tried == [0, 10, 30, 70]
 
 
 @pytest.mark.e2e
-def test_a_port_that_stays_closed_is_tried_once_an_hour_at_least(
-    ps: Ps, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_port_that_stays_closed_is_tried_once_an_hour_at_least(ps: Ps, clock: Clock) -> None:
     ps.walled = True
     ways = ps.dialer()
-    began = now = time.monotonic()
-    monkeypatch.setattr(dialer.time, "monotonic", lambda: now)
     waits = [10 * 2**number for number in range(9)] + [3600, 3600]
     for due in itertools.accumulate(waits, initial=0):
-        for now, is_tried in ((began + due - 1, False), (began + due, True)):
+        for clock.second, is_tried in ((due - 1, False), (due, True)):
             before = len(ps.opened)
             if due or is_tried:
-                ways.dial(PS, INCARNATION, now + 20).close()
+                ways.dial(PS, INCARNATION, soon()).close()
                 assert (listener.TCP in ps.opened[before:]) == is_tried
 
 
 @pytest.mark.e2e
 def test_the_intervals_of_a_port_begin_anew_after_a_link_over_it_and_for_a_new_process(
-    ps: Ps, monkeypatch: pytest.MonkeyPatch
+    ps: Ps, clock: Clock
 ) -> None:
     ps.walled = True
     ways = ps.dialer()
-    began = now = time.monotonic()
-    monkeypatch.setattr(dialer.time, "monotonic", lambda: now)
 
     def planes(second: int) -> list[str]:
-        nonlocal now
-        now = began + second
+        clock.second = second
         before = len(ps.opened)
-        link = ways.dial(PS, INCARNATION, now + 20)
+        link = ways.dial(PS, INCARNATION, soon())
         assert ways.is_outdated(PS, INCARNATION + 1, link) == (ps.opened[-1] == listener.GRPC)
         link.close()
         return ps.opened[before:]
@@ -214,33 +220,27 @@ def test_the_intervals_of_a_port_begin_anew_after_a_link_over_it_and_for_a_new_p
 
 
 @pytest.mark.e2e
-def test_dials_that_fail_together_count_once(ps: Ps, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dials_that_fail_together_count_once(ps: Ps, clock: Clock) -> None:
     ps.walled, ps.together = True, threading.Barrier(3)
     ways = ps.dialer()
-    began = now = time.monotonic()
-    monkeypatch.setattr(dialer.time, "monotonic", lambda: now)
     with futures.ThreadPoolExecutor(3) as threads:
-        dialled = [threads.submit(ways.dial, PS, INCARNATION, now + 60) for _ in range(3)]
+        dialled = [threads.submit(ways.dial, PS, INCARNATION, clock.now() + 60) for _ in range(3)]
         for each in dialled:
             each.result(60).close()
     ps.together = None
-    now = began + 10
+    clock.second = 10
     before = len(ps.opened)
-    ways.dial(PS, INCARNATION, now + 60).close()
+    ways.dial(PS, INCARNATION, clock.now() + 60).close()
     assert listener.TCP in ps.opened[before:]
 
 
 @pytest.mark.e2e
-def test_every_stream_is_replaced_when_the_time_of_its_port_has_come(
-    ps: Ps, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_stream_is_replaced_when_the_time_of_its_port_has_come(ps: Ps, clock: Clock) -> None:
     ps.walled = True
     ways = ps.dialer()
-    began = now = time.monotonic()
-    monkeypatch.setattr(dialer.time, "monotonic", lambda: now)
-    links = [ways.dial(PS, INCARNATION, now + 60) for _ in range(2)]
+    links = [ways.dial(PS, INCARNATION, clock.now() + 60) for _ in range(2)]
     assert not any(ways.is_outdated(PS, INCARNATION, link) for link in links)
-    now = began + 10
+    clock.second = 10
     assert all(ways.is_outdated(PS, INCARNATION, link) for link in links)
     for link in links:
         link.close()
@@ -273,9 +273,7 @@ def test_a_timeout_within_an_attempt_does_not_hide_the_error_of_earlier_attempts
     ps.walled = True
     offered = ps.connect
 
-    def slow_from_the_second_on(
-        task: str, incarnation: int, planes: Sequence[str]
-    ) -> interfaces.Offer:
+    def slow_from_the_second_on(task: str, incarnation: int, planes: Sequence[str]) -> doors.Offer:
         if ps.opened:
             threading.Event().wait(5)
         return offered(task, incarnation, planes)
@@ -290,7 +288,7 @@ def test_a_task_that_is_only_slow_is_late_and_not_unavailable(
 ) -> None:
     gate, connect = threading.Event(), ps.connect
 
-    def slow(task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
+    def slow(task: str, incarnation: int, planes: Sequence[str]) -> doors.Offer:
         gate.wait()
         return connect(task, incarnation, planes)
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 from capstan import errors
-from capstan.transport import api, frames, interfaces, listener, sockets, stream
+from capstan.transport import api, doors, frames, listener, sockets, stream
 
 PATIENCE_S = 200.0
 
 
-def dial(offer: interfaces.Offer) -> stream.StreamLink:
+def dial(offer: doors.Offer) -> stream.StreamLink:
     sock = sockets.dial("127.0.0.1", int(offer.address), PATIENCE_S)
     return listener.greet(sock, offer, "the listener")
 
@@ -187,7 +187,7 @@ def test_a_peer_that_does_not_answer_is_late_or_unavailable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It is late after the deadline of the caller, and unavailable after the limit of a link."""
-    offer = interfaces.Offer(listener.TCP, "", b"token")
+    offer = doors.Offer(listener.TCP, "", b"token")
     ends = [socket.socketpair() for _ in range(2)]
     with pytest.raises(errors.DeadlineExceededError, match="ps did not accept the link"):
         listener.greet(ends[0][0], offer, "ps", time.monotonic() + 0.01)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from capstan import errors
-from capstan.transport import api, dialer, interfaces, listener, pool
+from capstan.transport import api, dialer, doors, listener, pool
 
 PS = "/job:ps/replica:0/task:0"
 
@@ -39,7 +39,7 @@ class Ps:
 
     def connect(
         self, task: str, incarnation: int, planes: Sequence[str], deadline: float | None = None
-    ) -> interfaces.Offer:
+    ) -> doors.Offer:
         self.requests += 1
         if self.door is None:
             if self.requests == self.back_at:

@@ -39,6 +39,7 @@ Word = Annotated[str, Field(exclude_if=lambda text: not text)]
 """A text that is left out if it is empty, to keep a table of a thousand rows small."""
 
 Refusals = Annotated[int, Field(exclude_if=lambda count: not count)]
+RunTime = Annotated[float, Field(exclude_if=lambda seconds: not seconds)]
 
 BY_TYPE = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 """Members have different types. Server-side apply of one member does not change the others."""
@@ -110,6 +111,9 @@ class TaskStatus(Model):
     failures_in_a_row: int = 0
     """How often the task has failed since it last ran for `resetAfterSeconds`. Each failure makes
     the next wait longer."""
+    refusals_in_a_row: Refusals = 0
+    """How many starts in a row were refused, or ended at a scheduling gate, since the task last
+    ran. Each makes the next wait longer."""
     refused: Refusals = 0
     """How many attempts of the task are not restarts: their start was refused, their pod was
     deleted at a scheduling gate, or they ended when `replicas` became smaller."""
@@ -131,6 +135,8 @@ class TaskStatus(Model):
     """The name of the task's pod; unset on one machine."""
     node: Word = ""
     """The node of the pod."""
+    failed_node: Word = ""
+    """The node on which the task failed last, since it last ran for `resetAfterSeconds`."""
     avoided_node: Word = ""
     """The node on which the task failed last, if it failed at least twice in a row. Its next
     attempt prefers other nodes."""
@@ -256,6 +262,9 @@ class Status(Model):
     """When the job succeeded or failed."""
     last_transition_time: AwareDatetime | None = None
     """When the phase last changed."""
+    running_seconds: RunTime = 0.0
+    """For how many seconds all tasks ran between `startTime` and `lastTransitionTime`. If the phase
+    is `Running`, they run since then, too."""
     replica_statuses: Mapping[ReplicaType, ReplicaStatus] = {}
     """Counts of the tasks of each replica type."""
     restarts: Restarts = Restarts()

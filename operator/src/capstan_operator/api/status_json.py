@@ -1,8 +1,8 @@
 """A status as JSON: `render` writes it, `load` reads it.
 
 `load` after `render` loses nothing, so that a controller can continue after a restart. The only
-exception: `render` shortens texts for people, and leaves out the avoided nodes, in a status that is
-too big for one object.
+exception: `render` shortens texts for people, and leaves out failed and avoided nodes, in a status
+that is too big for one object.
 """
 
 import json
@@ -28,8 +28,8 @@ def render(status: Status) -> dict[str, Any]:
 
     Metrics that are not finite become the texts "NaN", "Infinity" and "-Infinity", because JSON has
     no such numbers. A status of more than MAX_BYTES is trimmed until it fits: first all messages
-    are shortened and no row names an avoided node, then healthy rows lose their messages, then
-    their pod, node, step and waiting.
+    are shortened and no row names a failed or avoided node, then healthy rows lose their messages,
+    then their pod, node, step and waiting.
     """
     # Render the status as text first, because a dump to Python values keeps NaN as a number.
     text = _text(status)
@@ -46,7 +46,8 @@ def _text(status: Status) -> str:
 
 
 def _shortened(row: TaskStatus) -> TaskStatus:
-    return row.model_copy(update={"message": row.message[-SHORT_MESSAGE:], "avoided_node": ""})
+    message = row.message[-SHORT_MESSAGE:]
+    return row.model_copy(update={"message": message, "failed_node": "", "avoided_node": ""})
 
 
 def _without_message(row: TaskStatus) -> TaskStatus:

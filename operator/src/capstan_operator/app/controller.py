@@ -30,11 +30,12 @@ from capstan_operator.app.preparations import Preparations
 from capstan_operator.app.queues import Queues
 from capstan_operator.app.recorder import Recorder
 from capstan_operator.app.refused_starts import RefusedStarts
+from capstan_operator.app.refused_statuses import RefusedStatuses
 from capstan_operator.app.reports import Reports
 from capstan_operator.errors import Invalid, OperatorError
 from capstan_operator.kube import paths, pod_fields
 from capstan_operator.kube.cache import Cache
-from capstan_operator.kube.errors import Conflict, NotFound
+from capstan_operator.kube.errors import Conflict, NotFound, OldDefinition
 from capstan_operator.kube.nodes import Nodes
 from capstan_operator.kube.rest import Rest
 from capstan_operator.kube.table import Key
@@ -73,6 +74,7 @@ class Controller:
         self._metrics = metrics
         self._recorder = recorder
         self._refused_starts = RefusedStarts()
+        self._refused_statuses = RefusedStatuses(recorder, metrics)
         self._pace = Pace()
         self._reports = reports
         self._certificates = Certificates(rest, clock)
@@ -102,7 +104,7 @@ class Controller:
             self._metrics.note_phase(key, Phase(manifest["status"]["phase"]))
             return None
         status = _status_of(manifest)
-        self._metrics.note_phase(key, status.phase)
+        self._metrics.note(key, status)
         try:
             job = parse.admitted(manifest)
         except Invalid as refused:
@@ -173,6 +175,7 @@ class Controller:
     ) -> bool:
         """Write the status if it has changed. Return False if the job was changed meanwhile."""
         if decided.status is None:
+            self._refused_statuses.clear(key)
             return True
         body: dict[str, Any] = {
             "apiVersion": f"{names.GROUP}/{names.VERSION}",
@@ -191,6 +194,10 @@ class Controller:
             if not await self._refresh(key, manifest):
                 raise
             return False
+        except OldDefinition as refused:
+            self._refused_statuses.add(key, manifest, refused)
+            raise
+        self._refused_statuses.clear(key)
         self._cache.job_event("MODIFIED", written)
         self._pace.written(key, self._clock())
         self._metrics.written(key, before, decided.status)
@@ -275,6 +282,7 @@ class Controller:
 
     def _forget(self, key: Key) -> None:
         self._refused_starts.forget(key)
+        self._refused_statuses.clear(key)
         self._pace.forget(key)
         self._metrics.forget(key)
         self._reports.forget(key)

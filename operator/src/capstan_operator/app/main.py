@@ -20,7 +20,7 @@ from capstan_operator.app import settings as arguments
 from capstan_operator.app.health import Health
 from capstan_operator.app.metrics import Metrics
 from capstan_operator.app.queue import WorkQueue
-from capstan_operator.app.service import Operator, first_of
+from capstan_operator.app.service import Operator, first_of, now
 from capstan_operator.app.settings import Settings
 from capstan_operator.errors import Invalid
 from capstan_operator.kube.lease import Lease
@@ -58,7 +58,7 @@ async def _serve(settings: Settings) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     queue = WorkQueue(loop.time)
-    metrics, health = Metrics(queue), Health()
+    metrics, health = Metrics(queue, now, settings.job_metrics), Health()
     async with contextlib.AsyncExitStack() as resources:
         keep = resources.enter_async_context
         connect = partial(Rest.connect, settings.kubeconfig, settings.context, metrics.asked)

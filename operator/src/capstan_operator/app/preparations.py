@@ -205,7 +205,8 @@ class Preparations:
         try:
             await self._rest.create(pods, probe, dryRun="All", fieldValidation="Strict")
         except Refused as refused:
-            return Answer.REFUSED, refused.message
+            message = pod_manifests.of_first_pod(refused.message, job, kind)
+            return Answer.REFUSED, message
         except Forbidden as forbidden:
             return Answer.FORBIDDEN, forbidden.message
         return Answer.ACCEPTED, ""

@@ -16,6 +16,9 @@ from capstan_operator.kube.table import Key
 FIRST_SECONDS = 0.5
 LONGEST_SECONDS = 60.0
 SPREAD = 0.2
+OFTEN = 5
+"""A key counts as failing after this many failures in a row, some 15 seconds after the first one. A
+single failure is normal: objects change meanwhile, and API servers restart."""
 SOON_SECONDS = 0.1
 """The longest time that a change waits for others of the same job. The number is a guess: a person
 does not notice the time."""
@@ -44,6 +47,11 @@ class WorkQueue:
         """How many seconds the oldest key has waited or been worked on, or 0 without keys."""
         since = [*self._added.values(), *self._busy.values()]
         return self._clock() - min(since) if since else 0.0
+
+    @property
+    def failing(self) -> int:
+        """The number of keys that have failed at least `OFTEN` times in a row."""
+        return sum(failures >= OFTEN for failures in self._failures.values())
 
     def add(self, key: Key) -> None:
         """Have a key worked on as soon as a worker is free."""

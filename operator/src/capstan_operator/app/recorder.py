@@ -2,7 +2,8 @@
 
 Rule 1: an Event is posted at most once. Its name follows from the version of the status that it
 reports. An Event that cannot be posted is lost, but the status says the same.
-Rule 2: the memory is bounded. If more happens than can be posted, the oldest news is lost.
+Rule 2: the memory is bounded. If more happens than can be posted, the oldest news is lost. A job
+that flaps posts fewer Events than it has news (`event_budget`). The log has all news.
 """
 
 import asyncio
@@ -12,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from capstan_operator.app.event_budget import EventBudget
 from capstan_operator.kube import events, paths
 from capstan_operator.kube.errors import AlreadyExists, ApiError
 from capstan_operator.kube.rest import Rest
@@ -31,16 +33,22 @@ class Recorder:
         self._instance = instance
         self._waiting: deque[dict[str, Any]] = deque()
         self._arrived = asyncio.Event()
+        self._budget = EventBudget()
 
-    def record(self, manifest: Mapping[str, Any], news: Sequence[Announce]) -> None:
+    def record(
+        self, manifest: Mapping[str, Any], news: Sequence[Announce], *, mark: str = ""
+    ) -> None:
         """Queue an Event for each piece of news, and return at once.
 
-        `manifest` is the job, with the status that the news is about.
+        `manifest` is the job, with the status that the news is about. News that no status contains
+        needs a `mark`, because the news of the status has names with this version already.
         """
         metadata = manifest["metadata"]
         for index, announced in enumerate(news):
+            if not self._budget.allows(metadata["uid"], announced, self._clock()):
+                continue
             # Every written status has its own version, so that no event is posted twice.
-            name = f"{metadata['name']}.{int(metadata['resourceVersion']):x}.{index}"
+            name = f"{metadata['name']}.{int(metadata['resourceVersion']):x}.{mark}{index}"
             event = events.event(
                 manifest, announced, name=name, now=self._clock(), instance=self._instance
             )

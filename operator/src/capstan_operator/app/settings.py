@@ -15,6 +15,7 @@ NAMESPACE = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 """A label of RFC 1123, as Kubernetes wants it."""
 LONGEST_SECONDS = 366 * 86400
 """The longest time that a flag accepts: about a year. It can be added to any current date."""
+MOST_JOB_METRICS = 10_000
 IN_POD_NAMESPACE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -34,6 +35,8 @@ class Settings:
     resync_seconds: float
     progress_seconds: float
     """The shortest time between two questions to a job for its progress; 0 asks no job."""
+    job_metrics: int
+    """The most unfinished jobs with metrics of their own."""
     verbose: bool
     identity: str
 
@@ -66,6 +69,9 @@ def read(arguments: Sequence[str]) -> Settings:
             " 0 asks no job"
         )
         raise Invalid((Fault("--progress-seconds", message),))
+    if not 0 <= options.job_metrics <= MOST_JOB_METRICS:
+        message = f"must be from 0 to {MOST_JOB_METRICS} jobs, not {options.job_metrics}"
+        raise Invalid((Fault("--job-metrics", message),))
     return Settings(
         kubeconfig=options.kubeconfig,
         context=options.context,
@@ -78,6 +84,7 @@ def read(arguments: Sequence[str]) -> Settings:
         node_lost_seconds=options.node_lost_seconds,
         resync_seconds=options.resync_seconds,
         progress_seconds=options.progress_seconds,
+        job_metrics=options.job_metrics,
         verbose=options.verbose,
         # The identity must differ between two processes on one machine, and between restarts of
         # one pod.
@@ -125,5 +132,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--progress-seconds", metavar="SECONDS", type=float, default=5.0,
         help="the shortest time between two questions to a job for its progress; 0 asks no job"
         " (default: %(default)g)")  # fmt: skip
+    add("--job-metrics", metavar="JOBS", type=int, default=100,
+        help="the most unfinished jobs with metrics of their own"
+        " (default: %(default)d)")  # fmt: skip
     add("--verbose", action="store_true", help="log every pass")
     return parser

@@ -11,7 +11,9 @@ ApiError
 │                     reached; perhaps allowed later
 ├── TooManyRequests   429: try again after `retry_after`
 └── Unavailable       5xx, or no answer of an API server: try again later. The request may have been
-                      carried out
+    │                 carried out
+    └── OldDefinition 500: an applied object has fields that its CRD lacks. An administrator must
+                      apply a newer CRD
 """
 
 import email.utils
@@ -86,6 +88,10 @@ class Unavailable(ApiError, Temporary):
     pass
 
 
+class OldDefinition(Unavailable):
+    pass
+
+
 _UNDECLARED = re.compile(r"(\.\S+): field not declared in schema")
 _OLD_CRD = (
     "the CustomResourceDefinition lacks {}, because it is older than this operator: apply the"
@@ -93,6 +99,9 @@ _OLD_CRD = (
 )
 """The message for fields of an applied object that the schema of the API server lacks. The server
 answers 500 and names each field in a line."""
+
+_NO_RIGHT = re.compile(r" cannot \w+ (resource|path) ")
+"""Words of the answer of RBAC. A denial of a quota or of an admission policy has other words."""
 
 _BY_STATUS: Mapping[int, type[ApiError]] = {
     400: Refused,
@@ -116,7 +125,8 @@ def of_answer(
     document = _status_document(body)
     reason = str(document.get("reason") or "")
     message = str(document.get("message") or "") or _words(body)
-    if missing := _UNDECLARED.findall(message):
+    missing = _UNDECLARED.findall(message)
+    if missing:
         message = _OLD_CRD.format(", ".join(missing))
     details = document.get("details")
     if not isinstance(details, Mapping):
@@ -124,6 +134,8 @@ def of_answer(
     kind = _BY_STATUS.get(status, Unavailable if status >= 500 else ApiError)
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
+    if kind is Unavailable and missing:
+        kind = OldDefinition
     if kind in (Refused, Unavailable) and _is_denial(message, details):
         kind = Forbidden
     return kind(
@@ -136,6 +148,16 @@ def of_answer(
             _retry_after(headers.get("Retry-After"), details, now), LONGEST_RETRY_AFTER_SECONDS
         ),
     )
+
+
+def lacks_right(status: int, body: bytes) -> bool:
+    """Say whether an answer refuses a request because the user lacks a right.
+
+    A quota, Pod Security and admission policies answer 403, too, but concern a single object.
+    """
+    if status != 403:
+        return False
+    return _NO_RIGHT.search(str(_status_document(body).get("message") or "")) is not None
 
 
 def _is_denial(message: str, details: Mapping[str, Any]) -> bool:

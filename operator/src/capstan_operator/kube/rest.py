@@ -31,8 +31,9 @@ from capstan_operator.kube import errors, paths, shapes
 from capstan_operator.kube.credentials import Connection, Credentials
 
 Manifest = dict[str, Any]
-Observer = Callable[[str, str, int], None]
-"""Called for every request with RBAC's verb and resource, and the HTTP status (0: no answer)."""
+Observer = Callable[[str, str, int, bool], None]
+"""Called for every request with RBAC's verb and resource, the HTTP status (0: no answer), and
+whether the user lacks the right to make the request."""
 
 TIMEOUT_SECONDS = 30.0
 CONNECT_SECONDS = 10.0
@@ -233,7 +234,7 @@ class Rest:
 
     async def _once(self, request: _Request) -> Manifest:
         """Send a request once. Return the body of the answer."""
-        status = 0
+        status, body = 0, b""
         try:
             async with asyncio.timeout(TIMEOUT_SECONDS):
                 answer = await self._http.request(
@@ -249,7 +250,11 @@ class Rest:
             raise self._unanswered(request, error) from error
         finally:
             if self._observer is not None:
-                self._observer(request.verb, paths.resource(request.path), status)
+                resource, lacks_right = (
+                    paths.resource(request.path),
+                    errors.lacks_right(status, body),
+                )
+                self._observer(request.verb, resource, status, lacks_right)
         if status >= 300:
             now = datetime.now(UTC)
             raise errors.of_answer(str(request), status, answer.headers, body, now)

@@ -6,6 +6,7 @@ name, hostname, subdomain, owner, `restartPolicy`, the `capstan.dev` labels and 
 environment contract. Rule 3: a pod requests no resources that its template does not request.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -26,6 +27,10 @@ CHECKPOINT_VOLUME = "capstan-checkpoints"
 _PROBE = {"periodSeconds": 5, "timeoutSeconds": 5, "failureThreshold": 12}
 """A task that computes on all its cores may take long to answer, so a task that was ready counts as
 unready only after a minute without an answer."""
+
+_MADE_UP = "[b-df-hj-np-tv-xz24-9]{5}"
+_MAX_GENERATED = 58
+"""How an API server makes a name from `generateName`: five characters after at most so many."""
 
 NOT_OF_A_TEMPLATE = frozenset(
     {
@@ -111,6 +116,14 @@ def probe(job: TrainingJob, kind: ReplicaType) -> dict[str, Any]:
     del manifest["metadata"]["name"]
     manifest["metadata"]["generateName"] = f"{job.metadata.name}-{kind}-"
     return manifest
+
+
+def of_first_pod(message: str, job: TrainingJob, kind: ReplicaType) -> str:
+    """Return what the API server said about `probe`, with the name of the type's first pod in place
+    of the name that the server made up.
+    """
+    begin = re.escape(f"{job.metadata.name}-{kind}-"[:_MAX_GENERATED])
+    return re.sub(f"{begin}{_MADE_UP}\\b", pod_name(job, TaskName(kind, 0)), message)
 
 
 def _probed(spec: Mapping[str, Any], trainer: int, job: TrainingJob) -> dict[str, Any]:

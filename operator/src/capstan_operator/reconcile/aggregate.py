@@ -69,6 +69,7 @@ def ongoing(
     now_phase = queue.phase(phase.phase(status.tasks), queued, status.tasks)
     conditions = (
         *_name_conflict(status, obstacle, now),
+        *_resumed(status, now),
         *_queued(status, queued, now),
         *_pods_scheduled(status, unscheduled, now),
         _ready(now_phase, status, queued, obstacle, now),
@@ -125,6 +126,7 @@ def _completed(
         update={
             "phase": now_phase,
             "last_transition_time": now if moved else status.last_transition_time,
+            "running_seconds": _running_seconds(status, now) if moved else status.running_seconds,
             "pending_since": (status.pending_since or now) if now_phase in WAITING else None,
             "replica_statuses": counted,
             "summary": _summary(status, now_phase, counted, conditions),
@@ -134,6 +136,14 @@ def _completed(
             ),
         }
     )
+
+
+def _running_seconds(status: Status, now: datetime) -> float:
+    """Return for how many seconds all tasks have run until now, at which the phase changes."""
+    since = status.last_transition_time
+    if status.phase is not Phase.RUNNING or since is None:
+        return status.running_seconds
+    return round(status.running_seconds + max((now - since).total_seconds(), 0.0), 3)
 
 
 def _since(before: Condition | None, after: Condition, generation: int | None) -> Condition:
@@ -184,6 +194,12 @@ def _name_conflict(status: Status, obstacle: Obstacle | None, now: datetime) -> 
         taken = [obstacle.message]
     if taken:
         yield condition("NameConflict", True, NAME_CONFLICT, taken[0], now)
+
+
+def _resumed(status: Status, now: datetime) -> Iterator[Condition]:
+    """Yield the condition Suspended. Yield nothing if the job was never suspended."""
+    if any(found.type == "Suspended" for found in status.conditions):
+        yield condition("Suspended", False, "Resumed", "the job has continued", now)
 
 
 def _queued(status: Status, queued: Queued | None, now: datetime) -> Iterator[Condition]:

@@ -164,14 +164,10 @@ def _restart_job(
 
 def _backed_off(job: TrainingJob, row: TaskStatus, failed: Failure, now: datetime) -> TaskStatus:
     policy = job.spec.run_policy.restart_backoff
-    if failed.kind in HAS_NOT_RUN:
-        policy = backoff.patient(policy)
-    in_a_row = backoff.failures_in_a_row(policy, row, failed.at or now)
-    wait = backoff.delay(policy, failures=in_a_row, job=job.metadata.uid, task=row.name)
-    avoided = avoidance.node(row, failed, in_a_row)
-    return rows.back_off(
-        row, failed, in_a_row=in_a_row, retry_at=now + wait, avoided_node=avoided, now=now
-    )
+    in_a_row = backoff.count(policy, row, failed, now)
+    retry_at = now + backoff.wait(policy, in_a_row, job.metadata.uid, row.name)
+    nodes = avoidance.nodes(row, failed, in_a_row.failures)
+    return rows.back_off(row, failed, in_a_row=in_a_row, retry_at=retry_at, nodes=nodes, now=now)
 
 
 def _next(row: TaskStatus, now: datetime) -> str:

@@ -25,6 +25,8 @@ from capstan_operator.reconcile.observe import (
     TaskView,
 )
 from capstan_operator.reconcile.policies import failure
+from capstan_operator.reconcile.policies.avoidance import Nodes
+from capstan_operator.reconcile.policies.backoff import InARow
 from capstan_operator.reconcile.policies.failure import HAS_NOT_RUN, Failure, FailureClass
 
 MAX_MESSAGE = 1024
@@ -105,7 +107,8 @@ def update(
     # A pod that a gate holds until its deletion has not run (`failure.lost`).
     is_held = state is TaskState.STOPPING and view.reason == SCHEDULING_GATED
     waiting = _waiting(view) if state is TaskState.PENDING or is_held else ""
-    return _with(row, state=state, retry_at=None, waiting=waiting), None
+    refusals = 0 if view.phase is TaskPhase.RUNNING else row.refusals_in_a_row
+    return _with(row, state=state, retry_at=None, waiting=waiting, refusals_in_a_row=refusals), None
 
 
 def update_after_end(
@@ -149,9 +152,9 @@ def back_off(
     row: TaskStatus,
     failed: Failure,
     *,
-    in_a_row: int,
+    in_a_row: InARow,
     retry_at: datetime,
-    avoided_node: str,
+    nodes: Nodes,
     now: datetime,
 ) -> TaskStatus:
     """Enter a failure after which another attempt is made. The new attempt is counted at once."""
@@ -159,8 +162,10 @@ def back_off(
     state = TaskState.CREATE_FAILED if refused else TaskState.BACK_OFF
     return _next_attempt(end(row, state, failed, now)).model_copy(
         update={
-            "avoided_node": avoided_node,
-            "failures_in_a_row": in_a_row,
+            "failed_node": nodes.failed,
+            "avoided_node": nodes.avoided,
+            "failures_in_a_row": in_a_row.failures,
+            "refusals_in_a_row": in_a_row.refusals,
             "retry_at": retry_at,
             "refused": row.refused + (failed.kind in HAS_NOT_RUN),
         }
@@ -169,13 +174,12 @@ def back_off(
 
 def wait_with(row: TaskStatus, failed: Failure, other: TaskStatus, now: datetime) -> TaskStatus:
     """Enter a refused start that waits as long as `other`, whose start was refused before."""
-    in_a_row, retry_at = other.failures_in_a_row, other.retry_at or now
     return back_off(
         row,
         failed,
-        in_a_row=in_a_row,
-        retry_at=retry_at,
-        avoided_node=row.avoided_node,
+        in_a_row=InARow(row.failures_in_a_row, other.refusals_in_a_row),
+        retry_at=other.retry_at or now,
+        nodes=Nodes(row.failed_node, row.avoided_node),
         now=now,
     )
 
@@ -223,7 +227,9 @@ def another(row: TaskStatus) -> TaskStatus:
     It starts as another attempt if the last attempt had begun.
     """
     after = row if row.uid is None else _next_attempt(row)
-    return start(after).model_copy(update={"failures_in_a_row": 0, "avoided_node": ""})
+    counts = {"failures_in_a_row": 0, "refusals_in_a_row": 0}
+    nodes = {"failed_node": "", "avoided_node": ""}
+    return start(after).model_copy(update=counts | nodes)
 
 
 def start(row: TaskStatus) -> TaskStatus:

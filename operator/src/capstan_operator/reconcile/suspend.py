@@ -39,6 +39,7 @@ def resumed(status: Status, restarts: Restarts) -> Status:
     """
     return Status(
         phase=Phase.PENDING,
+        conditions=status.conditions,
         epoch=epoch.after_suspension(status.epoch, status.tasks),
         restarts=restarts,
         tasks=tuple(map(_continued, status.tasks)),

@@ -10,7 +10,7 @@ from capstan_operator.api.names import TaskName
 from capstan_operator.api.status import Phase, Status, TaskState, TaskStatus
 from capstan_operator.reconcile import words
 from capstan_operator.reconcile.policies import deadline, failure
-from capstan_operator.report import advice, duration, failures, quiet
+from capstan_operator.report import advice, duration, failures, goodput, quiet
 from capstan_operator.report.job import Job
 
 MOST_WAITS = 8
@@ -51,6 +51,10 @@ class Explanation:
     ago: float | None
     """How many seconds ago the last failure was."""
     restarts: str
+    goodput: float | None
+    """The share of its time in which all tasks ran, if there is one (`goodput`)."""
+    ran: str
+    """The same as a sentence."""
     deadline: str
     """When the job fails for lack of time, in a sentence. Empty if it has no deadline now."""
     advice: tuple[str, ...]
@@ -71,6 +75,7 @@ class Explanation:
             "lastFailure": self.last_failure,
             "secondsSinceFailure": _rounded(self.ago),
             "restarts": self.restarts,
+            "goodput": None if self.goodput is None else round(self.goodput, 4),
             "deadline": self.deadline,
             "advice": list(self.advice),
         }
@@ -96,6 +101,9 @@ class Explanation:
         if self.restarts:
             yield "Restarts"
             yield f"  {self.restarts}"
+        if self.ran:
+            yield "Goodput"
+            yield f"  {self.ran}"
         if self.deadline:
             yield "Deadline"
             yield f"  {self.deadline}"
@@ -109,6 +117,7 @@ def explain(job: Job, now: datetime) -> Explanation:
     waiting = [] if job.is_over else [row for row in status.tasks if row.state not in _NOT_WAITING]
     failed = failures.last(status)
     still = quiet.seconds(job, now)
+    times = goodput.account(status)
     return Explanation(
         name=job.name,
         place=job.place,
@@ -120,6 +129,8 @@ def explain(job: Job, now: datetime) -> Explanation:
         last_failure="" if failed is None else failed.text,
         ago=None if failed is None else _seconds(failed.at, now),
         restarts=_restarts(status),
+        goodput=times.share(now),
+        ran=times.line(now),
         deadline=_deadline(job, now),
         advice=advice.advice(job, failed, is_quiet=still is not None),
     )

@@ -51,9 +51,10 @@ _SPARSE: Final = (sparse_tensor.SparseTensor, sparse_tensor.SparseTensorValue)
 
 
 def shape(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
-    """Return the shape as a vector, or the dense shape of a SparseTensor.
+    """Return the shape as a vector of `out_type`, or the dense shape of a SparseTensor.
 
-    The shape of a tensor is a constant if its static shape is fully known.
+    `out_type` is int32 or int64. The shape of a tensor is a constant if its static shape is fully
+    known.
     """
     if isinstance(input, _SPARSE):
         with scoped(name, "Shape", ()) as scope:
@@ -211,7 +212,14 @@ def concat(values: Any, axis: Any, name: str = "concat") -> Any:
 
 
 def stack(values: Any, axis: int = 0, name: str = "stack") -> Any:
-    """Join tensors of the same shape along a new axis. A single tensor is joined along axis 0."""
+    """Join tensors of the same shape and dtype along a new axis, which is `axis` of the result.
+
+    With axis 0, `values` may also be a tensor, which is then the result.
+
+    Raises:
+        ValueError: the shapes differ, or the result has no such axis.
+        TypeError: the dtypes differ.
+    """
     if axis == 0 and isinstance(values, graphs.Tensor):
         return values
     # As in TensorFlow, NumPy's usual numbers take the type of the tensors, as those of Python do.

@@ -27,8 +27,8 @@ def assert_rank(
     """Require `rank` axes. `rank` is a scalar of int32, which may be a tensor.
 
     Raises:
-        TypeError: `rank` is no integer.
-        ValueError: `rank` is no scalar, or the static rank of `x` differs.
+        TypeError: `rank` is not an integer.
+        ValueError: `rank` is not a scalar, or the static rank of `x` differs.
     """
     with scoped(name, "assert_rank", (x, rank)):
         tests = operator.eq, raw.Equal
@@ -42,8 +42,8 @@ def assert_rank_at_least(
     """Require at least `rank` axes. `rank` is a scalar of int32, which may be a tensor.
 
     Raises:
-        TypeError: `rank` is no integer.
-        ValueError: `rank` is no scalar, or the static rank of `x` is smaller.
+        TypeError: `rank` is not an integer.
+        ValueError: `rank` is not a scalar, or the static rank of `x` is smaller.
     """
     with scoped(name, "assert_rank_at_least", (x, rank)):
         tests = operator.ge, raw.GreaterEqual
@@ -57,8 +57,8 @@ def assert_rank_in(
     """Require a number of axes that is among `ranks`, which are scalars of int32 or tensors.
 
     Raises:
-        TypeError: a rank is no integer.
-        ValueError: a rank is no scalar, or the static rank of `x` is not among them.
+        TypeError: a rank is not an integer.
+        ValueError: a rank is not a scalar, or the static rank of `x` is not among them.
     """
     with scoped(name, "assert_rank_in", (x, *ranks)):
         tests = operator.eq, raw.Equal

@@ -26,7 +26,7 @@ def assert_integer(x: Any, message: str | None = None, name: str | None = None) 
     """Require a tensor of integers. Return an operation without effect.
 
     Raises:
-        TypeError: the dtype of `x` is no integer type.
+        TypeError: the dtype of `x` is not an integer type.
     """
     with scoped(name, "assert_integer", (x,)):
         x = convert.convert_to_tensor(x, name="x")

@@ -75,7 +75,7 @@ class SimpleClusterResolver(ClusterResolver):
     """Holds the cluster, the task and the target that the program gives.
 
     Raises:
-        TypeError: `cluster_spec` is no ClusterSpec, or `master` is no string.
+        TypeError: `cluster_spec` is not a ClusterSpec, or `master` is not a string.
     """
 
     def __init__(
@@ -131,7 +131,7 @@ class UnionResolver(ClusterResolver):
 
     Raises:
         ValueError: there are no resolvers, or other keyword arguments.
-        TypeError: an argument is no ClusterResolver.
+        TypeError: an argument is not a ClusterResolver.
     """
 
     def __init__(self, *args: ClusterResolver, **kwargs: Any) -> None:

@@ -43,7 +43,7 @@ class CollectiveAllReduceStrategy(cluster_strategy.ClusterStrategy):
     `tf.estimator.train_and_evaluate` and Keras's `fit` do this themselves.
 
     Raises:
-        AssertionError: `communication` is no CollectiveCommunication.
+        AssertionError: `communication` is not a CollectiveCommunication.
         ValueError: the cluster does not have this task, or the task is not a chief, worker or
             evaluator.
     """

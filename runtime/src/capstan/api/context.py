@@ -86,6 +86,11 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContex
 
 
 def add_to_collection(name: Any, value: Any) -> None:
+    """Add a value to a collection of the default graph.
+
+    Raises:
+        RuntimeError: the graph is finalized.
+    """
     graphs.get_default_graph().add_to_collection(name, value)
 
 
@@ -95,7 +100,11 @@ def add_to_collections(names: Any, value: Any) -> None:
 
 
 def get_collection(key: Any, scope: str | None = None) -> list[Any]:
-    """Return the members of a collection. `scope` is a pattern that their names must match."""
+    """Return a list of the members of a collection of the default graph, in their order.
+
+    `scope` is a regular expression that the names of the members must match from their start.
+    Members without a name are left out then. Without such a collection, the list is empty.
+    """
     return graphs.get_default_graph().get_collection(key, scope)
 
 

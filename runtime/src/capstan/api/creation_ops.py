@@ -16,14 +16,26 @@ __all__ = [
 
 
 def placeholder(dtype: Any, shape: Any = None, name: str | None = None) -> Any:
-    """Return a tensor whose value must be fed. A `shape` of None accepts every shape."""
+    """Return a tensor of `dtype` whose value every step must feed.
+
+    `shape` may have unknown sizes. A `shape` of None accepts every shape. A feed is converted to
+    `dtype`. `Session.run` raises ValueError if a feed has another shape. A step that needs the
+    tensor and does not feed it raises InvalidArgumentError.
+
+    Raises:
+        TypeError, ValueError: `dtype` is not a dtype, or `shape` is not a shape.
+    """
     return raw.Placeholder(
         dtype=dtypes.as_dtype(dtype).base_dtype, shape=tensor_shape.as_shape(shape), name=name
     )
 
 
 def placeholder_with_default(input: Any, shape: Any, name: str | None = None) -> Any:
-    """Return a tensor with the value of `input`, unless the step feeds another value."""
+    """Return a tensor with the value of `input`, unless the step feeds another value.
+
+    The tensor has the dtype of `input` and the static shape `shape`, which `input` and each fed
+    value must have.
+    """
     return raw.PlaceholderWithDefault(input, shape=tensor_shape.as_shape(shape), name=name)
 
 

@@ -34,7 +34,7 @@ class CrossDeviceOps:
         """Return the reduced value on the destinations.
 
         Raises:
-            ValueError: there are no destinations, there is no such reduction, or the value is no
+            ValueError: there are no destinations, there is no such reduction, or the value is not a
                 tensor.
         """
         per_replica = as_per_replica(per_replica_value)
@@ -48,7 +48,7 @@ class CrossDeviceOps:
         """Return the reduced values of pairs of a value and its destinations.
 
         Raises:
-            ValueError: a member is no pair. The other errors are those of `reduce`.
+            ValueError: a member is not a pair. The other errors are those of `reduce`.
         """
         pairs = []
         for pair in value_destination_pairs:
@@ -137,7 +137,7 @@ def as_per_replica(value: Any) -> Any:
     """Return a value as one of several devices.
 
     Raises:
-        ValueError: the value is no tensor.
+        ValueError: the value is not a tensor.
     """
     if isinstance(value, values_.DistributedValues):
         return value

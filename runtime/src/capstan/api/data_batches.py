@@ -13,7 +13,12 @@ class Batching(data_base.Base):
     def batch(self, batch_size: Any, drop_remainder: Any = False) -> Any:
         """Stack `batch_size` consecutive elements along a new axis 0.
 
-        The last batch is smaller if elements are missing. With `drop_remainder`, it is dropped.
+        The last batch is smaller if elements are missing. With `drop_remainder`, it is dropped, and
+        the static size of axis 0 is `batch_size` if that is a number. The elements of a batch must
+        have the same shape, or the step raises InvalidArgumentError.
+
+        Raises:
+            TypeError: `batch_size` is not an integer.
         """
         size = data_base.int64(batch_size, "batch_size")
         drop = convert.convert_to_tensor(drop_remainder, dtypes.bool_, name="drop_remainder")

@@ -17,7 +17,11 @@ class Calling(data_base.Base):
 
         If an element is a tuple, `map_func` gets its parts as arguments. It is called once, with
         tensors, and becomes a function of the graph. With `num_parallel_calls`, this number of
-        calls run at the same time. If an operation raises OutOfRangeError, the dataset ends.
+        calls run at the same time, and the order stays. If an operation raises OutOfRangeError, the
+        dataset ends. The dataset has the types, the static shapes and the structure of the results.
+
+        Raises:
+            TypeError: `map_func` returns nothing, or a value that is not an element.
         """
         traced = self._traced(map_func, "Dataset.map()")
         if num_parallel_calls is None:

@@ -44,7 +44,7 @@ def pack_sequence_as(structure: Any, flat_sequence: Any) -> Any:
     """Return `structure` with its leaves replaced by the values of `flat_sequence`, in order.
 
     Raises:
-        TypeError: `flat_sequence` is no list or tuple.
+        TypeError: `flat_sequence` is not a list or tuple.
         ValueError: the number of leaves is not the number of values.
     """
     if not isinstance(flat_sequence, list | tuple):

@@ -65,7 +65,10 @@ class Ordering(data_base.Base):
     ) -> Any:
         """Return the elements in random order: each is drawn from a buffer of `buffer_size`.
 
-        With `reshuffle_each_iteration`, the default, each epoch of a `repeat` has another order.
+        A buffer as large as the dataset shuffles it completely. With `reshuffle_each_iteration`,
+        the default, each epoch of a `repeat` has another order. With a `seed`, or with a seed of
+        the graph, the orders are the same in each run. If `buffer_size` is not positive, the step
+        that begins a pass raises InvalidArgumentError.
         """
         return self._unary(
             "ShuffleDataset",

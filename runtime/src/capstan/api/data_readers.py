@@ -25,7 +25,11 @@ class _Reader(Dataset):
 
 
 class TextLineDataset(_Reader):
-    """The lines of text files, without the line breaks."""
+    """The lines of text files, without the line breaks: string scalars.
+
+    `filenames` is a string, a tensor of strings or a dataset of them. A step raises NotFoundError
+    if a file does not exist.
+    """
 
     def __init__(
         self,
@@ -44,7 +48,11 @@ class TextLineDataset(_Reader):
 
 
 class TFRecordDataset(_Reader):
-    """The records of TFRecord files."""
+    """The records of TFRecord files: string scalars.
+
+    `filenames` is a string, a tensor of strings or a dataset of them. A step raises NotFoundError
+    if a file does not exist, and DataLossError if a record is damaged.
+    """
 
     def __init__(
         self,

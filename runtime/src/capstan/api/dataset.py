@@ -80,7 +80,7 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
         `from_tensor_slices` returns the slices as SparseTensors.
 
         Raises:
-            TypeError: `sparse_tensor` is no SparseTensor.
+            TypeError: `sparse_tensor` is not a SparseTensor.
         """
         if not isinstance(sparse_tensor, sparse_tensors.SparseTensor):
             raise TypeError(
@@ -198,7 +198,7 @@ class Dataset(data_order.Ordering, data_batches.Batching, data_calls.Calling):
 
         Raises:
             ValueError: an option of the dataset has another value already.
-            TypeError: `options` is no `tf.data.Options`.
+            TypeError: `options` is not a `tf.data.Options`.
         """
         merged = self.options().merge(options)
         changed: Dataset = self._unary("OptionsDataset", serialized_options=b"")

@@ -171,7 +171,7 @@ def first_copy(variable: Any) -> Any:
 def copy_beside(variable: Any, other: Any) -> Any:
     """Return the copy of a variable that has the place of `other` among its copies.
 
-    Return the variable if `other` is no copy.
+    Return the variable if `other` is not a copy.
     """
     container = container_of(other)
     if container is other or not isinstance(variable, DistributedValues):

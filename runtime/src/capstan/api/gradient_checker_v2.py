@@ -22,7 +22,7 @@ def compute_gradient(
     """Return the Jacobians of `f` at `x`: those by `tf.gradients`, and those by differences.
 
     Raises:
-        ValueError: `x` is no list, or a result without elements has a gradient that is not zero.
+        ValueError: `x` is not a list, or a result without elements has a gradient that is not zero.
     """
     if not isinstance(x, list):
         raise ValueError(  # noqa: TRY004 - TensorFlow's error

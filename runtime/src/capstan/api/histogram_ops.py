@@ -27,7 +27,7 @@ def histogram_fixed_width(
 ) -> Any:
     """Return how many values each of the `nbins` bins has, as integers of type `dtype`.
 
-    A step raises InvalidArgumentError if the range is empty or is no pair, or if a value is NaN.
+    A step raises InvalidArgumentError if the range is empty or is not a pair, or if a value is NaN.
 
     Raises:
         ValueError: `nbins` is below 1.

@@ -28,7 +28,7 @@ def gather_nd(params: Any, indices: Any, name: str | None = None, batch_dims: in
     its own slices. An index out of range makes the step raise InvalidArgumentError.
 
     Raises:
-        TypeError: `batch_dims` is no int.
+        TypeError: `batch_dims` is not an int.
         ValueError: `batch_dims` is negative, or not below the ranks of `params` and `indices`.
     """
     if batch_dims == 0:

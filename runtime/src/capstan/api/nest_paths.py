@@ -69,7 +69,7 @@ def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
     {4: 'a', 5: 'b', 6: 'c', 8: 'd'}
 
     Raises:
-        TypeError: `dictionary` is no dict.
+        TypeError: `dictionary` is not a dict.
         ValueError: a key and its value have different numbers of leaves, or a key comes twice.
     """
     if not isinstance(dictionary, Mapping):

@@ -26,7 +26,7 @@ def ngrams(
     short gives one n-gram of all its strings.
 
     Raises:
-        TypeError: `pad_values` is no string and no pair of strings.
+        TypeError: `pad_values` is neither a string nor a pair of strings.
         ValueError: a width is not positive, `padding_width` is given without `pad_values`, or
             `data` is a scalar or has an unknown rank.
     """

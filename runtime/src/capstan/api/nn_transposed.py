@@ -72,7 +72,7 @@ def conv_transpose(
     each spatial axis, or one for each axis.
 
     Raises:
-        ValueError: `output_shape` has another number of elements, or is no tensor or list.
+        ValueError: `output_shape` has another number of elements, or is not a tensor or list.
     """
     with scoped(name, "conv_transpose", (input, filters, output_shape)) as scope:
         if isinstance(output_shape, graphs.Tensor):

@@ -113,6 +113,6 @@ def decode_compressed(
 ) -> Any:
     """Return strings that were compressed as `compression_type`: ZLIB, GZIP, or "" for none.
 
-    A string that is no such data makes the step raise DataLossError.
+    A string that was not compressed in this way makes the step raise DataLossError.
     """
     return raw.DecodeCompressed(bytes, compression_type=compression_type, name=name)

@@ -4,6 +4,7 @@
 `capstan.api` call the functions for tensors.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -18,6 +19,7 @@ from capstan.api import (
     complex_ops,
     creation_ops,
     deprecation,
+    functional_ops,
     gather_ops,
     logic_ops,
     math_ops,
@@ -34,12 +36,18 @@ from capstan.api.ragged import (
     gather,
     joining,
     lifting,
+    map_rows,
     masking,
     operand,
+    row_types,
     segments,
     subscript,
+    tensor,
 )
+from capstan.api.ragged.spec import RaggedTensorSpec
+from capstan.api.ragged.value import RaggedTensorValue
 from capstan.core import dtypes
+from capstan.framework import nest
 
 Function = Callable[..., Any]
 
@@ -88,6 +96,21 @@ def _expand_dims(input: Any, axis: Any = None, name: str | None = None, dim: Any
 
 def _size(input: Any, name: str | None = None, out_type: Any = dtypes.int32) -> Any:
     return arrays.size(input, out_type, name)
+
+
+def _map_fn() -> Function:
+    """Return `map_fn` of tensors, which calls that of ragged tensors if one is given or made."""
+    signature = inspect.signature(functional_ops.map_fn)
+    kinds = tensor.RaggedTensor, RaggedTensorValue, RaggedTensorSpec, row_types.RaggedTensorType
+
+    @functools.wraps(functional_ops.map_fn)
+    def map_fn(*args: Any, **kwargs: Any) -> Any:
+        given = signature.bind(*args, **kwargs).arguments
+        leaves = [*nest.flatten(given["elems"]), *nest.flatten(given.get("dtype"))]
+        is_ragged = any(isinstance(leaf, kinds) for leaf in leaves)
+        return (map_rows.like_rows if is_ragged else functional_ops.map_fn)(*args, **kwargs)
+
+    return map_fn
 
 
 _UNARY: Final = (
@@ -168,6 +191,7 @@ _FUNCTIONS: Final[Mapping[Function, Function]] = MappingProxyType(
             function: lifting.with_ragged(function, ragged, *names)
             for function, ragged, names in _OTHERS
         },
+        functional_ops.map_fn: _map_fn(),
     }
 )
 """The functions for tensors, with those that also take ragged tensors."""

@@ -76,6 +76,11 @@ def reduce_sum(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
+    """Return the sum of the elements along `axis`: an axis, a list of axes, or None for all axes.
+
+    The reduced axes are dropped, or get the size 1 with `keepdims`. The result has the dtype
+    of `input_tensor`.
+    """
     return _reduce("Sum", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -87,9 +92,11 @@ def reduce_mean(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
-    """Return the mean. As in TensorFlow, the mean of integers is an integer.
+    """Return the mean along `axis`: an axis, a list of axes, or None for all axes.
 
-    The mean of no elements is NaN.
+    The reduced axes are dropped, or get the size 1 with `keepdims`. The result has the dtype of
+    `input_tensor`: as in TensorFlow, the mean of integers is an integer. The mean of no elements is
+    NaN.
     """
     return _reduce("Mean", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -102,6 +109,11 @@ def reduce_prod(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
+    """Return the product of the elements along `axis`.
+
+    `axis` is an axis, a list of axes, or None for all axes. The reduced axes are dropped, or get
+    the size 1 with `keepdims`. The result has the dtype of `input_tensor`.
+    """
     return _reduce("Prod", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -113,6 +125,11 @@ def reduce_max(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
+    """Return the largest element along `axis`: an axis, a list of axes, or None for all axes.
+
+    The reduced axes are dropped, or get the size 1 with `keepdims`. The result has the dtype
+    of `input_tensor`.
+    """
     return _reduce("Max", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -124,6 +141,11 @@ def reduce_min(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
+    """Return the smallest element along `axis`: an axis, a list of axes, or None for all axes.
+
+    The reduced axes are dropped, or get the size 1 with `keepdims`. The result has the dtype
+    of `input_tensor`.
+    """
     return _reduce("Min", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -135,6 +157,11 @@ def reduce_all(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
+    """Return whether all elements are true along `axis`.
+
+    `axis` is an axis, a list of axes, or None for all axes. The reduced axes are dropped, or get
+    the size 1 with `keepdims`. The result is a bool tensor.
+    """
     return _reduce("All", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -146,6 +173,11 @@ def reduce_any(
     reduction_indices: Any = None,
     keep_dims: bool | None = None,
 ) -> Any:
+    """Return whether an element is true along `axis`.
+
+    `axis` is an axis, a list of axes, or None for all axes. The reduced axes are dropped, or get
+    the size 1 with `keepdims`. The result is a bool tensor.
+    """
     return _reduce("Any", input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 

@@ -15,7 +15,7 @@ class RowChanges:
     whose reads run after the change.
 
     Raises:
-        TypeError: the argument is no IndexedSlices.
+        TypeError: the argument is not an IndexedSlices.
     """
 
     __slots__ = ()

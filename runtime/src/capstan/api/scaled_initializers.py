@@ -32,7 +32,7 @@ class Identity(init_ops.Initializer):
     """Creates an identity matrix times `gain`. A matrix need not be square."""
 
     def __init__(self, gain: float = 1.0, dtype: Any = dtypes.float32) -> None:
-        """Raises ValueError if `dtype` is no floating-point type."""
+        """Raises ValueError if `dtype` is not a floating-point type."""
         self.gain = gain
         self.dtype = dtypes.as_dtype(dtype)
         if not self.dtype.is_floating:

@@ -22,7 +22,7 @@ def sparse_cross(inputs: Sequence[Any], name: str | None = None) -> SparseTensor
     integers. The result has rank 2 and strings, such as `a_X_1`.
 
     Raises:
-        TypeError: `inputs` is no list, or an input is neither a Tensor nor a SparseTensor.
+        TypeError: `inputs` is not a list, or an input is neither a Tensor nor a SparseTensor.
     """
     return _crossed(inputs, is_hashed=False, num_buckets=0, hash_key=None, name=name)
 

@@ -88,7 +88,7 @@ def sparse_split(
 ) -> list[SparseTensor]:
     """Split a SparseTensor along an axis into `num_split` SparseTensors.
 
-    The first ones are one longer where the size is no multiple of `num_split`. All arguments are
+    The first ones are one longer where the size is not a multiple of `num_split`. All arguments are
     keywords. `split_dim` is the old name of `axis`.
 
     Raises:

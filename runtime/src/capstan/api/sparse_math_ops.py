@@ -1,5 +1,6 @@
 """TensorFlow 1's functions that compute with sparse tensors (python/ops/sparse_ops.py)."""
 
+import numbers
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +11,7 @@ from capstan.api.scoped import scoped
 from capstan.api.sparse_arguments import as_sparse
 from capstan.core import dtypes
 from capstan.framework import convert
+from capstan.framework import graph as graphs
 from capstan.framework.raw import raw
 from capstan.framework.sparse_tensor import SparseTensor, SparseTensorValue
 
@@ -162,25 +164,39 @@ def sparse_merge(
 
     Raises:
         TypeError: an argument has the wrong type, such as one size for a list of ids.
-        ValueError: the lists have different lengths.
+        ValueError: the lists have different lengths, or a size is no scalar.
     """
     is_list = not isinstance(sp_ids, SparseTensor | SparseTensorValue)
     if is_list and not isinstance(sp_ids, Iterable):
         raise TypeError(f"sp_ids has to be a SparseTensor or list thereof. Found {type(sp_ids)}")
-    if is_list and not isinstance(vocab_size, Iterable):
-        raise TypeError(
-            f"vocab_size has to be a list of Tensors or Python ints. Found {type(vocab_size)}"
-        )
+    sizes = _vocabulary_sizes(vocab_size, is_list)
     columns = [as_sparse(each) for each in (sp_ids if is_list else [sp_ids])]
-    sizes = list(vocab_size) if is_list else [vocab_size]
     if len(columns) != len(sizes):
         raise ValueError("sp_ids and vocab_size have to have equal lengths.")
     values = as_sparse(sp_values)
     with scoped(name, "SparseMerge", [values.values]):
         first = columns[0]
         ids = [raw.ExpandDims(math_ops.cast(each.values, dtypes.int64), 1) for each in columns]
-        lengths = [raw.Reshape(math_ops.cast(size, dtypes.int64), [1]) for size in sizes]
+        lengths = raw.Pack([math_ops.cast(size, dtypes.int64) for size in sizes])
         indices = raw.ConcatV2([first.indices[:, :-1], *ids], 1)
-        shape = raw.ConcatV2([first.dense_shape[:-1], *lengths], 0)
+        shape = raw.ConcatV2([first.dense_shape[:-1], lengths], 0)
         merged = SparseTensor(indices, values.values, shape)
         return merged if already_sorted else sparse_reorder(merged)
+
+
+def _vocabulary_sizes(vocab_size: Any, is_list: bool) -> list[Any]:
+    """Return the sizes of the last axes.
+
+    Raises:
+        TypeError: a size is no tensor and no integer, or `is_list` and there is one size only.
+    """
+    if is_list and not isinstance(vocab_size, Iterable):
+        raise TypeError(
+            f"vocab_size has to be a list of Tensors or Python ints. Found {type(vocab_size)}"
+        )
+    sizes = list(vocab_size) if is_list else [vocab_size]
+    kinds = "a list of Tensors or Python ints" if is_list else "a Tensor or Python int"
+    for size in sizes:
+        if not isinstance(size, graphs.Tensor | numbers.Integral):
+            raise TypeError(f"vocab_size has to be {kinds}. Found {type(size)}")
+    return sizes

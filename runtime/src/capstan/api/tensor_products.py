@@ -107,7 +107,8 @@ def norm(
     norm of complex numbers is complex, and other norms are real.
 
     Raises:
-        ValueError: the order is not supported for vectors or matrices, or the axes are no integers.
+        ValueError: the order is not supported for vectors or matrices, or the axes are not
+            integers.
     """
     keep = bool(keepdims if keepdims is not None else keep_dims)
     is_matrix = isinstance(axis, Sequence) and len(axis) == 2

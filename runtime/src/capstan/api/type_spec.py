@@ -121,7 +121,7 @@ class TensorSpec(TypeSpec):
     """The type of a tensor.
 
     Raises:
-        TypeError: `shape` is no shape, or `dtype` no type.
+        TypeError: `shape` is not a shape, or `dtype` is not a type.
     """
 
     __slots__ = ("_name",)
@@ -182,7 +182,7 @@ class SparseTensorSpec(TypeSpec):
     """The type of a sparse tensor. In a dataset it is a vector of three variants.
 
     Raises:
-        TypeError: `shape` is no shape, or `dtype` no type.
+        TypeError: `shape` is not a shape, or `dtype` is not a type.
     """
 
     __slots__ = ()

@@ -177,7 +177,13 @@ class Variable(operand.Operand, metaclass=variable_creation.CreatedType):
         raise NotImplementedError(_KIND)
 
     def assign(self, *args: Any, **kwargs: Any) -> Any:
-        """Set the variable to a value."""
+        """Set the variable to a value, which is converted to the dtype of the variable.
+
+        Return a tensor of the variable after the change, or an object that converts to it.
+
+        Raises:
+            ValueError: the static shape of the value is not that of the variable.
+        """
         raise NotImplementedError(_KIND)
 
     def _is_initialized(self) -> graphs.Tensor:

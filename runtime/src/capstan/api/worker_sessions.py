@@ -13,7 +13,7 @@ from capstan.services import targets
 _KEY: Final = ("__worker_strategy",)
 """The collection with the strategy that has made variables of the graph.
 
-Exports leave it out, because its name is no text.
+Exports leave it out, because its name is not text.
 """
 
 

@@ -1,29 +1,21 @@
 """`Session`: the client of a master (TensorFlow: python/client/session.py).
 
-The constructor does not contact the master. The first run creates the session on the master. Each
-run first sends the nodes that were added to the graph since the previous run. Runs may be
-concurrent. Each run blocks only its caller.
+The constructor does not contact the master. The first run creates the session on the master
+(`connection`). Runs may be concurrent. Each run blocks only its caller.
 """
 
-import logging
-import re
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any
 
-from capstan import errors
-from capstan.client import requests, tensor_handle
+from capstan.client import connection, requests, tensor_handle
 from capstan.core import config as settings_of
 from capstan.framework import defaults
 from capstan.framework import graph as graphs
-from capstan.services import step, targets
+from capstan.services import targets
 from capstan.transport import cancellation, interfaces
 
-Answer = TypeVar("Answer")
-
-_NODE = re.compile(r"\{\{node ([^}\s]+)\}\}")
 _NO_OPTIONS = interfaces.StepOptions()
 _REPEATED = interfaces.StepOptions(is_repeated=True)
 
@@ -34,6 +26,15 @@ class Session:
     def __init__(
         self, target: Any = "", graph: graphs.Graph | None = None, config: Any = None
     ) -> None:
+        """Prepare a session of `graph` (default: the default graph). Contacts no other process.
+
+        `target` is the `target` of a server, such as `grpc://host:port`. The empty string stands
+        for a master of this process without a cluster. `config` is a `tf.ConfigProto`.
+
+        Raises:
+            TypeError: an argument is of another type.
+            NotFoundError: `target` is neither empty nor of the form `grpc://host:port`.
+        """
         if not isinstance(target, str):
             raise TypeError(
                 f"target must be a string, but got {type(target)}. "
@@ -48,15 +49,8 @@ class Session:
         settings = None if config is None else settings_of.SessionConfig.from_proto(config)
         if config is None and defaults.BEHAVIOUR.settings != settings_of.SessionConfig():
             settings = defaults.BEHAVIOUR.settings
-        self._master, self._settings = targets.find(self._target, settings)
-        self._lock = threading.Lock()
-        self._handle: str | None = None
-        self._sent = 0
-        self._sent_functions = 0
-        self._seen_changes = 0
-        self._version = 0
-        self._closed = False
-        self._closing = cancellation.Cancellation()
+        self._master, settings = targets.find(self._target, settings)
+        self._connection = connection.Connection(self._graph, self._master, settings)
         self.handles = tensor_handle.Handles(self)
         """The tensors that this session keeps between its steps."""
         self._requests = requests.Requests(self._graph, self.handles.wrap)
@@ -103,13 +97,13 @@ class Session:
         values = request.values(feed_dict)
         limits = _NO_OPTIONS if options is None else interfaces.StepOptions.from_proto(options)
         if run_metadata is None:
-            found = self._call(
+            found = self._connection.call(
                 lambda handle: self._master.run_step(
                     handle, values, request.fetch_names, request.target_names, limits
                 )
             )
         else:
-            found, metadata = self._call(
+            found, metadata = self._connection.call(
                 lambda handle: self._master.run_step_with_metadata(
                     handle, values, request.fetch_names, request.target_names, limits
                 )
@@ -129,7 +123,7 @@ class Session:
         self._check_runnable()
         request = self._requests.find(fetches, None)
         values = request.values(None)
-        found = self._call(
+        found = self._connection.call(
             lambda handle: self._master.run_step(
                 handle, values, request.fetch_names, request.target_names, _REPEATED, end
             )
@@ -177,7 +171,7 @@ class Session:
         """
         self._check_runnable()
         request = self._requests.find(fetches, dict.fromkeys(feeds or ()))
-        return self._call(
+        return self._connection.call(
             lambda handle: self._master.partial_run_setup(
                 handle, request.feed_names, request.fetch_names, request.target_names
             )
@@ -201,7 +195,7 @@ class Session:
         if request.target_names:
             raise RuntimeError("partial_run() requires empty target_list.")
         values = request.values(feed_dict)
-        found = self._call(
+        found = self._connection.call(
             lambda session: self._master.partial_run(
                 session, handle, values, request.fetch_names, _NO_OPTIONS
             )
@@ -215,7 +209,7 @@ class Session:
             RuntimeError: the session is closed.
             OpError: the master does not answer.
         """
-        return list(self._call(self._master.list_devices))
+        return list(self._connection.call(self._master.list_devices))
 
     def close(self) -> None:
         """End the session. Idempotent.
@@ -223,16 +217,7 @@ class Session:
         A run in flight raises CancelledError, unless all its parts succeed before they learn of the
         end. A run that still waits for the creation of the session raises CancelledError.
         """
-        self._closing.cancel()
-        with self._lock:
-            handle, self._handle = self._handle, None
-            self._closed = True
-        if handle is None:
-            return
-        try:
-            self._master.close_session(handle)
-        except (errors.AbortedError, errors.UnavailableError):
-            return
+        self._connection.close()
 
     @classmethod
     def reset(
@@ -282,86 +267,15 @@ class Session:
             self._contexts.pop().__exit__(kind, fault, trace)
         self.close()
 
+    @property
+    def _closed(self) -> bool:
+        """Whether the session was closed (TensorFlow's name)."""
+        return self._connection.is_closed
+
     def _check_runnable(self) -> None:
-        if self._closed:
-            raise _closed()
+        if self._connection.is_closed:
+            raise connection.closed()
         if not self._graph.version:
             raise RuntimeError(
                 "The Session graph is empty.  Add operations to the graph before calling run()."
             )
-
-    def _call(self, call: Callable[[str], Answer]) -> Answer:
-        """Send new nodes of the graph to the master, then make `call` with the session's handle."""
-        try:
-            return call(self._extend())
-        except errors.OpError as fault:
-            if self._closed and not isinstance(fault, errors.CancelledError):
-                # The master no longer knows the session. An AbortedError would report a lost task.
-                raise step.cancelled_by_close() from fault
-            # The frames hold the memory of the step, and a program may keep the error for long.
-            fault.__traceback__ = None
-            raise self._located(fault) from None
-
-    def _extend(self) -> str:
-        """Send the master the nodes that it does not have, and return the session's handle."""
-        handle = self._handle  # `close` may set it to None at any time
-        is_sent = self._sent == self._graph.version and self._seen_changes == self._graph.changes
-        if handle is not None and is_sent:
-            return handle
-        with self._lock:
-            if self._closed:
-                raise _closed()
-            # Exactly these nodes count as sent, and only if the master accepts them: other threads
-            # may add more nodes meanwhile.
-            nodes, changed = self._graph.since(self._sent, self._seen_changes)
-            self._check_changes(changed)
-            functions = self._graph.functions(self._sent_functions)
-            if self._handle is None:
-                self._handle = self._master.create_session(
-                    nodes, self._settings, self._closing, functions
-                )
-            elif nodes:
-                self._version = self._master.extend_session(
-                    self._handle, nodes, self._version, functions
-                )
-            self._sent += len(nodes)
-            self._sent_functions += len(functions)
-            self._seen_changes += len(changed)
-            return self._handle
-
-    def _check_changes(self, changed: Sequence[graphs.Change]) -> None:
-        """Raise RuntimeError, or warn, if the master has an operation that was changed."""
-        known = [change for change in changed if change.op.creation_index <= self._sent]
-        for change in known:
-            if not change.is_edit:
-                raise RuntimeError(
-                    f"Operation '{change.op.name}' was changed after it was run by a session: a "
-                    "gradient needs more results of its functions. Build the gradient before the "
-                    "first run, or create a new session"
-                )
-        if known:
-            others = f", and {len(known) - 1} other operations" if len(known) > 1 else ""
-            logging.getLogger("capstan").warning(
-                "Operation '%s' was edited after it was run by a session%s. The edit has no effect "
-                "in this session. Edit the graph before the first run, or create a new session",
-                known[0].op.name,
-                others,
-            )
-
-    def _located(self, fault: errors.OpError) -> errors.OpError:
-        """Return an error like `fault` whose `op` is the operation that the message names.
-
-        Return `fault` itself if the graph has no such operation.
-        """
-        found = _NODE.search(fault.message)
-        if found is None:
-            return fault
-        try:
-            op = self._graph.get_operation_by_name(found[1])
-        except (KeyError, ValueError):
-            return fault
-        return errors.from_code(fault.error_code, fault.message, op=op)
-
-
-def _closed() -> RuntimeError:
-    return RuntimeError("Attempted to use a closed Session.")

@@ -51,8 +51,9 @@ def bucket(
     are those of `tf.train.batch`.
 
     Raises:
-        ValueError: a list has not `num_buckets` numbers, there are no tensors, `keep_input` is no
-            scalar, or the rank or the shape of a tensor is unknown and `shapes` is missing.
+        ValueError: a list does not have `num_buckets` numbers, there are no tensors, `keep_input`
+            is not a scalar, or the rank or the shape of a tensor is unknown and `shapes` is
+            missing.
     """
     sizes = _for_each("batch_size", batch_size, num_buckets)
     capacities = _for_each(
@@ -156,7 +157,7 @@ def _check_boundaries(boundaries: Any) -> None:
 
 
 def _for_each(label: str, value: Any, count: int) -> list[Any]:
-    """Return the value of each bucket: an item of `value`, or `value` itself if it is no list."""
+    """Return the value of each bucket: an item of the list `value`, or `value` itself."""
     if not isinstance(value, list | tuple):
         return [value] * count
     if len(value) != count:

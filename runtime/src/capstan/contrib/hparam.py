@@ -97,7 +97,7 @@ class HParams:
         """Return an HParamDef. `export_scope` has no effect, as in TensorFlow.
 
         Raises:
-            ValueError: a value is no number, bool or string.
+            ValueError: a value is not a number, bool or string.
         """
         del export_scope
         return hparam_def_codec.encode(self.values(), self._types)

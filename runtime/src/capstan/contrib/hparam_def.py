@@ -10,7 +10,7 @@ def encode(values: Mapping[str, Any], kinds: Mapping[str, tuple[type, bool]]) ->
     """Return the HParamDef of values, whose type and whether they are lists `kinds` says.
 
     Raises:
-        ValueError: a value is no number, bool or string.
+        ValueError: a value is not a number, bool or string.
     """
     message = hparam_messages.HParamDef()
     for name, value in values.items():
@@ -29,7 +29,7 @@ def decode(message: Any) -> dict[str, Any]:
     """Return the values of an HParamDef by name.
 
     Raises:
-        TypeError: the message is no HParamDef.
+        TypeError: the message is not an HParamDef.
     """
     if not isinstance(message, hparam_messages.HParamDef):
         raise TypeError(f"hparam_def must be an HParamDef, not {type(message).__name__}")

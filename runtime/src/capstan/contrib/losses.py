@@ -128,7 +128,7 @@ def sparse_softmax_cross_entropy(
 def hinge_loss(logits: Any, labels: Any, scope: str | None = None) -> Any:
     """Return max(0, 1 - logits * (2 * labels - 1)) for each element. Labels are 0 or 1.
 
-    The result is no scalar and is in no collection.
+    The result is not a scalar and is in no collection.
     """
     return losses_of_tf.hinge_loss(
         labels, logits, scope=scope, loss_collection=None,

@@ -181,8 +181,8 @@ def build_recursive_hd_all_reduce(
     Source: R. Thakur et al., Optimization of Collective Communication Operations in MPICH.
 
     Raises:
-        ValueError: the number of tensors is no power of two, their size is no multiple of this
-            number, or the shapes differ or are not known.
+        ValueError: the number of tensors is not a power of two, their size is not a multiple of
+            this number, or the shapes differ or are not known.
     """
     flat = flat_of(input_tensors)
     count = len(flat.vectors)

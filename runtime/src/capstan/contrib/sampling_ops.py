@@ -52,7 +52,7 @@ def rejection_sample(
     The result is a list with a batch of `batch_size` for each component.
 
     Raises:
-        ValueError: `enqueue_many` is set, and the tensors are no batches of the same size.
+        ValueError: `enqueue_many` is set, and the tensors are not batches of the same size.
     """
     with scope_block.variable_scope(name, "rejection_sample", tensors):
         element = [convert.convert_to_tensor(tensor) for tensor in tensors]
@@ -95,13 +95,14 @@ def stratified_sample(
     `class_count` counts the labels to estimate them. It counts whenever an element may be accepted,
     and computes `labels` again for this: if they come from a queue, their elements are lost.
 
-    A step fails with InvalidArgumentError if a label is no class, the probabilities are negative or
-    their sum is not 1, or a class that the data lack has a target probability.
+    A step fails with InvalidArgumentError if a label is not a class, the probabilities are negative
+    or their sum is not 1, or a class that the data lack has a target probability.
 
     Raises:
         TypeError: `tensors` is a tensor, or the labels are not integers.
-        ValueError: the labels are no scalar, or with `enqueue_many` no vector; the tensors are no
-            batches of the same size; or the probabilities are no vectors of the same known size.
+        ValueError: the labels are not a scalar, or not a vector with `enqueue_many`; the tensors
+            are not batches of the same size; or the probabilities are not vectors of the same known
+            size.
     """
     with scoped(name, "stratified_sample", [*tensors, labels]):
         components = [convert.convert_to_tensor(tensor) for tensor in tensors]

@@ -29,8 +29,10 @@ class SessionConfig:
     type in an in-process session. If `build_cost_model` is n, it asks for the costs of every n-th
     step that returns metadata, after the first `build_cost_model_after` steps. 0 asks for none.
     `collective_group_leader` names the task that knows the groups of collective operations. It
-    counts in the settings of a server. `has_cluster_def` says that the ConfigProto has a
-    ClusterDef. Masters of servers refuse it, and a session without a server ignores it.
+    counts in the settings of a server. `inter_op_thread_pools` are the numbers of threads of the
+    pools of the session. Only in-process sessions have pools. `has_cluster_def` says that the
+    ConfigProto has a ClusterDef. Masters of servers refuse it, and a session without a server
+    ignores it.
     """
 
     allow_soft_placement: bool = False
@@ -45,6 +47,8 @@ class SessionConfig:
     build_cost_model_after: int = 0
     gpu_options: GpuOptions = GpuOptions()
     collective_group_leader: str = ""
+    inter_op_thread_pools: tuple[int, ...] = ()
+    use_per_session_threads: bool = False
     has_cluster_def: bool = False
 
     @classmethod
@@ -68,6 +72,10 @@ class SessionConfig:
             build_cost_model=proto.graph_options.build_cost_model,
             build_cost_model_after=proto.graph_options.build_cost_model_after,
             collective_group_leader=proto.experimental.collective_group_leader,
+            inter_op_thread_pools=tuple(
+                pool.num_threads for pool in proto.session_inter_op_thread_pool
+            ),
+            use_per_session_threads=proto.use_per_session_threads,
             has_cluster_def=proto.HasField("cluster_def"),
             gpu_options=GpuOptions(
                 visible_device_list=proto.gpu_options.visible_device_list,
@@ -82,6 +90,17 @@ class SessionConfig:
             )
         return config
 
+    @property
+    def inter_op_threads(self) -> int:
+        """The number of threads of an in-process session. 0 leaves the choice to the runtime.
+
+        All pools share the threads, so a step in one of them may use more threads than the pool has
+        in TensorFlow, but never fewer.
+        """
+        usual = self.inter_op_parallelism_threads
+        counts = [count or usual for count in self.inter_op_thread_pools]
+        return sum(counts) if counts and min(counts) > 0 else usual
+
     def to_proto(self) -> Any:
         """Return the settings as a ConfigProto, to be sent to a master."""
         from tensorboard.compat.proto import config_pb2
@@ -95,7 +114,10 @@ class SessionConfig:
             intra_op_parallelism_threads=self.intra_op_parallelism_threads,
             isolate_session_state=self.isolate_session_state,
             device_count=self.device_count,
+            use_per_session_threads=self.use_per_session_threads,
         )
+        for count in self.inter_op_thread_pools:
+            proto.session_inter_op_thread_pool.add(num_threads=count)
         if self.build_cost_model:
             proto.graph_options.build_cost_model = self.build_cost_model
             proto.graph_options.build_cost_model_after = self.build_cost_model_after

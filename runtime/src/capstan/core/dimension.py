@@ -133,7 +133,7 @@ class Dimension:
 
     @staticmethod
     def _compute(step: Callable[[Any, Any], Any], left: Any, right: Any) -> Any:
-        """Return the result, or NotImplemented if an operand is no size, as for a list."""
+        """Return the result, or NotImplemented if an operand is not a size, as for a list."""
         try:
             a, b = size(left), size(right)
         except (TypeError, ValueError):

@@ -135,7 +135,7 @@ class Recorder:
         if isinstance(value, int) and 0 <= value <= np.iinfo(dtype).max:
             value = dtype.type(value)
         if not isinstance(value, np.unsignedinteger) or value.dtype != dtype:
-            raise Unrecordable(f"{value!r} is no constant of {dtype}")
+            raise Unrecordable(f"{value!r} is not a constant of {dtype}")
         return value
 
     def operand(self, value: Any) -> int | float:

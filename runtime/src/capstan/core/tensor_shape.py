@@ -224,7 +224,7 @@ def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
     """Return the size of axis `index`. It is unknown if the rank is unknown.
 
     Raises:
-        TypeError: `shape` is no TensorShape.
+        TypeError: `shape` is not a TensorShape.
         IndexError: there is no such axis.
     """
     if not isinstance(shape, TensorShape):

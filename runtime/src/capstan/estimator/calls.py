@@ -99,7 +99,7 @@ def call_model_fn(
     """Return the EstimatorSpec of `model_fn`, which gets the arguments that it names.
 
     Raises:
-        ValueError: there are labels that `model_fn` does not take, or the result is no
+        ValueError: there are labels that `model_fn` does not take, or the result is not an
             EstimatorSpec.
     """
     names = arguments.names(model_fn)
@@ -132,7 +132,7 @@ def checked_hooks(given: Iterable[Any] | None) -> list[hooks.SessionRunHook]:
     """Return the hooks as a list.
 
     Raises:
-        TypeError: one is no SessionRunHook.
+        TypeError: one is not a SessionRunHook.
     """
     for hook in (checked := list(given or ())):
         if not isinstance(hook, hooks.SessionRunHook):
@@ -144,7 +144,7 @@ def checked_listeners(given: Iterable[Any] | None) -> list[checkpointing.Checkpo
     """Return the listeners as a list.
 
     Raises:
-        TypeError: one is no CheckpointSaverListener.
+        TypeError: one is not a CheckpointSaverListener.
     """
     for listener in (checked := list(given or ())):
         if not isinstance(listener, checkpointing.CheckpointSaverListener):

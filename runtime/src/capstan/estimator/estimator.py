@@ -44,7 +44,7 @@ class Estimator(exported_model.ExportedModel):
 
     Raises:
         ValueError: `model_fn` has the wrong arguments, two values for `model_dir` differ, `config`
-            is no RunConfig, or a subclass overrides a method.
+            is not a RunConfig, or a subclass overrides a method.
     """
 
     def __init__(
@@ -180,7 +180,7 @@ class Estimator(exported_model.ExportedModel):
         Checkpoints are chosen as in `evaluate`. The work starts with the first result.
 
         Raises:
-            ValueError: no prediction has a key of `predict_keys`, the predictions are no
+            ValueError: no prediction has a key of `predict_keys`, the predictions are not a
                 dictionary, or the sizes of the batches differ.
             TypeError: a hook is of another type.
         """

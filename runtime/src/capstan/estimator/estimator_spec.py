@@ -114,7 +114,7 @@ def checked_export_outputs(export_outputs: Any, predictions: Any) -> dict[str, A
     """Return the ExportOutputs by name, one of which is the default.
 
     Raises:
-        TypeError: `export_outputs` is no dictionary of ExportOutputs.
+        TypeError: `export_outputs` is not a dictionary of ExportOutputs.
         ValueError: none of several outputs has the default name.
     """
     default = constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
@@ -147,7 +147,7 @@ def export_outputs_for_mode(
     """Return the ExportOutputs of a graph by the names of signatures.
 
     Raises:
-        ValueError: `mode` is no mode.
+        ValueError: `mode` is not a mode.
     """
     if mode == _MODES.PREDICT:
         return checked_export_outputs(serving_export_outputs, predictions)

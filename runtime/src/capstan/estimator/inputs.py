@@ -81,7 +81,7 @@ def pandas_input_fn(
     Raises:
         ValueError: `shuffle` is not given. The input function raises ValueError if the indices of
             `x` and `y` differ, or if `x` has a column named `target_column`.
-        TypeError: `x` has no columns, or `target_column` is no string.
+        TypeError: `x` has no columns, or `target_column` is not a string.
     """
     _check_shuffle(shuffle)
     if not hasattr(x, "columns"):

@@ -19,7 +19,7 @@ def chosen(predictions: Any, predict_keys: Iterable[str] | None) -> Any:
     A string is one key.
 
     Raises:
-        ValueError: the predictions are no dictionary, or have none of the keys.
+        ValueError: the predictions are not a dictionary, or have none of the keys.
     """
     if isinstance(predict_keys, str):
         predict_keys = (predict_keys,)

@@ -132,7 +132,7 @@ class RunConfig:
         One interval of checkpoints takes the place of the other interval.
 
         Raises:
-            ValueError: a name is no setting, or a value is out of range.
+            ValueError: a name is not a setting, or a value is out of range.
         """
         changed = copy.deepcopy(self)
         changed._set(**kwargs)

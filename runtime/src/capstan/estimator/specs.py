@@ -99,7 +99,7 @@ def checked_hooks(hooks: Iterable[Any] | None) -> tuple[Any, ...]:
     """Return the hooks as a tuple.
 
     Raises:
-        TypeError: one is no SessionRunHook.
+        TypeError: one is not a SessionRunHook.
     """
     for hook in (checked := tuple(hooks or ())):
         if not isinstance(hook, hook_module.SessionRunHook):

@@ -42,7 +42,7 @@ def place(tf_config: Mapping[str, Any], *, has_equal_workers: bool = False) -> P
     With `has_equal_workers`, a cluster needs no chief: worker 0 does the work of the chief.
 
     Raises:
-        TypeError: `service` is no dictionary.
+        TypeError: `service` is not a dictionary.
         ValueError: the task is not of the cluster, or the cluster has not exactly one chief.
     """
     service = tf_config.get("service")

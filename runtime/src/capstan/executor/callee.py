@@ -45,8 +45,11 @@ class Callee:
         self._lock = threading.Lock()
         self._shared: Build | None = None
         self._over_blocks: Call | None = None
-        self._waits = any(bind.waits(each) for each in _all_nodes(self._part))
-        rows = [opdef.lookup(each.op) for each in _all_nodes(self._part)]
+        nodes = _all_nodes(self._part)
+        self.ops = frozenset(each.op for each in nodes)
+        """The operations of the function, and of the functions that it calls or keeps."""
+        self._waits = any(bind.waits(each) for each in nodes)
+        rows = [opdef.lookup(each.op) for each in nodes]
         self.keeps_state = any(row.effect.random or row.effect.makes for row in rows)
         self.may_block = any(
             row.effect.blocks or row.effect.external or row.role is facts.Role.WHILE for row in rows

@@ -37,6 +37,7 @@ from capstan.executor import (
     binder,
     branches,
     buffers,
+    columns,
     elementwise_groups,
     exchange,
     joint,
@@ -91,6 +92,7 @@ def write_function(
     with out.function("call", ", ".join(arguments)):
         emission = _Emission(called, resources, out.inner(), edges, keep, cancelled)
         out.line(f"        return ({source.items(emission.write_call(arguments))})")
+        emission.finish()
     if out.loops:
         out.line(f"    stop = {out.bind([])}")
     out.result("call")
@@ -133,6 +135,7 @@ class _Emission:
         self._plan = segments.plan(part, self._layout, resources.default_container)
         self._numbers = {name: number for number, name in enumerate(self._layout.waiting)}
         self._buffers = buffers.Buffers(part, self._out, unplanned)
+        self._columns = columns.Columns(self._out)
 
     def write(self) -> source.Code:
         """Write the whole module."""
@@ -149,12 +152,17 @@ class _Emission:
             with self._out.function(functions[-1]):
                 self._segment(segment, exchanges)
                 exchanges.send(self._layout.sends[index])
+                self.finish()
         self._values.put(parts.trace_edge(self._part.task), trace.REPORT)
         fetch = exchanges.fetch(self._part.fetches, exchange.owned(self._part))
         table = "{" + ", ".join(arrivals) + "}"
         more = exchanges.more()
         self._out.result(f"{feed}, {table}, ({source.items(functions)}), {fetch}{more}")
         return self._out.code()
+
+    def finish(self) -> None:
+        """End the function that is being written."""
+        self._columns.finish()
 
     def _segment(self, segment: Sequence[segments.Group], exchanges: exchange.Exchange) -> None:
         """Write the nodes of a segment, which are on one device. A device repeats runs of them.
@@ -274,8 +282,11 @@ class _Emission:
             return
         names = [self._values.name(index) for index in range(len(edges))]
         target = f"{', '.join(names)} = " if names else ""
-        text = f"{target}{self._call(node, bound, edges)}"
-        self._out.statement(text, node.name, self._branches.condition(ir.Edge(node.name)))
+        call = self._call(node, bound, edges)
+        condition = self._branches.condition(ir.Edge(node.name))
+        self._out.statement(f"{target}{call}", node.name, condition)
+        if len(names) == 1 and not condition:
+            self._columns.rename(call, names[0])
         self._hold(node, bound, names)
 
     def _joined(self, group: segments.Group) -> None:
@@ -288,18 +299,18 @@ class _Emission:
             for node in group:
                 self._node(node)
             return
-        calls = [
-            f"({source.items(self._arguments(node, bound))})"
-            for node, bound in zip(group, bounds, strict=True)
-        ]
-        total = sum(len(bound.outputs) for bound in bounds)
-        names = [self._values.name(index) for index in range(total)]
-        text = f"{self._out.bind(joined)}({', '.join(calls)})"
-        target = f"{source.items(names)}= " if names else ""
+        inputs = zip(*map(self._arguments, group, bounds), strict=True)
+        text = f"{self._out.bind(joined)}({', '.join(map(self._columns.of, inputs))})"
+        outputs = len(bounds[0].outputs)
+        names = [self._values.name(index) for index in range(outputs * len(group))]
+        found = [names[index::outputs] for index in range(outputs)]
+        whole = [self._values.column(index) for index in range(outputs)]
+        target = f"{source.items(whole)}= " if names else ""
         self._out.statement(f"{target}{text}", group[0].name, "")
-        for node, bound in zip(group, bounds, strict=True):
-            own, names = names[: len(bound.outputs)], names[len(bound.outputs) :]
-            self._hold(node, bound, own)
+        for name, parts_of in zip(whole, found, strict=True):
+            self._columns.unpack(name, parts_of, group[0].name)
+        for number, (node, bound) in enumerate(zip(group, bounds, strict=True)):
+            self._hold(node, bound, [column[number] for column in found])
         for node in group:
             self._buffers.release(self._plan.released.get(node.name, ()))
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from capstan.core import dtypes
 from capstan.executor import bind, faults
-from capstan.kernels import registry
+from capstan.kernels import registry, stacking
 
 _LARGE: Final = 1 << 24
 """The most bytes that one call copies. Joining larger tensors costs more than it saves.
@@ -46,33 +46,34 @@ class Joint:
             if number not in tables and not is_ref and dtype is not dtypes.resource
         ]
 
-    def __call__(self, *calls: Sequence[Any]) -> Sequence[Any]:
-        """Return the outputs of all nodes, in order. `calls` are the inputs of each node.
+    def __call__(self, *inputs: Sequence[Any]) -> registry.Columns:
+        """Return a column for each output of the nodes. `inputs` has one for each of their inputs.
 
         Raises:
             OpError: a node failed. The message names the node.
         """
-        found = self._together(calls)
-        return self._one_by_one(calls) if found is None else found
+        found = self._together(inputs)
+        return self._one_by_one(inputs) if found is None else found
 
-    def _together(self, calls: registry.Calls) -> Sequence[Any] | None:
-        if self._copied_bytes(calls) > _LARGE:
+    def _together(self, inputs: registry.Columns) -> registry.Columns | None:
+        if self._copied_bytes(inputs) > _LARGE:
             return None
         try:
-            return self._function(calls)
+            return self._function(*inputs)
         except Exception:  # noqa: BLE001 - the node that fails by itself raises the error again
             return None
 
-    def _copied_bytes(self, calls: registry.Calls) -> int:
-        """Return the size of the tensors without variables, of which the function reads rows."""
-        columns = [*zip(*calls, strict=True)]
-        return sum([sum(map(_NBYTES, columns[number])) for number in self._copied])
+    def _copied_bytes(self, inputs: registry.Columns) -> int:
+        """Return the size of the tensors that are not stacked yet, without variables and tables."""
+        columns = [inputs[number] for number in self._copied]
+        loose = [column for column in columns if not isinstance(column, stacking.Column)]
+        return sum([sum(map(_NBYTES, column)) for column in loose])
 
-    def _one_by_one(self, calls: registry.Calls) -> list[Any]:
-        found: list[Any] = []
-        for bound, inputs in zip(self._bounds, calls, strict=True):
+    def _one_by_one(self, inputs: registry.Columns) -> registry.Columns:
+        found = []
+        for bound, own in zip(self._bounds, zip(*inputs, strict=True), strict=True):
             try:
-                found += bind.results(bound.function(*inputs), bound.outputs)
+                found.append(bind.results(bound.function(*own), bound.outputs))
             except Exception as fault:
                 raise faults.named(faults.translated(fault), bound.context.name) from fault
-        return found
+        return [*zip(*found, strict=True)]

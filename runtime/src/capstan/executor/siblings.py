@@ -7,6 +7,7 @@ depends on another.
 """
 
 import collections
+import operator
 from collections.abc import Callable, Hashable, Sequence
 
 from capstan.core import node as ir
@@ -40,7 +41,29 @@ def group(nodes: Sequence[ir.Node], kind: Kind) -> list[Sequence[ir.Node]]:
             units.append(found[key])
         else:
             units.append([node])
+    _align(units)
     return schedule.reads_first(units)
+
+
+def _align(units: Sequence[list[ir.Node]]) -> None:
+    """Let the nodes of a group be in the order of the group that computes an input of them all.
+
+    Then the group takes the outputs of the other group as they are, in one column.
+    """
+    places: dict[str, tuple[int, int]] = {}
+    for number, unit in enumerate(units):
+        for column in zip(*(node.inputs for node in unit), strict=True) if len(unit) > 1 else ():
+            found = [places.get(edge.node, (-1, at)) for at, edge in enumerate(column)]
+            groups, order_of = {group for group, _ in found}, [place for _, place in found]
+            if groups != {-1} and len(groups) == 1 and len(set(order_of)) == len(unit):
+                unit[:] = [
+                    node
+                    for _, node in sorted(
+                        zip(order_of, unit, strict=True), key=operator.itemgetter(0)
+                    )
+                ]
+                break
+        places.update((node.name, (number, place)) for place, node in enumerate(unit))
 
 
 def _keys(nodes: Sequence[ir.Node], kind: Kind) -> dict[str, Hashable]:

@@ -29,6 +29,10 @@ class Values:
         """Return a new name for an output of the node that is written next."""
         return self._out.variable(f"{self._out.prefix}t{len(self._texts)}_{output}")
 
+    def column(self, output: int) -> str:
+        """Return a new name for a column of outputs of the nodes that are written next."""
+        return self._out.variable(f"{self._out.prefix}c{len(self._texts)}_{output}")
+
     def is_read(self, edge: ir.Edge) -> bool:
         """Return whether a node of the part reads `edge`, or `edge` leaves the part."""
         return edge in self._readers or edge in self._sent

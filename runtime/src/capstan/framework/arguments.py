@@ -54,7 +54,7 @@ def tensors(
     Add the attributes that the inputs imply to `attrs`: types (`T`) and counts (`N`).
 
     Raises:
-        TypeError: an input has a type that does not fit the op or the other inputs, or is no
+        TypeError: an input has a type that does not fit the op or the other inputs, or is not a
             variable although the op needs one.
     """
     reader = _Reader(row, given, attrs)

@@ -30,7 +30,8 @@ def register_tensor_conversion_function(
     200. Tensors are never converted.
 
     Raises:
-        TypeError: `base_type` is no type or tuple of types, or `conversion_func` is not callable.
+        TypeError: `base_type` is not a type or tuple of types, or `conversion_func` is not
+            callable.
     """
     types = base_type if isinstance(base_type, tuple) else (base_type,)
     if not all(isinstance(each, type) for each in types):

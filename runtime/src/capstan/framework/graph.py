@@ -11,13 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
-from capstan.core import attr_value, dtypes, graph_def, node, tensor_shape
+from capstan.core import attr_value, dtypes, graph_def, node, shapes, tensor_shape
 from capstan.framework import (
     control_context,
     defaults,
     elements,
     function_def,
-    graph_state,
     inference,
     known_sizes,
     names,
@@ -44,13 +43,11 @@ class Change:
     is_edit: bool
 
 
-class Graph(graph_state.GraphState):
+class Graph(elements.Elements):
     """Operations by name, the tensors between them, and named collections. Thread-safe."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._operations: dict[str, Operation] = {}
-        self._in_order: list[Operation] = []
         self._changed: list[Change] = []
 
     # --- operations
@@ -87,11 +84,7 @@ class Graph(graph_state.GraphState):
                     f"{tensor!r} is not an element of the graph that {op_type} is added to"
                 )
         row = opdef.lookup(op_type) if dtypes is None or opdef.is_defined(op_type) else None
-        if self._scopes.container and row is not None and row.effect.makes and "container" in attrs:
-            attrs["container"] = attrs["container"] or self._scopes.container.encode()
-        if op_type in self._scopes.gradients:
-            named = self._scopes.gradients[op_type].encode()
-            attrs.setdefault(scopes.GRADIENT, named)
+        self._add_scoped_attrs(op_type, row, attrs)
         unique = self._take_name(name or op_type)
         control = self._scopes.control_inputs(tensor.op for tensor in inputs)
         context = self._scopes.control_flow_context
@@ -100,14 +93,7 @@ class Graph(graph_state.GraphState):
             context, inputs, control = context.admit_operation(row, inputs, control)
         known = None
         if row is not None and compute_shapes:
-            known = inference.output_shapes(
-                row,
-                unique,
-                attrs,
-                [tensor.static_shape for tensor in inputs],
-                lambda index: known_sizes.value(inputs[index]),
-                lambda index: known_sizes.of(inputs[index]),
-            )
+            known = _output_shapes(row, unique, attrs, inputs)
         op = Operation(
             self,
             op_type,
@@ -124,6 +110,16 @@ class Graph(graph_state.GraphState):
             op.control_flow_context = context
             context.note(op)
         return op
+
+    def _add_scoped_attrs(
+        self, op_type: str, row: opdef.OpDef | None, attrs: dict[str, Any]
+    ) -> None:
+        """Add the container and the gradient that the scopes of the thread give to an operation."""
+        if self._scopes.container and row is not None and row.effect.makes and "container" in attrs:
+            attrs["container"] = attrs["container"] or self._scopes.container.encode()
+        if op_type in self._scopes.gradients:
+            named = self._scopes.gradients[op_type].encode()
+            attrs.setdefault(scopes.GRADIENT, named)
 
     def _place(self, op: Operation, compute_device: bool) -> None:
         if compute_device:
@@ -161,11 +157,6 @@ class Graph(graph_state.GraphState):
         names.check_op_name(name)
         return self.unique_name(name)
 
-    def get_operations(self) -> list[Operation]:
-        """Return all operations in the order of their creation."""
-        with self._lock:
-            return list(self._in_order)
-
     def nodes(self, since: int = 0) -> list[node.Node]:
         """Return the IR of the operations added after version `since`, in order."""
         with self._lock:
@@ -195,60 +186,6 @@ class Graph(graph_state.GraphState):
         """
         with self._lock:
             return [op.node for op in self._in_order[version:]], self._changed[changes:]
-
-    def get_operation_by_name(self, name: str) -> Operation:
-        """Return the operation called `name`.
-
-        Raises:
-            TypeError: `name` is not a string.
-            KeyError: there is no such operation.
-        """
-        if not isinstance(name, str):
-            raise TypeError(f"Operation names are strings (or similar), not {type(name).__name__}.")
-        operation: Operation = self.as_graph_element(name, allow_tensor=False)
-        return operation
-
-    def get_tensor_by_name(self, name: str) -> Tensor:
-        """Return the tensor called `name`, such as `op:index`.
-
-        Raises:
-            TypeError: `name` is not a string.
-            KeyError: there is no such tensor.
-            ValueError: `name` is not of the form `op:index`.
-        """
-        if not isinstance(name, str):
-            raise TypeError(f"Tensor names are strings (or similar), not {type(name).__name__}.")
-        tensor: Tensor = self.as_graph_element(name, allow_operation=False)
-        return tensor
-
-    def as_graph_element(
-        self, obj: Any, allow_tensor: bool = True, allow_operation: bool = True
-    ) -> Any:
-        """Return the Tensor or Operation for `obj`: an element, its name, or a Variable.
-
-        Raises:
-            TypeError: `obj` is not an element, a name or a Variable.
-            KeyError: the graph has no element of that name.
-            ValueError: the element belongs to another graph, or is of a kind that is not allowed.
-        """
-        kinds = elements.wanted(allow_tensor, allow_operation)
-        obj = obj._as_graph_element() if hasattr(obj, "_as_graph_element") else obj
-        if isinstance(obj, str | bytes):
-            name = obj if isinstance(obj, str) else obj.decode()
-            with self._lock:
-                return elements.by_name(
-                    self._operations,
-                    name,
-                    allow_tensor=allow_tensor,
-                    allow_operation=allow_operation,
-                )
-        if (isinstance(obj, Tensor) and allow_tensor) or (
-            isinstance(obj, Operation) and allow_operation
-        ):
-            if obj.graph is not self:
-                raise ValueError(f"{type(obj).__name__} {obj} is not an element of this graph.")
-            return obj
-        raise TypeError(f"Can not convert a {type(obj).__name__} into a {kinds}.")
 
     def as_graph_def(self, from_version: int | None = None, add_shapes: bool = False) -> Any:
         """Return the GraphDef of all operations, or of the operations added after `from_version`.
@@ -280,8 +217,21 @@ class Graph(graph_state.GraphState):
 def _with_shapes(op: Operation) -> node.Node:
     # TensorFlow takes each handle for a scalar. The shape of a handle is that of its resource here.
     scalar = tensor_shape.TensorShape(())
-    shapes = [scalar if each.dtype is dtypes.resource else each.shape for each in op.outputs]
-    return replace(op.node, attrs={**op.node.attrs, "_output_shapes": shapes})
+    known = [scalar if each.dtype is dtypes.resource else each.shape for each in op.outputs]
+    return replace(op.node, attrs={**op.node.attrs, "_output_shapes": known})
+
+
+def _output_shapes(
+    row: opdef.OpDef, name: str, attrs: Mapping[str, Any], inputs: Sequence[Tensor]
+) -> Sequence[shapes.Shape] | None:
+    return inference.output_shapes(
+        row,
+        name,
+        attrs,
+        [tensor.static_shape for tensor in inputs],
+        lambda index: known_sizes.value(inputs[index]),
+        lambda index: known_sizes.of(inputs[index]),
+    )
 
 
 def _output_types(row: opdef.OpDef | None, attrs: Mapping[str, Any]) -> list[dtypes.DType]:
@@ -334,8 +284,7 @@ def graph_of(values: Iterable[Any]) -> Graph:
         return current  # the graph of a function captures the tensors of other graphs
     first: Any = None
     for value in values:
-        elements = value if isinstance(value, list | tuple) else (value,)
-        for element in elements:
+        for element in value if isinstance(value, list | tuple) else (value,):
             owner = getattr(element, "graph", None)
             if not isinstance(owner, Graph):
                 continue

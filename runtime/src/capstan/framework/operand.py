@@ -140,7 +140,7 @@ class Reference:
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Reference):
-            raise TypeError(f"Cannot compare a reference with {other!r}, which is no reference")
+            raise TypeError(f"Cannot compare a reference with {other!r}, which is not a reference")
         return self._referred is other._referred
 
     def __hash__(self) -> int:

@@ -16,8 +16,8 @@ passes see no frames.
 Constant `Enter` nodes become arguments that every iteration passes on. Branches inside a loop stay
 `Switch` and `Merge`.
 
-A frame without a `LoopCond` is no loop: its `Enter` and `Exit` become an `Identity` each. Its nodes
-may have a `NextIteration` if no second iteration gets to an `Exit`.
+A frame without a `LoopCond` is not a loop: its `Enter` and `Exit` become an `Identity` each. Its
+nodes may have a `NextIteration` if no second iteration gets to an `Exit`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence

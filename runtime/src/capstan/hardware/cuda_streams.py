@@ -24,8 +24,9 @@ _SHORT_BYTES = 1 << 20
 guess."""
 
 _TAKEN_BYTES = 1 << 16
-"""Up to this size, CUDA itself takes the bytes of any host memory before it returns from an
-asynchronous copy (API synchronization behavior, CUDA Runtime API)."""
+"""Up to this size, CUDA itself takes the bytes of host memory before it returns from an
+asynchronous copy, if the memory is not page-locked (API synchronization behavior, CUDA Runtime
+API)."""
 
 
 class Streams(device.Stream):
@@ -101,7 +102,7 @@ class Streams(device.Stream):
             staged = self._send(value, array, self._compute)
             self._busy.append((self._mark(self._compute), staged))
         elif value.nbytes:
-            source = np.ascontiguousarray(value)
+            source = _pageable(value)
             array.data.copy_from_host_async(source.ctypes.data, value.nbytes, self._compute)
         return array
 
@@ -190,6 +191,15 @@ class Streams(device.Stream):
 
     def _mark(self, stream: Any) -> Any:
         return _marked(self._cupy, stream)
+
+
+def _pageable(value: Array) -> Array:
+    """Return the elements in C order, in memory that is not page-locked.
+
+    The memory that an array of NumPy owns never is. A fetch of a tensor of a GPU is a view of
+    page-locked memory.
+    """
+    return np.array(value, order="C", copy=None if value.flags.owndata else True)
 
 
 def _new_landing(cupy: Any, inward: Any, size: int) -> Any:

@@ -47,4 +47,4 @@ def create(task: str, settings: config.SessionConfig) -> device.Devices:
             "No CPU devices are available in this process: set device_count['CPU'] to 1 or more, "
             "or leave it out",
         )
-    return device.Devices(made, settings.inter_op_parallelism_threads)
+    return device.Devices(made, settings.inter_op_threads)

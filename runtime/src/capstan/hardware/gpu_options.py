@@ -19,7 +19,8 @@ def visible(listed: str, count: int) -> list[int]:
     `count` is the number of GPUs of the process. An empty list stands for all.
 
     Raises:
-        InvalidArgumentError: an entry is no number, no GPU of the process, or is there twice.
+        InvalidArgumentError: an entry is not a number, is not a GPU of the process, or is there
+            twice.
     """
     numbers = [_number(entry, listed, count) for entry in listed.split(",")] if listed else []
     if len(set(numbers)) != len(numbers):

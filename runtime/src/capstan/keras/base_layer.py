@@ -204,7 +204,7 @@ class Layer(tracking.Tracker, layer_calls.Calls):
         Their type is that of the layer, or the type of the first input if the layer has none.
 
         Raises:
-            TypeError: an input is no TensorSpec.
+            TypeError: an input is not a TensorSpec.
         """
         given = nest.flatten(input_signature)
         for spec in given:

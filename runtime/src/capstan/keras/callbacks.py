@@ -40,7 +40,7 @@ class LambdaCallback(Callback):
 
 
 class TerminateOnNaN(Callback):
-    """Ends the training when the loss is no finite number."""
+    """Ends the training when the loss is not a finite number."""
 
     def on_batch_end(self, batch: int, logs: Any = None) -> None:
         loss = (logs or {}).get("loss")
@@ -103,7 +103,7 @@ class LearningRateScheduler(Callback):
         self.schedule, self.verbose = schedule, verbose
 
     def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
-        """Raises ValueError if the optimizer has no learning rate, or the rate is no number."""
+        """Raises ValueError if the optimizer has no learning rate, or the rate is not a number."""
         if not hasattr(self.model.optimizer, "lr"):
             raise ValueError('Optimizer must have a "lr" attribute.')
         try:

@@ -89,7 +89,7 @@ class RadialConstraint(Constraint):
     """
 
     def __call__(self, w: Any) -> Any:
-        """Raises ValueError if the weight is no such kernel, or its shape is unknown."""
+        """Raises ValueError if the weight is not such a kernel, or its shape is unknown."""
         if w.shape.ndims != 4:
             raise ValueError(f"The weight tensor must be of rank 4, but is of shape: {w.shape}")
         height, width = w.shape.as_list()[:2]

@@ -21,7 +21,7 @@ def opened(path: Any) -> AbstractContextManager[Any]:
     """Return the block that reads a file. A file that is open already stays open.
 
     Raises:
-        OSError: it is no HDF5 file.
+        OSError: it is not an HDF5 file.
         ImportError: h5py is not installed.
     """
     h5py = hdf5_weights.module("load_model")
@@ -29,7 +29,7 @@ def opened(path: Any) -> AbstractContextManager[Any]:
         return nullcontext(path)
     if not h5py.is_hdf5(path):
         raise OSError(
-            f"load_model: {path} is no HDF5 file. Load a checkpoint by load_weights, and a "
+            f"load_model: {path} is not an HDF5 file. Load a checkpoint by load_weights, and a "
             "SavedModel by tf.saved_model.load"
         )
     file: AbstractContextManager[Any] = h5py.File(path, "r")

@@ -32,7 +32,7 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Raise ValueError if `key` is no reduction."""
+        """Raise ValueError if `key` is not a reduction."""
         if key not in cls.all():
             raise ValueError(f"Invalid Reduction Key {key}. Use one of {', '.join(cls.all())}")
 

@@ -49,7 +49,9 @@ class _Calls:
             ValueError: no layer has made the tensor.
         """
         if id(tensor) not in self._places:
-            raise ValueError(f"{tensor.name} is no output of a layer. Make it by tf.keras.Input")
+            raise ValueError(
+                f"{tensor.name} is not an output of a layer. Make it by tf.keras.Input"
+            )
         return list(self._places[id(tensor)])
 
     def described(self, node: Any) -> Any:

@@ -57,7 +57,7 @@ def load_model(
     saved state. `filepath` is a path, or an open file of h5py. Blocks.
 
     Raises:
-        OSError: it is no HDF5 file.
+        OSError: it is not an HDF5 file.
         ValueError: the file has no model, or an object in it is unknown.
         ImportError: h5py is not installed.
     """
@@ -93,7 +93,7 @@ def clone_model(
     the place of a layer, by default one with the same configuration.
 
     Raises:
-        ValueError: the model is no `Sequential` and no function of layers.
+        ValueError: the model is not a `Sequential` and no function of layers.
     """
     clone = clone_function or _unbuilt
     given = list(map(_input, nest.flatten(input_tensors))) if input_tensors is not None else []

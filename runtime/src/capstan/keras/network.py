@@ -3,7 +3,6 @@
 A model is called in a graph as a layer is, and trains itself in Keras's session (`trainer`).
 """
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, Never
 
@@ -16,19 +15,19 @@ from capstan.keras import (
     base_layer,
     calls,
     context,
-    hdf5_models,
+    functional,
     layer_order,
     model_configs,
+    model_files,
     model_summary,
     settings,
-    weight_files,
 )
 from capstan.keras.training import trainer
 
 _ABSENT = {"to_yaml": "Use to_json and tf.keras.models.model_from_json"}
 
 
-class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
+class Model(trainer.Trainer, model_files.ModelFiles, base_layer.Layer):
     """A layer made of layers.
 
     A subclass overrides `call`. `Model(inputs=..., outputs=...)` is the function that layers have
@@ -48,7 +47,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
             self._set_function(inputs, outputs)
 
     def _set_function(self, inputs: Any, outputs: Any) -> None:
-        self._function = _Function(context.of(), inputs, outputs)
+        self._function = functional.Function(context.of(), inputs, outputs)
         self.inputs, self.outputs = nest.flatten(inputs), nest.flatten(outputs)
         self._functional_layers = self._function.layers
         self.built = True
@@ -79,7 +78,7 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
 
     def _follows(self, value: Any) -> bool:
         """Return whether the model can compute a tensor again from other inputs."""
-        if self._function is None or not isinstance(value, graphs.Tensor):
+        if not self._is_graph_network or not isinstance(value, graphs.Tensor):
             return False
         try:
             layer_order.Search(context.of(), self.inputs, [value])
@@ -174,49 +173,6 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
         model = cls(inputs=inputs, outputs=outputs, name=config.get("name"))
         model._attach(others)
         return model
-
-    def to_json(self, **kwargs: Any) -> str:
-        """Return the configuration as JSON, for `tf.keras.models.model_from_json`.
-
-        The arguments are those of `json.dumps`.
-        """
-        return model_configs.as_json(self, kwargs)
-
-    def save(
-        self,
-        filepath: Any,
-        overwrite: bool = True,
-        include_optimizer: bool = True,
-        save_format: str | None = None,
-        signatures: Any = None,
-    ) -> None:
-        """Save the layers, the arguments of `compile`, the weights, and the optimizer's state.
-
-        `filepath` is the path of an HDF5 file, or an open file of h5py, also for a name without
-        `.h5`. `tf.keras.models.load_model` reads it. The values come from Keras's session. Without
-        `overwrite`, a question on the terminal comes before a file is replaced. Blocks.
-
-        Raises:
-            NotImplementedError: the model is a subclass, or the format is not "h5".
-            ImportError: h5py is not installed.
-        """
-        is_named_so = str(filepath).endswith(weight_files.HDF5_SUFFIXES)
-        if save_format not in (None, "h5") and not is_named_so:
-            raise NotImplementedError(
-                f"Model.save: there is no format {save_format!r} of whole models. Use "
-                'save_format="h5", or tf.keras.experimental.export_saved_model for a SavedModel'
-            )
-        if not self._is_described:
-            raise NotImplementedError(
-                "Saving the model to HDF5 format requires the model to be a Functional model or a "
-                "Sequential model. It does not work for subclassed models, because only their code "
-                "describes them. Use `save_weights` instead."
-            )
-        is_there = isinstance(filepath, str | os.PathLike) and os.path.isfile(filepath)
-        if not overwrite and is_there and not weight_files.may_replace(str(filepath)):
-            return
-        with self._weights_graph().as_default(), hdf5_models.written(filepath) as file:
-            hdf5_models.save(file, self, include_optimizer=include_optimizer)
 
     @property
     def _is_graph_network(self) -> bool:
@@ -320,35 +276,6 @@ class Model(trainer.Trainer, weight_files.WeightFiles, base_layer.Layer):
 
 def _one_or_all(tensors: list[Any]) -> Any:
     return tensors[0] if len(tensors) == 1 else list(tensors)
-
-
-class _Function:
-    """The calls of layers that lead from inputs to outputs. A call repeats them on other inputs."""
-
-    def __init__(self, known: context.GraphContext, inputs: Any, outputs: Any) -> None:
-        self._inputs, self._outputs = nest.flatten(inputs), outputs
-        found = layer_order.Search(known, self._inputs, nest.flatten(outputs))
-        layer_order.check_names(found.layers)
-        self.nodes, self.layers = found.nodes, found.layers
-
-    def extend(self, known: context.GraphContext, tensors: list[Any]) -> None:
-        """Let a call also compute the tensors, which it does not return."""
-        found = layer_order.Search(known, self._inputs, tensors)
-        self.nodes = list(dict.fromkeys([*self.nodes, *found.nodes]))
-        self.layers = list({id(layer): layer for layer in [*self.layers, *found.layers]}.values())
-
-    def __call__(self, inputs: Any) -> Any:
-        found = {id(old): new for old, new in zip(self._inputs, nest.flatten(inputs), strict=True)}
-
-        def new(value: Any) -> Any:
-            return found.get(id(value), value)
-
-        for node in self.nodes:
-            inputs, args, kwargs = nest.mapped(new, [node.inputs, list(node.args), node.kwargs])
-            made = node.layer(inputs, *args, **kwargs)
-            for old, tensor in zip(nest.flatten(node.outputs), nest.flatten(made), strict=True):
-                found[id(old)] = tensor
-        return nest.mapped(new, self._outputs)
 
 
 def _numbered(layers: list[Any]) -> trackable.Dependencies:

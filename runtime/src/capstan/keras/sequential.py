@@ -4,7 +4,7 @@ from typing import Any
 
 from capstan.core import tensor_shape
 from capstan.framework import graph as graphs
-from capstan.keras import base_layer, context, layer_order, model_configs, network
+from capstan.keras import base_layer, context, functional, layer_order, model_configs, network
 from capstan.keras import inputs as input_layers
 
 
@@ -24,12 +24,15 @@ class Sequential(network.Model):
     """A model whose layers follow each other.
 
     If the first layer has an `input_shape`, the model makes its input and calls each layer at once.
-    Otherwise its first call makes the variables.
+    Otherwise its first call makes the variables. The loss or the metric of a tensor between the
+    layers gets a layer of its own, which is not in `layers`.
     """
 
     def __init__(self, layers: Any = None, name: str | None = None) -> None:
         self._sequence: list[Any] = []
         self._ends: list[Any] = []
+        self._added: list[Any] = []
+        self._with_added: Any = None
         super().__init__(name=name)
         given = [layers] if isinstance(layers, base_layer.Layer) else layers or ()
         for layer in given:
@@ -41,7 +44,18 @@ class Sequential(network.Model):
 
     @property
     def _layers(self) -> list[Any]:
-        return self._sequence
+        if self._with_added is None:
+            return self._sequence
+        known = set(map(id, self._sequence))
+        return [
+            *self._sequence,
+            *(each for each in self._with_added.layers if id(each) not in known),
+        ]
+
+    def _attach(self, tensors: list[Any]) -> None:
+        """Let a call of the model also compute some tensors."""
+        self._added += tensors
+        self._close()
 
     def _numbered_layers(self) -> list[Any]:
         return self._sequence
@@ -50,7 +64,7 @@ class Sequential(network.Model):
         """Append a layer, or begin with a tensor of `tf.keras.Input`.
 
         Raises:
-            TypeError: `layer` is no layer.
+            TypeError: `layer` is not a layer.
             ValueError: the model knows its inputs, and another of its layers has the same name.
         """
         if isinstance(layer, graphs.Tensor) and layer in context.of().nodes:
@@ -87,6 +101,10 @@ class Sequential(network.Model):
             layer_order.check_names(list({id(each): each for each in self._sequence}.values()))
         self.outputs = self._ends[-1:] or None
         self.built = self.outputs is not None
+        if self._added and self.outputs:
+            function = functional.Function(context.of(), self.inputs, self.outputs[0])
+            function.extend(context.of(), self._added)
+            self._with_added = function
 
     @property
     def _is_graph_network(self) -> bool:
@@ -133,6 +151,8 @@ class Sequential(network.Model):
         return shares.argmax(-1) if shares.shape[-1] > 1 else (shares > 0.5).astype("int32")
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        if self._with_added is not None:
+            return self._with_added(inputs)
         outputs = inputs
         for layer in self.layers:
             outputs = layer(outputs)

@@ -11,7 +11,7 @@ from capstan.core.shapes import show
 from capstan.kernels import stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import (
-    Calls,
+    Columns,
     Function,
     Join,
     Joined,
@@ -89,11 +89,18 @@ def _zeros_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
     if dtype is dtypes.string:
         return None
 
-    def zeros(calls: Calls) -> list[Array]:
-        arrays = [x for (x,) in calls]
+    def zeros(arrays: Sequence[Array]) -> Columns:
+        if isinstance(arrays, stacking.Column):
+            shape = arrays.stacked.shape
+            return (stacking.Column(arrays.blocks, np.zeros(shape, dtype.as_numpy_dtype)),)
+        rests = {x.shape[1:] if x.ndim else None for x in arrays}
+        if len(rests) == 1 and (rest := rests.pop()) is not None:
+            blocks = stacking.Blocks.of(arrays)
+            zeros = np.zeros((blocks.total, *rest), dtype.as_numpy_dtype)
+            return (stacking.Column(blocks, zeros),)
         blocks = stacking.Blocks([x.size for x in arrays])
         parts = blocks.cut(np.zeros(blocks.total, dtype.as_numpy_dtype))
-        return [part.reshape(x.shape) for part, x in zip(parts, arrays, strict=True)]
+        return ([part.reshape(x.shape) for part, x in zip(parts, arrays, strict=True)],)
 
     return zeros
 

@@ -10,7 +10,7 @@ from capstan.core import attr_value, dtypes
 from capstan.kernels import datasets, iterators
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, string
-from capstan.resources import dataset, dataset_storage, variant
+from capstan.resources import dataset_run, dataset_storage, variant
 from capstan.resources.dataset import Captured, Dataset, Spec
 
 
@@ -59,7 +59,7 @@ def _written(source: Any, path: Any) -> Dataset:
 
 def _save(_: NodeContext) -> Function:
     def save(source: Any, path: Any, *others: Any, done: Any, cancellation: Any) -> None:
-        plan, run = _written(source, path), dataset.Run()
+        plan, run = _written(source, path), dataset_run.Run()
 
         def compute() -> Sequence[Any]:
             for _ in plan.start(run):

@@ -8,12 +8,12 @@ import numpy as np
 from capstan.kernels import datasets, iterators, lookup
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.resources import dataset
+from capstan.resources import dataset_run
 
 
 def _initialize_table(_: NodeContext) -> Function:
     def initialize(handle: Any, tensor: Any, *, done: Any, cancellation: Any) -> None:
-        table, plan, run = lookup.behind(handle), datasets.dataset_in(tensor), dataset.Run()
+        table, plan, run = lookup.behind(handle), datasets.dataset_in(tensor), dataset_run.Run()
         wanted = table.key_dtype, table.value_dtype
 
         def compute() -> Sequence[Any]:

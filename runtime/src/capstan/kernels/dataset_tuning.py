@@ -10,7 +10,8 @@ from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 from capstan.resources import dataset, dataset_order, resource
-from capstan.resources.dataset import Dataset, Element, Run, Spec
+from capstan.resources.dataset import Dataset, Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 def _same(spec: Spec, source: Any, *_: Any) -> Dataset:

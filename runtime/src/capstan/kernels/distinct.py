@@ -1,6 +1,6 @@
 """Kernels that find the distinct elements of a vector (core/kernels/unique_op.cc)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from capstan.core.shapes import show
 from capstan.hardware import cpu_loops
 from capstan.kernels import row_loops, runs, stacking
 from capstan.kernels.memory import is_on_host
-from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
+from capstan.kernels.registry import Columns, Function, Join, Joined, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 _SMALL_TABLE = 1 << 20
@@ -80,16 +80,16 @@ def _distinct_by_order(x: Array, order: Array, dtype: Any) -> tuple[Array, Array
     return x[first[by_place]], places
 
 
-def _unique_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Array] | None]:
+def _unique_of_several(nodes: Sequence[NodeContext]) -> Joined:
     dtype = nodes[0].output_dtypes[1].as_numpy_dtype
     loop = cpu_loops.Loop(row_loops.find_distinct)
 
-    def unique(calls: Calls) -> list[Array] | None:
-        vectors = [x for (x,) in calls]
-        if not stacking.are_vectors(vectors) or vectors[0].dtype.kind not in "iu":
+    def unique(vectors: Sequence[Array]) -> Columns | None:
+        if not stacking.are_vectors(vectors):
             return None
-        blocks = stacking.Blocks.of(vectors)
-        numbers = np.concatenate(vectors)
+        blocks, numbers = stacking.Blocks.of(vectors), stacking.stacked(vectors)
+        if numbers.dtype.kind not in "iu":
+            return None
         span = int(numbers.max()) + 1
         if numbers.min() < 0 or span * len(vectors) >= max(_SMALL_TABLE, 64 * len(numbers)):
             return None
@@ -101,15 +101,15 @@ def _unique_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[A
         is_first = first == np.arange(len(numbers))
         found = stacking.Blocks(np.add.reduceat(is_first, blocks.starts, dtype=np.int64))
         rank = is_first.cumsum() - (found.starts + 1).repeat(blocks.sizes)
-        values, places = found.cut(numbers[is_first]), blocks.cut(rank[first].astype(dtype))
-        return [part for pair in zip(values, places, strict=True) for part in pair]
+        places = rank[first].astype(dtype)
+        return stacking.Column(found, numbers[is_first]), stacking.Column(blocks, places)
 
     return unique
 
 
 def _found_by(
     run: cpu_loops.Run, numbers: Array, blocks: stacking.Blocks, span: int, dtype: Any
-) -> list[Array]:
+) -> Columns:
     """Return the distinct numbers of each block, and the places of its numbers among them.
 
     The numbers are in [0, span). `run` is `row_loops.find_distinct`.
@@ -117,8 +117,8 @@ def _found_by(
     values, places = np.empty_like(numbers), np.empty(len(numbers), dtype)
     counts = np.empty(len(blocks.sizes), np.int64)
     run(numbers, blocks.sizes, span, np.empty(span, np.int64), values, places, counts)
-    pairs = zip(stacking.Blocks(counts).cut(values), blocks.cut(places), strict=True)
-    return [part for pair in pairs for part in pair]
+    found = stacking.Blocks(counts)
+    return stacking.Column(found, values[: found.total]), stacking.Column(blocks, places)
 
 
 def _is_dense(x: Array) -> bool:

@@ -43,13 +43,14 @@ _NEEDS_HOST: Final = (
     # CuPy calls neither cuBLAS nor cuSOLVER in the capture of a CUDA graph.
     "LogMatrixDeterminant MatrixDeterminant Qr "
     # These copy indices from or to the host, or wait for the device and check them.
-    "DynamicPartition MatrixSetDiagV2 MatrixSetDiagV3 ResourceScatterAdd ResourceScatterDiv "
-    "ResourceScatterMax ResourceScatterMin ResourceScatterMul ResourceScatterNdAdd "
-    "ResourceScatterNdSub ResourceScatterNdUpdate ResourceScatterSub ResourceScatterUpdate "
-    "ResourceGatherNd ReverseSequence ScatterAdd ScatterDiv ScatterMax ScatterMin ScatterMul "
-    "ScatterNd ScatterNdAdd ScatterNdNonAliasingAdd ScatterNdSub ScatterNdUpdate ScatterSub "
-    "ScatterUpdate SegmentSum TensorScatterAdd TensorScatterSub TensorScatterUpdate "
-    "UnsortedSegmentMax UnsortedSegmentMin UnsortedSegmentProd "
+    "DynamicPartition InplaceAdd InplaceSub InplaceUpdate MatrixSetDiagV2 MatrixSetDiagV3 "
+    "ResourceScatterAdd ResourceScatterDiv ResourceScatterMax ResourceScatterMin "
+    "ResourceScatterMul ResourceScatterNdAdd ResourceScatterNdSub ResourceScatterNdUpdate "
+    "ResourceScatterSub ResourceScatterUpdate ResourceGatherNd ReverseSequence ScatterAdd "
+    "ScatterDiv ScatterMax ScatterMin ScatterMul ScatterNd ScatterNdAdd "
+    "ScatterNdNonAliasingAdd ScatterNdSub ScatterNdUpdate ScatterSub ScatterUpdate SegmentSum "
+    "TensorScatterAdd TensorScatterSub TensorScatterUpdate UnsortedSegmentMax "
+    "UnsortedSegmentMin UnsortedSegmentProd "
     # These compute with numbers in host memory.
     "BlockLSTM BlockLSTMGrad BlockLSTMGradV2 BlockLSTMV2 "
     "FakeQuantWithMinMaxVars FakeQuantWithMinMaxVarsGradient FakeQuantWithMinMaxVarsPerChannel "

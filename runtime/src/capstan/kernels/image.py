@@ -58,6 +58,15 @@ class _Axis:
     def linear_weights(self) -> Array:
         """Return the weight of each old pixel (column) in each new pixel (row)."""
         before, after, part = self.neighbours()
+        if not is_on_host(part):
+            # CuPy adds numbers only to whole rows, so each weight looks for its place.
+            places = numbers(self.old, part)
+            first, second = (
+                np.where(places == near[:, np.newaxis], weight[:, np.newaxis], np.float32(0))
+                for near, weight in ((before, 1 - part), (after, part))
+            )
+            both: Array = first + second
+            return both
         weights = np.zeros_like(part, shape=(len(part), self.old))
         np.add.at(weights, (self.numbers, before), 1 - part)
         np.add.at(weights, (self.numbers, after), part)
@@ -212,8 +221,7 @@ def _summed(values: Array, chosen: Array, size: int, axis: int) -> Array:
     before = (slice(None),) * axis
     if not is_on_host(values):
         # CuPy adds atomically, so several values may go to one slice.
-        at: Any = (*before, chosen)
-        np.add.at(made, at, values)
+        np.add.at(made.swapaxes(0, axis), chosen, values.swapaxes(0, axis))
         return made
     slots = np.arange(size)
     starts = np.searchsorted(chosen, slots)

@@ -13,7 +13,7 @@ from capstan.hardware import cpu_loops
 from capstan.kernels import row_loops, rows, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside, is_on_host, numbers, on_host
-from capstan.kernels.registry import Calls, Function, Join, Joined, Kernel, NodeContext, register
+from capstan.kernels.registry import Columns, Function, Join, Joined, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
 
@@ -38,35 +38,32 @@ def _gather_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
     if any(np.ndim(node.constants.get(1, (0,))) != 1 for node in nodes):
         return None
 
-    def gather(calls: Calls) -> list[Array] | None:
-        tables, indices = [call[0] for call in calls], [call[1] for call in calls]
+    def gather(tables: Sequence[Array], indices: Sequence[Array], _: object) -> Columns | None:
         if not stacking.are_vectors(indices):
             return None
         rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
         if rows_of.total > 4 * picked.total:
             return None  # Copying the tables would take longer than the gathers.
-        places = np.concatenate(indices)
+        places = stacking.stacked(indices)
         if not rows_of.contain(places, picked):
             return None
-        return picked.cut(rows.taken(np.concatenate(tables), rows_of.moved(places, picked)))
+        found = rows.taken(stacking.stacked(tables), rows_of.moved(places, picked))
+        return (stacking.Column(picked, found),)
 
     return gather
 
 
-def take_from_each(tables: Sequence[Array], indices: Sequence[Array]) -> list[Array] | None:
-    """Return the rows of each table at its indices, or None if the arrays do not fit together."""
+def take_from_each(tables: Sequence[Array], indices: Sequence[Array]) -> Columns | None:
+    """Return a column with the rows of each table at its indices.
+
+    Return None if the arrays do not fit together.
+    """
     if not stacking.are_vectors(indices) or not stacking.are_alike(tables):
         return None
-    rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
-    places = np.concatenate(indices)
-    if not rows_of.contain(places, picked):
+    places = stacking.column(indices)
+    if not stacking.Blocks.of(tables).contain(places.stacked, places.blocks):
         return None
-    return picked.cut(stacking.rows_of_each(tables, places, picked))
-
-
-def _gather_from_each(calls: Calls) -> list[Array] | None:
-    tables, indices = zip(*calls, strict=True)
-    return take_from_each(tables, indices)
+    return (stacking.rows_of_each(tables, places),)
 
 
 def take(params: Array, indices: Array, axis: int, out: Array | None) -> Any:
@@ -178,21 +175,23 @@ def _segment_sum(data: Array, ids: Array, count: Array, out: Array | None = None
     return out
 
 
-def _segment_sums(loop: cpu_loops.Loop, calls: Calls) -> list[Array] | None:
-    data, ids, counts = zip(*calls, strict=True)
-    if not stacking.are_vectors(ids) or list(map(len, data)) != list(map(len, ids)):
-        return None
+def _segment_sums(
+    loop: cpu_loops.Loop, data: Sequence[Array], ids: Sequence[Array], counts: Sequence[Array]
+) -> Columns | None:
     added, results = stacking.Blocks.of(ids), stacking.Blocks([number(n, "n") for n in counts])
-    segments = np.concatenate(ids)
+    if not stacking.are_vectors(ids) or not added.match(stacking.Blocks.of(data)):
+        return None
+    segments = stacking.stacked(ids)
     if not results.contain(segments, added):
         return None
-    places, values = results.moved(segments, added), np.concatenate(data)
+    places, values = results.moved(segments, added), stacking.stacked(data)
     run = loop.after(values.size)
     if run is None or not stacking.suit_loops([values]):
-        return results.cut(_segment_sum(values, places, np.array(results.total)))
+        sums = _segment_sum(values, places, np.array(results.total))
+        return (stacking.Column(results, sums),)
     sums = np.zeros((results.total, *values.shape[1:]), values.dtype)
     run(sums, places, values, np.arange(len(places)), values[:1].size)
-    return results.cut(sums)
+    return (stacking.Column(results, sums),)
 
 
 def _sums_in_range(out: Array, ids: Array, values: Array) -> Array:
@@ -246,7 +245,7 @@ register(
         "Gather",
         constantly(_gather),
         out=True,
-        join=Join(lambda nodes: _gather_from_each, tables=(0,)),
+        join=Join(lambda nodes: take_from_each, tables=(0,)),
     )
 )
 register(Kernel("GatherV2", _gather_v2, out=True, join=Join(_gather_of_several)))

@@ -16,6 +16,7 @@ from capstan.kernels.rejection import invalid, string
 from capstan.resources import (
     cardinality,
     dataset,
+    dataset_run,
     elements,
     iterator,
     iterator_state,
@@ -43,7 +44,7 @@ def _one_shot(node: NodeContext) -> Function:
 
     def make(name: Any) -> iterator.Iterator:
         made = iterator.Iterator(name, spec)
-        (tensor,) = factory.bound(dataset.Run())()
+        (tensor,) = factory.bound(dataset_run.Run())()
         made.initialize(datasets.dataset_in(tensor))
         return made
 
@@ -137,7 +138,7 @@ def _deserialize(handle: Any, tensor: Any) -> None:
 
 
 def in_thread(
-    run: dataset.Run, compute: Callable[[], Sequence[Any]], done: Any, cancellation: Any
+    run: dataset_run.Run, compute: Callable[[], Sequence[Any]], done: Any, cancellation: Any
 ) -> None:
     """Answer `done` with the results of `compute`, from a thread of its own."""
     lock = threading.Lock()
@@ -172,7 +173,7 @@ def in_thread(
 
 def _single_element(node: NodeContext) -> Function:
     def single(tensor: Any, *, done: Any, cancellation: Any) -> None:
-        plan, run = datasets.dataset_in(tensor), dataset.Run()
+        plan, run = datasets.dataset_in(tensor), dataset_run.Run()
 
         def compute() -> Sequence[Any]:
             found: list[dataset.Element] = dataset.first(plan.start(run), 2)
@@ -190,7 +191,7 @@ def _reduce(node: NodeContext) -> Function:
     count, kept = len(node.attrs["Tstate"]), datasets.captured(node, "f")
 
     def reduce(tensor: Any, *inputs: Any, done: Any, cancellation: Any) -> None:
-        plan, run = datasets.dataset_in(tensor), dataset.Run()
+        plan, run = datasets.dataset_in(tensor), dataset_run.Run()
         initial, others = (
             tuple(map(datasets.owned, each)) for each in (inputs[:count], inputs[count:])
         )
@@ -215,7 +216,7 @@ def _write_records(node: NodeContext) -> Function:
     def write(
         tensor: Any, filename: Any, compression_type: Any, *, done: Any, cancellation: Any
     ) -> None:
-        plan, run = datasets.dataset_in(tensor), dataset.Run()
+        plan, run = datasets.dataset_in(tensor), dataset_run.Run()
         name = attr_value.text(string(filename, "filename"))
         compression = attr_value.text(string(compression_type, "compression_type"))
 

@@ -13,6 +13,7 @@ import numpy as np
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.kernels.arithmetic import constantly
+from capstan.kernels.joining import concatenated
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
@@ -39,7 +40,7 @@ def concat(node: NodeContext) -> Function:
         parts, axis = arrays[:count], int(arrays[count].item())
         out = arrays[count + 1] if len(arrays) > count + 1 else None
         try:
-            return np.concatenate(parts, axis, out)
+            return concatenated(parts, axis, out)
         except (ValueError, np.exceptions.AxisError):
             raise _concat_error(parts, axis) from None
 
@@ -77,18 +78,18 @@ def _concat_offset(axis: Array, *sizes: Array) -> Any:
     for index, row in enumerate(rows):
         if len(row) != rank:
             raise invalid(f"input {index} should contain {rank} elements, but got {len(row)}")
-    offsets = []
+    starts = []
     for index, row in enumerate(rows):
         if row[:at] != first[:at] or row[at + 1 :] != first[at + 1 :]:
             raise invalid(
                 f"All dimensions except {at} must match. Input {index} has shape "
                 f"{_listed(row)} and doesn't match input 0 with shape {_listed(first)}."
             )
-        offset = np.zeros(rank, np.int32)
-        offset[at] = start
+        starts.append(start)
         start += row[at]
-        offsets.append(offset)
-    return offsets[0] if len(offsets) == 1 else tuple(offsets)
+    offsets = np.zeros((len(rows), rank), np.int32)
+    offsets[:, at] = starts
+    return offsets[0] if len(rows) == 1 else tuple(offsets)
 
 
 def _listed(sizes: Sequence[int]) -> str:

@@ -10,7 +10,7 @@ from capstan.kernels import rows, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.choice import choose
 from capstan.kernels.memory import beside, is_on_host, on_host, put_rows
-from capstan.kernels.registry import Calls, Join, Joined, Kernel, NodeContext, register
+from capstan.kernels.registry import Columns, Join, Joined, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 
@@ -53,21 +53,23 @@ def _select_rows(condition: Array, x: Array, y: Array, out: Array | None) -> Arr
 
 
 def _select_of_several(nodes: Sequence[NodeContext]) -> Joined:
-    def select(calls: Calls) -> list[Array] | None:
-        conditions, xs, ys = zip(*calls, strict=True)
-        sizes = [x.shape for x in xs]
-        if sizes != [y.shape for y in ys] or [*map(len, conditions)] != [*map(len, xs)]:
-            return None
-        if min(map(len, sizes)) < 2 or not stacking.are_vectors(conditions):
+    def select(
+        conditions: Sequence[Array], xs: Sequence[Array], ys: Sequence[Array]
+    ) -> Columns | None:
+        if not stacking.are_vectors(conditions) or not stacking.have_same_shapes(xs, ys):
             return None
         blocks = stacking.Blocks.of(ys)
-        parts = blocks.cut(np.concatenate(ys))
-        if np.concatenate(conditions).any():
-            for condition, x, part in zip(conditions, xs, parts, strict=True):
-                chosen = condition.nonzero()[0]
-                if len(chosen):
-                    put_rows(part, chosen, rows.taken(x, chosen))
-        return parts
+        if not blocks.match(stacking.Blocks.of(conditions)):
+            return None
+        chosen = stacking.stacked(conditions).nonzero()[0]
+        if isinstance(ys, stacking.Column) and not len(chosen):
+            return (ys,) if ys.stacked.ndim > 1 else None
+        selected = np.concatenate(ys)
+        if selected.ndim < 2:
+            return None
+        if len(chosen):
+            put_rows(selected, chosen, rows.taken(stacking.stacked(xs), chosen))
+        return (stacking.Column(blocks, selected),)
 
     return select
 

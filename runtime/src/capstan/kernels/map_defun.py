@@ -11,7 +11,7 @@ from capstan.core.arrays import Array
 from capstan.kernels import datasets, iterators
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.resources import dataset, dataset_batch, dataset_sources, elements
+from capstan.resources import dataset, dataset_batch, dataset_run, dataset_sources, elements
 from capstan.resources.dataset import Captured, Spec
 
 
@@ -20,7 +20,7 @@ def _map_defun(node: NodeContext) -> Function:
     spec = datasets.spec_of(node)
 
     def start(*inputs: Any, done: Any, cancellation: Any) -> None:
-        run = dataset.Run()
+        run = dataset_run.Run()
         slices = _slices([elements.owned(each) for each in inputs[:count]])
         call = Captured(kept.callee, tuple(map(datasets.owned, inputs[count:]))).bound(run)
 

@@ -21,6 +21,7 @@ class _Parser:
     """
 
     may_block = False
+    ops: frozenset[str] = frozenset()
     over_blocks = None
 
     def __init__(self, node: NodeContext, defaults: Sequence[Any]) -> None:

@@ -23,6 +23,8 @@ def _encode(node: NodeContext) -> Function:
         *nested, values = (np.array(part) for part in inputs)
         if not is_batch:
             return variant.scalar(RaggedVariant(tuple(nested), values))
+        if not nested:
+            return _dense_rows(values)
         if any(not len(splits) for splits in nested):
             raise invalid("Ragged splits may not be empty")
         rows = np.empty(len(nested[0]) - 1, object)
@@ -38,6 +40,8 @@ def _gradient(node: NodeContext) -> Function:
 
     def gradient(encoded: Array, row_splits: Array, sizes: Array) -> Array:
         shape = tuple(sizes.tolist())
+        if encoded.ndim and not row_splits.ndim:
+            return _dense_gradient(encoded, shape, kind)
         ends = row_splits.ravel()
         parts = []
         for number, part in enumerate(encoded.ravel()):
@@ -53,6 +57,25 @@ def _gradient(node: NodeContext) -> Function:
         return np.concatenate(parts) if parts else np.zeros(shape, kind)
 
     return gradient
+
+
+def _dense_rows(values: Array) -> Array:
+    """Return the slices of a tensor along axis 0, as variants without ragged axes."""
+    if not values.ndim:
+        raise invalid("Can't unbatch rank-0 tensor.")
+    rows = np.empty(len(values), object)
+    for number, row in enumerate(values):
+        rows[number] = RaggedVariant((), np.asarray(row, values.dtype))
+    return rows
+
+
+def _dense_gradient(encoded: Array, shape: tuple[int, ...], kind: Any) -> Array:
+    """Return the gradient of a tensor whose slices were encoded. A missing slice gives zeros."""
+    found = np.zeros(shape, kind)
+    for number, part in enumerate(encoded):
+        if isinstance(part, RaggedVariant):
+            found[number] = part.values
+    return found
 
 
 def _row(nested: list[Array], values: Array, number: int) -> RaggedVariant:
@@ -91,6 +114,8 @@ def _decode(node: NodeContext) -> Function:
             return (*splits, np.zeros(0, values_type.as_numpy_dtype))
         if len({part.values.ndim for part in parts}) > 1:
             raise invalid("Rank of values must match for all components")
+        if not all(part.splits or part.values.ndim for part in parts):
+            raise invalid("Each component without splits must have values with at least one axis")
         lengths = [len(part.splits[0]) - 1 if part.splits else len(part.values) for part in parts]
         inner = [
             ends(np.concatenate([np.diff(part.splits[axis]) for part in parts]), kind)

@@ -18,8 +18,8 @@ from capstan.resources import containers, dataset, waiters
 
 Function = Callable[..., Any]
 
-Calls = Sequence[Sequence[Any]]
-"""The inputs of several nodes."""
+Columns = Sequence[Sequence[Any]]
+"""Each input, or each output, of several nodes. A column has one value of each node, in order."""
 
 Done = waiters.Done
 """Receives the outputs of a node, in order, or the error with which the node failed."""
@@ -63,11 +63,12 @@ class NodeContext:
 class Join:
     """How one call runs several nodes of an op that do not depend on each other.
 
-    `make(nodes)` returns `function(calls)`, or None if it cannot join these nodes. `calls` has the
-    inputs of each node, as the function of one node takes them. The function returns the outputs of
-    all nodes in one sequence, the outputs of the first node first. It returns None or raises an
-    error if the inputs are not all valid, or do not fit together. Then it has changed nothing, and
-    the executor runs the nodes one after another.
+    `make(nodes)` returns `function(*inputs)`, or None if it cannot join these nodes. The function
+    takes a column for each input, and returns a column for each output. A column may be a
+    `stacking.Column`, which the next function takes without copying it. A function may return a
+    column that it took. It returns None or raises an error if the inputs are not all valid, or do
+    not fit together. Then it has changed nothing, and the executor runs the nodes one after
+    another.
 
     The attributes of the nodes are equal, except for those named in `free`. So are the static
     shapes of their inputs without the first size. `tables` are the numbers of the inputs of which
@@ -79,7 +80,7 @@ class Join:
     tables: tuple[int, ...] = ()
 
 
-Joined = Callable[[Calls], Sequence[Any] | None]
+Joined = Callable[..., Columns | None]
 """The function of several nodes."""
 Joining = Callable[[Sequence[NodeContext]], Joined | None]
 """Returns the function of several nodes, or None."""

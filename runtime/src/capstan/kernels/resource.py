@@ -16,7 +16,7 @@ from capstan.core.shapes import show
 from capstan.kernels import indexing, state, training
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.registry import (
-    Calls,
+    Columns,
     Function,
     Join,
     Joined,
@@ -90,8 +90,7 @@ def _gather_from_each(nodes: Sequence[NodeContext]) -> Joined | None:
     if any(node.attrs["batch_dims"] for node in nodes):
         return None
 
-    def gather(calls: Calls) -> list[Array] | None:
-        cells, indices = zip(*calls, strict=True)
+    def gather(cells: Sequence[Cell], indices: Sequence[Array]) -> Columns | None:
         with contextlib.ExitStack() as locks:
             for cell in variable.in_lock_order(*dict.fromkeys(cells)):
                 locks.enter_context(cell.lock)
@@ -136,8 +135,8 @@ def _without_results(make: Joining) -> Joining:
     def made(nodes: Sequence[NodeContext]) -> Joined | None:
         function = make(nodes)
 
-        def run(calls: Calls) -> Sequence[Any] | None:
-            return None if function is None or function(calls) is None else ()
+        def run(*inputs: Sequence[Any]) -> Columns | None:
+            return None if function is None or function(*inputs) is None else ()
 
         return run
 

@@ -53,6 +53,16 @@ def sum_segments(sums: Any, values: Any, picks: Any, ids: Any, width: int, count
     return 0
 
 
+def divide_rows(sums: Any, counts: Any, divisors: Any, width: int) -> int:
+    """Divide each row of `sums` of which more than one row is the sum by its divisor."""
+    for segment in range(len(counts)):
+        if counts[segment] > 1:
+            divisor = divisors[segment]
+            for column in range(width):
+                sums[segment * width + column] /= divisor
+    return 0
+
+
 def find_distinct(
     numbers: Any, sizes: Any, span: int, table: Any, distinct: Any, places: Any, counts: Any
 ) -> int:

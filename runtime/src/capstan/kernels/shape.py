@@ -8,10 +8,11 @@ import numpy as np
 from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
+from capstan.kernels import stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.registry import (
-    Calls,
+    Columns,
     Function,
     Join,
     Joined,
@@ -34,9 +35,14 @@ def _shape(node: NodeContext) -> Function:
 def _shapes_of_several(nodes: Sequence[NodeContext]) -> Joined:
     dtype = nodes[0].output_dtypes[0].as_numpy_dtype
 
-    def shapes_of(calls: Calls) -> list[Array]:
+    def shapes_of(arrays: Sequence[Array]) -> Columns:
+        if isinstance(arrays, stacking.Column):
+            rest = arrays.stacked.shape[1:]
+            shapes = np.empty((len(arrays), 1 + len(rest)), dtype)
+            shapes[:, 0], shapes[:, 1:] = arrays.blocks.sizes, rest
+            return (list(shapes),)
         # NumPy refuses shapes of several ranks.
-        return list(np.array([x.shape for (x,) in calls], dtype))
+        return (list(np.array([x.shape for x in arrays], dtype)),)
 
     return shapes_of
 

@@ -13,10 +13,11 @@ from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.framework.ops import strides
+from capstan.kernels import stacking
 from capstan.kernels.creation import sizes_in
 from capstan.kernels.memory import is_on_host
 from capstan.kernels.registry import (
-    Calls,
+    Columns,
     Function,
     Join,
     Joined,
@@ -79,11 +80,28 @@ def _strided_slice(node: NodeContext) -> Function:
 
 def _slices_of_several(nodes: Sequence[NodeContext]) -> Joined:
     readers = [_index_reader(node) for node in nodes]
+    shared = _shared_index(nodes, readers)
 
-    def slices_of(calls: Calls) -> list[Array]:
-        return [x[index_of(*bounds)] for index_of, (x, *bounds) in zip(readers, calls, strict=True)]
+    def slices_of(arrays: Sequence[Array], *bounds: Sequence[Array]) -> Columns:
+        if shared is not None and isinstance(arrays, stacking.Column):
+            sliced = np.ascontiguousarray(arrays.stacked[shared])
+            return (stacking.Column(arrays.blocks, sliced),)
+        calls = zip(readers, arrays, *bounds, strict=True)
+        return ([x[index_of(*own)] for index_of, x, *own in calls],)
 
     return slices_of
+
+
+def _shared_index(nodes: Sequence[NodeContext], readers: Sequence[Any]) -> Any:
+    """Return the constant index of all nodes that keeps all rows, or None."""
+    if any({1, 2, 3} - node.constants.keys() for node in nodes):
+        return None
+    found = [
+        read(*(node.constants[number] for number in (1, 2, 3)))
+        for node, read in zip(nodes, readers, strict=True)
+    ]
+    keeps_rows = found[0][:1] == (slice(None, None, 1),)
+    return found[0] if keeps_rows and all(index == found[0] for index in found) else None
 
 
 def _strided_slice_grad(node: NodeContext) -> Function:

@@ -5,6 +5,7 @@ sparse_fill_empty_rows_op.cc, sparse_reorder_op.cc.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from capstan.hardware import cpu_loops
 from capstan.kernels import row_loops, rows, runs, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import beside
-from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
+from capstan.kernels.registry import Columns, Function, Join, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
 
 _ADVICE = (
@@ -124,25 +125,30 @@ def _fill_empty_rows(
     return all_places[order], all_values[order], is_empty, went[: len(values)]
 
 
-def _fill_empty_rows_of_several(loop: cpu_loops.Loop, calls: Calls) -> list[Array] | None:
-    indices, values, shapes, defaults = zip(*calls, strict=True)
-    if not stacking.are_vectors(values, shapes) or any(
-        each.shape != (len(part), len(shape)) or default.ndim
-        for each, part, shape, default in zip(indices, values, shapes, defaults, strict=True)
-    ):
-        return None
+def _fill_empty_rows_of_several(
+    loop: cpu_loops.Loop,
+    indices: Sequence[Array],
+    values: Sequence[Array],
+    shapes: Sequence[Array],
+    defaults: Sequence[Array],
+) -> Columns | None:
     given = stacking.Blocks.of(values)
-    results = stacking.Blocks([int(shape[0]) for shape in shapes])
-    places = np.ascontiguousarray(np.concatenate(indices))  # those of transposed ones are not
-    numbers = np.concatenate(values)
+    if not stacking.are_vectors(values, shapes) or not given.match(stacking.Blocks.of(indices)):
+        return None
+    places = np.ascontiguousarray(stacking.stacked(indices))  # those of transposed ones are not
+    sizes = stacking.column(shapes)
+    if places.ndim != 2 or (sizes.blocks.sizes != places.shape[1]).any():
+        return None
+    if any(default.ndim for default in defaults):
+        return None
+    results = stacking.Blocks(sizes.stacked[:: places.shape[1]])
+    numbers = stacking.stacked(values)
     run = loop.after(len(places))
     if run is not None:
         is_empty = np.ones(results.total, np.uint8)
         if run(places, places.shape[1], given.sizes, results.sizes, is_empty) == 0:
             went = np.arange(given.total) - given.starts.repeat(given.sizes)
-            columns = (given.cut(places), given.cut(numbers), results.cut(is_empty.view(np.bool_)),
-                       given.cut(went))  # fmt: skip
-            return [part for parts in zip(*columns, strict=True) for part in parts]
+            return _filled(given, places, numbers, results, is_empty.view(np.bool_), given, went)
     if not results.contain(np.ascontiguousarray(places[:, 0]), given):
         return None
     moved = results.moved(places[:, 0], given)
@@ -157,20 +163,29 @@ def _fill_empty_rows_of_several(loop: cpu_loops.Loop, calls: Calls) -> list[Arra
         places = np.concatenate([places, added])
         numbers = np.concatenate([numbers, np.array(defaults, numbers.dtype)[of_result]])
         moved = np.concatenate([moved, empty])
-        filled = stacking.Blocks(given.sizes + np.bincount(of_result, minlength=len(calls)))
+        filled = stacking.Blocks(given.sizes + np.bincount(of_result, minlength=len(values)))
     if len(empty) or np.count_nonzero(moved[1:] < moved[:-1]):
         order = runs.order(moved)
         places, numbers = rows.taken(places, order), numbers.take(order)
         ranks = np.empty(len(order), np.int64)
         ranks[order] = np.arange(len(order))
         went = ranks[: len(went)]
-    columns = (
-        filled.cut(places),
-        filled.cut(numbers),
-        results.cut(is_empty),
-        given.cut(went - filled.starts.repeat(given.sizes)),
-    )
-    return [part for parts in zip(*columns, strict=True) for part in parts]
+    went -= filled.starts.repeat(given.sizes)
+    return _filled(filled, places, numbers, results, is_empty, given, went)
+
+
+def _filled(
+    filled: stacking.Blocks,
+    places: Array,
+    numbers: Array,
+    results: stacking.Blocks,
+    is_empty: Array,
+    given: stacking.Blocks,
+    went: Array,
+) -> Columns:
+    """Return the outputs of `SparseFillEmptyRows`, each with its blocks before it."""
+    pairs = (filled, places), (filled, numbers), (results, is_empty), (given, went)
+    return [stacking.Column(blocks, stacked) for blocks, stacked in pairs]
 
 
 def check_parts(indices: Array, values: Array, shape: Array) -> None:

@@ -4,7 +4,7 @@ Sources: core/kernels/segment_reduction_ops_impl.h.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from capstan.hardware import cpu_loops
 from capstan.kernels import row_loops, rows, runs, segments, stacking
 from capstan.kernels.arithmetic import constantly
 from capstan.kernels.memory import put_rows
-from capstan.kernels.registry import Calls, Join, Kernel, register
+from capstan.kernels.registry import Columns, Join, Joined, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
 
@@ -49,28 +49,40 @@ def _counted(reduce: Callable[..., Array]) -> Any:
 def _joined(reduce: Callable[..., Array], scale: Callable[[Array], Array] | None) -> Join:
     """Return how one call of `reduce` serves several nodes, whose tables are stacked."""
 
-    def join(loop: cpu_loops.Loop, calls: Calls) -> list[Array] | None:
-        tables, indices, ids = zip(*calls, strict=True)
+    def join(
+        loop: cpu_loops.Loop,
+        division: cpu_loops.Loop,
+        tables: Sequence[Array],
+        indices: Sequence[Array],
+        ids: Sequence[Array],
+    ) -> Columns | None:
         if not stacking.are_vectors(indices, ids):
             return None
         rows_of, picked = stacking.Blocks.of(tables), stacking.Blocks.of(indices)
-        results = stacking.Blocks([int(each[-1]) + 1 for each in ids])
-        picks, joined_ids = np.concatenate(indices), np.concatenate(ids)
-        if [*map(len, ids)] != picked.sizes.tolist() or joined_ids.min() < 0:
+        picks, joined_ids = stacking.stacked(indices), stacking.stacked(ids)
+        if not picked.match(stacking.Blocks.of(ids)) or joined_ids.min() < 0:
             return None
+        results = stacking.Blocks(joined_ids[picked.starts + picked.sizes - 1] + 1)
         if not rows_of.contain(picks, picked):
             return None
         picks = rows_of.moved(picks, picked)
         joined_ids = results.moved(joined_ids, picked)
-        table = np.concatenate(tables)
-        found = _looped(loop, table, picks, joined_ids, results.total, scale)
-        return results.cut(reduce(table, picks, joined_ids) if found is None else found)
+        table = stacking.stacked(tables)
+        found = _looped(loop, division, table, picks, joined_ids, results.total, scale)
+        if found is None:
+            found = reduce(table, picks, joined_ids)
+        return (stacking.Column(results, found),)
 
-    return Join(lambda nodes: functools.partial(join, cpu_loops.Loop(row_loops.sum_segments)))
+    def made(nodes: Sequence[NodeContext]) -> Joined:
+        loops = cpu_loops.Loop(row_loops.sum_segments), cpu_loops.Loop(row_loops.divide_rows)
+        return functools.partial(join, *loops)
+
+    return Join(made)
 
 
 def _looped(
     loop: cpu_loops.Loop,
+    division: cpu_loops.Loop,
     table: Array,
     picks: Array,
     ids: Array,
@@ -79,7 +91,7 @@ def _looped(
 ) -> Array | None:
     """Return `count` sums of the rows `picks` of `table`, or None if NumPy must compute them.
 
-    The picks are in range. `loop` is `row_loops.sum_segments`.
+    The picks are in range. `loop` is `row_loops.sum_segments`, `division` that of `_divided`.
     """
     run = _compiled(loop, table, len(picks))
     if run is None or len(picks) != len(ids):
@@ -88,11 +100,21 @@ def _looped(
     counts = np.zeros(count, np.int64)
     if run(sums, table, picks, ids, table[:1].size, counts):
         return None
-    return (
-        sums
-        if scale is None
-        else segments.divided(sums, counts.nonzero()[0], scale(counts[counts > 0]))
-    )
+    return sums if scale is None else _divided(division, sums, counts, scale)
+
+
+def _divided(
+    loop: cpu_loops.Loop, sums: Array, counts: Array, scale: Callable[[Array], Array]
+) -> Array:
+    """Divide the sums by the scales of their counts, in place. `loop` is `row_loops.divide_rows`.
+
+    Quotients of float32 and small integers are the same whether float32 or float64 computes them.
+    """
+    divisors, run = scale(counts), loop.after(sums.size)
+    if run is None or (divisors.dtype.kind != "i" and divisors.dtype != sums.dtype):
+        return segments.divided(sums, counts.nonzero()[0], scale(counts[counts > 0]))
+    run(sums, counts, divisors.astype(sums.dtype), sums[:1].size)
+    return sums
 
 
 def _compiled(loop: cpu_loops.Loop, table: Array, count: int) -> Callable[..., Any] | None:
@@ -141,24 +163,29 @@ def _scaled(grad: Array, counts: Array, scale: Callable[[Array], Array]) -> Arra
 def _joined_grad(spread: Callable[..., Array], scale: Callable[[Array], Array] | None) -> Join:
     """Return how one call of `spread` serves several nodes, whose gradients are stacked."""
 
-    def join(loop: cpu_loops.Loop, calls: Calls) -> list[Array] | None:
-        grads, indices, ids, counts = zip(*calls, strict=True)
+    def join(
+        loop: cpu_loops.Loop,
+        grads: Sequence[Array],
+        indices: Sequence[Array],
+        ids: Sequence[Array],
+        counts: Sequence[Array],
+    ) -> Columns | None:
         if not stacking.are_vectors(indices, ids):
             return None
         rows_of, looked_up = stacking.Blocks.of(grads), stacking.Blocks.of(indices)
         results = stacking.Blocks([number(count, "output_dim0") for count in counts])
-        places, joined_ids = np.concatenate(indices), np.concatenate(ids)
-        if [*map(len, ids)] != looked_up.sizes.tolist():
+        places, joined_ids = stacking.stacked(indices), stacking.stacked(ids)
+        if not looked_up.match(stacking.Blocks.of(ids)):
             return None
         if not results.contain(places, looked_up) or not rows_of.contain(joined_ids, looked_up):
             return None
         places = results.moved(places, looked_up)
         joined_ids = rows_of.moved(joined_ids, looked_up)
-        grad = np.concatenate(grads)
+        grad = stacking.stacked(grads)
         found = _looped_grad(loop, grad, places, joined_ids, results.total, scale)
         if found is None:
             found = spread(grad, places, joined_ids, np.array(results.total))
-        return results.cut(found)
+        return (stacking.Column(results, found),)
 
     function = row_loops.add_rows if scale is None else row_loops.add_quotients
     return Join(lambda nodes: functools.partial(join, cpu_loops.Loop(function)))

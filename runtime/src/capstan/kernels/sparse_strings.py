@@ -14,7 +14,16 @@ import numpy as np
 from capstan.core import dtypes, shapes, tensor_proto
 from capstan.core.arrays import Array
 from capstan.core.packed_strings import PackedStrings
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels import stacking
+from capstan.kernels.registry import (
+    Columns,
+    Function,
+    Join,
+    Joined,
+    Kernel,
+    NodeContext,
+    register,
+)
 from capstan.kernels.rejection import invalid
 from capstan.resources import tensor_variant
 
@@ -177,6 +186,35 @@ def _deserialize(node: NodeContext) -> Function:
     return deserialize
 
 
+def _deserialize_several(nodes: Sequence[NodeContext]) -> Joined:
+    """Return the function that joins nodes with one sparse tensor each, as three variants."""
+    kind = np.dtype(nodes[0].attrs["dtype"].as_numpy_dtype)
+    keeps_packed = all(1 in node.packed for node in nodes)
+
+    def deserialize(serialized: Sequence[Array]) -> Columns | None:
+        if any(each.shape != (3,) for each in serialized):
+            return None
+        parts = [part for each in serialized for part in each.tolist()]
+        if not all(isinstance(part, tensor_variant.TensorVariant) for part in parts):
+            return None
+        held = [part.held for part in parts]
+        indices, values, sizes = held[::3], held[1::3], held[2::3]
+        places, numbers = stacking.column(indices), stacking.column(sizes)
+        if places.stacked.ndim != 2 or numbers.stacked.ndim != 1:
+            return None
+        rank = places.stacked.shape[1]
+        if (
+            any(each.ndim != 1 or each.dtype != kind for each in values)
+            or places.blocks.sizes.tolist() != [*map(len, values)]
+            or numbers.blocks.sizes.tolist() != [rank] * len(values)
+        ):
+            return None
+        kept = [_kept(each if keeps_packed else _array_of(each)) for each in values]
+        return places, kept, numbers
+
+    return deserialize
+
+
 def joined(rows: Sequence[tuple[Array, Array, Array]], outer: tuple[int, ...]) -> Any:
     """Return sparse tensors of one rank as one, which has the axes `outer` before theirs."""
     values = np.concatenate([values for _, values, _ in rows])
@@ -203,5 +241,7 @@ def _parsed(text: Any) -> Any:
 
 register(Kernel("SerializeSparse", _serialize, takes_packed=(1,)))
 register(Kernel("SerializeManySparse", _serialize_many))
-register(Kernel("DeserializeSparse", _deserialize, gives_packed=True))
+register(
+    Kernel("DeserializeSparse", _deserialize, join=Join(_deserialize_several), gives_packed=True)
+)
 register(Kernel("DeserializeManySparse", _deserialize))

@@ -126,17 +126,24 @@ def dawson(x: Any) -> Any:
     size = np.abs(x)
     near, far = np.minimum(size, 2.0), np.maximum(size, 8.0)
     middle, outer = np.clip(size, 2.0, 4.0), np.clip(size, 4.0, 8.0)
-    found = np.select(
-        [size <= 2, size <= 4, size <= 8],
-        [
-            near * series(_DAWSON_NEAR, near * near / 2 - 1),
-            series(_DAWSON_MIDDLE, middle - 3),
-            series(_DAWSON_OUTER, outer / 2 - 3) / (2 * outer),
-        ],
-        series(_DAWSON_FAR, 128 / (far * far) - 1) / (2 * far),
+    found = _first(
+        (size <= 2, near * series(_DAWSON_NEAR, near * near / 2 - 1)),
+        (size <= 4, series(_DAWSON_MIDDLE, middle - 3)),
+        (size <= 8, series(_DAWSON_OUTER, outer / 2 - 3) / (2 * outer)),
+        otherwise=series(_DAWSON_FAR, 128 / (far * far) - 1) / (2 * far),
     )
     found = np.where(np.isnan(x), x, found)
     return np.where(x < 0, -found, found)
+
+
+def _first(*cases: tuple[Any, Any], otherwise: Any) -> Any:
+    """Return the values of the first case that holds, as `np.select`.
+
+    `select` of CuPy takes only a number as its default.
+    """
+    for condition, values in reversed(cases):
+        otherwise = np.where(condition, values, otherwise)
+    return otherwise
 
 
 def exponential_integral(x: Any) -> Any:
@@ -146,14 +153,11 @@ def exponential_integral(x: Any) -> Any:
     total = np.ones_like(far)
     for number in range(_TERMS, 0, -1):
         total = 1 + total * number / far
-    scaled = np.select(
-        [x <= 8, x <= 16, x <= 32],
-        [
-            series(_EI_MIDDLE, middle / 2 - 3),
-            series(_EI_OUTER, outer / 4 - 3),
-            series(_EI_BEYOND, 64 / beyond - 3),
-        ],
-        total,
+    scaled = _first(
+        (x <= 8, series(_EI_MIDDLE, middle / 2 - 3)),
+        (x <= 16, series(_EI_OUTER, outer / 4 - 3)),
+        (x <= 32, series(_EI_BEYOND, 64 / beyond - 3)),
+        otherwise=total,
     )
     small = np.euler_gamma + np.log(near) + near * series(_EI_NEAR, near / 2 - 1)
     # The square of a half exponential overflows later than the exponential.

@@ -2,12 +2,15 @@
 
 Each node has a block of rows in the stacked tensor. The indices of a node are moved by the number
 of rows of the blocks before its own (`registry.Join`). All arrays are in host memory.
+
+The blocks of a stacked tensor are a `Column`. If the nodes of the next call take them in the same
+order, the next call finds them stacked.
 """
 
 import itertools
 import operator
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
 
 import numpy as np
 
@@ -29,7 +32,7 @@ class Blocks:
     __slots__ = ("sizes", "starts", "total")
 
     def __init__(self, sizes: Sequence[int] | Array) -> None:
-        self.sizes = np.asarray(sizes, np.int64)
+        self.sizes = np.ascontiguousarray(sizes, np.int64)
         ends = self.sizes.cumsum()
         self.starts = ends - self.sizes
         if np.count_nonzero(ends < self.starts):
@@ -39,7 +42,11 @@ class Blocks:
     @classmethod
     def of(cls, arrays: Sequence[Any]) -> "Blocks":
         """Return one block for each array, with the rows of the array."""
-        return cls(list(map(len, arrays)))
+        return arrays.blocks if isinstance(arrays, Column) else cls(list(map(len, arrays)))
+
+    def match(self, other: "Blocks") -> bool:
+        """Return whether these blocks, and as many other blocks, have the same sizes."""
+        return self is other or bool((self.sizes == other.sizes).all())
 
     def owners(self) -> Array:
         """Return the number of the block of each row."""
@@ -69,9 +76,75 @@ class Blocks:
         return [stacked[start:end] for start, end in itertools.pairwise(edges)]
 
 
+class Column(Sequence[Array]):
+    """The blocks of a stacked tensor, each the tensor of a node. They are views, cut when needed.
+
+    Nothing writes to the stacked tensor.
+    """
+
+    __slots__ = ("_parts", "blocks", "stacked")
+
+    def __init__(self, blocks: Blocks, stacked: Array) -> None:
+        self.blocks, self.stacked = blocks, stacked
+        self._parts: list[Array] | None = None
+
+    @property
+    def parts(self) -> list[Array]:
+        if self._parts is None:
+            self._parts = self.blocks.cut(self.stacked)
+        return self._parts
+
+    def __len__(self) -> int:
+        return len(self.blocks.sizes)
+
+    def __iter__(self) -> Iterator[Array]:
+        return iter(self.parts)
+
+    @overload
+    def __getitem__(self, index: int) -> Array: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Array]: ...
+    def __getitem__(self, index: int | slice) -> Array | list[Array]:
+        return self.parts[index]
+
+
+def column(arrays: Sequence[Array]) -> Column:
+    """Return the arrays as a column, which they may be already.
+
+    Raises:
+        ValueError: the rows have different shapes.
+    """
+    if isinstance(arrays, Column):
+        return arrays
+    return Column(Blocks.of(arrays), np.concatenate(arrays))
+
+
+def stacked(arrays: Sequence[Array]) -> Array:
+    """Return the rows of all arrays. Do not write to them: a column gives its own memory.
+
+    Raises:
+        ValueError: the rows have different shapes.
+    """
+    return arrays.stacked if isinstance(arrays, Column) else np.concatenate(arrays)
+
+
 def are_vectors(*columns: Sequence[Array]) -> bool:
     """Return whether all arrays are vectors with elements."""
-    return all(set(map(_NDIM, parts)) == {1} and all(map(len, parts)) for parts in columns)
+    return all(map(_has_vectors, columns))
+
+
+def _has_vectors(arrays: Sequence[Array]) -> bool:
+    if isinstance(arrays, Column):
+        return arrays.stacked.ndim == 1 and bool(arrays.blocks.sizes.all())
+    return set(map(_NDIM, arrays)) == {1} and all(map(len, arrays))
+
+
+def have_same_shapes(some: Sequence[Array], others: Sequence[Array]) -> bool:
+    """Return whether each array has the shape of the other one in its place."""
+    if isinstance(some, Column) and isinstance(others, Column):
+        have_same_rows = some.stacked.shape[1:] == others.stacked.shape[1:]
+        return have_same_rows and some.blocks.match(others.blocks)
+    return [array.shape for array in some] == [array.shape for array in others]
 
 
 def are_alike(tables: Sequence[Array]) -> bool:
@@ -90,36 +163,34 @@ def suit_loops(tables: Sequence[Array]) -> bool:
     return is_known and all(table.flags.c_contiguous for table in tables)
 
 
-def rows_of_each(tables: Sequence[Array], indices: Array, blocks: Blocks) -> Array:
-    """Return the rows of each table at its indices, as one stacked tensor.
+def rows_of_each(tables: Sequence[Array], indices: Column) -> Column:
+    """Return the rows of each table at its indices.
 
-    The tables have rows of one shape and dtype. The caller has checked the indices, which are
-    stacked as `blocks` says.
+    The tables have rows of one shape and dtype. The caller has checked the indices.
     """
-    stacked = np.empty((blocks.total, *tables[0].shape[1:]), tables[0].dtype)
-    cut = blocks.cut(indices), blocks.cut(stacked)
-    for table, index, block in zip(tables, *cut, strict=True):
+    blocks = indices.blocks
+    found = Column(blocks, np.empty((blocks.total, *tables[0].shape[1:]), tables[0].dtype))
+    for table, index, block in zip(tables, indices, found, strict=True):
         table.take(index, 0, block, "clip")
-    return stacked
+    return found
 
 
 def put_rows_of_each(
     tables: Sequence[Array],
-    indices: Array,
+    indices: Column,
     stacked: Array,
-    blocks: Blocks,
     run: cpu_loops.Run | None = None,
 ) -> None:
     """Replace the rows of each table at its indices by those of its block in the stacked tensor.
 
-    The tables have the dtype of the stacked tensor, and rows of its shape. The caller has checked
-    the indices, which are stacked as `blocks` says, and of which none occurs twice in one table.
-    `run` is `row_loops.put_rows`, if the tables and the stacked tensor suit it.
+    The tables have the dtype of the stacked tensor, and rows of its shape. Its blocks are those of
+    the indices. The caller has checked the indices, of which none occurs twice in one table. `run`
+    is `row_loops.put_rows`, if the tables and the stacked tensor suit it.
     """
     if run is not None:
-        run(tables, indices, blocks.sizes, stacked, stacked[:1].size)
+        run(tables, indices.stacked, indices.blocks.sizes, stacked, stacked[:1].size)
         return
-    pairs = zip(tables, blocks.cut(indices), strict=True)
+    pairs, blocks = zip(tables, indices, strict=True), indices.blocks
     is_plain = stacked.flags.c_contiguous and not stacked.dtype.hasobject
     if stacked.size and is_plain and all(table.flags.c_contiguous for table in tables):
         row = row_type(stacked)

@@ -5,7 +5,7 @@ Sources: core/kernels/{reduce_join,string_to_hash_bucket,unsorted_segment_join}_
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -16,7 +16,7 @@ from capstan.core.arrays import Array
 from capstan.core.packed_strings import PackedStrings
 from capstan.hardware import cpu_loops
 from capstan.kernels import hash_loops, stacking
-from capstan.kernels.registry import Calls, Function, Join, Kernel, NodeContext, register
+from capstan.kernels.registry import Columns, Function, Join, Joined, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid, number
 
 _MANY: Final = 512
@@ -141,18 +141,19 @@ def _fast(node: NodeContext) -> Function:
     return buckets
 
 
-def _fast_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Array]]:
+def _fast_of_several(nodes: Sequence[NodeContext]) -> Joined:
     counts = np.array([node.attrs["num_buckets"] for node in nodes], np.uint64)
     is_same = bool((counts == counts[0]).all())
     loop = cpu_loops.Loop(hash_loops.hash_strings)
 
-    def buckets(calls: Calls) -> list[Array]:
-        vectors = [strings for (strings,) in calls]
-        shapes = [strings.shape for strings in vectors]
-        blocks = stacking.Blocks([math.prod(shape) for shape in shapes])
+    def buckets(vectors: Sequence[Any]) -> Columns:
+        shapes: list[tuple[int, ...]] = []
         if all(isinstance(strings, PackedStrings) for strings in vectors):
+            blocks = stacking.Blocks.of(vectors)
             hashes = _hashes(loop, packed_strings.join(vectors))
         else:
+            shapes = [strings.shape for strings in vectors]
+            blocks = stacking.Blocks([math.prod(shape) for shape in shapes])
             arrays = map(packed_strings.unpacked, vectors)
             texts = itertools.chain.from_iterable(array.ravel().tolist() for array in arrays)
             hashes = farmhash.farm64_of_each(list(texts))
@@ -161,8 +162,10 @@ def _fast_of_several(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Arr
             found = hashes - hashes // counts[0] * counts[0]
         else:
             found = hashes % counts.repeat(blocks.sizes)
-        cut = blocks.cut(found.astype(np.int64))
-        return [part.reshape(shape) for part, shape in zip(cut, shapes, strict=True)]
+        column = stacking.Column(blocks, found.astype(np.int64))
+        if all(len(shape) == 1 for shape in shapes):
+            return (column,)
+        return ([part.reshape(shape) for part, shape in zip(column, shapes, strict=True)],)
 
     return buckets
 

@@ -16,7 +16,7 @@ from capstan.hardware import cpu_loops
 from capstan.kernels import row_loops, rows, stacking, training_cells
 from capstan.kernels import training_formulas as formulas
 from capstan.kernels.memory import is_on_host, put_rows
-from capstan.kernels.registry import Calls, Function, Join, NodeContext
+from capstan.kernels.registry import Columns, Function, Join, Joined, NodeContext
 from capstan.kernels.rejection import invalid
 from capstan.resources import variable
 
@@ -93,7 +93,7 @@ def joined(formula: formulas.Formula, targets: str, gradient: int, scratch: int)
     """
     count = len(targets.split())
 
-    def make(nodes: Sequence[NodeContext]) -> Callable[[Calls], list[Cell] | None]:
+    def make(nodes: Sequence[NodeContext]) -> Joined:
         allocate, attrs, widen = (
             nodes[0].hardware.allocate,
             nodes[0].attrs,
@@ -102,21 +102,22 @@ def joined(formula: formulas.Formula, targets: str, gradient: int, scratch: int)
         loop = cpu_loops.Loop(row_loops.put_rows)
         compiled = _compiled(nodes[0], formula, count, gradient, scratch)
 
-        def apply(calls: Calls) -> list[Cell] | None:
-            given = [*zip(*calls, strict=True)]
-            groups, numbers = [*zip(*given[:count], strict=True)], given[count:]
+        def apply(*given: Sequence[Any]) -> Columns | None:
+            groups, numbers = [*zip(*given[:count], strict=True)], [*given[count:]]
             grads, indices = numbers.pop(gradient), numbers.pop(gradient)
             if not all(map(_are_same, numbers)) or not stacking.are_vectors(indices):
                 return None
-            blocks, named = stacking.Blocks.of(indices), np.concatenate(indices)
+            named, grad = stacking.column(indices), stacking.column(grads)
+            if not grad.blocks.match(named.blocks):
+                return None
             with training_cells.Locked([cell for group in groups for cell in group]):
                 columns = [[cell.writable() for cell in cells] for cells in given[:count]]
                 if not all(map(stacking.are_alike, columns)):
                     return None
-                if not _fit(columns, grads, named, blocks):
+                if not _fit(columns, grad.stacked, named):
                     return None
-                stacked = [stacking.rows_of_each(each, named, blocks) for each in columns]
-                *parts, slope = widen((*stacked, np.concatenate(grads)))
+                found = [stacking.rows_of_each(each, named).stacked for each in columns]
+                *parts, slope = widen((*found, grad.stacked))
                 first = [each[0] for each in numbers]
                 if compiled is not None and slope.dtype == parts[0].dtype:
                     compiled(*parts, slope, *first, *parts)
@@ -127,8 +128,8 @@ def joined(formula: formulas.Formula, targets: str, gradient: int, scratch: int)
                 put = loop.after(slope.size)
                 put = put if all(map(stacking.suit_loops, columns)) else None
                 for column, part in zip(columns, parts, strict=True):
-                    stacking.put_rows_of_each(column, named, part, blocks, put)
-            return list(given[0])
+                    stacking.put_rows_of_each(column, named, part, put)
+            return given[:1]
 
         return apply
 
@@ -168,26 +169,21 @@ def _compiled(
 def _are_same(numbers: Sequence[Array]) -> bool:
     """Return whether all nodes have the same hyperparameter."""
     first = numbers[0]
-    return all(own is first or own == first for own in numbers)
+    return len(set(map(id, numbers))) == 1 or all(own == first for own in numbers)
 
 
-def _fit(
-    columns: Sequence[Sequence[Array]],
-    grads: Sequence[Array],
-    named: Array,
-    blocks: stacking.Blocks,
-) -> bool:
+def _fit(columns: Sequence[Sequence[Array]], grad: Array, named: stacking.Column) -> bool:
     """Return whether the tables have the rows that the gradients name, each named once."""
     firsts = columns[0]
     shape = firsts[0].shape[1:]
-    if [grad.shape for grad in grads] != [(count, *shape) for count in blocks.sizes.tolist()]:
+    if grad.shape[1:] != shape:
         return False
     rows_of = stacking.Blocks.of(firsts)
     for column in columns[1:]:
         if [*map(len, column)] != rows_of.sizes.tolist() or column[0].shape[1:] != shape:
             return False
-    return rows_of.contain(named, blocks) and _are_distinct(
-        rows_of.moved(named, blocks), rows_of.total
+    return rows_of.contain(named.stacked, named.blocks) and _are_distinct(
+        rows_of.moved(named.stacked, named.blocks), rows_of.total
     )
 
 

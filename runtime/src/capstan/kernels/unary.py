@@ -1,5 +1,6 @@
 """Kernels of elementwise functions of one operand, and Cast."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,17 @@ from capstan.core import dtypes
 from capstan.core.arrays import Array
 from capstan.core.shapes import show
 from capstan.framework.ops import unary
+from capstan.kernels import stacking
 from capstan.kernels.arithmetic import constantly
-from capstan.kernels.registry import Function, Kernel, NodeContext, register
+from capstan.kernels.registry import (
+    Columns,
+    Function,
+    Join,
+    Joined,
+    Kernel,
+    NodeContext,
+    register,
+)
 from capstan.kernels.rejection import invalid
 
 _COMPLEX = {"T": frozenset({dtypes.complex64, dtypes.complex128})}
@@ -111,6 +121,22 @@ def _cast(node: NodeContext) -> Function:
     return cast
 
 
+def _casts_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
+    """Return the function for nodes whose sizes are unknown. Others have buffers of their own."""
+    if any(
+        shape is not None and None not in shape for node in nodes for shape in node.input_shapes
+    ):
+        return None
+    cast = _cast(nodes[0])
+
+    def casts(arrays: Sequence[Array]) -> Columns:
+        if isinstance(arrays, stacking.Column):
+            return (stacking.Column(arrays.blocks, cast(arrays.stacked)),)
+        return ([cast(x) for x in arrays],)
+
+    return casts
+
+
 for _op, _slope in (
     ("SqrtGrad", _sqrt_grad),
     ("RsqrtGrad", _rsqrt_grad),
@@ -151,4 +177,4 @@ for _op, _function in (
 # np.rint would convert integers to floats.
 register(Kernel("Round", constantly(np.positive), types=_INTEGER, out=True))
 register(Kernel("Round", constantly(np.rint), out=True))
-register(Kernel("Cast", _cast, out=True))
+register(Kernel("Cast", _cast, out=True, join=Join(_casts_of_several, tables=(0,))))

@@ -132,7 +132,7 @@ def merged(
     """Return the name that has all fields of both (DeviceNameUtils::MergeDevNames).
 
     If `soft`, types and indices may differ. They then come from `winner`, or are left out if there
-    is no `winner`.
+    is not a `winner`.
 
     Raises:
         ValueError: another field differs, or a type or index differs and `soft` is false.

@@ -38,6 +38,7 @@ _RAGGED_MODULES: dict[str, alias.Homes] = {
     "ragged_factory_ops": (f"{_RAGGED}.constants",),
     "ragged_functional_ops": (f"{_RAGGED}.mapping",),
     "ragged_gather_ops": (f"{_RAGGED}.gather",),
+    "ragged_map_ops": (f"{_RAGGED}.map_rows",),
     "ragged_math_ops": (f"{_RAGGED}.segments", f"{_RAGGED}.ranges"),
     "ragged_squeeze_op": (f"{_RAGGED}.arrays",),
     "ragged_string_ops": (
@@ -49,7 +50,10 @@ _RAGGED_MODULES: dict[str, alias.Homes] = {
         *("capstan.api.unicode_ops", "capstan.api.ngram_ops", "capstan.api.string_ops"),
     ),
     "ragged_tensor": (
-        {"convert_to_tensor_or_ragged_tensor": f"{_RAGGED}.tensor.converted"},
+        {
+            "RaggedTensorType": f"{_RAGGED}.row_types.RaggedTensorType",
+            "convert_to_tensor_or_ragged_tensor": f"{_RAGGED}.tensor.converted",
+        },
         *(f"{_RAGGED}.tensor", f"{_RAGGED}.spec"),
     ),
     "ragged_tensor_shape": (f"{_RAGGED}.shape", f"{_RAGGED}.broadcast"),
@@ -144,7 +148,12 @@ OPS: dict[str, alias.Homes] = {
         *(_TF, lookups.op),
     ),
     "variables": (
-        {"VariableV1": "capstan.api.variables.Variable"},
+        {
+            "RefVariable": "capstan.api.ref_variables.RefVariable",
+            "Variable": "capstan.api.variable_class.Variable",
+            "VariableMetaclass": "capstan.api.variable_creation.CreatedType",
+            "VariableV1": "capstan.api.variables.Variable",
+        },
         *(lookups.hidden("capstan.api.variable_collections"), _TF),
         *("capstan.api.partitioned_variables", lookups.op),
     ),
@@ -176,7 +185,6 @@ OPS: dict[str, alias.Homes] = {
     "stateful_random_ops": ("capstan.api.stateful_random_ops", lookups.op),
     "stateless_random_ops": ("capstan.api.stateless_random_ops", lookups.op),
     "functional_ops": ("capstan.api.functional_calls", _TF, lookups.op),
-    "map_fn": ("capstan.api.functional_ops",),
     "template": ("capstan.api.template",),
     "nccl_ops": ("capstan.contrib.nccl_ops",),
     "summary_op_util": ("capstan.api.summary_scopes",),

@@ -10,7 +10,8 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, shapes
 from capstan.resources import dataset, dataset_sources
-from capstan.resources.dataset import Block, Element, Run
+from capstan.resources.dataset import Block, Element
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,6 +72,8 @@ class Batches(Iterator[Element]):
             self._run.check()
             wanted = min(wanted + dataset.MANY_ELEMENTS, self._size)
             rows += itertools.islice(self._source, wanted - len(rows))
+        if len(rows) < self._size:
+            self._source = iter(())  # the source might go on after its end
         if len(rows) < self._least:
             raise StopIteration
         return self._stack(rows)

@@ -17,7 +17,8 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes, tensor_proto, tfrecord
 from capstan.resources import dataset, dataset_files, elements, files
-from capstan.resources.dataset import Element, Run
+from capstan.resources.dataset import Element
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -12,7 +12,8 @@ import numpy as np
 
 from capstan import errors
 from capstan.resources import dataset, philox
-from capstan.resources.dataset import Dataset, Element, Run, Spec
+from capstan.resources.dataset import Dataset, Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

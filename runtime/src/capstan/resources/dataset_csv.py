@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from capstan.resources import dataset, dataset_files, record_files
-from capstan.resources.dataset import Element, Run, Spec
+from capstan.resources.dataset import Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from typing import BinaryIO, TypeVar
 from capstan import errors
 from capstan.core import arrays, attr_value, tfrecord
 from capstan.resources import dataset, dataset_blocks, elements, record_files
-from capstan.resources.dataset import Block, Element, Run, Spec
+from capstan.resources.dataset import Block, Element, Spec
+from capstan.resources.dataset_run import Run
 
 Record = TypeVar("Record")
 

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.resources import dataset
-from capstan.resources.dataset import Block, Captured, Dataset, Element, Run
+from capstan.resources import dataset, dataset_ends
+from capstan.resources.dataset import Block, Captured, Dataset, Element
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,7 +48,8 @@ class Filter(_Calling):
         return True  # the function may return false for every element
 
     def start(self, run: Run) -> Iterator[Element]:
-        return _Filtered(self.function.endless(run), self.source.start(run), run)
+        filtered = _Filtered(self.function.endless(run), self.source.start(run), run)
+        return dataset_ends.UntilEnd(filtered)
 
 
 class _Filtered(Iterator[Element]):
@@ -68,9 +70,8 @@ class TakeWhile(_Calling):
 
     def start(self, run: Run) -> Iterator[Element]:
         function = self.function.endless(run)
-        return itertools.takewhile(
-            lambda element: _truth(function(*element)), self.source.start(run)
-        )
+        source = dataset_ends.UntilEnd(self.source.start(run))
+        return itertools.takewhile(lambda element: _truth(function(*element)), source)
 
 
 def _truth(results: Element) -> bool:
@@ -235,7 +236,7 @@ class IgnoreErrors(dataset.Unary):
         return True  # every element may be an error
 
     def start(self, run: Run) -> Iterator[Element]:
-        return _Ignoring(self.source.start(run), run)
+        return dataset_ends.UntilEnd(_Ignoring(self.source.start(run), run))
 
 
 class _Ignoring(Iterator[Element]):

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from capstan import errors
 from capstan.resources import dataset
-from capstan.resources.dataset import Captured, Element, Run, Spec
+from capstan.resources.dataset import Captured, Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from capstan import errors
-from capstan.resources import dataset, dataset_functions, dataset_windows, elements
-from capstan.resources.dataset import Captured, Element, Run
+from capstan.resources import dataset, dataset_ends, dataset_functions, dataset_windows, elements
+from capstan.resources.dataset import Captured, Element
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +40,8 @@ class _Groups(Iterator[Element]):
     """The results of `reduce` for each window. It goes on after an error of its source."""
 
     def __init__(self, plan: GroupByWindow, run: Run) -> None:
-        self._source, self._spec, self._run = plan.source.start(run), plan.source.spec, run
+        self._source = dataset_ends.UntilEnd(plan.source.start(run))
+        self._spec, self._run = plan.source.spec, run
         self._key, self._reduce = plan.key.endless(run), plan.reduce.endless(run)
         self._window_size = plan.window_size.endless(run)
         self._groups: dict[int, list[Element]] = {}

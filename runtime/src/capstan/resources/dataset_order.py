@@ -8,8 +8,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from capstan.resources import dataset
-from capstan.resources.dataset import Block, Dataset, Element, Run, Spec
+from capstan import errors
+from capstan.resources import dataset, dataset_ends
+from capstan.resources.dataset import Block, Dataset, Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +80,7 @@ class Take(dataset.Unary):
 
     def start(self, run: Run) -> Iterator[Element]:
         source = self.source.start(run)
-        return source if self.count < 0 else _Taken(source, self.count)
+        return dataset_ends.UntilEnd(source if self.count < 0 else _Taken(source, self.count))
 
     def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
         blocks = self.source.blocks(run, size)
@@ -112,7 +114,7 @@ class Skip(dataset.Unary):
     def start(self, run: Run) -> Iterator[Element]:
         if self.count < 0:
             return iter(())
-        return _Skipped(self.source.start(run), self.count, run)
+        return dataset_ends.UntilEnd(_Skipped(self.source.start(run), self.count, run))
 
     def blocks(self, run: Run, size: int) -> Iterator[Block] | None:
         blocks = self.source.blocks(run, size)
@@ -153,36 +155,61 @@ def _part(blocks: Iterator[Block], run: Run, start: int, stop: int | None) -> It
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shard(dataset.Unary):
-    """The elements whose number modulo `count` is `index`."""
+    """The elements whose number modulo `count` is `index`.
+
+    If `has_all_parts`, it is an error if `source` has fewer than `count` elements.
+    """
 
     count: int
     index: int
+    has_all_parts: bool = False
 
     @property
     def may_block(self) -> bool:
         return self.source.may_block or self.count > dataset.MANY_ELEMENTS
 
     def start(self, run: Run) -> Iterator[Element]:
-        return _Sharded(self.source.start(run), self.count, self.index, run)
+        return dataset_ends.UntilEnd(_Sharded(self, run))
 
 
 class _Sharded(Iterator[Element]):
-    """An iterator over the elements whose number modulo `count` is `index`.
+    """An iterator over the elements of a part.
 
     After an error of the source, the next call continues with the next element.
     """
 
-    def __init__(self, source: Iterator[Element], count: int, index: int, run: Run) -> None:
-        self._source, self._count, self._index, self._run = source, count, index, run
+    def __init__(self, plan: Shard, run: Run) -> None:
+        self._source, self._run = plan.source.start(run), run
+        self._count, self._index, self._has_all_parts = plan.count, plan.index, plan.has_all_parts
         self._seen = 0
 
     def __next__(self) -> Element:
-        while True:
-            self._run.check()
-            element = next(self._source)
-            self._seen += 1
-            if (self._seen - 1) % self._count == self._index:
-                return element
+        element = self._following()
+        while (self._seen - 1) % self._count != self._index:
+            element = self._following()
+        while self._has_all_parts and self._seen < self._count:
+            try:
+                self._following()
+            except StopIteration:
+                raise too_few(self._seen, self._count) from None
+        return element
+
+    def _following(self) -> Element:
+        self._run.check()
+        element = next(self._source)
+        self._seen += 1
+        return element
+
+
+def too_few(found: int, count: int) -> errors.OpError:
+    """Return the error of a dataset with fewer elements than workers (shard_dataset_op.cc)."""
+    return errors.InvalidArgumentError(
+        None,
+        None,
+        "There aren't enough elements in this dataset for each shard to have at least one element "
+        f"(# elems = {found}, # shards = {count}). If you are using datasets with distribution "
+        "strategy, consider turning dataset autosharding off with `tf.data.Options`.",
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,7 +239,7 @@ class Zip(dataset.Dataset):
 
     def start(self, run: Run) -> Iterator[Element]:
         columns = [each.start(run) for each in self.sources]
-        return map(_joined, zip(*columns, strict=False))
+        return dataset_ends.UntilEnd(map(_joined, zip(*columns, strict=False)))
 
 
 def _joined(parts: tuple[Element, ...]) -> Element:

@@ -9,8 +9,9 @@ from typing import Any
 
 from capstan import errors
 from capstan.resources import dataset, dataset_blocks, philox
-from capstan.resources.dataset import Block, Element, Run
+from capstan.resources.dataset import Block, Element
 from capstan.resources.dataset_blocks import Row
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

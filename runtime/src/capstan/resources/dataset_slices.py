@@ -13,7 +13,8 @@ import numpy as np
 from capstan import errors
 from capstan.core.arrays import Array
 from capstan.resources import dataset, dataset_batch, dataset_windows
-from capstan.resources.dataset import Element, Run, Spec
+from capstan.resources.dataset import Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,8 @@ import numpy as np
 
 from capstan.core import shapes
 from capstan.resources import dataset, elements
-from capstan.resources.dataset import Block, Element, Run, Spec
+from capstan.resources.dataset import Block, Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

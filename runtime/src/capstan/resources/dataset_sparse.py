@@ -9,7 +9,8 @@ from capstan import errors
 from capstan.core import shapes
 from capstan.core.arrays import Array
 from capstan.resources import dataset, dataset_batch, tensor_variant
-from capstan.resources.dataset import Element, Run
+from capstan.resources.dataset import Element
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

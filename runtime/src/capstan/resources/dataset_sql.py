@@ -13,7 +13,8 @@ import numpy as np
 from capstan import errors
 from capstan.core import dtypes
 from capstan.resources import dataset, elements, file_names
-from capstan.resources.dataset import Element, Run, Spec
+from capstan.resources.dataset import Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from capstan import errors
 from capstan.core import dtypes
 from capstan.resources import dataset, dataset_cache, dataset_functions, dataset_windows, elements
-from capstan.resources.dataset import Captured, Dataset, Element, Run, Spec
+from capstan.resources.dataset import Captured, Dataset, Element, Spec
+from capstan.resources.dataset_run import Run
 
 _FILE = "elements.capstan"
 

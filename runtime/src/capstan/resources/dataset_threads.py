@@ -16,8 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from capstan.resources import dataset, dataset_functions
-from capstan.resources.dataset import Element, Run
+from capstan.resources import dataset, dataset_functions, dataset_run
+from capstan.resources.dataset import Element
+from capstan.resources.dataset_run import Run
 
 AUTOTUNE = -1
 AUTOTUNED = 16
@@ -105,7 +106,7 @@ class _Ahead(Iterator[Element]):
             while not buffer.made and not buffer.is_stopped:
                 buffer.changed.wait()
             if not buffer.made:
-                raise dataset.stopped()
+                raise dataset_run.stopped()
             element, fault = buffer.made[0]
             if isinstance(fault, StopIteration):
                 raise StopIteration  # a new one, because each `raise` extends the traceback
@@ -177,7 +178,7 @@ class _Parallel(Iterator[Element]):
         try:
             return self._pending.popleft().result()
         except futures.CancelledError:
-            raise dataset.stopped() from None
+            raise dataset_run.stopped() from None
 
     def _submit(self, arguments: Element) -> "futures.Future[Element]":
         if self._calls is None:

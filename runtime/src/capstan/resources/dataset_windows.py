@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from capstan.resources import dataset, elements
-from capstan.resources.dataset import Element, Run, Spec
+from capstan.resources import dataset, dataset_ends, elements
+from capstan.resources.dataset import Element, Spec
+from capstan.resources.dataset_run import Run
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,7 +38,7 @@ class Window(dataset.Unary):
 
 def window_rows(window: Window, run: Run) -> Iterator[Sequence[Element]]:
     """Begin a pass over the lists of the elements of each window."""
-    return _Rows(window.source.start(run), window, run)
+    return _Rows(dataset_ends.UntilEnd(window.source.start(run)), window, run)
 
 
 class _Rows(Iterator[Sequence[Element]]):

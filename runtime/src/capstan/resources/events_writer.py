@@ -52,7 +52,7 @@ class EventsWriter:
 
         Raises:
             NotFoundError: the folder does not exist.
-            TypeError: `event` is no `Event`.
+            TypeError: `event` is not an `Event`.
         """
         from tensorboard.compat.proto import event_pb2
 

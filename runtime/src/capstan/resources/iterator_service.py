@@ -14,7 +14,7 @@ import numpy as np
 from capstan import errors
 from capstan.core import cancellation as cancellations
 from capstan.core import shapes
-from capstan.resources import dataset, elements, iterator_state, waiters
+from capstan.resources import dataset, dataset_run, elements, iterator_state, waiters
 from capstan.resources.dataset import Element, Spec
 
 
@@ -61,7 +61,7 @@ class _Pass:
     """
 
     def __init__(
-        self, plan: dataset.Dataset, run: dataset.Run, start: iterator_state.Position
+        self, plan: dataset.Dataset, run: dataset_run.Run, start: iterator_state.Position
     ) -> None:
         self.plan, self.run, self.start = plan, run, start
         self.elements = plan.start(run)
@@ -96,7 +96,7 @@ class Service:
         self._begin(plan, start or iterator_state.Position())
 
     def _begin(self, plan: dataset.Dataset, start: iterator_state.Position) -> None:
-        following = _Pass(plan, dataset.Run(start.seeds), start)
+        following = _Pass(plan, dataset_run.Run(start.seeds), start)
         with self._lock:
             before, self._pass = self._pass, following
             is_over = self._abandoned is not None

@@ -62,7 +62,9 @@ class TreeArrays:
             self._is_equality[index] = True
         else:
             raise errors.InvalidArgumentError(
-                None, None, f"Node {index} of a tree is no leaf and no split that Capstan knows"
+                None,
+                None,
+                f"Node {index} of a tree is neither a leaf nor a split that Capstan knows",
             )
         self.feature[index] = split.feature_id
         self._children[index] = split.left_id, split.right_id

@@ -41,9 +41,16 @@ class Master:
         connect: roll_call.Connect,
         links: api.Links,
         late_message: str | None = None,
+        *,
+        thread_pools: int | None = None,
     ) -> None:
-        """`late_message` is as for `step.Steps`."""
+        """`late_message` is as for `step.Steps`.
+
+        `thread_pools` is the number of thread pools that a step chooses from. In a cluster it is
+        None: no session has pools, and a step ignores the choice.
+        """
         self._late_message = late_message
+        self._thread_pools = thread_pools
         self._home = home
         self._roll_call = roll_call.RollCall(home, tasks, connect)
         self._links = links
@@ -64,12 +71,19 @@ class Master:
 
         Raises:
             UnimplementedError: `settings` bring a cluster of their own.
+            InvalidArgumentError: `settings` have thread pools, which sessions of a cluster lack.
             DeadlineExceededError: a task did not answer within `settings.operation_timeout_ms`.
             CancelledError: `cancellation` was set, or this master was closed, before all tasks
                 had answered.
         """
         if settings.has_cluster_def:
             raise _foreign_cluster()
+        if self._thread_pools is None and _asks_for_threads(settings):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "Distributed session does not support session thread pool options.",
+            )
         tasks = self._roll_call.gather("CreateSession", settings, cancellation)
         handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step, self._late_message)
@@ -116,8 +130,10 @@ class Master:
 
         Raises:
             AbortedError: there is no such session.
+            InvalidArgumentError: the session has no such thread pool.
             OpError: as `master_session.MasterSession.run`.
         """
+        self._check_pool(options)
         session = self._session(handle)
         requested = _signature(feeds, fetches, targets, options)
         deadline = _deadline(session, options)
@@ -140,6 +156,7 @@ class Master:
         cancellation: cancellations.Cancellation | None = None,
     ) -> tuple[list[Array], Any]:
         """Run a step, as `master_session.MasterSession.run_with_metadata`."""
+        self._check_pool(options)
         session = self._session(handle)
         requested = _signature(feeds, fetches, targets, options)
         deadline = _deadline(session, options)
@@ -172,6 +189,7 @@ class Master:
         """
         session = self._session(handle)
         requested, options = session.callable(callable_handle)
+        self._check_pool(options)
         if len(feeds) != len(requested.feeds):
             raise errors.InvalidArgumentError(
                 None, None, f"Expected {len(requested.feeds)} feeds, but got {len(feeds)}"
@@ -274,8 +292,17 @@ class Master:
             raise _unknown(handle)
         return session
 
+    def _check_pool(self, options: interfaces.StepOptions) -> None:
+        pool = options.inter_op_thread_pool
+        if self._thread_pools is not None and not -1 <= pool < self._thread_pools:
+            raise errors.InvalidArgumentError(None, None, f"Invalid inter_op_thread_pool: {pool}")
+
     def _next_step(self) -> int:
         return self._epoch | (next(self._steps) & 0xFFFFFFFF)
+
+
+def _asks_for_threads(settings: config.SessionConfig) -> bool:
+    return bool(settings.inter_op_thread_pools) or settings.use_per_session_threads
 
 
 def _deadline(

@@ -214,7 +214,7 @@ class Server:
             raise errors.InvalidArgumentError(
                 None,
                 None,
-                f"experimental.collective_group_leader is {named!r}, which is no task of the "
+                f"experimental.collective_group_leader is {named!r}, which is not a task of the "
                 f"cluster: {_described(self._def.cluster)}",
             )
         return leader

@@ -16,7 +16,6 @@ them. It does so after an UNDO.
 
 import logging
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
@@ -25,10 +24,9 @@ from capstan.executor import program, run
 from capstan.hardware import threads
 from capstan.partition import parts
 from capstan.resources import waiters
-from capstan.services import early, worker
-from capstan.transport import api, frames, interfaces, listener
+from capstan.services import early, pushes, worker
+from capstan.transport import api, frames, listener
 
-Peers = Callable[[str], interfaces.WorkerApi]
 ServeCollectives = Callable[[api.Frame, api.Link], Callable[[], None]]
 """Takes a RECV_BUF frame and its link. Returns a function that withdraws the request."""
 Unread = dict[int, Sequence[waiters.GiveBack]]
@@ -48,11 +46,6 @@ _PUSH_THREADS = 64
 _LOOP_THREADS = 65_536
 """Every step in flight may have a loop. A loop may run for ever, so it needs its own thread."""
 
-_PUSH_SECONDS = 10.0
-"""How long a message for a third task waits until that task can be reached."""
-
-_PUSH_RETRY_SECONDS = 0.1
-
 
 class StepServer:
     """Serves the links that other tasks open to this one."""
@@ -61,7 +54,7 @@ class StepServer:
         self,
         home: worker.Worker,
         links: api.Links,
-        peers: Peers,
+        peers: pushes.Peers,
         max_early_bytes: int = _EARLY_BYTES,
         collectives: ServeCollectives | None = None,
     ) -> None:
@@ -71,9 +64,7 @@ class StepServer:
         """
         self._collectives = collectives or _refuse_collectives
         self._home = home
-        self._links = links
-        self._peers = peers
-        self._incarnations: dict[str, int] = {}
+        self._pushes = pushes.Pushes(links, peers, self._is_over)
         self._lock = threading.Lock()
         self._runs: dict[int, run.PartRun] = {}
         self._early = early.EarlyMessages(max_early_bytes, _REMEMBERED_STEPS)
@@ -152,7 +143,7 @@ class StepServer:
             if message.destination == peer:
                 link.send(outgoing)
             else:
-                self._push(message.destination, outgoing)
+                self._pushes.send(message.destination, outgoing)
 
         def keep(give_backs: Sequence[waiters.GiveBack]) -> None:
             unread[step] = give_backs
@@ -191,55 +182,6 @@ class StepServer:
         if part_run is not None:
             part_run.arrive(frame.subject, frame.values)
 
-    def _push(self, task: str, frame: api.Frame) -> None:
-        """Send a message to a third task, even if that task was restarted.
-
-        If the third task was restarted during the step, the master of the step detects this.
-        """
-        try:
-            incarnation, link = self._link_to(task, frame.step, time.monotonic() + _PUSH_SECONDS)
-        except errors.DeadlineExceededError as late:  # The deadline is not that of the step.
-            raise errors.UnavailableError(None, None, late.message) from None
-        try:
-            link.send(frame)
-        except BaseException:
-            link.close()
-            raise
-        self._links.give_back(task, incarnation, link)
-
-    def _link_to(self, task: str, step: int, deadline: float) -> tuple[int, api.Link]:
-        """Return the incarnation of `task` that serves a link, and this link.
-
-        A task that does not answer, or was just restarted, is asked until `deadline`, or until the
-        step ends.
-        """
-        pause = threading.Event()
-        while True:
-            try:
-                return self._try_link(task, deadline)
-            except (
-                errors.UnavailableError,
-                errors.DeadlineExceededError,
-                errors.AbortedError,
-            ):
-                part_run = self._runs.get(step)
-                is_over = part_run is None or part_run.is_over
-                if time.monotonic() >= deadline or self._is_closed or is_over:
-                    raise
-            pause.wait(_PUSH_RETRY_SECONDS)
-
-    def _try_link(self, task: str, deadline: float) -> tuple[int, api.Link]:
-        """Ask `task` once for its incarnation, unless it is known, and open a link to it."""
-        known = self._incarnations.get(task)
-        if known is not None:
-            try:
-                return known, self._links.take(task, known, deadline)
-            except errors.AbortedError:
-                logging.getLogger("capstan").info("%s was restarted", task)
-        incarnation = self._peers(task).get_status().incarnation
-        self._incarnations[task] = incarnation
-        return incarnation, self._links.take(task, incarnation, deadline)
-
     def _take_pushed(self, frame: api.Frame) -> None:
         """Deliver a message of a third task, or keep it until its step starts.
 
@@ -268,6 +210,11 @@ class StepServer:
             self._ended[step] = None
             if len(self._ended) > _REMEMBERED_STEPS:
                 self._ended.popitem(last=False)
+
+    def _is_over(self, step: int) -> bool:
+        """Return whether the part of a step has ended, or ends because the task was stopped."""
+        part_run = self._runs.get(step)
+        return self._is_closed or part_run is None or part_run.is_over
 
     def _fail(self, step: int, cause: errors.OpError) -> None:
         """End a step with `cause`, unless it has ended."""

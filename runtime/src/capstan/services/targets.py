@@ -138,7 +138,8 @@ def _direct(settings: config.SessionConfig) -> master.Master:
     held.collectives = collectives.Collectives(
         LOCALHOST, lambda: leader, leader.forget_step, _no_peer, links
     )
-    return master.Master(home, lambda: (LOCALHOST,), _no_peer, links, _LATE)
+    pools = max(len(settings.inter_op_thread_pools), 1)
+    return master.Master(home, lambda: (LOCALHOST,), _no_peer, links, _LATE, thread_pools=pools)
 
 
 def _no_peer(task: str) -> interfaces.WorkerApi:

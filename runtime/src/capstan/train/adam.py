@@ -18,8 +18,10 @@ from capstan.train import optimizer, updates
 class AdamOptimizer(optimizer.Optimizer):
     """Adam. The slots `m` and `v` are called `<variable>/Adam` and `<variable>/Adam_1`.
 
-    beta1^t and beta2^t are two variables. They are placed with the trained variable whose name
-    sorts first. A sparse gradient does what a dense gradient does whose other rows are zero.
+    `learning_rate`, `beta1`, `beta2` and `epsilon` are numbers, tensors, or functions without
+    arguments that return either. beta1^t and beta2^t are two variables. They are placed with the
+    trained variable whose name sorts first. A sparse gradient has the effect of a dense gradient
+    whose other rows are zero.
     """
 
     def __init__(

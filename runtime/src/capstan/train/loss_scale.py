@@ -70,7 +70,7 @@ class FixedLossScale(LossScale):
     """A factor that never changes.
 
     Raises:
-        ValueError: `loss_scale_value` is no int or float, or less than 1.
+        ValueError: `loss_scale_value` is not an int or float, or less than 1.
     """
 
     def __init__(self, loss_scale_value: float) -> None:

@@ -17,7 +17,8 @@ class MixedPrecisionLossScaleOptimizer(optimizer.Optimizer):
     With a `DynamicLossScale`, a step whose gradients are not finite changes no variable.
 
     Raises:
-        ValueError: `opt` is not an Optimizer, or `loss_scale` is no LossScale, number or "dynamic".
+        ValueError: `opt` is not an Optimizer, or `loss_scale` is not a LossScale, number or
+            "dynamic".
     """
 
     def __init__(self, opt: optimizer.Optimizer, loss_scale: Any) -> None:

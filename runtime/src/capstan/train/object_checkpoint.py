@@ -49,7 +49,7 @@ class TrackableSaver:
 
         Raises:
             NotFoundError: there is no such checkpoint.
-            DataLossError: the file is no checkpoint.
+            DataLossError: the file is not a checkpoint.
         """
         reader = checkpoint_reader.NewCheckpointReader(save_path)
         if not reader.has_tensor(object_graph.KEY):
@@ -77,7 +77,7 @@ class Checkpoint(trackable.Trackable):
     belong to the variables that they serve. Not thread-safe.
 
     Raises:
-        ValueError: an argument is no such object.
+        ValueError: an argument is not such an object.
     """
 
     _saver: Any

@@ -141,7 +141,7 @@ def keys(message: Any, number: int) -> dict[str, str]:
 
 
 def value_key(message: Any, number: int) -> str | None:
-    """Return the name of a variable's value in the checkpoint, or None if it is no variable."""
+    """Return the name of a variable's value in the checkpoint, or None if it is not a variable."""
     return keys(message, number).get(_VALUE)
 
 

@@ -61,9 +61,10 @@ class Optimizer(optimizer_slots.SlotOwner):
         name: str | None = None,
         grad_loss: Any = None,
     ) -> graphs.Operation:
-        """Return an operation that makes one training step.
+        """Return an operation that makes one training step: it lowers `loss`.
 
-        This method calls `compute_gradients` and then `apply_gradients`.
+        This method calls `compute_gradients` and then `apply_gradients`, and raises as they do. The
+        sum of the elements of `loss` counts. The operation adds one to the variable `global_step`.
 
         Raises:
             ValueError: the loss depends on none of the variables.

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from capstan import errors
-from capstan.transport import api, frames, interfaces, listener, sockets
+from capstan.transport import api, doors, frames, listener, sockets
 
 _RETRY_S: Final = 0.1
 # This is enough time for two SYNs. If a firewall drops both, time is left for the other plane.
@@ -48,7 +48,7 @@ class LinkDialer(api.Dialer):
         self,
         task: str,
         addresses: Mapping[str, str],
-        peers: Callable[[str], interfaces.ConnectApi],
+        peers: Callable[[str], doors.ConnectApi],
         planes: Sequence[str] = listener.PLANES,
         max_message_bytes: int = frames.MAX_MESSAGE_BYTES,
     ) -> None:
@@ -130,7 +130,7 @@ class LinkDialer(api.Dialer):
             self._bars.pop(task, None)
         return link
 
-    def _reach(self, task: str, offer: interfaces.Offer, deadline: float | None) -> socket.socket:
+    def _reach(self, task: str, offer: doors.Offer, deadline: float | None) -> socket.socket:
         """Connect to the data port of a task."""
         host = self._addresses[task].rpartition(":")[0].strip("[]")
         left = _REACH_S if deadline is None else (deadline - time.monotonic()) / 2

@@ -4,7 +4,6 @@ They follow TensorFlow's master_interface.h and worker_interface.h. `services.ma
 `services.worker` implement them, and `transport.grpc` carries their calls over the network.
 """
 
-import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -67,7 +66,9 @@ class StepOptions:
 
     `trace_level` is a TraceLevel of RunOptions. Level 0 asks for no trace. With `is_repeated`, the
     client repeats the step until it fails, so a run may do the work of several steps. A master of
-    another process ignores this. `watches` are the tensors that the step dumps.
+    another process ignores this. `inter_op_thread_pool` is the number of a thread pool of the
+    session, or -1 for the thread of the caller. Only in-process sessions check it. `watches` are
+    the tensors that the step dumps.
     """
 
     timeout_ms: int = 0
@@ -75,6 +76,7 @@ class StepOptions:
     output_partition_graphs: bool = False
     is_repeated: bool = False
     collective_graph_key: int = 0
+    inter_op_thread_pool: int = 0
     watches: debug_watches.Watches = debug_watches.NOTHING
 
     @classmethod
@@ -85,6 +87,7 @@ class StepOptions:
             proto.trace_level,
             proto.output_partition_graphs,
             collective_graph_key=proto.experimental.collective_graph_key,
+            inter_op_thread_pool=proto.inter_op_thread_pool,
             watches=debug_watches.Watches.from_proto(proto.debug_options),
         )
 
@@ -93,60 +96,11 @@ class StepOptions:
         proto.timeout_in_ms = self.timeout_ms
         proto.trace_level = self.trace_level
         proto.output_partition_graphs = self.output_partition_graphs
+        proto.inter_op_thread_pool = self.inter_op_thread_pool
         if self.collective_graph_key:
             proto.experimental.collective_graph_key = self.collective_graph_key
         if self.watches:
             self.watches.fill(proto.debug_options)
-
-
-@dataclass(frozen=True, slots=True)
-class Offer:
-    """The answer to `connect`: how to open one link over `plane`.
-
-    `address` is the port for `tcp` and empty for `grpc`. The host is the host of the task in the
-    ClusterSpec.
-    """
-
-    plane: str
-    address: str
-    token: bytes
-
-
-class ConnectApi(Protocol):
-    """The calls by which a task opens a link to another task. Thread-safe."""
-
-    def connect(
-        self, task: str, incarnation: int, planes: Sequence[str], deadline: float | None = None
-    ) -> Offer:
-        """Ask another task for an offer to open a link.
-
-        `task` is the name of the caller's task. `incarnation` is the incarnation that the caller
-        expects the other task to have. `deadline` is in seconds of `time.monotonic`.
-
-        Raises:
-            UnavailableError, DeadlineExceededError: the other task does not answer.
-            AbortedError: the other task has another incarnation.
-            UnimplementedError: the other task offers none of the `planes`.
-        """
-
-    def open_tunnel(self) -> socket.socket:
-        """Return a socket whose bytes the control plane carries to the task (the plane `grpc`).
-
-        Does not block. If the task cannot be reached, the socket closes.
-        """
-
-
-class Door(Protocol):
-    """Accepts the links of a task. Thread-safe. No method blocks."""
-
-    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> Offer:
-        """Answer `ConnectApi.connect`. Raises as `ConnectApi.connect`."""
-
-    def admit(self, sock: socket.socket) -> None:
-        """Take over a connection whose peer has not sent the token of an offer yet."""
-
-    def drop(self, task: str) -> None:
-        """Close the links of `task`, and forget its offers."""
 
 
 class MasterApi(Protocol):

@@ -19,7 +19,7 @@ from typing import Final
 import numpy as np
 
 from capstan import errors
-from capstan.transport import api, frames, interfaces, sockets, stream
+from capstan.transport import api, doors, frames, sockets, stream
 
 TCP: Final = "tcp"
 GRPC: Final = "grpc"
@@ -74,7 +74,7 @@ class Listener:
         self._ended = threading.Event()
         self._port = None if host is None else _Port(host, self.admit)
 
-    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> interfaces.Offer:
+    def connect(self, task: str, incarnation: int, planes: Sequence[str]) -> doors.Offer:
         """Answer `Connect`: return the plane, the port and the token for a link of `task`.
 
         Raises:
@@ -106,7 +106,7 @@ class Listener:
                 del self._tokens[next(iter(self._tokens))]
             self._tokens[token] = Hello(task)
         address = "" if plane == GRPC or self._port is None else str(self._port.number)
-        return interfaces.Offer(plane, address, token)
+        return doors.Offer(plane, address, token)
 
     def admit(self, sock: socket.socket) -> None:
         """Take over a connection whose peer has not sent a token yet. Returns at once."""
@@ -207,7 +207,7 @@ class _Port:
 
 def greet(
     sock: socket.socket,
-    offer: interfaces.Offer,
+    offer: doors.Offer,
     task: str,
     deadline: float | None = None,
     max_message_bytes: int = frames.MAX_MESSAGE_BYTES,

@@ -1,12 +1,8 @@
 """The two services, called by real clients of a real server over a port."""
 
 import contextlib
-import dataclasses
-import logging
 import pathlib
-import socket
 import threading
-import time
 from concurrent import futures
 from typing import Any
 
@@ -20,7 +16,6 @@ import recording
 
 from capstan import errors
 from capstan.core import config, dtypes, function, node, tensor_proto
-from capstan.partition import parts
 from capstan.transport import cancellation as cancellations
 from capstan.transport import certificates, interfaces
 from capstan.transport.grpc import (
@@ -33,10 +28,6 @@ from capstan.transport.grpc import (
     wire,
 )
 
-NODES = (
-    node.Node("x", "Placeholder", attrs={"dtype": dtypes.float32}),
-    node.Node("y", "Neg", (node.Edge("x"),), control=("x",), device="/job:ps", attrs={"_a": b"b"}),
-)
 FUNCTIONS = tuple(
     function.Function(
         name,
@@ -48,19 +39,6 @@ FUNCTIONS = tuple(
     )
     for name in ("first", "second")
 )
-DEVICES = (interfaces.Device("/job:ps/replica:0/task:0/device:CPU:0", "CPU", 1 << 28, 2**63 + 5),)
-EDGES = tuple(node.Edge("n", index) for index in range(4))
-PART = parts.Part(
-    task="/job:ps/replica:0/task:0",
-    nodes=NODES,
-    legs={"x": 0, "y": 2},
-    incoming=(parts.Message(3, "/job:a", "/job:ps", 1, (node.Edge("x", 0), node.Edge("z", 7))),),
-    outgoing=(parts.Message(4, "/job:ps", "/job:a", 2),),
-    feeds=(node.Edge("x"),),
-    fetches=(node.Edge("y"), node.Edge("y")),
-    tensor_shapes={EDGES[0]: None, EDGES[1]: (), EDGES[2]: (None, 3, 0)},
-    tensor_dtypes={EDGES[1]: dtypes.float32, EDGES[2]: dtypes.string, EDGES[3]: dtypes.bfloat16},
-)
 
 
 def test_sessions_are_created_extended_and_closed(
@@ -68,15 +46,15 @@ def test_sessions_are_created_extended_and_closed(
 ) -> None:
     settings = config.SessionConfig(allow_soft_placement=True, device_filters=("/job:ps",))
     task.answer = "00ff"
-    assert master.create_session(NODES, settings, functions=FUNCTIONS) == "00ff"
+    assert master.create_session(recording.NODES, settings, functions=FUNCTIONS) == "00ff"
     task.answer = 4
-    assert master.extend_session("00ff", NODES[1:], 3, FUNCTIONS[1:]) == 4
+    assert master.extend_session("00ff", recording.NODES[1:], 3, FUNCTIONS[1:]) == 4
     task.answer = None
     master.close_session("00ff")
     master.reset(["a", "b"], ["/job:ps"])
     assert task.asked == [
-        ("create", NODES, settings, *FUNCTIONS),
-        ("extend", "00ff", NODES[1:], 3, *FUNCTIONS[1:]),
+        ("create", recording.NODES, settings, *FUNCTIONS),
+        ("extend", "00ff", recording.NODES[1:], 3, *FUNCTIONS[1:]),
         ("close", "00ff"),
         ("reset", ["a", "b"], ["/job:ps"]),
     ]
@@ -226,8 +204,8 @@ def test_a_large_request_ends_when_its_client_closes(
 
 
 def test_devices_are_listed(master: remote_master.GrpcMaster, task: recording.Recorder) -> None:
-    task.answer = DEVICES
-    assert master.list_devices("h") == DEVICES
+    task.answer = recording.DEVICES
+    assert master.list_devices("h") == recording.DEVICES
 
 
 def test_a_list_of_devices_is_cancelled_by_its_caller(
@@ -236,7 +214,7 @@ def test_a_list_of_devices_is_cancelled_by_its_caller(
     aside: futures.Executor,
     eventually: Any,
 ) -> None:
-    task.answer, task.gate = DEVICES, threading.Event()
+    task.answer, task.gate = recording.DEVICES, threading.Event()
     cancellation = cancellations.Cancellation()
     listing = aside.submit(master.list_devices, "", cancellation)
     eventually(lambda: task.cancellation)
@@ -244,64 +222,6 @@ def test_a_list_of_devices_is_cancelled_by_its_caller(
     with pytest.raises(errors.CancelledError):
         listing.result(50)
     task.gate.set()
-
-
-def test_a_worker_reports_its_identity(
-    worker: remote_worker.GrpcWorker, task: recording.Recorder
-) -> None:
-    task.answer = interfaces.WorkerStatus(2**63 + 5, DEVICES)
-    assert worker.get_status() == task.answer
-
-
-def test_a_worker_of_another_version_is_refused(
-    worker: remote_worker.GrpcWorker, task: recording.Recorder
-) -> None:
-    task.answer = interfaces.WorkerStatus(1, (), protocol_version=99)
-    with pytest.raises(errors.FailedPreconditionError, match=r"speaks version 99 .* same release"):
-        worker.get_status()
-
-
-def test_a_part_arrives_as_it_was_sent(
-    worker: remote_worker.GrpcWorker, task: recording.Recorder
-) -> None:
-    task.answer = 12
-    master = interfaces.Incarnation("/job:worker/replica:0/task:0", 2**63 + 5)
-    assert worker.register_graph("s", PART, master, registration=3, is_isolated=True) == 12
-    assert worker.register_graph("t", PART) == 12
-    assert task.asked == [
-        ("register", "s", PART, master, 3, True),
-        ("register", "t", PART, None, 0, False),
-    ]
-
-
-@pytest.mark.parametrize("size", [1, intake.LARGE_BYTES], ids=["small", "large"])
-def test_a_part_that_is_registered_too_late_is_deregistered(
-    worker: remote_worker.GrpcWorker, task: recording.Recorder, eventually: Any, size: int
-) -> None:
-    """Its master has given up, and would never deregister the part."""
-    task.answer = 12
-    task.gate = threading.Event()
-    part = dataclasses.replace(PART, nodes=(node.Node("x", "NoOp", attrs={"_a": b"b" * size}),))
-    with pytest.raises(errors.DeadlineExceededError, match="RegisterGraph: no answer from"):
-        worker.register_graph("s", part, deadline=time.monotonic(), registration=3)
-    task.gate.set()
-    eventually(lambda: task.asked[1:] == [("deregister", "s", 3)])
-
-
-def test_the_other_worker_calls_arrive_as_they_were_sent(
-    worker: remote_worker.GrpcWorker, task: recording.Recorder
-) -> None:
-    worker.deregister_graph("s")
-    worker.deregister_graph("s", [7, 8])
-    worker.cleanup_all([])
-    task.answer = interfaces.Offer("tcp", "4711", b"\x00token\xff")
-    assert worker.connect("/job:worker", 2**63 + 5, ("tcp", "memory")) == task.answer
-    assert task.asked == [
-        ("deregister", "s"),
-        ("deregister", "s", 7, 8),
-        ("cleanup", []),
-        ("connect", "/job:worker", 2**63 + 5, ("tcp", "memory")),
-    ]
 
 
 @pytest.mark.parametrize("code", range(1, 17))
@@ -313,8 +233,8 @@ def test_every_error_keeps_its_class_on_the_way(
 ) -> None:
     task.answer = errors.from_code(code, "why: ü {{node y}}")
     for call in (
-        lambda: worker.register_graph("s", PART),
-        lambda: master.extend_session("h", NODES, 0),
+        lambda: worker.register_graph("s", recording.PART),
+        lambda: master.extend_session("h", recording.NODES, 0),
         lambda: master.run_step("h", {}, [], ["y"], interfaces.StepOptions()),
     ):
         with pytest.raises(type(task.answer), match=r"why: ü \{\{node y\}\}$"):
@@ -326,7 +246,7 @@ def test_a_long_message_keeps_its_beginning(
 ) -> None:
     task.answer = errors.NotFoundError(None, None, "No kernel" + "ü" * 100_000)
     with pytest.raises(errors.NotFoundError, match=r"^No kernelü+ \.\.\.$"):
-        worker.register_graph("s", PART)
+        worker.register_graph("s", recording.PART)
 
 
 def test_the_error_of_a_step_is_in_its_response(address: str, task: recording.Recorder) -> None:
@@ -453,101 +373,6 @@ def test_an_address_without_a_server_is_unavailable_at_once() -> None:
     unreachable = remote_worker.GrpcWorker("127.0.0.1:1")
     with pytest.raises(errors.UnavailableError, match=r"From 127\.0\.0\.1:1: "):
         unreachable.get_status()
-    unreachable.close()
-
-
-def test_creating_a_session_waits_as_long_as_the_settings_allow() -> None:
-    settings = config.SessionConfig(operation_timeout_ms=300)
-    unreachable = remote_master.GrpcMaster("grpc://127.0.0.1:1")
-    late = (
-        r"CreateSession: no answer from 127\.0\.0\.1:1 within 0\.3 s\. From 127\.0\.0\.1:1: .*"
-        "Connection refused"
-    )
-    with pytest.raises(errors.DeadlineExceededError, match=late):
-        unreachable.create_session((), settings)
-    unreachable.close()
-
-
-def test_a_session_warns_while_its_master_does_not_answer(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, eventually: Any
-) -> None:
-    monkeypatch.setattr(remote_master, "_COMPLAIN_S", 0.001)
-    cancellation = cancellations.Cancellation()
-    unreachable = remote_master.GrpcMaster("grpc://127.0.0.1:1")
-    with futures.ThreadPoolExecutor(1) as callers, caplog.at_level(logging.WARNING, "capstan"):
-        create = unreachable.create_session
-        creation = callers.submit(create, (), config.SessionConfig(), cancellation)
-        waits = "CreateSession still waiting for response from master: 127.0.0.1:1. From 127.0."
-        eventually(lambda: any(line.startswith(waits) for line in caplog.messages))
-        cancellation.cancel()
-        with pytest.raises(errors.CancelledError):
-            creation.result(50)
-    unreachable.close()
-
-
-@pytest.mark.parametrize(
-    "greeting, probe_s, trouble",
-    [
-        (b"SSH-2.0-OpenSSH_9.2\r\n", 50.0, "is probably not a task of Capstan, but for example a"),
-        (b"", 0.3, "Check that a server runs at this address"),
-    ],
-)
-def test_a_session_says_what_answers_at_the_address_of_its_master(
-    greeting: bytes, probe_s: float, trouble: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(calls, "_PROBE_S", probe_s)
-    with socket.create_server(("127.0.0.1", 0)) as foreign, contextlib.ExitStack() as accepted:
-
-        def greet() -> None:
-            with contextlib.suppress(OSError):
-                while True:
-                    accepted.enter_context(foreign.accept()[0]).sendall(greeting)
-
-        threading.Thread(target=greet, daemon=True).start()
-        master = remote_master.GrpcMaster(f"grpc://127.0.0.1:{foreign.getsockname()[1]}")
-        with pytest.raises(errors.DeadlineExceededError, match=trouble):
-            master.create_session((), config.SessionConfig(operation_timeout_ms=300))
-        master.close()
-        foreign.shutdown(socket.SHUT_RDWR)
-
-
-def test_a_session_says_that_its_master_runs_and_waits(
-    master: remote_master.GrpcMaster, task: recording.Recorder
-) -> None:
-    task.gate = threading.Event()
-    try:
-        with pytest.raises(errors.DeadlineExceededError, match="A server runs at this address"):
-            master.create_session((), config.SessionConfig(operation_timeout_ms=300))
-    finally:
-        task.gate.set()
-
-
-def test_a_cancelled_creation_of_a_session_ends_on_both_sides(
-    master: remote_master.GrpcMaster, task: recording.Recorder, eventually: Any
-) -> None:
-    task.gate = threading.Event()
-    cancellation = cancellations.Cancellation()
-    with futures.ThreadPoolExecutor(1) as callers:
-        creation = callers.submit(master.create_session, (), config.SessionConfig(), cancellation)
-        eventually(lambda: task.cancellation)
-        assert task.cancellation is not None
-        assert not task.cancellation.is_cancelled
-        cancellation.cancel()
-        with pytest.raises(errors.CancelledError):
-            creation.result(50)
-        eventually(lambda: task.cancellation and task.cancellation.is_cancelled)
-    task.answer = "late"
-    task.gate.set()
-    # The server closes the session, because its client did not get the handle.
-    eventually(lambda: ("close", "late") in task.asked)
-
-
-def test_a_creation_that_was_cancelled_before_it_began_ends_at_once() -> None:
-    cancellation = cancellations.Cancellation()
-    cancellation.cancel()
-    unreachable = remote_master.GrpcMaster("grpc://127.0.0.1:1")
-    with pytest.raises(errors.CancelledError):
-        unreachable.create_session((), config.SessionConfig(), cancellation)
     unreachable.close()
 
 

@@ -3,21 +3,48 @@
 The wait grows exponentially with each failure in a row, up to `maxSeconds`. It is spread, so that
 tasks that failed together do not restart together. The spread is computed from the job's uid, the
 task and the count, and is not random, so that it is the same after a crash.
+
+Refused starts have a count of their own: after hours without a quota, the first failure of the
+program is still the first one. This count ends as soon as the task runs.
 """
 
 import hashlib
 import math
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from capstan_operator.api.names import TaskName, Uid
 from capstan_operator.api.spec import RestartBackoff
 from capstan_operator.api.status import TaskStatus
+from capstan_operator.reconcile.policies.failure import HAS_NOT_RUN, Failure
 
 SPREAD = 0.2
 """The largest part of the delay that the spread takes off. The number is a guess."""
 
 REFUSED_SECONDS = 1.0
 """The shortest wait after a refused start, before the spread. The number is a guess."""
+
+
+@dataclass(frozen=True, slots=True)
+class InARow:
+    """How often in a row a task has failed, and how often its start was refused since it ran."""
+
+    failures: int
+    refusals: int
+
+
+def count(policy: RestartBackoff, row: TaskStatus, failed: Failure, now: datetime) -> InARow:
+    """Return the counts with this failure. `row` has the counts before it."""
+    if failed.kind in HAS_NOT_RUN:
+        return InARow(row.failures_in_a_row, row.refusals_in_a_row + 1)
+    return InARow(failures_in_a_row(policy, row, failed.at or now), 0)
+
+
+def wait(policy: RestartBackoff, counts: InARow, job: Uid, task: TaskName) -> timedelta:
+    """Return the wait before the next attempt of a task with these counts."""
+    if counts.refusals:
+        return delay(patient(policy), failures=counts.refusals, job=job, task=task)
+    return delay(policy, failures=counts.failures, job=job, task=task)
 
 
 def delay(policy: RestartBackoff, *, failures: int, job: Uid, task: TaskName) -> timedelta:

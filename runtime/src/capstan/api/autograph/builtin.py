@@ -133,7 +133,7 @@ def assert_stmt(test: Any, message: Callable[[], Any]) -> None:
     """Check `test`. If it is a tensor, the step that runs the assertion fails.
 
     Raises:
-        AssertionError: `test` is no tensor, and is false.
+        AssertionError: `test` is not a tensor, and is false.
     """
     if not state.is_tensor(test):
         if not test:

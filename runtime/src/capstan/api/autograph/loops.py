@@ -33,7 +33,7 @@ def while_stmt(
 
     Raises:
         ValueError: a variable has no value before a loop over tensors.
-        TypeError: a variable that is no tensor changes in a loop over tensors.
+        TypeError: a variable that is not a tensor changes in a loop over tensors.
     """
     variables = Variables(get_state, set_state, names)
     while True:

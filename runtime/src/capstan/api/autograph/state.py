@@ -58,7 +58,7 @@ def converted(leaf: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The structure of values, of which those that are no tensors stay what they are."""
+    """The structure of values, of which those that are not tensors stay what they are."""
 
     values: Sequence[Any]
 

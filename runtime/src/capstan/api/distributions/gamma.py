@@ -1,18 +1,16 @@
 """The gamma distribution (python/ops/distributions/gamma.py)."""
 
-from typing import Any, ClassVar
+from typing import Any
 
-from capstan.api import check_ops, check_types, control_flow_ops, random_ops
-from capstan.api.distributions import checks, families, reparameterization
+from capstan.api import random_ops
+from capstan.api.distributions import checks, concentration_rate, reparameterization
 from capstan.api.distributions.divergence import RegisterKL
 from capstan.api.scoped import scoped
 from capstan.framework.raw import raw
 
 
-class Gamma(families.OfNumbers):
+class Gamma(concentration_rate.ConcentrationRate):
     """The distribution of positive numbers whose density is x^(c - 1) exp(-rate x), normalized."""
-
-    _shaped: ClassVar[tuple[str, ...]] = ("concentration", "rate")
 
     def __init__(
         self,
@@ -29,44 +27,18 @@ class Gamma(families.OfNumbers):
         Raises:
             ValueError: the dtypes are different, or not floating-point.
         """
-        parameters = dict(locals())
-        with scoped(None, name, (concentration, rate)) as scope:
-            asserted = (
-                [check_ops.assert_positive(concentration), check_ops.assert_positive(rate)]
-                if validate_args
-                else []
-            )
-            self._concentration, self._rate = checks.floats(
-                asserted, concentration=concentration, rate=rate
-            )
         super().__init__(
-            self._concentration.dtype,
+            concentration,
+            rate,
             reparameterization.FULLY_REPARAMETERIZED,
             validate_args,
             allow_nan_stats,
-            parameters,
-            [self._concentration, self._rate],
-            scope,
+            name,
+            dict(locals()),
         )
-
-    @property
-    def concentration(self) -> Any:
-        """The concentration, or shape, of the distribution."""
-        return self._concentration
-
-    @property
-    def rate(self) -> Any:
-        """The inverse of the scale."""
-        return self._rate
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         return random_ops.random_gamma([n], self.concentration, self.rate, self.dtype, seed)
-
-    def _checked(self, x: Any) -> Any:
-        check_types.assert_same_float_dtype([x], self.dtype)
-        if not self.validate_args:
-            return x
-        return control_flow_ops.with_dependencies([check_ops.assert_positive(x)], x)
 
     def _log_prob(self, x: Any) -> Any:
         x = self._checked(x)

@@ -5,16 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from capstan.api import check_ops, random_ops
-from capstan.api.distributions import checks, families, reparameterization
+from capstan.api import random_ops
+from capstan.api.distributions import location_scale
 from capstan.api.scoped import scoped
 from capstan.framework.raw import raw
 
 
-class Laplace(families.OfNumbers):
+class Laplace(location_scale.LocationScale):
     """The distribution of numbers with the density exp(-|x - loc| / scale) / (2 scale)."""
-
-    _shaped = ("loc", "scale")
 
     def __init__(
         self,
@@ -31,24 +29,7 @@ class Laplace(families.OfNumbers):
         Raises:
             ValueError: the dtypes are different, or not floating-point.
         """
-        parameters = dict(locals())
-        with scoped(None, name, (loc, scale)) as scope:
-            asserted = [check_ops.assert_positive(scale)] if validate_args else []
-            self._loc, self._scale = checks.floats(asserted, loc=loc, scale=scale)
-        super().__init__(
-            self._loc.dtype,
-            reparameterization.FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self._loc, self._scale],
-            scope,
-        )
-
-    @property
-    def loc(self) -> Any:
-        """The centre of the distribution."""
-        return self._loc
+        super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
     @property
     def scale(self) -> Any:
@@ -74,9 +55,6 @@ class Laplace(families.OfNumbers):
     def _cdf(self, x: Any) -> Any:
         z = self._standard(x)
         return 0.5 - 0.5 * raw.Sign(z) * raw.Expm1(-raw.Abs(z))
-
-    def _standard(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
 
     def _entropy(self) -> Any:
         return math.log(2) + 1.0 + raw.Log(self._spread(self.scale))

@@ -3,17 +3,15 @@
 import math
 from typing import Any
 
-from capstan.api import check_ops, random_ops
-from capstan.api.distributions import checks, families, gaussian, reparameterization
+from capstan.api import random_ops
+from capstan.api.distributions import gaussian, location_scale
 from capstan.api.distributions.divergence import RegisterKL
 from capstan.api.scoped import scoped
 from capstan.framework.raw import raw
 
 
-class Normal(families.OfNumbers):
+class Normal(location_scale.LocationScale):
     """The distribution of numbers with the mean `loc` and the standard deviation `scale`."""
-
-    _shaped = ("loc", "scale")
 
     def __init__(
         self,
@@ -30,19 +28,7 @@ class Normal(families.OfNumbers):
         Raises:
             ValueError: the dtypes are different, or not floating-point.
         """
-        parameters = dict(locals())
-        with scoped(None, name, (loc, scale)) as scope:
-            asserted = [check_ops.assert_positive(scale)] if validate_args else []
-            self._loc, self._scale = checks.floats(asserted, loc=loc, scale=scale)
-        super().__init__(
-            self._scale.dtype,
-            reparameterization.FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self._loc, self._scale],
-            scope,
-        )
+        super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
     @property
     def loc(self) -> Any:

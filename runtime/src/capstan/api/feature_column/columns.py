@@ -227,7 +227,7 @@ def sizes_of(shape: Any, key: str) -> tuple[int, ...]:
     """Return the shape of a feature of numbers as a tuple.
 
     Raises:
-        TypeError: a size is no integer.
+        TypeError: a size is not an integer.
         ValueError: a size is below 1.
     """
     sizes = tuple(nest.flatten(shape))

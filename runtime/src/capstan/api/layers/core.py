@@ -45,6 +45,17 @@ class CommonDense(common.CommonLayer):
         self.bias: Any = None
 
     def build(self, input_shape: Any) -> None:
+        """Make the variables for inputs of this shape.
+
+        Raises:
+            TypeError: the inputs are not floating-point or complex, and the layer has no `dtype`.
+            ValueError: the size of the last axis is unknown.
+        """
+        if self._dtype is not None and not (self._dtype.is_floating or self._dtype.is_complex):
+            raise TypeError(
+                f"Unable to build `Dense` layer {self.name} with non-floating point dtype "
+                f"{self._dtype.name}. Cast the inputs with tf.cast"
+            )
         size = tensor_shape.as_shape(input_shape).as_list()[-1]
         if size is None:
             raise ValueError(
@@ -177,9 +188,15 @@ def dense(
     name: Any = None,
     reuse: Any = None,
 ) -> Any:
-    """Return the outputs of a new fully connected layer, `Dense`.
+    """Return activation(inputs * kernel + bias), the outputs of a new layer `Dense`.
 
-    With a `name` and `reuse=True`, the layer uses the variables of an earlier layer of that name.
+    The last axis of the floating-point `inputs` becomes `units` long. The layer makes the variables
+    `kernel` and, with `use_bias`, `bias`. With a `name` and `reuse=True`, it uses the variables of
+    an earlier layer of that name.
+
+    Raises:
+        ValueError: the rank of the inputs or the size of their last axis is unknown.
+        TypeError: the inputs are not floating-point or complex.
     """
     layer = Dense(
         units,

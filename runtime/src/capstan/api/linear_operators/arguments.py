@@ -50,7 +50,7 @@ def checked_sizes(tensor: Any, rank: int, name: str, has_asserts: bool) -> tuple
     Sizes are integers that are not negative. `has_asserts` adds the check to the step.
 
     Raises:
-        TypeError: the sizes are no integers.
+        TypeError: the sizes are not integers.
         ValueError: the known sizes have another rank, or one of them is negative.
     """
     kind = f"must be a {rank}-D Tensor."

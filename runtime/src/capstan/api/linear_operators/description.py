@@ -26,7 +26,7 @@ class Description(operator_dispatch.LinearOperand, module.Module, abc.ABC):
         """Keep the hints, and add those that they imply.
 
         Raises:
-            ValueError: the hints contradict each other, or a graph parent is no tensor.
+            ValueError: the hints contradict each other, or a graph parent is not a tensor.
         """
         if is_positive_definite:
             if is_non_singular is False:

@@ -95,10 +95,6 @@ class Execution:
         """Return the runs on processors and streams, in the order of their names."""
         return dict(sorted((self.accelerator | self.cpu).items()))
 
-    def persistent_bytes(self) -> int:
-        """Return the most that a run keeps on an accelerator."""
-        return max((used.accelerator_persistent_bytes for used in self.memory), default=0)
-
     def bytes_in_use(self) -> dict[int, int]:
         """Return the bytes that the allocator had in use, by time."""
         return {used.memory_micros: used.allocator_bytes_in_use for used in self.memory}

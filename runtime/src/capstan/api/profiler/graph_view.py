@@ -20,7 +20,7 @@ def show(nodes: Mapping[str, Node], options: Options) -> Shown:
 
 
 def _tree(nodes: Mapping[str, Node]) -> Shown:
-    """Return a root above the nodes that are no inputs. Each node is above its inputs."""
+    """Return a root above the nodes that are not inputs. Each node is above its inputs."""
     shown = {name: Shown(nodes[name], nodes[name].input_shapes(nodes)) for name in sorted(nodes)}
     inputs = set()
     for each in shown.values():

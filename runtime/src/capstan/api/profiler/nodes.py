@@ -16,7 +16,7 @@ _SYCL = re.compile(r"device:sycl:\d+")
 
 @dataclass(slots=True, eq=False)
 class Node:
-    """A node. `id` is -1 for the scopes and roots of views, which are no nodes of the graph."""
+    """A node. `id` is -1 for the scopes and roots of views, which are not nodes of the graph."""
 
     name: str
     op: str

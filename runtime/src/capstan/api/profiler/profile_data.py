@@ -66,7 +66,10 @@ class ProfileData:
         self.misses_streams |= bool(accelerated) and not any(map(is_stream, accelerated))
 
     def _node(self, name: str) -> Node | None:
-        """Return the node of an entry of a trace. An entry that is no node of the graph is one."""
+        """Return the node of an entry of a trace, or None for an entry such as a copy of memory.
+
+        An entry that the graph lacks gets a node of its own.
+        """
         if name in self.nodes:
             self._covered.add(name)
         elif name in _NOT_NODES or "MEMCPY" in name:

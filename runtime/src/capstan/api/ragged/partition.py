@@ -272,7 +272,8 @@ def segment_ids_to_row_splits(
     `out_type`, by default that of the tensors among the arguments, or int64.
 
     Raises:
-        TypeError, ValueError: `segment_ids` is no vector of integers, or `num_segments` no scalar.
+        TypeError, ValueError: `segment_ids` is not a vector of integers, or `num_segments` is not a
+            scalar.
     """
     tensors = [part for part in (segment_ids, num_segments) if isinstance(part, graphs.Tensor)]
     kind = tensors[0].dtype.base_dtype if tensors else dtypes.int64
@@ -296,7 +297,7 @@ def as_int(value: Any, name: str, dtype: dtypes.DType) -> Any:
     """Return integers as a tensor of `dtype`.
 
     Raises:
-        TypeError: the elements are no integers.
+        TypeError: the elements are not integers.
     """
     tensor = convert.convert_to_tensor(value, name=name, preferred_dtype=dtype)
     if not tensor.dtype.is_integer:

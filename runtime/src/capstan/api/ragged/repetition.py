@@ -46,7 +46,7 @@ def get_positive_axis(axis: Any, ndims: int | None) -> int:
     """Return the number of an axis that may be counted from the end.
 
     Raises:
-        TypeError: `axis` is no int.
+        TypeError: `axis` is not an int.
         ValueError: there is no such axis, or `axis` is negative and the rank is unknown.
     """
     if not isinstance(axis, int):

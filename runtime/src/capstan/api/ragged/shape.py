@@ -262,7 +262,7 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> RaggedTensorDynamicSh
     """Return the shape to which two shapes broadcast together.
 
     Raises:
-        TypeError: an argument is no RaggedTensorDynamicShape.
+        TypeError: an argument is not a RaggedTensorDynamicShape.
         ValueError: a rank is unknown.
     """
     for name, shape in (("shape_x", shape_x), ("shape_y", shape_y)):

@@ -21,7 +21,7 @@ def item(ragged: Any, key: Any) -> Any:
     of a ragged axis need not have such an element.
 
     Raises:
-        TypeError: the bounds of a slice are no integers.
+        TypeError: the bounds of a slice are not integers.
         ValueError: an integer selects from a ragged axis.
         IndexError: there are more indices than axes.
     """

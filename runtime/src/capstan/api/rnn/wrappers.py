@@ -14,7 +14,7 @@ class MultiRNNCell(cells.RNNCell):
     """Cells in sequence: each takes the outputs of the previous cell.
 
     Raises:
-        ValueError: there are no cells, or the states are no tuples and a cell has a tuple.
+        ValueError: there are no cells, or the states are not tuples and a cell has a tuple.
     """
 
     def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:

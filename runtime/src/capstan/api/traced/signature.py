@@ -19,7 +19,7 @@ class FunctionSpec:
         """Read the parameters of `function`.
 
         Raises:
-            TypeError: `input_signature` is neither a list nor a tuple, or has a leaf that is no
+            TypeError: `input_signature` is neither a list nor a tuple, or has a leaf that is not a
                 TensorSpec.
             ValueError: there is an `input_signature`, and the function has keyword-only arguments.
         """

@@ -1,23 +1,20 @@
 """The Cauchy distribution (contrib/distributions/python/ops/cauchy.py)."""
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from capstan.api import check_ops, random_ops
-from capstan.api.distributions import FULLY_REPARAMETERIZED, checks, families
-from capstan.api.scoped import scoped
+from capstan.api import random_ops
+from capstan.api.distributions import location_scale
 from capstan.framework.raw import raw
 
 
-class Cauchy(families.OfNumbers):
+class Cauchy(location_scale.LocationScale):
     """The distribution of `loc + scale * tan(pi * (U - 0.5))`, where U is uniform in [0, 1).
 
     It has no mean: a mean of samples is not nearer to `loc` than one sample.
     """
-
-    _shaped: ClassVar[tuple[str, ...]] = ("loc", "scale")
 
     def __init__(
         self,
@@ -34,32 +31,12 @@ class Cauchy(families.OfNumbers):
         Raises:
             ValueError: the dtypes are different, or not floating-point.
         """
-        parameters = dict(locals())
-        with scoped(None, name, (loc, scale)) as scope:
-            asserted = [check_ops.assert_positive(scale)] if validate_args else []
-            self._loc, self._scale = checks.floats(asserted, loc=loc, scale=scale)
-        super().__init__(
-            self._scale.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self._loc, self._scale],
-            scope,
-        )
-
-    @property
-    def loc(self) -> Any:
-        """The centre of the distribution."""
-        return self._loc
+        super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
     @property
     def scale(self) -> Any:
         """The distance from the centre of the points where the density is half the largest."""
         return self._scale
-
-    def _standard(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         drawn = random_ops.random_uniform(self._drawn_shape(n), 0.0, 1.0, self.dtype, seed)

@@ -1,17 +1,15 @@
 """The inverse gamma distribution (contrib/distributions/python/ops/inverse_gamma.py)."""
 
-from typing import Any, ClassVar
+from typing import Any
 
-from capstan.api import check_ops, check_types, control_flow_ops, random_ops
-from capstan.api.distributions import NOT_REPARAMETERIZED, checks, families
+from capstan.api import random_ops
+from capstan.api.distributions import NOT_REPARAMETERIZED, checks, concentration_rate
 from capstan.api.scoped import scoped
 from capstan.framework.raw import raw
 
 
-class InverseGamma(families.OfNumbers):
+class InverseGamma(concentration_rate.ConcentrationRate):
     """The distribution of 1 / X, where X has a gamma distribution."""
-
-    _shaped: ClassVar[tuple[str, ...]] = ("concentration", "rate")
 
     def __init__(
         self,
@@ -28,41 +26,15 @@ class InverseGamma(families.OfNumbers):
         Raises:
             ValueError: the dtypes are different, or not floating-point.
         """
-        parameters = dict(locals())
-        with scoped(None, name, (concentration, rate)) as scope:
-            asserted = (
-                [check_ops.assert_positive(concentration), check_ops.assert_positive(rate)]
-                if validate_args
-                else []
-            )
-            self._concentration, self._rate = checks.floats(
-                asserted, concentration=concentration, rate=rate
-            )
         super().__init__(
-            self._concentration.dtype,
+            concentration,
+            rate,
             NOT_REPARAMETERIZED,
             validate_args,
             allow_nan_stats,
-            parameters,
-            [self._concentration, self._rate],
-            scope,
+            name,
+            dict(locals()),
         )
-
-    @property
-    def concentration(self) -> Any:
-        """The concentration of the gamma distribution."""
-        return self._concentration
-
-    @property
-    def rate(self) -> Any:
-        """The rate of the gamma distribution: the scale of this one."""
-        return self._rate
-
-    def _checked(self, x: Any) -> Any:
-        check_types.assert_same_float_dtype([x], self.dtype)
-        if not self.validate_args:
-            return x
-        return control_flow_ops.with_dependencies([check_ops.assert_positive(x)], x)
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         drawn = random_ops.random_gamma([n], self.concentration, self.rate, self.dtype, seed)

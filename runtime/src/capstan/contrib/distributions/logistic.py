@@ -1,20 +1,17 @@
 """The logistic distribution (contrib/distributions/python/ops/logistic.py)."""
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from capstan.api import check_ops, random_ops
-from capstan.api.distributions import FULLY_REPARAMETERIZED, checks, families
-from capstan.api.scoped import scoped
+from capstan.api import random_ops
+from capstan.api.distributions import location_scale
 from capstan.framework.raw import raw
 
 
-class Logistic(families.OfNumbers):
+class Logistic(location_scale.LocationScale):
     """The distribution whose distribution function is sigmoid((x - loc) / scale)."""
-
-    _shaped: ClassVar[tuple[str, ...]] = ("loc", "scale")
 
     def __init__(
         self,
@@ -31,32 +28,7 @@ class Logistic(families.OfNumbers):
         Raises:
             ValueError: the dtypes are different, or not floating-point.
         """
-        parameters = dict(locals())
-        with scoped(None, name, (loc, scale)) as scope:
-            asserted = [check_ops.assert_positive(scale)] if validate_args else []
-            self._loc, self._scale = checks.floats(asserted, loc=loc, scale=scale)
-        super().__init__(
-            self._scale.dtype,
-            FULLY_REPARAMETERIZED,
-            validate_args,
-            allow_nan_stats,
-            parameters,
-            [self._loc, self._scale],
-            scope,
-        )
-
-    @property
-    def loc(self) -> Any:
-        """The centre of the distribution."""
-        return self._loc
-
-    @property
-    def scale(self) -> Any:
-        """The scale of the distribution."""
-        return self._scale
-
-    def _standard(self, x: Any) -> Any:
-        return (x - self.loc) / self.scale
+        super().__init__(loc, scale, validate_args, allow_nan_stats, name, dict(locals()))
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Any:
         # A uniform number of 0 would give infinity.

@@ -15,7 +15,7 @@ def get_graph_from_inputs(op_input_list: Sequence[Any], graph: Any = None) -> gr
     """Return `graph`, or the graph of the inputs, or the default graph.
 
     Raises:
-        TypeError: `op_input_list` is no list, or `graph` is no Graph.
+        TypeError: `op_input_list` is not a list, or `graph` is not a Graph.
         ValueError: the inputs belong to different graphs, or not to `graph`.
     """
     if not isinstance(op_input_list, list | tuple):
@@ -40,7 +40,7 @@ def get_placeholders(graph: graphs.Graph) -> list[graphs.Tensor]:
     """Return the placeholders of a graph in the order of their creation.
 
     Raises:
-        TypeError: `graph` is no Graph.
+        TypeError: `graph` is not a Graph.
     """
     if not isinstance(graph, graphs.Graph):
         raise TypeError(f"Input graph needs to be a Graph: {graph}")

@@ -75,7 +75,7 @@ def with_shape(expected_shape: Any, tensor: Any) -> Any:
     A tensor with one element becomes a scalar if a scalar is expected.
 
     Raises:
-        ValueError: the static shape does not fit, `expected_shape` is no vector of int32, or
+        ValueError: the static shape does not fit, `expected_shape` is not a vector of int32, or
             `tensor` is a SparseTensor.
     A step raises InvalidArgumentError if the shape does not fit.
     """
@@ -139,7 +139,7 @@ def assert_scalar_int(tensor: Any, name: str | None = None) -> Any:
     """Return `tensor`, which must be an integer scalar.
 
     Raises:
-        ValueError: its type is no integer, or its static shape is another one.
+        ValueError: its type is not an integer, or its static shape is another one.
     """
     with scoped(name, "assert_scalar_int", (tensor,)) as scope:
         tensor = convert.convert_to_tensor(tensor)

@@ -10,7 +10,7 @@ class ControlOutputs:
     """The operations that have an operation as a control input, for each operation of a graph."""
 
     def __init__(self, graph: graphs.Graph) -> None:
-        """Look at all operations. Raise TypeError if `graph` is no graph."""
+        """Look at all operations. Raise TypeError if `graph` is not a graph."""
         if not isinstance(graph, graphs.Graph):
             raise TypeError(f"Expected a tf.Graph, got: {type(graph)}")
         self._graph = graph

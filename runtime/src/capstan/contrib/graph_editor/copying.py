@@ -35,7 +35,7 @@ class Transformer:
     collections. `transform_external_input_handler(info, t)` returns what the copies read in place
     of an input of the view, by default a placeholder.
     `transform_external_hidden_input_handler(info, t)` does so for a tensor that the operations read
-    but that is no input of the view, by default the tensor itself.
+    but that is not an input of the view, by default the tensor itself.
     `transform_original_op_handler` is for TensorFlow's attribute `_original_op`, if an operation
     has it.
     """
@@ -62,7 +62,7 @@ class Transformer:
         exists, unless `reuse_dst_scope`. Return the view of the copies, and a TransformerInfo.
 
         Raises:
-            TypeError: `dst_graph` is no graph.
+            TypeError: `dst_graph` is not a graph.
             ValueError: a name is not in `src_scope`.
         """
         view = subgraph.make_view(sgv)
@@ -225,7 +225,7 @@ def graph_replace(
     as a whole. A target that depends on no key is returned itself.
 
     Raises:
-        TypeError: a target or a key is no tensor.
+        TypeError: a target or a key is not a tensor.
         ValueError: no target depends on a key.
     """
     targets = trees.flatten_tree(target_ts)

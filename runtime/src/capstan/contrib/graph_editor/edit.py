@@ -28,7 +28,7 @@ def detach_control_outputs(sgv: Any, control_outputs: Any) -> None:
     """Make no operation outside wait for an operation of the view by a control input.
 
     Raises:
-        TypeError: `control_outputs` is no ControlOutputs.
+        TypeError: `control_outputs` is not a ControlOutputs.
     """
     if not isinstance(control_outputs, controls.ControlOutputs):
         raise TypeError(f"Expected a util.ControlOutputs, got: {type(control_outputs)}")

@@ -74,7 +74,7 @@ def get_unique_graph(tops: Any, check_types: Any = None, none_if_empty: bool = F
     graph of an empty list is None.
 
     Raises:
-        TypeError: `tops` is no list, or an element has another type.
+        TypeError: `tops` is not a list, or an element has another type.
         ValueError: the elements belong to different graphs, or the list is empty.
     """
     if isinstance(tops, graphs.Graph):
@@ -103,8 +103,8 @@ def make_list_of_op(
     """Return the operations of `ops`: a list of operations, one operation, or a graph.
 
     Raises:
-        TypeError: an element is no operation, and no tensor that `ignore_ts` allows. Or `ops` is a
-            graph, and `allow_graph` is false.
+        TypeError: an element is neither an operation, nor a tensor that `ignore_ts` allows. Or
+            `ops` is a graph, and `allow_graph` is false.
         ValueError: the elements belong to different graphs. This is checked if `check_graph`.
     """
     if isinstance(ops, graphs.Graph):
@@ -121,8 +121,8 @@ def make_list_of_t(
     """Return the tensors of `ts`: a list of tensors, one tensor, or a graph.
 
     Raises:
-        TypeError: an element is no tensor, and no operation that `ignore_ops` allows. Or `ts` is a
-            graph, and `allow_graph` is false.
+        TypeError: an element is neither a tensor, nor an operation that `ignore_ops` allows. Or
+            `ts` is a graph, and `allow_graph` is false.
         ValueError: the elements belong to different graphs. This is checked if `check_graph`.
     """
     if isinstance(ts, graphs.Graph):
@@ -142,18 +142,18 @@ def _listed(given: Any, types: Any, kind: type) -> list[Any]:
 
 
 def get_tensors(graph: Any) -> list[Any]:
-    """Return all tensors of a graph. Raise TypeError if `graph` is no graph."""
+    """Return all tensors of a graph. Raise TypeError if `graph` is not a graph."""
     if not isinstance(graph, graphs.Graph):
         raise TypeError(f"Expected a graph, got: {type(graph)}")
     return [tensor for op in graph.get_operations() for tensor in op.outputs]
 
 
 def get_generating_ops(ts: Any) -> list[Any]:
-    """Return the operation of each tensor. Raise TypeError if an element is no tensor."""
+    """Return the operation of each tensor. Raise TypeError if an element is not a tensor."""
     return [tensor.op for tensor in make_list_of_t(ts, allow_graph=False)]
 
 
 def get_consuming_ops(ts: Any) -> list[Any]:
-    """Return the operations that read the tensors. Raise TypeError if an element is no tensor."""
+    """Return the operations that read tensors. Raise TypeError if an element is not a tensor."""
     tensors = make_list_of_t(ts, allow_graph=False)
     return list(dict.fromkeys(op for tensor in tensors for op in tensor.consumers()))

@@ -91,7 +91,7 @@ def check_cios(
     `control_ios` is a ControlOutputs and stands for both.
 
     Raises:
-        TypeError: an argument is no ControlOutputs.
+        TypeError: an argument is not a ControlOutputs.
         ValueError: there are both `control_outputs` and `control_ios`.
     """
     if control_ios is not None:
@@ -157,7 +157,7 @@ def select_ops(
     operations for which `positive_filter` is true are returned.
 
     Raises:
-        TypeError: `graph` is no graph, or an argument is something else.
+        TypeError: `graph` is not a graph, or an argument is something else.
         ValueError: there is an expression but no graph.
     """
     return _selected(
@@ -181,7 +181,7 @@ def select_ts(
     tensors for which `positive_filter` is true are returned.
 
     Raises:
-        TypeError: `graph` is no graph, or an argument is something else.
+        TypeError: `graph` is not a graph, or an argument is something else.
         ValueError: there is an expression but no graph.
     """
     return _selected(

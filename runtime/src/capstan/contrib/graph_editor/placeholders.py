@@ -37,7 +37,7 @@ def placeholder_name(t: Any = None, scope: str | None = None, prefix: str = _PRE
     The name begins with `scope`, by default that of `t`, and with `prefix`.
 
     Raises:
-        TypeError: `t` is no tensor.
+        TypeError: `t` is not a tensor.
     """
     if t is None:
         return scope_finalize(scope or "") + prefix
@@ -56,7 +56,7 @@ def make_placeholder_from_tensor(t: Any, scope: str | None = None, prefix: str =
     Its name is `placeholder_name(t, scope, prefix)`, in the current name scope.
 
     Raises:
-        TypeError: `t` is no tensor.
+        TypeError: `t` is not a tensor.
     """
     name = placeholder_name(t, scope, prefix)
     return creation_ops.placeholder(t.dtype.base_dtype, t.get_shape(), name)

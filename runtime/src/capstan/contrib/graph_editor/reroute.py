@@ -30,7 +30,7 @@ def swap_ts(ts0: Any, ts1: Any, can_modify: Any = None, cannot_modify: Any = Non
     the number of changed inputs.
 
     Raises:
-        TypeError: an argument is no list of tensors or of operations.
+        TypeError: an argument is not a list of tensors or of operations.
         ValueError: two tensors have different types or static shapes.
     """
     return _reroute_ts(ts0, ts1, _Mode.SWAP, can_modify, cannot_modify)
@@ -78,7 +78,7 @@ def remove_control_inputs(op: Any, cops: Any) -> None:
     """Make `op` no longer wait for the operations `cops`.
 
     Raises:
-        TypeError: `op` is no operation, or `cops` is no list of operations.
+        TypeError: `op` is not an operation, or `cops` is not a list of operations.
         ValueError: `op` does not wait for one of them.
     """
     for cop in (listed := _control_inputs(op, cops)):
@@ -95,7 +95,7 @@ def add_control_inputs(op: Any, cops: Any) -> None:
     """Make `op` wait for the operations `cops`.
 
     Raises:
-        TypeError: `op` is no operation, or `cops` is no list of operations.
+        TypeError: `op` is not an operation, or `cops` is not a list of operations.
         ValueError: `op` waits for one of them already.
     """
     for cop in (listed := _control_inputs(op, cops)):

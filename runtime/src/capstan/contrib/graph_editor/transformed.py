@@ -26,7 +26,7 @@ class TransformerInfo:
         For an element without a copy, return `missing_fn(element)`, by default None.
 
         Raises:
-            TypeError: a leaf of the tree is no operation or tensor.
+            TypeError: a leaf of the tree is not an operation or tensor.
         """
 
         def find(element: Any) -> Any:
@@ -40,10 +40,10 @@ class TransformerInfo:
     def original(self, transformed: Any, missing_fn: Callable[[Any], Any] | None = None) -> Any:
         """Return the original of a copy, or a tree of originals for a tree.
 
-        For an element that is no copy, return `missing_fn(element)`, by default None.
+        For an element that is not a copy, return `missing_fn(element)`, by default None.
 
         Raises:
-            TypeError: a leaf of the tree is no operation or tensor.
+            TypeError: a leaf of the tree is not an operation or tensor.
         """
 
         def find(element: Any) -> Any:

@@ -25,7 +25,7 @@ def flatten_tree(tree: Any, leaves: list[Any] | None = None) -> list[Any]:
 def transform_tree(tree: Any, fn: Callable[[Any], Any], iterable_type: Any = tuple) -> Any:
     """Return a tree of the same structure with `fn(leaf)` for each leaf.
 
-    A part that is no dictionary, tuple or sequence becomes an `iterable_type`.
+    A part that is not a dictionary, tuple or sequence becomes an `iterable_type`.
     """
     if _is_leaf(tree):
         return fn(tree)
@@ -51,7 +51,7 @@ def find_corresponding_elem(
 
     Raises:
         KeyError: `dst_graph` has no such operation or tensor.
-        TypeError: `target` is no operation or tensor.
+        TypeError: `target` is not an operation or tensor.
         ValueError: `target` is not in `src_scope`.
     """
     if not isinstance(target, graphs.Tensor | graphs.Operation):

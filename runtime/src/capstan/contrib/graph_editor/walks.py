@@ -30,7 +30,7 @@ def get_within_boundary_ops(
     If `inclusive`, the operations of the boundary that were met are included.
 
     Raises:
-        TypeError: an argument is no list of operations.
+        TypeError: an argument is not a list of operations.
         ValueError: a seed belongs to the boundary.
     """
     cios = filters.check_cios(control_inputs, control_outputs, control_ios)
@@ -60,7 +60,7 @@ def get_forward_walk_ops(
     tensors `stop_at_ts`. It follows control inputs if there is a ControlOutputs.
 
     Raises:
-        TypeError: an argument is no list of operations or of tensors.
+        TypeError: an argument is not a list of operations or of tensors.
     """
     _, control_outputs = filters.check_cios(False, control_outputs)
     stops = set(elements.make_list_of_t(stop_at_ts))
@@ -91,7 +91,7 @@ def get_backward_walk_ops(
     tensors `stop_at_ts`. It follows control inputs if `control_inputs`.
 
     Raises:
-        TypeError: an argument is no list of operations or of tensors.
+        TypeError: an argument is not a list of operations or of tensors.
     """
     stops = set(elements.make_list_of_t(stop_at_ts))
 

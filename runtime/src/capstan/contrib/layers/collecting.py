@@ -36,7 +36,7 @@ def collections_for(variables_collections: Any, name: str) -> list[str]:
 
 
 def collect_variables(variables_collections: Any, **named: Any) -> None:
-    """Add the variables of a layer to the collections of their names. None is no variable."""
+    """Add the variables of a layer to the collections of their names. None is not a variable."""
     graph = graphs.get_default_graph()
     for name, variable in named.items():
         if variable is None:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from capstan.api import init_ops, nn, scope_block
 from capstan.api.layers import convolutional, plain_arguments, separable, volumes
 from capstan.contrib.framework import argument_scopes, variables
-from capstan.contrib.layers import collecting
+from capstan.contrib.layers import collecting, weighted
 from capstan.contrib.layers.initializers import XAVIER
 from capstan.framework import convert
 
@@ -29,12 +29,6 @@ def _axis_format(data_format: str | None) -> str:
     if data_format not in _LAYOUTS:
         raise ValueError(f"Invalid data_format: {data_format!r}")
     return "channels_first" if (data_format or "").startswith("NC") else "channels_last"
-
-
-def _made(layer: Any, scope: Any, inputs: Any, reuse: Any, **arguments: Any) -> Any:
-    """Return a layer in the scope of a function."""
-    dtype = inputs.dtype.base_dtype
-    return layer(name=scope.name, dtype=dtype, _scope=scope, _reuse=reuse, **arguments)
 
 
 @argument_scopes.add_arg_scope
@@ -77,19 +71,12 @@ def convolution(
             raise ValueError(f"Convolution expects input with rank {conv_dims + 2}, got {rank}")
         if rank not in _CLASSES:
             raise ValueError(f"Convolution not supported for input with rank {rank}")
-        layer = _made(
-            _CLASSES[rank], block, inputs, reuse, filters=num_outputs, kernel_size=kernel_size,
-            strides=stride, padding=padding, data_format=layout, dilation_rate=rate,
-            use_bias=not normalizer_fn and biases_initializer is not None,
-            kernel_initializer=weights_initializer, bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer, bias_regularizer=biases_regularizer,
-            trainable=trainable,
-        )  # fmt: skip
-        outputs = layer.apply(inputs)
-        collecting.collect_variables(variables_collections, weights=layer.kernel, biases=layer.bias)
-        return collecting.finished(
-            outputs, activation_fn, outputs_collections, block.name, normalizer_fn,
-            normalizer_params,
+        return weighted.applied(
+            _CLASSES[rank], block, inputs, reuse, activation_fn, normalizer_fn,
+            normalizer_params, weights_initializer, weights_regularizer, biases_initializer,
+            biases_regularizer, variables_collections, outputs_collections, trainable,
+            filters=num_outputs, kernel_size=kernel_size, strides=stride, padding=padding,
+            data_format=layout, dilation_rate=rate,
         )  # fmt: skip
 
 
@@ -194,20 +181,12 @@ def _transposed(
         scope, default_scope, [inputs], reuse=reuse, custom_getter=_NAMES
     ) as block:
         inputs = convert.convert_to_tensor(inputs)
-        layer = _made(
-            kind, block, inputs, reuse, filters=num_outputs,
-            kernel_size=kernel_size, strides=stride, padding=padding,
+        return weighted.applied(
+            kind, block, inputs, reuse, activation_fn, normalizer_fn,
+            normalizer_params, weights_initializer, weights_regularizer, biases_initializer,
+            biases_regularizer, variables_collections, outputs_collections, trainable,
+            filters=num_outputs, kernel_size=kernel_size, strides=stride, padding=padding,
             data_format=_axis_format(data_format),
-            use_bias=not normalizer_fn and biases_initializer is not None,
-            kernel_initializer=weights_initializer, bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer, bias_regularizer=biases_regularizer,
-            trainable=trainable,
-        )  # fmt: skip
-        outputs = layer.apply(inputs)
-        collecting.collect_variables(variables_collections, weights=layer.kernel, biases=layer.bias)
-        return collecting.finished(
-            outputs, activation_fn, outputs_collections, block.name, normalizer_fn,
-            normalizer_params,
         )  # fmt: skip
 
 
@@ -251,9 +230,10 @@ def separable_convolution2d(
                 weights_initializer, weights_regularizer, variables_collections, trainable,
             )  # fmt: skip
         else:
-            layer = _made(
-                separable.SeparableConv2D, block, inputs, reuse, filters=num_outputs,
-                kernel_size=kernel_size, strides=stride, padding=padding, data_format=layout,
+            layer = separable.SeparableConv2D(
+                filters=num_outputs, kernel_size=kernel_size, strides=stride, padding=padding,
+                data_format=layout, name=block.name, dtype=inputs.dtype.base_dtype, _scope=block,
+                _reuse=reuse,
                 dilation_rate=rate, depth_multiplier=depth_multiplier,
                 use_bias=not normalizer_fn and biases_initializer is not None,
                 depthwise_initializer=weights_initializer,

@@ -8,13 +8,11 @@ from capstan.api import array_ops, creation_ops, init_ops, math_ops, nn, scope_b
 from capstan.api.layers import core
 from capstan.api.scoped import scoped
 from capstan.contrib.framework import argument_scopes, variables
-from capstan.contrib.layers import collecting
+from capstan.contrib.layers import collecting, weighted
 from capstan.contrib.layers.initializers import XAVIER
 from capstan.core import dtypes
 from capstan.framework import convert
 from capstan.framework.raw import raw
-
-_NAMES = collecting.renaming(kernel="weights", bias="biases")
 
 
 @argument_scopes.add_arg_scope
@@ -39,7 +37,7 @@ def fully_connected(
     With `normalizer_fn`, such as `batch_norm`, there are no biases.
 
     Raises:
-        ValueError: `num_outputs` is no integer.
+        ValueError: `num_outputs` is not an integer.
     """
     try:
         units = num_outputs.__index__()
@@ -48,21 +46,14 @@ def fully_connected(
             f"num_outputs type should be int, got {type(num_outputs).__name__}."
         ) from None
     with scope_block.variable_scope(
-        scope, "fully_connected", [inputs], reuse=reuse, custom_getter=_NAMES
+        scope, "fully_connected", [inputs], reuse=reuse, custom_getter=weighted.NAMES
     ) as block:
         inputs = convert.convert_to_tensor(inputs)
-        layer = core.Dense(
-            units, use_bias=not normalizer_fn and biases_initializer is not None,
-            kernel_initializer=weights_initializer, bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer, bias_regularizer=biases_regularizer,
-            trainable=trainable, name=block.name, dtype=inputs.dtype.base_dtype, _scope=block,
-            _reuse=reuse,
-        )  # fmt: skip
-        outputs = layer.apply(inputs)
-        collecting.collect_variables(variables_collections, weights=layer.kernel, biases=layer.bias)
-        return collecting.finished(
-            outputs, activation_fn, outputs_collections, block.name, normalizer_fn,
-            normalizer_params,
+        return weighted.applied(
+            core.Dense, block, inputs, reuse, activation_fn, normalizer_fn,
+            normalizer_params, weights_initializer, weights_regularizer, biases_initializer,
+            biases_regularizer, variables_collections, outputs_collections, trainable,
+            units=units,
         )  # fmt: skip
 
 

@@ -53,8 +53,8 @@ def bow_encoder(
 ) -> Any:
     """Return the mean of the embeddings of the ids of each example.
 
-    `ids` is a SparseTensor, or a matrix. With `sparse_lookup`, a zero in the matrix is no id, and
-    an example without ids gets the embedding of id 0.
+    `ids` is a SparseTensor, or a matrix. With `sparse_lookup`, a zero in the matrix is not an id,
+    and an example without ids gets the embedding of id 0.
 
     Raises:
         TypeError: `ids` is sparse, and `sparse_lookup` is false.

@@ -27,7 +27,7 @@ def variance_scaling_initializer(
     """Return an initializer of values whose variance is `factor` divided by the fan.
 
     Raises:
-        TypeError: `dtype` is no floating-point type, or `mode` is unknown.
+        TypeError: `dtype` is not a floating-point type, or `mode` is unknown.
     """
     if not dtypes.as_dtype(dtype).is_floating:
         raise TypeError("Cannot create initializer for non-floating point type.")

@@ -118,7 +118,7 @@ def n_positive_integers(n: Any, value: Any) -> tuple[int, ...]:
     """Return `n` integers above 0: those of a sequence, or one number `n` times.
 
     Raises:
-        TypeError: `n` is no number.
+        TypeError: `n` is not a number.
         ValueError: `n` or another number is not positive, or the sequence has another length.
     """
     count = int(n)

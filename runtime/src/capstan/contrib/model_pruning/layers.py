@@ -8,12 +8,10 @@ from capstan.api import init_ops, nn, scope_block
 from capstan.api.layers import convolutional, core
 from capstan.api.rnn import cells
 from capstan.contrib.framework import argument_scopes
-from capstan.contrib.layers import collecting
+from capstan.contrib.layers import weighted
 from capstan.contrib.layers.initializers import XAVIER
 from capstan.contrib.model_pruning import masks
 from capstan.framework import convert
-
-_NAMES = collecting.renaming(kernel="weights", bias="biases")
 
 
 def _masked(layer: Any, weights: Any) -> Any:
@@ -69,27 +67,20 @@ def masked_convolution(
     if data_format not in (None, "NHWC", "NCHW"):
         raise ValueError(f"Unsupported data format: {data_format!r}. Use NHWC or NCHW")
     with scope_block.variable_scope(
-        scope, "Conv", [inputs], reuse=reuse, custom_getter=_NAMES
+        scope, "Conv", [inputs], reuse=reuse, custom_getter=weighted.NAMES
     ) as block:
         inputs = convert.convert_to_tensor(inputs)
         if inputs.shape.ndims != 4:
             raise ValueError(
                 f"Sparse Convolution not supported for input with rank {inputs.shape.ndims}"
             )
-        layer = _MaskedConv2D(
-            filters=num_outputs, kernel_size=kernel_size, strides=stride, padding=padding,
+        return weighted.applied(
+            _MaskedConv2D, block, inputs, reuse, activation_fn, normalizer_fn,
+            normalizer_params, weights_initializer, weights_regularizer, biases_initializer,
+            biases_regularizer, variables_collections, outputs_collections, trainable,
+            "weight", filters=num_outputs, kernel_size=kernel_size, strides=stride, padding=padding,
             data_format="channels_first" if data_format == "NCHW" else "channels_last",
-            dilation_rate=rate, use_bias=not normalizer_fn and biases_initializer is not None,
-            kernel_initializer=weights_initializer, bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer, bias_regularizer=biases_regularizer,
-            trainable=trainable, name=block.name, dtype=inputs.dtype.base_dtype, _scope=block,
-            _reuse=reuse,
-        )  # fmt: skip
-        outputs = layer.apply(inputs)
-        collecting.collect_variables(variables_collections, weights=layer.weight, biases=layer.bias)
-        return collecting.finished(
-            outputs, activation_fn, outputs_collections, block.name, normalizer_fn,
-            normalizer_params,
+            dilation_rate=rate,
         )  # fmt: skip
 
 
@@ -118,28 +109,21 @@ def masked_fully_connected(
     With `normalizer_fn`, such as `batch_norm`, there are no biases.
 
     Raises:
-        ValueError: `num_outputs` is no integer.
+        ValueError: `num_outputs` is not an integer.
     """
     if not isinstance(num_outputs, int):
         raise ValueError(  # noqa: TRY004 - TensorFlow's kind of error
             f"num_outputs should be int or long, got {num_outputs}."
         )
     with scope_block.variable_scope(
-        scope, "fully_connected", [inputs], reuse=reuse, custom_getter=_NAMES
+        scope, "fully_connected", [inputs], reuse=reuse, custom_getter=weighted.NAMES
     ) as block:
         inputs = convert.convert_to_tensor(inputs)
-        layer = _MaskedDense(
-            num_outputs, use_bias=not normalizer_fn and biases_initializer is not None,
-            kernel_initializer=weights_initializer, bias_initializer=biases_initializer,
-            kernel_regularizer=weights_regularizer, bias_regularizer=biases_regularizer,
-            trainable=trainable, name=block.name, dtype=inputs.dtype.base_dtype, _scope=block,
-            _reuse=reuse,
-        )  # fmt: skip
-        outputs = layer.apply(inputs)
-        collecting.collect_variables(variables_collections, weights=layer.weight, biases=layer.bias)
-        return collecting.finished(
-            outputs, activation_fn, outputs_collections, block.name, normalizer_fn,
-            normalizer_params,
+        return weighted.applied(
+            _MaskedDense, block, inputs, reuse, activation_fn, normalizer_fn,
+            normalizer_params, weights_initializer, weights_regularizer, biases_initializer,
+            biases_regularizer, variables_collections, outputs_collections, trainable,
+            "weight", units=num_outputs,
         )  # fmt: skip
 
 

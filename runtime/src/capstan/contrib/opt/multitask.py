@@ -24,7 +24,7 @@ class MultitaskOptimizerWrapper:
         """Change the methods of `opt` that apply gradients.
 
         Raises:
-            TypeError: `opt` is no Optimizer.
+            TypeError: `opt` is not an Optimizer.
         """
         if not isinstance(opt, optimizer.Optimizer):
             raise TypeError("Supplied optimizer must be an instance of tf.train.Optimizer")

@@ -49,7 +49,7 @@ class _BaseAttentionMechanism(AttentionMechanism):
     default -inf. A length that is not positive makes a step raise InvalidArgumentError.
 
     Raises:
-        TypeError: a layer is no Layer, or `probability_fn` is not callable.
+        TypeError: a layer is not a Layer, or `probability_fn` is not callable.
         ValueError: the inner sizes of the memory are unknown and `check_inner_dims_defined`.
     """
 

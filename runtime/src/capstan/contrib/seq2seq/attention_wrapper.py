@@ -57,7 +57,7 @@ class AttentionWrapper(cells.RNNCell):
     are those of the cell.
 
     Raises:
-        TypeError: a mechanism is no AttentionMechanism, or `cell_input_fn` is not callable.
+        TypeError: a mechanism is not an AttentionMechanism, or `cell_input_fn` is not callable.
         ValueError: both a layer and a size are given, or there are as many of them as mechanisms.
         InvalidArgumentError: the batch of a memory has another size than the initial state, the
             state of a step or the cell's outputs. If a size is unknown, the step raises the error.
@@ -163,7 +163,7 @@ class AttentionWrapper(cells.RNNCell):
         """Return the outputs and the new state of one time step.
 
         Raises:
-            TypeError: the state is no AttentionWrapperState.
+            TypeError: the state is not an AttentionWrapperState.
         """
         if not isinstance(state, AttentionWrapperState):
             raise TypeError(

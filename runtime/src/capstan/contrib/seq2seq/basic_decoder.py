@@ -18,7 +18,7 @@ class BasicDecoder(decoder.Decoder):
     """A decoder that calls a cell and an optional layer, with the inputs that a helper gives.
 
     Raises:
-        TypeError: `helper` is no Helper, or `output_layer` is no Layer.
+        TypeError: `helper` is not a Helper, or `output_layer` is not a Layer.
     """
 
     def __init__(

@@ -37,9 +37,9 @@ class BeamSearchDecoder(decoder.Decoder):
     shape [batch * beam, ...], the stacked elements in the order of the final beams.
 
     Raises:
-        TypeError: `cell` is no RNNCell, or `output_layer` is no Layer.
-        ValueError: the start tokens are no vector, the end token is no scalar, or a tensor of the
-            state does not have the shape [batch * beam, ...].
+        TypeError: `cell` is not an RNNCell, or `output_layer` is not a Layer.
+        ValueError: the start tokens are not a vector, the end token is not a scalar, or a tensor of
+            the state does not have the shape [batch * beam, ...].
     """
 
     def __init__(

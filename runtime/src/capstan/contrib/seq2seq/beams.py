@@ -21,7 +21,8 @@ def gather_tree(
     `step_ids` holds the ids that each step chose, and `parent_ids` the beams of the step before
     that they continue. Both have the shape of the result. `max_sequence_lengths`, a vector, is the
     number of steps of each example. The ids after the first `end_token` of a beam, and those of
-    later steps, are `end_token`. A step raises InvalidArgumentError for a parent that is no beam.
+    later steps, are `end_token`. A step raises InvalidArgumentError for a parent that is not a
+    beam.
     """
     return raw.GatherTree(step_ids, parent_ids, max_sequence_lengths, end_token, name=name)
 

@@ -79,8 +79,8 @@ def dynamic_decode(
     sequences. With `impute_finished`, a finished sequence emits zeros and keeps its state.
 
     Raises:
-        TypeError: `decoder` is no Decoder.
-        ValueError: `maximum_iterations` is no scalar, or the structure of a state changes.
+        TypeError: `decoder` is not a Decoder.
+        ValueError: `maximum_iterations` is not a scalar, or the structure of a state changes.
     """
     if not isinstance(decoder, Decoder):
         raise TypeError(f"Expected decoder to be type Decoder, but saw: {type(decoder)}")

@@ -64,7 +64,7 @@ def tokens(start_tokens: Any, end_token: Any) -> tuple[Any, Any]:
     """Return the start tokens as an int32 vector, and the end token as an int32 scalar.
 
     Raises:
-        ValueError: the start tokens are no vector, or the end token is no scalar.
+        ValueError: the start tokens are not a vector, or the end token is not a scalar.
     """
     starts = convert.convert_to_tensor(start_tokens, dtypes.int32, "start_tokens")
     if starts.shape.ndims != 1:
@@ -83,7 +83,7 @@ class TrainingHelper(Helper):
     """Gives the inputs that are known, of sequences with known lengths.
 
     Raises:
-        ValueError: the lengths are no vector.
+        ValueError: the lengths are not a vector.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class GreedyEmbeddingHelper(Helper):
     `embedding` is a table of vectors, or a function from ids to vectors.
 
     Raises:
-        ValueError: the start tokens are no vector, or the end token is no scalar.
+        ValueError: the start tokens are not a vector, or the end token is not a scalar.
     """
 
     def __init__(self, embedding: Any, start_tokens: Any, end_token: Any) -> None:

@@ -51,7 +51,7 @@ class ScheduledEmbeddingTrainingHelper(_Scheduled):
     inputs are used. `embedding` is a table of vectors, or a function from ids to vectors.
 
     Raises:
-        ValueError: the probability has more than one axis, or the lengths are no vector.
+        ValueError: the probability has more than one axis, or the lengths are not a vector.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class ScheduledOutputTrainingHelper(_Scheduled):
     `auxiliary_inputs` are known inputs that are joined to both.
 
     Raises:
-        ValueError: the probability has more than one axis, or the lengths are no vector.
+        ValueError: the probability has more than one axis, or the lengths are not a vector.
     """
 
     def __init__(

@@ -40,7 +40,7 @@ class TPUConfig(_Fields):
 
     Raises:
         ValueError: a number is not positive, `num_cores_per_replica` is not a power of 2 up to 128,
-            `iterations_per_loop` is no number or time, or `eval_training_input_configuration` is
+            `iterations_per_loop` is not a number or time, or `eval_training_input_configuration` is
             another value than PER_HOST_V1 and SLICED.
     """
 
@@ -124,7 +124,7 @@ class RunConfig(run_config.RunConfig):
         """Return a copy with other values of some settings, among them `tpu_config`.
 
         Raises:
-            ValueError: a name is no setting, or a value is out of range.
+            ValueError: a name is not a setting, or a value is out of range.
         """
         tpu_config = kwargs.pop("tpu_config", self._tpu_config)
         changed = super().replace(**kwargs)

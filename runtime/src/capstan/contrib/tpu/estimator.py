@@ -18,7 +18,7 @@ class TPUEstimator(estimator.Estimator):
     `export_saved_model_api_version` have no effect.
 
     Raises:
-        ValueError: `use_tpu` is true, `embedding_config_spec` is given, `config` is no RunConfig
+        ValueError: `use_tpu` is true, `embedding_config_spec` is given, `config` is not a RunConfig
             of `tf.contrib.tpu`, `params` has the key `batch_size`, or an argument of Estimator is
             wrong.
     """

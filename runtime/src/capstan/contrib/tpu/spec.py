@@ -30,8 +30,8 @@ class TPUEstimatorSpec(_Fields):
     returns. `scaffold_fn()` returns the Scaffold. The other fields are those of EstimatorSpec.
 
     Raises:
-        TypeError: a hook is no SessionRunHook.
-        ValueError: `eval_metrics` or `host_call` is no such pair.
+        TypeError: a hook is not a SessionRunHook.
+        ValueError: `eval_metrics` or `host_call` is not such a pair.
     """
 
     __slots__ = ()

@@ -77,7 +77,7 @@ class MultiClassHead(ClassificationHead):
 
     Raises:
         ValueError: there are fewer than three classes, or as Head.
-        TypeError: the vocabulary is no list.
+        TypeError: the vocabulary is not a list.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class BinaryClassHead(ClassificationHead):
 
     Raises:
         ValueError: a threshold is not between 0 and 1, or as Head.
-        TypeError: the vocabulary is no list.
+        TypeError: the vocabulary is not a list.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ class Head(abc.ABC):
 
         Raises:
             ValueError: labels, weights or logits have the wrong type or static shape.
-            TypeError: the weight column is no column.
+            TypeError: the weight column is not a column.
         """
 
     @abc.abstractmethod
@@ -86,7 +86,7 @@ class Head(abc.ABC):
         Raises:
             ValueError: training has both or neither of them, or labels, weights or logits have the
                 wrong type or static shape.
-            TypeError: the weight column is no column.
+            TypeError: the weight column is not a column.
         """
 
 
@@ -108,7 +108,7 @@ def train_op(
 
     Raises:
         ValueError: `optimizer` and `train_op_fn` are both given or both missing, or the updates or
-            variables are no list.
+            variables are not a list.
     """
     for name, given in (("update_ops", update_ops), ("trainable_variables", trainable_variables)):
         if given is not None and not isinstance(given, list | tuple):

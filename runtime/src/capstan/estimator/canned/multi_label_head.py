@@ -27,7 +27,7 @@ class MultiLabelHead(classification_heads.ClassificationHead):
 
     Raises:
         ValueError: there are fewer than two classes, a threshold is not between 0 and 1, the
-            vocabulary is no list or has another size, or a class of the metrics is unknown.
+            vocabulary is not a list or has another size, or a class of the metrics is unknown.
     """
 
     def __init__(

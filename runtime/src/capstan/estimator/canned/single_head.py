@@ -38,7 +38,7 @@ class SingleHead(head.Head):
     """A head whose logits and labels are one tensor each.
 
     Raises:
-        ValueError: `loss_reduction` is no reduction to one number, or `loss_fn` has the wrong
+        ValueError: `loss_reduction` is not a reduction to one number, or `loss_fn` has the wrong
             arguments.
     """
 
@@ -215,7 +215,7 @@ class SingleHead(head.Head):
         return {self._key(key): metric for key, metric in found.items()}
 
     def _mean_loss(self, spec: LossSpec) -> Any:
-        """Return the mean loss of the examples. It is None if the loss is no sum.
+        """Return the mean loss of the examples. It is None if the loss is not a sum.
 
         Programs log its tensor by the name `head/truediv`, and the sum by `head/weighted_loss/Sum`.
         """

@@ -40,7 +40,7 @@ def _is_one(parameter: Any, raw: Raw) -> Any:
 
 
 def _betainc_shape(ctx: ShapeContext) -> rules.Shapes:
-    """Give the output the shape of the inputs that are no scalars. They must be equal."""
+    """Give the output the shape of the inputs that are not scalars. They must be equal."""
     if None in ctx.inputs:
         return (next((shape for shape in ctx.inputs if shape), None),)
     known: shapes.Shape = ()

@@ -192,6 +192,9 @@ def _encoded(ctx: ShapeContext) -> rules.Shapes:
     _check_splits(ctx.inputs[:count])
     if not ctx.attrs["batched_input"]:
         return ((),)
+    if not count:
+        rows = ctx.inputs[0]
+        return ((None if rows is None else rows[0],),)
     (size,) = rules.with_rank(ctx.inputs[0], 1)
     return ((None if size is None else size - 1,),)
 

@@ -33,7 +33,7 @@ class _DenseAttention(built_in.BuiltIn):
         raise NotImplementedError(f"{type(self).__name__} defines no scores")
 
     def call(self, inputs: Any, mask: Any = None) -> Any:
-        """Raises ValueError if the inputs or masks are no list of two or three members."""
+        """Raises ValueError if the inputs or masks are not a list of two or three members."""
         self._check(inputs, mask)
         query, value = inputs[0], inputs[1]
         scores = self._scores(query, inputs[2] if len(inputs) > 2 else value)

@@ -64,7 +64,7 @@ def step(cell: Any, inputs: Any, states: Any, options: dict[str, Any]) -> tuple[
 
 
 def check(cell: Any) -> None:
-    """Raise ValueError if an object is no cell."""
+    """Raise ValueError if an object is not a cell."""
     for name in ("call", "state_size"):
         if not hasattr(cell, name):
             raise ValueError(f"An RNN cell must have `{name}`. Received cell: {cell}")

@@ -37,15 +37,6 @@ class Dense(core.CommonDense, built_in.BuiltIn):
             kwargs["input_shape"] = (kwargs.pop("input_dim"),)
         super().__init__(**built_in.resolved(locals()))
 
-    def build(self, input_shape: Any) -> None:
-        """Raises TypeError if the inputs are no floating point numbers."""
-        if self._dtype is not None and not (self._dtype.is_floating or self._dtype.is_complex):
-            raise TypeError(
-                f"Unable to build `Dense` layer {self.name} with non-floating point dtype "
-                f"{self._dtype.name}. Cast the inputs with tf.cast"
-            )
-        super().build(input_shape)
-
 
 class Dropout(core.CommonDropout, built_in.BuiltIn):
     """Sets random elements to 0 during training, and scales the others up.
@@ -200,7 +191,7 @@ class RepeatVector(built_in.BuiltIn):
 class Lambda(built_in.BuiltIn):
     """Applies a function of the inputs, and of `mask` and `training` if it takes them.
 
-    The variables that the function makes are no parts of the layer.
+    The variables that the function makes are not parts of the layer.
     """
 
     def __init__(

@@ -38,7 +38,7 @@ class DenseFeatures(base_layer.Layer):
         """Return the matrix. `cols_to_output_tensors` gets the part of each column.
 
         Raises:
-            ValueError: the features are no dictionary, or lack the feature of a column.
+            ValueError: the features are not a dictionary, or lack the feature of a column.
         """
         parts = self._parts(features, models.dense_matrix)
         if cols_to_output_tensors is not None:

@@ -30,7 +30,7 @@ class SequenceFeatures(dense_features.DenseFeatures):
         A step raises InvalidArgumentError if the columns give an example different lengths.
 
         Raises:
-            ValueError: the features are no dictionary, or lack the feature of a column.
+            ValueError: the features are not a dictionary, or lack the feature of a column.
         """
         found = self._parts(features, _dense)
         parts = [

@@ -16,7 +16,7 @@ class Wrapper(built_in.BuiltIn):
     """The base class of layers that hold another layer, `layer`."""
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
-        """Raises ValueError if `layer` is no layer of Keras."""
+        """Raises ValueError if `layer` is not a layer of Keras."""
         if not isinstance(layer, base_layer.Layer):
             raise ValueError(  # noqa: TRY004 - TensorFlow's error
                 f"Please initialize `{type(self).__name__}` layer with a `Layer` instance. You "
@@ -131,7 +131,7 @@ class Bidirectional(Wrapper):
         """Check the layers.
 
         Raises:
-            ValueError: an argument is no layer, or the layers do not fit each other.
+            ValueError: an argument is not a layer, or the layers do not fit each other.
             NotImplementedError: `weights` are given. They need the session of Keras.
         """
         super().__init__(layer, weights=weights, **kwargs)

@@ -94,7 +94,7 @@ def random_zoom(
     The other arguments are those of `random_rotation`.
 
     Raises:
-        ValueError: the range is no pair.
+        ValueError: the range is not a pair.
     """
     zx, zy = random_factors(zoom_range)
     return affine.apply_affine_transform(
@@ -142,7 +142,7 @@ def random_brightness(x: Any, brightness_range: Any) -> np.ndarray:
     """Return an image with a random brightness in the range.
 
     Raises:
-        ValueError: the range is no pair.
+        ValueError: the range is not a pair.
     """
     if len(brightness_range) != 2:
         raise ValueError(

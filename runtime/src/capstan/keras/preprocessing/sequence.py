@@ -29,8 +29,8 @@ def pad_sequences(
     `truncating`: "pre" is the start, "post" the end. `maxlen` is the longest sequence by default.
 
     Raises:
-        ValueError: `sequences` has no length, an element of it is no sequence or has another shape
-            than the others, or an argument is unknown.
+        ValueError: `sequences` has no length, an element of it is not a sequence or has another
+            shape than the others, or an argument is unknown.
     """
     _check(sequences, dtype, padding, truncating, value)
     length = max(map(len, sequences)) if maxlen is None else maxlen

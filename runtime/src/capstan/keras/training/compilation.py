@@ -53,7 +53,7 @@ class Compilation(predictor.Predictor):
         Raises:
             ValueError: a name is unknown, or the arguments do not fit the outputs, or
                 `run_eagerly` is true.
-            TypeError: `metrics` is no list and no dictionary.
+            TypeError: `metrics` is not a list and no dictionary.
             NotImplementedError: the call is in the scope of a strategy with several replicas, and
                 the model has no inputs of its own. Or it is in that of a ParameterServerStrategy
                 of a cluster.

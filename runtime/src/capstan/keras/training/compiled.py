@@ -40,7 +40,7 @@ class Compiled:
 
         Raises:
             ValueError: a name is unknown, or the arguments do not fit the outputs.
-            TypeError: the metrics are no list and no dictionary.
+            TypeError: the metrics are not a list and no dictionary.
         """
         for each in _leaves(self.loss):
             losses.get(each)
@@ -177,7 +177,7 @@ def metrics_per_output(given: Any, names: Sequence[str]) -> list[list[Any]]:
     """Return the metrics of each output. A flat list holds for all outputs.
 
     Raises:
-        TypeError: the metrics are no list and no dictionary.
+        TypeError: the metrics are not a list and no dictionary.
     """
     if given is None:
         return [[] for _ in names]

@@ -118,7 +118,7 @@ def _copies(loss: Any) -> float:
 
 
 def as_column(tensor: Any, rank: int | None) -> Any:
-    """Return a vector as a column, if the tensor that it belongs to is no vector."""
+    """Return a vector as a column, if the tensor that it belongs to is not a vector."""
     if tensor.shape.ndims == 1 and rank != 1:
         return array_ops.expand_dims(tensor, -1)
     return tensor

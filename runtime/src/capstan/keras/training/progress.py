@@ -23,7 +23,7 @@ def say(text: str) -> None:
 class ProgbarLogger(callback.Callback):
     """Prints the progress of a training. `verbose=2` prints a line for each epoch.
 
-    So does `verbose=1`, if the output is no terminal.
+    So does `verbose=1`, if the output is not a terminal.
     """
 
     def __init__(self, count_mode: str = "samples", stateful_metrics: Any = None) -> None:
@@ -68,7 +68,7 @@ class ProgbarLogger(callback.Callback):
 class PassLogger(callback.Callback):
     """Prints the progress of `evaluate` or `predict` if `verbose` is 1: a bar, and then a line.
 
-    There is no bar if the output is no terminal.
+    There is no bar if the output is not a terminal.
     """
 
     def __init__(self, samples: int | None, steps: int | None, verbose: int) -> None:

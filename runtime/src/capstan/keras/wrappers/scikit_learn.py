@@ -25,7 +25,7 @@ class _Wrapper:
     """
 
     def __init__(self, build_fn: Any = None, **sk_params: Any) -> None:
-        """Raises ValueError if a parameter is no argument of these functions."""
+        """Raises ValueError if a parameter is not an argument of these functions."""
         self.build_fn, self.sk_params = build_fn, sk_params
         self.model: Any = None
         self.check_params(sk_params)
@@ -39,7 +39,7 @@ class _Wrapper:
         return function
 
     def check_params(self, params: Mapping[str, Any]) -> None:
-        """Raise ValueError if a parameter is no argument of the functions that get them."""
+        """Raise ValueError if a parameter is not an argument of the functions that get them."""
         functions = [
             *(_Sequential.fit, _Sequential.predict, _Sequential.predict_classes),
             *(_Sequential.evaluate, self._build()),
@@ -56,7 +56,7 @@ class _Wrapper:
         """Set parameters, and return the wrapper.
 
         Raises:
-            ValueError: a parameter is no argument of the functions that get them.
+            ValueError: a parameter is not an argument of the functions that get them.
         """
         self.check_params(params)
         self.sk_params.update(params)

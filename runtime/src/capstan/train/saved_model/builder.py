@@ -19,7 +19,7 @@ class SavedModelBuilder:
     """Writes a SavedModel to the folder `export_dir`, which may be a URL.
 
     The first graph comes with the variables, and all other graphs use the same variables. `save`
-    writes the graphs. Until then, the folder is no SavedModel. Not thread-safe.
+    writes the graphs. Until then, the folder is not a SavedModel. Not thread-safe.
 
     Raises:
         AssertionError: the folder exists and is not empty.

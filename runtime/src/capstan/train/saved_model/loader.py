@@ -106,7 +106,7 @@ class SavedModelLoader:
         """Restore the variables, if there are any in `import_scope`. Blocks.
 
         Raises:
-            ValueError: there are variables, but `saver` is no Saver.
+            ValueError: there are variables, but `saver` is not a Saver.
         """
         with sess.graph.as_default():
             if saver is None and not variable_collections.all_saveable_objects(import_scope):
@@ -116,8 +116,8 @@ class SavedModelLoader:
                 return
             if not isinstance(saver, savers.Saver):
                 raise ValueError(  # noqa: TRY004 - TensorFlow's error
-                    f"SavedModelLoader.restore_variables: {saver!r} is no tf.train.Saver, and the "
-                    "graph has variables. Pass the saver that load_graph returns"
+                    f"SavedModelLoader.restore_variables: {saver!r} is not a tf.train.Saver, and "
+                    "the graph has variables. Pass the saver that load_graph returns"
                 )
             saver.restore(sess, self.variables_path)
 

@@ -11,7 +11,7 @@ from typing import Final
 
 from capstan import errors
 from capstan.partition import parts
-from capstan.transport import certificates, fence, interfaces
+from capstan.transport import certificates, doors, fence, interfaces
 from capstan.transport.grpc import calls, channels, codec, collective_service, wire
 
 # The time limit of a call for which the caller gives no deadline, if the task accepts the call but
@@ -35,7 +35,7 @@ def _seconds_to(deadline: float | None) -> float | None:
     return None if deadline is None else max(0.001, deadline - time.monotonic())
 
 
-class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
+class GrpcWorker(interfaces.WorkerApi, doors.ConnectApi):
     """The worker of a task. Thread-safe.
 
     Every method raises the errors that the worker returns. If the client cannot reach the worker,
@@ -115,10 +115,10 @@ class GrpcWorker(interfaces.WorkerApi, interfaces.ConnectApi):
 
     def connect(
         self, task: str, incarnation: int, planes: Sequence[str], deadline: float | None = None
-    ) -> interfaces.Offer:
+    ) -> doors.Offer:
         request = wire.ConnectRequest(task=task, incarnation=incarnation, protocol=planes)
         response = self._service.call("Connect", request, _seconds_to(deadline))
-        return interfaces.Offer(response.plane, response.address, response.token)
+        return doors.Offer(response.plane, response.address, response.token)
 
     def open_tunnel(self) -> socket.socket:
         return self._service.open_tunnel()

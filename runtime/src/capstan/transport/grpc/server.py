@@ -10,7 +10,7 @@ import grpc
 
 from capstan import errors
 from capstan.hardware import threads
-from capstan.transport import certificates, collective_api, fence, interfaces
+from capstan.transport import certificates, collective_api, doors, fence, interfaces
 from capstan.transport.grpc import (
     callers,
     channels,
@@ -44,7 +44,7 @@ class ControlServer:
         port: int,
         master: interfaces.MasterApi,
         worker: interfaces.WorkerApi,
-        door: interfaces.Door,
+        door: doors.Door,
         report: Callable[[], bytes],
         max_request_bytes: int,
         tls: certificates.Folder | None = None,
@@ -113,7 +113,7 @@ class _Worker:
     def __init__(
         self,
         worker: interfaces.WorkerApi,
-        door: interfaces.Door,
+        door: doors.Door,
         addresses: Mapping[str, str],
     ) -> None:
         self._worker = worker

@@ -31,7 +31,7 @@ class BatchNormalization(Bijector):
         """Create the function of a layer. By default, it is a new one with positive gammas.
 
         Raises:
-            ValueError: the layer is no BatchNormalization layer, renormalizes, or has virtual
+            ValueError: the layer is not a BatchNormalization layer, renormalizes, or has virtual
                 batches.
         """
         layer = batchnorm_layer or normalization.BatchNormalization(gamma_constraint=_positive)

@@ -137,10 +137,11 @@ class Bijector:
         """
         with self._name_scope(name, (x,)):
             x = self._tensor(x, "x")
+            axes = _further_axes(event_ndims, self._forward_min_event_ndims)
             return implementations.first(
                 [
-                    lambda: self._forward_sum(x, event_ndims),
-                    lambda: -self._inverse_sum(self.forward(x), event_ndims),
+                    lambda: self._forward_sum(x, axes),
+                    lambda: -self._inverse_sum(self.forward(x), axes),
                 ]
             )
 
@@ -154,22 +155,19 @@ class Bijector:
         """
         with self._name_scope(name, (y,)):
             y = self._tensor(y, "y")
+            axes = _further_axes(event_ndims, self._inverse_min_event_ndims)
             return implementations.first(
                 [
-                    lambda: self._inverse_sum(y, event_ndims),
-                    lambda: -self._forward_sum(self.inverse(y), event_ndims),
+                    lambda: self._inverse_sum(y, axes),
+                    lambda: -self._forward_sum(self.inverse(y), axes),
                 ]
             )
 
-    def _forward_sum(self, x: Any, event_ndims: Any) -> Any:
-        return _summed(
-            x, self._forward_log_det_jacobian(x), self._forward_min_event_ndims, event_ndims
-        )
+    def _forward_sum(self, x: Any, axes: int) -> Any:
+        return _summed(x, self._forward_log_det_jacobian(x), self._forward_min_event_ndims, axes)
 
-    def _inverse_sum(self, y: Any, event_ndims: Any) -> Any:
-        return _summed(
-            y, self._inverse_log_det_jacobian(y), self._inverse_min_event_ndims, event_ndims
-        )
+    def _inverse_sum(self, y: Any, axes: int) -> Any:
+        return _summed(y, self._inverse_log_det_jacobian(y), self._inverse_min_event_ndims, axes)
 
     def forward_event_shape(self, input_shape: Any) -> tensor_shape.TensorShape:
         """Return the static shape of the image of an event of `input_shape`."""
@@ -221,10 +219,11 @@ def _sizes(shape: Any) -> graphs.Tensor:
     return convert.convert_to_tensor(shape, dtypes.int32, "shape")
 
 
-def _summed(at: Any, logarithm: Any, least: int, event_ndims: Any) -> Any:
-    """Return the sum of a logarithm over the axes of an event, except the last `least` axes.
+def _further_axes(event_ndims: Any, least: int) -> int:
+    """Return how many axes an event has beside the `least` axes.
 
-    A logarithm with fewer axes is the same for all elements.
+    Raises:
+        ValueError: the event has fewer axes, or their number is not known before the step.
     """
     if isinstance(event_ndims, graphs.Tensor):
         event_ndims = known_values.constant_value(event_ndims)
@@ -235,17 +234,25 @@ def _summed(at: Any, logarithm: Any, least: int, event_ndims: Any) -> Any:
         raise ValueError(
             f"event_ndims ({event_ndims}) must be larger than min_event_ndims ({least})"
         )
+    return axes
+
+
+def _summed(at: Any, logarithm: Any, least: int, axes: int) -> Any:
+    """Return the sum of a logarithm over the last `axes` axes of `at` before its `least` axes.
+
+    A logarithm with fewer axes is the same for all elements.
+    """
     if axes == 0:
         return logarithm
     if at.shape.ndims is not None:
-        first = at.shape.ndims - int(event_ndims)
+        first = at.shape.ndims - axes - least
         known = at.shape[first : first + axes]
         shape: Any = (
             known.as_list() if known.is_fully_defined() else raw.Shape(at)[first : first + axes]
         )
     else:
         rank = raw.Rank(at)
-        shape = raw.Shape(at)[rank - int(event_ndims) : rank - least]
+        shape = raw.Shape(at)[rank - axes - least : rank - least]
     ones = creation_ops.ones(shape, logarithm.dtype)
     return reduce_ops.reduce_sum(ones * logarithm, list(range(-axes, 0)))
 

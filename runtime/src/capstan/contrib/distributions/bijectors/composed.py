@@ -3,7 +3,7 @@
 The sources are in contrib/distributions/python/ops/bijectors.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from capstan.api import creation_ops
@@ -19,24 +19,16 @@ class Chain(Bijector):
         validate_args: bool = False,
         name: str | None = None,
     ) -> None:
-        """Create a composition. Without bijectors, it is the identity.
-
-        Raises:
-            NotImplementedError: a bijector changes the number of axes of an event.
-        """
+        """Create a composition. Without bijectors, it is the identity."""
         self._bijectors = list(bijectors or ())
-        for each in self._bijectors:
-            if each.forward_min_event_ndims != each.inverse_min_event_ndims:
-                raise NotImplementedError(
-                    "bijectors.Chain: Capstan lacks chains of bijectors that change the number of "
-                    f"axes, such as {each.name}"
-                )
+        axes = [
+            (each.forward_min_event_ndims, each.inverse_min_event_ndims) for each in self._bijectors
+        ]
         default = "_of_".join(["chain", *(each.name for each in self._bijectors)])
         super().__init__(
             graph_parents=[parent for each in self._bijectors for parent in each.graph_parents],
-            forward_min_event_ndims=max(
-                (each.forward_min_event_ndims for each in self._bijectors), default=0
-            ),
+            forward_min_event_ndims=_least_axes(reversed(axes)),
+            inverse_min_event_ndims=_least_axes((made, taken) for taken, made in axes),
             is_constant_jacobian=all(each.is_constant_jacobian for each in self._bijectors),
             validate_args=validate_args,
             name=name or (default if self._bijectors else "identity"),
@@ -58,17 +50,19 @@ class Chain(Bijector):
         return y
 
     def _forward_log_det_jacobian(self, x: Any) -> Any:
-        total = creation_ops.zeros([], x.dtype)
+        total, axes = creation_ops.zeros([], x.dtype), self.forward_min_event_ndims
         for each in reversed(self._bijectors):
-            total = total + each.forward_log_det_jacobian(x, self.forward_min_event_ndims)
+            total = total + each.forward_log_det_jacobian(x, axes)
             x = each.forward(x)
+            axes += each.inverse_min_event_ndims - each.forward_min_event_ndims
         return total
 
     def _inverse_log_det_jacobian(self, y: Any) -> Any:
-        total = creation_ops.zeros([], y.dtype)
+        total, axes = creation_ops.zeros([], y.dtype), self.inverse_min_event_ndims
         for each in self._bijectors:
-            total = total + each.inverse_log_det_jacobian(y, self.inverse_min_event_ndims)
+            total = total + each.inverse_log_det_jacobian(y, axes)
             y = each.inverse(y)
+            axes += each.forward_min_event_ndims - each.inverse_min_event_ndims
         return total
 
     def _forward_event_shape(self, input_shape: Any) -> Any:
@@ -90,6 +84,19 @@ class Chain(Bijector):
         for each in self._bijectors:
             output_shape = each.inverse_event_shape_tensor(output_shape)
         return output_shape
+
+
+def _least_axes(functions: Iterable[tuple[int, int]]) -> int:
+    """Return the number of axes of the smallest tensor that a composition takes.
+
+    `functions` has the least axes of the argument and of the result of each function, in the order
+    in which the functions are applied.
+    """
+    least = used = 0
+    for taken, made in functions:
+        least += max(taken - used, 0)
+        used = max(taken, used) - taken + made
+    return least
 
 
 class Invert(Bijector):
