@@ -388,6 +388,85 @@ def test_a_linear_model_of_random_features_learns_a_ring(tmp_path: Any) -> None:
     assert found["accuracy"] > 0.93
 
 
+@pytest.mark.parametrize("is_inverse", [False, True])
+@pytest.mark.parametrize("shape", [(2, 5, 3), (2, 4, 4, 3), (1, 2, 2, 2, 3)])
+def test_channels_are_divided_by_the_root_of_their_squares(
+    shape: tuple[int, ...], is_inverse: bool
+) -> None:
+    """The initial values are those of contrib/layers/python/layers/layers_test.py."""
+    x = embeddings(16, *shape)
+    norm = np.sqrt(1 + 0.1 * x**2)
+    last = tf.contrib.layers.gdn(tf.constant(x), inverse=is_inverse)
+    moved = np.moveaxis(x, -1, 1)
+    first = tf.contrib.layers.gdn(
+        tf.constant(moved), inverse=is_inverse, data_format="channels_first"
+    )
+    found, found_first = run(last, first)
+    expected = x * norm if is_inverse else x / norm
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_allclose(np.moveaxis(found_first, 1, -1), expected, rtol=1e-5)
+
+
+def test_a_divisive_normalization_learns_and_shares_its_variables() -> None:
+    x = tf.constant(embeddings(17, 4, 3, 3, 2))
+    y = tf.contrib.layers.gdn(x, name="norm")
+    tf.contrib.layers.gdn(x, name="norm", reuse=True)
+    assert [variable.op.name for variable in tf.trainable_variables()] == [
+        "norm/reparam_beta", "norm/reparam_gamma",
+    ]  # fmt: skip
+    loss = tf.reduce_mean(tf.square(y - x / 3.0))
+    train = tf.train.AdamOptimizer(0.1).minimize(loss)
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        first = session.run(loss)
+        for _ in range(60):
+            session.run(train)
+        assert session.run(loss) < first / 10
+
+
+def test_a_plane_convolution_uses_the_same_weights_for_all_channels() -> None:
+    x = embeddings(18, 1, 5, 6, 2)
+    result = tf.contrib.layers.conv2d_in_plane(
+        tf.constant(x), [1, 2], padding="VALID", activation_fn=None,
+        weights_initializer=tf.constant_initializer([[[[1.0]], [[-1.0]]]]), scope="plane",
+    )  # fmt: skip
+    (found,) = run(result)
+    np.testing.assert_allclose(found, x[:, :, :-1] - x[:, :, 1:], rtol=1e-5, atol=1e-6)
+    shapes = {each.op.name: each.shape.as_list() for each in tf.contrib.slim.get_model_variables()}
+    assert shapes == {"plane/weights": [1, 2, 1, 1], "plane/biases": [2]}
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "instead"),
+    [
+        ("cluster_resolver", "TPUClusterResolver", "TFConfigClusterResolver: Capstan has no TPUs"),
+        ("tpu", "CrossShardOptimizer", "use the optimizer that it wraps"),
+    ],
+)
+def test_the_error_for_a_part_of_tpus_says_what_to_use(
+    module: str, name: str, instead: str
+) -> None:
+    with pytest.raises(AttributeError, match=instead):
+        getattr(getattr(tf.contrib, module), name)
+
+
+def test_a_weighted_sum_of_columns_returns_its_variables() -> None:
+    layers = tf.contrib.layers
+    number = layers.real_valued_column("number")
+    word = layers.sparse_column_with_keys("word", ["a", "b"])
+    features = {"number": tf.constant([[2.0], [3.0]]), "word": tf.constant([["a"], ["b"]])}
+    logits, variables, bias = layers.weighted_sum_from_feature_columns(
+        features, [number, word], num_outputs=3, scope="wide"
+    )
+    assert logits.shape.as_list() == [2, 3]
+    assert bias[0].op.name.startswith("wide/")
+    (of_number,), (of_word,) = variables[number], variables[word]
+    with tf.Session() as session:
+        session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+        session.run([of_number.assign([[1.0, 0.0, 2.0]]), of_word.assign([[5.0] * 3, [7.0] * 3])])
+        np.testing.assert_equal(session.run(logits), [[7, 5, 9], [10, 7, 13]])
+
+
 @pytest.mark.parametrize(
     "path",
     [
@@ -404,6 +483,9 @@ def test_a_linear_model_of_random_features_learns_a_ring(tmp_path: Any) -> None:
         "contrib.quantization.quantize_v2",
         "contrib.estimator.boosted_trees_classifier_train_in_memory",
         "contrib.compiler.jit.experimental_jit_scope",
+        "contrib.hooks.ProfilerHook",
+        "contrib.proto.decode_proto",
+        "contrib.saved_model.save_keras_model",
     ],
 )
 def test_a_path_of_tensorflow_finds_the_function(path: str) -> None:

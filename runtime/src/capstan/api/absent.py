@@ -27,6 +27,9 @@ _LACKED: Final = frozenset(
 )  # fmt: skip
 """Names of TensorFlow 1 that Capstan lacks, and that resemble names that it has."""
 _INSTEAD: Final = {
+    "contrib.cluster_resolver.TPUClusterResolver": "use tf.contrib.cluster_resolver."
+    "TFConfigClusterResolver: Capstan has no TPUs",
+    "contrib.tpu.CrossShardOptimizer": "use the optimizer that it wraps: Capstan has no TPUs",
     "enable_eager_execution": "build a graph, and run it with tf.Session",
 }
 """What a program can use instead of a part that Capstan lacks."""

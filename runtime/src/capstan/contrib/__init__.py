@@ -111,6 +111,7 @@ alias.grow(
             _only(KMeansClustering="capstan.estimator.canned.kmeans"),
         ),
         **dict.fromkeys(("batching", "batching.python.ops.batch_ops"), (_BATCHING,)),
+        "hooks": (_only(ProfilerHook="capstan.train"),),
         "keras": ("capstan.keras",),
         "lookup": ("capstan.contrib.lookup_tables",),
         "lookup.lookup_ops": ("capstan.contrib.lookup_tables",),
@@ -131,6 +132,13 @@ alias.grow(
             _only(
                 **dict.fromkeys(("dequantize", "quantize_v2", "quantized_concat"), "capstan"),
             ),
+        ),
+        "proto": ("capstan.api.proto_ops",),
+        "saved_model": (
+            {
+                "load_keras_model": "capstan.keras.saved_models.load_from_saved_model",
+                "save_keras_model": "capstan.keras.saved_models.export_saved_model",
+            },
         ),
         "signal": ("capstan.signal",),
         "staging": ("capstan.api.staging",),
@@ -195,14 +203,6 @@ alias.grow(
                 weighted_resample="capstan.contrib.resample",
             ),
         ),
-        "cluster_resolver": (
-            {"UnionClusterResolver": "capstan.api.cluster_resolver.UnionResolver"},
-            _only(
-                ClusterResolver="capstan.api.cluster_resolver",
-                SimpleClusterResolver="capstan.api.cluster_resolver",
-                TFConfigClusterResolver="capstan.api.cluster_resolver",
-            ),
-        ),
         "training.python.training.bucket_ops": ("capstan.contrib.bucket_ops",),
         "training.python.training.evaluation": (
             "capstan.train.evaluation",
@@ -236,6 +236,7 @@ alias.grow(
 _PACKAGES = frozenset(
     (
         "checkpoint",
+        "cluster_resolver",
         "crf",
         "cudnn_rnn",
         "data",

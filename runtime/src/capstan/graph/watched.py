@@ -29,7 +29,8 @@ def insert(
     """Return the graph with nodes that dump, and the names of these nodes.
 
     `nodes` are in topological order, have full device names, and no frames. `home` is the task of
-    the master, which feeds `TARGETS`. Handles of resources are not dumped.
+    the master, which feeds `TARGETS`. Handles of resources, and references to variables in the
+    memory of a device, are not dumped: such a variable may have no value to copy.
 
     Raises:
         FailedPreconditionError: a watch names a debug op that does not exist, or that does not
@@ -45,7 +46,7 @@ def insert(
             continue
         for slot, (dtype, is_ref) in enumerate(infer.tensors(node)[1]):
             watch = named.get((name, slot), default)
-            if watch is None or dtype in _UNREADABLE:
+            if watch is None or dtype in _UNREADABLE or (is_ref and not _is_on_host(node)):
                 continue
             for made in _dumping(node, slot, dtype, watch, is_ref=is_ref):
                 graph[made.name] = made
@@ -59,8 +60,6 @@ def _dumping(
     """Return the nodes that compute and dump the debug ops of a tensor."""
     edge = ir.Edge(node.name, slot)
     device = f"{devices.task_of(node.device)}/device:CPU:0"
-    # The kernel of `_DumpRef` reads a variable in host memory.
-    takes_ref = is_ref and devices.parse(node.device).device_type == "CPU"
     made = []
     for number, text in enumerate(watch.ops):
         op, attrs = _parsed(text)
@@ -73,7 +72,7 @@ def _dumping(
             "target": watch.target,
         }
         if op == dumps.IDENTITY:
-            made.append(dumps.dump(name, edge, dtype, TARGETS, device, where, is_ref=takes_ref))
+            made.append(dumps.dump(name, edge, dtype, TARGETS, device, where, is_ref=is_ref))
         elif op in dumps.INSPECTIONS and is_ref:
             # The variable may have no value yet. The tensors that its readers get have the results.
             continue
@@ -92,6 +91,10 @@ def _dumping(
                 f"{' or '.join(sorted(dumps.INSPECTIONS))}",
             )
     return made
+
+
+def _is_on_host(node: ir.Node) -> bool:
+    return devices.parse(node.device).device_type == "CPU"
 
 
 def _parsed(text: str) -> tuple[str, dict[str, Any]]:

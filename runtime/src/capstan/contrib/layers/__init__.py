@@ -74,7 +74,14 @@ from capstan.contrib.layers.feature_columns import (
     sparse_column_with_vocabulary_file as sparse_column_with_vocabulary_file,
 )
 from capstan.contrib.layers.feature_columns import weighted_sparse_column as weighted_sparse_column
+from capstan.contrib.layers.feature_columns import (
+    weighted_sum_from_feature_columns as weighted_sum_from_feature_columns,
+)
+from capstan.contrib.layers.gdn import GDN as GDN
+from capstan.contrib.layers.gdn import gdn as gdn
 from capstan.contrib.layers.group_norm import group_norm as group_norm
+from capstan.contrib.layers.in_plane import conv2d_in_plane as conv2d_in_plane
+from capstan.contrib.layers.in_plane import convolution2d_in_plane as convolution2d_in_plane
 from capstan.contrib.layers.initializers import (
     variance_scaling_initializer as variance_scaling_initializer,
 )

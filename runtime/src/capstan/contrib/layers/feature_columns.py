@@ -8,7 +8,7 @@ Each is a column of `tf.feature_column`, so the columns of both kinds go with th
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from capstan.api import creation_ops, example_ops, feature_column, sparse_ops
+from capstan.api import creation_ops, example_ops, feature_column, scope_block, sparse_ops
 from capstan.api.feature_column import categorical
 from capstan.core import dtypes
 
@@ -156,6 +156,30 @@ def input_from_feature_columns(
         dict(columns_to_tensors), list(feature_columns), weight_collections, trainable, None,
         cols_to_outs,
     )  # fmt: skip
+
+
+def weighted_sum_from_feature_columns(
+    columns_to_tensors: Mapping[str, Any],
+    feature_columns: Iterable[Any],
+    num_outputs: int,
+    weight_collections: Any = None,
+    trainable: bool = True,
+    scope: str | None = None,
+) -> tuple[Any, dict[Any, Any], Any]:
+    """Return the logits of a linear model, its variables by column, and the list of its bias.
+
+    The logits have the shape [batch, num_outputs]. The model is `tf.feature_column.linear_model`.
+    """
+    variables: dict[Any, Any] = {}
+    tensors = dict(columns_to_tensors)
+    with scope_block.variable_scope(
+        scope, "weighted_sum_from_feature_columns", tuple(tensors.values())
+    ):
+        logits = feature_column.linear_model(
+            tensors, list(feature_columns), num_outputs, "sum", weight_collections, trainable,
+            variables,
+        )  # fmt: skip
+    return logits, variables, variables.pop("bias")
 
 
 def infer_real_valued_columns(features: Any) -> list[Any]:

@@ -1,0 +1,26 @@
+"""`tf.contrib.cluster_resolver`: the tasks of a cluster, from different sources."""
+
+from typing import Any
+
+from capstan.api.absent import absent
+from capstan.api.cluster_resolver import (
+    ClusterResolver,
+    SimpleClusterResolver,
+    TFConfigClusterResolver,
+)
+from capstan.api.cluster_resolver import UnionResolver as UnionClusterResolver
+
+__all__ = [
+    "ClusterResolver",
+    "SimpleClusterResolver",
+    "TFConfigClusterResolver",
+    "UnionClusterResolver",
+]
+
+
+def __getattr__(name: str) -> Any:
+    raise absent("tf.contrib.cluster_resolver", name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
