@@ -137,3 +137,22 @@ def test_the_nodes_between_two_layers_get_no_tensors_of_single_nodes() -> None:
         session.run([tf.concat([raw.ZerosLike(each) for each in doubled], 0).op])
     # The indices and the rows of each table, and the zeros that are joined.
     assert cut.call_count == 3
+
+
+def test_a_fed_tensor_gives_its_name_to_no_other_tensor() -> None:
+    with tf.Graph().as_default(), tf.device(CPU), tf.Session() as session:
+        numbers = [tf.placeholder(tf.int64, [None]) for _ in range(FEATURES)]
+        *found, other = [raw.Unique(each).y for each in numbers]
+        fed = tf.identity(found[0])
+        unrelated = tf.placeholder(tf.int64, [None])
+        with tf.control_dependencies([fed.op]):
+            late = raw.Unique(unrelated).y
+        with tf.control_dependencies([late]):
+            again = [raw.Unique(each).y for each in (late, *found[1:], other)]
+        read = raw.Unique(fed).y
+        feeds = {each: [5, 5, place] for place, each in enumerate(numbers)}
+        values, _, fetched = session.run(
+            [again, fed.op, read], {**feeds, fed: [4], unrelated: [7, 8]}
+        )
+    assert [value.tolist() for value in values] == [[7, 8], [5, 1], [5, 2], [5, 3]]
+    assert fetched.tolist() == [4]

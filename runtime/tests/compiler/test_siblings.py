@@ -452,3 +452,14 @@ def test_nodes_that_are_too_few_for_a_group_keep_their_order() -> None:
         nodes.append(ir.Node(f"above_{name}", "Neg", (ir.Edge(name),), attrs=FLOAT))
     groups = siblings.group(nodes, lambda node: node.op)
     assert [node for group in groups for node in group] == nodes
+
+
+def test_a_node_that_reads_a_fed_tensor_does_not_wait_for_the_node_of_the_tensor() -> None:
+    with tf.Graph().as_default(), tf.device(CPU), tf.Session() as session:
+        numbers = [tf.placeholder(tf.int64, [None]) for _ in range(3)]
+        found = [raw.Unique(each) for each in numbers]
+        fed = found[0].y
+        late = raw.Unique(fed, name="A").y
+        feeds = {each: [4, 4, place] for place, each in enumerate(numbers)}
+        fetched = session.run([late, found[0].idx, found[1].y, found[2].y], {**feeds, fed: [9, 8]})
+    assert [value.tolist() for value in fetched] == [[9, 8], [0, 0, 1], [4, 1], [4, 2]]

@@ -140,6 +140,24 @@ def test_a_wrong_watch_fails_the_step(op: str, url: str, kind: Any, message: str
         session.run(x, options=options)
 
 
+def test_a_failed_run_leaves_its_graph(tmp_path: pathlib.Path) -> None:
+    x = tf.placeholder(tf.int32, [1], name="x")
+    refused = tf.gather(tf.constant([1.0]), x, name="refused")
+    with tf.Session() as session, pytest.raises(tf.errors.InvalidArgumentError):
+        session.run(refused, {x: [3]}, options=watched(tmp_path))
+    dump = tf_debug.DebugDumpDir(str(tmp_path))
+    assert dump.node_exists("refused")
+
+
+def test_the_number_of_nans_is_dumped_as_a_vector(tmp_path: pathlib.Path) -> None:
+    x = tf.placeholder(tf.float32, [2], name="x")
+    y = tf.identity(x, name="y")
+    with tf.Session() as session:
+        session.run(y, {x: [1, np.nan]}, options=watched(tmp_path, debug_ops="DebugNanCount"))
+    dump = tf_debug.DebugDumpDir(str(tmp_path))
+    assert [each.tolist() for each in dump.get_tensors("y", 0, "DebugNanCount")] == [[1]]
+
+
 def test_a_run_without_watches_dumps_nothing_after_a_run_with_watches(
     tmp_path: pathlib.Path,
 ) -> None:

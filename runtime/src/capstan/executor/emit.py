@@ -319,6 +319,7 @@ class _Emission:
         edges = [ir.Edge(node.name, index) for index in range(len(names))]
         for output, name, (_, is_ref) in zip(edges, names, bound.outputs, strict=True):
             if output in self._fed:
+                self._values.skip()
                 continue
             self._values.hold(output, name)
             shares_input = is_ref or (bound.kernel.alias and output.index == 0)

@@ -66,11 +66,11 @@ def _in_order(part: parts.Part, layout: state.Layout) -> list[list[Group]]:
     found: dict[state.Key, list[ir.Node]] = {key: [] for key in layout.keys}
     for node in part.nodes:
         found[state.segment_key(part, node.name)].append(node)
-    kind = functools.partial(_kind, part)
+    kind, fed = functools.partial(_kind, part), frozenset(part.feeds)
     ordered = []
     for nodes in found.values():
         names = {node.name for node in nodes}
-        groups = siblings.group(nodes, kind)
+        groups = siblings.group(nodes, kind, fed)
         ordered.append(sorted(groups, key=lambda group: _rank(group[0], names, part.answers)))
     return ordered
 

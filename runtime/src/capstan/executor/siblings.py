@@ -8,7 +8,7 @@ depends on another.
 
 import collections
 import operator
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Container, Hashable, Sequence
 
 from capstan.core import node as ir
 from capstan.graph import order, schedule
@@ -20,14 +20,19 @@ _FEWEST = 3
 """A group of fewer nodes is not worth the work of joining their tensors. The number is a guess."""
 
 
-def group(nodes: Sequence[ir.Node], kind: Kind) -> list[Sequence[ir.Node]]:
+def group(
+    nodes: Sequence[ir.Node], kind: Kind, fed: Container[ir.Edge] = ()
+) -> list[Sequence[ir.Node]]:
     """Return the nodes of a segment, in topological order, in groups and in the order to run.
+
+    The order of the nodes does not regard the tensors `fed`: their readers may come before their
+    nodes.
 
     A node that runs alone is a group of its own. Nodes that change a variable run late, as in
     `schedule.reads_first`. A node that depends on such a change always runs alone, because its
     siblings could delay a read until after another change.
     """
-    keys = _keys(nodes, kind)
+    keys = _keys(nodes, kind, fed)
     counts = collections.Counter(keys.values())
     units: list[list[ir.Node]] = []
     found: dict[Hashable, list[ir.Node]] = {}
@@ -42,7 +47,7 @@ def group(nodes: Sequence[ir.Node], kind: Kind) -> list[Sequence[ir.Node]]:
         else:
             units.append([node])
     _align(units)
-    return schedule.reads_first(units)
+    return schedule.reads_first(units, fed)
 
 
 def _align(units: Sequence[list[ir.Node]]) -> None:
@@ -66,13 +71,13 @@ def _align(units: Sequence[list[ir.Node]]) -> None:
         places.update((node.name, (number, place)) for place, node in enumerate(unit))
 
 
-def _keys(nodes: Sequence[ir.Node], kind: Kind) -> dict[str, Hashable]:
+def _keys(nodes: Sequence[ir.Node], kind: Kind, fed: Container[ir.Edge]) -> dict[str, Hashable]:
     """Return the kind and the depth of each node that need not run alone, by name."""
     keys: dict[str, Hashable] = {}
     depths: dict[str, int] = {}
     late: set[str] = set()
     for node in nodes:
-        before = [name for name in order.producers(node) if name in depths]
+        before = [name for name in order.producers(node, fed) if name in depths]
         depths[node.name] = 1 + max((depths[name] for name in before), default=0)
         if not late.isdisjoint(before):
             late.add(node.name)

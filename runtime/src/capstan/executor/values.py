@@ -18,6 +18,8 @@ class Values:
         self._texts: dict[ir.Edge, str] = {}
         self._readers = _readers(part)
         self._sent = frozenset(edge for message in part.outgoing for edge in message.edges)
+        self._unheld = 0
+        """The number of names that were given to outputs and hold no tensor."""
 
     def __getitem__(self, edge: ir.Edge) -> str:
         return self._texts[edge]
@@ -27,11 +29,15 @@ class Values:
 
     def name(self, output: int) -> str:
         """Return a new name for an output of the node that is written next."""
-        return self._out.variable(f"{self._out.prefix}t{len(self._texts)}_{output}")
+        return self._out.variable(f"{self._out.prefix}t{self._number}_{output}")
 
     def column(self, output: int) -> str:
         """Return a new name for a column of outputs of the nodes that are written next."""
-        return self._out.variable(f"{self._out.prefix}c{len(self._texts)}_{output}")
+        return self._out.variable(f"{self._out.prefix}c{self._number}_{output}")
+
+    def skip(self) -> None:
+        """Record that nothing reads a name, because its output is fed. No later node gets it."""
+        self._unheld += 1
 
     def is_read(self, edge: ir.Edge) -> bool:
         """Return whether a node of the part reads `edge`, or `edge` leaves the part."""
@@ -50,6 +56,11 @@ class Values:
         own = state.segment_key(self._part, edge.node)
         if self._readers.get(edge, own) != own:
             self._out.shared.append(name)
+
+    @property
+    def _number(self) -> int:
+        """The number in the names of the node that is written next."""
+        return len(self._texts) + self._unheld
 
 
 def _readers(part: parts.Part) -> dict[ir.Edge, state.Key]:

@@ -1,6 +1,6 @@
 """The topological order of nodes, which every later pass relies on."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from capstan import errors
 from capstan.core import node as ir
@@ -9,13 +9,15 @@ from capstan.framework import facts, opdef
 Nodes = dict[str, ir.Node]
 
 
-def producers(node: ir.Node) -> Iterator[str]:
+def producers(node: ir.Node, fed: Container[ir.Edge] = ()) -> Iterator[str]:
     """Yield the names of the nodes that must run before `node`.
 
     Producers of inputs come before control dependencies. A name is repeated if it is used twice.
+    The producers of the tensors `fed` may run later.
     """
     for edge in node.inputs:
-        yield edge.node
+        if edge not in fed:
+            yield edge.node
     yield from node.control
 
 

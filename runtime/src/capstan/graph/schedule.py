@@ -10,19 +10,22 @@ fetches a reference variable, the value is from after the changes.
 
 import heapq
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from capstan.core import node as ir
 from capstan.framework import opdef
 from capstan.graph import order
 
 
-def reads_first(units: Sequence[Sequence[ir.Node]]) -> list[Sequence[ir.Node]]:
+def reads_first(
+    units: Sequence[Sequence[ir.Node]], fed: Container[ir.Edge] = ()
+) -> list[Sequence[ir.Node]]:
     """Return `units` in an order that delays changes of variables.
 
     A unit is one node, or several that run at the same time. No unit needs another that needs it.
     Every node still runs after its producers. Units that are ready at the same time keep their
-    original order. If each unit is one node, the original order is topological.
+    original order. If each unit is one node, the original order is topological. A reader of a
+    tensor in `fed` does not need the node of the tensor.
     """
     unit_of = {node.name: number for number, unit in enumerate(units) for node in unit}
     writes = [any(map(changes_state, unit)) for unit in units]
@@ -31,7 +34,7 @@ def reads_first(units: Sequence[Sequence[ir.Node]]) -> list[Sequence[ir.Node]]:
     missing: list[int] = []
     readers: dict[int, list[int]] = defaultdict(list)
     for number, unit in enumerate(units):
-        names = (name for node in unit for name in order.producers(node))
+        names = (name for node in unit for name in order.producers(node, fed))
         sources = {unit_of[name] for name in names if name in unit_of}
         missing.append(len(sources))
         for source in sources:

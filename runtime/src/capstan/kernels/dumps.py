@@ -4,6 +4,7 @@ import numpy as np
 
 from capstan.core import debug_layout, debug_watches
 from capstan.core.arrays import Array
+from capstan.framework.ops import dumps
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.resources import tensor_dumps, variable
 
@@ -26,7 +27,10 @@ def _dump(node: NodeContext) -> Function:
 
 def _dump_tensor(node: NodeContext) -> Function:
     dump = _dump(node)
-    return lambda value, targets: dump(np.asarray(value), targets)
+    if node.attrs["debug_op"] == dumps.IDENTITY.encode():
+        return lambda value, targets: dump(np.asarray(value), targets)
+    # All debug ops of TensorFlow return vectors, also those with the shape function of a scalar.
+    return lambda value, targets: dump(np.atleast_1d(value), targets)
 
 
 def _dump_variable(node: NodeContext) -> Function:

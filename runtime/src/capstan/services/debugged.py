@@ -58,11 +58,15 @@ class DumpedRuns:
         targets[:] = watches.encoded()
         return dumping, [*feeds, targets]
 
-    def end(self, compiled: step_run.CompiledStep, watches: debug_watches.Watches) -> None:
-        """Write the graphs of the devices of a step."""
-        for device, graph in compiled.watched_graphs.items():
-            for url in watches.urls:
-                tensor_dumps.write_graph(url, device, graph)
+
+def write_graphs(compiled: step_run.CompiledStep, watches: debug_watches.Watches) -> None:
+    """Write the graphs of the devices of a step, before it runs, because it may fail.
+
+    Raises: as `DumpedRuns.begin`.
+    """
+    for device, graph in compiled.watched_graphs.items():
+        for url in watches.urls:
+            tensor_dumps.write_graph(url, device, graph)
 
 
 def graphs(nodes: Mapping[str, node.Node]) -> dict[str, bytes]:

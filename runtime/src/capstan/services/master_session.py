@@ -202,11 +202,13 @@ class MasterSession:
 
         def observe(compiled: step_run.CompiledStep, fetched: Mapping[node.Edge, Array]) -> None:
             nonlocal metadata
-            self._dumped.end(compiled, watches)
             if wanted is not None:
                 metadata = self._observer.metadata(wanted, compiled, fetched)
 
-        values = request.run(feeds, self._steps, deadline, cancellation, observe)
+        def begin(compiled: step_run.CompiledStep) -> None:
+            debugged.write_graphs(compiled, watches)
+
+        values = request.run(feeds, self._steps, deadline, cancellation, observe, begin)
         return values, metadata
 
     def make_callable(self, requested: signature.Signature, options: interfaces.StepOptions) -> int:

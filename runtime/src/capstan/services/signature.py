@@ -106,6 +106,8 @@ class Variants:
         return compiled
 
 
+Begin = Callable[[step_run.CompiledStep], None]
+"""Takes a step before it runs."""
 Observe = Callable[[step_run.CompiledStep, Mapping[node.Edge, Array]], None]
 """Takes a step and all its fetches, among them the reports of traced parts."""
 
@@ -128,6 +130,7 @@ class Request:
         deadline: float | None,
         cancellation: cancellations.Cancellation | None = None,
         observe: Observe | None = None,
+        begin: Begin | None = None,
     ) -> list[Array]:
         """Feed `values` and run a step. Return copies of the fetches, in the caller's order."""
         in_order = values
@@ -138,6 +141,8 @@ class Request:
         if compiled is None:
             compiled = self._variants.compile(key, in_order, deadline)
         feeds = dict(zip(self._feeds, values, strict=True))
+        if begin is not None:
+            begin(compiled)
         fetched = steps.run(compiled, feeds, deadline, cancellation)
         if observe is not None:
             observe(compiled, fetched)
