@@ -11,7 +11,7 @@ from capstan.core.arrays import Array
 from capstan.kernels import datasets, resources
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.kernels.rejection import invalid
-from capstan.resources import batcher, dataset
+from capstan.resources import batcher, dataset_run
 from capstan.resources.dataset import Captured
 
 
@@ -31,7 +31,7 @@ def _batch_function(node: NodeContext) -> Function:
     kept, clock = datasets.captured(node, "f"), node.resources.alarms
 
     def call(arguments: Sequence[Array], captured: Sequence[Any]) -> Sequence[Array]:
-        run = dataset.Run()
+        run = dataset_run.Run()
         try:
             function = Captured(kept.callee, tuple(captured)).bound(run)
             return [np.asarray(each) for each in function(*arguments)]
