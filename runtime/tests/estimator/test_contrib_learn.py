@@ -287,6 +287,14 @@ def test_a_data_set_is_read_from_a_file(tmp_path: pathlib.Path) -> None:
         learn.datasets.load_iris(str(path))
 
 
+def test_the_readers_of_digits_are_found_under_the_paths_of_contrib() -> None:
+    digits = learn.python.learn.datasets.mnist
+    assert digits.read_data_sets is tf.examples.tutorials.mnist.input_data.read_data_sets
+    assert learn.datasets.DataSet is digits.DataSet
+    with pytest.raises(ValueError, match="not found"):
+        learn.datasets.load_dataset("unknown")
+
+
 def test_frames_of_pandas_become_arrays() -> None:
     class Frame(dict[str, Any]):
         """What the functions use of a DataFrame."""

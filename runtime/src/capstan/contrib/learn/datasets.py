@@ -4,19 +4,18 @@ Capstan brings no data. The functions read files that the program names.
 """
 
 import csv
+import importlib
 import sys
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from capstan.api import file_io
 from capstan.api.absent import absent
 from capstan.core import public
-from capstan.examples.tutorials.mnist import input_data
 
-load_mnist = input_data.load_mnist
-read_data_sets = input_data.read_data_sets
-DataSet = input_data.DataSet
+_DIGITS: Final = "capstan.examples.tutorials.mnist.input_data"
+"""The module with the readers of MNIST, which is beside this package and not below it."""
 
 
 class Dataset(NamedTuple):
@@ -95,7 +94,7 @@ def load_dataset(name: str, size: str = "small", test_with_fake_data: bool = Fal
         ValueError: there is no such data set.
     """
     if name == "mnist":
-        return load_mnist()
+        return importlib.import_module(_DIGITS).load_mnist()
     raise ValueError(f"Name of dataset is not found: {name}. Capstan brings no data: read a file")
 
 
@@ -108,6 +107,8 @@ def _given(path: str | None, name: str) -> str:
 def __getattr__(name: str) -> Any:
     if name in ("base", "mnist"):  # TensorFlow has two modules for the functions.
         return sys.modules[__name__]
+    if name in ("DataSet", "load_mnist", "read_data_sets"):
+        return getattr(importlib.import_module(_DIGITS), name)
     raise absent("tf.contrib.learn.datasets", name)
 
 
