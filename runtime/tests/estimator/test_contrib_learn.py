@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import capstan as tf
+from capstan.examples.tutorials.mnist import input_data
 from capstan.contrib import learn
 
 layers = tf.contrib.layers
@@ -285,6 +286,14 @@ def test_a_data_set_is_read_from_a_file(tmp_path: pathlib.Path) -> None:
     path.write_text("5,3\n1,2,3,0\n")
     with pytest.raises(ValueError, match="promises 5 rows"):
         learn.datasets.load_iris(str(path))
+
+
+def test_the_readers_of_digits_are_found_under_the_paths_of_contrib() -> None:
+    digits = learn.python.learn.datasets.mnist
+    assert digits.read_data_sets is input_data.read_data_sets
+    assert learn.datasets.DataSet is digits.DataSet
+    with pytest.raises(ValueError, match="not found"):
+        learn.datasets.load_dataset("unknown")
 
 
 def test_frames_of_pandas_become_arrays() -> None:
