@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import capstan as tf
-from capstan.examples.tutorials.mnist import input_data
 from capstan.contrib import learn
+from capstan.examples.tutorials.mnist import input_data
 
 layers = tf.contrib.layers
 pytestmark = pytest.mark.e2e

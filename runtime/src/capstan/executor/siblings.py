@@ -7,7 +7,6 @@ depends on another.
 """
 
 import collections
-import operator
 from collections.abc import Callable, Container, Hashable, Sequence
 
 from capstan.core import node as ir
@@ -61,12 +60,7 @@ def _align(units: Sequence[list[ir.Node]]) -> None:
             found = [places.get(edge.node, (-1, at)) for at, edge in enumerate(column)]
             groups, order_of = {group for group, _ in found}, [place for _, place in found]
             if groups != {-1} and len(groups) == 1 and len(set(order_of)) == len(unit):
-                unit[:] = [
-                    node
-                    for _, node in sorted(
-                        zip(order_of, unit, strict=True), key=operator.itemgetter(0)
-                    )
-                ]
+                unit[:] = [unit[at] for at in sorted(range(len(unit)), key=order_of.__getitem__)]
                 break
         places.update((node.name, (number, place)) for place, node in enumerate(unit))
 
