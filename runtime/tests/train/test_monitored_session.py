@@ -453,7 +453,10 @@ def test_the_options_of_a_run_and_of_the_hooks_are_merged():
         """Adds options to each run. Keeps the options of the run."""
 
         def __init__(self, level: int, node: str) -> None:
-            self.added = tf.RunOptions(trace_level=level, timeout_in_ms=60_000 * level)
+            self.added = tf.RunOptions(
+                trace_level=level, timeout_in_ms=60_000 * level, inter_op_thread_pool=level
+            )
+            self.added.debug_options.reset_disk_byte_usage = bool(level)
             self.added.debug_options.debug_tensor_watch_opts.add(node_name=node)
 
         def before_run(self, run_context: tf.train.SessionRunContext) -> Any:
@@ -469,12 +472,18 @@ def test_the_options_of_a_run_and_of_the_hooks_are_merged():
         timeout_in_ms=30_000,
         report_tensor_allocations_upon_oom=True,
     )
-    with tf.train.MonitoredSession(hooks=hooks) as session:
+    config = tf.ConfigProto()
+    for _ in range(2):
+        config.session_inter_op_thread_pool.add()
+    creator = tf.train.ChiefSessionCreator(config=config)
+    with tf.train.MonitoredSession(creator, hooks) as session:
         assert session.run(value, options=given) == 42
     for hook in hooks:
         watches = hook.merged.debug_options.debug_tensor_watch_opts
         assert [watch.node_name for watch in watches] == ["first", "second"]
         assert (hook.merged.trace_level, hook.merged.timeout_in_ms) == (1, 60_000)
+        assert hook.merged.inter_op_thread_pool == 1
+        assert hook.merged.debug_options.reset_disk_byte_usage
         assert hook.merged.output_partition_graphs
         assert hook.merged.report_tensor_allocations_upon_oom
 

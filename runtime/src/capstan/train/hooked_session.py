@@ -101,14 +101,17 @@ def _check_disjoint(first: Mapping[Any, Any], second: Mapping[Any, Any], message
 
 
 def _with_options(options: Any, more: Any) -> Any:
-    """Merge RunOptions. The result has the higher trace level, the longer timeout, all watches."""
+    """Merge RunOptions. The result has the larger numbers, all watches, and all demands."""
     if options is None:
         return more
     merged = type(options)()
     merged.CopyFrom(options)
     merged.trace_level = max(options.trace_level, more.trace_level)
     merged.timeout_in_ms = max(options.timeout_in_ms, more.timeout_in_ms)
+    merged.inter_op_thread_pool = max(options.inter_op_thread_pool, more.inter_op_thread_pool)
     merged.output_partition_graphs |= more.output_partition_graphs
     merged.report_tensor_allocations_upon_oom |= more.report_tensor_allocations_upon_oom
-    merged.debug_options.debug_tensor_watch_opts.extend(more.debug_options.debug_tensor_watch_opts)
+    watches = merged.debug_options
+    watches.debug_tensor_watch_opts.extend(more.debug_options.debug_tensor_watch_opts)
+    watches.reset_disk_byte_usage |= more.debug_options.reset_disk_byte_usage
     return merged
