@@ -36,6 +36,15 @@ def test_the_names_of_the_function() -> None:
     assert batch_ops.batch_function is tf.nondifferentiable_batch_function
 
 
+def test_the_gradient_of_a_call_is_refused_and_not_left_out() -> None:
+    x = tf.placeholder(tf.float32, [None])
+    (y,) = tf.nondifferentiable_batch_function(1, 4, 0)(lambda rows: rows * 2.0)(x)
+    with pytest.raises(
+        LookupError, match="No gradient defined for operation 'batch/BatchFunction'"
+    ):
+        tf.gradients(y, x)
+
+
 def test_calls_of_several_steps_are_one_call() -> None:
     sizes: list[int] = []
 

@@ -235,7 +235,11 @@ def test_tensors_are_hashable_and_equal_only_to_themselves(graph: graphs.Graph) 
             "Using a `tf.Tensor` as a Python `bool` is not allowed. Use `if t is not "
             "None:` instead of",
         ),
-        (list, "'Tensor' object is not iterable."),
+        (
+            list,
+            "'Tensor' object is not iterable. Use tf.unstack if the size of axis 0 is known, "
+            "and otherwise tf.map_fn",
+        ),
     ],
 )
 def test_a_tensor_is_not_a_bool_and_not_iterable(

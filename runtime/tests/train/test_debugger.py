@@ -4,6 +4,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -363,10 +364,19 @@ def view(tmp_path: pathlib.Path) -> commands.View:
         ("ri", "call #4:"),
         ("help", "list the dumped tensors"),
         ("lt -n (", "ERROR: this is not a regular expression"),
-        ("unknown", "ERROR: No such command"),
+        ("unknown", 'ERROR: "unknown" is no command. Enter help for the commands'),
     ],
 )
 def test_a_command_shows_the_dumps(line: str, part: str, view: commands.View) -> None:
     answer = commands.answer(line, view)
     assert isinstance(answer, str)
     assert part in answer
+
+
+def test_the_traceback_of_a_node_shows_the_lines_of_the_program(view: commands.View) -> None:
+    answer = commands.answer("ni -t scope/y", view)
+    assert isinstance(answer, str)
+    _, _, traceback = answer.partition("Traceback of the creation of the node:\n")
+    *_, place, line = traceback.splitlines()
+    assert re.fullmatch(rf'    File "{re.escape(__file__)}", line \d+, in view', place)
+    assert line == '      y = tf.multiply(x, 2.0, name="scope/y")'

@@ -29,8 +29,8 @@ def nondifferentiable_batch_function(
     `num_batch_threads` batches run, and `max_enqueued_batches` wait. A batch is padded to the next
     one of `allowed_batch_sizes`, the last of which is `max_batch_size`. The function returns a
     tensor or a sequence of tensors with the rows of its arguments, and the decorated function
-    returns a list of them. It has no gradient. Without `autograph`, statements of Python such as
-    `if` do not work on tensors.
+    returns a list of them. `tf.gradients` raises LookupError for them. Without `autograph`,
+    statements of Python such as `if` do not work on tensors.
 
     A step fails with UnavailableError if too many batches wait. The decorated function raises
     ValueError if an argument is no tensor.

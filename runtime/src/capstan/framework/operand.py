@@ -123,7 +123,10 @@ class Operand:
         return Reference(self)
 
     def __iter__(self) -> NoReturn:
-        raise TypeError(f"'{type(self).__name__}' object is not iterable.")
+        raise TypeError(
+            f"'{type(self).__name__}' object is not iterable. Use tf.unstack if the size of axis 0 "
+            "is known, and otherwise tf.map_fn"
+        )
 
 
 class Reference:

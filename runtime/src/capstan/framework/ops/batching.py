@@ -32,7 +32,6 @@ define(
         },
         minima={"Tin": 1, "Tout": 1},
         shape=lambda ctx: (None,) * len(ctx.attrs["Tout"]),
-        not_differentiable=True,
         effect=facts.EXTERNAL | facts.BLOCKS,
         role=facts.Role.KEEPS,
     )

@@ -5,6 +5,7 @@ Nothing here reads a terminal or runs a step, so each command is a line of text 
 
 import argparse
 import re
+import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, NoReturn
 
@@ -73,7 +74,9 @@ def answer(line: str, view: View) -> str | Plan | Exit:
             return _run(words, view)
         if name in ("exit", "help", ""):
             return Exit() if name == "exit" else HELP
-        return _COMMANDS.get(name, _unknown)(words, view)
+        if name not in _COMMANDS:
+            return f'ERROR: "{name}" is no command. Enter help for the commands'
+        return _COMMANDS[name](words, view)
     except (_RefusedError, ValueError, LookupError) as refused:
         return f"ERROR: {refused}"
     except re.error as fault:
@@ -179,7 +182,8 @@ def _node_info(words: list[str], view: View) -> str:
     if found.dumps:
         lines.append(_listed("dumped tensor(s)", dump.debug_watch_keys(name)))
     if found.traceback:
-        lines.append(f"  Traceback of the creation of the node:\n{dump.node_traceback(name)}")
+        calls = textwrap.indent("".join(dump.node_traceback(name).format()).rstrip(), "  ")
+        lines.append(f"  Traceback of the creation of the node:\n{calls}")
     return "\n".join(lines)
 
 
@@ -200,10 +204,6 @@ def _print_feed(words: list[str], view: View) -> str:
         if _name(key) in (name, f"{name}:0"):
             return f'Tensor "{_name(key)}" (feed)\n{_shown(np.asarray(value), slices)}'
     raise _RefusedError(f'the run does not feed "{name}"')
-
-
-def _unknown(words: list[str], view: View) -> str:
-    raise _RefusedError("No such command. Enter help for the commands")
 
 
 _COMMANDS: dict[str, Callable[[list[str], View], str]] = {
