@@ -217,7 +217,7 @@ def test_models_and_files_that_do_not_fit_are_refused(tmp_path: pathlib.Path) ->
         sequential().save_weights(f"{path}.h5")
         with pytest.raises(ValueError, match="No model found"):
             keras.models.load_model(f"{path}.h5")
-        with pytest.raises(OSError, match="no HDF5 file"):
+        with pytest.raises(OSError, match="is not an HDF5 file"):
             keras.models.load_model(path)
 
 

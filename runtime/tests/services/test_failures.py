@@ -316,8 +316,9 @@ def test_a_third_task_that_answers_late_still_gets_its_message(
     assert (ended.kind, ended.subject) == (api.Kind.DONE, errors.OK)
 
 
+@pytest.mark.parametrize("is_early", [False, True])
 def test_a_third_task_is_asked_no_more_when_the_step_has_ended(
-    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch
+    serve: Callable[..., Served], monkeypatch: pytest.MonkeyPatch, is_early: bool
 ) -> None:
     monkeypatch.setattr(pushes, "_SECONDS", 3600.0)
     asked = threading.Event()
@@ -329,8 +330,14 @@ def test_a_third_task_is_asked_no_more_when_the_step_has_ended(
     monkeypatch.setattr(Peer, "get_status", unavailable)
     served = serve(Sink())
     master, source = served.link(MASTER), served.link(SOURCE)
+    if is_early:
+        source.send(served.leg(1))
+        source.send(api.Frame(api.Kind.RECV_BUF, 0, 0))  # is refused, so the worker ends the link
+        with pytest.raises(errors.UnavailableError):
+            source.recv()
     master.send(served.start(1))
-    source.send(served.leg(1))
+    if not is_early:
+        source.send(served.leg(1))
     assert asked.wait(60)
     master.send(api.Frame(api.Kind.CANCEL, 1, 0))
     assert master.recv().subject == errors.CANCELLED

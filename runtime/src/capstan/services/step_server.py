@@ -165,7 +165,7 @@ class StepServer:
             return
         part_run.start(frame.values)
         for message in messages:
-            part_run.arrive(message.subject, message.values)
+            self._hand_over(message)
 
     def _note_start(self, step: int, part_run: run.PartRun) -> Sequence[api.Frame]:
         """Record that a step starts, and return its messages that arrived early."""
@@ -182,6 +182,17 @@ class StepServer:
         if part_run is not None:
             part_run.arrive(frame.subject, frame.values)
 
+    def _hand_over(self, frame: api.Frame) -> None:
+        """Deliver a message of a third task in another thread.
+
+        The part may then wait until a task can be reached. A thread that reads a link may not wait:
+        it would not see that the master cancels the step.
+
+        Raises:
+            RuntimeError: the task was stopped.
+        """
+        self._pool.submit(self._deliver, frame)
+
     def _take_pushed(self, frame: api.Frame) -> None:
         """Deliver a message of a third task, or keep it until its step starts.
 
@@ -196,7 +207,7 @@ class StepServer:
                 if step not in self._runs:
                     self._early.keep(kept)
                     return
-            self._pool.submit(self._deliver, kept)
+            self._hand_over(kept)
         except Exception as fault:  # noqa: BLE001 - the step's error
             with self._lock:
                 if step not in self._runs and step not in self._ended:
