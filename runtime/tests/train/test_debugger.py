@@ -104,6 +104,29 @@ def test_a_variable_without_a_value_is_dumped_as_such(tmp_path: pathlib.Path) ->
     assert len(metadata.output_names) == 2
 
 
+def test_the_inspections_of_variables_and_assignments_are_dumped(tmp_path: pathlib.Path) -> None:
+    variable = tf.Variable([42.0, np.nan], name="v")
+    words = tf.Variable(["a"], name="words")
+    numbers = ["DebugNumericSummary(lower_bound=-50;upper_bound=40)", "DebugNanCount"]
+    tolerant = {"debug_ops": numbers, "tolerate_debug_op_creation_failures": True}
+    with tf.Session() as session:
+        for name, fetch in (
+            ("init", tf.global_variables_initializer()),
+            ("read", [variable + 1.0, words]),
+        ):
+            session.run(fetch, options=watched(tmp_path / name, **tolerant))
+    before = tf_debug.DebugDumpDir(str(tmp_path / "init"))
+    nothing = [0] * 8 + [np.inf, -np.inf, np.nan, np.nan, 1, 1, 2]
+    full = [1, 2, 1, 0, 0, 0, 0, 1, 42, 42, 42, 0, 1, 1, 2]
+    np.testing.assert_equal(before.get_tensors("v", 0, "DebugNumericSummary"), [nothing])
+    assert before.get_tensors("v", 0, "DebugNanCount") == [0]
+    np.testing.assert_equal(before.get_tensors("v/Assign", 0, "DebugNumericSummary"), [full])
+    assert before.get_tensors("v/Assign", 0, "DebugNanCount") == [1]
+    after = tf_debug.DebugDumpDir(str(tmp_path / "read"))
+    np.testing.assert_equal(after.get_tensors("v", 0, "DebugNumericSummary"), [full])
+    assert not after.watch_key_to_data("words:0:DebugNanCount")
+
+
 def test_only_the_tensors_that_match_all_patterns_are_dumped(tmp_path: pathlib.Path) -> None:
     x = tf.constant([1.0, -1.0], name="x")
     total = tf.reduce_sum(tf.cast(tf.log(x, name="log"), tf.float64, name="wide"), name="total")
