@@ -93,6 +93,50 @@ def test_a_regressor_predicts_scores() -> None:
     assert regressor.score(x, 2 * x[:, 0] + 1)["loss"] < 1e-3
 
 
+def evaluated(kind: Any, labels: Any, **more: Any) -> dict[str, Any]:
+    """Return the metrics of a linear model whose weights are zero."""
+    x = np.arange(len(labels), dtype=np.float32)[:, None]
+    columns = [layers.real_valued_column("")]
+    model = kind(columns, optimizer=tf.train.GradientDescentOptimizer(0.0), **more)
+    found: dict[str, Any] = model.fit(x, np.array(labels), steps=1).evaluate(x, np.array(labels))
+    return found
+
+
+def test_the_metrics_of_two_classes_have_the_names_of_contrib() -> None:
+    found = evaluated(learn.LinearClassifier, [1, 0, 1, 1])
+    # A probability of 0.5 is class 0. It reaches the threshold, and is not above it.
+    assert found == {
+        "accuracy": 0.25,
+        "accuracy/baseline_label_mean": 0.75,
+        "accuracy/threshold_0.500000_mean": 0.75,
+        "auc": pytest.approx(0.5),
+        "auc_precision_recall": pytest.approx(found["auc_precision_recall"]),
+        "global_step": 1,
+        "labels/actual_label_mean": 0.75,
+        "labels/prediction_mean": 0.5,
+        "loss": pytest.approx(np.log(2)),
+        "precision/positive_threshold_0.500000_mean": 0,
+        "recall/positive_threshold_0.500000_mean": 0,
+    }
+
+
+def test_the_baseline_is_the_mean_of_the_labels_also_below_a_half() -> None:
+    assert (
+        evaluated(learn.LinearClassifier, [1, 0, 0, 0])[learn.MetricKey.ACCURACY_BASELINE] == 0.25
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "names"),
+    [
+        (learn.LinearClassifier, {"n_classes": 3}, {"accuracy", "global_step", "loss"}),
+        (learn.LinearRegressor, {}, {"global_step", "loss"}),
+    ],
+)
+def test_other_models_have_few_metrics(kind: Any, more: Any, names: set[str]) -> None:
+    assert evaluated(kind, [1, 0, 2, 1], **more).keys() == names
+
+
 def line(features: Any, targets: Any, mode: str, params: Any) -> Any:
     """An old model function: a line through the points."""
     slope = tf.get_variable("slope", [], initializer=tf.zeros_initializer())

@@ -44,6 +44,34 @@ def test_a_placeholder_with_default_has_the_default_unless_it_is_fed() -> None:
     np.testing.assert_array_equal(runner.run(x, {x: [3.0]}), [3])
 
 
+@pytest.mark.parametrize(
+    ("sizes", "declared", "message"),
+    [
+        ([2], [3], "Dimension 0 in both shapes must be equal, but are 2 and 3"),
+        ([2], [2, 1], "Shapes must be equal rank, but are 1 and 2"),
+        ([], [None], "Shapes must be equal rank, but are 0 and 1"),
+        ([None, 2], [3, 3], "Dimension 1 in both shapes must be equal, but are 2 and 3"),
+    ],
+)
+def test_a_default_of_another_shape_is_refused(
+    sizes: list[int | None], declared: list[int | None], message: str
+) -> None:
+    default = raw.Placeholder(dtype=dtypes.float32, shape=tensor_shape.TensorShape(sizes))
+    with pytest.raises(ValueError, match=message):
+        raw.PlaceholderWithDefault(default, shape=declared)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "declared"), [(None, [3, 2]), ([None, 2], [3, 2]), ([1, 2], [None, 2]), ([2], None)]
+)
+def test_a_placeholder_with_default_has_the_declared_shape(
+    sizes: list[int | None] | None, declared: list[int | None] | None
+) -> None:
+    default = raw.Placeholder(dtype=dtypes.float32, shape=tensor_shape.TensorShape(sizes))
+    x = raw.PlaceholderWithDefault(default, shape=tensor_shape.TensorShape(declared))
+    assert x.shape.internal == (None if declared is None else tuple(declared))
+
+
 def test_a_no_op_returns_none() -> None:
     assert interpreter.Interpreter().run(raw.NoOp()) is None
 

@@ -101,8 +101,31 @@ def test_a_variable_without_a_value_is_dumped_as_such(tmp_path: pathlib.Path) ->
     assert after.get_tensors("v/read", 0, "DebugNanCount") == [0]
     (metadata,) = [after.core_metadata]
     assert isinstance(metadata, tuple)
-    assert metadata.session_run_index == 1
+    assert metadata.session_run_index == 2
     assert len(metadata.output_names) == 2
+
+
+def test_the_inspections_of_variables_and_assignments_are_dumped(tmp_path: pathlib.Path) -> None:
+    variable = tf.Variable([42.0, np.nan], name="v")
+    words = tf.Variable(["a"], name="words")
+    numbers = ["DebugNumericSummary(lower_bound=-50;upper_bound=40)", "DebugNanCount"]
+    tolerant = {"debug_ops": numbers, "tolerate_debug_op_creation_failures": True}
+    with tf.Session() as session:
+        for name, fetch in (
+            ("init", tf.global_variables_initializer()),
+            ("read", [variable + 1.0, words]),
+        ):
+            session.run(fetch, options=watched(tmp_path / name, **tolerant))
+    before = tf_debug.DebugDumpDir(str(tmp_path / "init"))
+    nothing = [0] * 8 + [np.inf, -np.inf, np.nan, np.nan, 1, 1, 2]
+    full = [1, 2, 1, 0, 0, 0, 0, 1, 42, 42, 42, 0, 1, 1, 2]
+    np.testing.assert_equal(before.get_tensors("v", 0, "DebugNumericSummary"), [nothing])
+    assert before.get_tensors("v", 0, "DebugNanCount") == [0]
+    np.testing.assert_equal(before.get_tensors("v/Assign", 0, "DebugNumericSummary"), [full])
+    assert before.get_tensors("v/Assign", 0, "DebugNanCount") == [1]
+    after = tf_debug.DebugDumpDir(str(tmp_path / "read"))
+    np.testing.assert_equal(after.get_tensors("v", 0, "DebugNumericSummary"), [full])
+    assert not after.watch_key_to_data("words:0:DebugNanCount")
 
 
 def test_only_the_tensors_that_match_all_patterns_are_dumped(tmp_path: pathlib.Path) -> None:
@@ -169,6 +192,40 @@ def test_a_run_without_watches_dumps_nothing_after_a_run_with_watches(
             assert session.run(x) == 1
     for number in range(2):
         assert values(tmp_path / str(number)) == {"x:0": 1}
+
+
+def run_and_step(folder: pathlib.Path) -> tuple[int, int]:
+    metadata: Any = tf_debug.DebugDumpDir(str(folder)).core_metadata
+    return metadata.session_run_index, metadata.executor_step_index
+
+
+def test_a_dump_has_the_number_of_its_run_among_all_runs_of_the_session(
+    tmp_path: pathlib.Path,
+) -> None:
+    x = tf.placeholder_with_default(1.0, [], name="x")
+    y = tf.negative(x, name="y")
+    with tf.Session() as session:
+        session.run(x)
+        session.run(x, options=watched(tmp_path / "second"))
+        session.make_callable(x)()
+        session.run(x, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE))
+        handle = session.partial_run_setup([y], [x])
+        session.partial_run(handle, y, {x: 2.0})
+        session.run(x, options=watched(tmp_path / "sixth"))
+    assert run_and_step(tmp_path / "second") == (2, 0)
+    assert run_and_step(tmp_path / "sixth") == (6, 1)
+
+
+@pytest.mark.e2e
+def test_a_session_of_a_cluster_counts_the_dumping_runs_of_a_step(tmp_path: pathlib.Path) -> None:
+    with clusters.running(worker=1) as servers:
+        x = tf.placeholder_with_default(1.0, [], name="x")
+        y = tf.negative(x, name="y")
+        with tf.Session(servers["worker:0"].target) as session:
+            session.run(y)
+            for number, fetch in enumerate([y, x, y]):
+                session.run(fetch, options=watched(tmp_path / str(number)))
+    assert [run_and_step(tmp_path / str(number)) for number in range(3)] == [(0, 0), (0, 0), (1, 1)]
 
 
 @pytest.mark.e2e

@@ -35,6 +35,9 @@ def placeholder_with_default(input: Any, shape: Any, name: str | None = None) ->
 
     The tensor has the dtype of `input` and the static shape `shape`, which `input` and each fed
     value must have.
+
+    Raises:
+        ValueError: the static shape of `input` does not fit `shape`.
     """
     return raw.PlaceholderWithDefault(input, shape=tensor_shape.as_shape(shape), name=name)
 

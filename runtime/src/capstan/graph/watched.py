@@ -73,9 +73,13 @@ def _dumping(
         }
         if op == dumps.IDENTITY:
             made.append(dumps.dump(name, edge, dtype, TARGETS, device, where, is_ref=is_ref))
-        elif op in dumps.INSPECTIONS and is_ref:
-            # The variable may have no value yet. The tensors that its readers get have the results.
-            continue
+        elif op in dumps.INSPECTIONS and dtype is not dtypes.string and is_ref:
+            # The variable may have no value yet, which no inspection takes as its input.
+            more = {name: value for name, value in attrs.items() if name in dumps.BOUNDS}
+            if "shape" in node.attrs:
+                more["shape"] = node.attrs["shape"]
+            where |= more
+            made.append(dumps.dump(name, edge, dtype, TARGETS, device, where, is_ref=True))
         elif op in dumps.INSPECTIONS and dtype is not dtypes.string:
             inner = dumps.inspected(f"{name}/value", op, edge, dtype, device, attrs)
             result = infer.tensors(inner)[1][0][0]

@@ -19,7 +19,8 @@ def capture(
     gives it back when the graph and its arrays are garbage.
 
     Raises:
-        NotRepeatable: `work` raised an error, or CUDA cannot capture its work.
+        NotRepeatable: `work` raised an Exception, or CUDA cannot capture its work. Other errors,
+            such as KeyboardInterrupt, are raised as they are, when the capture has ended.
     """
     pool = cuda_pools.Pool(cupy, number, functools.partial(_allocate, cupy))
     with cupy.cuda.Device(number):
@@ -29,10 +30,12 @@ def capture(
                 stream.begin_capture()
                 results = work()
                 graph = stream.end_capture()
-            except Exception as fault:
+            except BaseException as fault:
                 with contextlib.suppress(Exception):  # CUDA may have ended the capture already.
                     stream.end_capture()
-                raise device.NotRepeatable(str(fault)) from fault
+                if isinstance(fault, Exception):
+                    raise device.NotRepeatable(str(fault)) from fault
+                raise
     return results, functools.partial(_launch, cupy, number, graph, pool)
 
 

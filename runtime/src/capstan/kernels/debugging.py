@@ -29,7 +29,7 @@ def _nan_count(x: Array) -> Array:
 def _summary(node: NodeContext) -> Function:
     """Return the counts, the moments, the type and the shape of a tensor."""
     low, high = (float(node.attrs[name]) for name in ("lower_bound", "upper_bound"))
-    kind = node.input_dtypes[0].as_datatype_enum
+    kind = node.input_dtypes[0].base_dtype.as_datatype_enum
 
     def summary(x: Array) -> Array:
         flat = x.ravel().astype(np.float64)
@@ -53,6 +53,25 @@ def _summary(node: NodeContext) -> Function:
         return np.array([*counts, *moments, kind, x.ndim, *x.shape], np.float64)
 
     return summary
+
+
+def inspection(node: NodeContext, op: str) -> Function:
+    """Return the function of DebugNanCount or DebugNumericSummary, for the input of a node.
+
+    The node has the bounds of DebugNumericSummary as attributes.
+    """
+    return _nan_count if op == "DebugNanCount" else _summary(node)
+
+
+def inspection_without_value(node: NodeContext, op: str) -> Array:
+    """Return the result for a variable without a value, whose shape is an attribute of the node."""
+    if op == "DebugNanCount":
+        return np.asarray(0, np.int64)
+    declared = node.attrs["shape"].internal or ()
+    sizes = [-1 if size is None else size for size in declared]
+    kind = node.input_dtypes[0].base_dtype.as_datatype_enum
+    moments = (np.inf, -np.inf, np.nan, np.nan)
+    return np.array([*[0] * 8, *moments, kind, len(sizes), *sizes], np.float64)
 
 
 def _health(node: NodeContext) -> Function:

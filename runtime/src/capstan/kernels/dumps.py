@@ -5,6 +5,7 @@ import numpy as np
 from capstan.core import debug_layout, debug_watches
 from capstan.core.arrays import Array
 from capstan.framework.ops import dumps
+from capstan.kernels import debugging
 from capstan.kernels.registry import Function, Kernel, NodeContext, register
 from capstan.resources import tensor_dumps, variable
 
@@ -35,11 +36,17 @@ def _dump_tensor(node: NodeContext) -> Function:
 
 def _dump_variable(node: NodeContext) -> Function:
     dump = _dump(node)
+    op = node.attrs["debug_op"].decode()
+    if op == dumps.IDENTITY:
+        return lambda cell, targets: dump(cell.array, targets)
+    inspect = debugging.inspection(node, op)
+    without_value = debugging.inspection_without_value(node, op)
 
-    def dump_variable(cell: variable.Variable, targets: Array) -> None:
-        dump(cell.array, targets)
+    def dump_result(cell: variable.Variable, targets: Array) -> None:
+        array = cell.array
+        dump(np.atleast_1d(without_value if array is None else inspect(array)), targets)
 
-    return dump_variable
+    return dump_result
 
 
 register(Kernel("_Dump", _dump_tensor))

@@ -20,10 +20,17 @@ Array = np.ndarray[Any, Any]
 
 
 class DumpedRuns:
-    """Counts and describes the runs of a session that dump tensors. Thread-safe."""
+    """Counts the runs of a session, and describes those that dump tensors. Thread-safe."""
 
-    def __init__(self) -> None:
-        self._runs = itertools.count()
+    def __init__(self, *, is_in_process: bool) -> None:
+        """In a cluster, the number of a run is that of its step, as in TensorFlow.
+
+        TensorFlow does so in distributed_runtime/master_session.cc. A session in the process counts
+        all its runs, from 1.
+        """
+        self._is_in_process = is_in_process
+        self.count = itertools.count(1).__next__
+        """Count a run, and return its number. `begin` counts its own run."""
         self._steps: collections.defaultdict[signature.Signature, itertools.count[int]] = (
             collections.defaultdict(itertools.count)
         )
@@ -40,14 +47,16 @@ class DumpedRuns:
             UnavailableError: a URL does not begin with `file://`.
             OpError: the file cannot be written.
         """
-        run = next(self._runs)
+        number = self.count()
         dumping = requested._replace(
             feeds=(*requested.feeds, watched.TARGETS.tensor), watches=watches.watches
         )
+        step = next(self._steps[dumping])
+        run = number if self._is_in_process else step
         text = debug_layout.run_text(
             watches.global_step,
             run,
-            next(self._steps[dumping]),
+            step,
             requested.feeds,
             requested.fetches,
             requested.targets,

@@ -82,8 +82,9 @@ class Master:
         handle = secrets.token_hex(8)
         steps = step.Steps(self._links, self._next_step, self._late_message)
         session = master_session.MasterSession(
-            handle, self._home, tasks, settings, steps, self._leftovers
-        )
+            handle, self._home, tasks, settings, steps, self._leftovers,
+            is_in_process=self._thread_pools is not None,
+        )  # fmt: skip
         session.begin(nodes, functions)
         _log_placement(session, nodes)
         with self._lock:

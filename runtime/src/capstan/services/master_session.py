@@ -42,10 +42,13 @@ class MasterSession:
         settings: config.SessionConfig,
         steps: step.Steps,
         leftovers: registrations.Leftovers,
+        *,
+        is_in_process: bool,
     ) -> None:
         """Open a session of an empty graph.
 
         `home` is the worker of the master's task. The sessions of a master share `leftovers`.
+        `is_in_process` is false in a cluster.
         """
         self.handle = handle
         self.settings = settings
@@ -59,7 +62,7 @@ class MasterSession:
         self._steps = steps
         incarnations = {task.name: task.status.incarnation for task in tasks}
         self._observer = run_metadata.Observer(settings, home.task, incarnations)
-        self._dumped = debugged.DumpedRuns()
+        self._dumped = debugged.DumpedRuns(is_in_process=is_in_process)
         self._lock = threading.Lock()
         self._placer = place.Placer(
             available.Available(
@@ -149,6 +152,7 @@ class MasterSession:
         Raises:
             OpError: as `step.Steps.run`, or the graph of the step is invalid.
         """
+        self._dumped.count()
         request = self._requests.get(requested)
         if request is None:
             request = self._request(requested)
@@ -175,7 +179,10 @@ class MasterSession:
                 self._graph, requested, self._home, self._compile, self._compile_whole
             )
         found = kept[requested]
-        return found is not None and found.run(self._steps, deadline, cancellation)
+        is_done = found is not None and found.run(self._steps, deadline, cancellation)
+        if is_done:
+            self._dumped.count()
+        return is_done
 
     def run_with_metadata(
         self,
@@ -197,6 +204,8 @@ class MasterSession:
             return self.run(requested, feeds, deadline, cancellation), None
         if watches:
             requested, feeds = self._dumped.begin(requested, feeds, watches)
+        else:
+            self._dumped.count()
         request = self._request(requested._replace(traced=wanted is not None and wanted.step_stats))
         metadata = None
 
@@ -249,6 +258,7 @@ class MasterSession:
             prepared = self._setups.get(requested)
             if prepared is None:
                 prepared = self._setups[requested] = self._prepare(requested)
+        self._dumped.count()
         number = next(self._handles)
         handle = str(number)
         self._partial[handle] = prepared.begin(number, self._steps)

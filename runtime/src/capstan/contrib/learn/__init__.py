@@ -22,6 +22,7 @@ from capstan.contrib.learn.canned import (
 from capstan.contrib.learn.canned import (
     infer_real_valued_columns_from_input_fn as infer_real_valued_columns_from_input_fn,
 )
+from capstan.contrib.learn.canned_heads import MetricKey as MetricKey
 from capstan.contrib.learn.canned_models import PredictionKey as PredictionKey
 from capstan.contrib.learn.estimators import Estimator as Estimator
 from capstan.contrib.learn.estimators import SKCompat as SKCompat

@@ -1,23 +1,20 @@
 """The estimators of `tf.contrib.learn` that bring a model.
 
 Sources: contrib/learn/python/learn/estimators/{dnn,linear,dnn_linear_combined}.py. The models are
-those of `tf.estimator`, so their variables and metrics have the names that they have there. As in
-TensorFlow, the loss is the mean of the losses of a batch.
+those of `tf.estimator`, so their variables have the names that they have there. As in TensorFlow,
+the loss is the mean of the losses of a batch, and the metrics are those of `MetricKey`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from capstan.api import nn
-from capstan.api.losses import Reduction
 from capstan.contrib.layers import feature_columns as columns_of
+from capstan.contrib.learn import canned_heads, estimators
 from capstan.contrib.learn import canned_models as models
-from capstan.contrib.learn import estimators
 from capstan.contrib.learn import run_config as run_configs
 from capstan.estimator.canned import dnn, dnn_linear_combined, linear
 from capstan.framework import graph as graphs
-
-_MEAN: Final = Reduction.SUM_OVER_BATCH_SIZE
 
 
 class DNNClassifier(models.Classifier):
@@ -50,10 +47,11 @@ class DNNClassifier(models.Classifier):
         label_keys: Sequence[str] | None = None,
     ) -> None:
         models.refuse(enable_centered_bias, embedding_lr_multipliers)
-        core = dnn.DNNClassifier(
-            hidden_units, feature_columns, model_dir, n_classes, weight_column_name, label_keys,
+        core = dnn.DNNEstimator(
+            canned_heads.classification_head(n_classes, weight_column_name, label_keys),
+            hidden_units, feature_columns, model_dir,
             models.optimizer(optimizer, "Adagrad", gradient_clip_norm), activation_fn, dropout,
-            config=config or run_configs.RunConfig(), loss_reduction=_MEAN,
+            config=config or run_configs.RunConfig(),
         )  # fmt: skip
         super().__init__(core, config, feature_engineering_fn, models.classes(bool(label_keys)))
 
@@ -79,10 +77,11 @@ class DNNRegressor(models.Regressor):
         input_layer_min_slice_size: int | None = None,
     ) -> None:
         models.refuse(enable_centered_bias, embedding_lr_multipliers)
-        core = dnn.DNNRegressor(
-            hidden_units, feature_columns, model_dir, label_dimension, weight_column_name,
+        core = dnn.DNNEstimator(
+            canned_heads.regression_head(label_dimension, weight_column_name),
+            hidden_units, feature_columns, model_dir,
             models.optimizer(optimizer, "Adagrad", gradient_clip_norm), activation_fn, dropout,
-            config=config or run_configs.RunConfig(), loss_reduction=_MEAN,
+            config=config or run_configs.RunConfig(),
         )  # fmt: skip
         super().__init__(core, config, feature_engineering_fn, models.scores)
 
@@ -108,10 +107,10 @@ class LinearClassifier(models.Classifier):
         label_keys: Sequence[str] | None = None,
     ) -> None:
         models.refuse(enable_centered_bias, None)
-        core = linear.LinearClassifier(
-            feature_columns, model_dir, n_classes, weight_column_name, label_keys,
-            models.optimizer(optimizer, "Ftrl", gradient_clip_norm),
-            config or run_configs.RunConfig(), loss_reduction=_MEAN,
+        core = linear.LinearEstimator(
+            canned_heads.classification_head(n_classes, weight_column_name, label_keys),
+            feature_columns, model_dir, models.optimizer(optimizer, "Ftrl", gradient_clip_norm),
+            config or run_configs.RunConfig(),
         )  # fmt: skip
         super().__init__(core, config, feature_engineering_fn, models.classes(bool(label_keys)))
 
@@ -133,10 +132,10 @@ class LinearRegressor(models.Regressor):
         feature_engineering_fn: Any = None,
     ) -> None:
         models.refuse(enable_centered_bias, None)
-        core = linear.LinearRegressor(
-            feature_columns, model_dir, label_dimension, weight_column_name,
-            models.optimizer(optimizer, "Ftrl", gradient_clip_norm),
-            config or run_configs.RunConfig(), loss_reduction=_MEAN,
+        core = linear.LinearEstimator(
+            canned_heads.regression_head(label_dimension, weight_column_name),
+            feature_columns, model_dir, models.optimizer(optimizer, "Ftrl", gradient_clip_norm),
+            config or run_configs.RunConfig(),
         )  # fmt: skip
         super().__init__(core, config, feature_engineering_fn, models.scores)
 
@@ -171,12 +170,12 @@ class DNNLinearCombinedClassifier(models.Classifier):
         fix_global_step_increment_bug: bool = False,
     ) -> None:
         models.refuse(enable_centered_bias, embedding_lr_multipliers)
-        core = dnn_linear_combined.DNNLinearCombinedClassifier(
+        core = dnn_linear_combined.DNNLinearCombinedEstimator(
+            canned_heads.classification_head(n_classes, weight_column_name, label_keys),
             model_dir, linear_feature_columns,
             models.optimizer(linear_optimizer, "Ftrl", gradient_clip_norm), dnn_feature_columns,
             models.optimizer(dnn_optimizer, "Adagrad", gradient_clip_norm), dnn_hidden_units,
-            dnn_activation_fn, dnn_dropout, n_classes, weight_column_name, label_keys,
-            config=config or run_configs.RunConfig(), loss_reduction=_MEAN,
+            dnn_activation_fn, dnn_dropout, config=config or run_configs.RunConfig(),
         )  # fmt: skip
         super().__init__(core, config, feature_engineering_fn, models.classes(bool(label_keys)))
 
@@ -209,12 +208,12 @@ class DNNLinearCombinedRegressor(models.Regressor):
         fix_global_step_increment_bug: bool = False,
     ) -> None:
         models.refuse(enable_centered_bias, embedding_lr_multipliers)
-        core = dnn_linear_combined.DNNLinearCombinedRegressor(
+        core = dnn_linear_combined.DNNLinearCombinedEstimator(
+            canned_heads.regression_head(label_dimension, weight_column_name),
             model_dir, linear_feature_columns,
             models.optimizer(linear_optimizer, "Ftrl", gradient_clip_norm), dnn_feature_columns,
             models.optimizer(dnn_optimizer, "Adagrad", gradient_clip_norm), dnn_hidden_units,
-            dnn_activation_fn, dnn_dropout, label_dimension, weight_column_name,
-            config=config or run_configs.RunConfig(), loss_reduction=_MEAN,
+            dnn_activation_fn, dnn_dropout, config=config or run_configs.RunConfig(),
         )  # fmt: skip
         super().__init__(core, config, feature_engineering_fn, models.scores)
 

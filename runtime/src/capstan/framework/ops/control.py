@@ -1,13 +1,20 @@
 """Rows of placeholders, identities, barriers and assertions."""
 
-from capstan.core import dtypes, tensor_shape
+from capstan.core import dtypes, shapes, tensor_shape
 from capstan.framework import facts
-from capstan.framework.opdef import Gradients, Op, OpDef, Raw, define
+from capstan.framework.opdef import Gradients, Op, OpDef, Raw, ShapeContext, define
 from capstan.framework.ops import rules
 
 
 def _passed_on(op: Op, grads: Gradients, raw: Raw) -> Gradients:
     return grads
+
+
+def _declared(ctx: ShapeContext) -> rules.Shapes:
+    """Give the output the declared shape. The default may be better known, but must fit."""
+    (declared,) = rules.from_attribute(ctx)
+    shapes.merge(ctx.inputs[0], declared)
+    return (declared,)
 
 
 define(OpDef("NoOp", shape=rules.nothing, not_differentiable=True))
@@ -37,7 +44,7 @@ define(
         ("input: dtype",),
         ("output: dtype",),
         attrs={"shape": tensor_shape.TensorShape},
-        shape=rules.from_attribute,
+        shape=_declared,
         gradient=_passed_on,
         role=facts.Role.DEFAULT,
     )

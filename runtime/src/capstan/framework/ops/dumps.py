@@ -4,9 +4,10 @@ The compiler adds them to a step whose RunOptions watch tensors (`graph.watched`
 Copy and a debug op in their place, and the debug op writes the file. No client sends these ops.
 """
 
+import math
 from typing import Any, Final
 
-from capstan.core import dtypes
+from capstan.core import dtypes, tensor_shape
 from capstan.core import node as ir
 from capstan.framework import facts
 from capstan.framework.opdef import OpDef, define
@@ -16,6 +17,8 @@ IDENTITY: Final = "DebugIdentity"
 """The debug op that dumps the tensor itself."""
 INSPECTIONS: Final = frozenset(("DebugNanCount", "DebugNumericSummary"))
 """The debug ops whose result is dumped."""
+BOUNDS: Final = ("lower_bound", "upper_bound")
+"""The attributes of `DebugNumericSummary` that `_DumpRef` has too, because it computes it."""
 
 _ATTRS: dict[str, Any] = {
     "device_name": bytes,
@@ -24,15 +27,21 @@ _ATTRS: dict[str, Any] = {
     "debug_op": bytes,
     "target": int,
 }
-for _name, _input, _effect in (
-    ("_Dump", "input: T", facts.EXTERNAL),
-    ("_DumpRef", "input: Ref(T)", facts.reads("input") | facts.EXTERNAL),
+_REF_ATTRS: dict[str, Any] = {
+    **_ATTRS,
+    "lower_bound": -math.inf,
+    "upper_bound": math.inf,
+    "shape": tensor_shape.TensorShape(None),
+}
+for _name, _input, _declared, _effect in (
+    ("_Dump", "input: T", _ATTRS, facts.EXTERNAL),
+    ("_DumpRef", "input: Ref(T)", _REF_ATTRS, facts.reads("input") | facts.EXTERNAL),
 ):
     define(
         OpDef(
             _name,
             (_input, "targets: string"),
-            attrs=_ATTRS,
+            attrs=_declared,
             shape=rules.nothing,
             not_differentiable=True,
             effect=_effect,
