@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 _IGNORED_FIELDS = re.compile(
     r"uid|resourceVersion|generation|managedFields|.*Time|.*Timestamp|.*At|.*IPs?"
-    r"|nodeName|node|containerID|capstan.dev/job-uid"
+    r"|runningSeconds|nodeName|node|containerID|capstan.dev/job-uid"
 )
 """Fields that differ between two jobs with the same end."""
 
