@@ -18,8 +18,9 @@ def test_a_tensor_too_large_for_memory_raises_resource_exhausted_on_any_task(
 ) -> None:
     with tf.Graph().as_default(), tf.Session(target if device else "") as session:
         with tf.device(device):
-            row = tf.placeholder_with_default([[1.0]], [1, side])
-            column = tf.placeholder_with_default([[1.0]], [side, 1])
+            any_matrix = tf.placeholder_with_default([[1.0]], [None, None])
+            row = tf.placeholder_with_default(any_matrix, [1, side])
+            column = tf.placeholder_with_default(any_matrix, [side, 1])
             total = tf.reduce_sum(row + column)
             small = tf.placeholder_with_default(2.0, []) + 1.0
         with pytest.raises(tf.errors.ResourceExhaustedError, match=rf"shape\[{side},{side}\]"):
