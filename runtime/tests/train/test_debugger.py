@@ -6,7 +6,7 @@ import os
 import pathlib
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import clusters
@@ -19,6 +19,13 @@ from capstan.python import debug as tf_debug
 from capstan.train.debugger import commands, wrapper
 
 CPU = "_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0"
+
+
+@pytest.fixture
+def on_a_cpu() -> Iterator[None]:
+    # References in the memory of a GPU are not dumped, and a GPU does not compute in this order.
+    with tf.device("/device:CPU:0"):
+        yield
 
 
 def watched(folder: Any, **options: Any) -> Any:
@@ -35,6 +42,7 @@ def values(folder: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.usefixtures("on_a_cpu")
 def test_a_dump_has_the_path_and_the_message_of_tensorflow(tmp_path: pathlib.Path) -> None:
     x = tf.constant([[1.0, 2.0]], name="layer/x")
     y = tf.multiply(x, 3.0, name="layer/y")
@@ -81,6 +89,7 @@ def test_the_values_of_folded_merged_and_branching_nodes_are_dumped(
     assert "cond/other:0" not in found
 
 
+@pytest.mark.usefixtures("on_a_cpu")
 def test_a_variable_without_a_value_is_dumped_as_such(tmp_path: pathlib.Path) -> None:
     variable = tf.Variable([1.0, 2.0], name="v")
     resource = tf.Variable([5.0], name="r", use_resource=True)
@@ -105,6 +114,7 @@ def test_a_variable_without_a_value_is_dumped_as_such(tmp_path: pathlib.Path) ->
     assert len(metadata.output_names) == 2
 
 
+@pytest.mark.usefixtures("on_a_cpu")
 def test_the_inspections_of_variables_and_assignments_are_dumped(tmp_path: pathlib.Path) -> None:
     variable = tf.Variable([42.0, np.nan], name="v")
     words = tf.Variable(["a"], name="words")
@@ -308,6 +318,7 @@ def test_a_program_goes_on_after_the_end_of_the_commands(
     assert capsys.readouterr().out.count("tfdbg>") == 1
 
 
+@pytest.mark.usefixtures("on_a_cpu")
 def test_the_dumps_of_a_failed_run_are_shown_before_its_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

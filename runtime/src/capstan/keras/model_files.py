@@ -1,5 +1,6 @@
 """`save` and `to_json` of a model (python/keras/engine/network.py)."""
 
+import abc
 import os
 from typing import Any
 
@@ -10,9 +11,9 @@ class ModelFiles(weight_files.WeightFiles):
     """A model that can be saved with its layers. One thread at a time may do so."""
 
     @property
+    @abc.abstractmethod
     def _is_described(self) -> bool:
         """Whether a configuration describes the model."""
-        raise NotImplementedError
 
     def to_json(self, **kwargs: Any) -> str:
         """Return the configuration as JSON, for `tf.keras.models.model_from_json`.
