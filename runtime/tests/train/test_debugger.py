@@ -23,7 +23,7 @@ CPU = "_tfdbg_device_,job_localhost,replica_0,task_0,device_CPU_0"
 
 @pytest.fixture
 def on_a_cpu() -> Iterator[None]:
-    # References in the memory of a GPU are not dumped, and a GPU does not compute in this order.
+    # References in the memory of a GPU are not dumped. There, a failed step may dump nothing.
     with tf.device("/device:CPU:0"):
         yield
 

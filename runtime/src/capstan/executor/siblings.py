@@ -50,9 +50,9 @@ def group(
 
 
 def _align(units: Sequence[list[ir.Node]]) -> None:
-    """Let the nodes of a group be in the order of the group that computes an input of them all.
+    """Sort the nodes of each group in the order of the group that computes one of their inputs.
 
-    Then the group takes the outputs of the other group as they are, in one column.
+    The group then takes the outputs of the other group in one column.
     """
     places: dict[str, tuple[int, int]] = {}
     for number, unit in enumerate(units):

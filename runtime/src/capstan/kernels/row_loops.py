@@ -54,7 +54,10 @@ def sum_segments(sums: Any, values: Any, picks: Any, ids: Any, width: int, count
 
 
 def divide_rows(sums: Any, counts: Any, divisors: Any, width: int) -> int:
-    """Divide each row of `sums` of which more than one row is the sum by its divisor."""
+    """Divide each row of `sums` by its divisor, if it is the sum of several rows.
+
+    `counts` are the numbers of rows that were added.
+    """
     for segment in range(len(counts)):
         if counts[segment] > 1:
             divisor = divisors[segment]

@@ -183,7 +183,10 @@ def _filled(
     given: stacking.Blocks,
     went: Array,
 ) -> Columns:
-    """Return the outputs of `SparseFillEmptyRows`, each with its blocks before it."""
+    """Return the outputs of `SparseFillEmptyRows` as columns.
+
+    The arguments are the blocks and the stacked tensor of each output, in order.
+    """
     pairs = (filled, places), (filled, numbers), (results, is_empty), (given, went)
     return [stacking.Column(blocks, stacked) for blocks, stacked in pairs]
 

@@ -122,7 +122,10 @@ def _cast(node: NodeContext) -> Function:
 
 
 def _casts_of_several(nodes: Sequence[NodeContext]) -> Joined | None:
-    """Return the function for nodes whose sizes are unknown. Others have buffers of their own."""
+    """Return the function that joins casts of tensors of unknown size.
+
+    Casts of tensors of known size write to planned buffers, so they run alone.
+    """
     if any(
         shape is not None and None not in shape for node in nodes for shape in node.input_shapes
     ):

@@ -1,7 +1,7 @@
 """Finds the records of TFRecord files without the lock of the interpreter.
 
-Python needs a microsecond for each record. As long as it holds the lock, the step of a thread that
-works beside the input pipeline waits.
+Python needs a microsecond for each record. While an input pipeline holds the lock, the step that
+runs beside the pipeline waits.
 """
 
 from typing import Final

@@ -185,8 +185,8 @@ class StepServer:
     def _hand_over(self, frame: api.Frame) -> None:
         """Deliver a message of a third task in another thread.
 
-        The part may then wait until a task can be reached. A thread that reads a link may not wait:
-        it would not see that the master cancels the step.
+        The message may start a segment that waits until a task can be reached. A thread that reads
+        a link must not wait, because it has to read the CANCEL of the master.
 
         Raises:
             RuntimeError: the task was stopped.
