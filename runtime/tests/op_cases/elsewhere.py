@@ -33,6 +33,7 @@ ELSEWHERE = {
     "oracle/test_batching.py": {"BatchFunction"},
     "oracle/test_banded.py": {"BandedTriangularSolve"},
     "train/test_debugger.py": {"_Dump", "_DumpRef"},
+    "services/test_rows.py": {"_QueueDequeueReady", "_QueueDequeueReadyV2"},
     "oracle/test_debug_summaries.py": {"DebugNumericSummaryV2"},
     "oracle/test_stateless_windows.py": {"StatelessSampleDistortedBoundingBox"},
     "oracle/test_tensor_maps.py": {

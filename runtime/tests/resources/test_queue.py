@@ -92,6 +92,12 @@ def dequeue_many(target: queue.Queue, count: int, *, small: bool = False) -> Cal
     return call
 
 
+def dequeue_ready(target: queue.Queue, most: int) -> Call:
+    call = Call()
+    target.dequeue_ready(most, call.done, call.step)
+    return call
+
+
 def close(target: queue.Queue, *, cancel: bool = False) -> Call:
     call = Call()
     target.close(call.done, call.step, cancel_pending_enqueues=cancel)
@@ -109,13 +115,19 @@ class Model:
         self.held: collections.deque[int] = collections.deque()
         self.enqueues: list[tuple[Call, list[int]]] = []
         self.dequeues: list[tuple[Call, int, bool, list[int]]] = []
+        self.most: dict[Call, int] = {}
+        """The largest number of elements of each dequeue that takes those that are there."""
         self.expected: dict[Call, list[int] | type[errors.OpError] | None] = {}
         self.is_closed = False
 
     def settle(self) -> None:
-        """Serve the first enqueue and the first dequeue until neither gets further."""
-        while self._serve_enqueue() or self._serve_dequeue():
-            pass
+        """Serve the enqueues and then the dequeues, until neither get further."""
+        is_open = True
+        while is_open:
+            is_open = False
+            for serve in (self._serve_enqueue, self._serve_dequeue):
+                while serve():
+                    is_open = True
 
     def _serve_enqueue(self) -> bool:
         if not self.enqueues:
@@ -153,6 +165,8 @@ class Model:
             return False
         taken.append(self.held.popleft())
         if len(taken) == count:
+            while self.held and len(taken) < self.most.get(call, 1):
+                taken.append(self.held.popleft())
             self.expected[call] = taken
             self.dequeues.pop(0)
         return True
@@ -193,6 +207,13 @@ class QueueMachine(RuleBasedStateMachine):
     def dequeue_many(self, count: int, small: bool) -> None:
         call = dequeue_many(self.target, count, small=small)
         self.model.dequeues.append((call, count, small, []))
+        self._begin(call)
+
+    @rule(most=st.integers(1, 7))
+    def dequeue_ready(self, most: int) -> None:
+        call = dequeue_ready(self.target, most)
+        self.model.dequeues.append((call, 1, False, []))
+        self.model.most[call] = most
         self._begin(call)
 
     @rule()
@@ -258,6 +279,16 @@ def test_a_cancelled_dequeue_gives_back_its_elements() -> None:
     assert isinstance(many.error, errors.CancelledError)
     assert single.values == [1]
     assert dequeue(target).values == [2]
+
+
+def test_the_elements_that_are_there_go_back_together() -> None:
+    target = fifo()
+    waiting = dequeue_ready(target, 3)
+    enqueue(target, 1, 2, 3, 4)
+    assert waiting.values == [1, 2, 3]
+    assert waiting.give_back is not None
+    waiting.give_back()
+    assert dequeue_ready(target, 9).values == [1, 2, 3, 4]
 
 
 def test_elements_of_steps_that_ended_keep_their_order() -> None:

@@ -220,6 +220,18 @@ def _dequeue_many(*, allow_small_batch: bool) -> Callable[[NodeContext], Functio
     return start
 
 
+def _dequeue_ready(node: NodeContext) -> Function:
+    clock = node.resources.alarms
+
+    def dequeue_ready(handle: Any, most: Array, *, done: Any, cancellation: Any) -> None:
+        target = resources.behind(handle)
+        resources.check_signature(node, (dtypes.int32,), target.types)
+        target.dequeue_ready(int(most), done, cancellation)
+        target.watch(clock)
+
+    return dequeue_ready
+
+
 def _close(node: NodeContext) -> Function:
     cancel_pending = bool(node.attrs["cancel_pending_enqueues"])
 
@@ -249,6 +261,7 @@ for _version in ("", "V2"):
     for _name, _small in (("Many", False), ("UpTo", True)):
         _start = _dequeue_many(allow_small_batch=_small)
         register(Kernel(f"QueueDequeue{_name}{_version}", start=_start))
+    register(Kernel(f"_QueueDequeueReady{_version}", start=_dequeue_ready))
     register(Kernel(f"QueueClose{_version}", start=_close))
     register(Kernel(f"QueueSize{_version}", constantly(_size)))
     register(Kernel(f"QueueIsClosed{_version}", constantly(_is_closed)))

@@ -108,6 +108,19 @@ class Queue(waiters.Waited, queue_elements.QueueElements):
         else:
             done(attempt.outputs(), None)
 
+    def dequeue_ready(
+        self, most: int, done: waiters.Done, cancelled: cancellation.Cancellation
+    ) -> None:
+        """Take an element as soon as there is one, and up to `most` elements if there are more.
+
+        Each output holds one component of all of them. `most` is at least 1.
+
+        Raises:
+            InvalidArgumentError: the queue does not know the shapes of its components.
+        """
+        self._known_shapes()
+        self.submit(queue_attempts.DequeueReady(self, most, done, cancelled), self._dequeues)
+
     def close(
         self,
         done: waiters.Done,

@@ -143,3 +143,25 @@ class DequeueMany(Dequeue):
             self._queue.join([batch[component] for batch in batches], component)
             for component in range(len(self._queue.types))
         )
+
+
+class DequeueReady(DequeueMany):
+    """An operation that takes one element, and with it up to `most` that are there already."""
+
+    def __init__(
+        self,
+        queue: queue_elements.QueueElements,
+        most: int,
+        done: waiters.Done,
+        cancelled: cancellation.Cancellation,
+    ) -> None:
+        super().__init__(queue, 1, done, cancelled)
+        self._most = most
+
+    def advance(self) -> waiters.Progress:
+        progress = super().advance()
+        if progress is waiters.Progress.COMPLETE and self.error is None:
+            more = min(self._queue.ready(), self._most - 1)
+            if more > 0:
+                self._entries += self._queue.take(more)
+        return progress

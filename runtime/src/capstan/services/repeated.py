@@ -1,4 +1,4 @@
-"""A step that a client repeats until it fails, as a queue runner does (`graph.rows`)."""
+"""A step that a client repeats until it fails, as a queue runner does (`services.rows`)."""
 
 import functools
 from collections.abc import Callable
@@ -6,22 +6,21 @@ from dataclasses import dataclass
 
 from capstan import errors
 from capstan.core import devices
-from capstan.graph import rows
-from capstan.services import session_graph, signature, step, step_run
+from capstan.services import rows, session_graph, signature, step, step_run
 from capstan.transport import cancellation as cancellations
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """A step that reads several records, and a step that enqueues them. Thread-safe.
+    """A step that takes several elements, and a step that enqueues the results. Thread-safe.
 
-    `single` enqueues one record. `size` fetches the number of elements in the queue. The queue has
-    room for all records if it has at most `most` elements.
+    `single` enqueues the result of one element. `size` fetches the number of elements in the queue.
+    The queue has room for all results if it has at most `most` elements.
     """
 
     size: signature.Request
     most: float
-    read: signature.Request
+    take: signature.Request
     enqueue: signature.Request
     single: signature.Request
 
@@ -31,13 +30,13 @@ class Repeated:
         deadline: float | None,
         cancellation: cancellations.Cancellation | None,
     ) -> bool:
-        """Read and enqueue several records.
+        """Take several elements and enqueue the results.
 
-        Return False, and read none, if the queue has no room for them. A step that ends while it
-        waits for room loses the records that it has read, so it should have read only one.
+        Return False, and take none, if the queue has no room for them. A step that ends while it
+        waits for room loses the elements that it has taken, so it should have taken only one.
 
-        If the computation of a record fails, enqueue the records before this record, and raise
-        the error. The records after this record are lost.
+        If the computation of an element fails, enqueue the results of those before it, and raise
+        the error. The elements after it are lost.
 
         Raises:
             OpError: as `step.Steps.run`.
@@ -45,13 +44,13 @@ class Repeated:
         (size,) = self.size.run((), steps, deadline, cancellation)
         if size > self.most:
             return False
-        keys, values = self.read.run((), steps, deadline, cancellation)
+        taken = self.take.run((), steps, deadline, cancellation)
         try:
-            self.enqueue.run((keys, values), steps, deadline, cancellation)
+            self.enqueue.run(taken, steps, deadline, cancellation)
         except errors.InvalidArgumentError:
-            for index in range(len(keys)):
-                record = keys[index, ...], values[index, ...]
-                self.single.run(record, steps, deadline, cancellation)
+            for index in range(len(taken[0])):
+                element = [column[index, ...] for column in taken]
+                self.single.run(element, steps, deadline, cancellation)
         return True
 
 
@@ -80,15 +79,15 @@ def find(
     if found is None:
         return None
     compile_wide = functools.partial(compile_nodes, found.nodes, graph.functions)
-    record, records = (
-        tuple(edge.tensor for edge in edges) for edges in (found.record, found.records)
+    element, elements = (
+        tuple(edge.tensor for edge in edges) for edges in (found.element, found.elements)
     )
     return Repeated(
         _request(signature.Signature((), (found.size.tensor,), ()), compile_wide),
         found.most,
-        _request(signature.Signature((), records, ()), compile_wide),
-        _request(signature.Signature(records, (), (target,)), compile_wide),
-        _request(signature.Signature(record, (), (target,)), compile_whole),
+        _request(signature.Signature((), elements, ()), compile_wide),
+        _request(signature.Signature(elements, (), (target,)), compile_wide),
+        _request(signature.Signature(element, (), (target,)), compile_whole),
     )
 
 

@@ -3,6 +3,9 @@
 Each op exists twice. The older op of TensorFlow 1 takes a reference to the queue, and the newer op
 (`V2`) takes a handle. TensorFlow does not have `SerializeQueue` and `DeserializeQueue`. Their
 matrix has a row for each element and a column for each component, which is a TensorProto.
+
+`_QueueDequeueReady` takes one element, and up to `n` if there are more. No client sends it: a step
+that takes several elements in place of one has it (`services.rows`).
 """
 
 from capstan.framework import facts
@@ -73,6 +76,7 @@ for _version, _type, _shape in (("", "Ref(string)", _reference), ("V2", "resourc
         ("QueueDequeue", (), _unknown),
         ("QueueDequeueMany", ("n: int32",), _batched),
         ("QueueDequeueUpTo", ("n: int32",), _unknown),
+        ("_QueueDequeueReady", ("n: int32",), _unknown),
     ):
         define(
             OpDef(

@@ -1,18 +1,13 @@
-"""The ops that may do the work of several steps at once, if a caller repeats a step.
+"""The ops of a step that a caller may repeat for one element after the other (`services.rows`).
 
-A step that reads a record, computes with it and enqueues the result becomes a step that reads
-several records, stacks them along axis 0, and enqueues the slices of the result (`graph.rows`).
+Such a step takes an element from a file or a queue, and adds its result to another queue. Each op
+has another one that takes or adds several elements, stacked along axis 0.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
 
-import numpy as np
-
+from capstan.core import dtypes, shapes
 from capstan.core import node as ir
-from capstan.core.arrays import Array
-from capstan.framework.ops import elementwise
 
 _VERSIONS = ("", "V2")
 _FILES = frozenset(
@@ -21,35 +16,39 @@ _FILES = frozenset(
     for version in _VERSIONS
 )
 _READS = {f"ReaderRead{version}": f"ReaderReadUpTo{version}" for version in _VERSIONS}
+_QUEUES = frozenset(f"FIFOQueue{version}" for version in _VERSIONS)
+_DEQUEUES = {f"QueueDequeue{version}": f"_QueueDequeueReady{version}" for version in _VERSIONS}
 _ENQUEUES = {f"QueueEnqueue{version}": f"QueueEnqueueMany{version}" for version in _VERSIONS}
-
 _SIZES = {f"QueueEnqueue{version}": f"QueueSize{version}" for version in _VERSIONS}
 
-
-@dataclass(frozen=True, slots=True)
-class Operand:
-    """An input: a constant `value`, or else a tensor of each record. `rank` is its rank."""
-
-    rank: int
-    value: Array | None = None
+Nodes = Mapping[str, ir.Node]
 
 
-Operands = Sequence[Operand]
-Stacked = tuple[ir.Node, int]
-"""A node that computes with stacked records, and the rank of its outputs for one record."""
+def element_shapes(node: ir.Node, nodes: Nodes) -> list[shapes.Shape] | None:
+    """Return the shapes of the outputs of `node`, if it takes one of several elements.
+
+    Return None if it does not, or if several elements could differ in their shapes.
+    """
+    source = nodes.get(node.inputs[0].node) if node.inputs else None
+    if source is None:
+        return None
+    if node.op in _READS and source.op in _FILES:
+        return [(), ()]
+    if node.op in _DEQUEUES and source.op in _QUEUES:
+        # A queue without shapes may hold elements of any shape.
+        return [shape.internal for shape in source.attrs.get("shapes", ())] or None
+    return None
 
 
-def is_read(node: ir.Node, nodes: Mapping[str, ir.Node]) -> bool:
-    """Return whether `node` reads one of several records of a file."""
-    return node.op in _READS and nodes[node.inputs[0].node].op in _FILES
+def take_several(op: str) -> tuple[str, dtypes.DType]:
+    """Return the op that takes several elements in place of `op`, and the type of their number.
+
+    The number is its last input. It waits until there is one element, and may then take fewer.
+    """
+    return (_READS[op], dtypes.int64) if op in _READS else (_DEQUEUES[op], dtypes.int32)
 
 
-def read_up_to(node: ir.Node, name: str, count: ir.Edge) -> ir.Node:
-    """Return the node that reads up to `count` records with the reader of a read."""
-    return replace(node, name=name, op=_READS[node.op], inputs=(*node.inputs, count))
-
-
-def room(node: ir.Node, nodes: Mapping[str, ir.Node]) -> int:
+def room(node: ir.Node, nodes: Nodes) -> int:
     """Return the capacity of the queue to which `node` adds an element, or -1 without a limit.
 
     Return 0 if `node` is not such a node.
@@ -59,57 +58,11 @@ def room(node: ir.Node, nodes: Mapping[str, ir.Node]) -> int:
     return int(nodes[node.inputs[0].node].attrs.get("capacity", -1))
 
 
-def size(node: ir.Node, name: str) -> ir.Node:
-    """Return the node that returns the number of elements in the queue of an enqueue."""
-    return replace(node, name=name, op=_SIZES[node.op], inputs=node.inputs[:1], attrs={})
+def size(op: str) -> str:
+    """Return the op that returns the number of elements in the queue of the enqueue `op`."""
+    return _SIZES[op]
 
 
-def enqueue_many(node: ir.Node) -> ir.Node:
-    """Return the node that enqueues the slices of the inputs of `node`."""
-    return replace(node, op=_ENQUEUES[node.op])
-
-
-def stacked(node: ir.Node, operands: Operands) -> Stacked | None:
-    """Return the node for stacked records, or None if the op needs the records one by one."""
-    rule = _RULES.get(node.op)
-    return None if rule is None else rule(node, operands)
-
-
-def _elementwise(node: ir.Node, operands: Operands) -> Stacked | None:
-    rank = max(operand.rank for operand in operands)
-    # An input of a lower rank would have to be aligned with the last axes of the others.
-    if any(operand.value is None and operand.rank != rank for operand in operands):
-        return None
-    return node, rank
-
-
-def _division(node: ir.Node, operands: Operands) -> Stacked | None:
-    divisor = operands[1].value
-    if divisor is None or not np.all(divisor != 0):
-        return None  # a division by zero would fail for all records instead of one
-    return _elementwise(node, operands)
-
-
-def _decode_csv(node: ir.Node, operands: Operands) -> Stacked | None:
-    records, *defaults = operands
-    if any(default.value is None for default in defaults):
-        return None
-    return node, records.rank
-
-
-def _pack(node: ir.Node, operands: Operands) -> Stacked | None:
-    ranks = {operand.rank for operand in operands}
-    if len(ranks) > 1 or any(operand.value is not None for operand in operands):
-        return None
-    attrs: dict[str, Any] = dict(node.attrs)
-    axis = attrs.get("axis", 0)
-    return replace(node, attrs={**attrs, "axis": axis + (axis >= 0)}), ranks.pop() + 1
-
-
-_RULES: Mapping[str, Callable[[ir.Node, Operands], Stacked | None]] = {
-    **dict.fromkeys(elementwise.NAMES, _elementwise),
-    **dict.fromkeys(elementwise.DIVISIONS, _division),
-    "DecodeCSV": _decode_csv,
-    "Pack": _pack,
-    "StringToNumber": _elementwise,
-}
+def enqueue_many(op: str) -> str:
+    """Return the op that enqueues the slices of its inputs in place of the inputs of `op`."""
+    return _ENQUEUES[op]

@@ -1,8 +1,9 @@
 """How an op computes all iterations of a loop at once, from inputs that are stacked along axis 0.
 
 The rules of a loop without dependencies between iterations, as `tf.vectorized_map` has them
-(python/ops/parallel_for/pfor.py). `stacked_layout` and `stacked_math` add the rules of single ops.
-The op of a row whose shape rule says that it works element by element needs no rule of its own.
+(python/ops/parallel_for/pfor.py). `stacked_layout`, `stacked_math` and `stacked_records` add the
+rules of single ops. The op of a row whose shape rule says that it works element by element needs no
+rule of its own.
 """
 
 from collections.abc import Callable, Sequence

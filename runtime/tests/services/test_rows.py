@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import capstan as tf
-from capstan.graph import prune, rows
+from capstan.graph import prune
+from capstan.services import rows
 
 Result = Callable[[Any, Any], list[Any]]
 """Takes a key and a line, and returns the components to enqueue."""
@@ -27,6 +28,12 @@ def widened(result: Result, reader: Any = tf.TextLineReader, capacity: int = 400
         return rows.widen(prune.prune(nodes, (), (), (target.name,)), target.name), target.name
 
 
+def most_taken(found: Any) -> int:
+    """Return the largest number of elements that a step takes."""
+    (take,) = {edge.node for edge in found.elements}
+    return int(found.nodes[found.nodes[take].inputs[-1].node].attrs["value"])
+
+
 def stacked(key: Any, line: Any) -> list[Any]:
     number, count, text = columns(line)
     features = tf.stack([number, (tf.cast(count, tf.float32) - 2.0) / 4.0])
@@ -35,21 +42,19 @@ def stacked(key: Any, line: Any) -> list[Any]:
 
 def test_a_step_reads_several_lines_and_another_enqueues_them() -> None:
     found, target = widened(stacked)
-    (read,) = {edge.node for edge in found.records}
+    (read,) = {edge.node for edge in found.elements}
     assert found.nodes[read].op == "ReaderReadUpToV2"
-    (count,) = [found.nodes[edge.node] for edge in found.nodes[read].inputs[2:]]
-    assert count.attrs["value"] == 64
+    assert most_taken(found) == 64
     assert found.nodes[target].op == "QueueEnqueueManyV2"
-    axes = [node.attrs["axis"] for node in found.nodes.values() if node.op == "Pack"]
-    assert axes == [1, -1]
-    inputs = {edge for node in found.nodes.values() for edge in node.inputs}
-    assert inputs.isdisjoint(found.record)
+    needed = prune.prune(found.nodes, found.elements, (), (target,))
+    inputs = {edge for node in needed.values() for edge in node.inputs}
+    assert inputs.isdisjoint(found.element)
+    assert inputs.issuperset(found.elements)
 
 
 def test_a_step_reads_at_most_a_quarter_of_the_capacity_of_the_queue() -> None:
     found, _ = widened(stacked, capacity=32)
-    (count,) = [node for node in found.nodes.values() if node.name.endswith("/count")]
-    assert count.attrs["value"] == 8
+    assert most_taken(found) == 8
     assert found.most == 24
     assert found.nodes[found.size.node].op == "QueueSizeV2"
 
@@ -64,18 +69,28 @@ def read_twice(key: Any, line: Any) -> list[Any]:
     return [line, other]
 
 
+def decided(key: Any, line: Any) -> list[Any]:
+    return [tf.cond(tf.equal(line, ""), lambda: tf.constant("none"), lambda: line)]
+
+
+def example(line: Any, feature: Any) -> Any:
+    return tf.parse_single_example(line, {"x": feature})["x"]
+
+
 ONE_BY_ONE: dict[str, Result] = {
     "a control dependency": waiting,
     "two reads": read_twice,
     "no record": lambda key, line: [tf.constant(1.0)],
-    "a component without the record": lambda key, line: [line, tf.constant(1.0)],
     "a random number": lambda key, line: [line, tf.random_uniform([])],
     "an image": lambda key, line: [tf.image.decode_png(line)],
-    "a division by a record": lambda key, line: [1.0 / columns(line)[0]],
-    "ranks that would not align": lambda key, line: [tf.add(columns(line)[:1], [[1.0]])],
-    "two ranks": lambda key, line: [tf.stack([columns(line)[0]] * 2) * columns(line)[0]],
+    "a condition": decided,
+    "a file": lambda key, line: [tf.read_file(line)],
     "a default that is not constant": lambda key, line: [
         *tf.decode_csv(line, [tf.random_uniform([1])])
+    ],
+    "a sparse feature": lambda key, line: [example(line, tf.VarLenFeature(tf.int64)).values],
+    "a feature of any length": lambda key, line: [
+        example(line, tf.FixedLenSequenceFeature([], tf.int64, allow_missing=True))
     ],
 }
 
@@ -91,3 +106,37 @@ def test_a_record_that_is_a_whole_file_is_read_alone() -> None:
 
 def test_a_small_queue_gets_its_elements_one_by_one() -> None:
     assert widened(stacked, capacity=7)[0] is None
+
+
+def dequeued(source: Any, sink: Any) -> Any:
+    """Return the steps for several elements that move from one queue to another."""
+    with tf.Graph().as_default():
+        queue = source()
+        target = sink(queue).enqueue(tf.identity(queue.dequeue()))
+        nodes = {op.name: op.node for op in target.graph.get_operations()}
+        return rows.widen(prune.prune(nodes, (), (), (target.name,)), target.name)
+
+
+def numbers(shapes: Any = ((),), kind: Any = tf.FIFOQueue) -> Any:
+    return kind(100, dtypes=[tf.int32], shapes=shapes)
+
+
+def test_a_step_takes_the_elements_that_are_in_a_queue() -> None:
+    found = dequeued(numbers, lambda _: numbers())
+    (take,) = {edge.node for edge in found.elements}
+    assert found.nodes[take].op == "_QueueDequeueReadyV2"
+    assert most_taken(found) == 25
+
+
+@pytest.mark.parametrize(
+    ("source", "sink"),
+    [
+        pytest.param(lambda: numbers(None), lambda _: numbers(), id="elements of any shape"),
+        pytest.param(numbers, lambda queue: queue, id="one queue"),
+        pytest.param(
+            lambda: numbers(((None,),), tf.PaddingFIFOQueue), lambda _: numbers(None), id="padding"
+        ),
+    ],
+)
+def test_a_step_takes_one_element_of_other_queues(source: Any, sink: Any) -> None:
+    assert dequeued(source, sink) is None

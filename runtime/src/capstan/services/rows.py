@@ -1,0 +1,184 @@
+"""Take several elements in one step, in place of steps that a queue runner repeats.
+
+A queue runner repeats a step that takes an element from a file or a queue, computes with it and
+adds the result to a queue. Most of the time of such a step is the overhead of a step. If the
+computation treats each element separately, one step takes several elements, and another step
+computes with all of them (`framework.ops.stacked`) and adds the results to the queue.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from capstan.core import node as ir
+from capstan.core import shapes
+from capstan.framework import convert, facts, opdef, stacked_operations
+from capstan.framework import graph as graphs
+from capstan.framework.ops import rowwise, stacked
+from capstan.graph import infer
+
+_MOST = 64
+"""The largest number of elements that a step takes. More elements save little time."""
+
+_SHARE = 4
+"""A step takes at most this part of the capacity of the queue, so that threads stay in turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Two steps for several elements: one fetches `elements`, the other is fed with them.
+
+    `nodes` are the nodes of both. `element` are the tensors of one element in the original step.
+    `size` is the number of elements in the queue. If it is more than `most`, the queue may have no
+    room for all results.
+    """
+
+    nodes: Mapping[str, ir.Node]
+    element: tuple[ir.Edge, ...]
+    elements: tuple[ir.Edge, ...]
+    size: ir.Edge
+    most: float
+
+
+def widen(nodes: Mapping[str, ir.Node], target: str) -> Rows | None:
+    """Return the steps that do the work of several steps of `target`.
+
+    `nodes` are the nodes that `target` needs, in topological order. Return None if a step has to
+    handle one element.
+
+    Raises:
+        InvalidArgumentError: a node does not fit its op.
+    """
+    sources = {
+        node.name: found
+        for node in nodes.values()
+        if (found := rowwise.element_shapes(node, nodes)) is not None
+    }
+    room = rowwise.room(nodes[target], nodes)
+    count = _MOST if room < 0 else min(_MOST, room // _SHARE)
+    if len(sources) != 1 or count < 2 or any(node.control for node in nodes.values()):
+        return None
+    ((source, element_shapes),) = sources.items()
+    if nodes[source].inputs[0] == nodes[target].inputs[0]:
+        return None
+    try:
+        wide = _Wide(nodes, source, element_shapes, target)
+        elements, size = wide.build(count)
+    except (stacked_operations.CannotStackError, ValueError):
+        return None
+    element = tuple(ir.Edge(source, index) for index in range(len(elements)))
+    most = room - count if room >= 0 else math.inf
+    return Rows({**nodes, **wide.nodes()}, element, elements, size, most)
+
+
+class _Wide:
+    """Builds the steps for several elements in a graph that has the nodes of the original step."""
+
+    def __init__(
+        self,
+        nodes: Mapping[str, ir.Node],
+        source: str,
+        element_shapes: list[shapes.Shape],
+        target: str,
+    ) -> None:
+        """Copy the nodes except the target.
+
+        Raises:
+            InvalidArgumentError: a node does not fit its op.
+            CannotStackError: a node does more than compute.
+        """
+        self._target = nodes[target]
+        self._graph = graphs.Graph()
+        self._made: dict[str, graphs.Operation] = {}
+        for node in nodes.values():
+            if node.name == target:
+                continue
+            infer.arguments(node)
+            self._made[node.name] = self._copy(node)
+            if node.name != source:
+                _require_pure(node)
+                continue
+            for tensor, shape in zip(self._made[source].outputs, element_shapes, strict=True):
+                tensor.set_shape(shape)
+        self._source = self._made[source]
+        self._originals = self._graph.get_operations()
+
+    def _copy(self, node: ir.Node) -> graphs.Operation:
+        with self._graph.device(node.device):
+            return self._graph.create_op(
+                node.op,
+                [self._tensor(edge) for edge in node.inputs],
+                name=f"{node.name}/",
+                attrs=infer.attributes(node),
+            )
+
+    def _tensor(self, edge: ir.Edge) -> graphs.Tensor:
+        return self._made[edge.node].outputs[edge.index]
+
+    def build(self, count: int) -> tuple[tuple[ir.Edge, ...], ir.Edge]:
+        """Add the operations for up to `count` elements.
+
+        Return the edges of the elements, and the edge of the number of elements in the queue of
+        the target.
+
+        Raises:
+            CannotStackError: an operation cannot compute with stacked elements.
+        """
+        source, target = self._source, self._target
+        with self._graph.as_default(), self._graph.device(source.device):
+            with self._graph.name_scope(f"{source.name}/_rows/"):
+                taken, size = self._ends(count)
+                components = self._stacked(taken)
+            self._graph.create_op(
+                rowwise.enqueue_many(target.op),
+                [self._tensor(target.inputs[0]), *components],
+                name=f"{target.name}/",
+                attrs=infer.attributes(target),
+            )
+        return tuple(tensor.edge for tensor in taken), size
+
+    def _ends(self, count: int) -> tuple[list[graphs.Tensor], ir.Edge]:
+        """Add the operation that takes the elements, and the one that counts those of the queue."""
+        source = self._source
+        op, dtype = rowwise.take_several(source.type)
+        inputs = [*source.inputs, convert.constant(count, dtype)]
+        taken = self._graph.create_op(op, inputs, name="elements", attrs=dict(source.node.attrs))
+        for tensor, element in zip(taken.outputs, source.outputs, strict=True):
+            tensor.set_shape([None, *element.shape.as_list()])
+        queue = self._tensor(self._target.inputs[0])
+        size = self._graph.create_op(rowwise.size(self._target.op), [queue], name="size")
+        return list(taken.outputs), size.outputs[0].edge
+
+    def _stacked(self, taken: list[graphs.Tensor]) -> list[Any]:
+        """Add the operations of the computation, and return the components to enqueue."""
+        pairs = zip(self._source.outputs, taken, strict=True)
+        sources = {element: stacked.Operand(tensor, True) for element, tensor in pairs}
+        loop = stacked_operations.StackedOperations(None, sources)
+        loop.count = loop.raw.Squeeze(
+            stacked.from_axis(loop, loop.raw.Shape(taken[0]), 0, 1), squeeze_dims=[0]
+        )
+        for op in self._originals:
+            if op is not self._source:
+                loop.add(op)
+        components = [loop.operand(self._tensor(edge)) for edge in self._target.inputs[1:]]
+        if not any(component.is_stacked for component in components):
+            raise stacked_operations.CannotStackError(self._target.name)
+        return [stacked.on_top(loop, component) for component in components]
+
+    def nodes(self) -> dict[str, ir.Node]:
+        """Return the nodes that the steps have in addition to the originals."""
+        return {node.name: node for node in self._graph.nodes(len(self._originals))}
+
+
+def _require_pure(node: ir.Node) -> None:
+    """Check that a node does nothing but compute, so that it may run once for several elements.
+
+    Raises:
+        CannotStackError: it does more.
+    """
+    row = opdef.lookup(node.op)
+    effect = row.effect
+    acts = effect.changes or effect.blocks or effect.random or effect.external or effect.calls
+    if acts or (effect.makes and row.role not in (facts.Role.HANDLE, facts.Role.VARIABLE)):
+        raise stacked_operations.CannotStackError(node.name)

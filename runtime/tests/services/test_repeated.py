@@ -1,0 +1,165 @@
+"""A repeated step that takes several elements at once adds the results of single steps."""
+
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+import capstan as tf
+from capstan.services import repeated
+from capstan.transport import cancellation
+
+COUNT = 20
+Components = Sequence[Any]
+
+
+def of_index(compute: Callable[[Any], Components]) -> Callable[[pathlib.Path], Components]:
+    """Return a pipeline that computes with the numbers of a queue."""
+
+    def build(folder: pathlib.Path) -> Components:
+        queue = tf.FIFOQueue(COUNT, [tf.int32], [[]], name="source")
+        tf.get_default_graph().add_to_collection("fill", queue.enqueue_many([tf.range(COUNT)]))
+        return compute(queue.dequeue())
+
+    return build
+
+
+def of_example(
+    features: dict[str, Any], compute: Callable[[Any], Components]
+) -> Callable[[pathlib.Path], Components]:
+    """Return a pipeline that computes with the features of the Examples of a file."""
+
+    def build(folder: pathlib.Path) -> Components:
+        with tf.python_io.TFRecordWriter(str(folder / "examples")) as writer:
+            for number in range(COUNT):
+                writer.write(example(number).SerializeToString())
+        names = tf.FIFOQueue(1, [tf.string], [[]])
+        fill = names.enqueue(str(folder / "examples"))
+        tf.get_default_graph().add_to_collection("fill", fill)
+        _, serialized = tf.TFRecordReader().read(names)
+        return compute(tf.parse_single_example(serialized, features))
+
+    return build
+
+
+def example(number: int) -> Any:
+    feature = {
+        "image": tf.train.Feature(
+            bytes_list=tf.train.BytesList(value=[bytes(range(number, number + 6))])
+        ),
+        "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[number % 3])),
+    }
+    if number % 2:
+        feature["size"] = tf.train.Feature(float_list=tf.train.FloatList(value=[number, 0.5]))
+    return tf.train.Example(features=tf.train.Features(feature=feature))
+
+
+FEATURES = {
+    "image": tf.FixedLenFeature([], tf.string),
+    "label": tf.FixedLenFeature([], tf.int64),
+    "size": tf.FixedLenFeature([2], tf.float32, [-1.0, -2.0]),
+}
+
+
+def image(features: Any) -> Any:
+    pixels = tf.cast(tf.decode_raw(features["image"], tf.uint8), tf.float32) * (1.0 / 255) - 0.5
+    return tf.transpose(tf.reshape(pixels, [2, 3]), [1, 0])
+
+
+def standardised(features: Any) -> Components:
+    pixels = image(features)
+    mean, variance = tf.nn.moments(pixels, [0, 1])
+    return [(pixels - mean) / tf.sqrt(variance), tf.one_hot(features["label"], 3)]
+
+
+def sliced(index: Any) -> Components:
+    row = tf.gather(np.arange(COUNT * 6).reshape(COUNT, 6), index)
+    return [
+        row[1:4],
+        tf.slice(row, [0], [2]),
+        row[-1],
+        tf.concat([row, [7]], 0),
+        tf.stack(tf.split(row, 2)),
+        tf.squeeze(tf.expand_dims(row, 0), [0]),
+    ]
+
+
+def looked_up(index: Any) -> Components:
+    table = tf.contrib.lookup.index_table_from_tensor([str(n) for n in range(0, COUNT, 2)])
+    text = tf.as_string(index)
+    name = tf.string_join([text, "x"])
+    return [table.lookup(text), tf.string_to_hash_bucket_fast(name, 7), tf.substr(name, 0, 1)]
+
+
+def of_variables(index: Any) -> Components:
+    values = np.arange(COUNT * 2.0).reshape(COUNT, 2)
+    ref = tf.get_variable("ref", initializer=values, use_resource=False)
+    handle = tf.get_variable("handle", initializer=values, use_resource=True)
+    return [tf.gather(ref, index), tf.gather(handle, index), tf.shape(ref)[0]]
+
+
+PIPELINES = {
+    "slices of constants": of_index(
+        lambda index: [tf.gather(list("abcdefghijklmnopqrst"), index), index * 2]
+    ),
+    "slices of rows": of_index(sliced),
+    "rows of variables": of_index(of_variables),
+    "words in a table": of_index(looked_up),
+    "a tensor of all ranks": of_index(
+        lambda index: [tf.add([index], [[1], [2]]), tf.stack([index] * 2) * index]
+    ),
+    "a division": of_index(lambda index: [100 // (index + 1), 7 % (index + 1)]),
+    "images": of_example(FEATURES, lambda features: [image(features), features["label"]]),
+    "standardised images": of_example(FEATURES, standardised),
+    "features with defaults": of_example(FEATURES, lambda features: [features["size"] * 2.0]),
+}
+
+
+def results(folder: pathlib.Path, pipeline: Any, repeat: Any) -> list[Any]:
+    """Return the components of all results, which `repeat` adds to a queue."""
+    folder.mkdir()
+    with tf.Graph().as_default() as graph:
+        components = [tf.convert_to_tensor(value) for value in pipeline(folder)]
+        kinds, shapes = zip(*[(value.dtype, value.shape) for value in components], strict=True)
+        queue = tf.FIFOQueue(4 * COUNT, kinds, shapes)
+        target, values = queue.enqueue(components), queue.dequeue_many(COUNT)
+        with tf.Session() as session:
+            session.run([tf.global_variables_initializer(), tf.tables_initializer()])
+            session.run(graph.get_collection("fill"))
+            repeat(session, target, queue)
+            return list(
+                np.atleast_1d(session.run(values)) if len(kinds) == 1 else session.run(values)
+            )
+
+
+@pytest.mark.parametrize("kind", PIPELINES)
+def test_several_elements_give_the_results_of_single_steps(
+    kind: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[bool] = []
+    run = repeated.Repeated.run
+
+    def counted(*arguments: Any) -> bool:
+        steps.append(run(*arguments))
+        return steps[-1]
+
+    def alone(session: Any, target: Any, _: Any) -> None:
+        for _ in range(COUNT):
+            session.run(target)
+
+    def together(session: Any, target: Any, queue: Any) -> None:
+        size = queue.size()
+        while session.run(size) < COUNT:
+            session.run_until(cancellation.Cancellation(), target)
+
+    expected = results(tmp_path / "alone", PIPELINES[kind], alone)
+    monkeypatch.setattr(repeated.Repeated, "run", counted)
+    found = results(tmp_path / "together", PIPELINES[kind], together)
+    assert steps == [True]
+    for column, right in zip(found, expected, strict=True):
+        if column.dtype.kind == "f":
+            np.testing.assert_allclose(column, right, rtol=1e-6, atol=1e-7)
+        else:
+            np.testing.assert_array_equal(column, right)
